@@ -1,0 +1,61 @@
+# make demo   set up and do the main job once: compile a kernel, run it, verify it, show it
+# make lab    open JupyterLab on the notebooks
+# make test   run the tests
+# make lint   style, types, formatting
+#
+# Each target works alone on a fresh machine with Python 3.11+ and pip; what it needs goes into .venv.
+
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+
+.PHONY: demo lab test lint format clean
+
+demo: $(VENV)/.installed
+	$(BIN)/python notebooks/run.py notebooks/01_first_kernel.ipynb --html build/demo.html
+
+# The extension is built with the Node that is here, else with the one of a wheel; without either the magics
+# still work, and the command says what is missing.
+lab: $(VENV)/.installed
+	$(BIN)/python -m workbench.lab.build --install --get-node
+	$(BIN)/jupyter lab --notebook-dir=notebooks $(if $(filter 0,$(shell id -u)),--allow-root)
+
+test: $(VENV)/.installed-test
+	$(BIN)/python -m pytest tests
+
+lint: $(VENV)/.installed-test
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	git ls-files '*.c' '*.h' '*.cpp' '*.cuh' | xargs $(BIN)/clang-format --dry-run --Werror
+	$(BIN)/nbstripout --verify notebooks/*.ipynb
+
+format: $(VENV)/.installed-test
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+	git ls-files '*.c' '*.h' '*.cpp' '*.cuh' | xargs $(BIN)/clang-format -i
+	$(BIN)/nbstripout notebooks/*.ipynb
+
+clean:
+	rm -rf $(VENV) build dist
+
+# A torch that the base Python has already is kept (a ROCm build on a GPU machine, say): the environment
+# then sees the base packages and the constraint that picks a CPU build is left out.
+$(VENV)/bin/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	  { echo "Python 3.11 or later is needed, $(PYTHON) is $$($(PYTHON) --version 2>&1); try make PYTHON=python3.11"; exit 1; }
+	@if $(PYTHON) -c 'import importlib.metadata as m, sys; sys.exit(m.version("torch").split(".")[0] != "2")' 2>/dev/null; \
+	  then $(PYTHON) -m venv --system-site-packages $(VENV); \
+	  else $(PYTHON) -m venv $(VENV); fi || \
+	  { echo "could not make $(VENV): on Debian and Ubuntu, install python3-venv and run make again"; rm -rf $(VENV); exit 1; }
+
+$(VENV)/.installed: pyproject.toml constraints.txt | $(VENV)/bin/python
+	@echo "installing into $(VENV) (a few minutes the first time)"
+	@$(BIN)/python -c 'import torch' 2>/dev/null && constraint= || constraint="-c constraints.txt"; \
+	  set -x; $(PIP) $$constraint -e .
+	@touch $@
+
+$(VENV)/.installed-test: $(VENV)/.installed pyproject.toml
+	$(PIP) -e '.[test]'
+	@touch $@
