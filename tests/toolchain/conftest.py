@@ -1,0 +1,119 @@
+"""One cache folder for these tests, and the compilers that they can use."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from workbench import toolchain
+from workbench.errors import CompilerNotFound
+from workbench.toolchain import compiler
+
+
+@pytest.fixture(scope="session")
+def shared_cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("cache")
+
+
+@pytest.fixture(autouse=True)
+def _cache_folder(shared_cache: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setenv("HIPKITTENS_CACHE", str(shared_cache))
+    monkeypatch.delenv("HIPKITTENS_CACHE_LIMIT", raising=False)
+    compiler.forget()
+    yield
+    compiler.forget()
+
+
+@pytest.fixture(params=["zig", "clang"])
+def any_compiler(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> toolchain.Compiler:
+    """The compiler of the ziglang wheel, then a clang++ of the machine where there is one."""
+    monkeypatch.setenv("HIPKITTENS_COMPILER", request.param)
+    try:
+        return toolchain.find_compiler("gfx950")
+    except CompilerNotFound as error:
+        pytest.skip(str(error).splitlines()[0])
+
+
+@pytest.fixture
+def zig(monkeypatch: pytest.MonkeyPatch) -> toolchain.Compiler:
+    """The compiler that a plain `pip install` brings."""
+    monkeypatch.setenv("HIPKITTENS_COMPILER", "zig")
+    return toolchain.find_compiler("gfx950")
+
+
+@pytest.fixture
+def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty cache for one test."""
+    folder = tmp_path / "cache"
+    monkeypatch.setenv("HIPKITTENS_CACHE", str(folder))
+    return folder
+
+
+@pytest.fixture
+def bare_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A machine with nothing on PATH but the folder that this gives, and a shell's own tools."""
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    for name in ("sh", "cat", "sleep", "kill", "touch"):
+        found = shutil.which(name)
+        if found is not None:
+            (folder / name).symlink_to(found)
+    monkeypatch.setenv("PATH", str(folder))
+    for name in ("ROCM_PATH", "CONDA_PREFIX", "HIPKITTENS_COMPILER"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("HIPKITTENS_CACHE", str(tmp_path / "cache"))
+    os.environ.pop("CCC_OVERRIDE_OPTIONS", None)
+    return folder
+
+
+class HostLibrary:
+    """Functions of the HIP headers on this computer: those that are for the host and the device alike."""
+
+    def __init__(self, path: Path) -> None:
+        self.functions = ctypes.CDLL(str(path))
+
+    def call(self, name: str, *arrays: np.ndarray, result: Any, extra: tuple[int, ...] = ()) -> np.ndarray:
+        """`name(arrays..., output, count, extra...)` on pointers; the output has the type `result`."""
+        inputs = [np.ascontiguousarray(array) for array in arrays]
+        output = np.empty(inputs[0].shape, result)
+        pointers = [ctypes.c_void_p(array.ctypes.data) for array in [*inputs, output]]
+        values = [ctypes.c_int(value) for value in extra]
+        getattr(self.functions, name)(*pointers, ctypes.c_long(output.size), *values)
+        return output
+
+
+@pytest.fixture(scope="session")
+def host_library(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], HostLibrary]:
+    """Compiles the host part of a HIP source with the ziglang wheel's clang."""
+
+    def build(source: str) -> HostLibrary:
+        folder = tmp_path_factory.mktemp("host")
+        unit, shared = folder / "host.o", folder / "host.so"
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setenv("HIPKITTENS_CACHE", str(folder / "cache"))
+            patch.setenv("HIPKITTENS_COMPILER", "zig")
+            compiler.forget()
+            found = toolchain.find_compiler("gfx950")
+            command = [
+                *found.command,
+                *("-x", "hip", "--offload-host-only", "--offload-arch=gfx950", *found.arguments),
+                *("-O2", "-std=c++20", "-fPIC", "-ffp-contract=off", "-c", "-", "-o", str(unit)),
+            ]
+            environment = found.environment(str(folder))
+            subprocess.run(command, input=source.encode(), check=True, env=environment)
+            # Zig's own linker driver, for the C library of the machine and the compiler's helper functions.
+            link = [sys.executable, "-m", "ziglang", "cc", "-shared", str(unit), "-o", str(shared), "-lm"]
+            subprocess.run(link, check=True, capture_output=True)
+        compiler.forget()
+        return HostLibrary(shared)
+
+    return build

@@ -1,0 +1,526 @@
+"""A cell compiles, or its error is told in the cell's own terms; a result is found again."""
+
+from __future__ import annotations
+
+import os
+import random
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from workbench import toolchain
+from workbench.cache import Cache
+from workbench.errors import CompileError, CompilerCrashed, CompilerNotFound, CompilerTimeout, UsageError
+from workbench.toolchain import compilation, compile_device, precompiled
+
+SCALE = "__global__ void scale(float *x, float by) { x[threadIdx.x] *= by; }\n"
+
+
+def unique(source: str) -> str:
+    """The same program, never compiled before."""
+    return f"{source}\n// {random.randrange(1 << 60)}\n"
+
+
+def failure(source: str, arch: str = "gfx950", name: str = "In[3]", **options: object) -> CompileError:
+    with pytest.raises(CompileError) as caught:
+        compile_device(source, arch=arch, name=name, **options)  # type: ignore[arg-type]
+    text = str(caught.value)
+    assert "/tmp/" not in text
+    assert "<stdin>" not in text
+    return caught.value
+
+
+@pytest.mark.parametrize("arch", ["gfx950", "gfx942", "gfx90a"])
+def test_makes_a_code_object(any_compiler: toolchain.Compiler, arch: str) -> None:
+    result = compile_device(SCALE, arch=arch, name="scale.hip")
+    assert result.code_object.startswith(b"\x7fELF")
+    assert result.code_object[18:20] == b"\xe0\x00"  # EM_AMDGPU
+    assert arch.encode() in result.code_object
+    assert b"scale.hip" in result.code_object
+    assert result.diagnostics == ()
+    assert result.compiler.kind == any_compiler.kind
+    assert (result.arch, result.source, result.source_name) == (arch, SCALE, "scale.hip")
+
+
+def test_a_machine_without_zigs_headers_uses_the_systems(
+    any_compiler: toolchain.Compiler, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if any_compiler.kind != "clang":
+        pytest.skip("zig has its own headers")
+    monkeypatch.setattr("workbench.toolchain.compiler.zig_folder", lambda: None)
+    toolchain.compiler.forget()
+    try:
+        found = toolchain.find_compiler("gfx950")
+    except CompilerNotFound as error:
+        pytest.skip(str(error))
+    assert "system" in found.headers
+    source = "#include <cmath>\n__global__ void k(double *x) { x[0] = std::sin(x[1]) + std::pow(x[2], 2); }"
+    assert compile_device(source, arch="gfx950", use_cache=False).code_object
+
+
+def test_the_targets_macro(zig: toolchain.Compiler) -> None:
+    for arch, macro in toolchain.MACROS.items():
+        others = " || ".join(f"defined({other})" for other in toolchain.MACROS.values() if other != macro)
+        compile_device(f"#if !defined({macro}) || {others}\n#error\n#endif\n{SCALE}", arch=arch)
+
+
+def test_standard_headers_work_on_the_device(any_compiler: toolchain.Compiler) -> None:
+    source = """
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cmath>
+#include <concepts>
+#include <cstdint>
+#include <limits>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+template <std::floating_point T> __device__ T clamp(T x) {
+    return std::min(std::max(x, T(0)), std::numeric_limits<T>::max());
+}
+__global__ void k(float *x, std::uint32_t *u) {
+    std::array<float, 4> a{1, 2, 3, std::sqrt(x[0])};
+    auto [p, q] = std::pair{x[1], std::abs(x[2])};
+    x[threadIdx.x] = clamp(a[threadIdx.x & 3] * p + q) + std::get<0>(std::tuple{std::fma(p, q, 1.0f)});
+    u[0] = std::bit_cast<std::uint32_t>(x[3]) + std::popcount(u[1]);
+}
+"""
+    assert compile_device(source, arch="gfx950").diagnostics == ()
+
+
+def test_a_host_launcher_beside_the_kernel(any_compiler: toolchain.Compiler) -> None:
+    source = """
+#include <hip/hip_runtime.h>
+#include <cstdio>
+extern __shared__ float scratch[];
+__global__ __launch_bounds__(256, 2) void k(float *x) {
+    scratch[threadIdx.x] = x[0];
+    __syncthreads();
+    x[1] = scratch[0];
+}
+void launch(float *x, hipStream_t stream) {
+    hipFuncSetAttribute((void *)k, hipFuncAttributeMaxDynamicSharedMemorySize, 65536);
+    k<<<dim3(4, 2), 256, 65536, stream>>>(x);
+    hipLaunchKernelGGL(k, dim3(1), dim3(64), 0, stream, x);
+    if (hipGetLastError() != hipSuccess) std::printf("%s\\n", hipGetErrorString(hipDeviceSynchronize()));
+}
+"""
+    assert compile_device(source, arch="gfx942").diagnostics == ()
+
+
+def test_an_error_shows_the_cells_line_column_and_caret(any_compiler: toolchain.Compiler) -> None:
+    error = failure("// äöü\n__global__ void k(float *x) {\n\tfloat ü = 1; x[0] = wrong + ü;\n}\n")
+    (diagnostic,) = error.diagnostics
+    assert (diagnostic.line, diagnostic.column, diagnostic.severity) == (3, 22, "error")
+    assert diagnostic.message == "use of undeclared identifier 'wrong'"
+    assert diagnostic.file is None
+    lines = str(error).splitlines()
+    assert lines[0] == "In[3] does not compile for gfx950: 1 error"
+    assert lines[1] == "In[3]:3:22: error: use of undeclared identifier 'wrong'"
+    assert "x[0] = wrong + ü;" in lines[2]
+    assert lines[3].rstrip().endswith("^~~~~")
+    assert lines[3].index("^") == lines[2].index("wrong")
+
+
+def test_lines_count_from_the_cells_magic(any_compiler: toolchain.Compiler) -> None:
+    error = failure("\n__global__ void k() { oops }\n", first_line=2)
+    assert [item.line for item in error.diagnostics] == [3]
+    assert "In[3]:3:23: error" in str(error)
+
+
+def test_fixits_are_in_the_cells_coordinates(any_compiler: toolchain.Compiler) -> None:
+    source = "__global__ void k(int *x) {\n  /* ü */ x[0] = 1\n  x[1] = 2;\n}\n"
+    (diagnostic,) = failure(source, first_line=5).diagnostics
+    (fixit,) = diagnostic.fixits
+    assert (fixit.line, fixit.column, fixit.end_line, fixit.end_column, fixit.text) == (6, 19, 6, 19, ";")
+
+
+def test_a_template_error_leads_to_the_line_that_asked(any_compiler: toolchain.Compiler) -> None:
+    source = """template <typename T> __device__ auto member(T x) { return x.missing; }
+__global__ void k(float *x) {
+    x[0] = member(x[1]);
+}
+"""
+    (diagnostic,) = failure(source).diagnostics
+    assert diagnostic.line == 1
+    (note,) = diagnostic.notes
+    assert (note.line, note.column, note.severity) == (3, 12, "note")
+    assert "member<float>" in note.message
+
+
+def test_an_error_in_a_header_names_it_as_included(any_compiler: toolchain.Compiler, tmp_path: Path) -> None:
+    (tmp_path / "sub").mkdir()
+    (tmp_path / "sub" / "tile.h").write_text(
+        '#pragma once\ntemplate <int n> struct tile { static_assert(n % 16 == 0, "multiples of 16"); };\n'
+    )
+    source = '#include "sub/tile.h"\n__global__ void k() {\n    tile<20> t;\n}\n'
+    diagnostic = failure(source, include=[tmp_path]).diagnostics[0]
+    assert (diagnostic.file, diagnostic.line) == ("sub/tile.h", 2)
+    assert "multiples of 16" in diagnostic.message
+    assert (diagnostic.cell_line, diagnostic.cell_column) == (3, 14)
+    (tmp_path / "bad.h").write_text("int 5x;\n")
+    diagnostic = failure('\n#include "bad.h"\n', include=[tmp_path]).diagnostics[0]
+    assert (diagnostic.file, diagnostic.line, diagnostic.cell_line) == ("bad.h", 1, 2)
+
+
+def test_warnings_are_kept_with_the_result(any_compiler: toolchain.Compiler) -> None:
+    source = "__global__ void k(int *x) {\n  int unused;\n  x[0] = 1;\n}\n"
+    for cached in (False, True):
+        result = compile_device(source, arch="gfx950", name="In[3]", flags="-Wall", use_cache=cached)
+        assert result.cached is cached
+        (warning,) = result.diagnostics
+        assert (warning.severity, warning.line, warning.option) == ("warning", 2, "-Wunused-variable")
+        assert "unused variable 'unused'" in str(warning)
+
+
+@pytest.mark.parametrize(
+    ("body", "line", "message"),
+    [
+        ('x[0] = 1;\n  vprintf("%f", nullptr);', 3, "printf does not exist in device code"),
+        ("x[0] = 1;\n  x = (float *)calloc(4, 1); x[1] = 2;", 3, "calloc does not exist in device code"),
+        ("x[0] = elsewhere(1.0f);", 2, "elsewhere(float) is declared but nowhere defined"),
+    ],
+)
+def test_what_the_linker_misses_is_a_compile_error(
+    any_compiler: toolchain.Compiler, body: str, line: int, message: str
+) -> None:
+    declarations = (
+        "__device__ float elsewhere(float); "
+        'extern "C" __device__ void *calloc(unsigned long, unsigned long); '
+        'extern "C" __device__ int vprintf(const char *, void *); '
+    )
+    error = failure(f"{declarations}__global__ void k(float *x) {{\n  {body}\n}}\n")
+    (diagnostic,) = error.diagnostics
+    assert diagnostic.line == line
+    assert diagnostic.message.startswith(message)
+    assert "^" in str(error)
+
+
+def test_too_much_shared_memory_is_a_compile_error(any_compiler: toolchain.Compiler) -> None:
+    body = "__shared__ float s[100000];\n  s[i] = i; x[0] = s[i ^ 1];"
+    source = f"__global__ void k(float *x, int i) {{\n  {body}\n}}\n"
+    assert "local memory (400000)" in str(failure(source))
+
+
+def test_bad_assembly_is_a_compile_error(any_compiler: toolchain.Compiler) -> None:
+    diagnostic = failure(
+        '__global__ void k(float *x) {\n  asm volatile("v_foo_b32 v0, 1");\n}\n'
+    ).diagnostics[0]
+    assert (diagnostic.line, diagnostic.message) == (2, "invalid instruction")
+
+
+def test_a_name_that_is_hard_to_quote(zig: toolchain.Compiler) -> None:
+    name = 'a "cell" with \\ and: 3:4'
+    assert f"{name}:1:" in str(failure("oops", name=name))
+
+
+def test_no_source_at_all(zig: toolchain.Compiler) -> None:
+    assert compile_device("", arch="gfx950").code_object
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"arch": "gfx1100"}, "target 'gfx1100': one of gfx950, gfx942, gfx90a"),
+        ({"flags": "-o x"}, "flag -o"),
+        ({"flags": ["-c"]}, "flag -c"),
+        ({"flags": "other.cpp"}, "flag 'other.cpp'"),
+        ({"flags": "'"}, "No closing quotation"),
+        ({"define": ["1X"]}, "define '1X'"),
+        ({"include": ["/no/such/folder"]}, "include folder /no/such/folder does not exist"),
+    ],
+)
+def test_options_that_do_not_fit(zig: toolchain.Compiler, options: dict[str, object], message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        compile_device(SCALE, **{"arch": "gfx950", **options})  # type: ignore[arg-type]
+
+
+def test_defines_and_flags_reach_the_compiler(zig: toolchain.Compiler) -> None:
+    source = "static_assert(A == 3 && B == 1 && C(2) == 4 && D == 5);\n#ifndef E\n#error\n#endif\n" + SCALE
+    compile_device(
+        source, arch="gfx950", define=["A=3", "C(x)=((x) * 2)", "E"], flags="-DB=1 -DD=5 -ffast-math"
+    )
+    compile_device(source, arch="gfx950", define={"A": 3, "B": True, "C(x)": "4", "D": "5", "E": None})
+
+
+def test_quoted_includes_come_from_the_current_folder_or_beside_the_source(
+    zig: toolchain.Compiler, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "mine.h").write_text("#define BY 3\n")
+    source = '#include "mine.h"\n__global__ void k(float *x) { x[0] = BY; }\n'
+    failure(source)
+    monkeypatch.chdir(tmp_path)
+    compile_device(source, arch="gfx950")
+    monkeypatch.chdir("/")
+    (tmp_path / "kernel.cpp").write_text(source)
+    compile_device(source, arch="gfx950", name=str(tmp_path / "kernel.cpp"))
+
+
+# The cache.
+
+
+def test_a_second_compilation_starts_no_compiler(
+    zig: toolchain.Compiler, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source = unique(SCALE)
+    first = compile_device(source, arch="gfx950")
+    assert not first.cached
+    monkeypatch.setattr("workbench.toolchain.process.run", lambda *_, **__: pytest.fail("a compiler ran"))
+    start = time.perf_counter()
+    second = compile_device(source, arch="gfx950")
+    assert time.perf_counter() - start < 0.1
+    assert second.cached
+    assert second.code_object == first.code_object
+    assert second.compile_seconds == first.compile_seconds
+
+
+def test_what_decides_the_result_is_part_of_the_key(zig: toolchain.Compiler, tmp_path: Path) -> None:
+    source = unique(SCALE)
+    compile_device(source, arch="gfx950")
+    different: list[dict[str, object]] = [
+        {"arch": "gfx942"},
+        {"name": "other"},
+        {"flags": "-O1"},
+        {"define": ["X"]},
+        {"debug": False},
+        {"first_line": 2},
+        {"include": [tmp_path]},
+    ]
+    for options in different:
+        assert not compile_device(source, **{"arch": "gfx950", **options}).cached, options  # type: ignore[arg-type]
+    assert compile_device(source, arch="gfx950").cached
+
+
+def test_a_changed_header_is_noticed_and_a_restored_one_is_found(
+    zig: toolchain.Compiler, tmp_path: Path
+) -> None:
+    header = tmp_path / "value.h"
+    source = unique('#include "value.h"\n__global__ void k(float *x) { x[0] = VALUE; }\n')
+
+    def compiled() -> toolchain.CompileResult:
+        return compile_device(source, arch="gfx950", include=[tmp_path])
+
+    header.write_text("#define VALUE 1\n")
+    one = compiled()
+    assert compiled().cached
+    header.write_text("#define VALUE 2\n")
+    two = compiled()
+    assert not two.cached
+    assert two.code_object != one.code_object
+    header.write_text("#define VALUE 1\n")
+    again = compiled()
+    assert again.cached
+    assert again.code_object == one.code_object
+
+
+def test_a_header_that_hides_another_is_noticed(zig: toolchain.Compiler, tmp_path: Path) -> None:
+    first, second = tmp_path / "first", tmp_path / "second"
+    first.mkdir()
+    second.mkdir()
+    (second / "value.h").write_text("#define VALUE 1\n")
+    source = unique('#include "value.h"\n__global__ void k(float *x) { x[0] = VALUE; }\n')
+    one = compile_device(source, arch="gfx950", include=[first, second])
+    (first / "value.h").write_text("#define VALUE 2\n")
+    two = compile_device(source, arch="gfx950", include=[first, second])
+    assert not two.cached
+    assert two.code_object != one.code_object
+
+
+def test_a_damaged_result_is_made_again(zig: toolchain.Compiler, own_cache: Path) -> None:
+    compile_device(SCALE, arch="gfx950")
+    precompiled.wait()
+    for file in (own_cache / "code-objects").rglob("*"):
+        if file.is_file():
+            file.write_bytes(file.read_bytes()[:-9])
+    result = compile_device(SCALE, arch="gfx950")
+    assert not result.cached
+    assert result.code_object.startswith(b"\x7fELF")
+    for file in (own_cache / "manifests").rglob("*"):
+        if file.is_file():
+            file.write_bytes(b"{")
+    assert not compile_device(SCALE, arch="gfx950").cached
+    assert compile_device(SCALE, arch="gfx950").cached
+
+
+def test_threads_that_want_the_same_compile_it_once(
+    zig: toolchain.Compiler, own_cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    runs: list[int] = []
+    job = compilation.Job
+    original = job.compile
+    monkeypatch.setattr(job, "compile", lambda self: (runs.append(1), original(self))[1])
+    results: list[toolchain.CompileResult] = []
+    threads = [
+        threading.Thread(target=lambda: results.append(compile_device(SCALE, arch="gfx950")))
+        for _ in range(4)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(runs) == 1
+    assert len({result.code_object for result in results}) == 1
+    precompiled.wait()
+
+
+def test_a_cached_cell_in_a_new_process(zig: toolchain.Compiler) -> None:
+    program = (
+        "import time\nfrom workbench.toolchain import compile_device\nstart = time.perf_counter()\n"
+        f"result = compile_device({SCALE!r}, arch='gfx950', name='process')\n"
+        "print(result.cached, time.perf_counter() - start)\n"
+    )
+    compile_device(SCALE, arch="gfx950", name="process")
+    out = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout
+    cached, seconds = out.split()
+    assert cached == "True"
+    assert float(seconds) < 0.3
+
+
+# Precompiled headers.
+
+
+def test_a_precompiled_header_changes_nothing_but_the_time(
+    any_compiler: toolchain.Compiler, own_cache: Path
+) -> None:
+    source = '#include <hip/hip_runtime.h>\n#define BY 2\n#include "hip/hip_bf16.h"\n' + SCALE
+    without = compile_device(source, arch="gfx950", use_cache=False, debug=False)
+    assert "-include-pch" not in without.command
+    precompiled.wait()
+    with_it = compile_device(source, arch="gfx950", use_cache=False, debug=False)
+    assert "-include-pch" in with_it.command
+    assert with_it.code_object == without.code_object
+    error = failure(source + "oops\n", debug=False)
+    assert f"In[3]:{source.count(chr(10)) + 1}:1: error" in str(error)
+
+
+def test_warm_makes_them(zig: toolchain.Compiler, own_cache: Path) -> None:
+    toolchain.warm("gfx950")
+    assert Cache("precompiled").usage().entries >= 1
+    assert "-include-pch" in compile_device(SCALE, arch="gfx950").command
+
+
+def test_a_damaged_precompiled_header_is_not_used(zig: toolchain.Compiler, own_cache: Path) -> None:
+    toolchain.warm("gfx950")
+    for file in (own_cache / "precompiled").rglob("*"):
+        if file.is_file():
+            file.write_bytes(b"CPCH" + bytes(100))
+    result = compile_device(SCALE, arch="gfx950")
+    assert "-include-pch" not in result.command
+    precompiled._failed.clear()
+
+
+@pytest.mark.parametrize(
+    ("source", "defines", "header"),
+    [
+        ("__global__ void k() {}", [], precompiled.RUNTIME),
+        (
+            "// c\n/* d\n */\n#pragma once\n#include <cmath>\n__global__ void k() {}",
+            ["MINE"],
+            precompiled.RUNTIME,
+        ),
+        ("#include <cmath>\n#include <hip/hip_runtime.h>\n", [], precompiled.RUNTIME),
+        ("#define warpSize 32\n#include <hip/hip_runtime.h>\n", [], None),
+        ("", ["__launch_bounds__"], None),
+    ],
+)
+def test_when_a_precompiled_header_may_stand_in(source: str, defines: list[str], header: str | None) -> None:
+    assert precompiled.header_for(source, defines, []) == header
+
+
+def test_a_header_of_the_users_own_is_not_replaced(tmp_path: Path) -> None:
+    (tmp_path / "kittens.cuh").write_text("\n")
+    assert precompiled.header_for('#include "kittens.cuh"\n', [], [str(tmp_path)]) is None
+
+
+# A compiler that misbehaves.
+
+
+@pytest.fixture
+def impostor(zig: toolchain.Compiler, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A script that is taken for the compiler found here."""
+    script = tmp_path / "clang"
+    monkeypatch.setattr(
+        compilation,
+        "find_compiler",
+        lambda arch: toolchain.Compiler(**{**vars(zig), "command": (str(script),), "identity": str(script)}),
+    )
+    return script
+
+
+def write(script: Path, body: str) -> None:
+    script.write_text(f"#!/bin/sh\n{body}\n")
+    script.chmod(0o755)
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        ("kill -SEGV $$", "crashed with SIGSEGV"),
+        ("kill -KILL $$", r"crashed with SIGKILL \(out of memory\?\)"),
+        ("echo 'fatal error: error in backend: Cannot select: t5' >&2; exit 70", "crashed: .*Cannot select"),
+        ("echo 'Stack dump:' >&2; echo '0. clang' >&2; exit 139", "crashed with SIGSEGV"),
+        ("exit 1", "ended with status 1 and said nothing"),
+        ("exit 0", "ended with status 0 and said nothing"),
+    ],
+)
+def test_a_compiler_that_dies(impostor: Path, body: str, message: str) -> None:
+    write(impostor, body)
+    with pytest.raises(CompilerCrashed, match=message):
+        compile_device(SCALE, arch="gfx950", name="In[3]")
+
+
+def test_a_compiler_that_hangs_is_stopped_with_its_children(impostor: Path, tmp_path: Path) -> None:
+    mark = tmp_path / "child"
+    write(impostor, f"(sleep 3; touch {mark}) & wait")
+    start = time.monotonic()
+    with pytest.raises(CompilerTimeout, match=r"did not finish within 0\.5 s"):
+        compile_device(SCALE, arch="gfx950", name="In[3]", timeout=0.5)
+    assert time.monotonic() - start < 2.5
+    time.sleep(3.2 - (time.monotonic() - start))
+    assert not mark.exists()
+
+
+def test_a_compiler_that_was_removed(impostor: Path) -> None:
+    with pytest.raises(CompilerNotFound, match="cannot be started any more"):
+        compile_device(SCALE, arch="gfx950")
+
+
+def test_the_time_limit_of_the_environment(impostor: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write(impostor, "sleep 20")
+    monkeypatch.setenv("HIPKITTENS_COMPILE_TIMEOUT", "0.3")
+    with pytest.raises(CompilerTimeout):
+        compile_device(SCALE, arch="gfx950")
+    monkeypatch.setenv("HIPKITTENS_COMPILE_TIMEOUT", "soon")
+    with pytest.raises(UsageError, match="HIPKITTENS_COMPILE_TIMEOUT"):
+        compile_device(SCALE, arch="gfx950")
+
+
+def test_nothing_is_left_in_the_temporary_folder(
+    zig: toolchain.Compiler, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    compile_device(unique(SCALE), arch="gfx950")
+    failure("oops")
+    precompiled.wait()
+    assert os.listdir(tmp_path) == []
+
+
+def test_report(zig: toolchain.Compiler) -> None:
+    report = toolchain.report()
+    assert report.compiler is not None
+    assert report.compiler.kind == "zig"
+    assert all(report.targets[arch] == report.compiler.version for arch in ("gfx950", "gfx942"))
+    assert Path(report.cache_folder).is_dir()
+
+
+def test_report_without_a_compiler(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HIPKITTENS_COMPILER", "/no/such/compiler")
+    report = toolchain.report()
+    assert report.compiler is None
+    assert "HIPKITTENS_COMPILER" in report.problem
+    assert set(report.targets.values()) == {None}

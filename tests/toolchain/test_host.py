@@ -1,0 +1,124 @@
+"""Compiling host and device code together: both compilers and C++ libraries, the host API's declarations."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import re
+from pathlib import Path
+
+import pytest
+
+import workbench as wb
+from workbench import errors
+from workbench.codeobject import CodeObject
+from workbench.emulator.hip import abi
+from workbench.emulator.hip.library import function_names, interface
+from workbench.toolchain import host
+from workbench.toolchain.compiler import INCLUDE
+
+PROGRAM = r"""
+#include <cstdio>
+#include <map>
+#include <stdexcept>
+#include <string>
+__global__ void triple(int *x) { x[threadIdx.x] *= 3; }
+int main() {
+    std::map<std::string, int> values{{"seven", 7}};
+    int *x;
+    if (hipMallocManaged(&x, 256) != hipSuccess) return 1;
+    for (int i = 0; i < 64; i++) x[i] = values.at("seven");
+    triple<<<1, 64>>>(x);
+    if (hipDeviceSynchronize() != hipSuccess) return 2;
+    try {
+        values.at("eight");
+    } catch (const std::out_of_range &) {
+        std::printf("%d\n", x[63]);
+    }
+    return 0;
+}
+"""
+
+
+@pytest.fixture(autouse=True)
+def fresh() -> None:
+    host._library.cache_clear()
+
+
+@pytest.mark.parametrize("kind", ["zig", "clang"])
+def test_each_compiler(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HIPKITTENS_COMPILER", kind)
+    try:
+        result = wb.run_program(PROGRAM, device="emulated:gfx950")
+    except errors.CompilerNotFound as error:
+        pytest.skip(str(error).splitlines()[0])
+    assert result.check().stdout == "21\n"
+
+
+@pytest.mark.skipif(
+    not os.environ.get("HIPKITTENS_SLOW_TESTS"), reason="zig compiles its C++ library at first use: minutes"
+)
+@pytest.mark.parametrize("kind", ["zig", "clang"])
+def test_the_cxx_library_of_zig(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HIPKITTENS_COMPILER", kind)
+    monkeypatch.setenv("HIPKITTENS_CXX_LIBRARY", "zig")
+    assert wb.run_program(PROGRAM, device="emulated:gfx950").check().stdout == "21\n"
+
+
+def test_a_choice_that_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HIPKITTENS_CXX_LIBRARY", "msvc")
+    with pytest.raises(errors.UsageError, match="HIPKITTENS_CXX_LIBRARY=msvc: system or zig is wanted"):
+        host.compile_host(PROGRAM, arch="gfx950", module=False)
+
+
+def test_linker_flags(tmp_path: Path) -> None:
+    with pytest.raises(errors.ToolchainError, match=r"linking failed(.|\n)*nosuchlibrary"):
+        host.compile_host(PROGRAM, arch="gfx950", module=False, flags=["-lnosuchlibrary"])
+    made = host.compile_host(PROGRAM, arch="gfx950", module=False, flags="-lm -Wl,--as-needed")
+    assert made.library.is_file()
+
+
+def test_a_fat_binary_holds_each_target() -> None:
+    code = wb.compile("__global__ void k(int *x) { *x = 1; }", arch="gfx950").code
+    other = wb.compile("__global__ void k(int *x) { *x = 1; }", arch="gfx942").code
+    bundle = host.fat_binary({"gfx950": code, "gfx942": other})
+    assert CodeObject.from_bytes(bundle, "gfx950").data == code
+    assert CodeObject.from_bytes(bundle, "gfx942").data == other
+
+
+STRUCTURES = {
+    "hipDeviceProp_t": abi.DeviceProp,
+    "hipPointerAttribute_t": abi.PointerAttributes,
+    "hipFuncAttributes": abi.FuncAttributes,
+    "hipMemcpy3DParms": abi.Memcpy3D,
+    "hipMemsetParams": abi.MemsetParams,
+    "hipKernelNodeParams": abi.KernelNodeParams,
+    "hipHostNodeParams": abi.HostNodeParams,
+    "hipLaunchConfig_t": abi.LaunchConfig,
+    "hipPitchedPtr": abi.PitchedPointer,
+    "hipExtent": abi.Extent,
+    "dim3": abi.Dim3,
+}
+
+
+def test_structures_and_numbers_of_the_headers_are_the_librarys() -> None:
+    """The compiler itself compares them, so that one small compilation tests all."""
+    lines = ["#include <cstddef>"]
+    for name, structure in STRUCTURES.items():
+        lines.append(f"static_assert(sizeof({name}) == {ctypes.sizeof(structure)});")
+        for field, *_ in structure._fields_:
+            offset = getattr(structure, field).offset
+            lines.append(f"static_assert(offsetof({name}, {field}) == {offset});")
+    for enum in ("hipError_t", "hipDeviceAttribute_t", "hipLimit_t", "hipFunction_attribute"):
+        for name, value in interface()["enums"][enum].items():
+            if "Unused" not in name:
+                lines.append(f"static_assert({name} == {value});")
+    lines.append("__global__ void k() {}")
+    assert wb.compile("\n".join(lines), arch="gfx950").kernels
+
+
+def test_every_declared_function_is_exported() -> None:
+    text = (INCLUDE / "hip" / "host" / "functions.h").read_text()
+    declared = set(re.findall(r"\b(_*hip\w+)\(", text)) - {"hipGetDeviceProperties"}
+    assert len(declared) > 100
+    assert declared <= set(function_names())

@@ -1,0 +1,24 @@
+"""From source to code object: finds a compiler, drives it, explains its errors and remembers its results."""
+
+from __future__ import annotations
+
+from workbench.toolchain.compilation import CompileResult, compile_device, warm
+from workbench.toolchain.compiler import MACROS, Compiler, find_compiler
+from workbench.toolchain.diagnostics import Diagnostic, FixIt
+from workbench.toolchain.report import Report, report
+
+TARGETS = tuple(MACROS)
+"""The targets that compile, newest first."""
+
+__all__ = [
+    "TARGETS",
+    "CompileResult",
+    "Compiler",
+    "Diagnostic",
+    "FixIt",
+    "Report",
+    "compile_device",
+    "find_compiler",
+    "report",
+    "warm",
+]

@@ -1,0 +1,316 @@
+"""Reads what a compiler and its linker say, in terms of the text that the user wrote.
+
+Clang's plain output is read, not one of its structured formats: it is the same in every release since
+ROCm 6, and it carries what a person wants to see, the line with the caret.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+SEVERITIES = ("fatal error", "error", "warning", "note", "remark")
+
+
+@dataclass(frozen=True, slots=True)
+class FixIt:
+    """A change that the compiler proposes: what stands from (line, column) to the end becomes `text`.
+
+    Lines and columns count from 1, columns in characters; an insertion has equal ends.
+    """
+
+    line: int
+    column: int
+    end_line: int
+    end_column: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnostic:
+    """One finding of the compiler.
+
+    Attributes:
+        line: line from 1, 0 where the finding has no place.
+        column: column from 1 in characters, 0 where there is none.
+        severity: "error", "warning", "note" or "remark"; clang's "fatal error" is an error.
+        message: the text, without place and severity.
+        file: None for the user's source, else the header as it was included, such as "kittens.cuh".
+        notes: findings that explain this one, in the compiler's order.
+        fixits: changes that it proposes.
+        option: the flag that controls it, such as "-Wunused-variable"; "" where there is none.
+        cell_line: line of the user's source that leads here: `line` itself, or the line that included the
+            header or asked for the template; 0 where none does.
+        cell_column: its column, 0 where there is none.
+        text: what the compiler printed for this finding and its notes, with the lines and carets.
+    """
+
+    line: int
+    column: int
+    severity: str
+    message: str
+    file: str | None = None
+    notes: tuple[Diagnostic, ...] = ()
+    fixits: tuple[FixIt, ...] = ()
+    option: str = ""
+    cell_line: int = 0
+    cell_column: int = 0
+    text: str = ""
+
+    def __str__(self) -> str:
+        return self.text or f"{self.severity}: {self.message}"
+
+
+@dataclass(slots=True)
+class _Draft:
+    """A finding that is still being read."""
+
+    line: int
+    column: int
+    severity: str
+    message: str
+    file: str | None
+    option: str
+    context: list[str]
+    context_place: tuple[int, int]
+    lines: list[str] = field(default_factory=list)
+    fixits: list[FixIt] = field(default_factory=list)
+    notes: list[_Draft] = field(default_factory=list)
+
+
+_PLACED = re.compile(
+    r"(?P<file>.+?):(?P<line>\d+):(?P<column>\d+):(?:\{[^}]*\})*:? ?"
+    r"(?P<severity>fatal error|error|warning|note|remark): (?P<message>.*)"
+)
+_UNPLACED = re.compile(
+    r"(?:[\w+./-]*(?:clang|zig|hipcc|lld|c\+\+)[\w+.-]*: )?"
+    r"(?P<severity>fatal error|error|warning|note|remark): (?P<message>.*)"
+)
+_INCLUDED = re.compile(r"(?:In file included from|                 from) (?P<file>.+?):(?P<line>\d+)[:,]")
+_FIXIT = re.compile(r'fix-it:"(?P<file>.*)":\{(\d+):(\d+)-(\d+):(\d+)\}:"(?P<text>.*)"')
+_OPTION = re.compile(r"(?P<message>.*) \[(?P<option>-[WR][^\]\s]*)\]")
+_COUNT = re.compile(r"\d+ (?:errors?|warnings?)(?: and \d+ errors?)? generated(?: when compiling for \w+)?\.")
+_UNDEFINED = re.compile(
+    r"(?:[\w.+/-]*lld: )?error: undefined (?:hidden |protected |internal )?symbol: (?P<symbol>.+)"
+)
+_REFERENCED = re.compile(r">>> referenced by (?P<file>.+?):(?P<line>\d+)(?: \(.*\))?$")
+_LINK_FAILED = re.compile(r".*amdgcn-link command failed|.*linker command failed")
+
+
+class Reader:
+    """Turns a compiler's output into diagnostics of one source.
+
+    Args:
+        source: the user's text.
+        name: the name it was compiled under.
+        first_line: number of its first line.
+        prologue: lines that were put before it, which fix-its count and a `#line` hides.
+        folders: include folders, so that headers are named as they were included; longest match wins.
+        secrets: temporary paths that must not be shown, each with what stands for it.
+    """
+
+    def __init__(
+        self,
+        source: str,
+        name: str,
+        *,
+        first_line: int = 1,
+        prologue: int = 0,
+        folders: Iterable[str] = (),
+        secrets: Mapping[str, str] | None = None,
+    ) -> None:
+        self._lines = source.split("\n")
+        self._name = name
+        self._first_line = first_line
+        self._prologue = prologue
+        self._folders = sorted((f"{folder.rstrip('/')}/" for folder in folders), key=len, reverse=True)
+        self._secrets = dict(secrets or {})
+
+    def read(self, output: str) -> tuple[Diagnostic, ...]:
+        """Findings in order, each with its notes; an undefined symbol of the linker is an error too."""
+        for secret, shown in self._secrets.items():
+            output = output.replace(secret, shown)
+        drafts: list[_Draft] = []
+        current: _Draft | None = None
+        context: list[str] = []
+        place = (0, 0)
+        lines = output.splitlines()
+        index = 0
+        while index < len(lines):
+            line = lines[index]
+            index += 1
+            if _COUNT.fullmatch(line) or _LINK_FAILED.match(line):
+                continue
+            undefined = _UNDEFINED.fullmatch(line)
+            if undefined:
+                references = []
+                while index < len(lines) and (lines[index].startswith(">>>") or not lines[index].strip()):
+                    references.append(lines[index])
+                    index += 1
+                self._undefined(undefined["symbol"], references, drafts)
+                current, context, place = None, [], (0, 0)
+                continue
+            included = _INCLUDED.match(line)
+            if included:
+                context.append(self._shorten(line))
+                if included["file"] == self._name:
+                    place = (int(included["line"]), 0)
+                continue
+            fixit = _FIXIT.fullmatch(line)
+            if fixit:
+                if current is not None and fixit["file"] in (self._name, "<stdin>"):
+                    current.fixits.append(self._fixit(fixit))
+                continue
+            draft = self._header(line, context, place)
+            if draft is None:
+                if current is not None:
+                    current.lines.append(line)
+                continue
+            context, place = [], (0, 0)
+            current = draft
+            if draft.severity == "note" and drafts:
+                drafts[-1].notes.append(draft)
+            else:
+                drafts.append(draft)
+        return tuple(self._finish(draft) for draft in drafts)
+
+    def _header(self, line: str, context: list[str], place: tuple[int, int]) -> _Draft | None:
+        match = _PLACED.fullmatch(line)
+        if match:
+            file, row, column = match["file"], int(match["line"]), int(match["column"])
+            if file == self._name:
+                column = self._characters(row - self._first_line, column)
+        else:
+            match = _UNPLACED.fullmatch(line)
+            if not match:
+                return None
+            file, row, column = self._name, 0, 0
+        message = match["message"]
+        option = ""
+        with_option = _OPTION.fullmatch(message)
+        if with_option:
+            message, option = with_option["message"], with_option["option"]
+        severity = match["severity"].removeprefix("fatal ")
+        shown = None if file == self._name else self._short(file)
+        draft = _Draft(row, column, severity, self._shorten(message), shown, option, list(context), place)
+        where = f"{shown or self._name}:{row}:{column}: " if row else ""
+        suffix = f" [{option}]" if option else ""
+        draft.lines.append(f"{where}{severity}: {draft.message}{suffix}")
+        return draft
+
+    def _undefined(self, symbol: str, references: Sequence[str], drafts: list[_Draft]) -> None:
+        name = symbol.strip()
+        places: list[tuple[str, int]] = []
+        for reference in references:
+            match = _REFERENCED.match(reference)
+            if match:
+                place = (match["file"], int(match["line"]))
+                if place not in places:
+                    places.append(place)
+        message = _explain_undefined(name)
+        places.sort(key=lambda place: place[0] != self._name)
+        if any(draft.message == message for draft in drafts):
+            return
+        file, row = places[0] if places else (self._name, 0)
+        shown = None if file == self._name else self._short(file)
+        # The linker knows the line; the column is where the name stands in it.
+        column = self._column_of(_called(name), row) if shown is None else 0
+        draft = _Draft(row, column, "error", message, shown, "", [], (0, 0))
+        where = f"{shown or self._name}:{row}:{column}: " if row else ""
+        draft.lines.append(f"{where}error: {message}")
+        if shown is None and column:
+            text = self._lines[row - self._first_line]
+            pad = "".join(c if c == "\t" else " " for c in text[: column - 1])
+            draft.lines += [f"{row:5} | {text}", f"      | {pad}^"]
+        drafts.append(draft)
+
+    def _column_of(self, name: str, row: int) -> int:
+        index = row - self._first_line
+        if not 0 <= index < len(self._lines):
+            return 0
+        match = re.search(rf"\b{re.escape(name)}\b", self._lines[index])
+        if match:
+            return match.start() + 1
+        return len(self._lines[index]) - len(self._lines[index].lstrip()) + 1
+
+    def _fixit(self, match: re.Match[str]) -> FixIt:
+        row, column, end_row, end_column = (int(match[group]) for group in range(2, 6))
+        row, end_row = row - self._prologue - 1, end_row - self._prologue - 1
+        text = re.sub(r"\\(n|t|\\|\")", lambda m: {"n": "\n", "t": "\t"}.get(m[1], m[1]), match["text"])
+        return FixIt(
+            row + self._first_line,
+            self._characters(row, column),
+            end_row + self._first_line,
+            self._characters(end_row, end_column),
+            text,
+        )
+
+    def _characters(self, index: int, column: int) -> int:
+        """Column in characters of a column in bytes of UTF-8."""
+        if not 0 <= index < len(self._lines) or column < 1:
+            return column
+        data = self._lines[index].encode("utf-8", "surrogatepass")
+        return len(data[: column - 1].decode("utf-8", "ignore")) + 1
+
+    def _short(self, file: str) -> str:
+        for folder in self._folders:
+            if file.startswith(folder):
+                return file[len(folder) :]
+        return file.removeprefix("./")
+
+    def _shorten(self, text: str) -> str:
+        for folder in self._folders:
+            text = text.replace(folder, "")
+        return text.replace("<stdin>", self._name)
+
+    def _finish(self, draft: _Draft) -> Diagnostic:
+        notes = tuple(self._finish(note) for note in draft.notes)
+        cell = (draft.line, draft.column) if draft.file is None else (0, 0)
+        if draft.file is not None:
+            cell = next(((n.line, n.column) for n in notes if n.file is None and n.line), draft.context_place)
+        body = [*draft.context, *(line.rstrip() for line in draft.lines)]
+        while body and not body[-1].strip():
+            body.pop()
+        text = "\n".join([*body, *(note.text for note in notes)])
+        return Diagnostic(
+            draft.line,
+            draft.column,
+            draft.severity,
+            draft.message,
+            draft.file,
+            notes,
+            tuple(draft.fixits),
+            draft.option,
+            cell[0],
+            cell[1],
+            text,
+        )
+
+
+def _called(symbol: str) -> str:
+    """The name as a source calls it: `f` of `ns::f<int>(float)`."""
+    if symbol.startswith(("__ockl_printf", "__printf")):
+        return "printf"
+    name = re.sub(r"<.*>|\(.*", "", symbol)
+    return name.rsplit("::", 1)[-1]
+
+
+_HEAP = frozenset({"malloc", "free", "calloc", "realloc", "operator new", "operator delete"})
+
+
+def _explain_undefined(symbol: str) -> str:
+    called = re.sub(r"\(.*", "", symbol)
+    if called.startswith(("__ockl_printf", "__printf_alloc")) or called in ("printf", "puts", "vprintf"):
+        return (
+            "printf does not exist in device code in this form, which needs ROCm's device libraries: "
+            "call printf(format, ...) itself"
+        )
+    if called in _HEAP or called.removesuffix("[]") in _HEAP:
+        return (
+            f"{called} does not exist in device code: there is no heap on the device. "
+            "Use a buffer argument, shared memory or a fixed-size array"
+        )
+    if called.startswith(("__ocml_", "__ockl_")):
+        return f"{called} is part of ROCm's device libraries, which this compiler has not; use a HIP function"
+    return f"{symbol} is declared but nowhere defined for the device (undefined symbol)"

@@ -1,0 +1,61 @@
+// Between numbers and their bits, and between integers and floating point with a stated rounding.
+//
+// _rn rounds to nearest even, _rz towards zero, _ru up, _rd down. A float that an integer cannot hold gives
+// the nearest integer that it can, NaN gives 0, as the hardware converts.
+#pragma once
+
+#include "hip/device/attributes.h"
+
+__hip_device_inline int __float_as_int(float x) { return __builtin_bit_cast(int, x); }
+__hip_device_inline unsigned __float_as_uint(float x) { return __builtin_bit_cast(unsigned, x); }
+__hip_device_inline float __int_as_float(int x) { return __builtin_bit_cast(float, x); }
+__hip_device_inline float __uint_as_float(unsigned x) { return __builtin_bit_cast(float, x); }
+__hip_device_inline long long __double_as_longlong(double x) { return __builtin_bit_cast(long long, x); }
+__hip_device_inline double __longlong_as_double(long long x) { return __builtin_bit_cast(double, x); }
+__hip_device_inline int __double2hiint(double x) { return (int)(__double_as_longlong(x) >> 32); }
+__hip_device_inline int __double2loint(double x) { return (int)__double_as_longlong(x); }
+__hip_device_inline double __hiloint2double(int high, int low) {
+    return __longlong_as_double((long long)((unsigned long long)(unsigned)high << 32 | (unsigned)low));
+}
+
+template <typename Integer, typename Float>
+__device__ inline __attribute__((always_inline)) Integer __hip_saturated(Float x) {
+    constexpr bool is_signed = Integer(-1) < Integer(0);
+    constexpr int bits = 8 * sizeof(Integer);
+    constexpr Integer highest = is_signed ? Integer(~0ull >> (65 - bits)) : Integer(~0ull >> (64 - bits));
+    constexpr Integer lowest = is_signed ? Integer(-highest - 1) : Integer(0);
+    constexpr Float above = Float(1ull << (bits - 1 - is_signed)) * 2;
+    if (x != x) return 0;
+    if (x >= above) return highest;
+    if (x <= Float(lowest)) return lowest;
+    return (Integer)x;
+}
+
+#define __HIP_FLOAT_TO_INTEGER(from, From, to, To)                                                                     \
+    __hip_device_inline To __##from##2##to##_rn(From x) {                                                              \
+        return __hip_saturated<To>(__builtin_elementwise_roundeven(x));                                                \
+    }                                                                                                                  \
+    __hip_device_inline To __##from##2##to##_rz(From x) {                                                              \
+        return __hip_saturated<To>(__builtin_elementwise_trunc(x));                                                    \
+    }                                                                                                                  \
+    __hip_device_inline To __##from##2##to##_ru(From x) { return __hip_saturated<To>(__builtin_elementwise_ceil(x)); } \
+    __hip_device_inline To __##from##2##to##_rd(From x) { return __hip_saturated<To>(__builtin_elementwise_floor(x)); }
+__HIP_FLOAT_TO_INTEGER(float, float, int, int)
+__HIP_FLOAT_TO_INTEGER(float, float, uint, unsigned)
+__HIP_FLOAT_TO_INTEGER(float, float, ll, long long)
+__HIP_FLOAT_TO_INTEGER(float, float, ull, unsigned long long)
+__HIP_FLOAT_TO_INTEGER(double, double, int, int)
+__HIP_FLOAT_TO_INTEGER(double, double, uint, unsigned)
+__HIP_FLOAT_TO_INTEGER(double, double, ll, long long)
+__HIP_FLOAT_TO_INTEGER(double, double, ull, unsigned long long)
+#undef __HIP_FLOAT_TO_INTEGER
+
+__hip_device_inline float __int2float_rn(int x) { return (float)x; }
+__hip_device_inline float __uint2float_rn(unsigned x) { return (float)x; }
+__hip_device_inline float __ll2float_rn(long long x) { return (float)x; }
+__hip_device_inline float __ull2float_rn(unsigned long long x) { return (float)x; }
+__hip_device_inline double __int2double_rn(int x) { return (double)x; }
+__hip_device_inline double __uint2double_rn(unsigned x) { return (double)x; }
+__hip_device_inline double __ll2double_rn(long long x) { return (double)x; }
+__hip_device_inline double __ull2double_rn(unsigned long long x) { return (double)x; }
+__hip_device_inline float __double2float_rn(double x) { return (float)x; }

@@ -1,0 +1,311 @@
+// C's math functions, CUDA's additions and the fast forms, for the device.
+//
+// What the compiler turns into instructions is left to it: square roots, rounding, and in float exp, exp2,
+// log, log2 and log10. The rest is computed in `float_math.h` (where speed matters) or `double_math.h`. The
+// names that begin with two underscores are the hardware's own approximations.
+#pragma once
+
+#include "hip/device/math_declarations.h"
+#include "hip/device/double_math.h"
+#include "hip/device/float_math.h"
+
+#include <type_traits>
+
+// name(float), name(double) and namef(float).
+#define __HIP_UNARY(name, of_float, of_double)                                                                         \
+    __device__ static inline float name##f(float x) { return of_float; }                                               \
+    __device__ static inline float name(float x) { return of_float; }                                                  \
+    __device__ static inline double name(double x) { return of_double; }
+#define __HIP_BUILTIN(name) __HIP_UNARY(name, __builtin_##name##f(x), __builtin_##name(x))
+#define __HIP_IN_DOUBLE(name) __HIP_UNARY(name, (float)__hip_math::name((double)x), __hip_math::name(x))
+
+__HIP_BUILTIN(ceil)
+__HIP_BUILTIN(fabs)
+__HIP_BUILTIN(floor)
+__HIP_BUILTIN(nearbyint)
+__HIP_BUILTIN(rint)
+__HIP_BUILTIN(round)
+__HIP_BUILTIN(sqrt)
+__HIP_BUILTIN(trunc)
+__HIP_UNARY(exp, __builtin_expf(x), __hip_math::exp(x))
+__HIP_UNARY(exp2, __builtin_exp2f(x), __hip_math::exp2(x))
+__HIP_UNARY(log, __builtin_logf(x), __hip_math::log(x))
+__HIP_UNARY(log2, __builtin_log2f(x), __hip_math::log2(x))
+__HIP_UNARY(log10, __builtin_log10f(x), __hip_math::log10(x))
+__HIP_UNARY(expm1, __hip_math::expm1f(x), __hip_math::expm1(x))
+__HIP_UNARY(sin, __hip_math::sinf(x), __hip_math::sin(x))
+__HIP_UNARY(cos, __hip_math::cosf(x), __hip_math::cos(x))
+__HIP_UNARY(tan, __hip_math::tanf(x), __hip_math::tan(x))
+__HIP_UNARY(tanh, __hip_math::tanhf(x), __hip_math::tanh(x))
+__HIP_UNARY(erf, __hip_math::erff(x), __hip_math::erf(x))
+__HIP_IN_DOUBLE(acos)
+__HIP_IN_DOUBLE(acosh)
+__HIP_IN_DOUBLE(asin)
+__HIP_IN_DOUBLE(asinh)
+__HIP_IN_DOUBLE(atan)
+__HIP_IN_DOUBLE(atanh)
+__HIP_IN_DOUBLE(cbrt)
+__HIP_IN_DOUBLE(cosh)
+__HIP_IN_DOUBLE(erfc)
+__HIP_IN_DOUBLE(lgamma)
+__HIP_IN_DOUBLE(log1p)
+__HIP_IN_DOUBLE(sinh)
+__HIP_IN_DOUBLE(tgamma)
+
+// The exponent of x; for 0 and NaN INT_MIN, for infinity INT_MAX, as C's FP_ILOGB0 and FP_ILOGBNAN say.
+__device__ static inline int ilogb(double x) {
+    if (x == 0 || x != x) return -__INT_MAX__ - 1;
+    if (__hip_math::is_inf(x)) return __INT_MAX__;
+    int k;
+    (void)__builtin_frexp(x, &k);
+    return k - 1;
+}
+__device__ static inline int ilogb(float x) { return ilogb((double)x); }
+__device__ static inline int ilogbf(float x) { return ilogb((double)x); }
+__device__ static inline double logb(double x) {
+    if (x == 0) return -__builtin_inf();
+    return __hip_math::is_inf(x) || x != x ? x * x : (double)ilogb(x);
+}
+__device__ static inline float logb(float x) { return (float)logb((double)x); }
+__device__ static inline float logbf(float x) { return (float)logb((double)x); }
+#undef __HIP_UNARY
+#undef __HIP_BUILTIN
+#undef __HIP_IN_DOUBLE
+
+#define __HIP_BINARY(name, of_float, of_double)                                                                        \
+    __device__ static inline float name##f(float x, float y) { return of_float; }                                      \
+    __device__ static inline float name(float x, float y) { return of_float; }                                         \
+    __device__ static inline double name(double x, double y) { return of_double; }
+#define __HIP_BUILTIN(name) __HIP_BINARY(name, __builtin_##name##f(x, y), __builtin_##name(x, y))
+
+__HIP_BUILTIN(copysign)
+__HIP_BUILTIN(fmax)
+__HIP_BUILTIN(fmin)
+__HIP_BINARY(atan2, (float)__hip_math::atan2((double)x, (double)y), __hip_math::atan2(x, y))
+__HIP_BINARY(fdim, x <= y ? 0 : x - y, x <= y ? 0 : x - y)
+__HIP_BINARY(fmod, (float)__hip_math::fmod((double)x, (double)y), __hip_math::fmod(x, y))
+__HIP_BINARY(hypot, __hip_math::hypotf(x, y), __hip_math::hypot(x, y))
+__HIP_BINARY(pow, __hip_math::powf(x, y), __hip_math::pow(x, y))
+#undef __HIP_BINARY
+#undef __HIP_BUILTIN
+
+#define __HIP_BINARY(T, suffix, Bits)                                                                                  \
+    __device__ static inline T remquo##suffix(T x, T y, int *quotient) {                                               \
+        return (T)__hip_math::remquo((double)x, (double)y, quotient);                                                  \
+    }                                                                                                                  \
+    __device__ static inline T remainder##suffix(T x, T y) {                                                           \
+        int quotient;                                                                                                  \
+        return remquo##suffix(x, y, &quotient);                                                                        \
+    }                                                                                                                  \
+    __device__ static inline T nextafter##suffix(T x, T y) {                                                           \
+        if (x != x || y != y) return x + y;                                                                            \
+        if (x == y) return y;                                                                                          \
+        if (x == 0) return __builtin_elementwise_copysign(__builtin_bit_cast(T, (Bits)1), y);                          \
+        Bits bits = __builtin_bit_cast(Bits, x);                                                                       \
+        return __builtin_bit_cast(T, (Bits)(((x < y) == (x > 0)) ? bits + 1 : bits - 1));                              \
+    }
+__HIP_BINARY(float, , unsigned)
+__HIP_BINARY(float, f, unsigned)
+__HIP_BINARY(double, , unsigned long long)
+#undef __HIP_BINARY
+
+#define __HIP_TYPED(T, suffix, builtin)                                                                                \
+    __device__ static inline T fma##suffix(T x, T y, T z) { return __builtin_fma##builtin(x, y, z); }                  \
+    __device__ static inline T ldexp##suffix(T x, int k) { return __builtin_ldexp##builtin(x, k); }                    \
+    __device__ static inline T scalbn##suffix(T x, int k) { return __builtin_ldexp##builtin(x, k); }                   \
+    __device__ static inline T scalbln##suffix(T x, long k) {                                                          \
+        return __builtin_ldexp##builtin(x, k > 100000 ? 100000 : k < -100000 ? -100000 : (int)k);                      \
+    }                                                                                                                  \
+    __device__ static inline T frexp##suffix(T x, int *k) {                                                            \
+        if (x == 0 || x - x != 0) {                                                                                    \
+            *k = 0;                                                                                                    \
+            return x;                                                                                                  \
+        }                                                                                                              \
+        return __builtin_frexp##builtin(x, k);                                                                         \
+    }                                                                                                                  \
+    __device__ static inline T modf##suffix(T x, T *whole) {                                                           \
+        *whole = __builtin_trunc##builtin(x);                                                                          \
+        return __builtin_copysign##builtin(*whole == x ? T(0) : x - *whole, x);                                        \
+    }
+__HIP_TYPED(float, , f)
+__HIP_TYPED(float, f, f)
+__HIP_TYPED(double, , )
+#undef __HIP_TYPED
+__device__ static inline void sincosf(float x, float *s, float *c) { __hip_math::sincosf(x, s, c); }
+__device__ static inline void sincos(float x, float *s, float *c) { __hip_math::sincosf(x, s, c); }
+__device__ static inline void sincos(double x, double *s, double *c) { __hip_math::sincos(x, s, c); }
+
+#define __HIP_TO_INTEGER(Integer, name, of)                                                                            \
+    __device__ static inline Integer name(float x) { return (Integer)__builtin_##of##f(x); }                           \
+    __device__ static inline Integer name(double x) { return (Integer)__builtin_##of(x); }                             \
+    __device__ static inline Integer name##f(float x) { return (Integer)__builtin_##of##f(x); }
+__HIP_TO_INTEGER(long, lrint, rint)
+__HIP_TO_INTEGER(long, lround, round)
+__HIP_TO_INTEGER(long long, llrint, rint)
+__HIP_TO_INTEGER(long long, llround, round)
+#undef __HIP_TO_INTEGER
+
+#define __HIP_CLASSIFY(T)                                                                                              \
+    __device__ static inline bool isnan(T x) { return __builtin_isnan(x); }                                            \
+    __device__ static inline bool isinf(T x) { return __builtin_isinf(x); }                                            \
+    __device__ static inline bool isfinite(T x) { return __builtin_isfinite(x); }                                      \
+    __device__ static inline bool isnormal(T x) { return __builtin_isnormal(x); }                                      \
+    __device__ static inline bool signbit(T x) { return __builtin_signbit(x); }
+__HIP_CLASSIFY(float)
+__HIP_CLASSIFY(double)
+#undef __HIP_CLASSIFY
+
+__device__ static inline int abs(int x) { return x < 0 ? -x : x; }
+__device__ static inline long abs(long x) { return x < 0 ? -x : x; }
+__device__ static inline long long abs(long long x) { return x < 0 ? -x : x; }
+__device__ static inline long labs(long x) { return x < 0 ? -x : x; }
+__device__ static inline long long llabs(long long x) { return x < 0 ? -x : x; }
+__device__ static inline float abs(float x) { return __builtin_fabsf(x); }
+__device__ static inline double abs(double x) { return __builtin_fabs(x); }
+
+// Integers count as double, as in <cmath>; two arguments of different types as the wider.
+#define __HIP_OF_INTEGER(name)                                                                                         \
+    template <typename T>                                                                                              \
+        requires std::is_integral_v<T>                                                                                 \
+    __device__ static inline double name(T x) {                                                                        \
+        return name((double)x);                                                                                        \
+    }
+#define __HIP_OF_MIXED(name)                                                                                           \
+    template <typename T, typename U>                                                                                  \
+        requires(std::is_arithmetic_v<T> && std::is_arithmetic_v<U> && !std::is_same_v<T, U>)                          \
+    __device__ static inline double name(T x, U y) {                                                                   \
+        return name((double)x, (double)y);                                                                             \
+    }                                                                                                                  \
+    template <typename T>                                                                                              \
+        requires std::is_integral_v<T>                                                                                 \
+    __device__ static inline double name(T x, T y) {                                                                   \
+        return name((double)x, (double)y);                                                                             \
+    }
+__HIP_MATH_UNARY(__HIP_OF_INTEGER)
+__HIP_MATH_BINARY(__HIP_OF_MIXED)
+#undef __HIP_OF_INTEGER
+#undef __HIP_OF_MIXED
+namespace std {
+#define __HIP_USE(name) using ::name;
+__HIP_MATH_UNARY(__HIP_USE)
+__HIP_MATH_BINARY(__HIP_USE)
+#undef __HIP_USE
+} // namespace std
+
+// The least and greatest, for the types that CUDA has them for.
+#define __HIP_EXTREMES(T)                                                                                              \
+    __hip_host_device_inline T min(T a, T b) { return b < a ? b : a; }                                                 \
+    __hip_host_device_inline T max(T a, T b) { return a < b ? b : a; }
+__HIP_EXTREMES(int)
+__HIP_EXTREMES(unsigned)
+__HIP_EXTREMES(long)
+__HIP_EXTREMES(unsigned long)
+__HIP_EXTREMES(long long)
+__HIP_EXTREMES(unsigned long long)
+#undef __HIP_EXTREMES
+__hip_host_device_inline unsigned min(int a, unsigned b) { return min((unsigned)a, b); }
+__hip_host_device_inline unsigned min(unsigned a, int b) { return min(a, (unsigned)b); }
+__hip_host_device_inline unsigned max(int a, unsigned b) { return max((unsigned)a, b); }
+__hip_host_device_inline unsigned max(unsigned a, int b) { return max(a, (unsigned)b); }
+__hip_host_device_inline float min(float a, float b) { return __builtin_fminf(a, b); }
+__hip_host_device_inline float max(float a, float b) { return __builtin_fmaxf(a, b); }
+__hip_host_device_inline double min(double a, double b) { return __builtin_fmin(a, b); }
+__hip_host_device_inline double max(double a, double b) { return __builtin_fmax(a, b); }
+
+// CUDA's additions.
+__device__ static inline float exp10f(float x) { return (float)__hip_math::exp10((double)x); }
+__device__ static inline double exp10(double x) { return __hip_math::exp10(x); }
+__device__ static inline float rsqrtf(float x) {
+    // v_rsq_f32 takes a subnormal for zero; its range is moved by an even power of two.
+    bool small = x < 0x1p-126f;
+    float y = __builtin_amdgcn_rsqf(small ? x * 0x1p24f : x);
+    return small ? y * 0x1p12f : y;
+}
+__device__ static inline float rsqrt(float x) { return rsqrtf(x); }
+__device__ static inline double rsqrt(double x) {
+    double y = __builtin_amdgcn_rsq(x);
+    if (x == 0 || x == __builtin_inf() || x != x) return y;
+    // One step of Newton's method takes the instruction's estimate to full precision.
+    double e = __builtin_fma(-y * x, y, 1.0);
+    return __builtin_fma(y * e, __builtin_fma(0.375, e, 0.5), y);
+}
+__device__ static inline float rcbrtf(float x) { return 1 / cbrtf(x); }
+__device__ static inline double rcbrt(double x) { return 1 / __hip_math::cbrt(x); }
+__device__ static inline void sincospi(double x, double *s, double *c) { __hip_math::sincospi(x, s, c); }
+__device__ static inline void sincospif(float x, float *s, float *c) {
+    double sine, cosine;
+    __hip_math::sincospi((double)x, &sine, &cosine);
+    *s = (float)sine;
+    *c = (float)cosine;
+}
+__device__ static inline double sinpi(double x) {
+    double s, c;
+    sincospi(x, &s, &c);
+    return s;
+}
+__device__ static inline double cospi(double x) {
+    double s, c;
+    sincospi(x, &s, &c);
+    return c;
+}
+__device__ static inline float sinpif(float x) { return (float)sinpi((double)x); }
+__device__ static inline float cospif(float x) { return (float)cospi((double)x); }
+__device__ static inline float erfcxf(float x) {
+    double a = (double)x;
+    return (float)(a >= 1 && a <= 28 ? __hip_math::scaled_erfc(a)
+                   : a > 28          ? 0x1.20dd750429b6dp-1 / a * (1 - 0.5 / (a * a))
+                                     : __hip_math::exp(a * a) * __hip_math::erfc(a));
+}
+__device__ static inline float normcdff(float x) {
+    return (float)(0.5 * __hip_math::erfc(-0x1.6a09e667f3bcdp-1 * (double)x));
+}
+__device__ static inline double normcdf(double x) { return 0.5 * __hip_math::erfc(-0x1.6a09e667f3bcdp-1 * x); }
+__device__ static inline float rhypotf(float x, float y) {
+    return (float)(1 / __hip_math::hypot((double)x, (double)y));
+}
+__device__ static inline double rhypot(double x, double y) { return 1 / __hip_math::hypot(x, y); }
+__device__ static inline float norm3df(float x, float y, float z) {
+    return (float)__hip_math::hypot(__hip_math::hypot((double)x, (double)y), (double)z);
+}
+__device__ static inline float norm4df(float x, float y, float z, float w) {
+    return (float)__hip_math::hypot(__hip_math::hypot((double)x, (double)y), __hip_math::hypot((double)z, (double)w));
+}
+__device__ static inline float rnorm3df(float x, float y, float z) { return 1 / norm3df(x, y, z); }
+__device__ static inline float rnorm4df(float x, float y, float z, float w) { return 1 / norm4df(x, y, z, w); }
+__device__ static inline float fdividef(float x, float y) { return x / y; }
+__device__ static inline float saturatef(float x) { return __builtin_amdgcn_fmed3f(x, 0.0f, 1.0f); }
+__device__ static inline float __saturatef(float x) { return saturatef(x); }
+
+// The fast forms: one or two instructions, subnormals may be lost, arguments of __sinf and __cosf are best
+// within a few turns.
+__hip_device_inline float __exp2f(float x) { return __builtin_amdgcn_exp2f(x); }
+__hip_device_inline float __expf(float x) { return __builtin_amdgcn_exp2f(x * 0x1.715476p+0f); }
+__hip_device_inline float __exp10f(float x) { return __builtin_amdgcn_exp2f(x * 0x1.a934f0p+1f); }
+__hip_device_inline float __log2f(float x) { return __builtin_amdgcn_logf(x); }
+__hip_device_inline float __logf(float x) { return __builtin_amdgcn_logf(x) * 0x1.62e430p-1f; }
+__hip_device_inline float __log10f(float x) { return __builtin_amdgcn_logf(x) * 0x1.344136p-2f; }
+// v_sin_f32 and v_cos_f32 count in turns.
+__hip_device_inline float __sinf(float x) { return __builtin_amdgcn_sinf(__builtin_amdgcn_fractf(x * 0x1.45f306p-3f)); }
+__hip_device_inline float __cosf(float x) { return __builtin_amdgcn_cosf(__builtin_amdgcn_fractf(x * 0x1.45f306p-3f)); }
+__hip_device_inline float __tanf(float x) { return __sinf(x) * __builtin_amdgcn_rcpf(__cosf(x)); }
+__hip_device_inline void __sincosf(float x, float *s, float *c) {
+    *s = __sinf(x);
+    *c = __cosf(x);
+}
+__hip_device_inline float __powf(float x, float y) { return __builtin_amdgcn_exp2f(y * __builtin_amdgcn_logf(x)); }
+__hip_device_inline float __fdividef(float x, float y) { return x * __builtin_amdgcn_rcpf(y); }
+
+// Arithmetic that is rounded to nearest whatever flags say, and never fused.
+#define __HIP_ROUNDED(T, f, d)                                                                                         \
+    __hip_device_inline T __##f##add_rn(T a, T b) { _Pragma("clang fp contract(off)") return a + b; }                  \
+    __hip_device_inline T __##f##sub_rn(T a, T b) { _Pragma("clang fp contract(off)") return a - b; }                  \
+    __hip_device_inline T __##f##mul_rn(T a, T b) { _Pragma("clang fp contract(off)") return a * b; }                  \
+    __hip_device_inline T __##f##div_rn(T a, T b) { return a / b; }                                                    \
+    __hip_device_inline T __##f##rcp_rn(T a) { return 1 / a; }                                                         \
+    __hip_device_inline T __##f##sqrt_rn(T a) { return __builtin_sqrt##d(a); }
+__HIP_ROUNDED(float, f, f)
+__HIP_ROUNDED(double, d, )
+#undef __HIP_ROUNDED
+__hip_device_inline float __frsqrt_rn(float x) { return __builtin_amdgcn_rsqf(x); }
+__hip_device_inline float __fmaf_rn(float a, float b, float c) { return __builtin_fmaf(a, b, c); }
+__hip_device_inline double __fma_rn(double a, double b, double c) { return __builtin_fma(a, b, c); }

@@ -1,0 +1,4 @@
+// The older header of the same type.
+#pragma once
+
+#include "hip/hip_bf16.h"

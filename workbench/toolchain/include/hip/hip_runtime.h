@@ -1,0 +1,33 @@
+// What a HIP source includes first: launch built-ins, vector types, device functions and the host API's
+// declarations, for a clang that comes without ROCm. The names and meanings are HIP's; the code is ours and
+// needs no device library, so a kernel links with nothing.
+#pragma once
+
+#if !defined(__HIP__)
+#error "hip/hip_runtime.h is for HIP sources: compile with -x hip"
+#endif
+
+#define __HIP_PLATFORM_AMD__ 1
+#define HIP_VERSION_MAJOR 6
+#define HIP_VERSION_MINOR 4
+#define HIP_VERSION_PATCH 0
+#define HIP_VERSION (HIP_VERSION_MAJOR * 10000000 + HIP_VERSION_MINOR * 100000 + HIP_VERSION_PATCH)
+
+#include "hip/device/attributes.h"
+#include "hip/device/math_declarations.h"
+
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
+
+#include "hip/hip_vector_types.h"
+#include "hip/hip_runtime_api.h"
+#include "hip/device/index.h"
+#include "hip/device/synchronization.h"
+#include "hip/device/lanes.h"
+#include "hip/device/integers.h"
+#include "hip/device/conversions.h"
+#include "hip/device/atomics.h"
+#include "hip/device/math.h"
+#include "hip/device/console.h"

@@ -1,0 +1,9 @@
+// The host API: what a source that holds kernels and their launchers, or a whole program, calls.
+//
+// A compilation for the device reads these declarations and drops the launchers; host code finds the functions
+// in a libamdhip64, AMD's or the emulated device's.
+#pragma once
+
+#include "hip/host/types.h"
+#include "hip/host/functions.h"
+#include "hip/host/templates.h"

@@ -1,0 +1,184 @@
+// char1 to double4 and dim3. The types are aggregates with HIP's sizes and alignments: a vector of 1, 2 or 4
+// elements is aligned to its size, one of 3 to its element.
+#pragma once
+
+#include "hip/device/attributes.h"
+
+#include <cstdint>
+#include <type_traits>
+
+template <typename T, unsigned N>
+struct HIP_vector_type;
+
+template <typename T>
+struct alignas(sizeof(T)) HIP_vector_type<T, 1> {
+    using value_type = T;
+    T x;
+    __hip_host_device_inline constexpr HIP_vector_type splat(T value) { return {value}; }
+    __host__ __device__ constexpr T &operator[](unsigned) { return x; }
+    __host__ __device__ constexpr const T &operator[](unsigned) const { return x; }
+};
+
+template <typename T>
+struct alignas(2 * sizeof(T)) HIP_vector_type<T, 2> {
+    using value_type = T;
+    T x, y;
+    __hip_host_device_inline constexpr HIP_vector_type splat(T value) { return {value, value}; }
+    __host__ __device__ constexpr T &operator[](unsigned index) { return index == 0 ? x : y; }
+    __host__ __device__ constexpr const T &operator[](unsigned index) const { return index == 0 ? x : y; }
+};
+
+template <typename T>
+struct HIP_vector_type<T, 3> {
+    using value_type = T;
+    T x, y, z;
+    __hip_host_device_inline constexpr HIP_vector_type splat(T value) { return {value, value, value}; }
+    __host__ __device__ constexpr T &operator[](unsigned index) { return index == 0 ? x : index == 1 ? y : z; }
+    __host__ __device__ constexpr const T &operator[](unsigned index) const {
+        return index == 0 ? x : index == 1 ? y : z;
+    }
+};
+
+template <typename T>
+struct alignas(4 * sizeof(T)) HIP_vector_type<T, 4> {
+    using value_type = T;
+    T x, y, z, w;
+    __hip_host_device_inline constexpr HIP_vector_type splat(T value) { return {value, value, value, value}; }
+    __host__ __device__ constexpr T &operator[](unsigned index) {
+        return index == 0 ? x : index == 1 ? y : index == 2 ? z : w;
+    }
+    __host__ __device__ constexpr const T &operator[](unsigned index) const {
+        return index == 0 ? x : index == 1 ? y : index == 2 ? z : w;
+    }
+};
+
+// Element by element, between vectors and between a vector and a number.
+#define __HIP_VECTOR_ASSIGN(op)                                                                                        \
+    template <typename T, unsigned N>                                                                                  \
+    __host__ __device__ constexpr HIP_vector_type<T, N> &operator op(HIP_vector_type<T, N> &a,                         \
+                                                                     const HIP_vector_type<T, N> &b) {                 \
+        a.x op b.x;                                                                                                    \
+        if constexpr (N > 1) a.y op b.y;                                                                               \
+        if constexpr (N > 2) a.z op b.z;                                                                               \
+        if constexpr (N > 3) a.w op b.w;                                                                               \
+        return a;                                                                                                      \
+    }                                                                                                                  \
+    template <typename T, unsigned N, typename U>                                                                      \
+        requires std::is_convertible_v<U, T>                                                                           \
+    __host__ __device__ constexpr HIP_vector_type<T, N> &operator op(HIP_vector_type<T, N> &a, U b) {                  \
+        return a op HIP_vector_type<T, N>::splat(static_cast<T>(b));                                                   \
+    }
+#define __HIP_VECTOR_BINARY(op, assign)                                                                                \
+    __HIP_VECTOR_ASSIGN(assign)                                                                                        \
+    template <typename T, unsigned N>                                                                                  \
+    __host__ __device__ constexpr HIP_vector_type<T, N> operator op(HIP_vector_type<T, N> a,                           \
+                                                                    const HIP_vector_type<T, N> &b) {                  \
+        return a assign b;                                                                                             \
+    }                                                                                                                  \
+    template <typename T, unsigned N, typename U>                                                                      \
+        requires std::is_convertible_v<U, T>                                                                           \
+    __host__ __device__ constexpr HIP_vector_type<T, N> operator op(HIP_vector_type<T, N> a, U b) {                    \
+        return a assign b;                                                                                             \
+    }                                                                                                                  \
+    template <typename T, unsigned N, typename U>                                                                      \
+        requires std::is_convertible_v<U, T>                                                                           \
+    __host__ __device__ constexpr HIP_vector_type<T, N> operator op(U a, const HIP_vector_type<T, N> &b) {             \
+        HIP_vector_type<T, N> result = HIP_vector_type<T, N>::splat(static_cast<T>(a));                                \
+        return result assign b;                                                                                        \
+    }
+
+__HIP_VECTOR_BINARY(+, +=)
+__HIP_VECTOR_BINARY(-, -=)
+__HIP_VECTOR_BINARY(*, *=)
+__HIP_VECTOR_BINARY(/, /=)
+__HIP_VECTOR_BINARY(%, %=)
+__HIP_VECTOR_BINARY(&, &=)
+__HIP_VECTOR_BINARY(|, |=)
+__HIP_VECTOR_BINARY(^, ^=)
+__HIP_VECTOR_BINARY(<<, <<=)
+__HIP_VECTOR_BINARY(>>, >>=)
+#undef __HIP_VECTOR_BINARY
+#undef __HIP_VECTOR_ASSIGN
+
+template <typename T, unsigned N>
+__host__ __device__ constexpr HIP_vector_type<T, N> operator+(const HIP_vector_type<T, N> &a) {
+    return a;
+}
+template <typename T, unsigned N>
+__host__ __device__ constexpr HIP_vector_type<T, N> operator-(HIP_vector_type<T, N> a) {
+    a.x = -a.x;
+    if constexpr (N > 1) a.y = -a.y;
+    if constexpr (N > 2) a.z = -a.z;
+    if constexpr (N > 3) a.w = -a.w;
+    return a;
+}
+template <typename T, unsigned N>
+__host__ __device__ constexpr HIP_vector_type<T, N> operator~(HIP_vector_type<T, N> a) {
+    a.x = ~a.x;
+    if constexpr (N > 1) a.y = ~a.y;
+    if constexpr (N > 2) a.z = ~a.z;
+    if constexpr (N > 3) a.w = ~a.w;
+    return a;
+}
+template <typename T, unsigned N>
+__host__ __device__ constexpr HIP_vector_type<T, N> &operator++(HIP_vector_type<T, N> &a) {
+    return a += T(1);
+}
+template <typename T, unsigned N>
+__host__ __device__ constexpr HIP_vector_type<T, N> &operator--(HIP_vector_type<T, N> &a) {
+    return a -= T(1);
+}
+template <typename T, unsigned N>
+__host__ __device__ constexpr HIP_vector_type<T, N> operator++(HIP_vector_type<T, N> &a, int) {
+    HIP_vector_type<T, N> before = a;
+    ++a;
+    return before;
+}
+template <typename T, unsigned N>
+__host__ __device__ constexpr HIP_vector_type<T, N> operator--(HIP_vector_type<T, N> &a, int) {
+    HIP_vector_type<T, N> before = a;
+    --a;
+    return before;
+}
+
+// Equal where all elements are.
+template <typename T, unsigned N>
+__host__ __device__ constexpr bool operator==(const HIP_vector_type<T, N> &a, const HIP_vector_type<T, N> &b) {
+    bool equal = a.x == b.x;
+    if constexpr (N > 1) equal = equal && a.y == b.y;
+    if constexpr (N > 2) equal = equal && a.z == b.z;
+    if constexpr (N > 3) equal = equal && a.w == b.w;
+    return equal;
+}
+
+#define __HIP_VECTOR_NAMES(T, name)                                                                                    \
+    using name##1 = HIP_vector_type<T, 1>;                                                                             \
+    using name##2 = HIP_vector_type<T, 2>;                                                                             \
+    using name##3 = HIP_vector_type<T, 3>;                                                                             \
+    using name##4 = HIP_vector_type<T, 4>;                                                                             \
+    __hip_host_device_inline constexpr name##1 make_##name##1(T x) { return {x}; }                                     \
+    __hip_host_device_inline constexpr name##2 make_##name##2(T x, T y) { return {x, y}; }                             \
+    __hip_host_device_inline constexpr name##3 make_##name##3(T x, T y, T z) { return {x, y, z}; }                     \
+    __hip_host_device_inline constexpr name##4 make_##name##4(T x, T y, T z, T w) { return {x, y, z, w}; }
+
+__HIP_VECTOR_NAMES(char, char)
+__HIP_VECTOR_NAMES(unsigned char, uchar)
+__HIP_VECTOR_NAMES(short, short)
+__HIP_VECTOR_NAMES(unsigned short, ushort)
+__HIP_VECTOR_NAMES(int, int)
+__HIP_VECTOR_NAMES(unsigned int, uint)
+__HIP_VECTOR_NAMES(long, long)
+__HIP_VECTOR_NAMES(unsigned long, ulong)
+__HIP_VECTOR_NAMES(long long, longlong)
+__HIP_VECTOR_NAMES(unsigned long long, ulonglong)
+__HIP_VECTOR_NAMES(float, float)
+__HIP_VECTOR_NAMES(double, double)
+#undef __HIP_VECTOR_NAMES
+
+struct dim3 {
+    std::uint32_t x, y, z;
+    __host__ __device__ constexpr dim3(std::uint32_t x = 1, std::uint32_t y = 1, std::uint32_t z = 1)
+        : x(x), y(y), z(z) {}
+    __host__ __device__ constexpr dim3(const uint3 &v) : x(v.x), y(v.y), z(v.z) {}
+    __host__ __device__ constexpr operator uint3() const { return {x, y, z}; }
+};

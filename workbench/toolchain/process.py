@@ -1,0 +1,76 @@
+"""Runs a compiler so that it always ends: within its time, at an interrupt, with all it started."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """How a program ended.
+
+    Attributes:
+        returncode: its exit status, negative for a signal; None where it was stopped at its time limit.
+        stdout: what it wrote.
+        stderr: what it wrote as errors.
+    """
+
+    returncode: int | None
+    stdout: str
+    stderr: str
+
+    @property
+    def text(self) -> str:
+        """Both outputs."""
+        return self.stdout + self.stderr
+
+
+def run(
+    command: Sequence[str],
+    *,
+    timeout: float,
+    text: str = "",
+    environment: Mapping[str, str] | None = None,
+) -> Finished:
+    """Run `command` with `text` as its standard input.
+
+    The program gets a process group of its own, and the whole group is killed at the time limit, at Ctrl-C
+    and at any other exception, so that no linker or front end outlives its driver.
+
+    Raises:
+        OSError: the program cannot be started.
+    """
+    process = subprocess.Popen(
+        list(command),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=dict(environment) if environment is not None else None,
+        start_new_session=True,
+    )
+    try:
+        out, err = process.communicate(text.encode("utf-8", "surrogatepass"), timeout=timeout)
+    except subprocess.TimeoutExpired:
+        stop(process)
+        return Finished(None, "", "")
+    except BaseException:
+        stop(process)
+        raise
+    return Finished(process.returncode, out.decode("utf-8", "replace"), err.decode("utf-8", "replace"))
+
+
+def stop(process: subprocess.Popen[bytes]) -> None:
+    """Kill a process started by `run` with its whole group and wait for it."""
+    with contextlib.suppress(OSError):
+        os.killpg(process.pid, signal.SIGKILL)
+    process.kill()
+    for stream in (process.stdin, process.stdout, process.stderr):
+        if stream is not None:
+            with contextlib.suppress(OSError):
+                stream.close()
+    process.wait()

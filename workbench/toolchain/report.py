@@ -1,0 +1,64 @@
+"""Says what compiles here, for a person who asks why it does or does not."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from workbench import cache
+from workbench.errors import CompilerNotFound
+from workbench.toolchain.compiler import INCLUDE, MACROS, Compiler, find_compiler, kernel_headers
+
+
+@dataclass(frozen=True)
+class Report:
+    """Facts about the toolchain.
+
+    Attributes:
+        compiler: the compiler that is used, None where there is none.
+        problem: why there is none, with the command that would install one; "" where there is one.
+        targets: for each target the version of the compiler that compiles for it, or None.
+        hip_headers: whose HIP and C++ headers are read.
+        header_folders: folders of ours on the include path.
+        tile_library: whether `kittens.cuh` is there.
+        cache_folder: where results are kept.
+        cache_limit: bytes above which the oldest go.
+        cache_usage: what each kind of entry takes.
+    """
+
+    compiler: Compiler | None
+    problem: str
+    targets: dict[str, str | None]
+    hip_headers: str
+    header_folders: tuple[str, ...]
+    tile_library: bool
+    cache_folder: str
+    cache_limit: int
+    cache_usage: tuple[cache.Usage, ...]
+
+
+def report() -> Report:
+    """Look for compilers and say what was found; nothing is raised."""
+    compiler: Compiler | None = None
+    problem = ""
+    try:
+        compiler = find_compiler()
+    except CompilerNotFound as error:
+        problem = str(error)
+    targets: dict[str, str | None] = {}
+    for arch in MACROS:
+        try:
+            targets[arch] = find_compiler(arch).version if compiler is not None else None
+        except CompilerNotFound:
+            targets[arch] = None
+    folders = [kernel_headers()] if compiler and compiler.kind == "hipcc" else [kernel_headers(), INCLUDE]
+    return Report(
+        compiler=compiler,
+        problem=problem,
+        targets=targets,
+        hip_headers=compiler.headers if compiler else "",
+        header_folders=tuple(str(folder) for folder in folders),
+        tile_library=(kernel_headers() / "kittens.cuh").is_file(),
+        cache_folder=str(cache.folder()),
+        cache_limit=cache.limit(),
+        cache_usage=cache.usage(),
+    )

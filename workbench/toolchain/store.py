@@ -1,0 +1,185 @@
+"""Keeps compiled kernels, found again without starting a compiler.
+
+Which headers a source includes is known only once it was compiled. So there are two steps, as in ccache's
+direct mode: what is known beforehand (source, flags, compiler) leads to a manifest, which lists the headers
+of earlier compilations with digests of their contents; the record whose headers are all as they were leads
+to the result. A record also names the places where a header would have been found earlier on the include
+path and was not, so a new header that hides another is noticed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import threading
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from workbench.cache import Cache, digest
+from workbench.toolchain.diagnostics import Diagnostic, FixIt
+
+_RECORDS = 16
+_MAGIC = b"HKCO1\n"
+# A file changed this recently may change again without its time stamp showing it.
+_SETTLED = 2.0
+
+_contents: dict[str, tuple[tuple[int, int, int], str]] = {}
+_contents_lock = threading.Lock()
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """What is kept of a compilation.
+
+    Attributes:
+        code_object: the ELF.
+        diagnostics: warnings.
+        command: how it was compiled.
+        seconds: how long that took.
+    """
+
+    code_object: bytes
+    diagnostics: tuple[Diagnostic, ...]
+    command: tuple[str, ...]
+    seconds: float
+
+
+def content(path: str) -> str | None:
+    """Digest of a file's content, None where it cannot be read; remembered while the file is unchanged."""
+    try:
+        status = os.stat(path)
+        stamp = (status.st_mtime_ns, status.st_size, status.st_ino)
+        absolute = os.path.abspath(path)
+        with _contents_lock:
+            known = _contents.get(absolute)
+        if known is not None and known[0] == stamp:
+            return known[1]
+        found = hashlib.sha256(Path(path).read_bytes()).hexdigest()
+    except OSError:
+        return None
+    if time.time() - status.st_mtime > _SETTLED:
+        with _contents_lock:
+            _contents[absolute] = (stamp, found)
+    return found
+
+
+class Store:
+    """Results of compilations by what went into them."""
+
+    def __init__(self) -> None:
+        self._manifests = Cache("manifests")
+        self._objects = Cache("code-objects")
+
+    def get(self, key: str) -> Entry | None:
+        """The result for `key` whose headers have not changed, None where there is none."""
+        for record in self._records(key):
+            if all(content(path) == wanted for path, wanted in record["headers"]) and not any(
+                os.path.exists(path) for path in record["absent"]
+            ):
+                entry = self._unpack(record["result"])
+                if entry is not None:
+                    return entry
+        return None
+
+    def put(self, key: str, entry: Entry, headers: Sequence[str], absent: Sequence[str]) -> None:
+        """Keep a result with the headers that it was made from."""
+        contents = [(path, content(path)) for path in headers]
+        if any(found is None for _, found in contents):
+            return
+        result = digest(key, *(f"{path}={found}" for path, found in contents), *absent)
+        if not self._objects.put(result, _pack(entry)):
+            return
+        record = {"result": result, "headers": contents, "absent": list(absent)}
+        others = [old for old in self._records(key) if old["result"] != result]
+        self._manifests.put(key, json.dumps([record, *others[: _RECORDS - 1]]).encode())
+
+    def lock(self, key: str) -> contextlib.AbstractContextManager[None]:
+        """Held by the one that compiles for `key`, so that no two do the same work at once."""
+        return self._manifests.lock(key)
+
+    def _records(self, key: str) -> list[dict[str, Any]]:
+        data = self._manifests.get(key)
+        if data is None:
+            return []
+        try:
+            records = json.loads(data)
+        except ValueError:
+            self._manifests.remove(key)
+            return []
+        return list(records)
+
+    def _unpack(self, result: str) -> Entry | None:
+        data = self._objects.get(result)
+        if data is None:
+            return None
+        head = len(_MAGIC) + 32
+        if not data.startswith(_MAGIC) or hashlib.sha256(data[head:]).digest() != data[len(_MAGIC) : head]:
+            self._objects.remove(result)
+            return None
+        size = int.from_bytes(data[head : head + 8], "little")
+        facts = json.loads(data[head + 8 : head + 8 + size])
+        return Entry(
+            data[head + 8 + size :],
+            tuple(_diagnostic(item) for item in facts["diagnostics"]),
+            tuple(facts["command"]),
+            facts["seconds"],
+        )
+
+
+def _pack(entry: Entry) -> bytes:
+    facts = {
+        "diagnostics": [asdict(diagnostic) for diagnostic in entry.diagnostics],
+        "command": entry.command,
+        "seconds": entry.seconds,
+    }
+    text = json.dumps(facts).encode()
+    payload = len(text).to_bytes(8, "little") + text + entry.code_object
+    return _MAGIC + hashlib.sha256(payload).digest() + payload
+
+
+def _diagnostic(item: dict[str, Any]) -> Diagnostic:
+    notes = tuple(_diagnostic(note) for note in item["notes"])
+    fixits = tuple(FixIt(**fixit) for fixit in item["fixits"])
+    return Diagnostic(**{**item, "notes": notes, "fixits": fixits})
+
+
+def headers_of(dependencies: str, fixed_roots: Iterable[str]) -> list[str]:
+    """Headers in the text of a dependency file, without those that change only with the compiler."""
+    roots = tuple(fixed_roots)
+    text = dependencies.replace("\\\n", " ").split(":", 1)
+    found: dict[str, None] = {}
+    if len(text) == 2:
+        word = ""
+        characters = iter([*text[1], " "])
+        for character in characters:
+            if character in "\\$":
+                word += next(characters)
+            elif character.isspace():
+                if word and not word.startswith(roots) and not word.endswith("<stdin>") and word != "-":
+                    found[word] = None
+                word = ""
+            else:
+                word += character
+    return list(found)
+
+
+def hiding_places(headers: Iterable[str], folders: Sequence[str]) -> list[str]:
+    """Paths at which a file would be found before one of `headers`, searching `folders` in order."""
+    absolute = [os.path.abspath(folder) for folder in folders]
+    places: dict[str, None] = {}
+    for header in headers:
+        path = os.path.abspath(header)
+        for index, folder in enumerate(absolute):
+            if path.startswith(folder + "/"):
+                below = path[len(folder) + 1 :]
+                for earlier in folders[:index]:
+                    candidate = os.path.join(earlier, below)
+                    if os.path.abspath(candidate) != path:
+                        places[candidate] = None
+                break
+    return list(places)
