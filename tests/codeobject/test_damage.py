@@ -1,0 +1,88 @@
+"""Damaged code objects: whatever is wrong with the bytes, a CodeObjectError and no other exception."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from tests.codeobject.conftest import compiled
+from tests.codeobject.test_bundle import HOST, bundle
+from workbench.codeobject import CodeObject
+from workbench.codeobject.debug import DebugInfo
+from workbench.codeobject.decoder import decode
+from workbench.errors import CodeObjectError
+
+
+def read_all(data: bytes) -> None:
+    """Everything that the workbench asks of a code object."""
+    code_object = CodeObject.from_bytes(data)
+    code_object.load(0x7F0000000000)
+    for instruction in decode(code_object.text.data, code_object.text.address, code_object.target):
+        instruction.text()
+
+
+def read_debug(data: bytes) -> None:
+    code_object = CodeObject.from_bytes(data)
+    debug = DebugInfo(code_object)
+    for kernel in code_object.kernels.values():
+        debug.frames_of(kernel.entry)
+        debug.parameters(kernel.name)
+
+
+def survive(data: bytes, reader: object) -> bool:
+    assert callable(reader)
+    try:
+        reader(data)
+    except CodeObjectError:
+        return False
+    return True
+
+
+def test_every_truncation() -> None:
+    data = compiled("gfx950")
+    read_all(data)
+    for size in (*range(0, 256), *range(256, len(data), 97)):
+        assert not survive(data[:size], read_all) or size > 4096
+
+
+@pytest.mark.parametrize("reader", [read_all, read_debug])
+def test_random_damage(reader: object) -> None:
+    seed = random.randrange(1 << 32)
+    print(f"seed {seed}")
+    generator = random.Random(seed)
+    original = compiled("gfx950")
+    refused = 0
+    for _ in range(150):
+        data = bytearray(original)
+        for _ in range(generator.choice((1, 4, 64))):
+            # Half of the damage hits the headers, where it matters most.
+            limit = generator.choice((64, 0x400, len(data), len(data)))
+            data[generator.randrange(min(limit, len(data)))] = generator.randrange(256)
+        refused += not survive(bytes(data), reader)
+    print(f"{refused} of 150 refused")
+
+
+def test_damaged_section_headers() -> None:
+    seed = random.randrange(1 << 32)
+    print(f"seed {seed}")
+    generator = random.Random(seed)
+    original = compiled("gfx950")
+    start = int.from_bytes(original[40:48], "little")
+    for _ in range(150):
+        data = bytearray(original)
+        position = generator.randrange(start, len(data) - 8)
+        data[position : position + 8] = generator.choice((b"\xff" * 8, generator.randbytes(8), bytes(8)))
+        survive(bytes(data), read_all)
+        survive(bytes(data), read_debug)
+
+
+def test_damaged_fat_binary() -> None:
+    seed = random.randrange(1 << 32)
+    print(f"seed {seed}")
+    generator = random.Random(seed)
+    original = bundle([HOST, ("hipv4-amdgcn-amd-amdhsa--gfx950", compiled("gfx950"))])
+    for _ in range(150):
+        data = bytearray(original)
+        data[generator.randrange(160)] = generator.randrange(256)
+        survive(bytes(data), CodeObject.from_bytes)

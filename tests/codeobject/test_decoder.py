@@ -1,0 +1,263 @@
+"""What the decoder makes of encodings, against LLVM's text and against the ISA's rules.
+
+data/disassembly.csv has LLVM 22's disassembly of random encodings: two for each shape of operands and
+modifiers that an opcode table knows. Where LLVM is installed, random encodings of every opcode are compared
+afresh, and whole compiled kernels with llvm-objdump.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import csv
+import random
+import re
+import shutil
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.codeobject.random_encodings import random_encoding
+from workbench.codeobject import CodeObject, Instruction
+from workbench.codeobject.decoder import TARGETS, decode, decode_one, forms
+from workbench.codeobject.isa.enumerate import disassemble, encode
+from workbench.errors import CodeObjectError
+
+_KNOWN = Path(__file__).with_name("data") / "disassembly.csv"
+
+
+def one(encoding: str | bytes, target: str = "gfx950", address: int = 0) -> Instruction:
+    data = bytes.fromhex(encoding) if isinstance(encoding, str) else encoding
+    found = decode_one(data, 0, address, target)
+    assert found.size == len(data)
+    return found
+
+
+def test_text_is_llvms() -> None:
+    with _KNOWN.open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert len(rows) > 500
+    wrong = [
+        (row["encoding"], row["text"], text)
+        for row in rows
+        if (text := one(row["encoding"], row["target"]).text()) != row["text"]
+    ]
+    assert not wrong
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_text_of_every_opcode_is_llvms(target: str, llvm_mc: str) -> None:
+    seed = random.randrange(1 << 32)
+    print(f"seed {seed}")
+    generator = random.Random(seed)
+    encodings, texts = [], []
+    for (format_, opcode), form in forms(target).items():
+        for _ in range(3):
+            data = random_encoding(generator, format_, opcode, form)
+            try:
+                instruction = decode_one(data, 0, 0x1000, target)
+            except CodeObjectError:
+                # A source code that names nothing: LLVM must refuse it too.
+                encodings.append(data[: form.size])
+                texts.append(None)
+                continue
+            encodings.append(data[: instruction.size])
+            texts.append(instruction.text())
+    answers = disassemble(target, encodings, llvm_mc)
+    # LLVM marks what it prints but would not assemble; such encodings are nobody's code.
+    pairs = [
+        (encoding.hex(), text, answer[0])
+        for encoding, text, answer in zip(encodings, texts, answers, strict=True)
+        if answer is not None and "/*" not in answer[0] and "src_flat_scratch" not in answer[0]
+    ]
+    assert len(pairs) > len(encodings) // 3
+    assert [pair for pair in pairs if pair[1] != pair[2]] == []
+
+
+def test_text_of_compiled_kernels_is_objdumps(code_object: CodeObject, tmp_path: Path) -> None:
+    tool = shutil.which("llvm-objdump-22")
+    if tool is None:
+        pytest.skip("llvm-objdump of LLVM 22, the oracle of this test, is not installed")
+    path = tmp_path / "cell.co"
+    path.write_bytes(code_object.data)
+    output = subprocess.run([tool, "-d", path], capture_output=True, text=True, check=True).stdout
+    lines = re.findall(r"^\t(.*?)\s*// ([0-9A-F]+):", output, re.MULTILINE)
+    expected = {int(address, 16): text for text, address in lines}
+    instructions = decode(code_object.text.data, code_object.text.address, code_object.target)
+    found = {i.address: i.text() for i in instructions}
+    assert len(expected) > 50
+    assert {address: found.get(address) for address in expected} == expected
+
+
+def test_opcodes_of_every_target_are_there() -> None:
+    counts = {target: len(forms(target)) for target in TARGETS}
+    assert counts["gfx90a"] > 1700
+    assert counts["gfx942"] > 1800
+    assert counts["gfx950"] > 1900
+    names = {form.opcode for form in forms("gfx950").values()}
+    assert {
+        "v_mfma_f32_16x16x32_bf16",
+        "ds_read_b64_tr_b16",
+        "v_bitop3_b32",
+        "v_permlane32_swap_b32",
+    } <= names
+    assert "ds_read_b64_tr_b16" not in {form.opcode for form in forms("gfx942").values()}
+
+
+def test_operands_of_a_vector_instruction() -> None:
+    # v_fma_f32 v1, -v2, |s4|, 1.0 clamp mul:2, assembled by hand from the VOP3 layout.
+    fields = {"vdst": 1, "src0": 258, "src1": 4, "src2": 242, "neg0": 1, "abs1": 1, "clamp": 1, "omod": 1}
+    found = one(encode("VOP3", 459, fields))
+    assert (found.mnemonic, found.opcode, found.format) == ("v_fma_f32", "v_fma_f32", "VOP3")
+    (result,) = found.dst
+    assert (result.kind, result.index, result.width) == ("v", 1, 1)
+    first, second, third = found.src
+    assert (first.kind, first.index, first.neg, first.abs) == ("v", 2, True, False)
+    assert (second.kind, second.index, second.neg, second.abs) == ("s", 4, False, True)
+    assert (third.kind, third.index, third.value) == ("imm", 242, 1.0)
+    assert dict(found.modifiers) == {"clamp": 1, "omod": 1}
+
+
+def test_scalar_result_beside_a_vector_result() -> None:
+    found = one(encode("VOP3", 281, {"vdst": 3, "sdst": 10, "src0": 257, "src1": 258}))
+    assert found.text() == "v_add_co_u32_e64 v3, s[10:11], v1, v2"
+    assert [(o.kind, o.index, o.width) for o in found.dst] == [("v", 3, 1), ("s", 10, 2)]
+
+
+def test_carry_in_e32_form_is_vcc() -> None:
+    found = one(encode("VOP2", 28, {"vdst": 3, "src0": 257, "vsrc1": 2}))
+    assert found.text() == "v_addc_co_u32_e32 v3, vcc, v1, v2, vcc"
+    assert [(o.kind, o.index) for o in found.dst] == [("v", 3), ("s", 106)]
+    assert [(o.kind, o.index) for o in found.src] == [("v", 1), ("v", 2), ("s", 106)]
+
+
+def test_matrix_operands_are_accumulators_by_their_bits() -> None:
+    fields = {"vdst": 4, "src0": 256 + 8, "src1": 256 + 16, "src2": 256 + 4}
+    plain = one(encode("VOP3P_MAI", 77, fields))
+    assert plain.text() == "v_mfma_f32_16x16x16_f16 v[4:7], v[8:9], v[16:17], v[4:7]"
+    mixed = one(encode("VOP3P_MAI", 77, {**fields, "acc0": 1, "acc_cd": 1, "cbsz": 2, "abid": 3, "blgp": 1}))
+    assert mixed.text() == "v_mfma_f32_16x16x16_f16 a[4:7], a[8:9], v[16:17], a[4:7] cbsz:2 abid:3 blgp:1"
+    assert dict(mixed.modifiers) == {"cbsz": 2, "abid": 3, "blgp": 1}
+
+
+@pytest.mark.parametrize(("code", "dwords"), [(0, 8), (1, 8), (2, 6), (3, 6), (4, 4)])
+def test_width_of_f8f6f4_operands_follows_their_format(code: int, dwords: int) -> None:
+    fields = {"src0": 256 + 32, "src1": 256 + 64, "src2": 256}
+    a = one(encode("VOP3P_MAI", 45, {**fields, "cbsz": code}))
+    b = one(encode("VOP3P_MAI", 45, {**fields, "blgp": code}))
+    assert [o.width for o in a.src] == [dwords, 8, 4]
+    assert [o.width for o in b.src] == [8, dwords, 4]
+
+
+def test_scaled_matrix_instruction_is_one_of_16_bytes() -> None:
+    found = one("0008acd3142b02180008add300114204")
+    assert found.opcode == "v_mfma_scale_f32_16x16x128_f8f6f4"
+    assert [(o.kind, o.index, o.width) for o in found.src][3:] == [("v", 20, 1), ("v", 21, 1)]
+    assert (found.modifiers["op_sel"], found.modifiers["op_sel_hi"]) == (1, 3)
+    # Without the bit that binds them they are two.
+    pair = decode(bytes.fromhex("0008acd3142b02180000add300114204"), 0, "gfx950")
+    assert [i.size for i in pair] == [8, 8]
+
+
+def test_branch_target_is_absolute() -> None:
+    back = one((0xBF85FFFE).to_bytes(4, "little"), address=0x1000)
+    assert back.text() == "s_cbranch_scc1 65534"
+    assert (back.src[0].kind, back.src[0].value) == ("label", 0x0FFC)
+    assert one((0xBF820003).to_bytes(4, "little"), address=0x2000).src[0].value == 0x2010
+
+
+def test_memory_operands() -> None:
+    load = one(encode("GLOBAL", 23, {"vdst": 8, "vaddr": 2, "saddr": 127, "offset": -16}))
+    assert load.text() == "global_load_dwordx4 v[8:11], v[2:3], off offset:-16"
+    assert load.modifiers["offset"] == -16
+    assert [o.kind for o in load.src] == ["v", "off"]
+    based = one(encode("GLOBAL", 28, {"vaddr": 2, "vdata": 5, "saddr": 6}))
+    assert [(o.kind, o.index, o.width) for o in based.src] == [("v", 2, 1), ("v", 5, 1), ("s", 6, 2)]
+    accumulator = one(encode("DS", 255, {"vdst": 8, "vaddr": 1, "acc": 1, "offset1": 1}))
+    assert (accumulator.dst[0].kind, accumulator.modifiers["offset"]) == ("a", 256)
+
+
+def test_atomics_return_by_their_bit() -> None:
+    quiet = one(encode("GLOBAL", 66, {"vaddr": 2, "vdata": 5, "saddr": 127}))
+    assert (quiet.dst, len(quiet.src)) == ((), 3)
+    loud = one(encode("GLOBAL", 66, {"vaddr": 2, "vdata": 5, "saddr": 127, "bit16": 1, "vdst": 7}))
+    assert (loud.dst[0].index, len(loud.src), loud.modifiers["sc0"]) == (7, 3, 1)
+    buffer = one(encode("MUBUF", 66, {"vdata": 5, "offen": 1, "vaddr": 1, "srsrc": 2, "bit14": 1}))
+    assert buffer.dst[0] == buffer.src[0]
+
+
+def test_buffer_load_to_lds_has_no_register() -> None:
+    found = one(encode("MUBUF", 20, {"lds": 1, "offen": 1, "vaddr": 3, "srsrc": 2, "soffset": 128}))
+    assert found.text() == "buffer_load_dword v3, s[8:11], 0 offen lds"
+    assert found.dst == ()
+
+
+def test_scalar_offset_with_register_and_constant() -> None:
+    fields = {"sdata": 4, "sbase": 4, "imm": 1, "soffset_en": 1, "soffset": 5, "offset": 0x20}
+    found = one(encode("SMEM", 0, fields))
+    assert found.text() == "s_load_dword s4, s[8:9], s5 offset:0x20"
+    assert (found.src[1].kind, found.modifiers["offset"]) == ("s", 0x20)
+
+
+def test_dpp_and_sdwa_fields() -> None:
+    dpp = one(
+        encode("VOP1_DPP", 1, {"vdst": 1, "src0": 2, "dpp_ctrl": 0x111, "row_mask": 15, "bank_mask": 3})
+    )
+    assert dpp.text() == "v_mov_b32_dpp v1, v2 row_shr:1 row_mask:0xf bank_mask:0x3"
+    assert (dpp.format, dpp.opcode, dpp.modifiers["dpp_ctrl"]) == ("VOP1", "v_mov_b32", 0x111)
+    fields = {"vdst": 1, "src0": 2, "vsrc1": 3, "dst_sel": 6, "src0_sel": 4, "src1_sel": 1, "sext0": 1}
+    sdwa = one(encode("VOP2_SDWA", 52, fields))
+    assert sdwa.src[0].sext
+    assert {"dst_sel": 6, "src0_sel": 4, "src1_sel": 1}.items() <= sdwa.modifiers.items()
+
+
+def test_modifiers_cannot_be_changed() -> None:
+    with pytest.raises(TypeError):
+        one("00000008").modifiers["clamp"] = 1  # type: ignore[index]
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        ("ffffffff", r"no gfx950 instruction at address 0x40: the dwords there are ffffffff"),
+        ("0000cbd1", r"v_fma_f32 at address 0x40 is cut short: 4 of its 8 bytes"),
+        ("ff020002", r"v_add_f32_e32 at address 0x40 is cut short: 4 of its 8 bytes"),
+        ("dc020002", r"v_add_f32_e32 at address 0x40 has a source operand with the reserved code 220"),
+        ("00000002ab", r"at address 0x44: only 1 bytes are left"),
+    ],
+)
+def test_what_is_no_instruction_is_named_with_its_address(data: str, message: str) -> None:
+    with pytest.raises(CodeObjectError, match=message):
+        decode(bytes.fromhex(data), 0x40, "gfx950")
+
+
+def test_unknown_target_is_named() -> None:
+    with pytest.raises(CodeObjectError, match="no opcode table for target 'gfx1100'"):
+        decode(b"", 0, "gfx1100")
+
+
+def test_random_bytes_never_raise_anything_else() -> None:
+    seed = random.randrange(1 << 32)
+    print(f"seed {seed}")
+    generator = random.Random(seed)
+    for _ in range(20000):
+        data = generator.randbytes(16)
+        with contextlib.suppress(CodeObjectError):
+            decode_one(data, 0, 0, generator.choice(TARGETS)).text()
+
+
+def test_decoding_is_fast() -> None:
+    """The goal is 50,000 instructions a second on an idle core; a busy machine gets a wide margin."""
+    generator = random.Random(1)
+    encodings = [
+        encode("VOP3", 459, {"vdst": generator.randrange(256), "src0": 256 + generator.randrange(256)})
+        for _ in range(20000)
+    ]
+    data = b"".join(encodings)
+    decode(data[:8], 0, "gfx950")
+    started = time.process_time()
+    decode(data, 0, "gfx950")
+    rate = len(encodings) / (time.process_time() - started)
+    print(f"{rate:.0f} instructions a second")
+    assert rate > 20000

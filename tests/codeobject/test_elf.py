@@ -1,0 +1,174 @@
+"""Code objects as the compiler makes them: kernels, descriptors, symbols, relocations."""
+
+from __future__ import annotations
+
+import struct
+
+import pytest
+
+from tests.codeobject.conftest import compiled
+from workbench.codeobject import CodeObject, KernelDescriptor
+from workbench.codeobject.names import demangle, short_name
+from workbench.errors import CodeObjectError
+
+
+def test_kernels_and_their_arguments(code_object: CodeObject) -> None:
+    kernel = code_object.kernel("typed")
+    assert kernel.demangled in ("void typed<double>(globals, double*, unsigned long)", kernel.name)
+    explicit = [arg for arg in kernel.args if not arg.hidden]
+    assert [(arg.offset, arg.size, arg.value_kind) for arg in explicit] == [
+        (0, 56, "by_value"),
+        (56, 8, "global_buffer"),
+        (64, 8, "by_value"),
+    ]
+    assert kernel.kernarg_size >= 72
+    assert kernel.group_segment_size == 256
+    assert kernel.max_workgroup_size == 1024
+    assert code_object.kernels["loops"].max_workgroup_size == 256
+    assert kernel.private_segment_size == 0
+    assert kernel.vgpr_spill_count == kernel.sgpr_spill_count == 0
+
+
+def test_target_and_version(code_object: CodeObject) -> None:
+    assert code_object.target in ("gfx942", "gfx950")
+    assert code_object.processor == code_object.target
+    assert 4 <= code_object.version <= 6
+    assert code_object.features["xnack"] in ("any", "unsupported", "on", "off")
+
+
+def test_kernel_code_lies_in_the_text(code_object: CodeObject) -> None:
+    text = code_object.text
+    for kernel in code_object.kernels.values():
+        assert text.address <= kernel.entry < text.address + len(text.data)
+        assert kernel.entry % 256 == 0
+        assert kernel.entry + kernel.size <= text.address + len(text.data)
+        assert code_object.symbols[kernel.name].address == kernel.entry
+
+
+def test_descriptor_fits_the_metadata(code_object: CodeObject) -> None:
+    for kernel in code_object.kernels.values():
+        descriptor = kernel.descriptor
+        assert descriptor.kernarg_size == kernel.kernarg_size
+        assert descriptor.group_segment_fixed_size == kernel.group_segment_size
+        assert descriptor.vgpr_count >= kernel.vgpr_count
+        assert descriptor.sgpr_count >= kernel.sgpr_count
+        assert descriptor.accum_offset <= descriptor.vgpr_count
+        assert descriptor.enable_kernarg_ptr
+        assert not descriptor.wave32
+        assert descriptor.float_denorm_mode_16_64 == 3
+
+
+def test_descriptor_fields_by_hand() -> None:
+    rsrc1 = 5 | 6 << 6 | 0xC0 << 12 | 1 << 21 | 1 << 23
+    rsrc2 = 1 | 9 << 1 | 1 << 7 | 1 << 9 | 2 << 11
+    rsrc3 = 7 | 1 << 16
+    data = struct.pack("<III4xq20xIIIHH4x", 1024, 16, 88, -0x400, rsrc3, rsrc1, rsrc2, 0b1001011, 3 | 2 << 7)
+    found = KernelDescriptor.from_bytes(data)
+    assert (found.group_segment_fixed_size, found.private_segment_fixed_size, found.kernarg_size) == (
+        1024,
+        16,
+        88,
+    )
+    assert found.entry_offset == -0x400
+    assert (found.vgpr_count, found.sgpr_count, found.accum_offset) == (48, 64, 32)
+    assert (found.float_mode, found.dx10_clamp, found.ieee_mode) == (0xC0, True, True)
+    assert (found.enable_private_segment, found.user_sgpr_count, found.workitem_id_mode) == (True, 9, 2)
+    assert (found.enable_workgroup_id_x, found.enable_workgroup_id_y, found.enable_workgroup_id_z) == (
+        True,
+        False,
+        True,
+    )
+    assert found.tg_split
+    assert (found.enable_private_segment_buffer, found.enable_dispatch_ptr, found.enable_queue_ptr) == (
+        True,
+        True,
+        False,
+    )
+    assert (found.enable_kernarg_ptr, found.enable_private_segment_size) == (True, True)
+    assert (found.kernarg_preload_length, found.kernarg_preload_offset) == (3, 2)
+    with pytest.raises(CodeObjectError, match="10 bytes of 64"):
+        KernelDescriptor.from_bytes(bytes(10))
+
+
+def test_relocated_pointer_points_to_its_variable(code_object: CodeObject) -> None:
+    base = 0x7F1200000000
+    image = code_object.load(base)
+    assert len(image) == code_object.image_size
+    table, second = code_object.symbols["table"], code_object.symbols["second"]
+    assert struct.unpack_from("<4i", image, table.address) == (1, 2, 3, 4)
+    (pointer,) = struct.unpack_from("<Q", image, second.address)
+    assert pointer == base + table.address + 4
+    kernel = code_object.kernel("loops")
+    offset = kernel.entry - code_object.text.address
+    assert (
+        image[kernel.entry : kernel.entry + kernel.size]
+        == code_object.text.data[offset : offset + kernel.size]
+    )
+
+
+def test_relocation_types(code_object: CodeObject) -> None:
+    """Every type of the ABI, on the same place with the same symbol, against its formula."""
+    from workbench.codeobject.elf import Relocation
+
+    place = code_object.symbols["table"].address
+    base, target, addend = 0x1_2345_6000, 0x40, 8
+    expected = {
+        1: ((base + target + addend) & 0xFFFFFFFF, "<I"),
+        2: ((base + target + addend) >> 32, "<I"),
+        3: (base + target + addend, "<Q"),
+        4: ((target + addend - place) & 0xFFFFFFFF, "<I"),
+        5: ((target + addend - place) & (1 << 64) - 1, "<Q"),
+        13: (base + addend, "<Q"),
+    }
+    for type_, (value, pattern) in expected.items():
+        code_object.relocations, kept = (
+            (Relocation(place, type_, "x", target, True, addend),),
+            code_object.relocations,
+        )
+        try:
+            assert struct.unpack_from(pattern, code_object.load(base), place)[0] == value
+        finally:
+            code_object.relocations = kept
+
+
+def test_read_gives_zero_where_the_file_has_nothing(code_object: CodeObject) -> None:
+    assert code_object.read(code_object.symbols["table"].address, 8) == struct.pack("<2i", 1, 2)
+    with pytest.raises(CodeObjectError, match="has no 16 bytes at"):
+        code_object.read(code_object.image_size + 4096, 16)
+
+
+def test_unknown_kernel_names_those_that_exist(code_object: CodeObject) -> None:
+    with pytest.raises(CodeObjectError, match=r"no kernel is named 'nothing'; the code object has: .*loops"):
+        code_object.kernel("nothing")
+
+
+def test_other_target_is_refused() -> None:
+    with pytest.raises(CodeObjectError, match="is for gfx942, wanted gfx950"):
+        CodeObject.from_bytes(compiled("gfx942"), "gfx950")
+    assert CodeObject.from_bytes(compiled("gfx942"), "gfx942:xnack-").target == "gfx942"
+
+
+@pytest.mark.parametrize(
+    ("offset", "value", "message"),
+    [
+        (48, 0x41, "unknown processor"),
+        (8, 0, "version 2 is not supported"),
+        (8, 77, "ABI number 77 is not supported"),
+        (7, 0, "OS ABI 0"),
+        (16, 1, "not linked"),
+        (4, 1, "not a 64-bit"),
+    ],
+)
+def test_headers_that_do_not_fit(offset: int, value: int, message: str) -> None:
+    data = bytearray(compiled("gfx950"))
+    data[offset] = value
+    with pytest.raises(CodeObjectError, match=message):
+        CodeObject(bytes(data))
+
+
+def test_names() -> None:
+    assert demangle("plain") == "plain"
+    assert demangle("_Z1kPfi") in ("k(float*, int)", "_Z1kPfi")
+    assert short_name("void a::rms<gl<float, 1>, 4>(float*, int)") == "rms"
+    assert short_name("(anonymous namespace)::k(int)") == "k"
+    assert short_name("plain") == "plain"

@@ -1,0 +1,10 @@
+"""Code objects: what the compiler gives and a device runs, read down to the single instruction.
+
+`CodeObject` reads the file, `decode` its machine code, `DebugInfo` its way back to the source.
+"""
+
+from workbench.codeobject.descriptor import KernelDescriptor
+from workbench.codeobject.elf import CodeObject, KernelArg, KernelInfo, Symbol
+from workbench.codeobject.instruction import Instruction, Operand
+
+__all__ = ["CodeObject", "Instruction", "KernelArg", "KernelDescriptor", "KernelInfo", "Operand", "Symbol"]

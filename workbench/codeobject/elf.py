@@ -1,0 +1,514 @@
+"""Reads AMDGPU code objects: ELF files, HIP fat binaries, and host programs that embed one.
+
+A code object is the only thing that a device runs, so everything a launch needs is taken from here:
+kernels with their descriptors and arguments, the loadable image with its relocations, symbols, code.
+Whatever the input, damage is reported as CodeObjectError and nothing else.
+"""
+
+from __future__ import annotations
+
+import io
+import struct
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+import msgpack
+from elftools.elf.elffile import ELFFile
+from elftools.elf.relocation import RelocationSection
+from elftools.elf.sections import NoteSection, SymbolTableSection
+from elftools.elf.segments import NoteSegment
+
+from workbench.codeobject.bundle import bundle_entries, fat_binary_of_host, plain_target
+from workbench.codeobject.damage import damage_reported
+from workbench.codeobject.descriptor import KernelDescriptor
+from workbench.codeobject.names import demangle, short_name
+from workbench.errors import CodeObjectError
+
+EM_AMDGPU = 224
+_OSABI_AMDGPU_HSA = 64
+_NOTE_METADATA = 32
+# e_ident[EI_ABIVERSION] to code object version (LLVM AMDGPUUsage, "ELF code object").
+_VERSIONS = {0: 2, 1: 3, 2: 4, 3: 5, 4: 6}
+# EF_AMDGPU_MACH values that this package knows, with the table that decodes their instructions.
+_PROCESSORS = {
+    0x03F: ("gfx90a", "gfx90a"),
+    0x04C: ("gfx942", "gfx942"),
+    0x04F: ("gfx950", "gfx950"),
+    0x05F: ("gfx9-4-generic", "gfx942"),
+}
+SUPPORTED_TARGETS = ("gfx90a", "gfx942", "gfx950")
+_LARGEST_IMAGE = 1 << 30
+
+_SYMBOL_KINDS = {
+    "STT_FUNC": "function",
+    "STT_OBJECT": "object",
+    "STT_NOTYPE": "notype",
+    "STT_SECTION": "section",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class KernelArg:
+    """One entry of a kernel's argument block: offset and size in bytes, value_kind as in LLVM's metadata
+    ("by_value", "global_buffer", "hidden_block_count_x", ...)."""
+
+    name: str
+    offset: int
+    size: int
+    value_kind: str
+    type_name: str = ""
+    address_space: str = ""
+    is_const: bool = False
+
+    @property
+    def hidden(self) -> bool:
+        """Whether the runtime fills it in rather than the caller."""
+        return self.value_kind.startswith("hidden_")
+
+
+@dataclass(frozen=True)
+class KernelInfo:
+    """One kernel of a code object.
+
+    Attributes:
+        name: the symbol; `demangled` is the C++ signature, `short_name` its plain name.
+        descriptor: how the hardware starts it; `descriptor_address` its virtual address.
+        entry: virtual address of the first instruction; `size` the code's length in bytes.
+        args: the argument block's entries, hidden ones last.
+        metadata: the kernel's whole metadata record.
+    Sizes are bytes; register counts are what the compiler says that the kernel uses.
+    """
+
+    name: str
+    demangled: str
+    descriptor: KernelDescriptor
+    descriptor_address: int
+    entry: int
+    size: int
+    args: tuple[KernelArg, ...]
+    metadata: Mapping[str, Any] = field(repr=False)
+    kernarg_size: int
+    kernarg_align: int
+    group_segment_size: int
+    private_segment_size: int
+    max_workgroup_size: int
+    required_workgroup_size: tuple[int, int, int] | None
+    sgpr_count: int
+    vgpr_count: int
+    agpr_count: int
+    sgpr_spill_count: int
+    vgpr_spill_count: int
+    uses_dynamic_stack: bool
+
+    @property
+    def short_name(self) -> str:
+        return short_name(self.demangled)
+
+
+class Symbol(NamedTuple):
+    """A symbol: virtual address and size in bytes; kind is "function", "object", "notype" or "section"."""
+
+    name: str
+    address: int
+    size: int
+    kind: str
+
+
+class Text(NamedTuple):
+    """The machine code: virtual address of its first byte, and its bytes."""
+
+    address: int
+    data: bytes
+
+
+class Relocation(NamedTuple):
+    """A value to be stored at virtual address `address` once the image's base is known."""
+
+    address: int
+    type: int
+    symbol: str
+    symbol_value: int
+    defined: bool
+    addend: int
+
+
+class _Segment(NamedTuple):
+    address: int
+    file_offset: int
+    file_size: int
+    memory_size: int
+    executable: bool
+
+
+# Relocation types of dynamic sections: name, size in bytes, and the value from symbol + addend (S),
+# the place's address (P) and the base (B); S already includes the base where the symbol is defined.
+_RELOCATIONS: dict[int, tuple[str, int, Callable[[int, int, int], int]]] = {
+    1: ("R_AMDGPU_ABS32_LO", 4, lambda s, p, a: s + a),
+    2: ("R_AMDGPU_ABS32_HI", 4, lambda s, p, a: (s + a) >> 32),
+    3: ("R_AMDGPU_ABS64", 8, lambda s, p, a: s + a),
+    4: ("R_AMDGPU_REL32", 4, lambda s, p, a: s + a - p),
+    5: ("R_AMDGPU_REL64", 8, lambda s, p, a: s + a - p),
+    6: ("R_AMDGPU_ABS32", 4, lambda s, p, a: s + a),
+    10: ("R_AMDGPU_REL32_LO", 4, lambda s, p, a: s + a - p),
+    11: ("R_AMDGPU_REL32_HI", 4, lambda s, p, a: (s + a - p) >> 32),
+    14: ("R_AMDGPU_REL16", 2, lambda s, p, a: (s + a - p - 4) // 4),
+}
+_RELATIVE64 = 13
+
+
+class CodeObject:
+    """An AMDGPU code object, read and checked.
+
+    Make one with `CodeObject.from_bytes`.
+
+    Attributes:
+        data: the ELF file's bytes.
+        target: whose instruction table decodes it: "gfx90a", "gfx942" or "gfx950".
+        processor: the processor as the file names it, which may be a generic one.
+        features: "xnack" and "sramecc" with "on", "off" or "any", where the file says so.
+        version: code object version, 3 to 6.
+        kernels: kernels by symbol name, in the metadata's order.
+        symbols: symbols by name.
+        text: the machine code.
+        metadata: the whole metadata record.
+        image_size: bytes of address space that the loaded image takes, from virtual address 0.
+        relocations: what `load` applies.
+    """
+
+    def __init__(self, data: bytes) -> None:
+        """Reads an AMDGPU ELF. Raises CodeObjectError if it is none, damaged, or of an unknown kind."""
+        self.data = bytes(data)
+        if not self.data.startswith(b"\x7fELF"):
+            raise CodeObjectError(
+                f"not an ELF file: it begins with {self.data[:4]!r}, wanted b'\\x7fELF'. "
+                "CodeObject.from_bytes also takes HIP fat binaries."
+            )
+        with damage_reported("the code object"):
+            self._read()
+
+    @classmethod
+    def from_bytes(cls, data: bytes, arch: str | None = None) -> CodeObject:
+        """The code object in an AMDGPU ELF, a HIP fat binary, or a host ELF that embeds one.
+
+        Args:
+            data: the file's bytes.
+            arch: the target wanted ("gfx950", with or without features); needed where the file has code
+                for several.
+
+        Raises:
+            CodeObjectError: no code object, none for `arch`, more than one that fits, or damage.
+        """
+        found = cls.all_from_bytes(data, arch)
+        if len(found) > 1:
+            raise CodeObjectError(
+                f"the file has {len(found)} code objects that fit"
+                f" ({', '.join(sorted({item.target for item in found}))});"
+                " give arch=, or take CodeObject.all_from_bytes if several translation units were linked."
+            )
+        return found[0]
+
+    @classmethod
+    def all_from_bytes(cls, data: bytes, arch: str | None = None) -> tuple[CodeObject, ...]:
+        """Every code object in a file that fits `arch` (any supported one if None); at least one.
+
+        A program linked from several translation units has one for each. Raises as `from_bytes`.
+        """
+        data = bytes(data)
+        if data.startswith(b"\x7fELF"):
+            with damage_reported("the ELF file"):
+                machine = struct.unpack_from("<H", data, 18)[0]
+                if machine != EM_AMDGPU:
+                    return cls._from_bundle(fat_binary_of_host(data), arch)
+            code_object = cls(data)
+            if arch is not None and plain_target(arch) not in (code_object.target, code_object.processor):
+                raise CodeObjectError(
+                    f"the code object is for {code_object.processor}, wanted {arch}: compile with"
+                    f" --offload-arch={plain_target(arch)}."
+                )
+            return (code_object,)
+        return cls._from_bundle(data, arch)
+
+    @classmethod
+    def _from_bundle(cls, data: bytes, arch: str | None) -> tuple[CodeObject, ...]:
+        entries = bundle_entries(data)
+        device = [(triple, start, size) for triple, start, size in entries if "amdgcn" in triple and size]
+        names = [triple.split("--", 1)[-1] or triple for triple, _, _ in device]
+        wanted = (plain_target(arch),) if arch is not None else SUPPORTED_TARGETS
+        chosen = [
+            (name, start, size)
+            for name, (_, start, size) in zip(names, device, strict=True)
+            if plain_target(name) in wanted
+        ]
+        if not chosen:
+            raise CodeObjectError(
+                f"the fat binary has code for {', '.join(names) or 'no AMD GPU'}; wanted "
+                f"{' or '.join(wanted)}: compile with --offload-arch={wanted[-1]}."
+            )
+        if arch is not None and ":" not in arch and any("xnack+" in name for name, _, _ in chosen):
+            # Both XNACK settings present: the plain one is what an emulated or default device runs.
+            without = [item for item in chosen if "xnack+" not in item[0]]
+            chosen = without or chosen
+        return tuple(cls(data[start : start + size]) for _, start, size in chosen)
+
+    def _read(self) -> None:
+        data = self.data
+        if len(data) < 64 or data[4] != 2 or data[5] != 1:
+            raise CodeObjectError("not a 64-bit little-endian ELF file, which every AMDGPU code object is.")
+        machine = struct.unpack_from("<H", data, 18)[0]
+        if machine != EM_AMDGPU:
+            raise CodeObjectError(f"an ELF file for machine {machine}, wanted EM_AMDGPU ({EM_AMDGPU}).")
+        if data[7] != _OSABI_AMDGPU_HSA:
+            raise CodeObjectError(
+                f"a code object with OS ABI {data[7]}, wanted {_OSABI_AMDGPU_HSA} (amdhsa): compile for "
+                "amdgcn-amd-amdhsa."
+            )
+        version = _VERSIONS.get(data[8])
+        if version is None or version < 3:
+            raise CodeObjectError(
+                f"code object version {version or f'with ABI number {data[8]}'} is not supported, only 3 to "
+                "6: compile with -mcode-object-version=5."
+            )
+        self.version: int = version
+        flags = struct.unpack_from("<I", data, 48)[0]
+        processor = _PROCESSORS.get(flags & 0xFF)
+        if processor is None:
+            raise CodeObjectError(
+                f"a code object for an unknown processor (EF_AMDGPU_MACH {flags & 0xFF:#x}), wanted one of "
+                f"{', '.join(SUPPORTED_TARGETS)}: compile with --offload-arch=gfx950."
+            )
+        self.processor, self.target = processor
+        settings = ("unsupported", "any", "off", "on")
+        self.features: Mapping[str, str] = (
+            {"xnack": settings[flags >> 8 & 3], "sramecc": settings[flags >> 10 & 3]} if version >= 4 else {}
+        )
+        if struct.unpack_from("<H", data, 16)[0] != 3:
+            raise CodeObjectError(
+                "the code object is not linked (no shared object): link it with lld, as clang does without "
+                "-c."
+            )
+        self.elf = ELFFile(io.BytesIO(data))
+        self._segments = self._read_segments()
+        self.image_size: int = max(s.address + s.memory_size for s in self._segments)
+        self.symbols: Mapping[str, Symbol] = MappingProxyType(self._read_symbols())
+        self.relocations: tuple[Relocation, ...] = tuple(self._read_relocations())
+        self.text: Text = self._read_text()
+        self.metadata: Mapping[str, Any] = self._read_metadata()
+        self.kernels: Mapping[str, KernelInfo] = MappingProxyType(self._read_kernels())
+
+    def _read_segments(self) -> list[_Segment]:
+        segments = []
+        for header in self.elf.iter_segments():
+            if header["p_type"] != "PT_LOAD":
+                continue
+            segment = _Segment(
+                header["p_vaddr"],
+                header["p_offset"],
+                header["p_filesz"],
+                header["p_memsz"],
+                bool(header["p_flags"] & 1),
+            )
+            if segment.file_offset + segment.file_size > len(self.data):
+                raise CodeObjectError(
+                    f"the code object is cut off: a segment ends at byte "
+                    f"{segment.file_offset + segment.file_size}, the file at {len(self.data)}."
+                )
+            if (
+                segment.file_size > segment.memory_size
+                or segment.address + segment.memory_size > _LARGEST_IMAGE
+            ):
+                raise CodeObjectError(
+                    f"the code object is damaged: a segment at {segment.address:#x} has "
+                    f"{segment.memory_size} bytes in memory and {segment.file_size} in the file."
+                )
+            segments.append(segment)
+        if not segments:
+            raise CodeObjectError("the code object has nothing to load (no PT_LOAD segment): it is damaged.")
+        return segments
+
+    def _read_symbols(self) -> dict[str, Symbol]:
+        symbols: dict[str, Symbol] = {}
+        # .symtab last: it is the fuller of the two, and may be stripped.
+        for name in (".dynsym", ".symtab"):
+            section = self.elf.get_section_by_name(name)
+            if not isinstance(section, SymbolTableSection):
+                continue
+            for symbol in section.iter_symbols():
+                if not symbol.name or symbol["st_shndx"] in ("SHN_UNDEF", "SHN_ABS"):
+                    continue
+                kind = _SYMBOL_KINDS.get(symbol["st_info"]["type"], "notype")
+                symbols[symbol.name] = Symbol(symbol.name, symbol["st_value"], symbol["st_size"], kind)
+        return symbols
+
+    def _read_relocations(self) -> Iterator[Relocation]:
+        for section in self.elf.iter_sections():
+            if not isinstance(section, RelocationSection) or not section["sh_flags"] & 2:
+                continue
+            table = self.elf.get_section(section["sh_link"]) if section["sh_link"] else None
+            for entry in section.iter_relocations():
+                type_ = entry["r_info_type"]
+                name, value, defined = "", 0, True
+                if entry["r_info_sym"]:
+                    if not isinstance(table, SymbolTableSection):
+                        raise CodeObjectError(
+                            "the code object is damaged: relocations without a symbol table."
+                        )
+                    symbol = table.get_symbol(entry["r_info_sym"])
+                    name, value = symbol.name, symbol["st_value"]
+                    if symbol["st_shndx"] == "SHN_UNDEF":
+                        defined = False
+                        if symbol["st_info"]["bind"] != "STB_WEAK":
+                            raise CodeObjectError(
+                                f"the code object needs {name!r}, which it does not define: {demangle(name)} "
+                                "must be in the same source (device code is linked without libraries)."
+                            )
+                if type_ != _RELATIVE64 and type_ not in _RELOCATIONS:
+                    raise CodeObjectError(
+                        f"the code object has a relocation of unknown type {type_} at {entry['r_offset']:#x}."
+                    )
+                size = 8 if type_ == _RELATIVE64 else _RELOCATIONS[type_][1]
+                if entry["r_offset"] + size > self.image_size:
+                    raise CodeObjectError(
+                        f"the code object is damaged: a relocation at {entry['r_offset']:#x} is outside its "
+                        f"image of {self.image_size:#x} bytes."
+                    )
+                yield Relocation(entry["r_offset"], type_, name, value, defined, entry["r_addend"])
+
+    def _read_text(self) -> Text:
+        section = self.elf.get_section_by_name(".text")
+        if section is not None and section["sh_type"] == "SHT_PROGBITS":
+            start, size = section["sh_offset"], section["sh_size"]
+            if start + size > len(self.data):
+                raise CodeObjectError("the code object is cut off: its .text section ends outside the file.")
+            return Text(section["sh_addr"], self.data[start : start + size])
+        for segment in self._segments:
+            if segment.executable:
+                start = segment.file_offset
+                return Text(segment.address, self.data[start : start + segment.file_size])
+        return Text(0, b"")
+
+    def _read_metadata(self) -> Mapping[str, Any]:
+        for part in (*self.elf.iter_sections(), *self.elf.iter_segments()):
+            if not isinstance(part, NoteSection | NoteSegment):
+                continue
+            for note in part.iter_notes():
+                if note["n_name"] == "AMDGPU" and note["n_type"] in (_NOTE_METADATA, "NT_AMDGPU_METADATA"):
+                    description = note["n_descdata"]
+                    record = msgpack.unpackb(description, strict_map_key=False)
+                    if not isinstance(record, dict):
+                        raise CodeObjectError("the code object is damaged: its metadata is no map.")
+                    return MappingProxyType(record)
+        raise CodeObjectError("the code object has no AMDGPU metadata note, so its kernels are not known.")
+
+    def _read_kernels(self) -> dict[str, KernelInfo]:
+        kernels = {}
+        for record in self.metadata.get("amdhsa.kernels", ()):
+            symbol_name = record[".symbol"]
+            name = symbol_name.removesuffix(".kd")
+            symbol = self.symbols.get(symbol_name)
+            if symbol is None:
+                raise CodeObjectError(
+                    f"kernel {name!r} has no descriptor symbol {symbol_name!r}: the code object is damaged."
+                )
+            descriptor = KernelDescriptor.from_bytes(self.read(symbol.address, KernelDescriptor.SIZE))
+            entry = symbol.address + descriptor.entry_offset
+            if not self.text.address <= entry < self.text.address + len(self.text.data):
+                raise CodeObjectError(
+                    f"kernel {name!r} begins at {entry:#x}, outside the code at {self.text.address:#x}: "
+                    "the code object is damaged."
+                )
+            function = self.symbols.get(name)
+            end = self.text.address + len(self.text.data)
+            size = function.size if function and function.size else end - entry
+            required = record.get(".reqd_workgroup_size")
+            kernels[name] = KernelInfo(
+                name=name,
+                demangled=demangle(name),
+                descriptor=descriptor,
+                descriptor_address=symbol.address,
+                entry=entry,
+                size=min(size, end - entry),
+                args=tuple(
+                    KernelArg(
+                        name=str(arg.get(".name", "")),
+                        offset=int(arg[".offset"]),
+                        size=int(arg[".size"]),
+                        value_kind=str(arg.get(".value_kind", "by_value")),
+                        type_name=str(arg.get(".type_name", "")),
+                        address_space=str(arg.get(".address_space", "")),
+                        is_const=bool(arg.get(".is_const", False)),
+                    )
+                    for arg in record.get(".args", ())
+                ),
+                metadata=MappingProxyType(dict(record)),
+                kernarg_size=int(record.get(".kernarg_segment_size", descriptor.kernarg_size)),
+                kernarg_align=int(record.get(".kernarg_segment_align", 8)),
+                group_segment_size=int(record.get(".group_segment_fixed_size", 0)),
+                private_segment_size=int(record.get(".private_segment_fixed_size", 0)),
+                max_workgroup_size=int(record.get(".max_flat_workgroup_size", 1024)),
+                required_workgroup_size=(
+                    (int(required[0]), int(required[1]), int(required[2])) if required else None
+                ),
+                sgpr_count=int(record.get(".sgpr_count", descriptor.sgpr_count)),
+                vgpr_count=int(record.get(".vgpr_count", descriptor.vgpr_count)),
+                agpr_count=int(record.get(".agpr_count", 0)),
+                sgpr_spill_count=int(record.get(".sgpr_spill_count", 0)),
+                vgpr_spill_count=int(record.get(".vgpr_spill_count", 0)),
+                uses_dynamic_stack=bool(record.get(".uses_dynamic_stack", descriptor.uses_dynamic_stack)),
+            )
+        return kernels
+
+    def read(self, address: int, size: int) -> bytes:
+        """`size` bytes of the unrelocated image from virtual address `address`.
+
+        Raises CodeObjectError where no segment has them all.
+        """
+        for segment in self._segments:
+            offset = address - segment.address
+            if offset >= 0 and offset + size <= segment.memory_size:
+                start = segment.file_offset + offset
+                stop = min(start + size, segment.file_offset + segment.file_size)
+                return self.data[start : max(start, stop)].ljust(size, b"\0")
+        raise CodeObjectError(
+            f"the code object has no {size} bytes at {address:#x} (its image has {self.image_size:#x} bytes)."
+        )
+
+    def load(self, base: int) -> bytearray:
+        """The image as it lies in memory when virtual address 0 is at device address `base`.
+
+        The result has `image_size` bytes, segments at their virtual addresses, gaps and .bss zero, all
+        relocations applied.
+        """
+        image = bytearray(self.image_size)
+        for segment in self._segments:
+            content = self.data[segment.file_offset : segment.file_offset + segment.file_size]
+            image[segment.address : segment.address + segment.file_size] = content
+        for relocation in self.relocations:
+            place = relocation.address
+            if relocation.type == _RELATIVE64:
+                size, value = 8, base + relocation.addend
+            else:
+                _, size, formula = _RELOCATIONS[relocation.type]
+                symbol = base + relocation.symbol_value if relocation.defined else 0
+                value = formula(symbol, base + place, relocation.addend)
+            image[place : place + size] = (value & (1 << 8 * size) - 1).to_bytes(size, "little")
+        return image
+
+    def kernel(self, name: str) -> KernelInfo:
+        """The kernel of that symbol, demangled or plain C++ name.
+
+        Raises CodeObjectError if none or several fit, naming those that exist.
+        """
+        if name in self.kernels:
+            return self.kernels[name]
+        kernels = self.kernels.values()
+        fits = [k for k in kernels if name in (k.demangled, k.short_name, k.demangled.split("(")[0])]
+        if len(fits) == 1:
+            return fits[0]
+        what = "several kernels are" if fits else "no kernel is"
+        known = ", ".join(k.demangled for k in (fits or self.kernels.values())) or "none"
+        raise CodeObjectError(f"{what} named {name!r}; the code object has: {known}.")
+
+    def __repr__(self) -> str:
+        return f"CodeObject({self.processor}, v{self.version}, kernels: {', '.join(self.kernels) or 'none'})"

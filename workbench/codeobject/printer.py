@@ -1,0 +1,451 @@
+"""Writes an instruction as LLVM's disassembler does, so that people and other tools read the same text."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from workbench.codeobject.instruction import (
+    INLINE_FLOATS,
+    INVERSE_TWO_PI,
+    LITERAL,
+    Instruction,
+    Operand,
+    float_bits,
+)
+
+if TYPE_CHECKING:
+    from workbench.codeobject.decoder import Form
+
+# Scalar registers with names: first of a pair, and the pair's name.
+_NAMED = {
+    102: ("flat_scratch_lo", "flat_scratch"),
+    103: ("flat_scratch_hi", ""),
+    104: ("xnack_mask_lo", "xnack_mask"),
+    105: ("xnack_mask_hi", ""),
+    106: ("vcc_lo", "vcc"),
+    107: ("vcc_hi", ""),
+    124: ("m0", ""),
+    125: ("null", "null"),
+    126: ("exec_lo", "exec"),
+    127: ("exec_hi", ""),
+}
+_SPECIAL = {
+    235: "src_shared_base",
+    236: "src_shared_limit",
+    237: "src_private_base",
+    238: "src_private_limit",
+    239: "src_pops_exiting_wave_id",
+    251: "src_vccz",
+    252: "src_execz",
+    253: "src_scc",
+    254: "src_lds_direct",
+}
+_HWREGS = {
+    1: "HW_REG_MODE",
+    2: "HW_REG_STATUS",
+    3: "HW_REG_TRAPSTS",
+    4: "HW_REG_HW_ID",
+    5: "HW_REG_GPR_ALLOC",
+    6: "HW_REG_LDS_ALLOC",
+    7: "HW_REG_IB_STS",
+    15: "HW_REG_SH_MEM_BASES",
+    16: "HW_REG_TBA_LO",
+    17: "HW_REG_TBA_HI",
+    18: "HW_REG_TMA_LO",
+    19: "HW_REG_TMA_HI",
+}
+# Registers that came with gfx940.
+_HWREGS_GFX94 = {
+    20: "HW_REG_XCC_ID",
+    21: "HW_REG_SQ_PERF_SNAPSHOT_DATA",
+    22: "HW_REG_SQ_PERF_SNAPSHOT_DATA1",
+    23: "HW_REG_SQ_PERF_SNAPSHOT_PC_LO",
+    24: "HW_REG_SQ_PERF_SNAPSHOT_PC_HI",
+}
+_MESSAGES = {
+    1: "MSG_INTERRUPT",
+    2: "MSG_GS",
+    3: "MSG_GS_DONE",
+    4: "MSG_SAVEWAVE",
+    5: "MSG_STALL_WAVE_GEN",
+    6: "MSG_HALT_WAVES",
+    7: "MSG_ORDERED_PS_DONE",
+    8: "MSG_EARLY_PRIM_DEALLOC",
+    9: "MSG_GS_ALLOC_REQ",
+    10: "MSG_GET_DOORBELL",
+    15: "MSG_SYSMSG",
+}
+_GS_OPERATIONS = ("GS_OP_NOP", "GS_OP_CUT", "GS_OP_EMIT", "GS_OP_EMIT_CUT")
+_SYSTEM_OPERATIONS = {
+    1: "SYSMSG_OP_ECC_ERR_INTERRUPT",
+    2: "SYSMSG_OP_REG_RD",
+    3: "SYSMSG_OP_HOST_TRAP_ACK",
+    4: "SYSMSG_OP_TTRACE_PC",
+}
+_GPR_INDEX_MODES = ("SRC0", "SRC1", "SRC2", "DST")
+_SDWA_SELECTS = ("BYTE_0", "BYTE_1", "BYTE_2", "BYTE_3", "WORD_0", "WORD_1", "DWORD", "")
+_SDWA_UNUSED = ("UNUSED_PAD", "UNUSED_SEXT", "UNUSED_PRESERVE", "UNUSED_PAD")
+_OMOD = ("", "mul:2", "mul:4", "div:2")
+_DATA_FORMATS = (
+    *("INVALID", "8", "16", "8_8", "32", "16_16", "10_11_11", "11_11_10", "10_10_10_2", "2_10_10_10"),
+    *("8_8_8_8", "32_32", "16_16_16_16", "32_32_32", "32_32_32_32", "RESERVED_15"),
+)
+_NUMBER_FORMATS = ("UNORM", "SNORM", "USCALED", "SSCALED", "UINT", "SINT", "RESERVED_6", "FLOAT")
+_DPP_ROWS = {0x100: "row_shl", 0x110: "row_shr", 0x120: "row_ror", 0x150: "row_newbcast"}
+_DPP_FIXED = {
+    0x130: "wave_shl:1",
+    0x134: "wave_rol:1",
+    0x138: "wave_shr:1",
+    0x13C: "wave_ror:1",
+    0x140: "row_mirror",
+    0x141: "row_half_mirror",
+    0x142: "row_bcast:15",
+    0x143: "row_bcast:31",
+}
+_REGISTER_AND_CONSTANT = 1 << 14 | 1 << 17
+"""soffset_en and imm of a scalar memory instruction."""
+
+# Cache policy bits in the order in which LLVM prints them, which depends on the target's names for them.
+_CACHE_POLICY = ("glc", "slc", "sc0", "nt", "sc1", "scc")
+
+
+def _range(letter: str, index: int, width: int) -> str:
+    return f"{letter}{index}" if width == 1 else f"{letter}[{index}:{index + width - 1}]"
+
+
+def _scalar(index: int, width: int) -> str:
+    if index == 124 and width > 1:
+        return "null"
+    if index in _NAMED and width <= 2:
+        return _NAMED[index][width - 1] or _range("s", index, width)
+    if 108 <= index <= 123:
+        return _range("ttmp", index - 108, width)
+    return _range("s", index, width)
+
+
+def _is_inline_int(value: int, bits: int) -> bool:
+    signed = value - (1 << bits) if value >> (bits - 1) & 1 else value
+    return -16 <= signed <= 64
+
+
+def _inline_patterns(kind: str) -> frozenset[int]:
+    return frozenset(float_bits(value, kind) for value in INLINE_FLOATS.values())
+
+
+_PATTERNS = {kind: _inline_patterns(kind) for kind in ("f16", "bf16", "f32", "f64")}
+
+
+def _literal(value: int, type_: str) -> str:
+    """A literal, marked `lit()` where an inline constant has the same value."""
+    low = value & 0xFFFF
+    shown, inline = value, False
+    if type_ == "f16":
+        inline = _is_inline_int(low, 16) or low in _PATTERNS["f16"]
+        shown = low
+    elif type_ == "bf16":
+        inline = _is_inline_int(low, 16) or low in _PATTERNS["bf16"]
+    elif type_ == "i16":
+        inline = _is_inline_int(low, 16) or value in _PATTERNS["f32"]
+        shown = low
+    elif type_ == "f64":
+        inline = value << 32 in _PATTERNS["f64"] or value == 0
+    elif type_ == "b64":
+        inline = value <= 64
+    else:
+        inline = _is_inline_int(value, 32) or value in _PATTERNS["f32"]
+    return f"lit({value:#x})" if inline else f"{shown:#x}"
+
+
+def _constant(operand: Operand, type_: str) -> str:
+    value = operand.value
+    if operand.index == LITERAL:
+        return _literal(int(value or 0), type_)
+    if isinstance(value, float):
+        if type_ == "i16":
+            return f"{float_bits(value, 'f16'):#x}"
+        if value == INVERSE_TWO_PI:
+            return "0.15915494309189532" if type_ in ("f64", "b64") else "0.15915494"
+        return repr(value)
+    return str(value)
+
+
+def _immediate(value: int) -> str:
+    """A 32-bit immediate that is no source operand: as the inline constant of that value if there is one."""
+    signed = value - (1 << 32) if value >> 31 else value
+    if -16 <= signed <= 64:
+        return str(signed)
+    for number in INLINE_FLOATS.values():
+        if value == float_bits(number, "f32"):
+            return "0.15915494" if number == INVERSE_TWO_PI else repr(number)
+    return f"{value:#x}"
+
+
+def _number(value: int) -> str:
+    """A plain number: decimal where it could be an inline constant, else hexadecimal."""
+    return str(value) if -16 <= value <= 64 else f"{value:#x}"
+
+
+def operand_text(operand: Operand, type_: str = "b32") -> str:
+    """One operand with its modifiers; `type_` tells how a constant is written (isa/enumerate.py)."""
+    kind = operand.kind
+    if kind in ("v", "a"):
+        text = _range(kind, operand.index, operand.width)
+    elif kind == "s":
+        text = _scalar(operand.index, operand.width)
+    elif kind == "imm":
+        text = _constant(operand, type_)
+    elif kind == "special":
+        text = _SPECIAL.get(operand.index, str(operand.index))
+    elif kind in ("simm", "label", "hwreg"):
+        text = _number(int(operand.value or 0))
+    else:
+        text = "off"
+    if operand.sext:
+        text = f"sext({text})"
+    if operand.abs:
+        text = f"|{text}|"
+    if operand.neg:
+        # A minus before a number would read as a negative constant.
+        text = f"neg({text})" if kind == "imm" and not operand.abs else f"-{text}"
+    return text
+
+
+def _hwreg(code: int, target: str) -> str:
+    number, offset, size = code & 63, code >> 6 & 31, (code >> 11 & 31) + 1
+    names = _HWREGS if target == "gfx90a" else {**_HWREGS, **_HWREGS_GFX94}
+    name = names.get(number, str(number))
+    return f"hwreg({name})" if (offset, size) == (0, 32) else f"hwreg({name}, {offset}, {size})"
+
+
+def _waitcnt(code: int) -> str:
+    vm, exp, lgkm = code & 15 | code >> 14 << 4, code >> 4 & 7, code >> 8 & 15
+    all_set = (vm, exp, lgkm) == (63, 7, 15)
+    parts = [
+        f"{name}({count})"
+        for name, count, highest in (("vmcnt", vm, 63), ("expcnt", exp, 7), ("lgkmcnt", lgkm, 15))
+        if count != highest or all_set
+    ]
+    return " ".join(parts)
+
+
+def _sendmsg(code: int) -> str:
+    message, operation, stream = code & 15, code >> 4 & 7, code >> 8 & 3
+    name = _MESSAGES.get(message)
+    if message == 15 and operation in _SYSTEM_OPERATIONS and not stream:
+        return f"sendmsg({name}, {_SYSTEM_OPERATIONS[operation]})"
+    if message in (2, 3) and operation < 4:
+        if operation:
+            return f"sendmsg({name}, {_GS_OPERATIONS[operation]}, {stream})"
+        if message == 3 and not stream:
+            return f"sendmsg({name}, {_GS_OPERATIONS[0]})"
+    if name and message not in (2, 3, 15) and not operation and not stream:
+        return f"sendmsg({name})"
+    return str(code) if code & ~0x37F else f"sendmsg({message}, {operation}, {stream})"
+
+
+def _gpr_index(code: int) -> str:
+    if code > 15:
+        return f"{code:#x}"
+    return "gpr_idx(" + ",".join(mode for bit, mode in enumerate(_GPR_INDEX_MODES) if code >> bit & 1) + ")"
+
+
+def _bits(mask: int, count: int) -> str:
+    return "[" + ",".join(str(mask >> i & 1) for i in range(count)) + "]"
+
+
+def _dpp_control(code: int) -> str:
+    if code <= 0xFF:
+        return f"quad_perm:[{code & 3},{code >> 2 & 3},{code >> 4 & 3},{code >> 6 & 3}]"
+    if code in _DPP_FIXED:
+        return _DPP_FIXED[code]
+    name = _DPP_ROWS.get(code & ~15)
+    if name and (code & 15 or name == "row_newbcast"):
+        return f"{name}:{code & 15}"
+    return "/* Invalid dpp_ctrl value */"
+
+
+def _op_sel(found: Mapping[str, int], form: Form) -> list[str]:
+    parts = []
+    shape = form.modifiers.get("op_sel", "")
+    if shape and found.get("op_sel"):
+        bits = [found["op_sel"] >> int(place) & 1 if place != "-" else 0 for place in shape]
+        if any(bits):
+            parts.append("op_sel:[" + ",".join(map(str, bits)) + "]")
+    shape = form.modifiers.get("op_sel_hi", "")
+    if shape:
+        count = int(shape[0])
+        mask = found.get("op_sel_hi", 0) & (1 << count) - 1
+        if mask != (0 if shape.endswith("mixed") else (1 << count) - 1):
+            parts.append(f"op_sel_hi:{_bits(mask, count)}")
+    return parts
+
+
+def _source_count(form: Form) -> int:
+    return sum(entry.field in ("src0", "src1", "src2", "vsrc1") for entry in form.entries)
+
+
+def _vector_suffixes(instruction: Instruction) -> list[str]:
+    """Modifiers of VOP forms."""
+    found, form = instruction.modifiers, instruction.form
+    parts = []
+    if found.get("bitop3"):
+        table = found["bitop3"]
+        parts.append(f"bitop3:{table}" if table <= 10 else f"bitop3:{table:#x}")
+    if instruction.size == 16:
+        parts.append(f"op_sel:{_bits(found['op_sel'], 3)}" if found["op_sel"] else "")
+        parts.append(f"op_sel_hi:{_bits(found['op_sel_hi'], 3)}")
+    else:
+        parts += _op_sel(found, form)
+    for name in ("neg_lo", "neg_hi"):
+        if name in found:
+            parts.append(f"{name}:{_bits(found[name], _source_count(form))}")
+    if found.get("clamp"):
+        parts.append("clamp")
+    parts.append(_OMOD[found.get("omod", 0)])
+    if "dpp_ctrl" in found:
+        parts.append(_dpp_control(found["dpp_ctrl"]))
+        parts.append(f"row_mask:{found['row_mask']:#x} bank_mask:{found['bank_mask']:#x}")
+    for name in ("bound_ctrl", "fi"):
+        if found.get(name):
+            parts.append(f"{name}:1")
+    if "dst_sel" in found:
+        parts.append(f"dst_sel:{_SDWA_SELECTS[found['dst_sel']]}")
+        parts.append(f"dst_unused:{_SDWA_UNUSED[found.get('dst_unused', 0)]}")
+    for name in ("src0_sel", "src1_sel"):
+        if name in found:
+            parts.append(f"{name}:{_SDWA_SELECTS[found[name]]}")
+    for name in ("cbsz", "abid"):
+        if found.get(name):
+            parts.append(f"{name}:{found[name]}")
+    if found.get("blgp"):
+        is_neg = form.modifiers.get("blgp") == "neg"
+        parts.append(f"neg:{_bits(found['blgp'], 3)}" if is_neg else f"blgp:{found['blgp']}")
+    return parts
+
+
+def _memory_suffixes(instruction: Instruction) -> list[str]:
+    """Modifiers of memory and LDS forms."""
+    found, form = instruction.modifiers, instruction.form
+    parts = []
+    if form.format == "MTBUF":
+        parts.append(_buffer_format(found["dfmt"], found["nfmt"]))
+    parts += [name for name in ("idxen", "offen") if found.get(name)]
+    if "offset0" in form.modifiers:
+        parts += [f"{name}:{found[name]}" for name in ("offset0", "offset1") if found.get(name)]
+    elif instruction.opcode == "ds_swizzle_b32":
+        parts.append(_swizzle(found.get("offset", 0)))
+    elif form.format == "SMEM":
+        # Both address bits set: a constant beside the register, printed even if it is zero.
+        if instruction.words[0] & _REGISTER_AND_CONSTANT == _REGISTER_AND_CONSTANT and form.entries:
+            parts.append(f"offset:{found.get('offset', 0):#x}")
+    elif found.get("offset"):
+        parts.append(f"offset:{found['offset']}")
+    if found.get("gds"):
+        parts.append("gds")
+    parts += [name for name in _CACHE_POLICY if found.get(name)]
+    if found.get("lds"):
+        parts.append("lds")
+    return parts
+
+
+def _buffer_format(data: int, number: int) -> str:
+    if (data, number) == (1, 0):
+        return ""
+    names = []
+    if data != 1:
+        names.append(f"BUF_DATA_FORMAT_{_DATA_FORMATS[data]}")
+    if number:
+        names.append(f"BUF_NUM_FORMAT_{_NUMBER_FORMATS[number]}")
+    return f"format:[{','.join(names)}]"
+
+
+def _swizzle(code: int) -> str:
+    if not code:
+        return ""
+    if code & 0xFF00 == 0x8000:
+        lanes = ",".join(str(code >> 2 * i & 3) for i in range(4))
+        return f"offset:swizzle(QUAD_PERM,{lanes})"
+    if code & 0x8000:
+        return f"offset:{code}"
+    and_mask, or_mask, xor_mask = code & 31, code >> 5 & 31, code >> 10 & 31
+    if and_mask == 31 and or_mask == 0 and xor_mask and xor_mask & (xor_mask - 1) == 0:
+        return f"offset:swizzle(SWAP,{xor_mask})"
+    if and_mask == 31 and or_mask == 0 and xor_mask and xor_mask & (xor_mask + 1) == 0:
+        return f"offset:swizzle(REVERSE,{xor_mask + 1})"
+    group = 32 - and_mask
+    if group > 1 and group & (group - 1) == 0 and or_mask < group and xor_mask == 0:
+        return f"offset:swizzle(BROADCAST,{group},{or_mask})"
+    mask = "".join(
+        ("p" if not xor_mask >> i & 1 else "i")
+        if and_mask >> i & 1 and not or_mask >> i & 1
+        else str((or_mask >> i ^ xor_mask >> i) & 1)
+        for i in reversed(range(5))
+    )
+    return f'offset:swizzle(BITMASK_PERM,"{mask}")'
+
+
+def _in_printed_order(instruction: Instruction) -> list[tuple[Operand, Any]]:
+    """The operands with their table entries, in the order of the table."""
+    dst, src = iter(instruction.dst), iter(instruction.src)
+    found = instruction.modifiers
+    returns = "sc0" in found or "glc" in found
+    ordered: list[tuple[Operand, Any]] = []
+    for entry in instruction.form.entries:
+        if (entry.returning and not returns) or (entry.is_loaded and "lds" in found):
+            continue
+        if entry.role == "=":
+            ordered.append((next(dst), entry))
+            continue
+        if entry.role == "+" and returns:
+            next(dst)
+        ordered.append((next(src), entry))
+    # The scales of a scaled MFMA are not in the MFMA's own row.
+    return ordered + [(operand, None) for operand in src]
+
+
+def _printed(operand: Operand, entry: Any, instruction: Instruction) -> str:
+    kind = entry.kind if entry is not None else ""
+    value = int(operand.value or 0) if operand.kind in ("simm", "hwreg", "label", "imm") else 0
+    if kind == "optional":
+        return str(value)
+    if kind == "simm" and instruction.format == "SOPK":
+        return f"{value:#x}"
+    if entry is not None and entry.field == "literal":
+        if instruction.format == "SOPK":
+            return _immediate(value)
+        return f"{value:#x}"
+    if kind == "label":
+        return str((value - instruction.address - 4) // 4 & 0xFFFF)
+    if kind == "hwreg":
+        return _hwreg(value, instruction.form.target)
+    if kind == "waitcnt":
+        return _waitcnt(value)
+    if kind == "sendmsg":
+        return _sendmsg(value)
+    if kind in ("gpr_idx", "set_gpr_idx_mode"):
+        return _gpr_index(value)
+    if kind == "smem" and operand.kind == "simm":
+        return f"-{-value:#x}" if value < 0 else f"{value:#x}"
+    return operand_text(operand, entry.type if entry is not None else "b32")
+
+
+def text(instruction: Instruction) -> str:
+    """The instruction as llvm-objdump prints it.
+
+    A branch shows its distance in dwords from the next instruction, modulo 65536, as the encoding has it; the
+    operand has the absolute address.
+    """
+    operands = _in_printed_order(instruction)
+    if (
+        operands
+        and operands[0][1] is not None
+        and operands[0][1].kind == "optional"
+        and not operands[0][0].value
+    ):
+        operands = []
+    words = [_printed(operand, entry, instruction) for operand, entry in operands]
+    head = instruction.mnemonic + (" " + ", ".join(words) if words else "")
+    vector = instruction.format.startswith("VOP")
+    suffixes = _vector_suffixes(instruction) if vector else _memory_suffixes(instruction)
+    return " ".join([head, *(suffix for suffix in suffixes if suffix)])
