@@ -1,0 +1,151 @@
+"""A wave on its own, for tests that call one native operation at a time."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Sequence
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from workbench.codeobject.instruction import Instruction, Operand
+from workbench.emulator import layout, native_library
+
+PC = 0x1234
+
+
+def aligned(shape: tuple[int, ...], dtype: type) -> np.ndarray:
+    """Zeros at a 64-byte boundary, as register rows are."""
+    size = int(np.prod(shape)) * np.dtype(dtype).itemsize
+    raw = np.zeros(size + 64, np.uint8)
+    start = -raw.ctypes.data % 64
+    return raw[start : start + size].view(dtype).reshape(shape)
+
+
+class LoneWave:
+    """Registers, LDS, scratch and memory of one wave, and the call of a native operation on it."""
+
+    def __init__(
+        self,
+        target: str = "gfx950",
+        rows: int = 512,
+        lds_size: int = 65536,
+        scratch_size: int = 256,
+        memory: Sequence[np.ndarray] = (),
+        read_only: Sequence[np.ndarray] = (),
+        profile: bool = False,
+        acc_offset: int = 256,
+    ) -> None:
+        from workbench.emulator.native_ops import Rows
+
+        self.library = native_library()
+        self.rows = Rows(target, acc_offset)
+        self.v = aligned((rows, 64), np.uint32)
+        self.lds = aligned((lds_size + 64,), np.uint8)
+        self.scratch = aligned((max(scratch_size, 4) * 64,), np.uint8)
+        both = layout.ALLOCATION_READ | layout.ALLOCATION_WRITE
+        spans = [(m, both) for m in memory] + [(m, layout.ALLOCATION_READ) for m in read_only]
+        table = sorted((m.ctypes.data, m.ctypes.data + m.nbytes, flags) for m, flags in spans)
+        self.kept = [*memory, *read_only]
+        self.allocations = (layout.Allocation * max(len(table), 1))(*table)
+        self.machine = layout.Machine(
+            allocations=self.allocations,
+            allocation_count=len(table),
+            target=int(target[3:], 16),
+            lds_banks=64 if target == "gfx950" else 32,
+        )
+        self.counters = layout.Counters()
+        self.stop = ctypes.c_int32(0)
+        self.group = layout.Group(
+            wave_count=1,
+            machine=ctypes.addressof(self.machine),
+            counters=ctypes.addressof(self.counters),
+            stop=ctypes.addressof(self.stop),
+            profile=int(profile),
+        )
+        raw = (ctypes.c_uint8 * (ctypes.sizeof(layout.Wave) + 64))()
+        start = -ctypes.addressof(raw) % 64
+        self.kept.append(np.frombuffer(raw, np.uint8))
+        self.wave = layout.Wave.from_buffer(raw, start)
+        self.wave.v = self.v.ctypes.data
+        self.wave.lds = self.lds.ctypes.data
+        self.wave.lds_size = lds_size
+        self.wave.scratch = self.scratch.ctypes.data
+        self.wave.scratch_size = scratch_size
+        self.wave.group = ctypes.addressof(self.group)
+        self.exec = (1 << 64) - 1
+
+    @property
+    def exec(self) -> int:
+        return self.wave.s[layout.EXEC] | self.wave.s[layout.EXEC + 1] << 32
+
+    @exec.setter
+    def exec(self, value: int) -> None:
+        self.wave.s[layout.EXEC] = value & 0xFFFFFFFF
+        self.wave.s[layout.EXEC + 1] = value >> 32
+
+    def set_s64(self, register: int, value: int) -> None:
+        self.wave.s[register] = value & 0xFFFFFFFF
+        self.wave.s[register + 1] = value >> 32 & 0xFFFFFFFF
+
+    def set_v64(self, register: int, values: np.ndarray) -> None:
+        wide = values.astype(np.uint64)
+        self.v[register] = wide & 0xFFFFFFFF
+        self.v[register + 1] = wide >> 32
+
+    def prepare(self, instruction: Instruction) -> tuple[ctypes._CFuncPtr, layout.Op]:
+        from workbench.emulator.native_ops import NATIVE
+
+        fields = NATIVE[instruction.opcode].encode(instruction, self.rows)
+        function = getattr(self.library, fields.function)
+        function.restype = ctypes.c_int32
+        function.argtypes = [ctypes.c_void_p, ctypes.c_void_p]
+        return function, fields.record(PC)
+
+    def run(self, instruction: Instruction) -> int:
+        """The operation's answer: 0, or nonzero with `wave.fault` filled."""
+        function, op = self.prepare(instruction)
+        return int(function(ctypes.addressof(self.wave), ctypes.addressof(op)))
+
+
+def instruction(
+    opcode: str, dst: Sequence[Operand] = (), src: Sequence[Operand] = (), **modifiers: int
+) -> Instruction:
+    """A decoded instruction, made by hand."""
+    return Instruction(
+        address=PC,
+        size=8,
+        mnemonic=opcode,
+        opcode=opcode,
+        format="",
+        dst=tuple(dst),
+        src=tuple(src),
+        modifiers=modifiers,
+        words=(0, 0),
+    )
+
+
+@pytest.fixture(scope="session")
+def native() -> SimpleNamespace:
+    """LoneWave, and short names for operands: v(n, width), a(n), s(n), imm(value), off."""
+    return SimpleNamespace(
+        Wave=LoneWave,
+        instruction=instruction,
+        aligned=aligned,
+        v=lambda n, width=1: Operand("v", n, width),
+        a=lambda n, width=1: Operand("a", n, width),
+        s=lambda n, width=1: Operand("s", n, width),
+        imm=lambda value, index=128: Operand("imm", index, 1, value),
+        off=Operand("off", 0, 0),
+        layout=layout,
+        PC=PC,
+    )
+
+
+@pytest.fixture
+def random(request: pytest.FixtureRequest) -> np.random.Generator:
+    """A generator whose seed is printed, so that a failure can be repeated."""
+    seed = int(np.random.SeedSequence().generate_state(1)[0])
+    print(f"seed {seed}")
+    return np.random.default_rng(seed)

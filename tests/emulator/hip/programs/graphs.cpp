@@ -1,0 +1,172 @@
+// Streams, events and graphs: recorded from streams, built from nodes, changed and run again.
+#include "check.h"
+
+#include <vector>
+
+__global__ void add(int *x, int value, int n) {
+    const int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) x[i] += value;
+}
+__global__ void times(int *x, int value, int n) {
+    const int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) x[i] *= value;
+}
+
+constexpr int N = 300;
+static int host_calls = 0;
+static void count(void *by) { host_calls += *static_cast<int *>(by); }
+
+static int first(const int *device) {
+    int values[N];
+    CHECK(hipMemcpy(values, device, sizeof values, hipMemcpyDeviceToHost));
+    for (int value : values) REQUIRE(value == values[0]);
+    return values[0];
+}
+
+static void streams_and_events(int *x) {
+    hipStream_t one, two;
+    hipEvent_t start, stop;
+    int least, greatest;
+    CHECK(hipDeviceGetStreamPriorityRange(&least, &greatest));
+    CHECK(hipStreamCreateWithPriority(&one, hipStreamNonBlocking, greatest));
+    CHECK(hipStreamCreate(&two));
+    CHECK(hipEventCreate(&start));
+    CHECK(hipEventCreate(&stop));
+    CHECK(hipMemsetAsync(x, 0, N * sizeof(int), one));
+    CHECK(hipEventRecord(start, one));
+    add<<<2, 256, 0, one>>>(x, 4, N);
+    CHECK(hipEventRecord(stop, one));
+    CHECK(hipStreamWaitEvent(two, stop, 0));
+    times<<<2, 256, 0, two>>>(x, 5, N);
+    static int step = 1;
+    CHECK(hipLaunchHostFunc(two, count, &step));
+    CHECK(hipStreamSynchronize(two));
+    CHECK(hipEventSynchronize(stop));
+    float milliseconds = -1;
+    CHECK(hipEventElapsedTime(&milliseconds, start, stop));
+    REQUIRE(milliseconds >= 0 && hipStreamQuery(one) == hipSuccess && hipEventQuery(stop) == hipSuccess);
+    REQUIRE(first(x) == 20 && host_calls == 1);
+    CHECK(hipEventDestroy(start));
+    CHECK(hipEventDestroy(stop));
+    CHECK(hipStreamDestroy(one));
+    CHECK(hipStreamDestroy(two));
+    REQUIRE(hipStreamSynchronize(one) == hipErrorInvalidHandle);
+    static_cast<void>(hipGetLastError());
+}
+
+static void recorded(int *x) {
+    hipStream_t origin, side;
+    hipEvent_t forked, joined;
+    hipGraph_t graph;
+    hipGraphExec_t run;
+    CHECK(hipStreamCreate(&origin));
+    CHECK(hipStreamCreate(&side));
+    CHECK(hipEventCreate(&forked));
+    CHECK(hipEventCreate(&joined));
+    CHECK(hipMemset(x, 1, N * sizeof(int)));
+    CHECK(hipStreamBeginCapture(origin, hipStreamCaptureModeGlobal));
+    hipStreamCaptureStatus status;
+    CHECK(hipStreamIsCapturing(origin, &status));
+    REQUIRE(status == hipStreamCaptureStatusActive);
+    CHECK(hipMemsetAsync(x, 0, N * sizeof(int), origin));
+    CHECK(hipEventRecord(forked, origin));
+    CHECK(hipStreamWaitEvent(side, forked, 0));
+    add<<<2, 256, 0, side>>>(x, 2, N);
+    CHECK(hipEventRecord(joined, side));
+    CHECK(hipStreamWaitEvent(origin, joined, 0));
+    for (int i = 0; i < 3; i++) times<<<2, 256, 0, origin>>>(x, 3, N);
+    CHECK(hipStreamEndCapture(origin, &graph));
+    REQUIRE(first(x) == 0x01010101); // recording ran nothing
+    size_t nodes = 0;
+    CHECK(hipGraphGetNodes(graph, nullptr, &nodes));
+    REQUIRE(nodes == 5);
+    CHECK(hipGraphInstantiate(&run, graph, nullptr, nullptr, 0));
+    CHECK(hipGraphDestroy(graph));
+    for (int i = 0; i < 2; i++) {
+        CHECK(hipMemset(x, i, N * sizeof(int)));
+        CHECK(hipGraphLaunch(run, origin));
+        CHECK(hipStreamSynchronize(origin));
+        REQUIRE(first(x) == 2 * 27);
+    }
+    CHECK(hipGraphExecDestroy(run));
+
+    // Work on another stream that nothing waits for cannot be left out.
+    CHECK(hipStreamBeginCapture(origin, hipStreamCaptureModeRelaxed));
+    CHECK(hipEventRecord(forked, origin));
+    CHECK(hipStreamWaitEvent(side, forked, 0));
+    add<<<2, 256, 0, side>>>(x, 2, N);
+    REQUIRE(hipStreamEndCapture(origin, &graph) == hipErrorStreamCaptureUnjoined && graph == nullptr);
+    REQUIRE(hipStreamEndCapture(origin, &graph) == hipErrorIllegalState);
+    static_cast<void>(hipGetLastError());
+    CHECK(hipStreamDestroy(origin));
+    CHECK(hipStreamDestroy(side));
+}
+
+static void built(int *x, int *y) {
+    hipGraph_t graph;
+    hipGraphExec_t run;
+    hipGraphNode_t set, sum, product, copied, called, done;
+    CHECK(hipGraphCreate(&graph, 0));
+    hipMemsetParams fill = {};
+    fill.dst = x;
+    fill.elementSize = 4;
+    fill.value = 6;
+    fill.width = N;
+    fill.height = 1;
+    CHECK(hipGraphAddMemsetNode(&set, graph, nullptr, 0, &fill));
+    int value = 2, n = N, factor = 10;
+    void *sum_arguments[] = {&x, &value, &n}, *product_arguments[] = {&x, &factor, &n};
+    hipKernelNodeParams kernel = {};
+    kernel.func = reinterpret_cast<void *>(add);
+    kernel.gridDim = dim3(2);
+    kernel.blockDim = dim3(256);
+    kernel.kernelParams = sum_arguments;
+    CHECK(hipGraphAddKernelNode(&sum, graph, &set, 1, &kernel));
+    kernel.func = reinterpret_cast<void *>(times);
+    kernel.kernelParams = product_arguments;
+    CHECK(hipGraphAddKernelNode(&product, graph, nullptr, 0, &kernel));
+    CHECK(hipGraphAddDependencies(graph, &sum, &product, 1));
+    // Arguments were taken when the nodes were made.
+    value = factor = 1000;
+    CHECK(hipGraphAddMemcpyNode1D(&copied, graph, &product, 1, y, x, N * sizeof(int), hipMemcpyDeviceToDevice));
+    static int by = 10;
+    hipHostNodeParams host = {count, &by};
+    CHECK(hipGraphAddHostNode(&called, graph, &copied, 1, &host));
+    CHECK(hipGraphAddEmptyNode(&done, graph, &called, 1));
+    hipGraphNodeType type;
+    CHECK(hipGraphNodeGetType(product, &type));
+    REQUIRE(type == hipGraphNodeTypeKernel);
+    size_t edges = 0;
+    CHECK(hipGraphGetEdges(graph, nullptr, nullptr, &edges));
+    REQUIRE(edges == 5);
+    CHECK(hipGraphInstantiateWithFlags(&run, graph, 0));
+    host_calls = 0;
+    CHECK(hipGraphLaunch(run, nullptr));
+    CHECK(hipDeviceSynchronize());
+    REQUIRE(first(y) == (6 + 2) * 10 && host_calls == 10);
+
+    factor = 7;
+    CHECK(hipGraphExecKernelNodeSetParams(run, product, &kernel));
+    CHECK(hipGraphLaunch(run, nullptr));
+    REQUIRE(first(y) == (6 + 2) * 7);
+    hipKernelNodeParams asked = {};
+    CHECK(hipGraphKernelNodeGetParams(sum, &asked));
+    REQUIRE(asked.blockDim.x == 256 && *static_cast<int *>(asked.kernelParams[1]) == 2);
+    CHECK(hipGraphExecDestroy(run));
+    CHECK(hipGraphDestroy(graph));
+    REQUIRE(hipGraphLaunch(run, nullptr) == hipErrorInvalidHandle);
+    static_cast<void>(hipGetLastError());
+}
+
+int main() {
+    int *x, *y;
+    CHECK(hipMalloc(&x, N * sizeof(int)));
+    CHECK(hipMalloc(&y, N * sizeof(int)));
+    streams_and_events(x);
+    recorded(x);
+    built(x, y);
+    CHECK(hipFree(x));
+    CHECK(hipFree(y));
+    std::puts("graphs are right");
+    return 0;
+}

@@ -1,0 +1,161 @@
+"""HIP calls on the emulated devices through hip-python: devices, memory, streams, events, errors."""
+
+from __future__ import annotations
+
+import ctypes
+import time
+
+import numpy as np
+import pytest
+
+from workbench.emulator import hip as emulated
+from workbench.emulator.hip import abi
+from workbench.runtime.library import Kind
+from workbench.runtime.library import hip as load_hip
+
+
+@pytest.fixture(scope="module")
+def hip():
+    return load_hip(Kind.EMULATED)
+
+
+def check(answer):
+    status, *values = answer
+    assert int(status) == 0, status
+    return values[0] if len(values) == 1 else tuple(values)
+
+
+def test_two_devices_with_the_properties_of_the_hardware(hip) -> None:
+    assert check(hip.hipGetDeviceCount()) == 2
+    attribute = hip.hipDeviceAttribute_t
+    for ordinal, (units, lds) in enumerate([(256, 163840), (304, 65536)]):
+        for name, wanted in (
+            (attribute.hipDeviceAttributeMultiprocessorCount, units),
+            (attribute.hipDeviceAttributeMaxSharedMemoryPerBlock, lds),
+            (attribute.hipDeviceAttributeWarpSize, 64),
+            (attribute.hipDeviceAttributeMaxThreadsPerBlock, 1024),
+        ):
+            assert check(hip.hipDeviceGetAttribute(name, ordinal)) == wanted
+    assert int(hip.hipSetDevice(2)[0]) == abi.INVALID_DEVICE
+
+
+def test_the_current_device_is_the_threads_own(hip) -> None:
+    import threading
+
+    check(hip.hipSetDevice(1))
+    seen = []
+    thread = threading.Thread(target=lambda: seen.append(check(hip.hipGetDevice())))
+    thread.start()
+    thread.join()
+    assert seen == [0]
+    assert check(hip.hipGetDevice()) == 1
+    check(hip.hipSetDevice(0))
+
+
+def test_versions_and_texts(hip) -> None:
+    assert check(hip.hipRuntimeGetVersion()) == abi.VERSION
+    name = hip.hipGetErrorName(hip.hipError_t.hipErrorIllegalAddress)
+    text = name[-1] if isinstance(name, tuple) else name
+    assert "hipErrorIllegalAddress" in (text.decode() if isinstance(text, bytes) else str(text))
+
+
+def test_copies_in_every_direction(hip) -> None:
+    source = np.arange(1000, dtype=np.int32)
+    back = np.zeros_like(source)
+    first, second = check(hip.hipMalloc(4000)), check(hip.hipMalloc(4000))
+    kind = hip.hipMemcpyKind
+    check(hip.hipMemcpy(first, source, 4000, kind.hipMemcpyHostToDevice))
+    check(hip.hipMemcpy(second, first, 4000, kind.hipMemcpyDeviceToDevice))
+    check(hip.hipMemcpyAsync(back, second, 4000, kind.hipMemcpyDeviceToHost, None))
+    np.testing.assert_array_equal(back, source)
+    check(hip.hipMemset(second, 0xAB, 100))
+    check(hip.hipMemcpy(back, second, 4000, kind.hipMemcpyDefault))
+    assert (back[:25].view(np.uint8) == 0xAB).all()
+    assert (back[25:] == source[25:]).all()
+    check(hip.hipFree(first))
+    check(hip.hipFree(second))
+
+
+def test_a_copy_past_the_end_is_refused(hip) -> None:
+    host = np.zeros(2000, dtype=np.uint8)
+    device = check(hip.hipMalloc(1000))
+    kind = hip.hipMemcpyKind.hipMemcpyHostToDevice
+    assert int(hip.hipMemcpy(device, host, 1001, kind)[0]) == abi.INVALID_VALUE
+    assert int(hip.hipMemcpy(int(device) + 1000, host, 1, kind)[0]) == abi.INVALID_VALUE
+    check(hip.hipMemcpy(device, host, 1000, kind))
+    address = int(device)
+    check(hip.hipFree(device))
+    assert int(hip.hipMemcpy(address, host, 1, kind)[0]) == abi.INVALID_VALUE
+    assert int(hip.hipFree(address)[0]) == abi.INVALID_VALUE
+
+
+def test_pitched_copies_and_patterns(hip) -> None:
+    address, pitch = check(hip.hipMallocPitch(100, 7))
+    assert pitch == 256
+    rows = np.arange(700, dtype=np.uint8).reshape(7, 100)
+    back = np.zeros((7, 100), dtype=np.uint8)
+    kind = hip.hipMemcpyKind
+    check(hip.hipMemcpy2D(address, pitch, rows, 100, 100, 7, kind.hipMemcpyHostToDevice))
+    check(hip.hipMemcpy2D(back, 100, address, pitch, 100, 7, kind.hipMemcpyDeviceToHost))
+    np.testing.assert_array_equal(back, rows)
+    check(hip.hipMemsetD32(address, 0x01020304, 25))
+    check(hip.hipMemcpy(back, address, 100, kind.hipMemcpyDeviceToHost))
+    assert (back[0].view(np.uint32) == 0x01020304).all()
+    check(hip.hipFree(address))
+
+
+def test_more_than_there_is_is_out_of_memory(hip) -> None:
+    assert int(hip.hipMalloc(1 << 50)[0]) == abi.OUT_OF_MEMORY
+    free, total = check(hip.hipMemGetInfo())
+    assert 0 < free <= total == 288 << 30
+
+
+def test_registered_and_pinned_host_memory(hip) -> None:
+    array = np.zeros(4096, dtype=np.uint8)
+    base = array.ctypes.data
+    check(hip.hipHostRegister(base, 4096, 0))
+    assert int(hip.hipHostRegister(base + 10, 10, 0)[0]) == abi.HOST_MEMORY_ALREADY_REGISTERED
+    assert int(check(hip.hipHostGetDevicePointer(base, 0))) == base
+    check(hip.hipHostUnregister(base))
+    assert int(hip.hipHostUnregister(base)[0]) == abi.HOST_MEMORY_NOT_REGISTERED
+    pinned = check(hip.hipHostMalloc(100, 0))
+    ctypes.memset(int(pinned), 1, 100)
+    check(hip.hipHostFree(pinned))
+
+
+def test_pointer_attributes_say_what_memory_is(hip) -> None:
+    address = check(hip.hipMalloc(64))
+    # hip-python's signature differs between its versions; the C one does not.
+    attributes = abi.PointerAttributes()
+    pointer = ctypes.c_void_p(int(address) + 8)
+    assert emulated.load().handle.hipPointerGetAttributes(ctypes.byref(attributes), pointer) == 0
+    assert (attributes.type, attributes.device) == (abi.MEMORY_DEVICE, 0)
+    assert (attributes.devicePointer, attributes.hostPointer) == (pointer.value, None)
+    base, size = check(hip.hipMemGetAddressRange(int(address) + 10))
+    assert (int(base), size) == (int(address), 64)
+    check(hip.hipFree(address))
+
+
+def test_events_measure_this_computers_time(hip) -> None:
+    start, stop = check(hip.hipEventCreate()), check(hip.hipEventCreate())
+    stream = check(hip.hipStreamCreate())
+    assert int(hip.hipEventElapsedTime(start, stop)[0]) == abi.INVALID_HANDLE
+    check(hip.hipEventRecord(start, stream))
+    time.sleep(0.02)
+    check(hip.hipEventRecord(stop, stream))
+    check(hip.hipEventSynchronize(stop))
+    assert 19 < check(hip.hipEventElapsedTime(start, stop)) < 2000
+    check(hip.hipStreamWaitEvent(stream, stop, 0))
+    check(hip.hipStreamSynchronize(stream))
+    check(hip.hipStreamDestroy(stream))
+    assert int(hip.hipStreamSynchronize(stream)[0]) == abi.INVALID_HANDLE
+    check(hip.hipEventDestroy(start))
+    check(hip.hipEventDestroy(stop))
+
+
+def test_contexts_name_their_device(hip) -> None:
+    context = check(hip.hipDevicePrimaryCtxRetain(1))
+    check(hip.hipCtxSetCurrent(context))
+    assert check(hip.hipGetDevice()) == 1
+    check(hip.hipSetDevice(0))
+    check(hip.hipDevicePrimaryCtxRelease(1))

@@ -1,0 +1,141 @@
+"""The emulated libamdhip64: what it exports, its structures, and that no exception crosses into C."""
+
+from __future__ import annotations
+
+import ctypes
+import subprocess
+import sys
+
+import pytest
+
+from workbench import errors
+from workbench.emulator import hip as emulated
+from workbench.emulator.hip import abi, library
+from workbench.emulator.hip.calls import CALLS
+from workbench.emulator.hip.update_interface import installed_enums, installed_functions
+from workbench.runtime.library import Kind
+from workbench.runtime.library import hip as load_hip
+
+
+@pytest.fixture(scope="module")
+def hip():
+    return load_hip(Kind.EMULATED)
+
+
+def test_every_function_that_the_bindings_look_up_is_exported() -> None:
+    missing = installed_functions() - set(library.function_names())
+    assert not missing, "run python -m workbench.emulator.hip.update_interface"
+    handle = emulated.load().handle
+    for name in library.function_names():
+        assert ctypes.cast(getattr(handle, name), ctypes.c_void_p).value
+
+
+def test_enumerations_are_those_of_the_bindings() -> None:
+    for name, values in installed_enums().items():
+        known = abi.enum(name)
+        common = set(known) & set(values)
+        # The sentinels at an enumeration's end move as it grows.
+        common -= {"HIP_FUNC_ATTRIBUTE_MAX", "hipLimitRange", "hipErrorTbd"}
+        assert len(common) > 3
+        assert {n: known[n] for n in common} == {n: values[n] for n in common}
+
+
+def test_only_exported_functions_are_registered() -> None:
+    assert set(CALLS) <= set(library.function_names())
+
+
+def fields_of(structure: type[ctypes.Structure]) -> list[tuple[str, int, int]]:
+    return [
+        (name, getattr(structure, name).offset, getattr(structure, name).size)
+        for name, *_ in structure._fields_
+    ]
+
+
+@pytest.mark.parametrize(
+    ("wrapper", "structure"),
+    [
+        ("hipDeviceProp_t", abi.DeviceProp),
+        ("hipPointerAttribute_t", abi.PointerAttributes),
+        ("hipFuncAttributes", abi.FuncAttributes),
+    ],
+)
+def test_structures_have_the_layout_that_the_bindings_read(hip, wrapper: str, structure) -> None:
+    """Writes a different value into each field's place and reads it through hip-python."""
+    type_ = getattr(hip, wrapper)
+    content = ctypes.create_string_buffer(2 * ctypes.sizeof(structure))
+    record = type_.fromObj(ctypes.addressof(content))
+    checked = 0
+    for index, (name, offset, size) in enumerate(fields_of(structure)):
+        if size not in (4, 8) or not hasattr(record, name) or name in ("arch", "luid", "type"):
+            continue
+        ctypes.memset(content, 0, len(content))
+        (ctypes.c_uint32 if size == 4 else ctypes.c_uint64).from_buffer(content, offset).value = 1000 + index
+        value = getattr(record, name)
+        if isinstance(value, list | tuple):
+            value = value[0]
+        assert int(value) == 1000 + index, name
+        checked += 1
+    assert checked >= 5
+    if hasattr(type_, "c_sizeof"):
+        assert record.c_sizeof() == ctypes.sizeof(structure)
+
+
+def test_an_unknown_function_says_its_name_once() -> None:
+    code = (
+        "from workbench.emulator import hip\n"
+        "handle = hip.load().handle\n"
+        "print([handle.hipMallocArray(0, 0) for _ in range(3)])\n"
+    )
+    result = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=True
+    )
+    assert result.stdout.strip() == "[801, 801, 801]"
+    assert result.stderr.count("hipMallocArray") == 1
+
+
+def test_a_failing_callback_keeps_its_exception_and_answers_with_a_number() -> None:
+    handle = emulated.load().handle
+    emulated.take_exception()
+    image = ctypes.create_string_buffer(b"no code object at all", 200)
+    module = ctypes.c_void_p()
+    assert handle.hipModuleLoadData(ctypes.byref(module), image) == abi.INVALID_IMAGE
+    behind = emulated.take_exception()
+    assert isinstance(behind, errors.DeviceError)
+    assert "no code object" in str(behind)
+    assert emulated.take_exception() is None
+    assert handle.hipGetLastError() == abi.INVALID_IMAGE
+    assert handle.hipGetLastError() == abi.SUCCESS
+
+
+def test_a_function_that_returns_a_structure(hip) -> None:
+    made = hip.hipCreateChannelDesc(8, 16, 32, 0, hip.hipChannelFormatKind.hipChannelFormatKindFloat)
+    made = made[-1] if isinstance(made, tuple) else made
+    assert (made.x, made.y, made.z, made.w) == (8, 16, 32, 0)
+
+
+@pytest.mark.parametrize("machine", ["x86_64", "aarch64"])
+def test_trampolines_assemble(machine: str, tmp_path) -> None:
+    source = tmp_path / "t.S"
+    source.write_text(library.trampolines(machine, ("hipInit", "hipMalloc")))
+    command = [sys.executable, "-m", "ziglang", "cc", "-target", f"{machine}-linux-gnu", "-c", "t.S"]
+    subprocess.run(command, check=True, timeout=120, cwd=tmp_path)
+
+
+def test_trampolines_for_an_unknown_machine_are_refused() -> None:
+    with pytest.raises(errors.ToolchainError, match="vax"):
+        library.trampolines("vax", ("hipInit",))
+
+
+def test_calls_after_the_end_of_python_fail_quietly() -> None:
+    code = (
+        "import atexit, ctypes\n"
+        "from workbench.emulator import hip\n"
+        "handle = None\n"
+        "atexit.register(lambda: print(handle.hipGetDeviceCount(ctypes.byref(ctypes.c_int()))))\n"
+        "handle = hip.load().handle\n"
+        "print(handle.hipGetDeviceCount(ctypes.byref(ctypes.c_int())))\n"
+    )
+    result = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=True
+    )
+    assert result.stdout.split() == ["0", "4"]

@@ -1,0 +1,143 @@
+"""Modules and kernels through hip-python: loading, both ways of passing arguments, variables, attributes."""
+
+from __future__ import annotations
+
+import ctypes
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from workbench import errors, toolchain
+from workbench.emulator import hip as emulated
+from workbench.emulator.hip import abi
+from workbench.runtime.library import Kind
+from workbench.runtime.library import hip as load_hip
+
+KERNELS = Path(__file__).parents[2] / "runtime" / "kernels.hip"
+
+
+@pytest.fixture(scope="module")
+def hip():
+    return load_hip(Kind.EMULATED)
+
+
+@pytest.fixture(scope="module")
+def code() -> bytes:
+    return toolchain.compile_device(KERNELS.read_text(), arch="gfx950", name="kernels.hip").code_object
+
+
+def check(answer):
+    status, *values = answer
+    assert int(status) == 0, (status, emulated.take_exception())
+    return values[0] if len(values) == 1 else tuple(values)
+
+
+@pytest.fixture
+def module(hip, code):
+    made = check(hip.hipModuleLoadData(code))
+    yield made
+    check(hip.hipModuleUnload(made))
+
+
+def upload(hip, array: np.ndarray) -> int:
+    address = int(check(hip.hipMalloc(array.nbytes)))
+    check(hip.hipMemcpy(address, array, array.nbytes, hip.hipMemcpyKind.hipMemcpyHostToDevice))
+    return address
+
+
+def download(hip, address: int, array: np.ndarray) -> np.ndarray:
+    check(hip.hipMemcpy(array, address, array.nbytes, hip.hipMemcpyKind.hipMemcpyDeviceToHost))
+    check(hip.hipFree(address))
+    return array
+
+
+@pytest.mark.parametrize("way", ["pointers", "buffer"])
+def test_a_launch_on_device_memory(hip, module, way: str) -> None:
+    n = 500
+    a, b = np.arange(n, dtype=np.float32), np.full(n, 2, dtype=np.float32)
+    da, db, dc = upload(hip, a), upload(hip, b), upload(hip, np.zeros(n, dtype=np.float32))
+    kernel = check(hip.hipModuleGetFunction(module, b"vector_add"))
+    stream = check(hip.hipStreamCreate())
+    values = [*(ctypes.c_void_p(x) for x in (da, db, dc)), ctypes.c_int(n)]
+    if way == "buffer":
+        check(hip.hipModuleLaunchKernel(kernel, 2, 1, 1, 256, 1, 1, 0, stream, None, tuple(values)))
+    else:
+        pointers = (ctypes.c_void_p * 4)(*(ctypes.addressof(v) for v in values))
+        check(
+            hip.hipModuleLaunchKernel(kernel, 2, 1, 1, 256, 1, 1, 0, stream, ctypes.addressof(pointers), None)
+        )
+    check(hip.hipStreamSynchronize(stream))
+    np.testing.assert_array_equal(download(hip, dc, np.zeros(n, dtype=np.float32)), a + b)
+    for address in (da, db):
+        check(hip.hipFree(address))
+
+
+def test_variables_are_read_and_written_by_name(hip, module) -> None:
+    address, size = check(hip.hipModuleGetGlobal(module, b"counter"))
+    assert size == 4
+    value = np.array([100], dtype=np.int32)
+    check(hip.hipMemcpy(int(address), value, 4, hip.hipMemcpyKind.hipMemcpyHostToDevice))
+    kernel = check(hip.hipModuleGetFunction(module, b"globals"))
+    out = int(check(hip.hipMalloc(16)))
+    argument = (ctypes.c_void_p(out),)
+    check(hip.hipModuleLaunchKernel(kernel, 1, 1, 1, 4, 1, 1, 0, None, None, argument))
+    np.testing.assert_array_equal(download(hip, out, np.zeros(4, dtype=np.int32)), [101, 102, 103, 104])
+    assert int(hip.hipModuleGetGlobal(module, b"nothing")[0]) == abi.NOT_FOUND
+
+
+def test_unknown_kernels_are_named(hip, module) -> None:
+    emulated.take_exception()
+    assert int(hip.hipModuleGetFunction(module, b"nothing")[0]) == abi.NOT_FOUND
+    assert "vector_add" in str(emulated.take_exception())
+
+
+def test_a_fault_is_an_error_code_with_an_exception_behind_it(hip, module) -> None:
+    kernel = check(hip.hipModuleGetFunction(module, b"out_of_bounds"))
+    data = int(check(hip.hipMalloc(256)))
+    argument = (ctypes.c_void_p(data), ctypes.c_int(64))
+    emulated.take_exception()
+    status = hip.hipModuleLaunchKernel(kernel, 1, 1, 1, 64, 1, 1, 0, None, None, argument)[0]
+    assert int(status) == abi.ILLEGAL_ADDRESS
+    behind = emulated.take_exception()
+    assert isinstance(behind, errors.AddressFault)
+    assert "wrote 4 bytes" in str(behind)
+    assert "1 byte past the end of a 256-byte device allocation" in str(behind)
+    assert int(hip.hipGetLastError()[0]) == abi.ILLEGAL_ADDRESS
+    check(hip.hipFree(data))
+
+
+def test_use_after_free_is_a_fault_that_says_so(hip, module) -> None:
+    kernel = check(hip.hipModuleGetFunction(module, b"out_of_bounds"))
+    data = int(check(hip.hipMalloc(256)))
+    check(hip.hipFree(data))
+    argument = (ctypes.c_void_p(data), ctypes.c_int(2))
+    emulated.take_exception()
+    hip.hipModuleLaunchKernel(kernel, 1, 1, 1, 64, 1, 1, 0, None, None, argument)
+    assert "at byte 8 of a 256-byte device allocation that was freed" in str(emulated.take_exception())
+
+
+def test_attributes_and_occupancy(hip, module) -> None:
+    kernel = check(hip.hipModuleGetFunction(module, b"small_blocks"))
+    attribute = hip.hipFunction_attribute
+    limit = check(hip.hipFuncGetAttribute(attribute.HIP_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK, kernel))
+    assert limit == 128
+    # 8 waves a SIMD, 4 SIMDs, 2 waves a block
+    assert check(hip.hipModuleOccupancyMaxActiveBlocksPerMultiprocessor(kernel, 128, 0)) == 16
+    # half of the 160 KiB each
+    assert check(hip.hipModuleOccupancyMaxActiveBlocksPerMultiprocessor(kernel, 64, 81920)) == 2
+    sums = check(hip.hipModuleGetFunction(module, b"row_sums"))
+    shared = check(hip.hipFuncGetAttribute(attribute.HIP_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES, sums))
+    assert shared == 1024
+
+
+def test_a_file_that_is_not_there(hip) -> None:
+    assert int(hip.hipModuleLoad(b"/nowhere/at/all.co")[0]) == abi.FILE_NOT_FOUND
+
+
+def test_code_that_ends_too_soon(hip, code: bytes) -> None:
+    """Whatever part of a code object is there, loading it is an error and nothing worse."""
+    for length in (0, 3, 64, 200, len(code) // 2, len(code) - 100):
+        content = ctypes.create_string_buffer(code[:length], length + 1)
+        status = hip.hipModuleLoadData(ctypes.addressof(content))[0]
+        assert int(status) in (abi.INVALID_IMAGE, abi.NO_BINARY_FOR_GPU), length

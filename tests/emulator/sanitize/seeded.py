@@ -1,0 +1,359 @@
+"""Small kernels with one fault seeded where FAULT is defined, and right where it is not."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+HEAD = """
+#include <hip/hip_runtime.h>
+#define LDS __attribute__((address_space(3)))
+typedef unsigned int uint4v __attribute__((ext_vector_type(4)));
+#ifdef FAULT
+#define IF_FAULT(a, b) a
+#else
+#define IF_FAULT(a, b) b
+#endif
+"""
+
+
+@dataclass(frozen=True)
+class Seeded:
+    """A kernel `k(const float *in, float *out)` and what is wrong with it.
+
+    Attributes:
+        source: its C++ text; the seeded line ends in `// HERE`.
+        category: of the finding.
+        words: part of the finding's message.
+        block, grid: work-items and work-groups.
+        elements: floats in each of its two buffers.
+        targets: where the instruction exists.
+    """
+
+    source: str
+    category: str
+    words: str
+    block: int = 64
+    grid: int = 1
+    elements: int = 4096
+    targets: tuple[str, ...] = ("gfx942", "gfx950")
+
+
+CASES: dict[str, Seeded] = {
+    "vmcnt": Seeded(
+        """
+__global__ void k(const float *in, float *out) {
+    float x, y;
+    unsigned at = threadIdx.x * 4;
+    asm volatile("global_load_dword %0, %1, %2" : "=&v"(x) : "v"(at), "s"(in));
+    asm volatile(IF_FAULT("", "s_waitcnt vmcnt(0)"));
+    asm volatile("v_add_f32 %0, %1, %1" : "=v"(y) : "v"(x)); // HERE
+    out[threadIdx.x] = y;
+}""",
+        "missing wait",
+        "vmcnt",
+    ),
+    "vmcnt_counts": Seeded(
+        """
+__global__ void k(const float *in, float *out) {
+    float a, b, y;
+    unsigned at = threadIdx.x * 4;
+    asm volatile("global_load_dword %0, %1, %2" : "=&v"(a) : "v"(at), "s"(in));
+    asm volatile("global_load_dword %0, %1, %2 offset:256" : "=&v"(b) : "v"(at), "s"(in));
+    asm volatile("s_waitcnt vmcnt(1)");
+    asm volatile("v_add_f32 %0, %1, %1" : "=v"(y) : "v"(IF_FAULT(b, a))); // HERE
+    asm volatile("s_waitcnt vmcnt(0)");
+    out[threadIdx.x] = y;
+}""",
+        "missing wait",
+        "vmcnt",
+    ),
+    "lgkmcnt": Seeded(
+        """
+__global__ void k(const float *in, float *out) {
+    __shared__ float s[128];
+    s[threadIdx.x] = in[threadIdx.x];
+    __syncthreads();
+    float x, y;
+    unsigned at = (unsigned)(size_t)(LDS float *)&s[threadIdx.x];
+    asm volatile("ds_read_b32 %0, %1" : "=&v"(x) : "v"(at));
+    asm volatile(IF_FAULT("s_waitcnt lgkmcnt(1)", "s_waitcnt lgkmcnt(0)"));
+    asm volatile("v_add_f32 %0, %1, %1" : "=v"(y) : "v"(x)); // HERE
+    asm volatile("s_waitcnt lgkmcnt(0)");
+    out[threadIdx.x] = y;
+}""",
+        "missing wait",
+        "lgkmcnt",
+        block=128,
+    ),
+    "scalar_load_out_of_order": Seeded(
+        """
+__global__ void k(const float *in, float *out) {
+    int a, b;
+    int y;
+    asm volatile("s_load_dword %0, %1, 0x0" : "=&s"(a) : "s"(in));
+    asm volatile("s_load_dword %0, %1, 0x4" : "=&s"(b) : "s"(in));
+    asm volatile(IF_FAULT("s_waitcnt lgkmcnt(1)", "s_waitcnt lgkmcnt(0)"));
+    asm volatile("s_add_u32 %0, %1, 1" : "=s"(y) : "s"(a) : "scc"); // HERE
+    asm volatile("s_waitcnt lgkmcnt(0)");
+    out[threadIdx.x] = (float)(y + b);
+}""",
+        "missing wait",
+        "any order",
+    ),
+    "load_to_lds_same_wave": Seeded(
+        """
+__global__ void k(const float *in, float *out) {
+    __shared__ float s[64];
+    unsigned at = threadIdx.x * 4;
+    unsigned base = __builtin_amdgcn_readfirstlane((unsigned)(size_t)(LDS float *)&s[0]);
+    asm volatile("s_mov_b32 m0, %2\\n\\tglobal_load_lds_dword %0, %1"
+                 : : "v"(at), "s"(in), "s"(base) : "memory");
+    asm volatile(IF_FAULT("", "s_waitcnt vmcnt(0)") ::: "memory");
+    out[threadIdx.x] = s[threadIdx.x]; // HERE
+}""",
+        "missing wait",
+        "load to LDS",
+    ),
+    "load_to_lds_published": Seeded(
+        """
+__global__ void k(const float *in, float *out) {
+    __shared__ float s[128];
+    unsigned at = threadIdx.x * 4;
+    unsigned base = __builtin_amdgcn_readfirstlane((unsigned)(size_t)(LDS float *)&s[threadIdx.x & 64]);
+    asm volatile("s_mov_b32 m0, %2\\n\\tglobal_load_lds_dword %0, %1"
+                 : : "v"(at), "s"(in), "s"(base) : "memory");
+    asm volatile(IF_FAULT("s_barrier", "s_waitcnt vmcnt(0)\\n\\ts_barrier") ::: "memory");
+    out[threadIdx.x] = s[threadIdx.x ^ 64]; // HERE
+}""",
+        "missing wait",
+        "after a barrier",
+        block=128,
+    ),
+    "lds_write_published": Seeded(
+        """
+__global__ void k(const float *in, float *out) {
+    __shared__ float s[128];
+    unsigned at = (unsigned)(size_t)(LDS float *)&s[threadIdx.x];
+    asm volatile("ds_write_b32 %0, %1" : : "v"(at), "v"(in[threadIdx.x]) : "memory");
+    asm volatile(IF_FAULT("s_barrier", "s_waitcnt lgkmcnt(0)\\n\\ts_barrier") ::: "memory");
+    out[threadIdx.x] = s[threadIdx.x ^ 64]; // HERE
+}""",
+        "missing wait",
+        "after a barrier",
+        block=128,
+    ),
+    "lds_read_after_write": Seeded(
+        """
+__global__ void k(const float *in, float *out) {
+    __shared__ float s[256];
+    s[threadIdx.x] = in[threadIdx.x];
+    IF_FAULT(__builtin_amdgcn_fence(__ATOMIC_SEQ_CST, "wavefront"), __syncthreads());
+    out[threadIdx.x] = s[255 - threadIdx.x]; // HERE
+}""",
+        "race",
+        "shared memory",
+        block=256,
+    ),
+    "lds_write_after_read": Seeded(
+        """
+__global__ void k(const float *in, float *out) {
+    __shared__ float s[128];
+    s[threadIdx.x] = in[threadIdx.x];
+    __syncthreads();
+    float x = s[threadIdx.x ^ 64];
+    IF_FAULT(__builtin_amdgcn_fence(__ATOMIC_SEQ_CST, "wavefront"), __syncthreads());
+    s[threadIdx.x] = x + 1.0f; // HERE
+    __syncthreads();
+    out[threadIdx.x] = s[threadIdx.x ^ 64];
+}""",
+        "race",
+        "shared memory",
+        block=128,
+    ),
+    "lds_write_after_write": Seeded(
+        """
+__global__ void k(const float *in, float *out) {
+    __shared__ float s[128];
+    s[threadIdx.x & IF_FAULT(63, 127)] = in[threadIdx.x]; // HERE
+    __syncthreads();
+    out[threadIdx.x] = s[threadIdx.x & 63];
+}""",
+        "race",
+        "shared memory",
+        block=128,
+    ),
+    "global_in_group": Seeded(
+        """
+__global__ void k(const float *in, float *out) {
+    out[threadIdx.x] = in[threadIdx.x];
+    IF_FAULT(__builtin_amdgcn_fence(__ATOMIC_SEQ_CST, "wavefront"), __syncthreads());
+    float x = out[threadIdx.x ^ 64]; // HERE
+    __syncthreads();
+    out[threadIdx.x] = x + 1.0f;
+}""",
+        "race",
+        "global memory",
+        block=128,
+    ),
+    "global_between_groups": Seeded(
+        """
+__global__ void k(const float *in, float *out) {
+    unsigned i = blockIdx.x * 64 + threadIdx.x;
+    out[IF_FAULT(threadIdx.x, i)] = in[i]; // HERE
+}""",
+        "race",
+        "work-groups of a launch",
+        grid=4,
+    ),
+    "global_sum_without_atomic": Seeded(
+        """
+__global__ void k(const float *in, float *out) {
+    unsigned i = blockIdx.x * 64 + threadIdx.x;
+#ifdef FAULT
+    out[0] += in[i]; // HERE
+#else
+    unsafeAtomicAdd(&out[0], in[i]);
+#endif
+}""",
+        "race",
+        "global memory",
+        grid=4,
+    ),
+    "register_stored": Seeded(
+        """
+__global__ void k(const float *in, float *out) {
+    float x = in[threadIdx.x], y;
+    IF_FAULT(, asm volatile("v_mov_b32 v77, 1.0" ::: "v77"));
+    asm volatile("v_add_f32 %0, %1, v77" : "=v"(y) : "v"(x) : "v77");
+    out[threadIdx.x] = y * 2.0f; // HERE
+}""",
+        "uninitialised",
+        "stored",
+    ),
+    "lds_stored": Seeded(
+        """
+__global__ void k(const float *in, float *out) {
+    __shared__ float s[128];
+    if (threadIdx.x != IF_FAULT(5, 500)) s[threadIdx.x] = in[threadIdx.x];
+    __syncthreads();
+    out[threadIdx.x] = s[threadIdx.x ^ 64] + 1.0f; // HERE
+}""",
+        "uninitialised",
+        "stored",
+        block=128,
+    ),
+    "scratch_stored": Seeded(
+        """
+__global__ void k(const float *in, float *out) {
+    volatile float a[16];
+    int n = (int)in[0];
+    for (int i = 0; i < IF_FAULT(15, 16); i++) a[i ^ n] = in[i];
+    out[threadIdx.x] = a[15 ^ n]; // HERE
+}""",
+        "uninitialised",
+        "stored",
+    ),
+    "matrix_stored": Seeded(
+        """
+typedef float f4 __attribute__((ext_vector_type(4)));
+typedef _Float16 h4 __attribute__((ext_vector_type(4)));
+__global__ void k(const float *in, float *out) {
+    h4 a = {(_Float16)in[threadIdx.x], 0, 0, 0};
+    f4 c;
+    IF_FAULT(asm volatile("" : "=v"(c)), c = (f4){0});
+    c = __builtin_amdgcn_mfma_f32_16x16x16f16(a, a, c, 0, 0, 0);
+    out[threadIdx.x] = c[0] + c[1] + c[2] + c[3]; // HERE
+}""",
+        "uninitialised",
+        "stored",
+    ),
+    "branch": Seeded(
+        """
+__global__ void k(const float *in, float *out) {
+    int n;
+    asm volatile("s_mov_b32 %0, " IF_FAULT("s77", "3") : "=s"(n) : : "s77");
+    if (n == 3) { // HERE
+        out[threadIdx.x] = in[threadIdx.x];
+        __builtin_amdgcn_s_sleep(1);
+    }
+}""",
+        "uninitialised",
+        "branch",
+    ),
+    "lanes": Seeded(
+        """
+__global__ void k(const float *in, float *out) {
+    float x;
+    IF_FAULT(asm volatile("" : "=v"(x)), x = in[threadIdx.x]);
+    if (x > 0.5f) { // HERE
+        out[threadIdx.x] = in[threadIdx.x];
+        __builtin_amdgcn_s_sleep(1);
+    }
+}""",
+        "uninitialised",
+        "which lanes",
+    ),
+    "address": Seeded(
+        """
+__global__ void k(const float *in, float *out) {
+    unsigned n;
+    IF_FAULT(asm volatile("" : "=v"(n)), n = threadIdx.x);
+    out[threadIdx.x] = in[n & 63]; // HERE
+}""",
+        "uninitialised",
+        "address",
+    ),
+    "global_end": Seeded(
+        """
+__global__ void k(const float *in, float *out) {
+    out[blockIdx.x * 64 + threadIdx.x + IF_FAULT(1, 0)] = in[threadIdx.x]; // HERE
+}""",
+        "out of bounds",
+        "past the end",
+        grid=4,
+        elements=256,
+    ),
+    "lds_end": Seeded(
+        """
+__global__ void k(const float *in, float *out) {
+    __shared__ float s[64];
+    unsigned at = (unsigned)(size_t)(LDS float *)&s[0] + threadIdx.x * 4;
+    float x = in[threadIdx.x];
+    asm volatile("ds_write_b32 %0, %1 offset:" IF_FAULT("4", "0") : : "v"(at), "v"(x) : "memory"); // HERE
+    asm volatile("s_waitcnt lgkmcnt(0)");
+    out[threadIdx.x] = s[threadIdx.x];
+}""",
+        "out of bounds",
+        "shared memory",
+    ),
+    "buffer_range": Seeded(
+        """
+typedef int i4 __attribute__((ext_vector_type(4)));
+__global__ void k(const float *in, float *out) {
+    unsigned long long p = (unsigned long long)in;
+    i4 r = {(int)p, (int)(p >> 32) & 0xffff, IF_FAULT(1028, 1024), 0x00020000};
+    float x;
+    int at = threadIdx.x * 4;
+    asm volatile("buffer_load_dword %0, %1, %2, 0 offen" : "=&v"(x) : "v"(at), "s"(r)); // HERE
+    asm volatile("s_waitcnt vmcnt(0)");
+    out[threadIdx.x] = x;
+}""",
+        "out of bounds",
+        "4 bytes past the end",
+        elements=256,
+    ),
+    "lds_alignment": Seeded(
+        """
+__global__ void k(const float *in, float *out) {
+    __shared__ __attribute__((aligned(16))) float s[256];
+    for (int i = 0; i < 4; i++) s[i * 64 + threadIdx.x] = in[i * 64 + threadIdx.x];
+    __syncthreads();
+    uint4v x;
+    unsigned at = (unsigned)(size_t)(LDS float *)&s[threadIdx.x / 2 * 4 + IF_FAULT(1, 0)];
+    asm volatile("ds_read_b128 %0, %1\\n\\ts_waitcnt lgkmcnt(0)" : "=v"(x) : "v"(at)); // HERE
+    out[threadIdx.x] = (float)(x[0] + x[3]);
+}""",
+        "misaligned",
+        "multiple of 16",
+    ),
+}

@@ -1,0 +1,56 @@
+"""The library's own kernels are right: nothing is reported, at several shapes on both targets."""
+
+from __future__ import annotations
+
+import ctypes
+import time
+
+import pytest
+
+pytest.importorskip("torch")
+
+import workbench as wb
+from workbench.emulator import native_library
+from workbench.emulator.translate_sanitize import SanOp
+from workbench.profile.target import resolve
+from workbench.runtime import LaunchOptions
+
+SHAPES = [
+    ("normalization/rmsnorm", {"rows": 64, "cols": 1024}),
+    ("normalization/rmsnorm", {"rows": 33, "cols": 4096}),
+    ("activations/softmax", {"rows": 64, "cols": 1024}),
+    ("activations/softmax", {"rows": 17, "cols": 256}),
+    ("gemm/gemm_bf16", {"m": 256, "n": 256, "k": 256}),
+    ("gemm/gemm_bf16", {"m": 512, "n": 256, "k": 192}),
+]
+
+SLOWDOWN = 20
+"""Most times that a sanitized launch may take of a plain one (issue 3); the minimum of three runs of each."""
+
+
+@pytest.mark.parametrize("arch", ["gfx942", "gfx950"])
+@pytest.mark.parametrize(("name", "shape"), SHAPES)
+def test_nothing_is_reported(name: str, shape: dict[str, int], arch: str) -> None:
+    result = wb.sanitize(name, shape=shape, device=f"emulated:{arch}")
+    assert result.passed, str(result)
+    assert "nothing found" in result._repr_html_()
+
+
+def test_a_sanitized_launch_costs_at_most_twenty_plain_ones() -> None:
+    target = resolve("gemm/gemm_bf16", shape={"m": 512, "n": 512, "k": 512}, device="emulated:gfx950")
+
+    def fastest(options: LaunchOptions | None) -> float:
+        times = []
+        for _ in range(4):
+            start = time.perf_counter()
+            target.run(options)
+            times.append(time.perf_counter() - start)
+        return min(times[1:])
+
+    assert fastest(LaunchOptions(sanitize=True)) < SLOWDOWN * fastest(None)
+
+
+def test_records_are_laid_out_as_in_c() -> None:
+    size = native_library().hk_san_op_size
+    size.restype = ctypes.c_uint64
+    assert size() == ctypes.sizeof(SanOp)

@@ -1,0 +1,40 @@
+"""Every seeded fault is found on its line; the same kernel without the fault is not reported."""
+
+from __future__ import annotations
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+import workbench as wb  # noqa: E402
+from tests.emulator.sanitize.seeded import CASES, HEAD, Seeded  # noqa: E402
+from workbench.sanitize import SanitizeResult  # noqa: E402
+
+
+def run(case: Seeded, arch: str, fault: bool) -> tuple[SanitizeResult, int]:
+    """The result, and the line that is at fault."""
+    source = HEAD + case.source
+    line = next(n for n, text in enumerate(source.splitlines(), 1) if text.endswith("// HERE"))
+    module = wb.compile(source, arch=arch, define=["FAULT"] if fault else [], name="seeded.hip")
+    given = torch.arange(case.elements, dtype=torch.float32)
+    out = torch.zeros(case.elements)
+    return wb.sanitize(module["k"][case.grid, case.block], given, out, device=f"emulated:{arch}"), line
+
+
+@pytest.mark.parametrize("arch", ["gfx942", "gfx950"])
+@pytest.mark.parametrize("name", CASES)
+def test_seeded_fault_is_found_on_its_line(name: str, arch: str) -> None:
+    case = CASES[name]
+    result, line = run(case, arch, fault=True)
+    assert not result.passed
+    found = [f for f in result.findings if f.category == case.category and case.words in f.message]
+    assert found, str(result)
+    assert line in {f.line for f in found}, str(result)
+    assert all(f.wave is not None for f in found)
+
+
+@pytest.mark.parametrize("arch", ["gfx942", "gfx950"])
+@pytest.mark.parametrize("name", CASES)
+def test_the_same_kernel_without_the_fault_is_clean(name: str, arch: str) -> None:
+    result, _ = run(CASES[name], arch, fault=False)
+    assert result.passed, str(result)

@@ -1,0 +1,232 @@
+"""A wave on which tests run single instructions of real machine code, many in one compilation.
+
+Tests name instructions by their text; the encodings stand in encodings.json, so that no assembler is needed.
+With LLVM's assembler at hand, `HIPKITTENS_UPDATE_ENCODINGS=1` adds those that are missing.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+ENCODINGS = Path(__file__).with_name("encodings.json")
+
+
+@functools.cache
+def _known() -> dict[str, dict[str, list[int]]]:
+    return json.loads(ENCODINGS.read_text()) if ENCODINGS.exists() else {}
+
+
+def _assemble(texts: list[str], target: str) -> dict[str, list[int]]:
+    tool = shutil.which("llvm-mc-22") or shutil.which("llvm-mc")
+    if tool is None:
+        pytest.fail(f"no encoding of {texts[0]!r} in {ENCODINGS.name}, and no llvm-mc to make one")
+    command = [tool, "-triple=amdgcn-amd-amdhsa", f"-mcpu={target}", "-show-encoding"]
+    result = subprocess.run(command, input="\n".join(texts), capture_output=True, text=True, check=False)
+    assert result.returncode == 0, result.stderr
+    found = re.findall(r"encoding: \[([^\]]*)\]", result.stdout)
+    assert len(found) == len(texts), result.stdout
+    words = {}
+    for text, encoding in zip(texts, found, strict=True):
+        data = bytes(int(byte, 16) for byte in encoding.split(","))
+        words[text] = [int.from_bytes(data[i : i + 4], "little") for i in range(0, len(data), 4)]
+    return words
+
+
+def encode(texts: Iterable[str], target: str) -> dict[str, list[int]]:
+    """Machine code of each text, as dwords."""
+    table = _known().setdefault(target, {})
+    missing = sorted({text for text in texts if text not in table})
+    if missing:
+        table.update(_assemble(missing, target))
+        if os.environ.get("HIPKITTENS_UPDATE_ENCODINGS"):
+            everything = {name: dict(sorted(codes.items())) for name, codes in sorted(_known().items())}
+            ENCODINGS.write_text(
+                "{\n"
+                + ",\n".join(
+                    f'"{name}": {{\n'
+                    + ",\n".join(f" {json.dumps(text)}: {json.dumps(code)}" for text, code in codes.items())
+                    + "\n}"
+                    for name, codes in everything.items()
+                )
+                + "\n}\n"
+            )
+    return {text: table[text] for text in texts}
+
+
+class State:
+    """Registers of a wave: `v` [rows][64] and `s` [129] (the last is SCC) as uint32."""
+
+    def __init__(self, rows: int = 64) -> None:
+        from workbench.emulator import layout
+
+        room = np.zeros(rows * 256 + 64, np.uint8)
+        start = -room.ctypes.data % 64
+        self._room = room
+        self.v = room[start : start + rows * 256].view(np.uint32).reshape(rows, 64)
+        self._wave_room = np.zeros(ctypes.sizeof(layout.Wave) + 64, np.uint8)
+        self.address = self._wave_room.ctypes.data + -self._wave_room.ctypes.data % 64
+        self.wave = layout.Wave.from_address(self.address)
+        self.wave.v = self.v.ctypes.data
+        self.s = np.frombuffer((ctypes.c_uint32 * 129).from_address(self.address), np.uint32)
+        self.exec = (1 << 64) - 1
+        self.wave.mode = 0x3F0
+
+    @property
+    def exec(self) -> int:
+        return int(self.s[126]) | int(self.s[127]) << 32
+
+    @exec.setter
+    def exec(self, value: int) -> None:
+        self.s[126], self.s[127] = value & 0xFFFFFFFF, value >> 32
+
+    def pair(self, index: int) -> int:
+        """A 64-bit scalar register pair."""
+        return int(self.s[index]) | int(self.s[index + 1]) << 32
+
+    def set_pair(self, index: int, value: int) -> None:
+        self.s[index], self.s[index + 1] = value & 0xFFFFFFFF, value >> 32
+
+    def wide(self, row: int) -> np.ndarray:
+        """Two rows as 64-bit numbers, a lane each."""
+        return self.v[row].astype(np.uint64) | self.v[row + 1].astype(np.uint64) << np.uint64(32)
+
+    def set_wide(self, row: int, values: np.ndarray) -> None:
+        self.v[row] = (values & np.uint64(0xFFFFFFFF)).astype(np.uint32)
+        self.v[row + 1] = (values >> np.uint64(32)).astype(np.uint32)
+
+
+Runner = Callable[[State], int]
+
+
+def build(
+    programs: Sequence[Sequence[str]], target: str = "gfx950", mode: int = 0x3F0, acc_offset: int = 32
+) -> list[Runner]:
+    """Functions that run each program (a straight list of instructions) on a state."""
+    from workbench.codeobject.decoder import decode
+    from workbench.emulator import translate, translate_engine
+    from workbench.emulator.translate_block import Mode, Options
+
+    codes = encode([text for program in programs for text in program], target)
+    blocks = []
+    index_of = {}
+    for number, program in enumerate(programs):
+        words = [word for text in program for word in codes[text]]
+        data = b"".join(word.to_bytes(4, "little") for word in words) + b"\x00\x00\x81\xbf"  # s_endpgm
+        address = 0x1000000 * number
+        blocks.append(list(decode(data, address, target)))
+        index_of[address] = number
+    options = Options(target, acc_offset, Mode.of(mode), translate_engine.host_features(), 64)
+
+    def refuse(failures: list) -> None:
+        raise AssertionError([(instruction.mnemonic, reason) for instruction, reason in failures])
+
+    emitted = translate.emit(blocks, index_of, options, refuse)
+    data = translate_engine.compile_object(emitted.functions, emitted.constants, emitted.declarations)
+    names = [f"block{number}" for number in range(len(programs))]
+    code = translate_engine.LoadedCode(data, emitted.symbols, names)
+
+    def runner(number: int) -> Runner:
+        function = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p)(code.addresses[f"block{number}"])
+
+        def run(state: State, keep: object = code) -> int:
+            return int(function(state.address))
+
+        return run
+
+    return [runner(number) for number in range(len(programs))]
+
+
+@pytest.fixture(scope="session")
+def machine():
+    """`build` and `State` for the tests."""
+
+    class Machine:
+        pass
+
+    Machine.build = staticmethod(build)
+    Machine.State = State
+    return Machine
+
+
+def some_exec(random: np.random.Generator) -> int:
+    """Execution masks: all, none, random."""
+    kind = random.integers(0, 4)
+    if kind < 2:
+        return (1 << 64) - 1
+    if kind == 2:
+        return 0 if random.integers(0, 4) == 0 else 1 << int(random.integers(0, 64))
+    return int(random.integers(0, 1 << 63)) << 1 | int(random.integers(0, 2))
+
+
+@pytest.fixture(scope="session")
+def random_exec():
+    return some_exec
+
+
+def special_patterns(random: np.random.Generator, count: int, width: int, mantissa: int) -> np.ndarray:
+    """Float patterns with many zeros, denormals, infinities, NaNs and numbers near each other."""
+    exponent = width - 1 - mantissa
+    bias = (1 << (exponent - 1)) - 1
+    top = (1 << exponent) - 1
+    result = []
+    for _ in range(count):
+        kind = int(random.integers(0, 10))
+        sign = int(random.integers(0, 2)) << (width - 1)
+        fraction = int(random.integers(0, 1 << mantissa))
+        if kind == 0:
+            bits = 0
+        elif kind == 1:
+            bits = fraction
+        elif kind == 2:
+            bits = top << mantissa | (fraction if random.integers(0, 2) else 0)
+        elif kind == 3:
+            bits = int(random.integers(0, 1 << exponent)) << mantissa | fraction
+        elif kind == 4:
+            bits = int(random.integers(bias - 1, bias + 3)) << mantissa
+        elif kind == 5:
+            bits = (top - 1) << mantissa | fraction
+        elif kind == 6:
+            bits = 1 << mantissa | fraction
+        else:
+            bits = int(random.integers(bias - 4, bias + 5)) << mantissa | fraction
+        result.append(sign | bits)
+    return np.array(result, np.uint64 if width == 64 else np.uint32)
+
+
+def operand_values(random: np.random.Generator, kind: str) -> np.ndarray:
+    """64 lanes of a source of a kind ("f32", "u16", "i64", ...), as patterns of 32 or 64 bits."""
+    width = int(re.sub(r"\D", "", kind))
+    if kind.startswith("f"):
+        values = special_patterns(random, 64, width, {16: 10, 32: 23, 64: 52}[width])
+    elif kind.startswith("bf"):
+        values = special_patterns(random, 64, 16, 7)
+    else:
+        size = 1 << width
+        values = random.integers(0, size, 64, dtype=np.uint64)
+        edges = np.array([0, 1, 2, size - 1, size // 2, size // 2 - 1, 31, 32, 33], np.uint64)
+        chosen = random.random(64) < 0.4
+        values[chosen] = edges[random.integers(0, len(edges), int(chosen.sum()))]
+        small = random.random(64) < 0.2
+        values[small] = random.integers(0, 100, int(small.sum()), dtype=np.uint64)
+    if width == 16:
+        values = values.astype(np.uint64) | random.integers(0, 1 << 16, 64, dtype=np.uint64) << np.uint64(16)
+    return values.astype(np.uint64 if width == 64 else np.uint32)
+
+
+@pytest.fixture(scope="session")
+def values():
+    return operand_values

@@ -1,0 +1,67 @@
+"""The page of instructions is what the registries and the opcode tables say."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from tests.codeobject.random_encodings import random_encoding
+from tests.fuzz.streams import executable
+from workbench.codeobject.decoder import decode_one, forms
+from workbench.codeobject.elf import SUPPORTED_TARGETS
+from workbench.emulator import instruction_table
+from workbench.emulator.native_ops import NATIVE
+from workbench.emulator.semantics import NO_OPERATION, SEMANTICS
+from workbench.errors import CodeObjectError
+
+
+def test_page_is_made_from_the_registries() -> None:
+    if not instruction_table.page().parent.is_dir():
+        pytest.skip("an installation without the documentation")
+    text = instruction_table.page().read_text(encoding="utf-8")
+    assert text == instruction_table.document(), "run python -m workbench.emulator.instruction_table"
+
+
+@pytest.mark.parametrize("target", SUPPORTED_TARGETS)
+def test_every_mnemonic_has_one_state(target: str) -> None:
+    found = instruction_table.entries(target)
+    assert {item.mnemonic for item in found} == {form.mnemonic for form in forms(target).values()}
+    assert len({item.mnemonic for item in found}) == len(found)
+    for item in found:
+        assert bool(item.reason) == (item.state == "refused")
+
+
+@pytest.mark.parametrize("target", SUPPORTED_TARGETS)
+def test_what_is_executed_can_be_translated(target: str) -> None:
+    """Of random encodings of every form, each executed one has some that the translator takes."""
+    states = {item.mnemonic: item.state for item in instruction_table.entries(target)}
+    generator = random.Random(1)
+    never = []
+    for (format_, number), form in forms(target).items():
+        if states[form.mnemonic] != "executed" or form.opcode == "v_mfma_ld_scale_b32":
+            continue
+        for _ in range(500):
+            try:
+                instruction = decode_one(random_encoding(generator, format_, number, form), 0, 0, target)
+            except CodeObjectError:
+                continue
+            if executable(instruction, target):
+                break
+        else:
+            never.append(form.mnemonic)
+    assert not never
+
+
+@pytest.mark.parametrize("target", ["gfx942", "gfx950"])
+def test_nothing_of_compute_is_refused(target: str) -> None:
+    missing = [item.mnemonic for item in instruction_table.entries(target) if item.reason == "not yet"]
+    assert not missing
+
+
+def test_registries_name_only_instructions_that_exist() -> None:
+    known = {form.opcode for target in SUPPORTED_TARGETS for form in forms(target).values()}
+    known |= {name for name in NATIVE if name.startswith("v_mfma_scale_")}
+    unknown = (set(NATIVE) | set(SEMANTICS) | NO_OPERATION) - known
+    print(f"{len(unknown)} registered under names of other targets: {' '.join(sorted(unknown))}")
+    assert len(unknown) < 10

@@ -1,0 +1,213 @@
+"""The registry of HIP functions that Python answers, and what happens around each call.
+
+A function is registered by name with its C argument types; it returns None for success or a hipError_t, or
+raises. No exception crosses into C: it is kept for the thread that called, the call answers with the
+hipError_t that fits, and whoever drives the API from Python may take the exception and raise it again.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import threading
+from collections.abc import Callable
+from ctypes import c_double, c_float, c_int, c_int32, c_size_t, c_uint32, c_uint64
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from workbench import errors
+from workbench.emulator.hip import abi
+
+# Pointers and handles are plain integers here; ctypes would turn NULL into None.
+POINTER = c_size_t
+HANDLE = c_size_t
+INT = c_int
+UINT = c_uint32
+SIZE = c_size_t
+U64 = c_uint64
+
+Handler = Callable[..., Any]
+_H = TypeVar("_H", bound=Handler)
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One HIP function that Python answers.
+
+    Attributes:
+        name: exported symbol.
+        handler: the Python function.
+        arguments: ctypes types of its C arguments.
+        result: ctypes type of what it returns.
+        records: whether a failure becomes hipGetLastError's.
+    """
+
+    name: str
+    handler: Handler
+    arguments: tuple[Any, ...]
+    result: Any
+    records: bool
+
+
+CALLS: dict[str, Call] = {}
+_called: set[str] = set()
+
+
+class _Thread(threading.local):
+    def __init__(self) -> None:
+        self.device = 0
+        self.last_error = abi.SUCCESS
+        self.pending: BaseException | None = None
+        self.launch_failure: BaseException | None = None
+        self.configurations: list[tuple[tuple[int, int, int], tuple[int, int, int], int, int]] = []
+
+
+thread = _Thread()
+
+
+class HipError(Exception):
+    """Answers a call with an error and nothing more."""
+
+    def __init__(self, code: int) -> None:
+        super().__init__(code)
+        self.code = code
+
+
+def call(
+    *names: str, arguments: tuple[Any, ...] = (), result: Any = c_int32, records: bool = True
+) -> Callable[[_H], _H]:
+    """Register a function under its exported names."""
+
+    def register(handler: _H) -> _H:
+        for name in names:
+            CALLS[name] = Call(name, handler, arguments, result, records)
+        return handler
+
+    return register
+
+
+def was_called(name: str) -> bool:
+    """Whether someone called a function of the library in this process."""
+    return name in _called
+
+
+def take_exception() -> BaseException | None:
+    """The exception behind the last failed call of this thread, once.
+
+    Whoever takes it knows of the fault: no later call reports it again.
+    """
+    _unreported.clear()
+    pending, thread.pending = thread.pending, None
+    return pending
+
+
+def take_launch_failure() -> BaseException | None:
+    """The exception behind the first failed launch of this thread since it was last asked for.
+
+    Whoever takes it knows: hipGetLastError begins anew.
+    """
+    failure, thread.launch_failure = thread.launch_failure, None
+    thread.last_error = abi.SUCCESS
+    return failure
+
+
+# hipError_t of kernels that were stopped, until a call that waits for the device has said so. A kernel runs
+# to its end within the launch here; programs for GPUs look for its errors where they wait.
+_unreported: list[int] = []
+# Called with the exception of every launch that fails; a program's process shows them to its user.
+failure_listeners: list[Callable[[BaseException], None]] = []
+
+
+def launch_failed(error: BaseException) -> None:
+    """Keep why a launch failed for those who ask later."""
+    if thread.launch_failure is None:
+        thread.launch_failure = error
+    if isinstance(error, errors.KernelFault):
+        _unreported.append(error_code(error))
+    for listener in failure_listeners:
+        listener(error)
+
+
+def report_faults() -> None:
+    """Answer a call that waits for the device with the error of a kernel that was stopped, once."""
+    if _unreported:
+        code = _unreported[0]
+        _unreported.clear()
+        raise HipError(code)
+
+
+_KERNEL_CODES: tuple[tuple[type[BaseException], int], ...] = (
+    (errors.KernelTimeout, abi.LAUNCH_TIMEOUT),
+    (errors.AssertionFault, abi.ASSERT),
+    (errors.AddressFault, abi.ILLEGAL_ADDRESS),
+    (errors.KernelFault, abi.LAUNCH_FAILURE),
+    (errors.LaunchError, abi.INVALID_CONFIGURATION),
+    (errors.UnsupportedInstruction, abi.NOT_SUPPORTED),
+    (errors.CodeObjectError, abi.INVALID_IMAGE),
+    (ValueError, abi.INVALID_VALUE),
+    (MemoryError, abi.OUT_OF_MEMORY),
+    (FileNotFoundError, abi.FILE_NOT_FOUND),
+)
+
+
+_fault_codes = frozenset({abi.LAUNCH_TIMEOUT, abi.ILLEGAL_ADDRESS, abi.LAUNCH_FAILURE, abi.ASSERT})
+
+
+def error_code(error: BaseException) -> int:
+    """The hipError_t that a caller of the C ABI gets for an exception."""
+    if isinstance(error, HipError):
+        return error.code
+    if isinstance(error, errors.DeviceError) and error.code is not None:
+        return error.code
+    for kind, code in _KERNEL_CODES:
+        if isinstance(error, kind):
+            return code
+    return abi.UNKNOWN
+
+
+def callback(entry: Call) -> Any:
+    """The C function pointer for a registered call."""
+
+    def answer(*values: Any) -> Any:
+        try:
+            _called.add(entry.name)
+            result = entry.handler(*values)
+            if entry.result is not c_int32 or not entry.records:
+                return result or 0
+            code = result or abi.SUCCESS
+        except BaseException as error:
+            if not isinstance(error, HipError):
+                thread.pending = error
+            elif error.code not in _fault_codes:
+                thread.pending = None
+            code = error_code(error)
+            if entry.result is not c_int32:
+                return 0
+        if code != abi.SUCCESS:
+            thread.last_error = code
+        return code
+
+    return ctypes.CFUNCTYPE(entry.result, *entry.arguments)(answer)
+
+
+__all__ = [
+    "CALLS",
+    "HANDLE",
+    "INT",
+    "POINTER",
+    "SIZE",
+    "U64",
+    "UINT",
+    "Call",
+    "HipError",
+    "c_double",
+    "c_float",
+    "call",
+    "callback",
+    "failure_listeners",
+    "launch_failed",
+    "report_faults",
+    "take_exception",
+    "take_launch_failure",
+    "thread",
+    "was_called",
+]

@@ -1,0 +1,451 @@
+"""HIP calls about devices: which there are, what they are like, which one is current; contexts; errors."""
+
+from __future__ import annotations
+
+import ctypes
+from functools import cache
+from typing import Any
+
+from workbench.emulator.device import MAX_GRID_BLOCKS, MAX_WORK_ITEMS, DeviceFacts, EmulatedDevice, node
+from workbench.emulator.hip import abi
+from workbench.emulator.hip.calls import (
+    HANDLE,
+    INT,
+    POINTER,
+    SIZE,
+    UINT,
+    HipError,
+    call,
+    report_faults,
+    thread,
+)
+
+_REGISTERS_PER_BLOCK = 65536
+_CONTEXT_HANDLE = 0x1000
+_STACK_LIMIT, _PRINTF_LIMIT, _HEAP_LIMIT = 0, 1, 2
+
+
+def device(ordinal: int) -> EmulatedDevice:
+    """A device by ordinal; hipErrorInvalidDevice where there is none."""
+    if not 0 <= ordinal < len(node().devices):
+        raise HipError(abi.INVALID_DEVICE)
+    return node().devices[ordinal]
+
+
+def current() -> EmulatedDevice:
+    """The calling thread's device."""
+    return device(thread.device)
+
+
+def properties(facts: DeviceFacts, ordinal: int) -> dict[str, Any]:
+    """hipDeviceProp_t's fields by name; those not named are zero."""
+    waves = facts.simds_per_cu * facts.max_waves_per_simd
+    bandwidth = facts.hbm_bandwidth_bytes_per_second
+    return {
+        "name": facts.name.encode(),
+        "uuid": (b"EMULATED" + facts.arch.encode()).ljust(16, b"\0"),
+        "totalGlobalMem": facts.hbm_bytes,
+        "sharedMemPerBlock": facts.lds_bytes,
+        "regsPerBlock": _REGISTERS_PER_BLOCK,
+        "warpSize": 64,
+        "memPitch": 2**31 - 1,
+        "maxThreadsPerBlock": MAX_WORK_ITEMS,
+        "maxThreadsDim": (MAX_WORK_ITEMS,) * 3,
+        "maxGridSize": MAX_GRID_BLOCKS,
+        "clockRate": facts.clock_mhz * 1000,
+        "totalConstMem": 2**31 - 1,
+        "major": 9,
+        "minor": int(facts.arch[4]),
+        "textureAlignment": 256,
+        "texturePitchAlignment": 256,
+        "multiProcessorCount": facts.compute_units,
+        "canMapHostMemory": 1,
+        "concurrentKernels": 1,
+        "ECCEnabled": 1,
+        "pciBusID": ordinal + 1,
+        "asyncEngineCount": 1,
+        "unifiedAddressing": 1,
+        # Two transfers a clock on every pin of the bus.
+        "memoryClockRate": bandwidth * 8 // facts.memory_bus_bits // 2 // 1000,
+        "memoryBusWidth": facts.memory_bus_bits,
+        "l2CacheSize": facts.l2_bytes_per_xcd,
+        "maxThreadsPerMultiProcessor": 64 * waves,
+        "sharedMemPerMultiprocessor": facts.lds_bytes,
+        "regsPerMultiprocessor": facts.vgpr_file_bytes_per_cu // 4,
+        "managedMemory": 1,
+        "hostNativeAtomicSupported": 1,
+        "singleToDoublePrecisionPerfRatio": 2,
+        "concurrentManagedAccess": 1,
+        "canUseHostPointerForRegisteredMem": 1,
+        "cooperativeLaunch": 1,
+        "sharedMemPerBlockOptin": facts.lds_bytes,
+        "maxBlocksPerMultiProcessor": waves,
+        "hostRegisterSupported": 1,
+        "gcnArchName": (facts.arch + facts.features).encode(),
+        "maxSharedMemoryPerMultiProcessor": facts.lds_bytes,
+        "clockInstructionRate": 100_000,
+        "arch": abi.DEVICE_ARCH,
+        "isLargeBar": 1,
+    }
+
+
+@cache
+def attributes(ordinal: int) -> dict[int, int]:
+    """hipDeviceGetAttribute's answers by attribute number."""
+    facts = node().devices[ordinal].facts
+    known = properties(facts, ordinal)
+    # Most attributes are a property under another name.
+    by_property = {
+        "hipDeviceAttributeEccEnabled": "ECCEnabled",
+        "hipDeviceAttributeAsyncEngineCount": "asyncEngineCount",
+        "hipDeviceAttributeCanMapHostMemory": "canMapHostMemory",
+        "hipDeviceAttributeCanUseHostPointerForRegisteredMem": "canUseHostPointerForRegisteredMem",
+        "hipDeviceAttributeClockRate": "clockRate",
+        "hipDeviceAttributeConcurrentKernels": "concurrentKernels",
+        "hipDeviceAttributeConcurrentManagedAccess": "concurrentManagedAccess",
+        "hipDeviceAttributeCooperativeLaunch": "cooperativeLaunch",
+        "hipDeviceAttributeHostNativeAtomicSupported": "hostNativeAtomicSupported",
+        "hipDeviceAttributeL2CacheSize": "l2CacheSize",
+        "hipDeviceAttributeComputeCapabilityMajor": "major",
+        "hipDeviceAttributeComputeCapabilityMinor": "minor",
+        "hipDeviceAttributeManagedMemory": "managedMemory",
+        "hipDeviceAttributeMaxBlocksPerMultiProcessor": "maxBlocksPerMultiProcessor",
+        "hipDeviceAttributeMaxThreadsPerBlock": "maxThreadsPerBlock",
+        "hipDeviceAttributeMaxThreadsPerMultiProcessor": "maxThreadsPerMultiProcessor",
+        "hipDeviceAttributeMaxPitch": "memPitch",
+        "hipDeviceAttributeMemoryBusWidth": "memoryBusWidth",
+        "hipDeviceAttributeMemoryClockRate": "memoryClockRate",
+        "hipDeviceAttributeMultiprocessorCount": "multiProcessorCount",
+        "hipDeviceAttributePhysicalMultiProcessorCount": "multiProcessorCount",
+        "hipDeviceAttributePciBusId": "pciBusID",
+        "hipDeviceAttributeMaxRegistersPerBlock": "regsPerBlock",
+        "hipDeviceAttributeMaxRegistersPerMultiprocessor": "regsPerMultiprocessor",
+        "hipDeviceAttributeMaxSharedMemoryPerBlock": "sharedMemPerBlock",
+        "hipDeviceAttributeSharedMemPerBlockOptin": "sharedMemPerBlockOptin",
+        "hipDeviceAttributeSharedMemPerMultiprocessor": "sharedMemPerMultiprocessor",
+        "hipDeviceAttributeMaxSharedMemoryPerMultiprocessor": "maxSharedMemoryPerMultiProcessor",
+        "hipDeviceAttributeSingleToDoublePrecisionPerfRatio": "singleToDoublePrecisionPerfRatio",
+        "hipDeviceAttributeTextureAlignment": "textureAlignment",
+        "hipDeviceAttributeTexturePitchAlignment": "texturePitchAlignment",
+        "hipDeviceAttributeTotalConstantMemory": "totalConstMem",
+        "hipDeviceAttributeTotalGlobalMem": "totalGlobalMem",
+        "hipDeviceAttributeUnifiedAddressing": "unifiedAddressing",
+        "hipDeviceAttributeWarpSize": "warpSize",
+        "hipDeviceAttributeHostRegisterSupported": "hostRegisterSupported",
+        "hipDeviceAttributeClockInstructionRate": "clockInstructionRate",
+        "hipDeviceAttributeIsLargeBar": "isLargeBar",
+    }
+    values = {name: known[field] for name, field in by_property.items()}
+    for index, axis in enumerate("XYZ"):
+        values[f"hipDeviceAttributeMaxBlockDim{axis}"] = MAX_WORK_ITEMS
+        values[f"hipDeviceAttributeMaxGridDim{axis}"] = MAX_GRID_BLOCKS[index]
+    values["hipDeviceAttributeMaxThreadsDim"] = MAX_WORK_ITEMS
+    values["hipDeviceAttributeFineGrainSupport"] = 1
+    values["hipDeviceAttributeNumberOfXccs"] = facts.xcds
+    values["hipDeviceAttributeWallClockRate"] = 100_000
+    values["hipDeviceAttributeMaxAvailableVgprsPerThread"] = 512
+    numbers = abi.enum("hipDeviceAttribute_t")
+    zero = {number: 0 for name, number in numbers.items() if "Unused" not in name}
+    # The answer is an int, whatever the property's width.
+    return zero | {numbers[name]: min(value, 2**31 - 1) for name, value in values.items()}
+
+
+@call("hipInit", arguments=(UINT,))
+def _init(flags: int) -> int | None:
+    return abi.INVALID_VALUE if flags else None
+
+
+@call("hipDriverGetVersion", "hipRuntimeGetVersion", arguments=(POINTER,))
+def _version(result: int) -> None:
+    abi.store(result, INT, abi.VERSION)
+
+
+@call("hipGetDeviceCount", arguments=(POINTER,))
+def _device_count(result: int) -> None:
+    abi.store(result, INT, len(node().devices))
+
+
+@call("hipGetDevice", arguments=(POINTER,))
+def _get_device(result: int) -> None:
+    abi.store(result, INT, thread.device)
+
+
+@call("hipSetDevice", arguments=(INT,))
+def _set_device(ordinal: int) -> None:
+    device(ordinal)
+    thread.device = ordinal
+
+
+@call("hipSetValidDevices", arguments=(POINTER, INT))
+def _set_valid_devices(ordinals: int, count: int) -> None:
+    for ordinal in (INT * count).from_address(ordinals) if count else ():
+        device(ordinal)
+
+
+@call("hipDeviceGet", arguments=(POINTER, INT))
+def _device_get(result: int, ordinal: int) -> None:
+    device(ordinal)
+    abi.store(result, INT, ordinal)
+
+
+@call("hipGetDeviceFlags", arguments=(POINTER,))
+def _get_device_flags(result: int) -> None:
+    abi.store(result, UINT, 0)
+
+
+@call("hipSetDeviceFlags", arguments=(UINT,))
+def _set_device_flags(flags: int) -> None:
+    return None
+
+
+@call("hipGetDevicePropertiesR0600", "hipGetDeviceProperties", arguments=(POINTER, INT))
+def _get_properties(result: int, ordinal: int) -> None:
+    if not result:
+        raise HipError(abi.INVALID_VALUE)
+    facts = device(ordinal).facts
+    ctypes.memset(result, 0, ctypes.sizeof(abi.DeviceProp))
+    record = abi.DeviceProp.from_address(result)
+    for name, value in properties(facts, ordinal).items():
+        if isinstance(value, tuple):
+            getattr(record, name)[:] = value
+        elif name == "uuid":
+            record.uuid[:] = value
+        else:
+            setattr(record, name, value)
+
+
+@call("hipDeviceGetAttribute", arguments=(POINTER, INT, INT))
+def _get_attribute(result: int, attribute: int, ordinal: int) -> None:
+    device(ordinal)
+    known = attributes(ordinal)
+    if attribute not in known:
+        raise HipError(abi.INVALID_VALUE)
+    abi.store(result, INT, known[attribute])
+
+
+@call("hipDeviceGetName", arguments=(POINTER, INT, INT))
+def _get_name(result: int, length: int, ordinal: int) -> None:
+    _store_text(result, length, device(ordinal).facts.name)
+
+
+@call("hipDeviceGetPCIBusId", arguments=(POINTER, INT, INT))
+def _get_pci_bus_id(result: int, length: int, ordinal: int) -> None:
+    device(ordinal)
+    _store_text(result, length, f"0000:{ordinal + 1:02x}:00.0")
+
+
+@call("hipDeviceGetByPCIBusId", arguments=(POINTER, POINTER))
+def _get_by_pci_bus_id(result: int, text: int) -> None:
+    wanted = abi.text_at(text)
+    for ordinal in range(len(node().devices)):
+        if wanted == f"0000:{ordinal + 1:02x}:00.0":
+            abi.store(result, INT, ordinal)
+            return
+    raise HipError(abi.INVALID_DEVICE)
+
+
+def _store_text(result: int, length: int, text: str) -> None:
+    if not result or length <= 0:
+        raise HipError(abi.INVALID_VALUE)
+    content = text.encode()[: length - 1] + b"\0"
+    ctypes.memmove(result, content, len(content))
+
+
+@call("hipDeviceGetUuid", arguments=(POINTER, INT))
+def _get_uuid(result: int, ordinal: int) -> None:
+    content = properties(device(ordinal).facts, ordinal)["uuid"]
+    ctypes.memmove(result, content, 16)
+
+
+@call("hipDeviceComputeCapability", arguments=(POINTER, POINTER, INT))
+def _compute_capability(major: int, minor: int, ordinal: int) -> None:
+    known = properties(device(ordinal).facts, ordinal)
+    abi.store(major, INT, known["major"])
+    abi.store(minor, INT, known["minor"])
+
+
+@call("hipDeviceTotalMem", arguments=(POINTER, INT))
+def _total_memory(result: int, ordinal: int) -> None:
+    abi.store(result, SIZE, device(ordinal).facts.hbm_bytes)
+
+
+@call("hipMemGetInfo", arguments=(POINTER, POINTER))
+def _memory_info(free: int, total: int) -> None:
+    whole = current().facts.hbm_bytes
+    used = node().memory.device_bytes(thread.device)
+    abi.store_if(free, SIZE, max(0, min(whole - used, node().memory.limit - node().memory.used)))
+    abi.store_if(total, SIZE, whole)
+
+
+@call("hipDeviceSynchronize", "hipCtxSynchronize")
+def _synchronize() -> None:
+    # A launch ends before its call returns; only one of another thread can be under way.
+    with node().launch_lock:
+        report_faults()
+
+
+@call("hipDeviceReset", "hipProfilerStart", "hipProfilerStop")
+def _nothing() -> None:
+    return None
+
+
+@call("hipDeviceGetLimit", arguments=(POINTER, INT))
+def _get_limit(result: int, limit: int) -> None:
+    values = {_STACK_LIMIT: 16384, _PRINTF_LIMIT: 1 << 20, _HEAP_LIMIT: 0}
+    if limit not in values:
+        raise HipError(abi.UNSUPPORTED_LIMIT)
+    abi.store(result, SIZE, values[limit])
+
+
+@call("hipDeviceSetLimit", arguments=(INT, SIZE))
+def _set_limit(limit: int, value: int) -> int | None:
+    return None if limit in (_STACK_LIMIT, _PRINTF_LIMIT, _HEAP_LIMIT) else abi.UNSUPPORTED_LIMIT
+
+
+@call("hipDeviceGetCacheConfig", "hipDeviceGetSharedMemConfig", arguments=(POINTER,))
+def _get_config(result: int) -> None:
+    abi.store(result, INT, 0)
+
+
+@call("hipDeviceSetCacheConfig", "hipDeviceSetSharedMemConfig", arguments=(INT,))
+def _set_config(value: int) -> None:
+    return None
+
+
+@call("hipDeviceGetStreamPriorityRange", arguments=(POINTER, POINTER))
+def _priority_range(least: int, greatest: int) -> None:
+    abi.store_if(least, INT, 1)
+    abi.store_if(greatest, INT, -1)
+
+
+@call("hipDeviceCanAccessPeer", arguments=(POINTER, INT, INT))
+def _can_access_peer(result: int, ordinal: int, peer: int) -> None:
+    device(ordinal)
+    device(peer)
+    abi.store(result, INT, 0)
+
+
+@call("hipDeviceEnablePeerAccess", arguments=(INT, UINT))
+def _enable_peer(peer: int, flags: int) -> int:
+    device(peer)
+    return abi.INVALID_DEVICE
+
+
+@call("hipDeviceDisablePeerAccess", arguments=(INT,))
+def _disable_peer(peer: int) -> int:
+    device(peer)
+    return abi.PEER_ACCESS_NOT_ENABLED
+
+
+# Contexts: a device has one, and its handle says which device.
+
+
+@call("hipDevicePrimaryCtxRetain", arguments=(POINTER, INT))
+def _retain_context(result: int, ordinal: int) -> None:
+    device(ordinal)
+    abi.store(result, HANDLE, _CONTEXT_HANDLE + ordinal)
+
+
+@call("hipDevicePrimaryCtxRelease", "hipDevicePrimaryCtxReset", arguments=(INT,))
+def _release_context(ordinal: int) -> None:
+    device(ordinal)
+
+
+@call("hipDevicePrimaryCtxGetState", arguments=(INT, POINTER, POINTER))
+def _context_state(ordinal: int, flags: int, active: int) -> None:
+    device(ordinal)
+    abi.store_if(flags, UINT, 0)
+    abi.store_if(active, INT, 1)
+
+
+@call("hipCtxCreate", arguments=(POINTER, UINT, INT))
+def _create_context(result: int, flags: int, ordinal: int) -> None:
+    device(ordinal)
+    thread.device = ordinal
+    abi.store(result, HANDLE, _CONTEXT_HANDLE + ordinal)
+
+
+@call("hipCtxDestroy", arguments=(HANDLE,))
+def _destroy_context(context: int) -> None:
+    _device_of(context)
+
+
+@call("hipCtxGetCurrent", arguments=(POINTER,))
+def _get_context(result: int) -> None:
+    abi.store(result, HANDLE, _CONTEXT_HANDLE + thread.device)
+
+
+@call("hipCtxSetCurrent", "hipCtxPushCurrent", arguments=(HANDLE,))
+def _set_context(context: int) -> None:
+    if context:
+        thread.device = _device_of(context)
+
+
+@call("hipCtxPopCurrent", arguments=(POINTER,))
+def _pop_context(result: int) -> None:
+    abi.store_if(result, HANDLE, _CONTEXT_HANDLE + thread.device)
+
+
+@call("hipCtxGetDevice", arguments=(POINTER,))
+def _context_device(result: int) -> None:
+    abi.store(result, INT, thread.device)
+
+
+def _device_of(context: int) -> int:
+    ordinal = context - _CONTEXT_HANDLE
+    if not 0 <= ordinal < len(node().devices):
+        raise HipError(abi.INVALID_CONTEXT)
+    return ordinal
+
+
+# Errors
+
+
+@call("hipGetLastError", "hipExtGetLastError", records=False)
+def _last_error() -> int:
+    code, thread.last_error = thread.last_error, abi.SUCCESS
+    return code
+
+
+@call("hipPeekAtLastError", records=False)
+def _peek_error() -> int:
+    return thread.last_error
+
+
+@cache
+def _c_string(text: str) -> ctypes.Array[Any]:
+    return ctypes.create_string_buffer(text.encode())
+
+
+def c_string(text: str) -> int:
+    """Address of a C string that stays."""
+    return ctypes.addressof(_c_string(text))
+
+
+@call("hipGetErrorName", arguments=(INT,), result=POINTER)
+def _error_name(code: int) -> int:
+    return c_string(abi.error_names().get(code, "hipErrorUnknown"))
+
+
+@call("hipGetErrorString", arguments=(INT,), result=POINTER)
+def _error_string(code: int) -> int:
+    return c_string(abi.ERROR_TEXTS.get(code, abi.error_names().get(code, "unknown error")))
+
+
+@call("hipDrvGetErrorName", arguments=(INT, POINTER))
+def _drv_error_name(code: int, result: int) -> int | None:
+    name = abi.error_names().get(code)
+    abi.store(result, POINTER, c_string(name) if name else 0)
+    return None if name else abi.INVALID_VALUE
+
+
+@call("hipDrvGetErrorString", arguments=(INT, POINTER))
+def _drv_error_string(code: int, result: int) -> int | None:
+    known = code in abi.error_names()
+    abi.store(result, POINTER, _error_string(code) if known else 0)
+    return None if known else abi.INVALID_VALUE
+
+
+@call("hipApiName", "hipGetCmdName", arguments=(UINT,), result=POINTER)
+def _api_name(number: int) -> int:
+    return c_string("unknown")

@@ -1,0 +1,94 @@
+"""What a HIP graph is made of: nodes with the work that each stands for, and the order in which they run."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from enum import IntEnum
+from typing import Any
+
+Action = Callable[[], None]
+
+
+class NodeKind(IntEnum):
+    """hipGraphNodeType."""
+
+    KERNEL = 0
+    MEMCPY = 1
+    MEMSET = 2
+    HOST = 3
+    GRAPH = 4
+    EMPTY = 5
+    WAIT_EVENT = 6
+    EVENT_RECORD = 7
+
+
+_handles = itertools.count(0x2000000, 0x10)
+
+
+@dataclass(eq=False)
+class Node:
+    """One piece of a graph's work.
+
+    Attributes:
+        kind: what it is.
+        action: does it.
+        dependencies: nodes that run before it.
+        detail: what the API can ask for about it.
+    """
+
+    kind: NodeKind
+    action: Action
+    dependencies: list[Node]
+    detail: Any = None
+    handle: int = field(default_factory=lambda: next(_handles))
+
+
+@dataclass(eq=False)
+class Graph:
+    """Nodes in the order in which they were added; none depends on a later one unless an edge was added."""
+
+    nodes: list[Node] = field(default_factory=list)
+    handle: int = field(default_factory=lambda: next(_handles))
+
+    def add(self, kind: NodeKind, action: Action, dependencies: Iterable[Node], detail: Any = None) -> Node:
+        """Append a node."""
+        node = Node(kind, action, list(dict.fromkeys(dependencies)), detail)
+        self.nodes.append(node)
+        return node
+
+    def ordered(self) -> list[Node]:
+        """The nodes, each after those that it depends on; earlier added first where there is a choice.
+
+        Raises:
+            ValueError: nodes depend on each other in a circle.
+        """
+        done: dict[Node, None] = {}
+        left = list(self.nodes)
+        while left:
+            ready = next((n for n in left if all(d in done for d in n.dependencies)), None)
+            if ready is None:
+                raise ValueError("nodes of the graph depend on each other in a circle")
+            done[ready] = None
+            left.remove(ready)
+        return list(done)
+
+
+@dataclass(eq=False)
+class Capture:
+    """A graph that is being recorded from what is sent to streams.
+
+    Attributes:
+        origin: handle of the stream that it began on.
+        tails: by stream handle, the nodes that its next work comes after.
+    """
+
+    graph: Graph
+    origin: int
+    tails: dict[int, list[Node]]
+    sequence: int
+
+    def append(self, stream: int, kind: NodeKind, action: Action, detail: Any) -> None:
+        """Record work that was sent to a stream."""
+        self.tails[stream] = [self.graph.add(kind, action, self.tails[stream], detail)]

@@ -1,0 +1,357 @@
+"""HIP calls about graphs: built from nodes or recorded from streams, instantiated, replayed in order.
+
+A graph that is launched runs its nodes one after another, each after those that it depends on.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from dataclasses import dataclass
+
+from workbench.emulator.hip import abi, streams
+from workbench.emulator.hip.calls import HANDLE, INT, POINTER, SIZE, U64, UINT, HipError, call, launch_failed
+from workbench.emulator.hip.graph_nodes import Action, Graph, Node, NodeKind
+from workbench.emulator.hip.memory import copy, copy_3d, fill, memcpy_3d_at
+from workbench.emulator.hip.modules import KernelWork, kernel_work
+
+_UPDATE_SUCCESS, _TOPOLOGY_CHANGED, _NODE_TYPE_CHANGED = 0, 2, 3
+
+
+@dataclass(eq=False)
+class _Step:
+    """One node of an instantiated graph; `node` is the one that it was made from."""
+
+    node: int
+    kind: NodeKind
+    action: Action
+
+
+_executables: dict[int, list[_Step]] = {}
+
+
+def _graph(handle: int) -> Graph:
+    if handle not in streams.graphs:
+        raise HipError(abi.INVALID_HANDLE)
+    return streams.graphs[handle]
+
+
+def _node(handle: int) -> Node:
+    for graph in streams.graphs.values():
+        for node in graph.nodes:
+            if node.handle == handle:
+                return node
+    raise HipError(abi.INVALID_VALUE)
+
+
+def _executable(handle: int) -> list[_Step]:
+    if handle not in _executables:
+        raise HipError(abi.INVALID_HANDLE)
+    return _executables[handle]
+
+
+def _handles_at(address: int, count: int) -> list[int]:
+    if not count:
+        return []
+    if not address:
+        raise HipError(abi.INVALID_VALUE)
+    return list((HANDLE * count).from_address(address))
+
+
+def _add(
+    result: int,
+    graph: int,
+    dependencies: int,
+    count: int,
+    kind: NodeKind,
+    action: Action,
+    detail: object = None,
+) -> None:
+    owner = _graph(graph)
+    by_handle = {node.handle: node for node in owner.nodes}
+    before = []
+    for handle in _handles_at(dependencies, count):
+        if handle not in by_handle:
+            raise HipError(abi.INVALID_VALUE)
+        before.append(by_handle[handle])
+    abi.store(result, HANDLE, 0)
+    abi.store(result, HANDLE, owner.add(kind, action, before, detail).handle)
+
+
+def _nothing() -> None:
+    return None
+
+
+@call("hipGraphCreate", arguments=(POINTER, UINT))
+def _create(result: int, flags: int) -> None:
+    graph = Graph()
+    abi.store(result, HANDLE, graph.handle)
+    streams.graphs[graph.handle] = graph
+
+
+@call("hipGraphDestroy", arguments=(HANDLE,))
+def _destroy(handle: int) -> None:
+    _graph(handle)
+    del streams.graphs[handle]
+
+
+@call("hipGraphClone", arguments=(POINTER, HANDLE))
+def _clone(result: int, handle: int) -> None:
+    original, made = _graph(handle), Graph()
+    copies: dict[Node, Node] = {}
+    for node in original.ordered():
+        before = [copies[other] for other in node.dependencies]
+        copies[node] = made.add(node.kind, node.action, before, node.detail)
+    abi.store(result, HANDLE, made.handle)
+    streams.graphs[made.handle] = made
+
+
+# Nodes
+
+_NEW = (POINTER, HANDLE, POINTER, SIZE)
+
+
+@call("hipGraphAddKernelNode", arguments=(*_NEW, POINTER))
+def _add_kernel(result: int, graph: int, dependencies: int, count: int, parameters: int) -> None:
+    work = kernel_work(_kernel_parameters(parameters))
+    _add(result, graph, dependencies, count, NodeKind.KERNEL, work.run, work)
+
+
+def _kernel_parameters(address: int) -> abi.KernelNodeParams:
+    if not address:
+        raise HipError(abi.INVALID_VALUE)
+    return abi.KernelNodeParams.from_address(address)
+
+
+@call("hipGraphAddMemcpyNode", arguments=(*_NEW, POINTER))
+def _add_memcpy(result: int, graph: int, dependencies: int, count: int, parameters: int) -> None:
+    record = memcpy_3d_at(parameters)
+    _add(result, graph, dependencies, count, NodeKind.MEMCPY, lambda: copy_3d(record))
+
+
+@call("hipGraphAddMemcpyNode1D", arguments=(*_NEW, POINTER, POINTER, SIZE, INT))
+def _add_memcpy_1d(
+    result: int, graph: int, dependencies: int, count: int, target: int, source: int, size: int, kind: int
+) -> None:
+    def action() -> None:
+        copy(target, source, size, kind)
+
+    _add(result, graph, dependencies, count, NodeKind.MEMCPY, action)
+
+
+@call("hipGraphAddMemsetNode", arguments=(*_NEW, POINTER))
+def _add_memset(result: int, graph: int, dependencies: int, count: int, parameters: int) -> None:
+    if not parameters:
+        raise HipError(abi.INVALID_VALUE)
+    record = abi.MemsetParams.from_buffer_copy(abi.MemsetParams.from_address(parameters))
+    size = int(record.elementSize)
+    if size not in (1, 2, 4):
+        raise HipError(abi.INVALID_VALUE)
+    pattern = (record.value & (256**size - 1)).to_bytes(size, "little")
+
+    def action() -> None:
+        for row in range(max(1, record.height)):
+            fill(record.dst + row * record.pitch, pattern, record.width)
+
+    _add(result, graph, dependencies, count, NodeKind.MEMSET, action)
+
+
+@call("hipGraphAddHostNode", arguments=(*_NEW, POINTER))
+def _add_host(result: int, graph: int, dependencies: int, count: int, parameters: int) -> None:
+    if not parameters:
+        raise HipError(abi.INVALID_VALUE)
+    record = abi.HostNodeParams.from_address(parameters)
+    action = streams.host_call(record.fn, record.userData)
+    _add(result, graph, dependencies, count, NodeKind.HOST, action, (record.fn, record.userData))
+
+
+@call("hipGraphAddEmptyNode", arguments=_NEW)
+def _add_empty(result: int, graph: int, dependencies: int, count: int) -> None:
+    _add(result, graph, dependencies, count, NodeKind.EMPTY, _nothing)
+
+
+@call("hipGraphAddChildGraphNode", arguments=(*_NEW, HANDLE))
+def _add_child(result: int, graph: int, dependencies: int, count: int, child: int) -> None:
+    actions = [node.action for node in _graph(child).ordered()]
+
+    def action() -> None:
+        for each in actions:
+            each()
+
+    _add(result, graph, dependencies, count, NodeKind.GRAPH, action)
+
+
+@call("hipGraphAddEventRecordNode", arguments=(*_NEW, HANDLE))
+def _add_event_record(result: int, graph: int, dependencies: int, count: int, event: int) -> None:
+    _add(result, graph, dependencies, count, NodeKind.EVENT_RECORD, lambda: streams.record(event))
+
+
+@call("hipGraphAddEventWaitNode", arguments=(*_NEW, HANDLE))
+def _add_event_wait(result: int, graph: int, dependencies: int, count: int, event: int) -> None:
+    _add(result, graph, dependencies, count, NodeKind.WAIT_EVENT, _nothing)
+
+
+@call("hipGraphAddDependencies", arguments=(HANDLE, POINTER, POINTER, SIZE))
+def _add_dependencies(graph: int, sources: int, targets: int, count: int) -> None:
+    by_handle = {node.handle: node for node in _graph(graph).nodes}
+    pairs = list(zip(_handles_at(sources, count), _handles_at(targets, count), strict=True))
+    if any(handle not in by_handle for pair in pairs for handle in pair):
+        raise HipError(abi.INVALID_VALUE)
+    for source, target in pairs:
+        if by_handle[source] not in by_handle[target].dependencies:
+            by_handle[target].dependencies.append(by_handle[source])
+
+
+def _store_list(values: list[int], address: int, count: int) -> None:
+    """The way of this API: without an array the count is asked for, else as many as fit are written."""
+    if not address:
+        abi.store(count, SIZE, len(values))
+        return
+    room = SIZE.from_address(count).value
+    for index in range(room):
+        HANDLE.from_address(address + 8 * index).value = values[index] if index < len(values) else 0
+    abi.store(count, SIZE, min(room, len(values)))
+
+
+@call("hipGraphGetNodes", arguments=(HANDLE, POINTER, POINTER))
+def _get_nodes(graph: int, nodes: int, count: int) -> None:
+    _store_list([node.handle for node in _graph(graph).nodes], nodes, count)
+
+
+@call("hipGraphGetRootNodes", arguments=(HANDLE, POINTER, POINTER))
+def _get_roots(graph: int, nodes: int, count: int) -> None:
+    _store_list([node.handle for node in _graph(graph).nodes if not node.dependencies], nodes, count)
+
+
+@call("hipGraphGetEdges", arguments=(HANDLE, POINTER, POINTER, POINTER))
+def _get_edges(graph: int, sources: int, targets: int, count: int) -> None:
+    edges = [(d.handle, node.handle) for node in _graph(graph).nodes for d in node.dependencies]
+    room = SIZE.from_address(count).value
+    for column, address in enumerate((sources, targets)):
+        if address:
+            SIZE.from_address(count).value = room
+        _store_list([edge[column] for edge in edges], address, count)
+
+
+@call("hipGraphNodeGetType", arguments=(HANDLE, POINTER))
+def _node_type(node: int, result: int) -> None:
+    abi.store(result, INT, int(_node(node).kind))
+
+
+@call("hipGraphNodeGetDependencies", arguments=(HANDLE, POINTER, POINTER))
+def _node_dependencies(node: int, nodes: int, count: int) -> None:
+    _store_list([other.handle for other in _node(node).dependencies], nodes, count)
+
+
+_argument_arrays: dict[KernelWork, tuple[ctypes.Array[ctypes.c_char], ctypes.Array[ctypes.c_void_p]]] = {}
+
+
+@call("hipGraphKernelNodeGetParams", arguments=(HANDLE, POINTER))
+def _kernel_node_parameters(node: int, result: int) -> None:
+    work = _node(node).detail
+    if not isinstance(work, KernelWork) or not result:
+        raise HipError(abi.INVALID_VALUE)
+    if work not in _argument_arrays:
+        content = ctypes.create_string_buffer(work.arguments, max(1, len(work.arguments)))
+        own = [arg for arg in work.function.kernel.args if not arg.hidden]
+        pointers = (ctypes.c_void_p * max(1, len(own)))(*(ctypes.addressof(content) + a.offset for a in own))
+        _argument_arrays[work] = content, pointers
+    record = _kernel_parameters(result)
+    for target, dims in ((record.blockDim, work.geometry.block), (record.gridDim, work.geometry.groups)):
+        target.x, target.y, target.z = dims
+    record.extra, record.func = 0, work.handle
+    record.kernelParams = ctypes.addressof(_argument_arrays[work][1])
+    record.sharedMemBytes = work.dynamic_shared
+
+
+@call("hipGraphKernelNodeSetParams", arguments=(HANDLE, POINTER))
+def _set_kernel_node(node: int, parameters: int) -> None:
+    chosen = _node(node)
+    if chosen.kind is not NodeKind.KERNEL:
+        raise HipError(abi.INVALID_VALUE)
+    work = kernel_work(_kernel_parameters(parameters))
+    chosen.action, chosen.detail = work.run, work
+
+
+# Execution
+
+
+def _instantiate(result: int, graph: int) -> None:
+    owner = _graph(graph)
+    steps = [_Step(node.handle, node.kind, node.action) for node in owner.ordered()]
+    # An executable has a handle of its own, from the same numbers.
+    handle = Graph().handle
+    abi.store(result, HANDLE, handle)
+    _executables[handle] = steps
+
+
+@call("hipGraphInstantiate", arguments=(POINTER, HANDLE, POINTER, POINTER, SIZE))
+def _instantiate_log(result: int, graph: int, failed: int, log: int, size: int) -> None:
+    _instantiate(result, graph)
+
+
+@call("hipGraphInstantiateWithFlags", arguments=(POINTER, HANDLE, U64))
+def _instantiate_flags(result: int, graph: int, flags: int) -> None:
+    _instantiate(result, graph)
+
+
+@call("hipGraphUpload", arguments=(HANDLE, HANDLE))
+def _upload(handle: int, stream: int) -> None:
+    _executable(handle)
+    streams.stream(stream)
+
+
+@call("hipGraphLaunch", "hipGraphLaunch_spt", arguments=(HANDLE, HANDLE))
+def _launch(handle: int, stream: int) -> None:
+    steps = list(_executable(handle))
+
+    def action() -> None:
+        for step in steps:
+            step.action()
+
+    try:
+        streams.submit(stream, NodeKind.GRAPH, action)
+    except BaseException as error:
+        if not isinstance(error, HipError):
+            launch_failed(error)
+        raise
+
+
+@call("hipGraphExecDestroy", arguments=(HANDLE,))
+def _destroy_executable(handle: int) -> None:
+    _executable(handle)
+    del _executables[handle]
+
+
+@call("hipGraphExecKernelNodeSetParams", arguments=(HANDLE, HANDLE, POINTER))
+def _set_executable_kernel(handle: int, node: int, parameters: int) -> None:
+    step = _step(handle, node, NodeKind.KERNEL)
+    step.action = kernel_work(_kernel_parameters(parameters)).run
+
+
+@call("hipGraphExecMemcpyNodeSetParams1D", arguments=(HANDLE, HANDLE, POINTER, POINTER, SIZE, INT))
+def _set_executable_memcpy(handle: int, node: int, target: int, source: int, size: int, kind: int) -> None:
+    _step(handle, node, NodeKind.MEMCPY).action = lambda: copy(target, source, size, kind)
+
+
+def _step(handle: int, node: int, kind: NodeKind) -> _Step:
+    for step in _executable(handle):
+        if step.node == node and step.kind is kind:
+            return step
+    raise HipError(abi.INVALID_VALUE)
+
+
+@call("hipGraphExecUpdate", arguments=(HANDLE, HANDLE, POINTER, POINTER))
+def _update(handle: int, graph: int, failed: int, result: int) -> int | None:
+    steps, nodes = _executable(handle), _graph(graph).ordered()
+    outcome = _UPDATE_SUCCESS
+    if len(steps) != len(nodes):
+        outcome = _TOPOLOGY_CHANGED
+    elif any(step.kind is not node.kind for step, node in zip(steps, nodes, strict=True)):
+        outcome = _NODE_TYPE_CHANGED
+    abi.store_if(failed, HANDLE, 0)
+    abi.store_if(result, INT, outcome)
+    if outcome != _UPDATE_SUCCESS:
+        return abi.GRAPH_EXEC_UPDATE_FAILURE
+    for step, node in zip(steps, nodes, strict=True):
+        step.action = node.action
+    return None

@@ -1,0 +1,429 @@
+"""HIP calls about memory: allocation, registration, copies, fills, what a pointer is.
+
+Every copy and fill is done when its call returns, the asynchronous ones too.
+"""
+
+from __future__ import annotations
+
+import ctypes
+
+from workbench.emulator.device import node
+from workbench.emulator.hip import abi
+from workbench.emulator.hip.calls import HANDLE, INT, POINTER, SIZE, UINT, HipError, call, thread
+from workbench.emulator.hip.devices import current, device
+from workbench.emulator.hip.graph_nodes import NodeKind
+from workbench.emulator.hip.streams import submit
+from workbench.emulator.memory import Allocation, MemoryKind
+
+_HOST_KINDS = (MemoryKind.HOST, MemoryKind.MANAGED)
+_PITCH = 256
+
+
+def allocate(size: int, kind: MemoryKind, flags: int = 0) -> int:
+    """Address of fresh memory of the current device; 0 for no bytes, as HIP has it."""
+    if size == 0:
+        return 0
+    owner = thread.device if kind is MemoryKind.DEVICE else None
+    capacity = current().facts.hbm_bytes if owner is not None else None
+    return node().memory.allocate(size, kind, owner, capacity=capacity, hip_flags=flags).base
+
+
+def _free(address: int, kinds: tuple[MemoryKind, ...]) -> None:
+    if not address:
+        return
+    with node().launch_lock:
+        found = node().memory.at(address)
+        if found is None or found.kind not in kinds:
+            raise HipError(abi.INVALID_VALUE)
+        node().memory.free(found)
+
+
+def check_range(address: int, size: int) -> None:
+    """Whether a copy may touch [address, address + size).
+
+    Host memory that was never registered is the caller's to answer for; what lies near device memory must
+    lie inside one allocation.
+    """
+    if size == 0:
+        return
+    if not address:
+        raise HipError(abi.INVALID_VALUE)
+    found = node().memory.find(address)
+    if found is not None:
+        if found.kind is not MemoryKind.REGISTERED and address + size > found.end:
+            raise HipError(abi.INVALID_VALUE)
+    elif node().memory.in_arena(address):
+        raise HipError(abi.INVALID_VALUE)
+
+
+def copy(target: int, source: int, size: int, kind: int = abi.MEMCPY_DEFAULT) -> None:
+    """memmove between any two places that check_range allows."""
+    if kind not in (*range(5), abi.DEVICE_TO_DEVICE_NO_CU):
+        raise HipError(abi.INVALID_MEMCPY_DIRECTION)
+    check_range(target, size)
+    check_range(source, size)
+    if size:
+        ctypes.memmove(target, source, size)
+
+
+@call("hipMalloc", arguments=(POINTER, SIZE))
+def _malloc(result: int, size: int) -> None:
+    abi.store(result, POINTER, 0)
+    abi.store(result, POINTER, allocate(size, MemoryKind.DEVICE))
+
+
+@call("hipExtMallocWithFlags", arguments=(POINTER, SIZE, UINT))
+def _ext_malloc(result: int, size: int, flags: int) -> None:
+    abi.store(result, POINTER, allocate(size, MemoryKind.DEVICE, flags))
+
+
+@call("hipMallocAsync", arguments=(POINTER, SIZE, HANDLE))
+def _malloc_async(result: int, size: int, stream: int) -> None:
+    abi.store(result, POINTER, allocate(size, MemoryKind.DEVICE))
+
+
+@call("hipMallocManaged", arguments=(POINTER, SIZE, UINT))
+def _malloc_managed(result: int, size: int, flags: int) -> None:
+    abi.store(result, POINTER, allocate(size, MemoryKind.MANAGED, flags))
+
+
+@call("hipMallocPitch", arguments=(POINTER, POINTER, SIZE, SIZE))
+def _malloc_pitch(result: int, pitch: int, width: int, height: int) -> None:
+    row = -(-width // _PITCH) * _PITCH
+    abi.store(pitch, SIZE, row)
+    abi.store(result, POINTER, allocate(row * height, MemoryKind.DEVICE))
+
+
+@call("hipHostMalloc", "hipHostAlloc", arguments=(POINTER, SIZE, UINT))
+def _host_malloc(result: int, size: int, flags: int) -> None:
+    abi.store(result, POINTER, allocate(size, MemoryKind.HOST, flags))
+
+
+@call("hipMallocHost", "hipMemAllocHost", arguments=(POINTER, SIZE))
+def _malloc_host(result: int, size: int) -> None:
+    abi.store(result, POINTER, allocate(size, MemoryKind.HOST))
+
+
+@call("hipFree", arguments=(POINTER,))
+def _hip_free(address: int) -> None:
+    _free(address, (MemoryKind.DEVICE, MemoryKind.MANAGED, MemoryKind.HOST))
+
+
+@call("hipFreeAsync", arguments=(POINTER, HANDLE))
+def _free_async(address: int, stream: int) -> None:
+    _free(address, (MemoryKind.DEVICE, MemoryKind.MANAGED))
+
+
+@call("hipHostFree", "hipFreeHost", arguments=(POINTER,))
+def _host_free(address: int) -> None:
+    _free(address, _HOST_KINDS)
+
+
+@call("hipHostRegister", arguments=(POINTER, SIZE, UINT))
+def _host_register(address: int, size: int, flags: int) -> int | None:
+    if not address or not size:
+        raise HipError(abi.INVALID_VALUE)
+    made = node().memory.register(address, size, hip_flags=flags)
+    return abi.HOST_MEMORY_ALREADY_REGISTERED if made is None else None
+
+
+@call("hipHostUnregister", arguments=(POINTER,))
+def _host_unregister(address: int) -> None:
+    with node().launch_lock:
+        found = node().memory.at(address)
+        if found is None or found.kind is not MemoryKind.REGISTERED:
+            raise HipError(abi.HOST_MEMORY_NOT_REGISTERED)
+        node().memory.unregister(found)
+
+
+@call("hipHostGetDevicePointer", arguments=(POINTER, POINTER, UINT))
+def _host_device_pointer(result: int, address: int, flags: int) -> None:
+    found = node().memory.find(address)
+    if found is None or found.kind is MemoryKind.DEVICE:
+        raise HipError(abi.INVALID_VALUE)
+    abi.store(result, POINTER, address)
+
+
+@call("hipHostGetFlags", arguments=(POINTER, POINTER))
+def _host_flags(result: int, address: int) -> None:
+    found = node().memory.find(address)
+    if found is None or found.kind is MemoryKind.DEVICE:
+        raise HipError(abi.INVALID_VALUE)
+    abi.store(result, UINT, found.hip_flags)
+
+
+def _memory_type(found: Allocation | None) -> int:
+    if found is None:
+        return abi.MEMORY_UNREGISTERED
+    if found.kind in (MemoryKind.HOST, MemoryKind.REGISTERED):
+        return abi.MEMORY_HOST
+    return abi.MEMORY_MANAGED if found.kind is MemoryKind.MANAGED else abi.MEMORY_DEVICE
+
+
+@call("hipPointerGetAttributes", arguments=(POINTER, POINTER))
+def _pointer_attributes(result: int, address: int) -> None:
+    if not result:
+        raise HipError(abi.INVALID_VALUE)
+    found = node().memory.find(address)
+    type_ = _memory_type(found)
+    record = abi.PointerAttributes.from_address(result)
+    record.type = type_
+    record.device = (found.device or 0) if found is not None else -1
+    record.devicePointer = address if found is not None else None
+    record.hostPointer = address if type_ in (abi.MEMORY_HOST, abi.MEMORY_MANAGED) else None
+    record.isManaged = type_ == abi.MEMORY_MANAGED
+    record.allocationFlags = found.hip_flags if found is not None else 0
+
+
+@call("hipPointerGetAttribute", arguments=(POINTER, INT, POINTER))
+def _pointer_attribute(result: int, attribute: int, address: int) -> None:
+    found = node().memory.find(address)
+    if found is None:
+        raise HipError(abi.INVALID_VALUE)
+    numbers = abi.enum("hipPointer_attribute")
+    values = {
+        "HIP_POINTER_ATTRIBUTE_MEMORY_TYPE": (UINT, _memory_type(found)),
+        "HIP_POINTER_ATTRIBUTE_DEVICE_POINTER": (POINTER, address),
+        "HIP_POINTER_ATTRIBUTE_HOST_POINTER": (POINTER, address),
+        "HIP_POINTER_ATTRIBUTE_IS_MANAGED": (UINT, found.kind is MemoryKind.MANAGED),
+        "HIP_POINTER_ATTRIBUTE_DEVICE_ORDINAL": (INT, found.device or 0),
+        "HIP_POINTER_ATTRIBUTE_RANGE_START_ADDR": (POINTER, found.base),
+        "HIP_POINTER_ATTRIBUTE_RANGE_SIZE": (SIZE, found.size),
+        "HIP_POINTER_ATTRIBUTE_MAPPED": (UINT, 1),
+        "HIP_POINTER_ATTRIBUTE_BUFFER_ID": (SIZE, found.base),
+    }
+    for name, (type_, value) in values.items():
+        if numbers[name] == attribute:
+            abi.store(result, type_, value)
+            return
+    raise HipError(abi.NOT_SUPPORTED)
+
+
+@call("hipMemGetAddressRange", arguments=(POINTER, POINTER, POINTER))
+def _address_range(base: int, size: int, address: int) -> None:
+    found = node().memory.find(address)
+    if found is None:
+        raise HipError(abi.INVALID_VALUE)
+    abi.store_if(base, POINTER, found.base)
+    abi.store_if(size, SIZE, found.size)
+
+
+@call("hipMemPtrGetInfo", arguments=(POINTER, POINTER))
+def _pointer_size(address: int, size: int) -> None:
+    found = node().memory.at(address)
+    if found is None:
+        raise HipError(abi.INVALID_VALUE)
+    abi.store(size, SIZE, found.size)
+
+
+@call("hipMemcpy", "hipMemcpy_spt", arguments=(POINTER, POINTER, SIZE, INT))
+def _memcpy(target: int, source: int, size: int, kind: int) -> None:
+    copy(target, source, size, kind)
+
+
+@call(
+    "hipMemcpyAsync",
+    "hipMemcpyAsync_spt",
+    "hipMemcpyWithStream",
+    arguments=(POINTER, POINTER, SIZE, INT, HANDLE),
+)
+def _memcpy_async(target: int, source: int, size: int, kind: int, stream: int) -> None:
+    submit(stream, NodeKind.MEMCPY, lambda: copy(target, source, size, kind))
+
+
+@call("hipMemcpyHtoD", "hipMemcpyDtoH", "hipMemcpyDtoD", arguments=(POINTER, POINTER, SIZE))
+def _memcpy_driver(target: int, source: int, size: int) -> None:
+    copy(target, source, size)
+
+
+@call(
+    "hipMemcpyHtoDAsync",
+    "hipMemcpyDtoHAsync",
+    "hipMemcpyDtoDAsync",
+    arguments=(POINTER, POINTER, SIZE, HANDLE),
+)
+def _memcpy_driver_async(target: int, source: int, size: int, stream: int) -> None:
+    submit(stream, NodeKind.MEMCPY, lambda: copy(target, source, size))
+
+
+@call("hipMemcpyPeer", arguments=(POINTER, INT, POINTER, INT, SIZE))
+def _memcpy_peer(target: int, target_device: int, source: int, source_device: int, size: int) -> None:
+    device(target_device)
+    device(source_device)
+    copy(target, source, size)
+
+
+@call("hipMemcpyPeerAsync", arguments=(POINTER, INT, POINTER, INT, SIZE, HANDLE))
+def _memcpy_peer_async(
+    target: int, target_device: int, source: int, source_device: int, size: int, stream: int
+) -> None:
+    device(target_device)
+    device(source_device)
+    submit(stream, NodeKind.MEMCPY, lambda: copy(target, source, size))
+
+
+def _copy_rows(target: int, tpitch: int, source: int, spitch: int, width: int, height: int) -> None:
+    if width > tpitch or width > spitch:
+        raise HipError(abi.INVALID_VALUE)
+    if not width or not height:
+        return
+    check_range(target, tpitch * (height - 1) + width)
+    check_range(source, spitch * (height - 1) + width)
+    for row in range(height):
+        ctypes.memmove(target + row * tpitch, source + row * spitch, width)
+
+
+@call(
+    "hipMemcpy2D",
+    "hipMemcpy2D_spt",
+    arguments=(POINTER, SIZE, POINTER, SIZE, SIZE, SIZE, INT),
+)
+def _memcpy_2d(
+    target: int, tpitch: int, source: int, spitch: int, width: int, height: int, kind: int
+) -> None:
+    _copy_rows(target, tpitch, source, spitch, width, height)
+
+
+@call(
+    "hipMemcpy2DAsync",
+    "hipMemcpy2DAsync_spt",
+    arguments=(POINTER, SIZE, POINTER, SIZE, SIZE, SIZE, INT, HANDLE),
+)
+def _memcpy_2d_async(
+    target: int, tpitch: int, source: int, spitch: int, width: int, height: int, kind: int, stream: int
+) -> None:
+    submit(stream, NodeKind.MEMCPY, lambda: _copy_rows(target, tpitch, source, spitch, width, height))
+
+
+def copy_3d(record: abi.Memcpy3D) -> None:
+    """Copy a box of bytes between pitched memory."""
+    if record.srcArray or record.dstArray:
+        raise HipError(abi.NOT_SUPPORTED)
+    extent, source, target = record.extent, record.srcPtr, record.dstPtr
+    if min(source.pitch, target.pitch) < extent.width:
+        raise HipError(abi.INVALID_PITCH)
+    for depth in range(extent.depth):
+        places = []
+        for pointer, position in ((target, record.dstPos), (source, record.srcPos)):
+            rows = (position.z + depth) * pointer.ysize + position.y
+            places.append(pointer.ptr + rows * pointer.pitch + position.x)
+        _copy_rows(places[0], target.pitch, places[1], source.pitch, extent.width, extent.height)
+
+
+def memcpy_3d_at(address: int) -> abi.Memcpy3D:
+    """The parameters of a 3-D copy, kept apart from the caller's memory."""
+    if not address:
+        raise HipError(abi.INVALID_VALUE)
+    return abi.Memcpy3D.from_buffer_copy(abi.Memcpy3D.from_address(address))
+
+
+@call("hipMemcpy3D", "hipMemcpy3D_spt", arguments=(POINTER,))
+def _memcpy_3d(parameters: int) -> None:
+    copy_3d(memcpy_3d_at(parameters))
+
+
+@call("hipMemcpy3DAsync", "hipMemcpy3DAsync_spt", arguments=(POINTER, HANDLE))
+def _memcpy_3d_async(parameters: int, stream: int) -> None:
+    record = memcpy_3d_at(parameters)
+    submit(stream, NodeKind.MEMCPY, lambda: copy_3d(record))
+
+
+@call("hipMalloc3D", arguments=(POINTER, abi.Extent))
+def _malloc_3d(result: int, extent: abi.Extent) -> None:
+    if not result:
+        raise HipError(abi.INVALID_VALUE)
+    row = -(-extent.width // _PITCH) * _PITCH
+    base = allocate(row * extent.height * extent.depth, MemoryKind.DEVICE)
+    pointer = abi.PitchedPointer.from_address(result)
+    pointer.ptr, pointer.pitch, pointer.xsize, pointer.ysize = base, row, extent.width, extent.height
+
+
+def fill(target: int, pattern: bytes, count: int) -> None:
+    """Write a pattern `count` times."""
+    check_range(target, count * len(pattern))
+    if not count:
+        return
+    if len(set(pattern)) == 1:
+        ctypes.memset(target, pattern[0], count * len(pattern))
+        return
+    # Doubling: each copy is as long as what is there already.
+    total = count * len(pattern)
+    ctypes.memmove(target, pattern, len(pattern))
+    done = len(pattern)
+    while done < total:
+        step = min(done, total - done)
+        ctypes.memmove(target + done, target, step)
+        done += step
+
+
+@call("hipMemset", "hipMemset_spt", "hipMemsetD8", arguments=(POINTER, INT, SIZE))
+def _memset(target: int, value: int, size: int) -> None:
+    fill(target, bytes([value & 0xFF]), size)
+
+
+@call("hipMemsetAsync", "hipMemsetAsync_spt", "hipMemsetD8Async", arguments=(POINTER, INT, SIZE, HANDLE))
+def _memset_async(target: int, value: int, size: int, stream: int) -> None:
+    submit(stream, NodeKind.MEMSET, lambda: fill(target, bytes([value & 0xFF]), size))
+
+
+@call("hipMemsetD16", arguments=(POINTER, INT, SIZE))
+def _memset_16(target: int, value: int, count: int) -> None:
+    fill(target, (value & 0xFFFF).to_bytes(2, "little"), count)
+
+
+@call("hipMemsetD16Async", arguments=(POINTER, INT, SIZE, HANDLE))
+def _memset_16_async(target: int, value: int, count: int, stream: int) -> None:
+    submit(stream, NodeKind.MEMSET, lambda: _memset_16(target, value, count))
+
+
+@call("hipMemsetD32", arguments=(POINTER, INT, SIZE))
+def _memset_32(target: int, value: int, count: int) -> None:
+    fill(target, (value & 0xFFFFFFFF).to_bytes(4, "little"), count)
+
+
+@call("hipMemsetD32Async", arguments=(POINTER, INT, SIZE, HANDLE))
+def _memset_32_async(target: int, value: int, count: int, stream: int) -> None:
+    submit(stream, NodeKind.MEMSET, lambda: _memset_32(target, value, count))
+
+
+@call("hipMemset2D", "hipMemset2D_spt", arguments=(POINTER, SIZE, INT, SIZE, SIZE))
+def _memset_2d(target: int, pitch: int, value: int, width: int, height: int) -> None:
+    if width > pitch:
+        raise HipError(abi.INVALID_VALUE)
+    for row in range(height):
+        fill(target + row * pitch, bytes([value & 0xFF]), width)
+
+
+@call("hipMemset2DAsync", "hipMemset2DAsync_spt", arguments=(POINTER, SIZE, INT, SIZE, SIZE, HANDLE))
+def _memset_2d_async(target: int, pitch: int, value: int, width: int, height: int, stream: int) -> None:
+    submit(stream, NodeKind.MEMSET, lambda: _memset_2d(target, pitch, value, width, height))
+
+
+def fill_3d(pointer: abi.PitchedPointer, value: int, extent: abi.Extent) -> None:
+    """Set the bytes of a box in pitched memory."""
+    for depth in range(extent.depth):
+        start = pointer.ptr + depth * pointer.ysize * pointer.pitch
+        _memset_2d(start, pointer.pitch, value, extent.width, extent.height)
+
+
+@call("hipMemset3D", "hipMemset3D_spt", arguments=(abi.PitchedPointer, INT, abi.Extent))
+def _memset_3d(pointer: abi.PitchedPointer, value: int, extent: abi.Extent) -> None:
+    fill_3d(pointer, value, extent)
+
+
+@call("hipMemset3DAsync", "hipMemset3DAsync_spt", arguments=(abi.PitchedPointer, INT, abi.Extent, HANDLE))
+def _memset_3d_async(pointer: abi.PitchedPointer, value: int, extent: abi.Extent, stream: int) -> None:
+    # The arguments live only as long as this call.
+    where = abi.PitchedPointer.from_buffer_copy(pointer)
+    size = abi.Extent.from_buffer_copy(extent)
+    submit(stream, NodeKind.MEMSET, lambda: fill_3d(where, value, size))
+
+
+@call("hipMemPrefetchAsync", arguments=(POINTER, SIZE, INT, HANDLE))
+def _prefetch(address: int, size: int, ordinal: int, stream: int) -> None:
+    check_range(address, size)
+
+
+@call("hipMemAdvise", arguments=(POINTER, SIZE, INT, INT))
+def _advise(address: int, size: int, advice: int, ordinal: int) -> None:
+    check_range(address, size)

@@ -1,0 +1,314 @@
+"""HIP calls about streams and events, and recording graphs from streams.
+
+Work is done when its call returns, so a stream never waits; on a stream that is being captured it becomes a
+node of a graph instead.
+
+An event's time is this computer's wall clock when it was recorded: it says how long the emulation took, and
+never how long a GPU would.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import itertools
+import threading
+import time
+from ctypes import c_float
+from dataclasses import dataclass
+from typing import Any
+
+from workbench.emulator.device import node
+from workbench.emulator.hip import abi
+from workbench.emulator.hip.calls import (
+    HANDLE,
+    INT,
+    POINTER,
+    U64,
+    UINT,
+    HipError,
+    call,
+    report_faults,
+    thread,
+)
+from workbench.emulator.hip.graph_nodes import Action, Capture, Graph, Node, NodeKind
+
+# NULL, hipStreamLegacy and hipStreamPerThread.
+_BUILT_IN = (0, 1, 2)
+
+
+@dataclass(eq=False)
+class _Stream:
+    device: int
+    flags: int
+    priority: int
+    capture: Capture | None = None
+
+
+@dataclass(eq=False)
+class _Event:
+    flags: int
+    nanoseconds: int | None = None
+    # Where it was recorded in a capture.
+    capture: Capture | None = None
+    tails: tuple[Node, ...] = ()
+
+
+_DISABLE_TIMING = 2
+_handles = itertools.count(0x10000, 0x10)
+_capture_numbers = itertools.count(1)
+_streams: dict[int, _Stream] = {}
+graphs: dict[int, Graph] = {}
+"""Graphs by handle."""
+_events: dict[int, _Event] = {}
+
+
+class _Modes(threading.local):
+    # hipStreamCaptureMode. Nothing here is unsafe to call during a capture, so it changes nothing.
+    mode = 0
+
+
+_modes = _Modes()
+
+
+def stream(handle: int) -> _Stream:
+    """A stream by handle; hipErrorInvalidHandle where there is none."""
+    if handle in _BUILT_IN:
+        return _Stream(thread.device, 0, 0)
+    if handle not in _streams:
+        raise HipError(abi.INVALID_HANDLE)
+    return _streams[handle]
+
+
+def submit(handle: int, kind: NodeKind, action: Action, detail: Any = None) -> None:
+    """Do what was sent to a stream, now, or record it where the stream is being captured."""
+    capture = stream(handle).capture
+    if capture is None:
+        action()
+    else:
+        capture.append(handle, kind, action, detail)
+
+
+def _event(handle: int) -> _Event:
+    if handle not in _events:
+        raise HipError(abi.INVALID_HANDLE)
+    return _events[handle]
+
+
+def _create_stream(result: int, flags: int, priority: int) -> None:
+    handle = next(_handles)
+    abi.store(result, HANDLE, handle)
+    _streams[handle] = _Stream(thread.device, flags, max(-1, min(1, priority)))
+
+
+@call("hipStreamCreate", arguments=(POINTER,))
+def _stream_create(result: int) -> None:
+    _create_stream(result, 0, 0)
+
+
+@call("hipStreamCreateWithFlags", arguments=(POINTER, UINT))
+def _stream_create_flags(result: int, flags: int) -> None:
+    _create_stream(result, flags, 0)
+
+
+@call("hipStreamCreateWithPriority", arguments=(POINTER, UINT, INT))
+def _stream_create_priority(result: int, flags: int, priority: int) -> None:
+    _create_stream(result, flags, priority)
+
+
+@call("hipStreamDestroy", arguments=(HANDLE,))
+def _stream_destroy(handle: int) -> None:
+    if _streams.pop(handle, None) is None:
+        raise HipError(abi.INVALID_HANDLE)
+
+
+@call("hipStreamSynchronize", "hipStreamSynchronize_spt", arguments=(HANDLE,))
+def _stream_synchronize(handle: int) -> None:
+    if stream(handle).capture is not None:
+        raise HipError(abi.STREAM_CAPTURE_UNSUPPORTED)
+    with node().launch_lock:
+        report_faults()
+
+
+@call("hipStreamQuery", "hipStreamQuery_spt", arguments=(HANDLE,))
+def _stream_query(handle: int) -> None:
+    stream(handle)
+
+
+@call("hipStreamWaitEvent", "hipStreamWaitEvent_spt", arguments=(HANDLE, HANDLE, UINT))
+def _stream_wait(handle: int, event: int, flags: int) -> None:
+    waiting, awaited = stream(handle), _event(event)
+    if awaited.capture is None:
+        return
+    if handle in _BUILT_IN:
+        raise HipError(abi.STREAM_CAPTURE_IMPLICIT)
+    if waiting.capture not in (None, awaited.capture):
+        raise HipError(abi.STREAM_CAPTURE_MERGE)
+    # A stream that waits for captured work is captured too from here on.
+    waiting.capture = awaited.capture
+    tails = awaited.capture.tails
+    tails[handle] = list(dict.fromkeys([*tails.get(handle, []), *awaited.tails]))
+
+
+@call("hipStreamGetFlags", "hipStreamGetFlags_spt", arguments=(HANDLE, POINTER))
+def _stream_flags(handle: int, result: int) -> None:
+    abi.store(result, UINT, stream(handle).flags)
+
+
+@call("hipStreamGetPriority", "hipStreamGetPriority_spt", arguments=(HANDLE, POINTER))
+def _stream_priority(handle: int, result: int) -> None:
+    abi.store(result, INT, stream(handle).priority)
+
+
+@call("hipStreamGetDevice", arguments=(HANDLE, POINTER))
+def _stream_device(handle: int, result: int) -> None:
+    abi.store(result, INT, stream(handle).device)
+
+
+@call("hipGetStreamDeviceId", arguments=(HANDLE,), records=False)
+def _stream_device_id(handle: int) -> int:
+    return stream(handle).device
+
+
+@call("hipStreamGetId", arguments=(HANDLE, POINTER))
+def _stream_id(handle: int, result: int) -> None:
+    stream(handle)
+    abi.store(result, U64, handle)
+
+
+@call("hipStreamIsCapturing", "hipStreamIsCapturing_spt", arguments=(HANDLE, POINTER))
+def _is_capturing(handle: int, result: int) -> None:
+    abi.store(result, INT, stream(handle).capture is not None)
+
+
+@call("hipStreamBeginCapture", "hipStreamBeginCapture_spt", arguments=(HANDLE, INT))
+def _begin_capture(handle: int, mode: int) -> None:
+    if handle in _BUILT_IN:
+        raise HipError(abi.STREAM_CAPTURE_UNSUPPORTED)
+    chosen = stream(handle)
+    if chosen.capture is not None:
+        raise HipError(abi.ILLEGAL_STATE)
+    chosen.capture = Capture(Graph(), handle, {handle: []}, next(_capture_numbers))
+
+
+@call("hipStreamEndCapture", "hipStreamEndCapture_spt", arguments=(HANDLE, POINTER))
+def _end_capture(handle: int, result: int) -> None:
+    capture = stream(handle).capture
+    if capture is None:
+        raise HipError(abi.ILLEGAL_STATE)
+    if capture.origin != handle:
+        raise HipError(abi.STREAM_CAPTURE_UNMATCHED)
+    for other in _streams.values():
+        if other.capture is capture:
+            other.capture = None
+    for event in _events.values():
+        if event.capture is capture:
+            event.capture, event.tails = None, ()
+    reached = _before(capture.tails[handle])
+    if any(tail not in reached for tails in capture.tails.values() for tail in tails):
+        abi.store(result, HANDLE, 0)
+        raise HipError(abi.STREAM_CAPTURE_UNJOINED)
+    graphs[capture.graph.handle] = capture.graph
+    abi.store(result, HANDLE, capture.graph.handle)
+
+
+def _before(nodes: list[Node]) -> set[Node]:
+    """The nodes and all that they come after."""
+    reached: set[Node] = set()
+    left = list(nodes)
+    while left:
+        found = left.pop()
+        if found not in reached:
+            reached.add(found)
+            left += found.dependencies
+    return reached
+
+
+@call("hipStreamGetCaptureInfo", "hipStreamGetCaptureInfo_spt", arguments=(HANDLE, POINTER, POINTER))
+def _capture_info(handle: int, status: int, number: int) -> None:
+    capture = stream(handle).capture
+    abi.store(status, INT, capture is not None)
+    if capture is not None:
+        abi.store_if(number, U64, capture.sequence)
+
+
+@call("hipThreadExchangeStreamCaptureMode", arguments=(POINTER,))
+def _exchange_mode(mode: int) -> None:
+    previous, _modes.mode = _modes.mode, INT.from_address(mode).value
+    abi.store(mode, INT, previous)
+
+
+@call("hipStreamAddCallback", "hipStreamAddCallback_spt", arguments=(HANDLE, POINTER, POINTER, UINT))
+def _add_callback(handle: int, function: int, data: int, flags: int) -> None:
+    if stream(handle).capture is not None:
+        raise HipError(abi.STREAM_CAPTURE_UNSUPPORTED)
+    ctypes.CFUNCTYPE(None, HANDLE, INT, POINTER)(function)(handle, abi.SUCCESS, data)
+
+
+@call("hipLaunchHostFunc", "hipLaunchHostFunc_spt", arguments=(HANDLE, POINTER, POINTER))
+def _host_function(handle: int, function: int, data: int) -> None:
+    submit(handle, NodeKind.HOST, host_call(function, data), (function, data))
+
+
+def host_call(function: int, data: int) -> Action:
+    """Calls a function of the program with its data."""
+    return lambda: ctypes.CFUNCTYPE(None, POINTER)(function)(data)
+
+
+@call("hipEventCreate", arguments=(POINTER,))
+def _event_create(result: int) -> None:
+    _event_create_flags(result, 0)
+
+
+@call("hipEventCreateWithFlags", arguments=(POINTER, UINT))
+def _event_create_flags(result: int, flags: int) -> None:
+    handle = next(_handles)
+    abi.store(result, HANDLE, handle)
+    _events[handle] = _Event(flags)
+
+
+@call("hipEventDestroy", arguments=(HANDLE,))
+def _event_destroy(handle: int) -> None:
+    if _events.pop(handle, None) is None:
+        raise HipError(abi.INVALID_HANDLE)
+
+
+@call("hipEventRecord", "hipEventRecord_spt", arguments=(HANDLE, HANDLE))
+def _event_record(handle: int, on: int) -> None:
+    event, capture = _event(handle), stream(on).capture
+    if capture is None:
+        event.nanoseconds = time.monotonic_ns()
+    else:
+        event.capture, event.tails = capture, tuple(capture.tails[on])
+
+
+@call("hipEventRecordWithFlags", arguments=(HANDLE, HANDLE, UINT))
+def _event_record_flags(handle: int, on: int, flags: int) -> None:
+    _event_record(handle, on)
+
+
+def record(handle: int) -> None:
+    """Record an event now; a NULL one is left out, as the extended launch calls have it."""
+    if handle:
+        _event(handle).nanoseconds = time.monotonic_ns()
+
+
+@call("hipEventQuery", arguments=(HANDLE,))
+def _event_query(handle: int) -> None:
+    _event(handle)
+
+
+@call("hipEventSynchronize", arguments=(HANDLE,))
+def _event_synchronize(handle: int) -> None:
+    if _event(handle).capture is not None:
+        raise HipError(abi.CAPTURED_EVENT)
+    report_faults()
+
+
+@call("hipEventElapsedTime", arguments=(POINTER, HANDLE, HANDLE))
+def _elapsed(result: int, start: int, stop: int) -> None:
+    first, last = _event(start), _event(stop)
+    if (first.flags | last.flags) & _DISABLE_TIMING:
+        raise HipError(abi.INVALID_HANDLE)
+    if first.nanoseconds is None or last.nanoseconds is None:
+        raise HipError(abi.INVALID_HANDLE)
+    abi.store(result, c_float, (last.nanoseconds - first.nanoseconds) / 1e6)

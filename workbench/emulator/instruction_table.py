@@ -1,0 +1,204 @@
+"""The table of what is executed: every instruction of each target, as the registries have it.
+
+    python -m workbench.emulator.instruction_table            # writes docs/instructions.md in a checkout
+    python -m workbench.emulator.instruction_table --print
+
+The opcode tables of workbench/codeobject/isa name all that LLVM decodes for a target; whether an instruction
+is executed stands in the registries alone, and this page is made from both.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import sys
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from workbench.codeobject.decoder import forms
+from workbench.codeobject.elf import SUPPORTED_TARGETS
+from workbench.emulator.native_ops import NATIVE
+from workbench.emulator.semantics import NO_OPERATION, SEMANTICS
+
+EXECUTED, NOTHING, REFUSED = "executed", "no-op", "refused"
+
+# What refused opcodes are for, by pattern; what fits none is a compute instruction that is missing.
+_NOT_COMPUTE: tuple[tuple[str, str], ...] = (
+    (r"ds_gws_.*", "global wave sync, which the driver hands out to whole processes, not to kernels"),
+    (r"s_rfe(_restore)?_b64", "return from a trap handler; privileged"),
+    (r"s_cbranch_(g_fork|i_fork|join)", "forked branches of older graphics shaders; no compiler emits them"),
+    (r"s_setvskip", "vector skip mode of older graphics shaders; no compiler emits it"),
+    (r"s_(setkill|endpgm_ordered_ps_done)", "pixel shaders"),
+    (r"s_atc_probe.*", "address translation probes of the driver"),
+    (r"v_screen_partition_.*", "graphics: partition of the screen"),
+    (r"s_scratch_(load|store)_.*", "scalar access to scratch memory; no compiler emits it"),
+)
+_SCALE = "v_mfma_ld_scale_b32"
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One mnemonic of a target.
+
+    Attributes:
+        family: the encoding's name, DPP and SDWA forms beside the plain one.
+        mnemonic: as LLVM prints it.
+        opcode: without the encoding's suffix.
+        state: "executed", "no-op" or "refused".
+        reason: why it is refused; empty otherwise.
+    """
+
+    family: str
+    mnemonic: str
+    opcode: str
+    state: str
+    reason: str = ""
+
+
+def entry(format_: str, mnemonic: str, opcode: str) -> Entry:
+    """What the registries say about one instruction."""
+    if opcode in NO_OPERATION:
+        return Entry(format_, mnemonic, opcode, NOTHING)
+    # The two words of a scaled MFMA are decoded as one instruction, under the MFMA's name.
+    if opcode in SEMANTICS or opcode in NATIVE or (opcode == _SCALE and _scaled_executed()):
+        return Entry(format_, mnemonic, opcode, EXECUTED)
+    for pattern, reason in _NOT_COMPUTE:
+        if re.fullmatch(pattern, opcode):
+            return Entry(format_, mnemonic, opcode, REFUSED, f"not compute: {reason}")
+    return Entry(format_, mnemonic, opcode, REFUSED, "not yet")
+
+
+def _scaled_executed() -> bool:
+    return any(name.startswith("v_mfma_scale_") for name in NATIVE)
+
+
+def entries(target: str) -> tuple[Entry, ...]:
+    """Every mnemonic of a target, by family and opcode number; one that several numbers share stands once.
+
+    Raises:
+        CodeObjectError: no table for that target.
+    """
+    found: dict[str, Entry] = {}
+    for (format_, _), form in forms(target).items():
+        found.setdefault(form.mnemonic, entry(format_, form.mnemonic, form.opcode))
+    return tuple(found.values())
+
+
+def document() -> str:
+    """The page, as Markdown."""
+    tables = {target: entries(target) for target in SUPPORTED_TARGETS}
+    return "\n".join((*_head(tables), *_families(tables), *_refused(tables), *_all(tables), ""))
+
+
+def _counts(chosen: Iterable[Entry]) -> tuple[int, int, int]:
+    states = [item.state for item in chosen]
+    return states.count(EXECUTED), states.count(NOTHING), states.count(REFUSED)
+
+
+def _missing(chosen: Iterable[Entry]) -> int:
+    return sum(item.reason == "not yet" for item in chosen)
+
+
+def _head(tables: Mapping[str, tuple[Entry, ...]]) -> Iterator[str]:
+    yield "# Instructions of the emulated device"
+    yield ""
+    yield "Made by `python -m workbench.emulator.instruction_table` from the opcode tables (all that LLVM"
+    yield "decodes for a target) and the registries of the emulator; a test keeps it equal to both. No-op:"
+    yield "executed by doing nothing, such as waits, priorities and cache hints: the device runs in order and"
+    yield "has no caches. A form of an executed instruction that no compiler emits (a DPP control without"
+    yield "meaning, say) is refused before the launch, with the instruction's text and source line."
+    yield ""
+    yield "| Target | Mnemonics | Executed | No-op | Refused, not compute | Refused, not yet |"
+    yield "| --- | ---: | ---: | ---: | ---: | ---: |"
+    for target, found in tables.items():
+        executed, nothing, refused = _counts(found)
+        missing = _missing(found)
+        yield f"| {target} | {len(found)} | {executed} | {nothing} | {refused - missing} | {missing} |"
+
+
+def _families(tables: Mapping[str, tuple[Entry, ...]]) -> Iterator[str]:
+    families = dict.fromkeys(item.family for found in tables.values() for item in found)
+    yield ""
+    yield "## By family"
+    yield ""
+    yield "Executed + no-op + refused."
+    yield ""
+    yield f"| Family | {' | '.join(tables)} |"
+    yield f"| --- |{' ---: |' * len(tables)}"
+    for family in families:
+        cells = []
+        for found in tables.values():
+            counts = _counts(item for item in found if item.family == family)
+            cells.append(" + ".join(map(str, counts)) if any(counts) else "")
+        yield f"| {family} | {' | '.join(cells)} |"
+
+
+def _targets_of(tables: Mapping[str, tuple[Entry, ...]]) -> dict[Entry, list[str]]:
+    result: dict[Entry, list[str]] = {}
+    for target, found in tables.items():
+        for item in found:
+            result.setdefault(item, []).append(target)
+    return result
+
+
+def _where(tables: Mapping[str, tuple[Entry, ...]], targets: list[str]) -> str:
+    return "" if len(targets) == len(tables) else ", ".join(targets)
+
+
+def _refused(tables: Mapping[str, tuple[Entry, ...]]) -> Iterator[str]:
+    yield ""
+    yield "## Refused"
+    yield ""
+    yield "| Mnemonic | Targets | Why |"
+    yield "| --- | --- | --- |"
+    for item, targets in _targets_of(tables).items():
+        if item.state == REFUSED:
+            yield f"| {item.mnemonic} | {_where(tables, targets) or 'all'} | {item.reason} |"
+
+
+def _all(tables: Mapping[str, tuple[Entry, ...]]) -> Iterator[str]:
+    yield ""
+    yield "## All"
+    yield ""
+    yield "No mark: executed on every target. ○: no-op. ✗: refused. In brackets: the targets that have it."
+    marks = {EXECUTED: "", NOTHING: "○", REFUSED: "✗"}
+    groups: dict[str, list[str]] = {}
+    for item, targets in _targets_of(tables).items():
+        where = _where(tables, targets)
+        text = f"`{item.mnemonic}`{marks[item.state]}{f' ({where})' if where else ''}"
+        groups.setdefault(item.family, []).append(text)
+    for family, texts in groups.items():
+        yield ""
+        yield f"### {family}"
+        yield ""
+        yield ", ".join(texts)
+
+
+def page() -> Path:
+    """Where the page lies in a checkout."""
+    return Path(__file__).resolve().parents[2] / "docs" / "instructions.md"
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description="Write the table of instructions.")
+    parser.add_argument("--print", action="store_true", help="to standard output instead of docs/")
+    options = parser.parse_args()
+    text = document()
+    if options.print:
+        sys.stdout.write(text)
+        return 0
+    page().parent.mkdir(exist_ok=True)
+    page().write_text(text, encoding="utf-8")
+    for target in SUPPORTED_TARGETS:
+        found = entries(target)
+        executed, nothing, refused = _counts(found)
+        print(
+            f"{target}: {len(found)} mnemonics, {executed} executed, {nothing} no-op, {refused} refused "
+            f"({_missing(found)} not yet)"
+        )
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,31 @@
+"""What each instruction does, as short functions by family; importing this fills `registry.SEMANTICS`."""
+
+from __future__ import annotations
+
+from workbench.emulator.semantics import (
+    compare,
+    control,
+    convert,
+    indexed,
+    memory_scalar,
+    packed,
+    scalar,
+    vector_float,
+    vector_int,
+)
+from workbench.emulator.semantics.registry import ENDS_BLOCK, NO_OPERATION, SEMANTICS
+
+__all__ = [
+    "ENDS_BLOCK",
+    "NO_OPERATION",
+    "SEMANTICS",
+    "compare",
+    "control",
+    "convert",
+    "indexed",
+    "memory_scalar",
+    "packed",
+    "scalar",
+    "vector_float",
+    "vector_int",
+]

@@ -1,0 +1,248 @@
+"""Program flow: branches, calls, barriers, the end, traps, waits and hints, hardware registers."""
+
+from __future__ import annotations
+
+from workbench.codeobject.instruction import Instruction
+from workbench.emulator import layout
+from workbench.emulator.ir import I32, I64, Value
+from workbench.emulator.semantics.registry import ends_block, nothing, straight
+from workbench.emulator.translate_block import BlockTranslator, Mode, Unsupported
+
+# In-order execution makes every wait true, and there is nothing to hint at: no caches, no priorities.
+nothing(
+    "s_nop s_waitcnt s_setprio s_sendmsg s_sendmsghalt s_incperflevel s_decperflevel "
+    "s_ttracedata s_dcache_inv s_dcache_wb s_dcache_inv_vol s_dcache_wb_vol s_icache_inv "
+    "s_code_end v_nop v_clrexcp buffer_wbinvl1 buffer_wbinvl1_vol buffer_wbl2 buffer_invl2 "
+    "s_dcache_discard s_dcache_discard_x2 s_atc_probe s_atc_probe_buffer s_setkill ds_nop "
+    "buffer_inv s_wakeup"
+)
+
+
+def target_of(instruction: Instruction) -> int:
+    """Address that a direct branch goes to."""
+    for operand in (*instruction.src, *instruction.dst):
+        if operand.kind == "label":
+            return int(operand.value or 0)
+    raise Unsupported("a branch without a target")
+
+
+@ends_block("s_branch")
+def branch(block: BlockTranslator, instruction: Instruction) -> None:
+    block.finish(block.index_of(target_of(instruction)))
+
+
+def _branch_if(block: BlockTranslator, instruction: Instruction, condition: Value) -> None:
+    taken = block.index_of(target_of(instruction))
+    result = condition.select(taken, block.next_index, I32)
+    block.finish(result)
+
+
+@ends_block("s_cbranch_scc0")
+def branch_scc0(block: BlockTranslator, instruction: Instruction) -> None:
+    _branch_if(block, instruction, block.scc() ^ 1)
+
+
+@ends_block("s_cbranch_scc1")
+def branch_scc1(block: BlockTranslator, instruction: Instruction) -> None:
+    _branch_if(block, instruction, block.scc())
+
+
+@ends_block("s_cbranch_vccz")
+def branch_vccz(block: BlockTranslator, instruction: Instruction) -> None:
+    _branch_if(block, instruction, block.register(layout.VCC, 2).eq(0))
+
+
+@ends_block("s_cbranch_vccnz")
+def branch_vccnz(block: BlockTranslator, instruction: Instruction) -> None:
+    _branch_if(block, instruction, block.register(layout.VCC, 2).ne(0))
+
+
+@ends_block("s_cbranch_execz")
+def branch_execz(block: BlockTranslator, instruction: Instruction) -> None:
+    block.close_run()
+    _branch_if(block, instruction, block.exec().eq(0))
+
+
+@ends_block("s_cbranch_execnz")
+def branch_execnz(block: BlockTranslator, instruction: Instruction) -> None:
+    block.close_run()
+    _branch_if(block, instruction, block.exec().ne(0))
+
+
+@ends_block("s_cbranch_cdbgsys s_cbranch_cdbguser s_cbranch_cdbgsys_or_user s_cbranch_cdbgsys_and_user")
+def branch_debug(block: BlockTranslator, instruction: Instruction) -> None:
+    """No debugger is attached, so the condition never holds."""
+    block.finish()
+
+
+@ends_block("s_endpgm s_endpgm_saved s_endpgm_ordered_ps_done")
+def endpgm(block: BlockTranslator, instruction: Instruction) -> None:
+    block.finish(layout.END)
+
+
+def _resume_later(block: BlockTranslator, code: int) -> None:
+    block.close_run()
+    block.emitter.store(block.emitter.const(I32, block.next_index), block.field(layout.Wave.block.offset), 4)
+    block.finish(code)
+
+
+@ends_block("s_barrier")
+def barrier(block: BlockTranslator, instruction: Instruction) -> None:
+    _resume_later(block, layout.BARRIER)
+
+
+@ends_block("s_sleep")
+def sleep(block: BlockTranslator, instruction: Instruction) -> None:
+    """Another wave takes its turn: what this one waits for is done by another."""
+    _resume_later(block, layout.YIELD)
+
+
+# ---- Calls and jumps --------------------------------------------------------------------------------------
+
+
+def address_after(block: BlockTranslator, instruction: Instruction) -> Value:
+    """Device address of the next instruction."""
+    base = block.emitter.load(I64, block.field(layout.Wave.code_base.offset), 8)
+    return base + (instruction.address + instruction.size)
+
+
+@straight("s_getpc_b64")
+def getpc(block: BlockTranslator, instruction: Instruction) -> None:
+    block.set_register(instruction.dst[0].index, address_after(block, instruction))
+
+
+def _jump(block: BlockTranslator, target: Value) -> None:
+    block.close_run()
+    block.emitter.store(target, block.field(layout.Wave.target.offset), 8)
+    block.finish(layout.JUMP)
+
+
+@ends_block("s_setpc_b64")
+def setpc(block: BlockTranslator, instruction: Instruction) -> None:
+    _jump(block, block.scalar(instruction.src[0], "b64"))
+
+
+@ends_block("s_swappc_b64")
+def swappc(block: BlockTranslator, instruction: Instruction) -> None:
+    block.close_run()
+    target = block.scalar(instruction.src[0], "b64")
+    block.set_register(instruction.dst[0].index, address_after(block, instruction))
+    _jump(block, target)
+
+
+@ends_block("s_call_b64")
+def call(block: BlockTranslator, instruction: Instruction) -> None:
+    block.set_register(instruction.dst[0].index, address_after(block, instruction))
+    block.finish(block.index_of(target_of(instruction)))
+
+
+# ---- Traps ------------------------------------------------------------------------------------------------
+
+
+def _immediate(instruction: Instruction) -> int:
+    return int(instruction.src[0].value or 0) if instruction.src else 0
+
+
+def _fault(block: BlockTranslator, instruction: Instruction, kind: int, value: int) -> None:
+    """Record a fault of the whole wave and end."""
+    block.close_run()
+    emitter = block.emitter
+    wave = layout.Wave
+    fault = wave.fault.offset
+    emitter.store(emitter.const(I64, instruction.address), block.field(wave.pc.offset), 8)
+    emitter.store(emitter.const(I32, kind), block.field(fault + layout.Fault.kind.offset), 4)
+    emitter.store(emitter.const(I32, -1), block.field(fault + layout.Fault.lane.offset), 4)
+    emitter.store(emitter.const(I64, value), block.field(fault + layout.Fault.address.offset), 8)
+    emitter.store(emitter.const(I32, 0), block.field(fault + layout.Fault.size.offset), 4)
+    emitter.store(emitter.const(I32, 0), block.field(fault + layout.Fault.is_write.offset), 4)
+    block.finish(layout.FAULT)
+
+
+@ends_block("s_trap")
+def trap(block: BlockTranslator, instruction: Instruction) -> None:
+    identifier = _immediate(instruction)
+    if identifier == 3:
+        # llvm.debugtrap: goes on where no debugger listens.
+        block.finish()
+        return
+    _fault(block, instruction, layout.FAULT_TRAP, identifier)
+
+
+@ends_block("s_sethalt")
+def halt(block: BlockTranslator, instruction: Instruction) -> None:
+    if _immediate(instruction) & 1:
+        _fault(block, instruction, layout.FAULT_HALT, _immediate(instruction))
+    else:
+        block.finish()
+
+
+# ---- Hardware registers -----------------------------------------------------------------------------------
+
+HW_MODE = 1
+_HW_STATUS = 2
+_HW_ID = 4
+_HW_XCC_ID = 20
+
+
+def hardware_field(instruction: Instruction) -> tuple[int, int, int]:
+    """Register number, first bit and size of an s_getreg or s_setreg."""
+    for operand in (*instruction.src, *instruction.dst):
+        if operand.kind == "hwreg":
+            value = int(operand.value or 0)
+            return value & 63, value >> 6 & 31, (value >> 11 & 31) + 1
+    raise Unsupported("a hardware register access without its register")
+
+
+def mode_after(instruction: Instruction, mode: Mode | None) -> Mode | None:
+    """The floating-point mode after an instruction; None where a register decides it."""
+    if not instruction.opcode.startswith("s_setreg"):
+        return mode
+    number, first, size = hardware_field(instruction)
+    if number != HW_MODE or mode is None:
+        return mode
+    for operand in (*instruction.src, *instruction.dst):
+        if operand.kind in ("imm", "simm"):
+            return mode.with_field(first, size, int(operand.value or 0))
+    return None
+
+
+@straight("s_getreg_b32")
+def getreg(block: BlockTranslator, instruction: Instruction) -> None:
+    number, first, size = hardware_field(instruction)
+    if number == HW_MODE:
+        value = block.emitter.load(I32, block.field(layout.Wave.mode.offset), 4)
+    elif number in (_HW_STATUS, _HW_ID, _HW_XCC_ID):
+        # The emulated device has one of each: compute unit, die, queue; nothing in STATUS is ever set.
+        value = block.emitter.const(I32, 0)
+    else:
+        raise Unsupported(f"hardware register {number}")
+    value = value.lshr(first) & ((1 << size) - 1)
+    block.set_register(instruction.dst[0].index, value)
+
+
+def _setreg(block: BlockTranslator, instruction: Instruction, value: Value) -> None:
+    number, first, size = hardware_field(instruction)
+    if number != HW_MODE:
+        raise Unsupported(f"a write to hardware register {number}")
+    mask = ((1 << size) - 1) << first & 0xFFFFFFFF
+    pointer = block.field(layout.Wave.mode.offset)
+    old = block.emitter.load(I32, pointer, 4)
+    placed = value.shl(first) & mask if first else value & mask
+    block.emitter.store((old & ~mask) | placed, pointer, 4)
+    block.set_mode(mode_after(instruction, block.known_mode))
+
+
+@straight("s_setreg_b32")
+def setreg(block: BlockTranslator, instruction: Instruction) -> None:
+    block.close_run()
+    source = next(operand for operand in (*instruction.src, *instruction.dst) if operand.kind == "s")
+    _setreg(block, instruction, block.register(source.index))
+
+
+@straight("s_setreg_imm32_b32")
+def setreg_imm(block: BlockTranslator, instruction: Instruction) -> None:
+    block.close_run()
+    source = next(
+        operand for operand in (*instruction.src, *instruction.dst) if operand.kind in ("imm", "simm")
+    )
+    _setreg(block, instruction, block.scalar(source))

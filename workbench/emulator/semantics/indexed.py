@@ -1,0 +1,71 @@
+"""Registers chosen at run time: s_movrel on scalar registers, and the index mode of vector registers that
+compilers use for arrays held in registers."""
+
+from __future__ import annotations
+
+from workbench.codeobject.instruction import Instruction
+from workbench.emulator import layout
+from workbench.emulator.ir import I32, I64, Value
+from workbench.emulator.semantics.registry import straight
+from workbench.emulator.translate_block import BlockTranslator
+
+
+def _relative(block: BlockTranslator, first: int, width: int) -> str:
+    """Pointer to the scalar register `first` + M0, kept inside the register file."""
+    block.close_run()
+    index = block.register(layout.M0) + first
+    index = block.emitter.intrinsic("umin", index, 128 - width)
+    block.flush()
+    return block.emitter.offset("%wave", index.zext(64).shl(2))
+
+
+def _read(block: BlockTranslator, instruction: Instruction) -> None:
+    width = instruction.dst[0].width
+    pointer = _relative(block, instruction.src[0].index, width)
+    value = block.emitter.load(I64 if width == 2 else I32, pointer, 4)
+    block.set_register(instruction.dst[0].index, value)
+
+
+def _write(block: BlockTranslator, instruction: Instruction) -> None:
+    width = instruction.dst[0].width
+    value = block.scalar(instruction.src[0], "b64" if width == 2 else "b32")
+    pointer = _relative(block, instruction.dst[0].index, width)
+    block.emitter.store(value, pointer, 4)
+    block.forget()
+
+
+straight("s_movrels_b32 s_movrels_b64")(_read)
+straight("s_movreld_b32 s_movreld_b64")(_write)
+
+
+def _set_index(block: BlockTranslator, value: Value) -> None:
+    old = block.register(layout.M0)
+    block.set_register(layout.M0, (old & 0xFFFFFF00) | (value & 0xFF))
+
+
+def _set_positions(block: BlockTranslator, positions: int) -> None:
+    """Which operands the index applies to: bits 0..2 sources, bit 3 the destination."""
+    old = block.register(layout.M0)
+    block.set_register(layout.M0, (old & 0xFFFF0FFF) | positions << 12)
+    block.indexed_positions = positions
+
+
+@straight("s_set_gpr_idx_on")
+def index_on(block: BlockTranslator, instruction: Instruction) -> None:
+    _set_index(block, block.scalar(instruction.src[0]))
+    _set_positions(block, int(instruction.src[1].value or 0) & 15)
+
+
+@straight("s_set_gpr_idx_mode")
+def index_mode(block: BlockTranslator, instruction: Instruction) -> None:
+    _set_positions(block, int(instruction.src[0].value or 0) & 15)
+
+
+@straight("s_set_gpr_idx_idx")
+def index_value(block: BlockTranslator, instruction: Instruction) -> None:
+    _set_index(block, block.scalar(instruction.src[0]))
+
+
+@straight("s_set_gpr_idx_off")
+def index_off(block: BlockTranslator, instruction: Instruction) -> None:
+    block.indexed_positions = 0

@@ -1,0 +1,256 @@
+"""The table of what is executed: every instruction's meaning is registered here under its opcode.
+
+A meaning is a short function of typed values; the decorators wrap it with what its family shares (operands,
+modifiers, results), so that a reader of a semantics module sees the instruction and nothing else.
+
+A signature says what goes in and out, results first: "f32 <- f32 f32", "u32 mask <- u32 u32 mask". Kinds are
+a type letter and width (b, i, u, f, bf); `mask` is a lane mask in a scalar register pair, VCC where the
+encoding has no field for it; `old` is the destination's previous value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from workbench.codeobject.instruction import Instruction, Operand
+from workbench.emulator import layout
+from workbench.emulator.ir import Value
+from workbench.emulator.translate_block import BlockTranslator, Unsupported
+from workbench.emulator.translate_operands import (
+    fetch,
+    fetch_packed,
+    is_dpp,
+    is_sdwa,
+    packed_dword,
+    prepare,
+    put,
+    put_packed,
+)
+
+Handler = Callable[[BlockTranslator, Instruction], None]
+Meaning = Callable[..., Any]
+
+SEMANTICS: dict[str, Handler] = {}
+"""Handler of each opcode."""
+
+NO_OPERATION: set[str] = set()
+"""Opcodes that are executed by doing nothing: waits, hints, cache control."""
+
+ENDS_BLOCK: set[str] = set()
+"""Opcodes after which the wave goes on in another block."""
+
+VCC = Operand("s", layout.VCC, 2)
+
+
+def register(opcodes: str, handler: Handler) -> None:
+    """Register a handler under each of the opcodes, separated by spaces."""
+    for opcode in opcodes.split():
+        assert opcode not in SEMANTICS, opcode
+        SEMANTICS[opcode] = handler
+
+
+def _parse(signature: str) -> tuple[list[str], list[str]]:
+    results, sources = signature.split("<-")
+    return results.split(), sources.split()
+
+
+def _mask_operand(operands: tuple[Operand, ...], position: int) -> Operand:
+    return operands[position] if position < len(operands) else VCC
+
+
+def lanes(opcodes: str, signature: str, *, keep_high: bool = False) -> Callable[[Meaning], Meaning]:
+    """Register a lane-wise vector instruction: meaning(block, *sources) gives the result or results.
+
+    Clamp is applied to float results here; integer meanings that saturate look at `block.clamp`, and the
+    others are those where the hardware's clamp does nothing.
+
+    Args:
+        keep_high: a 16-bit result leaves the other half of the destination as it is.
+    """
+    result_kinds, source_kinds = _parse(signature)
+
+    def decorate(meaning: Meaning) -> Meaning:
+        def handle(block: BlockTranslator, instruction: Instruction) -> None:
+            results = [_mask_operand(instruction.dst, n) for n in range(len(result_kinds))]
+            sources = []
+            position = 0
+            for kind in source_kinds:
+                if kind == "old":
+                    sources.append((Operand("old", results[0].index, results[0].width), result_kinds[0]))
+                    continue
+                operand = _mask_operand(instruction.src, position) if kind == "mask" else None
+                if operand is None:
+                    if position >= len(instruction.src):
+                        raise Unsupported(f"{instruction.opcode} with {len(instruction.src)} sources")
+                    operand = instruction.src[position]
+                sources.append((operand, kind))
+                position += 1
+            prepare(block, tuple(sources))
+            for operand, kind in zip(results, result_kinds, strict=True):
+                if kind == "mask":
+                    block.prepare_mask_write(operand.index)
+            block.open_run()
+            values = []
+            position = 0
+            for operand, kind in sources:
+                if operand.kind == "old":
+                    values.append(_old(block, results[0], kind))
+                else:
+                    values.append(fetch(block, operand, kind, position))
+                    position += 1
+            outcome = meaning(block, *values)
+            outcomes = outcome if isinstance(outcome, tuple) else (outcome,)
+            for operand, kind, value in zip(results, result_kinds, outcomes, strict=True):
+                put(block, operand, kind, value, keep_high)
+
+        register(opcodes, handle)
+        return meaning
+
+    return decorate
+
+
+def _old(block: BlockTranslator, operand: Operand, kind: str) -> Value:
+    """The destination's value before the instruction, as a source without modifiers."""
+    instruction = block.instruction
+    if instruction.modifiers.get("op_sel", 0) & 8 and kind.endswith("16"):
+        raise Unsupported("op_sel on a destination that is also read")
+    plain = Operand(operand.kind, operand.index, operand.width)
+    # Position 3 is beyond every select, pattern and op_sel bit of the sources.
+    return fetch(block, plain, kind, 3)
+
+
+def compare(opcodes: str, kind: str, second: str | None = None) -> Callable[[Meaning], Meaning]:
+    """Register v_cmp_* (and v_cmpx_*, which also writes EXEC): meaning(block, a, b) gives lanes of i1."""
+
+    def decorate(meaning: Meaning) -> Meaning:
+        def handle(block: BlockTranslator, instruction: Instruction) -> None:
+            result = _mask_operand(instruction.dst, 0)
+            first, other = instruction.src[0], instruction.src[1]
+            if is_dpp(instruction) or (not is_sdwa(instruction) and len(instruction.src) != 2):
+                raise Unsupported(f"{instruction.mnemonic} in this form")
+            prepare(block, ((first, kind), (other, second or kind)))
+            block.prepare_mask_write(result.index)
+            block.open_run()
+            value = meaning(block, fetch(block, first, kind, 0), fetch(block, other, second or kind, 1))
+            block.set_mask(result.index, value)
+            if instruction.opcode.startswith("v_cmpx_") and result.index != layout.EXEC:
+                block.set_mask(layout.EXEC, value)
+
+        register(opcodes, handle)
+        return meaning
+
+    return decorate
+
+
+def packed(opcodes: str, signature: str) -> Callable[[Meaning], Meaning]:
+    """Register a packed 16-bit instruction: the meaning sees vectors with both halves of every lane."""
+    _, source_kinds = _parse(signature)
+
+    def decorate(meaning: Meaning) -> Meaning:
+        def handle(block: BlockTranslator, instruction: Instruction) -> None:
+            prepare(block, tuple((operand, "b32") for operand in instruction.src))
+            block.open_run()
+            values = [
+                fetch_packed(block, operand, kind, position)
+                for position, (operand, kind) in enumerate(zip(instruction.src, source_kinds, strict=True))
+            ]
+            put_packed(block, instruction.dst[0], meaning(block, *values))
+
+        register(opcodes, handle)
+        return meaning
+
+    return decorate
+
+
+def packed_floats(opcodes: str) -> Callable[[Meaning], Meaning]:
+    """Register a v_pk_*_f32: the meaning is applied to each of two f32 of a register pair."""
+
+    def decorate(meaning: Meaning) -> Meaning:
+        def handle(block: BlockTranslator, instruction: Instruction) -> None:
+            prepare(block, tuple((operand, "b64") for operand in instruction.src))
+            block.open_run()
+            results = [
+                meaning(
+                    block,
+                    *(
+                        packed_dword(block, operand, position, high)
+                        for position, operand in enumerate(instruction.src)
+                    ),
+                )
+                for high in (False, True)
+            ]
+            operand = instruction.dst[0]
+            for word, value in enumerate(results):
+                put(block, Operand(operand.kind, operand.index + word, 1), "f32", value)
+
+        register(opcodes, handle)
+        return meaning
+
+    return decorate
+
+
+def scalar(opcodes: str, signature: str, *, scc: str = "") -> Callable[[Meaning], Meaning]:
+    """Register a scalar ALU instruction: meaning(block, *sources) gives the result.
+
+    Args:
+        signature: kinds of 32 or 64 bits, results first; no result where only SCC is written.
+        scc: "nonzero": SCC tells whether the result is not zero; "pair": the meaning returns (result, SCC as
+            i1); "only": the meaning returns SCC; "": SCC stays.
+    """
+    result_kinds, source_kinds = _parse(signature)
+
+    def decorate(meaning: Meaning) -> Meaning:
+        def handle(block: BlockTranslator, instruction: Instruction) -> None:
+            sources = [kind for kind in source_kinds if kind != "old"]
+            if len(sources) > len(instruction.src):
+                raise Unsupported(f"{instruction.opcode} with {len(instruction.src)} sources")
+            values = [
+                block.scalar(operand, kind) for operand, kind in zip(instruction.src, sources, strict=False)
+            ]
+            if "old" in source_kinds:
+                values.append(block.scalar(instruction.dst[0], result_kinds[0]))
+            outcome = meaning(block, *values)
+            if scc == "only":
+                block.set_scc(outcome)
+                return
+            condition = None
+            if scc == "pair":
+                outcome, condition = outcome
+            block.set_register(instruction.dst[0].index, outcome)
+            if scc == "nonzero":
+                condition = outcome.ne(0)
+            if condition is not None:
+                block.set_scc(condition)
+
+        register(opcodes, handle)
+        return meaning
+
+    return decorate
+
+
+def ends_block(opcodes: str) -> Callable[[Handler], Handler]:
+    """Register an instruction that ends its block; the handler calls `block.finish`."""
+
+    def decorate(handler: Handler) -> Handler:
+        register(opcodes, handler)
+        ENDS_BLOCK.update(opcodes.split())
+        return handler
+
+    return decorate
+
+
+def straight(opcodes: str) -> Callable[[Handler], Handler]:
+    """Register a handler that emits scalar code by itself."""
+
+    def decorate(handler: Handler) -> Handler:
+        register(opcodes, handler)
+        return handler
+
+    return decorate
+
+
+def nothing(opcodes: str) -> None:
+    """Register instructions that need nothing done."""
+    register(opcodes, lambda block, instruction: None)
+    NO_OPERATION.update(opcodes.split())
