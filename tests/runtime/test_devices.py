@@ -1,0 +1,91 @@
+"""Devices by name, and the rule of one HIP library in a process."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from workbench import errors, runtime
+from workbench.origin import Origin
+from workbench.runtime import library
+from workbench.runtime.device import merged
+
+
+def test_the_emulated_devices_are_there() -> None:
+    names = [device.name for device in runtime.devices()]
+    assert names[-2:] == ["emulated:gfx950", "emulated:gfx942"]
+    for device in runtime.devices()[-2:]:
+        assert device.emulated
+        assert device.name == f"emulated:{device.arch}"
+        assert device.origin is Origin.MODELLED
+        assert device.properties["gcnArchName"].startswith(device.arch)
+
+
+def test_the_device_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HIPKITTENS_DEVICE", "emulated:gfx942")
+    assert runtime.device().name == "emulated:gfx942"
+    assert runtime.device("emulated:gfx950").arch == "gfx950"
+    assert runtime.device("emulated").arch == "gfx950"
+    monkeypatch.setenv("HIPKITTENS_DEVICE", "tpu:0")
+    with pytest.raises(errors.DeviceError, match=r"'tpu:0' \(from HIPKITTENS_DEVICE\).*emulated:gfx950"):
+        runtime.device()
+
+
+def test_a_process_uses_one_hip_library(monkeypatch: pytest.MonkeyPatch) -> None:
+    runtime.device("emulated:gfx950").synchronize()
+    gpu = runtime.Device("gpu:0", "gfx950", 0, False)
+    with pytest.raises(errors.DeviceError, match="Restart"):
+        gpu.synchronize()
+    assert library.used() is library.Kind.EMULATED
+    assert "in use" in runtime.library_description()
+
+
+def test_naming_a_device_loads_no_library() -> None:
+    code = (
+        "from workbench import runtime\n"
+        "from workbench.runtime import library\n"
+        "runtime.device('emulated'); runtime.devices()[-1].properties\n"
+        "print(library.used())\n"
+    )
+    result = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=True
+    )
+    assert result.stdout.strip() == "None"
+
+
+def test_memory_and_a_wrong_module() -> None:
+    device = runtime.device("emulated:gfx942")
+    free, total = device.memory()
+    assert 0 < free <= total == 192 << 30
+    with pytest.raises(errors.DeviceError, match="no code object"):
+        device.load(b"nothing" * 100)
+
+
+def test_overlapping_buffers_are_joined() -> None:
+    assert merged([(100, 50), (120, 10), (149, 11), (160, 5), (0, 0), (300, 1)]) == [
+        (100, 60),
+        (160, 5),
+        (300, 1),
+    ]
+
+
+def test_the_drivers_list_of_gpus(tmp_path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for node, version in enumerate([0, 90402, 90500, 90010]):
+        folder = tmp_path / str(node)
+        folder.mkdir()
+        (folder / "properties").write_text(f"cpu_cores_count 0\ngfx_target_version {version}\n")
+    monkeypatch.setattr(library, "_KFD_NODES", tmp_path)
+    monkeypatch.setattr(library.os, "access", lambda *_: True)
+    monkeypatch.setattr(library, "find_library", lambda: "libamdhip64.so")
+    monkeypatch.delenv("ROCR_VISIBLE_DEVICES", raising=False)
+    monkeypatch.delenv("HIP_VISIBLE_DEVICES", raising=False)
+    library.gpus.cache_clear()
+    try:
+        assert [gpu.arch for gpu in library.gpus()] == ["gfx942", "gfx950", "gfx90a"]
+        library.gpus.cache_clear()
+        monkeypatch.setenv("HIP_VISIBLE_DEVICES", "2,0")
+        assert [(gpu.ordinal, gpu.arch) for gpu in library.gpus()] == [(0, "gfx90a"), (1, "gfx942")]
+    finally:
+        library.gpus.cache_clear()
