@@ -1,0 +1,107 @@
+"""One wave's walk: waits, overlap with what is issued meanwhile, loads in flight over a loop's back edge."""
+
+from __future__ import annotations
+
+import pytest
+
+from workbench.codeobject.instruction import Instruction, Operand
+from workbench.profile.flow import ISSUE_CYCLES, LDS_LATENCY_CYCLES, flow, wait_counts, walk
+
+LATENCY = 500.0
+
+
+def one(address, opcode, form, src=(), words=(0, 0)):
+    return Instruction(address, 8, opcode, opcode, form, (), src, {}, words)
+
+
+def wait(address, field):
+    return one(address, "s_waitcnt", "SOPP", words=(0xBF8C0000 | field, 0))
+
+
+def branch(address, opcode, to):
+    label = Operand("label", 0, 1, to, False, False, False)
+    return one(address, opcode, "SOPP", (label,))
+
+
+def load(address):
+    return one(address, "global_load_dwordx4", "GLOBAL")
+
+
+def read(address):
+    return one(address, "ds_read_b128", "DS")
+
+
+def mfma(address):
+    return one(address, "v_mfma_f32_16x16x32_bf16", "VOP3P_MAI")
+
+
+def walked(code, counts=None, waves=1, lds=4.0):
+    counts = counts or {i.address: waves for i in code}
+    blocks = flow("gfx950", counts, {i.address: i for i in code})
+    return walk(blocks, waves, memory_latency=LATENCY, lds_cycles=lds)
+
+
+@pytest.mark.parametrize(
+    ("field", "wanted"),
+    [
+        (0x0F70, (0, None)),
+        (0xC07F, (None, 0)),
+        (0x0F73, (3, None)),
+        (0x4F7F, (31, None)),
+        (0xC77F, (None, 7)),
+    ],
+)
+def test_fields_of_a_wait(field, wanted):
+    """Bits 3:0 and 15:14 are vmcnt, 11:8 lgkmcnt; 0x0f70 is `vmcnt(0)` as LLVM assembles it."""
+    assert wait_counts(wait(0, field)) == wanted
+
+
+def test_a_load_is_waited_for_once():
+    found = walked([load(0), wait(8, 0x0F70), wait(16, 0x0F70)], waves=10)
+    assert found.memory == LATENCY - ISSUE_CYCLES
+    assert found.issue == 3 * ISSUE_CYCLES
+    assert found.lds == 0
+
+
+def test_what_is_issued_meanwhile_hides_the_latency():
+    work = [mfma(8 * i) for i in range(1, 11)]
+    found = walked([load(0), *work, wait(88, 0x0F70)])
+    # The tenth MFMA is issued after nine of 16 cycles each.
+    assert found.memory == LATENCY - ISSUE_CYCLES - 9 * 16 - ISSUE_CYCLES
+    assert found.issue == ISSUE_CYCLES + 9 * 16 + ISSUE_CYCLES + ISSUE_CYCLES
+
+
+def test_a_partial_wait_asks_for_the_oldest():
+    code = [read(0), read(8), wait(16, 0xC17F), wait(24, 0xC07F)]
+    found = walked(code, lds=100.0)
+    # The first is served at 100, the second at 200, each 64 cycles later in the register.
+    assert found.lds == (164 - 8) + (200 + LDS_LATENCY_CYCLES - 164 - ISSUE_CYCLES)
+
+
+def test_loads_in_flight_over_the_back_edge():
+    """A loop that waits at its top for what it loaded at its bottom: every turn waits."""
+    turns = 50
+    code = [
+        load(0),
+        wait(8, 0x0F70),
+        mfma(16),
+        load(24),
+        branch(32, "s_cbranch_scc1", 8),
+        one(40, "s_endpgm", "SOPP"),
+    ]
+    counts = {0: 1, 8: turns, 16: turns, 24: turns, 32: turns, 40: 1}
+    found = walked(code, counts)
+    assert found.memory == turns * (LATENCY - 2 * ISSUE_CYCLES)
+
+
+def test_the_other_way_into_a_block_is_seen():
+    """Most turns jump over the loads, so most of them find nothing in flight."""
+    code = [
+        branch(0, "s_cbranch_scc1", 16),
+        load(8),
+        wait(16, 0x0F70),
+        branch(24, "s_cbranch_scc0", 0),
+        one(32, "s_endpgm", "SOPP"),
+    ]
+    found = walked(code, {0: 100, 8: 3, 16: 100, 24: 100, 32: 1})
+    assert found.memory == 0

@@ -1,0 +1,78 @@
+"""Derived metrics: values by hand, origins, and what happens without a counter."""
+
+from __future__ import annotations
+
+import pytest
+
+from workbench.origin import Figure, Origin
+from workbench.profile.machine import machine
+from workbench.profile.metrics import GPU_COUNTERS, METRICS, TIME, derive
+
+GPU = machine("MI355X")
+
+
+def figures(origin=Origin.MEASURED, **values):
+    return {name: Figure(value, "", origin) for name, value in values.items()}
+
+
+def test_by_hand():
+    found = derive(
+        figures(
+            **{TIME: 10.0},
+            # Half of 10 us on 1024 matrix cores of 2.4 GHz.
+            SQ_VALU_MFMA_BUSY_CYCLES=0.5 * 10e-6 * 2.4e9 * 1024,
+            SQ_INSTS_VALU_MFMA_MOPS_BF16=1e9 / 512,
+            TCC_HIT_sum=300,
+            TCC_MISS_sum=100,
+            SQ_LDS_BANK_CONFLICT=25,
+            SQ_LDS_IDX_ACTIVE=125,
+            FETCH_SIZE=30000,
+            WRITE_SIZE=10000,
+            SQ_INSTS_VALU_FMA_F32=1000,
+            MeanOccupancyPerCU=6,
+        ),
+        GPU,
+    )
+    value = {name: m.figure.value for name, m in found.items() if m.figure is not None}
+    assert value["MFMA utilisation"] == pytest.approx(50)
+    assert value["MFMA rate"] == pytest.approx(100)
+    assert found["MFMA rate"].peak == pytest.approx(2500)
+    assert value["L2 hit rate"] == 75
+    assert value["LDS conflict rate"] == 25
+    assert value["memory bandwidth"] == pytest.approx(40000 * 1024 / 10e-6 / 1e12)
+    assert found["memory bandwidth"].share == pytest.approx(4.096 / 8)
+    assert value["VALU rate"] == pytest.approx(1000 * 128 / 10e-6 / 1e12)
+    assert value["occupancy achieved"] == 1.5
+    assert value["arithmetic intensity, HBM"] == pytest.approx((1e9 + 128000) / (40000 * 1024))
+    assert {m.figure.origin for m in found.values() if m.figure} == {Origin.MEASURED}
+
+
+def test_missing_is_not_zero():
+    found = derive({}, GPU)
+    assert len(found) == len(METRICS)
+    assert all(m.figure is None for m in found.values())
+    assert str(found["L2 hit rate"]) == "L2 hit rate: not collected"
+    half = derive(figures(TCC_HIT_sum=3), GPU)
+    assert half["L2 hit rate"].figure is None
+
+
+def test_the_weakest_origin_wins():
+    known = figures(Origin.COUNTED, SQ_INSTS_VALU_MFMA_MOPS_BF16=100, argument_bytes=1000)
+    known |= figures(Origin.COUNTED, SQ_INSTS_VALU_FMA_F32=0)
+    known |= figures(Origin.MODELLED, **{TIME: 1.0})
+    found = derive(known, GPU)
+    assert found["arithmetic intensity, HBM"].figure.origin is Origin.COUNTED
+    assert found["MFMA rate"].figure.origin is Origin.MODELLED
+
+
+def test_the_peak_of_mixed_types():
+    """As much time at each type's peak: the harmonic mean by operations."""
+    mixed = figures(**{TIME: 1.0}, SQ_INSTS_VALU_MFMA_MOPS_BF16=100, SQ_INSTS_VALU_MFMA_MOPS_F8=100)
+    assert derive(mixed, GPU)["MFMA rate"].peak == pytest.approx(2 / (1 / 2500 + 1 / 5000))
+
+
+def test_every_row_says_where_it_comes_from():
+    names = [m.name for m in METRICS]
+    assert len(set(names)) == len(names)
+    assert all(m.doc and m.text and m.source for m in METRICS)
+    assert "TCC_HIT_sum" in GPU_COUNTERS

@@ -1,0 +1,79 @@
+"""Measuring on a GPU: the loop around HIP events, with event times made by the test."""
+
+from __future__ import annotations
+
+import random
+from types import SimpleNamespace
+
+import pytest
+
+from workbench.errors import DeviceError
+from workbench.origin import Figure, Origin
+from workbench.profile import timing
+from workbench.profile.target import Target
+
+GPU = SimpleNamespace(name="gpu:0", arch="gfx950", emulated=False)
+
+
+def target(times):
+    calls = []
+
+    def run(options):
+        calls.append(options)
+        value = next(times)
+        elapsed = None if value is None else Figure(value, "us", Origin.MEASURED, "HIP events")
+        return SimpleNamespace(kernel="k", elapsed=elapsed)
+
+    return Target("k", None, GPU, run, {"n": 4}, {"flops": 10**9}), calls
+
+
+@pytest.fixture
+def cleared(monkeypatch):
+    count = []
+    monkeypatch.setattr(timing, "_cache_clearer", lambda device: lambda: count.append(1))
+    return count
+
+
+def test_stable_times_need_few_runs(cleared):
+    def times():
+        yield from [500.0] * timing.WARM_UP_RUNS
+        while True:
+            yield 10.0
+
+    what, calls = target(times())
+    result = timing.time_target(what)
+    assert result.runs == timing.MIN_RUNS
+    # The caches are cleared before each measured run, and warm-up runs are not in the result.
+    assert len(cleared) == timing.MIN_RUNS
+    assert len(calls) == timing.MIN_RUNS + timing.WARM_UP_RUNS
+    assert result.median.value == result.high.value == 10.0
+    assert result.origin is Origin.MEASURED
+    assert result.rate.value == pytest.approx(100.0)
+    assert "measured" in str(result)
+
+
+def test_noisy_times_need_more(cleared):
+    seed = 1234
+    noise = random.Random(seed)
+
+    def times():
+        while True:
+            yield noise.gauss(100.0, 3.0)
+
+    what, _ = target(times())
+    result = timing.time_target(what)
+    assert timing.MIN_RUNS < result.runs < timing.MAX_RUNS, f"seed {seed}"
+    assert result.median.value == pytest.approx(100.0, rel=0.02), f"seed {seed}"
+    assert result.low.value < result.median.value < result.high.value
+
+
+def test_a_device_without_events_says_so(cleared):
+    what, _ = target(iter([None] * 100))
+    with pytest.raises(DeviceError, match="gpu:0 gave no event time for k"):
+        timing.time_target(what)
+
+
+def test_counters_of_a_gpu_are_an_error_that_says_what_to_do():
+    what, _ = target(iter([1.0]))
+    with pytest.raises(DeviceError, match=r"rocprofv3.*as profile"):
+        timing.counted(what)

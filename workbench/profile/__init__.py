@@ -1,0 +1,24 @@
+"""Where the time of a kernel goes: counters under rocprof's names, and times measured or modelled.
+
+On the emulated device instruction counts and LDS bank conflicts are counted exactly and times are modelled;
+on a GPU times are measured. Every figure says which it is.
+"""
+
+from workbench.profile.counters import COUNTERS, Counter, collect
+from workbench.profile.model import TimeModel, model_time
+from workbench.profile.profiler import ProfileResult, profile
+from workbench.profile.timing import SweepResult, TimeResult, sweep, time
+
+__all__ = [
+    "COUNTERS",
+    "Counter",
+    "ProfileResult",
+    "SweepResult",
+    "TimeModel",
+    "TimeResult",
+    "collect",
+    "model_time",
+    "profile",
+    "sweep",
+    "time",
+]

@@ -1,0 +1,273 @@
+"""One wave's way through a kernel, from execution counts: what it issues, and how long it waits.
+
+A wave issues in order. It stops at an s_waitcnt until the loads that it names have returned, and at an MFMA
+while the matrix core is busy with the one before; everything else takes its issue cycles. `flow` keeps of a
+counted launch what that needs; `walk` gives the cycles of an average wave that has its SIMD to itself.
+
+Which way a wave came to a block is not counted, only how often the block ran. So every block is entered with
+the loads in flight that its most frequent predecessor left (edge counts follow from block counts where one
+side has a single way).
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from workbench.profile.classes import classify
+from workbench.profile.machine import matrix_instruction
+
+if TYPE_CHECKING:
+    from workbench.codeobject.instruction import Instruction
+
+ISSUE_CYCLES = 4
+"""A SIMD gives each of its waves a turn every four cycles (CDNA3 ISA guide, 64 lanes on 16)."""
+
+QUARTER_RATE_CYCLES = 16
+
+LDS_LATENCY_CYCLES = 64
+"""Of a read without conflicts: the upper end of what LLVM's SISchedule.td says of WriteLDS ("between 2 and
+64"); no measurement of CDNA's is published with the facts that this project builds on."""
+
+_SWEEPS = 3
+_IN_FLIGHT = 64
+
+
+@dataclass(frozen=True)
+class Step:
+    """One instruction as a wave sees it.
+
+    Attributes:
+        kind: "issue", "mfma", "memory" (a vector memory load), "scalar" (a scalar load), "lds" or "wait".
+        cycles: that it takes: of issue, or of the matrix core.
+        vmcnt, lgkmcnt: for a wait, loads that may still be in flight after it; None where it does not ask.
+    """
+
+    kind: str
+    cycles: int = ISSUE_CYCLES
+    vmcnt: int | None = None
+    lgkmcnt: int | None = None
+
+
+@dataclass
+class Block:
+    """Instructions that always run together.
+
+    Attributes:
+        count: executions by waves.
+        steps: its instructions.
+        before: the most frequent predecessor's index; None for the first.
+    """
+
+    count: int
+    steps: list[Step]
+    before: int | None = None
+
+
+@dataclass(frozen=True)
+class Walk:
+    """Cycles of an average wave alone on its SIMD, from its first to its last instruction.
+
+    Attributes:
+        issue: issuing, and waiting for the matrix core.
+        memory: waiting for loads from memory, beyond what it issued meanwhile.
+        lds: waiting for LDS, likewise.
+    """
+
+    issue: float
+    memory: float
+    lds: float
+
+    @property
+    def total(self) -> float:
+        return self.issue + self.memory + self.lds
+
+
+def wait_counts(instruction: Instruction) -> tuple[int | None, int | None]:
+    """vmcnt and lgkmcnt of an s_waitcnt; None where it does not wait for that counter.
+
+    vmcnt has six bits, 3:0 and 15:14 of the field, lgkmcnt four, 11:8; all ones mean no wait (CDNA3 ISA
+    guide).
+    """
+    bits = instruction.words[0] & 0xFFFF
+    vmcnt, lgkmcnt = bits >> 14 << 4 | bits & 15, bits >> 8 & 15
+    return (None if vmcnt == 63 else vmcnt), (None if lgkmcnt == 15 else lgkmcnt)
+
+
+def _step(arch: str, instruction: Instruction) -> Step:
+    kind = classify(instruction)
+    if kind == "mfma":
+        return Step("mfma", matrix_instruction(arch, instruction.opcode, instruction.modifiers).cycles)
+    if kind == "trans":
+        return Step("issue", QUARTER_RATE_CYCLES)
+    if kind in ("vmem_load", "flat_load"):
+        return Step("memory")
+    if kind == "smem":
+        return Step("scalar")
+    if kind == "lds":
+        return Step("lds")
+    if instruction.opcode == "s_waitcnt":
+        vmcnt, lgkmcnt = wait_counts(instruction)
+        return Step("wait", ISSUE_CYCLES, vmcnt, lgkmcnt)
+    return Step("issue")
+
+
+def _target(instruction: Instruction) -> int | None:
+    if classify(instruction) != "branch":
+        return None
+    return next((int(o.value or 0) for o in instruction.src + instruction.dst if o.kind == "label"), None)
+
+
+def flow(arch: str, counts: Mapping[int, int], instructions: Mapping[int, Instruction]) -> tuple[Block, ...]:
+    """The executed blocks in address order, each with its most frequent predecessor."""
+    executed = [a for a in sorted(counts) if counts[a] and a in instructions]
+    targets = {t for a in executed if (t := _target(instructions[a])) is not None}
+    blocks: list[Block] = []
+    starts: dict[int, int] = {}
+    ends: list[Instruction] = []
+    for address in executed:
+        instruction = instructions[address]
+        last = ends[-1] if ends else None
+        if (
+            last is None
+            or address in targets
+            or classify(last) == "branch"
+            or last.address + last.size != address
+            or blocks[-1].count != counts[address]
+        ):
+            starts[address] = len(blocks)
+            blocks.append(Block(counts[address], []))
+            ends.append(instruction)
+        blocks[-1].steps.append(_step(arch, instruction))
+        ends[-1] = instruction
+    _choose_predecessors(blocks, starts, ends)
+    return tuple(blocks)
+
+
+def _choose_predecessors(
+    blocks: Sequence[Block], starts: Mapping[int, int], ends: Sequence[Instruction]
+) -> None:
+    falls: list[int | None] = []
+    jumps: list[int | None] = []
+    ways = [0] * len(blocks)
+    for end in ends:
+        target = _target(end)
+        jump = starts.get(target) if target is not None else None
+        fall = (
+            None
+            if end.opcode in ("s_branch", "s_endpgm", "s_setpc_b64")
+            else starts.get(end.address + end.size)
+        )
+        for to in (fall, jump):
+            if to is not None:
+                ways[to] += 1
+        falls.append(fall)
+        jumps.append(jump)
+    best = [0] * len(blocks)
+    for i, block in enumerate(blocks):
+        fall, jump = falls[i], jumps[i]
+        edges: list[tuple[int, int]] = []
+        if fall is not None and jump is not None:
+            if ways[jump] == 1:
+                taken = blocks[jump].count
+            else:
+                taken = block.count - min(block.count, blocks[fall].count)
+            taken = min(block.count, taken)
+            edges = [(fall, block.count - taken), (jump, taken)]
+        elif fall is not None:
+            edges = [(fall, block.count)]
+        elif jump is not None:
+            edges = [(jump, block.count)]
+        for to, count in edges:
+            if count > best[to]:
+                best[to], blocks[to].before = count, i
+
+
+@dataclass
+class _State:
+    """A wave between two instructions; times in cycles, relative to now.
+
+    Attributes:
+        core: until the matrix core is free.
+        port: until LDS has served what was sent to it.
+        memory, lgkm: until each load in flight returns, oldest first; LDS and scalar loads share a counter.
+    """
+
+    core: float = 0
+    port: float = 0
+    memory: deque[float] = field(default_factory=lambda: deque(maxlen=_IN_FLIGHT))
+    lgkm: deque[tuple[float, str]] = field(default_factory=lambda: deque(maxlen=_IN_FLIGHT))
+
+    def copy(self) -> _State:
+        return _State(self.core, self.port, deque(self.memory, _IN_FLIGHT), deque(self.lgkm, _IN_FLIGHT))
+
+    def shift(self, cycles: float) -> None:
+        self.core = max(0.0, self.core - cycles)
+        self.port = max(0.0, self.port - cycles)
+        self.memory = deque((t - cycles for t in self.memory), _IN_FLIGHT)
+        self.lgkm = deque(((t - cycles, kind) for t, kind in self.lgkm), _IN_FLIGHT)
+
+
+def walk(blocks: Sequence[Block], waves: int, *, memory_latency: float, lds_cycles: float) -> Walk:
+    """Cycles of an average wave.
+
+    Args:
+        blocks: from `flow`.
+        waves: waves of the launch.
+        memory_latency: cycles until a load from memory returns.
+        lds_cycles: cycles that LDS is busy with one instruction, and with those that the other waves of the
+            work-group send at the same time.
+    """
+    outs = [_State() for _ in blocks]
+    spent = [(0.0, 0.0, 0.0)] * len(blocks)
+    for _ in range(_SWEEPS):
+        for i, block in enumerate(blocks):
+            state = outs[block.before].copy() if block.before is not None else _State()
+            spent[i] = _run(block.steps, state, memory_latency, lds_cycles)
+            outs[i] = state
+    sums = [sum(s[k] * b.count for s, b in zip(spent, blocks, strict=True)) for k in range(3)]
+    return Walk(*(total / max(waves, 1) for total in sums))
+
+
+def _run(
+    steps: Sequence[Step], state: _State, memory_latency: float, lds_cycles: float
+) -> tuple[float, float, float]:
+    """Runs a block from `state`, which becomes the state after it; cycles of issue, memory and LDS waits."""
+    now = issue = memory = lds = 0.0
+    core, port = state.core, state.port
+    for step in steps:
+        spent = float(step.cycles)
+        if step.kind == "mfma":
+            stall = max(0.0, core - now)
+            core = now + stall + step.cycles
+            spent = stall + ISSUE_CYCLES
+        elif step.kind == "memory":
+            state.memory.append(now + memory_latency)
+        elif step.kind == "scalar":
+            state.lgkm.append((now + memory_latency, "memory"))
+        elif step.kind == "lds":
+            port = max(port, now) + lds_cycles
+            state.lgkm.append((port + LDS_LATENCY_CYCLES, "lds"))
+        elif step.kind == "wait":
+            until_memory = until_lds = now
+            while step.vmcnt is not None and len(state.memory) > step.vmcnt:
+                until_memory = max(until_memory, state.memory.popleft())
+            while step.lgkmcnt is not None and len(state.lgkm) > step.lgkmcnt:
+                until, kind = state.lgkm.popleft()
+                if kind == "lds":
+                    until_lds = max(until_lds, until)
+                else:
+                    until_memory = max(until_memory, until)
+            # The longer of the two hides the other.
+            if until_memory >= until_lds:
+                memory += until_memory - now
+            else:
+                lds += until_lds - now
+            now = max(until_memory, until_lds)
+        now += spent
+        issue += spent
+    state.core, state.port = core, port
+    state.shift(now)
+    return issue, memory, lds

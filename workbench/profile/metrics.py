@@ -1,0 +1,411 @@
+"""Metrics that follow from counters: one table of named formulas, the same for a GPU and for the emulator.
+
+`METRICS` is the table. A formula reads counters by rocprof's names; one of them missing means that the metric
+was not collected, which is never written as zero. Sources are given with each formula; "ROCm Compute
+Profiler" is its documentation at rocm.docs.amd.com/projects/rocprofiler-compute, section "Performance model".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from workbench.origin import Figure, Origin
+from workbench.profile.machine import Machine
+
+TIME = "time_us"
+"""Name under which formulas read the launch's time, microseconds."""
+
+WORK_FLOPS, WORK_BYTES, WAVES_PER_SIMD = "work_flops", "work_bytes", "waves_per_simd"
+"""Names of what is known beside counters: the problem's work (from its spec), and the waves that fit."""
+
+NOT_COLLECTED = "not collected"
+
+
+class Values:
+    """Counters for one formula; remembers which were read.
+
+    Raises:
+        KeyError: a counter was not collected.
+    """
+
+    def __init__(self, counters: Mapping[str, Figure]) -> None:
+        self._counters = counters
+        self.read: list[Figure] = []
+
+    def __call__(self, name: str) -> float:
+        figure = self._counters[name]
+        self.read.append(figure)
+        return figure.value
+
+    def first(self, *names: str) -> float:
+        """The first of several that was collected."""
+        return self(next((n for n in names if n in self._counters), names[0]))
+
+    def any_of(self, names: Mapping[str, float]) -> float:
+        """Sum of those collected, each times its factor; KeyError where none was."""
+        found = [n for n in names if n in self._counters]
+        if not found:
+            raise KeyError(next(iter(names)))
+        return sum(self(n) * names[n] for n in found)
+
+    @property
+    def seconds(self) -> float:
+        return self(TIME) * 1e-6
+
+
+Formula = Callable[[Values, Machine], float]
+
+
+@dataclass(frozen=True)
+class Metric:
+    """One row of the table.
+
+    Attributes:
+        name: short, for tables and axes.
+        unit: of its value.
+        doc: what it says.
+        text: the formula in words.
+        formula: the same as a function.
+        source: where the formula comes from.
+        peak: the most that is possible, in the metric's unit; None where there is no such bound.
+        counters: what a GPU's counters it needs, to ask rocprofv3 for; empty where none gives it.
+    """
+
+    name: str
+    unit: str
+    doc: str
+    text: str
+    formula: Formula
+    source: str
+    peak: Formula | None = None
+    counters: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """A metric of one launch.
+
+    Attributes:
+        metric: the row of the table.
+        figure: None where it was not collected.
+        peak: the most that is possible, None where there is no bound.
+    """
+
+    metric: Metric
+    figure: Figure | None
+    peak: float | None = None
+
+    @property
+    def share(self) -> float | None:
+        """Achieved part of the peak, 0 to 1."""
+        if self.figure is None or not self.peak:
+            return None
+        return self.figure.value / self.peak
+
+    def __str__(self) -> str:
+        if self.figure is None:
+            return f"{self.metric.name}: {NOT_COLLECTED}"
+        of = f", {self.share:.1%} of {self.peak:,.4g}" if self.share is not None else ""
+        return f"{self.metric.name}: {self.figure}{of}"
+
+
+_MOPS = ("I8", "F8", "F6F4", "F16", "BF16", "F32", "XF32", "F64")
+_PEAK_OF: Mapping[str, tuple[str, ...]] = {
+    "I8": ("int8_matrix_TOPS", "int8_TOPS"),
+    "F8": ("fp8_matrix",),
+    "F6F4": ("fp6_fp4_matrix",),
+    "F16": ("fp16_matrix",),
+    "BF16": ("bf16_matrix",),
+    "F32": ("fp32_matrix",),
+    "XF32": ("tf32_matrix",),
+    "F64": ("fp64_matrix",),
+}
+
+
+def matrix_peak(machine: Machine, kind: str) -> float | None:
+    """Dense peak of a matrix input type ("BF16", "F8", ...), FLOP/s; None where the GPU has none."""
+    return next((machine.peak_flops[n] for n in _PEAK_OF[kind] if n in machine.peak_flops), None)
+
+
+def _matrix_flops(v: Values) -> float:
+    return v.any_of({f"SQ_INSTS_VALU_MFMA_MOPS_{kind}": 512 for kind in _MOPS})
+
+
+def _matrix_ceiling(v: Values, machine: Machine) -> float:
+    """Peak of the mix of types: the operations over the time that they need at each type's peak."""
+    total = seconds = 0.0
+    for kind in _MOPS:
+        name, peak = f"SQ_INSTS_VALU_MFMA_MOPS_{kind}", matrix_peak(machine, kind)
+        try:
+            flops = v(name) * 512
+        except KeyError:
+            continue
+        if flops and peak:
+            total, seconds = total + flops, seconds + flops / peak
+    return total / seconds / 1e12 if seconds else (matrix_peak(machine, "BF16") or 0) / 1e12
+
+
+def _vector_flops(v: Values) -> float:
+    """64 lanes an instruction; a packed instruction counts once, as rocprof counts it."""
+    weights = {"ADD": 64.0, "MUL": 64.0, "TRANS": 64.0, "FMA": 128.0}
+    return v.any_of(
+        {f"SQ_INSTS_VALU_{kind}_{bits}": w for kind, w in weights.items() for bits in ("F16", "F32", "F64")}
+    )
+
+
+def _flops(v: Values) -> float:
+    return _matrix_flops(v) + _vector_flops(v)
+
+
+def _lds_bytes(v: Values, machine: Machine) -> float:
+    try:
+        return v("lds_bytes_read") + v("lds_bytes_written")
+    except KeyError:
+        return (v("SQ_LDS_IDX_ACTIVE") - v("SQ_LDS_BANK_CONFLICT")) * machine.lds_banks * 4
+
+
+def _requested(v: Values, _: Machine) -> float:
+    try:
+        return v("bytes_read") + v("bytes_written")
+    except KeyError:
+        # Requests of the L1 caches to L2, 64 bytes each where nothing says 128.
+        return (v("TCP_TCC_READ_REQ_sum") + v("TCP_TCC_WRITE_REQ_sum")) * 64
+
+
+def _hbm_bytes(v: Values) -> float:
+    try:
+        return (v("FETCH_SIZE") + v("WRITE_SIZE")) * 1024
+    except KeyError:
+        return v("argument_bytes")
+
+
+_PROFILER = "ROCm Compute Profiler"
+_MFMA_COUNTERS = tuple(
+    f"SQ_INSTS_VALU_MFMA_MOPS_{kind}" for kind in ("I8", "F8", "F16", "BF16", "F32", "F64")
+)
+_VALU_COUNTERS = tuple(f"SQ_INSTS_VALU_{kind}_F32" for kind in ("ADD", "MUL", "FMA", "TRANS"))
+
+METRICS: tuple[Metric, ...] = (
+    Metric(
+        "MFMA utilisation",
+        "%",
+        "Part of the time in which the matrix cores are busy.",
+        "SQ_VALU_MFMA_BUSY_CYCLES / (matrix cores * clock * time)",
+        lambda v, m: (
+            100 * v("SQ_VALU_MFMA_BUSY_CYCLES") / (m.compute_units * m.simds_per_cu * m.clock_hz * v.seconds)
+        ),
+        f"{_PROFILER}, MFMA utilization",
+        lambda v, m: 100.0,
+        ("SQ_VALU_MFMA_BUSY_CYCLES",),
+    ),
+    Metric(
+        "MFMA rate",
+        "TFLOP/s",
+        "Matrix operations a second; the peak is that of the mix of input types.",
+        "512 * sum of SQ_INSTS_VALU_MFMA_MOPS_* / time",
+        lambda v, m: _matrix_flops(v) / v.seconds / 1e12,
+        f"{_PROFILER}, MFMA FLOPs",
+        _matrix_ceiling,
+        _MFMA_COUNTERS,
+    ),
+    Metric(
+        "VALU rate",
+        "TFLOP/s",
+        "Floating-point operations of vector instructions a second.",
+        "64 * (ADD + MUL + TRANS + 2 FMA) / time, SQ_INSTS_VALU_*_F16, F32 and F64",
+        lambda v, m: _vector_flops(v) / v.seconds / 1e12,
+        f"{_PROFILER}, VALU FLOPs",
+        lambda v, m: m.peak_flops["fp32_vector"] / 1e12,
+        _VALU_COUNTERS,
+    ),
+    Metric(
+        "memory bandwidth",
+        "TB/s",
+        "Traffic with HBM; where no counter gives it, the bytes of all arguments, each once.",
+        "(FETCH_SIZE + WRITE_SIZE) * 1024 / time, or argument_bytes / time",
+        lambda v, m: _hbm_bytes(v) / v.seconds / 1e12,
+        f"{_PROFILER}, L2-Fabric bandwidth; rocprofv3's derived counters",
+        lambda v, m: m.hbm_bytes_per_second / 1e12,
+        ("FETCH_SIZE", "WRITE_SIZE"),
+    ),
+    Metric(
+        "requested bandwidth",
+        "TB/s",
+        "Traffic that the compute units ask of the caches; the peak is that of L2.",
+        "(bytes_read + bytes_written) / time, or 64 * (TCP_TCC_READ_REQ_sum + TCP_TCC_WRITE_REQ_sum) / time",
+        lambda v, m: _requested(v, m) / v.seconds / 1e12,
+        f"{_PROFILER}, L2 bandwidth",
+        lambda v, m: m.l2_bytes_per_second / 1e12,
+        ("TCP_TCC_READ_REQ_sum", "TCP_TCC_WRITE_REQ_sum"),
+    ),
+    Metric(
+        "LDS bandwidth",
+        "TB/s",
+        "Traffic with LDS.",
+        "(lds_bytes_read + lds_bytes_written) / time, or 4 * banks * (SQ_LDS_IDX_ACTIVE - "
+        "SQ_LDS_BANK_CONFLICT) / time",
+        lambda v, m: _lds_bytes(v, m) / v.seconds / 1e12,
+        f"{_PROFILER}, LDS theoretical bandwidth",
+        lambda v, m: m.lds_bytes_per_clock * m.compute_units * m.clock_hz / 1e12,
+        ("SQ_LDS_IDX_ACTIVE", "SQ_LDS_BANK_CONFLICT"),
+    ),
+    Metric(
+        "LDS conflict rate",
+        "%",
+        "Cycles lost to bank conflicts, over the cycles that the same accesses need without conflicts.",
+        "SQ_LDS_BANK_CONFLICT / (SQ_LDS_IDX_ACTIVE - SQ_LDS_BANK_CONFLICT)",
+        lambda v, m: _percent(v("SQ_LDS_BANK_CONFLICT"), v("SQ_LDS_IDX_ACTIVE") - v("SQ_LDS_BANK_CONFLICT")),
+        f"{_PROFILER}, LDS bank conflict rate",
+        counters=("SQ_LDS_BANK_CONFLICT", "SQ_LDS_IDX_ACTIVE"),
+    ),
+    Metric(
+        "L2 hit rate",
+        "%",
+        "Requests that L2 served itself.",
+        "TCC_HIT_sum / (TCC_HIT_sum + TCC_MISS_sum)",
+        lambda v, m: _percent(v("TCC_HIT_sum"), v("TCC_HIT_sum") + v("TCC_MISS_sum")),
+        f"{_PROFILER}, L2 hit rate",
+        lambda v, m: 100.0,
+        ("TCC_HIT_sum", "TCC_MISS_sum"),
+    ),
+    Metric(
+        "L1 hit rate",
+        "%",
+        "Requests that the vector L1 caches served themselves.",
+        "1 - (TCP_TCC_READ_REQ_sum + TCP_TCC_WRITE_REQ_sum) / TCP_TOTAL_CACHE_ACCESSES_sum",
+        lambda v, m: (
+            100
+            - _percent(
+                v("TCP_TCC_READ_REQ_sum") + v("TCP_TCC_WRITE_REQ_sum"), v("TCP_TOTAL_CACHE_ACCESSES_sum")
+            )
+        ),
+        f"{_PROFILER}, vL1D cache hit rate",
+        lambda v, m: 100.0,
+        ("TCP_TOTAL_CACHE_ACCESSES_sum", "TCP_TCC_READ_REQ_sum", "TCP_TCC_WRITE_REQ_sum"),
+    ),
+    Metric(
+        "coalescing",
+        "%",
+        "Bytes that lanes asked for, of the 128-byte lines that their loads touch.",
+        "bytes_read / (128 * lines_128B_read)",
+        lambda v, m: min(100.0, _percent(v("bytes_read"), 128 * v("lines_128B_read"))),
+        "definition of the counters",
+        lambda v, m: 100.0,
+    ),
+    Metric(
+        "occupancy that fits",
+        "waves/SIMD",
+        "Waves that a SIMD holds at once, by registers, LDS and work-group size.",
+        "workbench.occupancy",
+        lambda v, m: v(WAVES_PER_SIMD),
+        "CDNA3 and CDNA4 ISA guides",
+        lambda v, m: 8.0,
+    ),
+    Metric(
+        "occupancy achieved",
+        "waves/SIMD",
+        "Waves that were on a SIMD on average.",
+        "MeanOccupancyPerCU / 4",
+        lambda v, m: v("MeanOccupancyPerCU") / m.simds_per_cu,
+        "rocprofv3's derived counters",
+        lambda v, m: 8.0,
+        ("MeanOccupancyPerCU",),
+    ),
+    Metric(
+        "arithmetic intensity, HBM",
+        "FLOP/byte",
+        "Operations for each byte of HBM traffic.",
+        "(matrix + vector FLOPs) / HBM bytes",
+        lambda v, m: _ratio(_flops(v), _hbm_bytes(v)),
+        "Williams et al., Roofline, CACM 52(4), 2009",
+    ),
+    Metric(
+        "arithmetic intensity, L2",
+        "FLOP/byte",
+        "Operations for each byte asked of the caches.",
+        "(matrix + vector FLOPs) / requested bytes",
+        lambda v, m: _ratio(_flops(v), _requested(v, m)),
+        "Williams et al., Roofline, CACM 52(4), 2009",
+    ),
+    Metric(
+        "arithmetic intensity, LDS",
+        "FLOP/byte",
+        "Operations for each byte of LDS traffic.",
+        "(matrix + vector FLOPs) / LDS bytes",
+        lambda v, m: _ratio(_flops(v), _lds_bytes(v, m)),
+        "Williams et al., Roofline, CACM 52(4), 2009",
+    ),
+    Metric(
+        "FLOP rate",
+        "TFLOP/s",
+        "Executed matrix and vector operations a second: the height in the roofline.",
+        "(matrix + vector FLOPs) / time",
+        lambda v, m: _flops(v) / v.seconds / 1e12,
+        "Williams et al., Roofline, CACM 52(4), 2009",
+    ),
+)
+"""Every metric, in the order in which they are shown."""
+
+
+def _percent(part: float, whole: float) -> float:
+    return 100.0 * part / whole if whole else 0.0
+
+
+def _ratio(part: float, whole: float) -> float:
+    if not whole:
+        raise KeyError("bytes")
+    return part / whole
+
+
+GPU_COUNTERS: tuple[str, ...] = tuple(
+    dict.fromkeys(
+        [
+            "SQ_WAVES",
+            "SQ_INSTS_VALU",
+            "SQ_INSTS_SALU",
+            "SQ_INSTS_SMEM",
+            "SQ_INSTS_LDS",
+            "SQ_INSTS_VMEM_RD",
+            "SQ_INSTS_VMEM_WR",
+            *(c for metric in METRICS for c in metric.counters),
+        ]
+    )
+)
+"""What to ask rocprofv3 for where nothing else is wanted: all that `METRICS` can use."""
+
+
+def derive(counters: Mapping[str, Figure], machine: Machine) -> dict[str, Measurement]:
+    """Every metric from the counters of one launch, in the table's order.
+
+    Args:
+        counters: by rocprof's names; the launch's time under `TIME`.
+        machine: the GPU's constants.
+
+    Returns:
+        by name; `figure` is None where a counter that the formula needs was not collected. A metric that any
+        modelled counter goes into is modelled; counted ones give a counted metric.
+    """
+    found = {}
+    for metric in METRICS:
+        values = Values(counters)
+        try:
+            value = metric.formula(values, machine)
+        except (KeyError, ZeroDivisionError):
+            found[metric.name] = Measurement(metric, None)
+            continue
+        peak = None
+        if metric.peak is not None:
+            peak = metric.peak(Values(counters), machine)
+        figure = Figure(value, metric.unit, weakest(values.read), metric.text)
+        found[metric.name] = Measurement(metric, figure, peak)
+    return found
+
+
+def weakest(figures: list[Figure]) -> Origin:
+    """Origin of what is computed from figures: modelled if one is, else counted if one is, else measured."""
+    origins = {figure.origin for figure in figures}
+    for origin in (Origin.MODELLED, Origin.PUBLISHED, Origin.COUNTED):
+        if origin in origins:
+            return origin
+    return Origin.MEASURED

@@ -1,0 +1,318 @@
+"""A profile of one launch: counters, time and instructions by source line."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from workbench.errors import ProfilerError
+from workbench.events import hub
+from workbench.origin import Figure, Origin
+from workbench.profile.classes import classify
+from workbench.profile.counters import COUNTERS, collect
+from workbench.profile.machine import Machine, machine
+from workbench.profile.metrics import (
+    GPU_COUNTERS,
+    NOT_COLLECTED,
+    TIME,
+    WAVES_PER_SIMD,
+    Measurement,
+    derive,
+)
+from workbench.profile.model import TimeModel, issue_cycles
+from workbench.profile.target import Target, resolve
+from workbench.profile.timing import TimeResult, counted, modelled
+from workbench.spec import KernelSpec, Shape
+
+if TYPE_CHECKING:
+    from workbench.kernel import Kernel, Launcher, Module, Resources
+    from workbench.profile.rocprof import RocprofResult
+    from workbench.runtime import Device, LaunchRecord
+
+
+@dataclass
+class Line:
+    """What one source line did.
+
+    Attributes:
+        classes: wave instructions by class (`profile.classes.CLASSES`).
+        issue_cycles: cycles that they occupy their pipeline, summed over waves; modelled (`profile.model`).
+    """
+
+    classes: dict[str, int] = field(default_factory=dict)
+    issue_cycles: int = 0
+
+
+@dataclass(frozen=True)
+class ProfileResult:
+    """What a profiled launch did.
+
+    Attributes:
+        name, device: what ran where.
+        shape: the problem; empty where no spec says it.
+        counters: figures by rocprof's names (lower-case names where rocprof has none); what was not collected
+            is absent.
+        classes: wave instructions by class (`profile.classes.CLASSES`); empty on a GPU.
+        lines: instructions and issue cycles by `(file, line)`; those of an inlined header function belong to
+            the line of the module's source that called it, a wait to the line where it stands. Empty without
+            debug info, and on a GPU.
+        model: the timing model's result; None on a GPU.
+        work: "flops" and "bytes" of the problem, as far as known.
+        record: the launch.
+        resources: registers, LDS and occupancy of the kernel at this launch.
+        machine: constants of the GPU, emulated or not.
+        argument_bytes: bytes of all tensors that the launch was given, each once.
+        missing: counters that were asked for and are not there.
+        rocprof: what rocprofv3 wrote; None on an emulated device.
+    """
+
+    name: str
+    device: str
+    shape: Shape
+    counters: Mapping[str, Figure]
+    classes: Mapping[str, int]
+    lines: Mapping[tuple[str, int], Line] = field(repr=False)
+    model: TimeModel | None
+    work: Mapping[str, int]
+    record: LaunchRecord = field(repr=False)
+    resources: Resources
+    machine: Machine = field(repr=False)
+    argument_bytes: int = 0
+    missing: tuple[str, ...] = ()
+    rocprof: RocprofResult | None = field(default=None, repr=False)
+
+    def __getitem__(self, name: str) -> Figure:
+        return self.counters[name]
+
+    @property
+    def time(self) -> Figure:
+        """Microseconds: modelled on an emulated device, measured by rocprofv3 on a GPU."""
+        if self.model is not None:
+            return self.model.time
+        if self.rocprof is not None and self.rocprof.median is not None:
+            return Figure(self.rocprof.median, "us", Origin.MEASURED, f"rocprofv3, {self.device}")
+        if self.record.elapsed is not None:
+            return self.record.elapsed
+        raise ProfilerError(f"{self.name}: this profile on {self.device} has no time")
+
+    @cached_property
+    def metrics(self) -> Mapping[str, Measurement]:
+        """Derived metrics by name (`profile.metrics.METRICS`); those not collected have no figure."""
+        known = {
+            **self.counters,
+            TIME: self.time,
+            WAVES_PER_SIMD: Figure(
+                self.resources.occupancy.waves_per_simd, "waves/SIMD", Origin.COUNTED, "code object"
+            ),
+        }
+        if self.argument_bytes:
+            known["argument_bytes"] = Figure(
+                self.argument_bytes, "bytes", Origin.COUNTED, "arguments of the launch, each byte once"
+            )
+        return derive(known, self.machine)
+
+    def to_rocprof_csv(self, folder: str | Path, name: str = "") -> list[Path]:
+        """Writes counters and kernel trace in rocprofv3's CSV layout; see `profile.rocprof.export.write`."""
+        from workbench.profile.rocprof.export import write
+
+        return write(self, folder, name)
+
+    @property
+    def figure(self) -> Any:
+        """Counters and the time's breakdown, a plotly Figure."""
+        from workbench.views.counters import counters_figure
+
+        return counters_figure(self)
+
+    def __str__(self) -> str:
+        size = ", ".join(f"{k}={v}" for k, v in self.shape.items())
+        head = f"{self.name}{f' ({size})' if size else ''} on {self.device}: {self.model or self.time}"
+        rows = [f"  {name:32} {figure.value:>18,.0f}  {figure.unit}" for name, figure in self._shown()]
+        rows += [f"  {m}" for m in self.metrics.values()]
+        if self.missing:
+            rows.append(f"  not collected: {', '.join(self.missing)}")
+        if self.rocprof is not None:
+            rows.append(f"  (measured by rocprofv3; commands and files in {self.rocprof.folder})")
+        else:
+            rows.append("  (counted by the emulated device, busy cycles modelled; zeros are not shown)")
+        return "\n".join([head, *rows])
+
+    __repr__ = __str__
+
+    def _shown(self) -> list[tuple[str, Figure]]:
+        always = {"SQ_WAVES", "SQ_LDS_BANK_CONFLICT", "SQ_INSTS_MFMA"}
+        return [(name, f) for name, f in self.counters.items() if f.value or name in always]
+
+    def _repr_html_(self) -> str:
+        from workbench.views.badge import STYLE, badge
+
+        docs = {c.name: c.doc for c in COUNTERS}
+        rows = "".join(
+            f'<tr title="{html.escape(docs.get(name, ""))}"><td>{html.escape(name)}</td>'
+            f'<td class="wb-num">{figure.value:,.0f}</td><td>{html.escape(figure.unit)}</td>'
+            f"<td>{badge(figure)}</td></tr>"
+            for name, figure in self._shown()
+        )
+        head = "<tr><th>counter</th><th>value</th><th>unit</th><th></th></tr>"
+        caption = f"profile: {html.escape(self.name)} on {html.escape(self.device)}"
+        table = f"<table><caption>{caption}</caption>{head}{rows}</table>"
+        return f'{STYLE}<div class="wb">{table}{self._metrics_html()}{self._files_html()}</div>'
+
+    def _metrics_html(self) -> str:
+        from workbench.views.badge import badge
+
+        rows = []
+        for m in self.metrics.values():
+            tip = html.escape(f"{m.metric.doc} {m.metric.text}. Source: {m.metric.source}")
+            if m.figure is None:
+                value, origin = f'<td class="wb-dim">{NOT_COLLECTED}</td><td></td>', ""
+            else:
+                of = f"{m.share:.1%} of {m.peak:,.4g}" if m.share is not None else ""
+                value, origin = f'<td class="wb-num">{m.figure.value:,.4g}</td><td>{of}</td>', badge(m.figure)
+            unit = html.escape(m.metric.unit)
+            rows.append(
+                f'<tr title="{tip}"><td>{html.escape(m.metric.name)}</td>{value}<td>{unit}</td>'
+                f"<td>{origin}</td></tr>"
+            )
+        head = "<tr><th>metric</th><th>value</th><th>of peak</th><th>unit</th><th></th></tr>"
+        return (
+            f"<details open><summary>derived metrics</summary><table>{head}{''.join(rows)}</table></details>"
+        )
+
+    def _files_html(self) -> str:
+        if self.rocprof is None:
+            return ""
+        links = "".join(
+            f'<li><a href="{html.escape(p.folder.as_uri())}">{html.escape(p.folder.name)}</a> '
+            f"<code>{html.escape(p.shown)}</code></li>"
+            for p in self.rocprof.passes
+        )
+        return f"<details><summary>rocprofv3: commands and files</summary><ul>{links}</ul></details>"
+
+    @property
+    def timing(self) -> TimeResult:
+        """The same launch as `time` would give it."""
+        return TimeResult(
+            self.name, self.device, self.shape, self.time, self.time, self.time, 0, self.work, self.model
+        )
+
+
+def profile(
+    target: KernelSpec | Launcher | Kernel | Module | str,
+    *args: Any,
+    spec: KernelSpec | str | None = None,
+    shape: Shape | None = None,
+    seed: int = 0,
+    device: Device | str | None = None,
+    counters: Sequence[str] | None = None,
+    **kwargs: Any,
+) -> ProfileResult:
+    """Counters of one launch, under rocprof's names; arguments as for `time`.
+
+    On an emulated device they are counted. On a GPU rocprofv3 reads them from replays of the launch in a
+    child process, in as many passes as they need (`profile.rocprof`).
+
+    Args:
+        counters: names of counters. On a GPU those that `metrics.GPU_COUNTERS` lists where it is None; on an
+            emulated device all that there are. What an emulated device cannot count is in `.missing`.
+
+    Raises:
+        UsageError: `target` cannot be launched.
+        ProfilerError: rocprofv3 is missing, has no permission, refused a counter or took too long.
+    """
+    return profile_target(
+        resolve(target, args, kwargs, spec=spec, shape=shape, seed=seed, device=device), counters
+    )
+
+
+def profile_target(target: Target, counters: Sequence[str] | None = None) -> ProfileResult:
+    """Counters of a prepared launch; see `profile`."""
+    with hub.muted():
+        result = _emulated(target, counters) if target.device.emulated else _measured(target, counters)
+    # The hub remembers many of these; counts of every instruction would be most of their size.
+    light = replace(result, lines={}, record=replace(result.record, counts=None))
+    hub.publish("profile", result.name, light)
+    return result
+
+
+def _emulated(target: Target, names: Sequence[str] | None) -> ProfileResult:
+    record, sums = counted(target)
+    found = collect(sums, target.device.name)
+    missing: tuple[str, ...] = ()
+    if names is not None:
+        missing = tuple(name for name in names if name not in found)
+        found = {name: found[name] for name in names if name in found}
+    model = modelled(target, record, sums)
+    return ProfileResult(
+        name=target.name,
+        device=target.device.name,
+        shape=target.shape,
+        counters=found,
+        classes=sums.classes,
+        lines=_by_line(target, record),
+        model=model,
+        work=target.work,
+        record=record,
+        resources=_resources(target, record),
+        machine=model.machine,
+        argument_bytes=_argument_bytes(target),
+        missing=missing,
+    )
+
+
+def _measured(target: Target, names: Sequence[str] | None) -> ProfileResult:
+    from workbench.profile.rocprof import collect as run
+
+    result = run(target, GPU_COUNTERS if names is None else names, skip_rejected=names is None)
+    units = {c.name: c.unit for c in COUNTERS}
+    source = f"rocprofv3, {target.device.name}"
+    last = target.kernel.last
+    if last is None:
+        raise ProfilerError(f"{target.name}: the launch left no record")
+    return ProfileResult(
+        name=target.name,
+        device=target.device.name,
+        shape=target.shape,
+        counters={
+            name: Figure(value, units.get(name, ""), Origin.MEASURED, source)
+            for name, value in result.counters.items()
+        },
+        classes={},
+        lines={},
+        model=None,
+        work=target.work,
+        record=last.record,
+        resources=_resources(target, last.record),
+        machine=machine(str(target.device.properties.get("name", "")), target.device.arch),
+        argument_bytes=_argument_bytes(target),
+        missing=tuple(result.rejected),
+        rocprof=result,
+    )
+
+
+def _resources(target: Target, record: LaunchRecord) -> Resources:
+    x, y, z = record.block
+    return target.kernel.resources_at(x * y * z, record.dynamic_shared)
+
+
+def _argument_bytes(target: Target) -> int:
+    return target.kernel.last.argument_bytes if target.kernel.last is not None else 0
+
+
+def _by_line(target: Target, record: LaunchRecord) -> dict[tuple[str, int], Line]:
+    module = target.kernel.module
+    found: dict[tuple[str, int], Line] = {}
+    for address, count in (record.counts or {}).items():
+        places = module.places_of(address)
+        if not places or not count:
+            continue
+        line = found.setdefault(places[-1], Line())
+        instruction = module.instruction(address)
+        kind = classify(instruction)
+        line.classes[kind] = line.classes.get(kind, 0) + count
+        line.issue_cycles += count * issue_cycles(module.arch, instruction)
+    return found

@@ -1,0 +1,179 @@
+"""Writes a profile in rocprofv3's CSV layout, so that tools that read rocprofv3's files read ours."""
+
+from __future__ import annotations
+
+import csv
+import json
+import math
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from workbench.profile.profiler import ProfileResult
+
+COUNTER_COLUMNS = (
+    "Correlation_Id",
+    "Dispatch_Id",
+    "Agent_Id",
+    "Queue_Id",
+    "Process_Id",
+    "Thread_Id",
+    "Grid_Size",
+    "Kernel_Id",
+    "Kernel_Name",
+    "Workgroup_Size",
+    "LDS_Block_Size",
+    "Scratch_Size",
+    "VGPR_Count",
+    "Accum_VGPR_Count",
+    "SGPR_Count",
+    "Counter_Name",
+    "Counter_Value",
+    "Start_Timestamp",
+    "End_Timestamp",
+)
+"""Of counter_collection.csv, as ROCm 7's rocprofv3 writes them."""
+
+TRACE_COLUMNS = (
+    "Kind",
+    "Agent_Id",
+    "Queue_Id",
+    "Stream_Id",
+    "Thread_Id",
+    "Dispatch_Id",
+    "Kernel_Id",
+    "Kernel_Name",
+    "Correlation_Id",
+    "Start_Timestamp",
+    "End_Timestamp",
+    "LDS_Block_Size",
+    "Scratch_Size",
+    "VGPR_Count",
+    "Accum_VGPR_Count",
+    "SGPR_Count",
+    "Workgroup_Size_X",
+    "Workgroup_Size_Y",
+    "Workgroup_Size_Z",
+    "Grid_Size_X",
+    "Grid_Size_Y",
+    "Grid_Size_Z",
+)
+"""Of kernel_trace.csv, likewise."""
+
+AGENT_COLUMNS = (
+    "Node_Id",
+    "Logical_Node_Id",
+    "Agent_Type",
+    "Simd_Count",
+    "Lds_Size_In_Kb",
+    "Wave_Front_Size",
+    "Num_Xcc",
+    "Cu_Count",
+    "Simd_Per_Cu",
+    "Max_Engine_Clk_Fcompute",
+    "Max_Waves_Per_Simd",
+    "Name",
+    "Vendor_Name",
+    "Product_Name",
+    "Model_Name",
+)
+"""The part of agent_info.csv that is known of a modelled GPU."""
+
+_AGENT = 1
+
+
+def write(result: ProfileResult, folder: str | Path, name: str = "") -> list[Path]:
+    """Writes NAME_counter_collection.csv, NAME_kernel_trace.csv, NAME_agent_info.csv and NAME_origin.json.
+
+    The times of the trace are modelled where the device is emulated; readers of CSV do not expect another
+    column, so the origin of each figure stands in the JSON file.
+
+    Args:
+        folder: made where it is missing.
+        name: prefix of the files; the process's id, as rocprofv3 does it, where it is empty.
+
+    Returns:
+        the paths.
+    """
+    place = Path(folder)
+    place.mkdir(parents=True, exist_ok=True)
+    prefix = name or str(os.getpid())
+    record, resources = result.record, result.resources
+    nanoseconds = round(result.time.value * 1e3)
+    common: dict[str, Any] = {
+        "Correlation_Id": 1,
+        "Dispatch_Id": 1,
+        "Agent_Id": f"Agent {_AGENT}",
+        "Queue_Id": 1,
+        "Process_Id": os.getpid(),
+        "Thread_Id": os.getpid(),
+        "Stream_Id": 0,
+        "Kernel_Id": 1,
+        "Kernel_Name": record.kernel,
+        "Kind": "KERNEL_DISPATCH",
+        "LDS_Block_Size": resources.lds + record.dynamic_shared,
+        "Scratch_Size": resources.scratch,
+        "VGPR_Count": resources.vgprs,
+        "Accum_VGPR_Count": resources.agprs,
+        "SGPR_Count": resources.sgprs,
+        "Workgroup_Size": math.prod(record.block),
+        "Grid_Size": math.prod(record.block) * math.prod(record.grid),
+        "Start_Timestamp": 0,
+        "End_Timestamp": nanoseconds,
+    }
+    for axis, block, grid in zip("XYZ", record.block, record.grid, strict=True):
+        common[f"Workgroup_Size_{axis}"] = block
+        common[f"Grid_Size_{axis}"] = block * grid
+    # A name in lower case is our own: no reader of rocprofv3's files knows it.
+    counters = {key: figure for key, figure in result.counters.items() if key[:1].isupper()}
+    rows = [{**common, "Counter_Name": k, "Counter_Value": float(f.value)} for k, f in counters.items()]
+    origin = {
+        "note": "times and counters of a GPU kernel that ran on an emulated device, where the origin says so",
+        "device": result.device,
+        "time": {"origin": str(result.time.origin), "source": result.time.source},
+        "counters": {k: {"origin": str(f.origin), "source": f.source} for k, f in counters.items()},
+        "not in the CSV": {
+            k: {"value": f.value, "unit": f.unit, "origin": str(f.origin)}
+            for k, f in result.counters.items()
+            if k not in counters
+        },
+    }
+    paths = [
+        _table(place / f"{prefix}_counter_collection.csv", COUNTER_COLUMNS, rows),
+        _table(place / f"{prefix}_kernel_trace.csv", TRACE_COLUMNS, [common]),
+        _table(place / f"{prefix}_agent_info.csv", AGENT_COLUMNS, [_agent(result)]),
+        place / f"{prefix}_origin.json",
+    ]
+    paths[-1].write_text(json.dumps(origin, indent=1))
+    return paths
+
+
+def _agent(result: ProfileResult) -> dict[str, Any]:
+    machine = result.machine
+    return {
+        "Node_Id": _AGENT,
+        "Logical_Node_Id": _AGENT,
+        "Agent_Type": "GPU",
+        "Simd_Count": machine.compute_units * machine.simds_per_cu,
+        "Lds_Size_In_Kb": machine.lds_bytes >> 10,
+        "Wave_Front_Size": 64,
+        "Num_Xcc": machine.xcds,
+        "Cu_Count": machine.compute_units,
+        "Simd_Per_Cu": machine.simds_per_cu,
+        "Max_Engine_Clk_Fcompute": round(machine.clock_hz / 1e6),
+        "Max_Waves_Per_Simd": 8,
+        "Name": machine.arch,
+        "Vendor_Name": "AMD",
+        "Product_Name": f"{machine.name}, emulated",
+        "Model_Name": result.device,
+    }
+
+
+def _table(path: Path, columns: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> Path:
+    with path.open("w", newline="") as file:
+        writer = csv.DictWriter(file, columns, extrasaction="ignore", quoting=csv.QUOTE_NONNUMERIC)
+        writer.writeheader()
+        writer.writerows(rows)
+    return path

@@ -1,0 +1,163 @@
+"""A launch saved to a folder, and run again in a process of its own: what rocprofv3 looks at.
+
+    python -m workbench.profile.rocprof.replay FOLDER [--repeat N]
+
+The folder holds code.co (the code object), launch.json (kernel, shape, device), arguments.pt (arguments as
+they were before the launch) and, after a replay, replay.json (what each tensor held after it).
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import sys
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from workbench.errors import ProfilerError, WorkbenchError
+
+if TYPE_CHECKING:
+    from workbench.kernel import Kernel
+    from workbench.profile.target import Target
+
+CODE, LAUNCH, ARGUMENTS, RESULT = "code.co", "launch.json", "arguments.pt", "replay.json"
+
+
+@dataclass(frozen=True)
+class Saved:
+    """A launch in a folder.
+
+    Attributes:
+        folder: where.
+        kernel: mangled name.
+        wanted: digests of the tensors after the original launch, by place, such as "x" or "0".
+    """
+
+    folder: Path
+    kernel: str
+    wanted: Mapping[str, str]
+
+
+def save(target: Target, folder: str | Path) -> Saved:
+    """Launches the target twice, saves what the second launch was given, and remembers what it gave.
+
+    Raises:
+        ProfilerError: an argument cannot be saved.
+    """
+    import torch
+
+    place = Path(folder)
+    place.mkdir(parents=True, exist_ok=True)
+    target.run(None)
+    kernel, last = target.kernel, target.kernel.last
+    if last is None:
+        raise ProfilerError(f"{kernel.name}: its launch left no record, so it cannot be replayed")
+    (place / CODE).write_bytes(kernel.module.code)
+    try:
+        torch.save({"args": last.args, "kwargs": last.kwargs}, place / ARGUMENTS)
+    except Exception as error:
+        raise ProfilerError(
+            f"{kernel.name}: its arguments cannot be saved for a replay ({error}); "
+            "pass tensors, numbers and bytes"
+        ) from error
+    told = {
+        "kernel": kernel.info.name,
+        "arch": kernel.arch,
+        "device": last.device.name,
+        "grid": last.launch.grid,
+        "block": last.launch.block,
+        "dynamic_shared": last.launch.dynamic_shared,
+    }
+    (place / LAUNCH).write_text(json.dumps(told, indent=1))
+    kernel.launch(last.launch, last.args, last.kwargs, device=last.device)
+    return Saved(place, kernel.info.name, _digests(last.args, last.kwargs))
+
+
+def replay(folder: str | Path, repeat: int = 1) -> dict[str, str]:
+    """Runs a saved launch; digests of its tensors after the first run, written to replay.json too.
+
+    Raises:
+        ProfilerError: the folder does not hold a saved launch.
+        WorkbenchError: the launch fails.
+    """
+    import torch
+
+    from workbench import runtime
+    from workbench.kernel import Module
+    from workbench.spec import Launch
+
+    place = Path(folder)
+    try:
+        told = json.loads((place / LAUNCH).read_text())
+        code = (place / CODE).read_bytes()
+        values = torch.load(place / ARGUMENTS, weights_only=False)
+    except (OSError, ValueError) as error:
+        raise ProfilerError(f"{place} holds no saved launch: {error}") from error
+    kernel: Kernel = Module(code)[told["kernel"]]
+    launch = Launch(tuple(told["grid"]), tuple(told["block"]), told["dynamic_shared"])
+    device = runtime.device(told["device"])
+    found: dict[str, str] = {}
+    for i in range(max(1, repeat)):
+        kernel.launch(launch, values["args"], values["kwargs"], device=device)
+        if i == 0:
+            found = _digests(values["args"], values["kwargs"])
+    (place / RESULT).write_text(json.dumps(found, indent=1))
+    return found
+
+
+def compare(saved: Saved) -> list[str]:
+    """Tensors that differ between the original launch and the last replay, by place; empty where none do.
+
+    Raises:
+        ProfilerError: no replay has run to its end.
+    """
+    path = saved.folder / RESULT
+    try:
+        found = json.loads(path.read_text())
+    except (OSError, ValueError) as error:
+        raise ProfilerError(f"the replay left no result in {path}: it did not run to its end") from error
+    return [name for name, digest in saved.wanted.items() if found.get(name) != digest]
+
+
+def _tensors(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    import torch
+
+    stack: list[tuple[str, Any]] = [(str(i), a) for i, a in enumerate(args)] + list(kwargs.items())
+    while stack:
+        name, value = stack.pop(0)
+        if isinstance(value, torch.Tensor):
+            yield name, value
+        elif isinstance(value, Mapping):
+            stack += [(f"{name}.{key}", inner) for key, inner in value.items()]
+
+
+def _digests(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> dict[str, str]:
+    import torch
+
+    return {
+        name: hashlib.sha256(
+            tensor.detach().cpu().contiguous().flatten().view(torch.uint8).numpy().tobytes()
+        ).hexdigest()
+        for name, tensor in _tensors(args, kwargs)
+    }
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """The command; 1 where the launch cannot be replayed, with the reason on stderr."""
+    parser = argparse.ArgumentParser(prog="python -m workbench.profile.rocprof.replay", description=__doc__)
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--repeat", type=int, default=1, help="launches; the first one's output is compared")
+    options = parser.parse_args(arguments)
+    try:
+        replay(options.folder, options.repeat)
+    except WorkbenchError as error:
+        print(f"{type(error).__name__}: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

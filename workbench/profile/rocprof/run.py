@@ -1,0 +1,363 @@
+"""Runs rocprofv3 on a replay of a launch, in as many passes as the counters need.
+
+A GPU has a few registers for each hardware block, so counters are read in groups, each with a launch of its
+own. Every command, its output and its files are kept in the run's folder.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import shlex
+import shutil
+import signal
+import statistics
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from workbench.errors import (
+    CounterRejected,
+    ProfilerError,
+    ProfilerNotFound,
+    ProfilerPermission,
+    ProfilerTimeout,
+)
+from workbench.profile.rocprof import replay, tables
+
+if TYPE_CHECKING:
+    from workbench.profile.target import Target
+
+TIMEOUT = 300.0
+"""Seconds for one pass, the start of Python in it included."""
+
+TRACE_REPEATS = 20
+"""Launches of the pass that measures times."""
+
+BLOCK_LIMITS: Mapping[str, int] = {
+    "SQ": 8,
+    "TA": 2,
+    "TD": 2,
+    "TCP": 4,
+    "TCC": 4,
+    "CPC": 2,
+    "CPF": 2,
+    "SPI": 2,
+    "GRBM": 2,
+    "GDS": 4,
+}
+"""Counters of a hardware block in one pass, used where rocprofv3-avail is not there to ask (performance
+counter limits of MI200 and later in ROCm Compute Profiler)."""
+
+_PERMISSION = re.compile(
+    r"perf_event_paranoid|permission denied|not permitted|/dev/kfd|HSA_STATUS_ERROR_OUT_OF_RESOURCES", re.I
+)
+_BAD = r"(?:unable|could not find|unknown|invalid|unsupported|not (?:found|supported|available|recognized))"
+_NOUN = r"(?:counter|pmc|metric)"
+_REJECTED = re.compile(
+    rf"{_BAD}.{{0,60}}{_NOUN}|{_NOUN}.{{0,60}}{_BAD}"
+    r"|exceeds the (?:hardware|capabilities)|cannot be collected",
+    re.I,
+)
+
+
+@dataclass(frozen=True)
+class Pass:
+    """One run of rocprofv3.
+
+    Attributes:
+        command: as started.
+        folder: of its files; log.txt has what it printed.
+        counters: that it was asked for.
+    """
+
+    command: tuple[str, ...]
+    folder: Path
+    counters: tuple[str, ...] = ()
+
+    @property
+    def shown(self) -> str:
+        """The command as a shell takes it."""
+        return shlex.join(self.command)
+
+
+@dataclass(frozen=True)
+class RocprofResult:
+    """What rocprofv3 read of a launch.
+
+    Attributes:
+        folder: everything that was written, the saved launch included.
+        counters: values by name, of one launch.
+        microseconds: durations of the launches of the trace pass; empty where none was asked for.
+        dispatch: the launch as the profiler saw it (registers, LDS, shape).
+        agent: the GPU; None where agent_info.csv does not name it.
+        passes: commands and folders.
+        changed: tensors that the replay wrote differently from the original launch.
+        samples: PC samples by source place; empty where none were taken.
+        thread_trace: folders of thread traces, as rocprof's viewers read them.
+        rejected: counters that the GPU does not have, where such were to be skipped.
+    """
+
+    folder: Path
+    counters: Mapping[str, float]
+    microseconds: Sequence[float]
+    dispatch: tables.Dispatch | None
+    agent: tables.Agent | None
+    passes: Sequence[Pass]
+    changed: Sequence[str]
+    samples: Mapping[str, int] = field(default_factory=dict)
+    thread_trace: Sequence[Path] = ()
+    rejected: Sequence[str] = ()
+
+    @property
+    def median(self) -> float | None:
+        """Median duration, microseconds."""
+        return statistics.median(self.microseconds) if self.microseconds else None
+
+
+def find_tool(name: str = "rocprofv3") -> str:
+    """Path of a ROCm tool: PATH, then ROCM_PATH, then /opt/rocm.
+
+    Raises:
+        ProfilerNotFound: it is nowhere.
+    """
+    places = [f"{root}/bin" for root in (os.environ.get("ROCM_PATH"), "/opt/rocm") if root]
+    found = shutil.which(name) or shutil.which(name, path=os.pathsep.join(places))
+    if found is None:
+        raise ProfilerNotFound(
+            f"{name} was not found on PATH or in {', '.join(places)}. Hardware counters of a GPU need it: "
+            "install the package rocprofiler-sdk of your ROCm (6.2 or later), or set ROCM_PATH. Without it, "
+            "profile on the emulated device (device='emulated')."
+        )
+    return found
+
+
+def groups(counters: Sequence[str], arch: str = "") -> list[list[str]]:
+    """Counters in as few passes as a greedy choice gives, asked of `rocprofv3-avail pmc-check`.
+
+    Without that tool by `BLOCK_LIMITS`.
+    """
+    try:
+        avail = find_tool("rocprofv3-avail")
+    except ProfilerNotFound:
+        avail = ""
+    passes: list[list[str]] = []
+    for counter in dict.fromkeys(counters):
+        for group in passes:
+            wanted = [*group, counter]
+            if _together(avail, wanted) if avail else _within_limits(wanted):
+                group.append(counter)
+                break
+        else:
+            passes.append([counter])
+    return passes
+
+
+def _within_limits(counters: Sequence[str]) -> bool:
+    used: dict[str, int] = {}
+    for counter in counters:
+        block = counter.partition("_")[0]
+        used[block] = used.get(block, 0) + 1
+    return all(count <= BLOCK_LIMITS.get(block, 1) for block, count in used.items())
+
+
+def _together(avail: str, counters: Sequence[str]) -> bool:
+    try:
+        done = subprocess.run([avail, "pmc-check", *counters], capture_output=True, text=True, timeout=60)
+    except (OSError, subprocess.TimeoutExpired):
+        return _within_limits(counters)
+    return done.returncode == 0 and not re.search(
+        r"\b(cannot|can't|unable|fail\w*|error)\b", done.stdout + done.stderr, re.I
+    )
+
+
+def collect(
+    target: Target,
+    counters: Sequence[str] = (),
+    *,
+    trace: bool = True,
+    att: bool = False,
+    pc_sampling: bool = False,
+    skip_rejected: bool = False,
+    folder: str | Path | None = None,
+    timeout: float = TIMEOUT,
+) -> RocprofResult:
+    """Counters and times of a launch, from rocprofv3 on replays of it.
+
+    Args:
+        target: the launch.
+        counters: names as `rocprofv3-avail list --pmc` gives them.
+        trace: measure times too, in a pass of their own without counters.
+        att: take a thread trace (`--att`).
+        pc_sampling: sample program counters, where the GPU can (gfx942, gfx950).
+        skip_rejected: go on without counters that the GPU does not have, instead of raising.
+        folder: where everything is kept; a new one below the temporary folder where it is None.
+        timeout: seconds for each pass.
+
+    Raises:
+        ProfilerNotFound, ProfilerPermission, ProfilerTimeout, CounterRejected, ProfilerError
+    """
+    tool = find_tool()
+    place = Path(folder) if folder is not None else Path(tempfile.mkdtemp(prefix="hipkittens-rocprof-"))
+    saved = replay.save(target, place / "launch")
+    names = {saved.kernel, target.kernel.info.demangled, target.kernel.name}
+    passes: list[Pass] = []
+    times: list[float] = []
+    found: dict[str, float] = {}
+    changed: list[str] = []
+    dispatch: tables.Dispatch | None = None
+    agent: tables.Agent | None = None
+
+    def run(label: str, options: Sequence[str], group: Sequence[str] = (), repeat: int = 1) -> Pass:
+        child = [sys.executable, "-m", "workbench.profile.rocprof.replay", str(saved.folder)]
+        if repeat > 1:
+            child += ["--repeat", str(repeat)]
+        where = place / label
+        command = (tool, *options, "--output-format", "csv", "-d", str(where), "-o", label, "--", *child)
+        one = Pass(command, where, tuple(group))
+        (saved.folder / replay.RESULT).unlink(missing_ok=True)
+        _start(one, timeout)
+        passes.append(one)
+        changed.extend(n for n in replay.compare(saved) if n not in changed)
+        return one
+
+    if trace:
+        one = run("trace", ["--kernel-trace"], repeat=TRACE_REPEATS)
+        seen = _of_kernel(one, "kernel_trace", names)
+        times = [d.microseconds for d in seen]
+        dispatch = seen[0]
+    rejected: list[str] = []
+    waiting = groups(counters, target.kernel.arch)
+    number = 0
+    while waiting:
+        group = waiting.pop(0)
+        number += 1
+        try:
+            one = run(f"pass{number}", ["--pmc", *group], group)
+            first = _of_kernel(one, "counter_collection", names)[0]
+            missing = [name for name in group if name not in first.counters]
+            if missing and not skip_rejected:
+                raise CounterRejected(
+                    f"rocprofv3 gave no value of {', '.join(missing)} on {target.kernel.arch}; "
+                    f"`rocprofv3-avail list --pmc` lists what the GPU has. {_kept(one)}"
+                )
+        except CounterRejected:
+            if not skip_rejected:
+                raise
+            # One of the group spoils it: each by itself tells which.
+            if len(group) > 1:
+                waiting = [[name] for name in group] + waiting
+            else:
+                rejected += group
+            continue
+        rejected += missing
+        found.update({name: first.counters[name] for name in group if name not in missing})
+        dispatch = dispatch or first
+    if passes and dispatch is not None:
+        agents = [
+            a
+            for p in passes
+            for path in tables.files(p.folder, "agent_info")
+            for a in tables.read_agents(path)
+        ]
+        agent = next((a for a in agents if a.node == dispatch.agent and a.kind == "GPU"), None)
+    samples: dict[str, int] = {}
+    if pc_sampling:
+        one = run(
+            "pc",
+            [
+                "--pc-sampling-beta-enabled",
+                "--pc-sampling-method",
+                "host_trap",
+                "--pc-sampling-unit",
+                "time",
+                "--pc-sampling-interval",
+                "1",
+            ],
+            repeat=TRACE_REPEATS,
+        )
+        for path in sorted(one.folder.rglob("*pc_sampling*.csv")):
+            for where, count in tables.read_samples(path).items():
+                samples[where] = samples.get(where, 0) + count
+    traces: list[Path] = []
+    if att:
+        one = run("att", ["--att"])
+        traces = sorted(p for p in one.folder.rglob("ui_output_*") if p.is_dir())
+    return RocprofResult(place, found, times, dispatch, agent, passes, changed, samples, traces, rejected)
+
+
+def _of_kernel(one: Pass, kind: str, names: set[str]) -> list[tables.Dispatch]:
+    paths = tables.files(one.folder, kind)
+    reader = tables.read_kernel_trace if kind == "kernel_trace" else tables.read_counters
+    every = [d for path in paths for d in reader(path)]
+    seen = tables.of_kernel(every, *names)
+    if not seen:
+        there = ", ".join(sorted({d.kernel for d in every})[:5]) or "none"
+        raise ProfilerError(
+            f"rocprofv3 wrote no {kind} row of {min(names, key=len)}; files: {len(paths)}, kernels in them: "
+            f"{there}. {_kept(one)}"
+        )
+    return seen
+
+
+def _kept(one: Pass) -> str:
+    return f"The command was `{one.shown}`; its output is in {one.folder / 'log.txt'}"
+
+
+def _start(one: Pass, timeout: float) -> None:
+    one.folder.mkdir(parents=True, exist_ok=True)
+    log = one.folder / "log.txt"
+    with log.open("w") as output:
+        try:
+            process = subprocess.Popen(
+                one.command, stdout=output, stderr=subprocess.STDOUT, start_new_session=True
+            )
+        except OSError as error:
+            raise ProfilerNotFound(f"{one.command[0]} cannot be started: {error.strerror}") from error
+        try:
+            code = process.wait(timeout)
+        except BaseException as error:
+            # rocprofv3 starts the replay as its own child: both must go.
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+            if isinstance(error, subprocess.TimeoutExpired):
+                raise ProfilerTimeout(
+                    f"rocprofv3 was stopped after {timeout:g} s. Give more with timeout=, or profile a "
+                    f"smaller shape. {_kept(one)}"
+                ) from None
+            raise
+    text = log.read_text(errors="replace")
+    if code:
+        raise _diagnose(one, code, text)
+    if one.counters and not tables.files(one.folder, "counter_collection") and _REJECTED.search(text):
+        raise _diagnose(one, code, text)
+
+
+def _diagnose(one: Pass, code: int, text: str) -> ProfilerError:
+    """The error for a failed pass, from what rocprofv3 printed."""
+    last = next((line.strip() for line in reversed(text.splitlines()) if line.strip()), "nothing printed")
+    if _PERMISSION.search(text):
+        return ProfilerPermission(
+            "rocprofv3 may not read the GPU's counters. On the host: `sudo sysctl "
+            "kernel.perf_event_paranoid=1`, and be in the groups render and video. In a container: start it "
+            "with --device=/dev/kfd --device=/dev/dri --group-add=video --group-add=render "
+            f"--cap-add=SYS_PTRACE --cap-add=PERFMON --security-opt=seccomp=unconfined. "
+            f"It said: {last}. {_kept(one)}"
+        )
+    if one.counters and _REJECTED.search(text):
+        named = [c for c in one.counters if re.search(rf"\b{re.escape(c)}\b", _without_command(text, one))]
+        return CounterRejected(
+            f"rocprofv3 refused {', '.join(named or one.counters)}: {last}. "
+            f"`rocprofv3-avail list --pmc` lists what the GPU has. {_kept(one)}"
+        )
+    return ProfilerError(f"rocprofv3 ended with code {code}: {last}. {_kept(one)}")
+
+
+def _without_command(text: str, one: Pass) -> str:
+    return "\n".join(line for line in text.splitlines() if "--pmc" not in line and one.shown not in line)

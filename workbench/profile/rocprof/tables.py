@@ -1,0 +1,253 @@
+"""Reads rocprofv3's CSV files by column name, whatever version wrote them.
+
+ROCm 6 and 7 order and name the columns of kernel_trace.csv differently, write an agent as an integer or as
+"Agent 2", and give counters in long form: one row for each dispatch and counter.
+"""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from workbench.errors import ProfilerError
+
+
+@dataclass(frozen=True)
+class Agent:
+    """A processor of agent_info.csv.
+
+    Attributes:
+        node: its id, as the other files name it.
+        kind: "GPU" or "CPU".
+        name: such as "gfx950".
+        columns: every column by its name.
+    """
+
+    node: int
+    kind: str
+    name: str
+    columns: Mapping[str, str] = field(repr=False, default_factory=dict)
+
+
+@dataclass
+class Dispatch:
+    """One launch as the profiler saw it.
+
+    Attributes:
+        dispatch: number of the dispatch in its process; its correlation id where the file has no other.
+        agent: id of the agent, None where the file does not say.
+        kernel: name.
+        grid: work-items, all dimensions multiplied.
+        workgroup: work-items of a work-group, likewise.
+        lds, scratch: bytes; None where the file does not say.
+        vgprs, agprs, sgprs: registers; None where the file does not say.
+        start, end: nanoseconds of the profiler's clock.
+        counters: values by counter name; a counter that has several rows (one an XCD or a channel) is summed.
+        process: id of the process; None where the file does not say.
+        path: file that it was read from.
+    """
+
+    dispatch: int
+    agent: int | None
+    kernel: str
+    grid: int
+    workgroup: int
+    lds: int | None
+    scratch: int | None
+    vgprs: int | None
+    agprs: int | None
+    sgprs: int | None
+    start: int
+    end: int
+    counters: dict[str, float] = field(default_factory=dict)
+    process: int | None = None
+    path: Path | None = None
+
+    @property
+    def microseconds(self) -> float:
+        return (self.end - self.start) / 1e3
+
+
+# Every name that a column has had; the first one that a file has is taken.
+_COLUMNS: Mapping[str, tuple[str, ...]] = {
+    "dispatch": ("Dispatch_Id", "Correlation_Id"),
+    "agent": ("Agent_Id", "GPU_ID", "gpu-id"),
+    "kernel": ("Kernel_Name", "KernelName"),
+    "grid": ("Grid_Size",),
+    "workgroup": ("Workgroup_Size",),
+    "lds": ("LDS_Block_Size", "Group_Segment_Size", "LDS_Per_Workgroup"),
+    "scratch": ("Scratch_Size", "Private_Segment_Size", "Scratch_Per_Workitem"),
+    "vgprs": ("VGPR_Count", "Arch_VGPR"),
+    "agprs": ("Accum_VGPR_Count", "Accum_VGPR"),
+    "sgprs": ("SGPR_Count", "SGPR"),
+    "start": ("Start_Timestamp", "BeginNs"),
+    "end": ("End_Timestamp", "EndNs"),
+    "process": ("Process_Id",),
+    "counter": ("Counter_Name",),
+    "value": ("Counter_Value",),
+    "node": ("Node_Id",),
+    "kind": ("Agent_Type",),
+    "name": ("Name",),
+}
+
+
+class _Row:
+    """One row, its values by what they mean."""
+
+    def __init__(self, path: Path, line: int, values: Mapping[str, str]) -> None:
+        self.path, self.line, self.values = path, line, values
+
+    def text(self, key: str) -> str:
+        for column in _COLUMNS[key]:
+            value = self.values.get(column)
+            if value is not None:
+                return value
+        raise ProfilerError(
+            f"{self.path}: no column {' or '.join(_COLUMNS[key])}; it has {', '.join(self.values)}. "
+            "Was the file written with --output-format csv by rocprofv3 of ROCm 6.2 or later?"
+        )
+
+    def maybe(self, key: str) -> int | None:
+        value = next((self.values[c] for c in _COLUMNS[key] if self.values.get(c)), None)
+        return None if value is None else self._number(key, value)
+
+    def number(self, key: str) -> int:
+        return self._number(key, self.text(key))
+
+    def _number(self, key: str, value: str) -> int:
+        found = re.fullmatch(r"\s*(?:Agent\s+)?(-?\d+)(?:\.0*)?\s*", value)
+        if found is None:
+            raise ProfilerError(
+                f"{self.path}, line {self.line}: {_COLUMNS[key][0]} is {value!r}; wanted an integer"
+            )
+        return int(found.group(1))
+
+    def float(self, key: str) -> float:
+        try:
+            return float(self.text(key))
+        except ValueError:
+            raise ProfilerError(
+                f"{self.path}, line {self.line}: {_COLUMNS[key][0]} is {self.text(key)!r}; wanted a number"
+            ) from None
+
+    def product(self, key: str) -> int:
+        """Grid_Size, or Grid_Size_X * Grid_Size_Y * Grid_Size_Z where the file has those."""
+        axes = [self.values.get(f"{_COLUMNS[key][0]}_{axis}") for axis in "XYZ"]
+        if axes[0] is None:
+            return self.number(key)
+        total = 1
+        for value in axes:
+            total *= self._number(key, value or "1")
+        return total
+
+
+def _rows(path: Path) -> Iterator[_Row]:
+    try:
+        with path.open(newline="") as file:
+            reader = csv.DictReader(file)
+            if reader.fieldnames is None:
+                raise ProfilerError(f"{path} is empty; did the profiled process launch a kernel?")
+            for values in reader:
+                yield _Row(path, reader.line_num, {k: v for k, v in values.items() if k is not None})
+    except OSError as error:
+        raise ProfilerError(f"{path} cannot be read: {error.strerror}") from error
+
+
+def read_agents(path: str | Path) -> list[Agent]:
+    """Processors of an agent_info.csv.
+
+    Raises:
+        ProfilerError: the file cannot be read, or lacks a column.
+    """
+    return [
+        Agent(row.number("node"), row.text("kind"), row.text("name"), dict(row.values))
+        for row in _rows(Path(path))
+    ]
+
+
+def read_kernel_trace(path: str | Path) -> list[Dispatch]:
+    """Dispatches of a kernel_trace.csv, in the file's order; both of rocprofv3's layouts.
+
+    Raises:
+        ProfilerError: the file cannot be read, lacks a column, or holds what is no number.
+    """
+    return [_dispatch(row) for row in _rows(Path(path))]
+
+
+def read_counters(path: str | Path) -> list[Dispatch]:
+    """Dispatches of a counter_collection.csv with their counters, in the file's order.
+
+    Raises:
+        ProfilerError: as for `read_kernel_trace`.
+    """
+    found: dict[tuple[int | None, int], Dispatch] = {}
+    for row in _rows(Path(path)):
+        key = (row.maybe("process"), row.number("dispatch"))
+        dispatch = found.get(key)
+        if dispatch is None:
+            dispatch = found[key] = _dispatch(row)
+        name = row.text("counter")
+        dispatch.counters[name] = dispatch.counters.get(name, 0.0) + row.float("value")
+    return list(found.values())
+
+
+def _dispatch(row: _Row) -> Dispatch:
+    return Dispatch(
+        row.number("dispatch"),
+        row.maybe("agent"),
+        row.text("kernel"),
+        row.product("grid"),
+        row.product("workgroup"),
+        row.maybe("lds"),
+        row.maybe("scratch"),
+        row.maybe("vgprs"),
+        row.maybe("agprs"),
+        row.maybe("sgprs"),
+        row.number("start"),
+        row.number("end"),
+        process=row.maybe("process"),
+        path=row.path,
+    )
+
+
+def read_samples(path: str | Path) -> dict[str, int]:
+    """PC samples by source place of a pc_sampling_*.csv: "file:line", or the instruction without one."""
+    found: dict[str, int] = {}
+    for row in _rows(Path(path)):
+        where = row.values.get("Instruction_Comment") or row.values.get("Instruction") or "unknown"
+        found[where] = found.get(where, 0) + 1
+    return found
+
+
+def files(folder: str | Path, kind: str) -> list[Path]:
+    """Files below a folder that rocprofv3 wrote of a kind: "counter_collection", "kernel_trace", ..."""
+    return sorted(Path(folder).rglob(f"*{kind}.csv"))
+
+
+def of_kernel(dispatches: Iterable[Dispatch], *names: str) -> list[Dispatch]:
+    """Those whose kernel has one of the names: mangled, demangled with or without its parameters.
+
+    The profiled process launches other kernels too, such as PyTorch's copies.
+    """
+    wanted = {plain(name) for name in names}
+    return [d for d in dispatches if d.kernel in names or plain(d.kernel) in wanted]
+
+
+def plain(name: str) -> str:
+    """A kernel's name without return type, parameters and ".kd"."""
+    text = name.removesuffix(".kd")
+    depth = 0
+    for i, c in enumerate(text):
+        depth += (c == "<") - (c == ">")
+        if c == "(" and depth == 0 and not text.startswith("(anonymous", i):
+            text = text[:i]
+            break
+    depth = 0
+    for i in range(len(text) - 1, -1, -1):
+        depth += (text[i] == ">") - (text[i] == "<")
+        if text[i] == " " and depth == 0:
+            return text[i + 1 :]
+    return text

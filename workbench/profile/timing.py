@@ -1,0 +1,330 @@
+"""How long a kernel takes: measured on a GPU, modelled for an emulated one."""
+
+from __future__ import annotations
+
+import html
+import statistics
+import time as clock
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from workbench.errors import DeviceError
+from workbench.events import hub
+from workbench.origin import Figure, Origin
+from workbench.profile.counters import Tally, tally
+from workbench.profile.machine import machine
+from workbench.profile.model import TimeModel, model_time
+from workbench.profile.target import Target, resolve
+from workbench.progress import track
+from workbench.spec import KernelSpec, Published, Shape, kernels
+
+if TYPE_CHECKING:
+    from workbench.kernel import Kernel, Launcher, Module
+    from workbench.runtime import Device, LaunchRecord
+
+CACHE_CLEAR_BYTES = 512 << 20
+"""Written between two measured runs, so that none finds its data in a cache: twice the Infinity Cache."""
+
+MIN_RUNS, MAX_RUNS = 20, 2000
+WARM_UP_RUNS = 10
+MAX_SECONDS = 10.0
+STABLE = 0.005
+"""Measuring stops when half the median's 95% interval is below this part of the median."""
+
+
+@dataclass(frozen=True)
+class TimeResult:
+    """Time of one launch.
+
+    Attributes:
+        name, device: what ran where.
+        shape: the problem; empty where no spec says it.
+        median: of the runs, in microseconds; the model's one value for an emulated device.
+        low, high: 10% and 90% quantiles of the runs; equal to `median` where modelled.
+        runs: measured runs; 0 where modelled.
+        work: "flops" and "bytes" of the problem, as far as known.
+        model: the model's breakdown; None where measured.
+        wall: host time of the emulated launch that gave the counts, in seconds; None where measured.
+    """
+
+    name: str
+    device: str
+    shape: Shape
+    median: Figure
+    low: Figure
+    high: Figure
+    runs: int
+    work: Mapping[str, int] = field(default_factory=dict)
+    model: TimeModel | None = None
+    wall: Figure | None = None
+
+    @property
+    def origin(self) -> Origin:
+        return self.median.origin
+
+    @property
+    def rate(self) -> Figure | None:
+        """TFLOP/s, where the work is known; of the same origin as the time."""
+        return self._per_second("flops", "TFLOP/s", 1e12)
+
+    @property
+    def bandwidth(self) -> Figure | None:
+        """TB/s of compulsory traffic, where the work is known; of the same origin as the time."""
+        return self._per_second("bytes", "TB/s", 1e12)
+
+    def _per_second(self, key: str, unit: str, scale: float) -> Figure | None:
+        if not self.work.get(key):
+            return None
+        value = self.work[key] / (self.median.value * 1e-6) / scale
+        return Figure(value, unit, self.median.origin, self.median.source)
+
+    @property
+    def figure(self) -> Any:
+        """The model's breakdown, or the measured quantiles, as a plotly Figure."""
+        from workbench.views.timing import time_figure
+
+        return time_figure(self)
+
+    def __str__(self) -> str:
+        size = ", ".join(f"{k}={v}" for k, v in self.shape.items())
+        text = f"{self.name}{f' ({size})' if size else ''} on {self.device}: {self.median}"
+        if self.runs:
+            text += f", 10% to 90% of {self.runs} runs {self.low.value:.4g} to {self.high.value:.4g} us"
+        for figure in (self.rate, self.bandwidth):
+            if figure is not None:
+                text += f", {figure.value:.4g} {figure.unit}"
+        if self.model is not None:
+            text += f"; {self.model}"
+        return text
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        return SweepResult(self.name, (self,), ())._repr_html_()
+
+
+class SweepResult(Sequence[TimeResult]):
+    """Times over several shapes.
+
+    Attributes:
+        name: kernel or spec.
+        published: figures of others for the same kernel.
+    """
+
+    def __init__(self, name: str, results: Sequence[TimeResult], published: Sequence[Published]) -> None:
+        self.name = name
+        self._results = tuple(results)
+        self.published = tuple(published)
+
+    def __len__(self) -> int:
+        return len(self._results)
+
+    def __getitem__(self, index: Any) -> Any:
+        found = self._results[index]
+        return SweepResult(self.name, found, self.published) if isinstance(index, slice) else found
+
+    def __iter__(self) -> Iterator[TimeResult]:
+        return iter(self._results)
+
+    @property
+    def figure(self) -> Any:
+        """Time, or rate where the work is known, over shapes, with published figures; a plotly Figure."""
+        from workbench.views.timing import sweep_figure
+
+        return sweep_figure(self)
+
+    def __repr__(self) -> str:
+        return "\n".join(str(r) for r in self._results)
+
+    def _repr_html_(self) -> str:
+        from workbench.views.badge import STYLE, badge
+
+        rows = []
+        for r in self._results:
+            cells = [", ".join(f"{k}={v}" for k, v in r.shape.items()), r.device, f"{r.median.value:.4g}"]
+            cells.append(f"{r.low.value:.4g} to {r.high.value:.4g}" if r.runs else "")
+            cells += [f"{f.value:.4g}" if f is not None else "" for f in (r.rate, r.bandwidth)]
+            cells.append(r.model.bound_text if r.model is not None else "")
+            text = "".join(f"<td>{html.escape(cell)}</td>" for cell in cells)
+            rows.append(f"<tr>{text}<td>{badge(r.median)}</td></tr>")
+        head = ("shape", "device", "median us", "10% to 90%", "TFLOP/s", "TB/s", "bound by", "")
+        return (
+            f'{STYLE}<div class="wb"><table><caption>time: {html.escape(self.name)}</caption><tr>'
+            + "".join(f"<th>{h}</th>" for h in head)
+            + "</tr>"
+            + "".join(rows)
+            + "</table></div>"
+        )
+
+
+def time(
+    target: KernelSpec | Launcher | Kernel | Module | str,
+    *args: Any,
+    spec: KernelSpec | str | None = None,
+    shape: Shape | None = None,
+    seed: int = 0,
+    device: Device | str | None = None,
+    **kwargs: Any,
+) -> TimeResult:
+    """Time of one launch.
+
+    On a GPU: HIP events around each run, warm-up first, 512 MB written between runs to clear the caches,
+    median and quantiles, until the median is stable or 10 s have passed. On an emulated device: one counted
+    launch and the timing model (`profile.model`); the result says "modelled".
+
+    Args:
+        target: a KernelSpec or its name; `kernel[grid, block]`, with its arguments following; a kernel (or a
+            module with one) with `spec`; or a kernel that was launched before, which repeats that launch.
+        spec: run the kernel with this spec's launch and inputs.
+        shape: the problem size of a spec; its default where it is None and no tensors are given.
+        seed: seed of a spec's inputs.
+        device: a device or its name.
+
+    Raises:
+        UsageError: `target` is none of these.
+    """
+    return time_target(resolve(target, args, kwargs, spec=spec, shape=shape, seed=seed, device=device))
+
+
+def time_target(target: Target) -> TimeResult:
+    """Time of a prepared launch."""
+    with hub.muted():
+        result = _model(target) if target.device.emulated else _measure(target)
+    hub.publish("time", result.name, result)
+    return result
+
+
+def sweep(
+    target: KernelSpec | str,
+    shapes: Sequence[Shape] | None = None,
+    *,
+    seed: int = 0,
+    device: Device | str | None = None,
+    each: Callable[[TimeResult], None] | None = None,
+) -> SweepResult:
+    """Times over shapes of a spec, its own where none are given.
+
+    Args:
+        each: called with each result as it comes, for live figures.
+    """
+    spec = kernels[target] if isinstance(target, str) else target
+    chosen = spec.shapes if shapes is None else shapes
+    results = []
+    for one in track(chosen, f"time {spec.name}", total=len(chosen)):
+        results.append(time(spec, shape=one, seed=seed, device=device))
+        if each is not None:
+            each(results[-1])
+    found = SweepResult(spec.name, results, spec.published)
+    hub.publish("sweep", spec.name, found)
+    return found
+
+
+def counted(target: Target) -> tuple[LaunchRecord, Tally]:
+    """One launch on an emulated device with every counter on.
+
+    Raises:
+        DeviceError: the device is a GPU, which does not count this way.
+    """
+    from workbench.runtime import LaunchOptions
+
+    if not target.device.emulated:
+        raise DeviceError(
+            f"{target.device.name} is a GPU: its counters are rocprofv3's to read, as profile() does. "
+            "Use that, or the emulated device in a process of its own (HIPKITTENS_DEVICE=emulated:gfx950)"
+        )
+    record = target.run(LaunchOptions(count=True, profile=True))
+    module = target.kernel.module
+    addresses = record.counts or {}
+    instructions = {address: module.instruction(address) for address in addresses}
+    return record, tally(target.kernel.arch, record, instructions)
+
+
+def modelled(target: Target, record: LaunchRecord, sums: Tally) -> TimeModel:
+    """The model's time of a counted launch."""
+    x, y, z = record.block
+    fits = target.kernel.occupancy(x * y * z, record.dynamic_shared)
+    last = target.kernel.last
+    return model_time(
+        sums,
+        record,
+        fits,
+        machine(str(target.device.properties.get("name", "")), target.device.arch),
+        argument_bytes=last.argument_bytes if last is not None else 0,
+    )
+
+
+def _model(target: Target) -> TimeResult:
+    record, sums = counted(target)
+    model = modelled(target, record, sums)
+    wall = Figure(record.wall_seconds, "s", Origin.MEASURED, "this computer's clock, emulation")
+    return TimeResult(
+        target.name,
+        target.device.name,
+        target.shape,
+        model.time,
+        model.time,
+        model.time,
+        0,
+        target.work,
+        model,
+        wall,
+    )
+
+
+def _measure(target: Target) -> TimeResult:
+    clear = _cache_clearer(target.device)
+    for _ in range(WARM_UP_RUNS):
+        target.run(None)
+    samples: list[float] = []
+    until = clock.monotonic() + MAX_SECONDS
+    for _ in track(range(MAX_RUNS), f"time {target.name}"):
+        clear()
+        record = target.run(None)
+        if record.elapsed is None:
+            raise DeviceError(f"{target.device.name} gave no event time for {record.kernel}")
+        samples.append(record.elapsed.value)
+        if len(samples) >= MIN_RUNS and (clock.monotonic() > until or is_stable(samples)):
+            break
+    deciles = statistics.quantiles(samples, n=10)
+    source = f"HIP events, {target.device.name}"
+
+    def figure(value: float) -> Figure:
+        return Figure(value, "us", Origin.MEASURED, source)
+
+    return TimeResult(
+        target.name,
+        target.device.name,
+        target.shape,
+        figure(statistics.median(samples)),
+        figure(deciles[0]),
+        figure(deciles[-1]),
+        len(samples),
+        target.work,
+    )
+
+
+def is_stable(samples: Sequence[float]) -> bool:
+    """Whether the median is known to `STABLE`: half the distance of the ranks n/2 +- 0.98 sqrt(n) around it.
+
+    These ranks bound the median with 95% confidence (binomial distribution of ranks, normal approximation).
+    """
+    ordered = sorted(samples)
+    n = len(ordered)
+    half = 0.98 * n**0.5
+    low, high = max(0, int(n / 2 - half)), min(n - 1, int(n / 2 + half))
+    return (ordered[high] - ordered[low]) / 2 <= STABLE * ordered[n // 2]
+
+
+def _cache_clearer(device: Device) -> Callable[[], None]:
+    import torch
+
+    from workbench.spec import torch_device
+
+    buffer = torch.empty(CACHE_CLEAR_BYTES, dtype=torch.int8, device=torch_device(device))
+
+    def clear() -> None:
+        buffer.zero_()
+        torch.cuda.synchronize(buffer.device)
+
+    return clear
