@@ -1,0 +1,239 @@
+"""The dashboard: what each figure draws, what a baseline changes, and that a long sweep stays cheap."""
+
+from __future__ import annotations
+
+import json
+import time
+import tracemalloc
+from dataclasses import replace
+
+import pytest
+
+import workbench as wb
+from workbench.events import Hub
+from workbench.origin import Origin
+from workbench.views import report
+from workbench.views.board import PROFILES, RUNS, Board
+from workbench.views.figures import ceilings, difference, limits, views
+from workbench.views.live import INTERVAL, Dashboard
+
+KEYS = ["timeline", "shapes", "speed", "breakdown", "mix", "occupancy", "lds", "traffic", "roofline"]
+
+
+@pytest.fixture(scope="module")
+def small():
+    return wb.profile("gemm/gemm_bf16", shape={"m": 128, "n": 128, "k": 128}, device="emulated:gfx950")
+
+
+@pytest.fixture(scope="module")
+def large():
+    return wb.profile("gemm/gemm_bf16", shape={"m": 256, "n": 256, "k": 256}, device="emulated:gfx950")
+
+
+def board_of(*profiles):
+    hub, board = Hub(), Board()
+    hub.subscribe(board.take)
+    for profile in profiles:
+        hub.publish("profile", profile.name, profile)
+    return board
+
+
+def by_key(board):
+    return {view.key: view for view in views(board)}
+
+
+def test_an_empty_board_has_every_figure():
+    found = views(Board())
+    assert [v.key for v in found] == KEYS
+    assert all(any("nothing to show" in (a.text or "") for a in v.figure.layout.annotations) for v in found)
+
+
+def test_every_figure_has_data_origin_and_table(small):
+    for view in views(board_of(small)):
+        assert view.figure.data, view.key
+        assert view.rows, view.key
+        shown = [a.text for a in view.figure.layout.annotations if a.name == "origin"]
+        assert sorted(shown) == sorted(str(o) for o in view.origins), view.key
+        assert view.figure.layout.paper_bgcolor == "rgba(0,0,0,0)"
+        assert all(str(o) in view.table for o in view.origins)
+
+
+def test_a_baseline_is_in_every_figure(small, large):
+    board = board_of(small)
+    assert board.pin().number == 1
+    board.extend(Hub().history())
+    hub = Hub()
+    hub.subscribe(board.take)
+    hub.publish("profile", large.name, large)
+    for view in views(board):
+        text = json.dumps(view.figure.to_plotly_json(), default=str)
+        assert "baseline" in text, view.key
+    found = by_key(board)
+    mfma = next(r for r in found["mix"].rows if r[0] == "MFMA")
+    assert mfma[3] == difference(large["SQ_INSTS_MFMA"].value, small["SQ_INSTS_MFMA"].value) == "+700.0%"
+    board.unpin()
+    assert "baseline" not in json.dumps(by_key(board)["mix"].figure.to_plotly_json(), default=str)
+
+
+def test_the_roofline(small):
+    view = by_key(board_of(small))["roofline"]
+    metrics = small.metrics
+    rows = {row[1]: row for row in view.rows}
+    assert set(rows) == {"HBM", "L2", "LDS"}
+    for level, row in rows.items():
+        assert row[2] == metrics[f"arithmetic intensity, {level}"].figure.value
+        assert row[3] == metrics["FLOP rate"].figure.value
+        # Nothing is above its roof.
+        assert row[3] <= row[4]
+    roofs = ceilings(small.machine, ["BF16"])
+    assert roofs == {"VALU fp32": pytest.approx(157.3), "MFMA bf16": pytest.approx(2500)}
+
+
+def test_occupancy_limits(small):
+    found = limits(small)
+    assert found["all together"] == small.resources.occupancy.waves_per_simd
+    assert min(found.values()) == found["all together"]
+
+
+def test_published_figures_beside_ours(small):
+    result = replace(small, shape={"m": 1024, "n": 1024, "k": 1024})
+    view = by_key(board_of(result))["shapes"]
+    assert Origin.PUBLISHED in view.origins
+    assert any("HipKittens MI355X" in str(row[1]) for row in view.rows)
+
+
+def test_what_is_missing_is_said(small):
+    result = replace(small, counters={k: f for k, f in small.counters.items() if "LDS" not in k})
+    view = by_key(board_of(result))["lds"]
+    assert "not collected" in view.table
+    assert next(r for r in view.rows if r[0] == "SQ_LDS_BANK_CONFLICT")[1] is None
+
+
+def test_choosing_a_run(small, large):
+    board = board_of(small, large)
+    assert board.shown.number == 2
+    board.show(1)
+    assert board.shown.number == 1
+    hub = Hub()
+    hub.subscribe(board.take)
+    hub.publish("profile", large.name, large)
+    assert board.shown.number == 3
+
+
+def test_verification_is_shown_with_the_run(small):
+    hub, board = Hub(), Board()
+    hub.subscribe(board.take)
+    told = {"passed": False, "shape": small.shape, "device": small.device}
+    hub.publish("verify", small.name, told)
+    hub.publish("profile", small.name, small)
+    assert board.shown.verified is False
+    assert by_key(board)["timeline"].rows[0][6] == "failed"
+
+
+def test_bounds(small):
+    board = board_of(*[small] * (PROFILES + 5))
+    assert sum(r.profile is not None for r in board.runs) == PROFILES
+    for _ in range(RUNS):
+        board._add(small.timing, None, 0.0)
+    assert len(board.runs) == RUNS
+    assert board.runs[-1].number == RUNS + PROFILES + 5
+
+
+def sweep(small, runs):
+    return [replace(small.timing, shape={"m": 64 * (i % 40 + 1), "n": 64, "k": 64}) for i in range(runs)]
+
+
+def test_a_sweep_of_a_thousand_runs(small):
+    """Updates are batched, and drawing takes a small part of the time of the one who publishes."""
+    hub = Hub()
+    page = Dashboard(source=hub)
+    hub.publish("profile", small.name, small)
+    page.refresh()
+    updates = page.updates
+    publishing = 0.0
+    started = time.monotonic()
+    for result in sweep(small, 1000):
+        before = time.monotonic()
+        hub.publish("time", result.name, result)
+        publishing += time.monotonic() - before
+        time.sleep(0.003)
+    seconds = time.monotonic() - started
+    drawn = page.updates - updates
+    assert 2 <= drawn <= seconds / INTERVAL + 1
+    assert publishing < 0.5 * seconds
+    deadline = time.monotonic() + 20
+    while page.figures["timeline"].data[0].x[-1] != 1001 and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert page.figures["timeline"].data[0].x[-1] == 1001
+    page.close()
+    hub.publish("time", small.name, small.timing)
+    assert page.board.runs[-1].number == 1001
+
+
+def test_memory_is_bounded(small):
+    hub, board = Hub(), Board()
+    hub.subscribe(board.take)
+    for result in sweep(small, RUNS + 100):
+        hub.publish("time", result.name, result)
+    tracemalloc.start()
+    before = tracemalloc.get_traced_memory()[0]
+    for result in sweep(small, 2 * RUNS):
+        hub.publish("time", result.name, result)
+    grown = tracemalloc.get_traced_memory()[0] - before
+    tracemalloc.stop()
+    # The runs that came in are traced and those that they pushed out are not: at most RUNS of them are kept.
+    assert grown < RUNS * 2048
+    assert len(board.runs) == RUNS
+
+
+def test_sliders_build_and_run_again():
+    page = wb.dashboard("activations/softmax", device="emulated:gfx950")
+    try:
+        before = len(page.board.runs)
+        name = next(n for n, c in page.controls.items() if n == "rows")
+        page.controls[name].value = 16
+        assert "done in" in page._status.value
+        assert len(page.board.runs) == before + 1
+        run = page.board.runs[-1]
+        assert (run.timing.shape["rows"], run.verified) == (16, True)
+        assert page.figures["timeline"].data[0].y[-1] == run.time.value
+        page.pin()
+        assert "baseline" in page._summary.value
+        assert "verified" in page._summary.value
+        page._kernel.value = ""
+        assert page.controls == {}
+    finally:
+        page.close()
+
+
+def test_an_error_is_shown_in_the_page():
+    page = wb.dashboard("gemm/gemm_bf16", device="emulated:gfx942")
+    try:
+        page._live.value = False
+        page._spec = replace(page._spec, source="broken source\n", _modules={})
+        page.run()
+        assert "error" in page._status.value
+        assert page._button.disabled is False
+    finally:
+        page.close()
+
+
+def test_a_report_without_items_is_the_dashboard(tmp_path, small):
+    path = report(tmp_path / "r.html")
+    text = path.read_text()
+    assert text.count("plotly-graph-div") == len(KEYS)
+    assert "Roofline" in text
+    assert "<summary>Speed of light: data" in text
+
+
+def test_the_copy_for_a_notebook_without_a_kernel(small, capsys):
+    from workbench.views import live
+
+    board = board_of(small)
+    shown = views(board)
+    note = live._note(shown)["text/html"]
+    assert f'data-outputs="{len(KEYS)}"' in note
+    assert "<script" not in note
+    bundle = live._figure_bundle(shown[2])["application/vnd.plotly.v1+json"]
+    assert bundle["data"]
+    json.dumps(bundle)

@@ -1,0 +1,112 @@
+"""Figures, badges and the page: what is drawn, and that its origin stands beside it."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from workbench.occupancy import occupancy
+from workbench.origin import Figure, Origin
+from workbench.profile.machine import machine
+from workbench.profile.model import TimeModel
+from workbench.profile.timing import SweepResult, TimeResult, is_stable
+from workbench.spec import Published
+from workbench.verify import verify
+from workbench.views import report
+from workbench.views.badge import badge, badges
+
+
+def modelled(n, seconds=1e-5):
+    parts = {"mfma": seconds, "valu": seconds / 2, "hbm": seconds / 4}
+    fits = occupancy("gfx950", vgprs=32, sgprs=32, lds=0, block=256)
+    model = TimeModel(seconds + 2e-6, parts, 2e-6, fits, machine("MI355X"))
+    work = {"flops": 2 * n**3, "bytes": 6 * n**2}
+    return TimeResult("gemm/x", "emulated:gfx950", {"n": n}, *([model.time] * 3), 0, work, model)
+
+
+def measured(n, us):
+    def figure(value):
+        return Figure(value, "us", Origin.MEASURED, "HIP events")
+
+    return TimeResult("gemm/x", "gpu:0", {"n": n}, figure(us), figure(us * 0.9), figure(us * 1.2), 50)
+
+
+def origins_of(figure):
+    return [a.text for a in figure.layout.annotations if a.name == "origin"]
+
+
+def test_badges():
+    assert "modelled" in badge(Origin.MODELLED)
+    assert "never seen on hardware" in badge(Origin.MODELLED)
+    assert "rocprof &lt;1&gt;" in badge(Figure(1, "", Origin.MEASURED, "rocprof <1>"))
+    assert badges([Origin.MEASURED, Origin.MODELLED, Origin.MEASURED]).count("wb-badge") == 2
+
+
+def test_rates_keep_the_origin():
+    result = modelled(512)
+    assert result.rate.origin is Origin.MODELLED
+    assert result.rate.value == pytest.approx(2 * 512**3 / 12e-6 / 1e12)
+    assert result.bandwidth.value == pytest.approx(6 * 512**2 / 12e-6 / 1e12)
+    assert "(modelled)" in str(result)
+    assert measured(512, 10.0).rate is None
+
+
+def test_time_figures():
+    figure = modelled(512).figure
+    assert origins_of(figure) == ["modelled"]
+    assert figure.data[0].y[-1] == "matrix cores"
+    assert figure.data[0].x[-1] == pytest.approx(10.0)
+    figure = measured(512, 10.0).figure
+    assert origins_of(figure) == ["measured"]
+    assert figure.data[0].error_x.array[0] == pytest.approx(2.0)
+
+
+def test_sweep_with_published_figures():
+    published = [
+        Published({"n": 1024}, 15.4, "us", "MI355X", "HipKittens", "its repository"),
+        Published({"n": 1024}, 56.9, "TFLOP/s", "MI355X", "PyTorch", "its repository"),
+    ]
+    results = SweepResult("gemm/x", [modelled(512), modelled(1024)], published)
+    figure = results.figure
+    assert sorted(origins_of(figure)) == ["modelled", "published"]
+    assert figure.layout.yaxis.title.text == "TFLOP/s"
+    by_name = {trace.name: trace for trace in figure.data}
+    assert list(by_name["emulated:gfx950 (modelled)"].x) == ["n=512", "n=1024"]
+    # 15.4 us for 2 * 1024^3 operations are 139 TFLOP/s.
+    assert by_name["HipKittens MI355X (published)"].y[0] == pytest.approx(139.4, abs=0.1)
+    assert by_name["PyTorch MI355X (published)"].y[0] == 56.9
+    assert "modelled" in results._repr_html_()
+    assert len(results[:1]) == 1
+
+
+def test_sweep_without_work_shows_times():
+    results = SweepResult("k", [measured(1, 3.0), measured(2, 4.0)], ())
+    assert results.figure.layout.yaxis.title.text == "us"
+    assert list(results.figure.data[0].y) == [3.0, 4.0]
+
+
+def test_median_stability():
+    assert is_stable([10.0] * 20)
+    assert not is_stable([10.0, 12.0] * 10)
+    assert is_stable([10.0] * 98 + [50.0, 60.0])
+
+
+def test_report_stands_alone(tmp_path):
+    checked = verify(lambda x: x * 1.5, lambda x: x * 2, inputs={"x": torch.ones(8, 8)})
+    path = report(
+        tmp_path / "deep" / "demo.html",
+        "# A <heading>",
+        "text",
+        modelled(64),
+        checked,
+        {"a": 1},
+        title="T & T",
+    )
+    page = path.read_text()
+    assert "<h2>A &lt;heading&gt;</h2>" in page
+    assert "<title>T &amp; T</title>" in page
+    assert "modelled" in page
+    assert "✗ failed" in page
+    # plotly's code is in the page, once, and nothing is fetched.
+    assert page.count("plotly.js v") == 1
+    assert 'src="http' not in page

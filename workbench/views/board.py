@@ -1,0 +1,172 @@
+"""What a dashboard knows: the runs of this process, which one is shown, and what it is compared with."""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from workbench.events import Event
+from workbench.origin import Figure
+from workbench.profile.profiler import ProfileResult
+from workbench.profile.timing import TimeResult
+from workbench.spec import Published, Shape
+
+RUNS = 1000
+"""Runs that a board keeps."""
+
+PROFILES = 100
+"""Of these, runs that keep their counters: the latest ones."""
+
+
+@dataclass(frozen=True)
+class Run:
+    """One timed or profiled run.
+
+    Attributes:
+        number: counts up from 1, over the board's life.
+        timing: its time.
+        profile: its counters; None where it was only timed, or long ago.
+        verified: whether the last verification of the same kernel, shape and device before it passed; None
+            where there was none.
+        seconds: Unix time.
+    """
+
+    number: int
+    timing: TimeResult
+    profile: ProfileResult | None = field(default=None, repr=False)
+    verified: bool | None = None
+    seconds: float = 0.0
+
+    @property
+    def name(self) -> str:
+        return self.timing.name
+
+    @property
+    def time(self) -> Figure:
+        return self.timing.median
+
+    @property
+    def label(self) -> str:
+        size = ", ".join(f"{k}={v}" for k, v in self.timing.shape.items())
+        return f"#{self.number} {self.name}{f' ({size})' if size else ''}"
+
+
+@dataclass(frozen=True)
+class Pinned:
+    """A baseline: the run that was shown, and the times over shapes of its kernel as they were then."""
+
+    run: Run
+    shapes: Sequence[TimeResult]
+
+
+class Board:
+    """Takes events, keeps a bounded number of runs. Safe to call from any thread.
+
+    Attributes:
+        shown: the run whose counters are drawn; the latest one unless another was chosen.
+        pinned: the baseline.
+        launches: launches that were not part of a measurement.
+        version: grows with every change that a view could show.
+    """
+
+    def __init__(self, runs: int = RUNS) -> None:
+        self._lock = threading.RLock()
+        self._runs: deque[Run] = deque(maxlen=runs)
+        self._verified: dict[Any, bool] = {}
+        self._number = 0
+        self._chosen: Run | None = None
+        self.pinned: Pinned | None = None
+        self.launches = 0
+        self.version = 0
+
+    def take(self, event: Event) -> None:
+        """Adds what an event tells."""
+        with self._lock:
+            self.version += 1
+            if event.kind == "launch":
+                self.launches += 1
+            elif event.kind == "verify":
+                key = _key(event.name, event.data["shape"], event.data["device"])
+                self._verified[key] = event.data["passed"]
+                while len(self._verified) > RUNS:
+                    self._verified.pop(next(iter(self._verified)))
+            elif event.kind == "time" and isinstance(event.data, TimeResult):
+                self._add(event.data, None, event.seconds)
+            elif event.kind == "profile" and isinstance(event.data, ProfileResult):
+                self._add(event.data.timing, event.data, event.seconds)
+
+    def _add(self, timing: TimeResult, profile: ProfileResult | None, seconds: float) -> None:
+        self._number += 1
+        verified = self._verified.get(_key(timing.name, timing.shape, timing.device))
+        self._runs.append(Run(self._number, timing, profile, verified, seconds))
+        if len(self._runs) > PROFILES:
+            old = self._runs[-PROFILES - 1]
+            if old.profile is not None:
+                self._runs[-PROFILES - 1] = replace(old, profile=None)
+        if profile is not None:
+            self._chosen = None
+
+    def extend(self, events: Iterable[Event]) -> None:
+        """Adds several events."""
+        for event in events:
+            self.take(event)
+
+    @property
+    def runs(self) -> list[Run]:
+        """Oldest first."""
+        with self._lock:
+            return list(self._runs)
+
+    @property
+    def shown(self) -> Run | None:
+        with self._lock:
+            if self._chosen is not None:
+                return self._chosen
+            profiled = (r for r in reversed(self._runs) if r.profile is not None)
+            return next(profiled, self._runs[-1] if self._runs else None)
+
+    def show(self, number: int) -> None:
+        """Shows the run of this number, until another is profiled."""
+        with self._lock:
+            self._chosen = next((r for r in self._runs if r.number == number), self._chosen)
+            self.version += 1
+
+    def pin(self) -> Run | None:
+        """Makes the shown run the baseline; gives it back."""
+        with self._lock:
+            shown = self.shown
+            self.pinned = Pinned(shown, self.over_shapes()) if shown is not None else None
+            self.version += 1
+            return shown
+
+    def unpin(self) -> None:
+        """Drops the baseline."""
+        with self._lock:
+            self.pinned = None
+            self.version += 1
+
+    def over_shapes(self) -> list[TimeResult]:
+        """The latest time of the shown run's kernel for each shape and device, in order of appearance."""
+        with self._lock:
+            shown = self.shown
+            if shown is None:
+                return []
+            found: dict[Any, TimeResult] = {}
+            for run in self._runs:
+                if run.name == shown.name and run.timing.shape:
+                    found[_key(run.name, run.timing.shape, run.timing.device)] = run.timing
+            return list(found.values())
+
+    def published(self) -> Sequence[Published]:
+        """Figures of others for the shown run's kernel."""
+        from workbench.spec import kernels
+
+        shown = self.shown
+        return kernels[shown.name].published if shown is not None and shown.name in kernels else ()
+
+
+def _key(name: str, shape: Shape, device: str) -> Any:
+    return (name, device, *sorted((k, str(v)) for k, v in shape.items()))

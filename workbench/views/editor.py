@@ -1,0 +1,140 @@
+"""A cell's result as a MIME bundle: HTML for every front end, with facts for the editor beside it."""
+
+from __future__ import annotations
+
+import html
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+from workbench.lab import payload
+from workbench.lab.heat import heat
+from workbench.profile.profiler import ProfileResult
+from workbench.profile.timing import TimeResult
+from workbench.sanitize import Finding, SanitizeResult
+from workbench.verify import VerifyResult
+from workbench.views.badge import STYLE
+
+if TYPE_CHECKING:
+    from workbench.errors import CompileError
+    from workbench.runtime import Device
+    from workbench.views.cell import CellResult
+
+
+def cell_bundle(result: CellResult, cell: str) -> dict[str, Any]:
+    """The bundle of a cell that compiled."""
+    compiled = result.module.result
+    told = payload.CellPayload(
+        name=result.name,
+        status="compiled",
+        body=cell,
+        device=_device(result.device),
+        origin=str(result.origin),
+        compile=payload.Compilation(compiled.seconds, compiled.cached, compiled.compiler.version)
+        if compiled is not None
+        else None,
+        diagnostics=(
+            *(payload.findings(compiled.diagnostics) if compiled is not None else ()),
+            *_sanitizer(result),
+        ),
+        kernels=_kernels(result),
+        run=_run(result),
+        heat=_heat(result),
+    )
+    return payload.bundle(told, result._repr_html_(), str(result))
+
+
+def failure_bundle(name: str, cell: str, error: CompileError) -> dict[str, Any]:
+    """The bundle of a cell that does not compile; the message itself is the exception's to show."""
+    errors = sum(d.severity == "error" for d in error.diagnostics)
+    text = f"{name}: does not compile, {errors or 'no'} error{'' if errors == 1 else 's'}"
+    told = payload.CellPayload(
+        name=name,
+        status="failed",
+        body=cell,
+        diagnostics=payload.findings(error.diagnostics),
+        run=payload.Run("compile", _now(), error=str(error).splitlines()[0] if str(error) else ""),
+    )
+    return payload.bundle(told, f'{STYLE}<div class="wb wb-bad">{html.escape(text)}</div>', text)
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+def _device(device: Device) -> payload.Device:
+    from workbench.doctor import device_label
+
+    return payload.Device(device.name, device_label(device), device.arch, device.emulated)
+
+
+def _kernels(result: CellResult) -> tuple[payload.Kernel, ...]:
+    changed = result.changes()
+    told = []
+    for kernel in result.module.kernels.values():
+        r = kernel.resources
+        told.append(
+            payload.Kernel(
+                kernel.name,
+                kernel.signature,
+                payload.Resources(
+                    r.vgprs,
+                    r.agprs,
+                    r.sgprs,
+                    r.lds,
+                    r.scratch,
+                    r.vgpr_spills + r.sgpr_spills,
+                    int(r.occupancy.waves_per_simd),
+                    r.occupancy.limit,
+                ),
+                tuple(changed[kernel.name].split(", ")) if kernel.name in changed else (),
+            )
+        )
+    return tuple(told)
+
+
+def _run(result: CellResult) -> payload.Run:
+    verified = next((r for r in result.results if isinstance(r, VerifyResult)), None)
+    profiled = next((r for r in result.results if isinstance(r, ProfileResult)), None)
+    timed = next((r for r in result.results if isinstance(r, TimeResult)), None)
+    figure = timed.median if timed is not None else profiled.time if profiled is not None else None
+    kind = "profile" if profiled else "time" if timed else "verify" if verified is not None else "compile"
+    if kind == "compile" and any(isinstance(r, SanitizeResult) for r in result.results):
+        kind = "sanitize"
+    return payload.Run(
+        kind,
+        _now(),
+        kernel=next((r.name for r in result.results), ""),
+        time=payload.Time(figure.value, figure.unit, str(figure.origin)) if figure is not None else None,
+        verified=verified.passed if verified is not None else None,
+        changes=tuple(f"{name}: {text}" for name, text in result.changes().items()),
+    )
+
+
+def _sanitizer(result: CellResult) -> tuple[payload.Finding, ...]:
+    """The sanitizer's findings on the cell's lines; those of a file elsewhere say where they are."""
+    return tuple(
+        payload.Finding(
+            line=f.line if f.is_own else 0,
+            column=f.column if f.is_own else 0,
+            severity="error",
+            message=f.message if f.is_own else f"{f.message}\nat {f.place}",
+            notes=(f"`{f.instruction}`; {f.who}", *_related(f)),
+            source="sanitizer",
+            option=f.category,
+        )
+        for r in result.results
+        if isinstance(r, SanitizeResult)
+        for f in r.findings
+    )
+
+
+def _related(finding: Finding) -> tuple[str, ...]:
+    return (f"the other side: {finding.related[0]}:{finding.related[1]}",) if finding.related else ()
+
+
+def _heat(result: CellResult) -> payload.Heat | None:
+    profiled = next((r for r in result.results if isinstance(r, ProfileResult)), None)
+    kernel = next((k for k in result.module.kernels.values() if k.last is not None), None)
+    if profiled is None or kernel is None:
+        return None
+    return heat(kernel, profiled.record.counts)

@@ -1,0 +1,96 @@
+"""A self-contained HTML page of results: plotly's code is inside, so it opens anywhere, offline."""
+
+from __future__ import annotations
+
+import html
+from pathlib import Path
+from typing import Any
+
+from workbench.views.badge import STYLE
+from workbench.views.figures import View
+
+_PAGE = """<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">
+<title>{title}</title>
+<style>
+:root{{color-scheme:light dark}}
+body{{font-family:system-ui,sans-serif;max-width:70rem;margin:2rem auto;padding:0 1rem;line-height:1.45}}
+h1{{font-size:1.5rem}} h2{{font-size:1.15rem;margin-top:2rem}}
+pre{{overflow:auto;padding:.6rem;border:1px solid #8884;border-radius:.3rem}}
+.wb{{overflow-x:auto}}
+</style>{style}</head><body><h1>{title}</h1>
+{body}
+</body></html>
+"""
+
+
+def report(path: str | Path, *items: Any, title: str = "HipKittens workbench") -> Path:
+    """Writes a page with everything in it.
+
+    Args:
+        path: the file; its folder is made where it is missing.
+        items: in order: texts (a text that begins with "# " is a heading), plotly figures, results of
+            `verify`, `time`, `sweep` and `profile` (their table and their figure), modules and kernels,
+            and anything else that has an HTML or text form. Without any: the dashboard of what this process
+            has run.
+        title: of the page.
+
+    Returns:
+        the path.
+    """
+    target = Path(path)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    page = _Page()
+    for item in items or dashboard_items():
+        page.add(item)
+    text = _PAGE.format(title=html.escape(title), style=STYLE, body="\n".join(page.parts))
+    target.write_text(text, encoding="utf-8")
+    return target
+
+
+def dashboard_items() -> list[Any]:
+    """The figures of a dashboard that had followed this process from the start of the hub's history."""
+    from workbench.events import hub
+    from workbench.views.board import Board
+    from workbench.views.figures import views
+
+    board = Board()
+    board.extend(hub.history())
+    return list(views(board))
+
+
+class _Page:
+    def __init__(self) -> None:
+        self.parts: list[str] = []
+        self._plotly = False
+
+    def add(self, item: Any) -> None:
+        if isinstance(item, str):
+            heading = item.startswith("# ")
+            tag = "h2" if heading else "p"
+            self.parts.append(f"<{tag}>{html.escape(item.removeprefix('# '))}</{tag}>")
+        elif isinstance(item, View):
+            self._figure(item.figure)
+            self.parts.append(item.table)
+        elif hasattr(item, "to_plotly_json"):
+            self._figure(item)
+        elif hasattr(item, "_repr_html_"):
+            self.parts.append(item._repr_html_())
+            if hasattr(item, "figure"):
+                self._figure(item.figure)
+        else:
+            self.parts.append(f"<pre>{html.escape(str(item))}</pre>")
+
+    def _figure(self, figure: Any) -> None:
+        from plotly.io import to_html
+
+        # The library is three megabytes: once a page.
+        self.parts.append(
+            to_html(
+                figure,
+                include_plotlyjs=not self._plotly,
+                full_html=False,
+                config={"responsive": True, "displaylogo": False},
+            )
+        )
+        self._plotly = True

@@ -1,0 +1,148 @@
+"""Figures of times: one launch's breakdown, and times or rates over shapes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from workbench.origin import Origin
+from workbench.profile.model import UNITS
+from workbench.spec import Published, Shape
+from workbench.views.badge import COLOURS, style
+
+if TYPE_CHECKING:
+    from workbench.profile.timing import SweepResult, TimeResult
+
+
+def shape_label(shape: Shape) -> str:
+    """A shape as axis text; all values of one parameter name are told apart by it."""
+    return ", ".join(f"{key}={value}" for key, value in shape.items())
+
+
+def breakdown_bars(result: TimeResult) -> tuple[list[str], list[float]]:
+    """Names and microseconds of a modelled time's parts, longest last (as plotly draws bars from below)."""
+    if result.model is None:
+        return [], []
+    parts = result.model.breakdown
+    names = [UNITS.get(name, "launch overhead") for name in parts]
+    return names[::-1], [figure.value for figure in parts.values()][::-1]
+
+
+def time_figure(result: TimeResult) -> Any:
+    """One launch: the model's parts as bars, or the measured median with its quantiles. A plotly Figure."""
+    import plotly.graph_objects as go
+
+    figure = go.Figure()
+    if result.model is not None:
+        names, values = breakdown_bars(result)
+        figure.add_trace(
+            go.Bar(
+                x=values,
+                y=names,
+                orientation="h",
+                marker_color=COLOURS[Origin.MODELLED],
+                hovertemplate="%{y}: %{x:.4g} us<extra>modelled</extra>",
+            )
+        )
+        figure.update_xaxes(title="busy, us")
+    else:
+        median = result.median.value
+        figure.add_trace(
+            go.Bar(
+                x=[median],
+                y=[result.name],
+                orientation="h",
+                marker_color=COLOURS[result.origin],
+                error_x={
+                    "type": "data",
+                    "symmetric": False,
+                    "array": [result.high.value - median],
+                    "arrayminus": [median - result.low.value],
+                },
+            )
+        )
+        figure.update_xaxes(title="us, median with 10% and 90% quantiles", rangemode="tozero")
+    title = f"{result.name} on {result.device}: {result.median.value:.4g} us"
+    return style(figure, [result.origin], title)
+
+
+def sweep_figure(results: SweepResult) -> Any:
+    """Times over shapes, or rates where the work is known, with published figures. A plotly Figure."""
+    import plotly.graph_objects as go
+
+    quantity = _quantity(results)
+    unit = quantity[1] if quantity is not None else "us"
+    figure = go.Figure()
+    origins: list[Origin] = []
+    for device in dict.fromkeys(r.device for r in results):
+        own = [r for r in results if r.device == device]
+        origin = own[0].origin
+        origins.append(origin)
+        values = [_in_unit(r.median.value, r.work, quantity) for r in own]
+        figure.add_trace(
+            go.Scatter(
+                x=[shape_label(r.shape) for r in own],
+                y=values,
+                mode="lines+markers",
+                name=f"{device} ({origin})",
+                line={"color": COLOURS[origin], "dash": "dash" if origin is Origin.MODELLED else "solid"},
+                customdata=[[r.median.value, r.model.bound_text if r.model else ""] for r in own],
+                hovertemplate="%{x}<br>%{y:.4g} " + unit + "<br>%{customdata[0]:.4g} us %{customdata[1]}"
+                f"<extra>{origin}</extra>",
+            )
+        )
+    for name, points in _published(results, results.published, quantity).items():
+        origins.append(Origin.PUBLISHED)
+        figure.add_trace(
+            go.Scatter(
+                x=[label for label, _ in points],
+                y=[value for _, value in points],
+                mode="markers",
+                marker={"symbol": "diamond-open", "size": 10},
+                name=f"{name} (published)",
+                hovertemplate="%{x}<br>%{y:.4g} " + unit + f"<extra>{name}, published</extra>",
+            )
+        )
+    figure.update_yaxes(title=unit, rangemode="tozero")
+    figure.update_xaxes(type="category")
+    return style(figure, origins, f"{results.name} over shapes")
+
+
+MEMORY_BOUND = 16.0
+"""FLOPs a byte below which a kernel is judged by bandwidth; no GPU here is compute bound with fewer."""
+
+Quantity = tuple[str, str] | None
+"""What of the work a rate counts ("flops" or "bytes") and its unit; None for plain times."""
+
+
+def _quantity(results: Sequence[TimeResult]) -> Quantity:
+    """TB/s for kernels with little arithmetic, TFLOP/s for others, times where the work is not known."""
+    work = [r.work for r in results]
+    flops = bool(work) and all(w.get("flops") for w in work)
+    size = bool(work) and all(w.get("bytes") for w in work)
+    if size and (not flops or all(w["flops"] < MEMORY_BOUND * w["bytes"] for w in work)):
+        return "bytes", "TB/s"
+    return ("flops", "TFLOP/s") if flops else None
+
+
+def _in_unit(microseconds: float, work: Mapping[str, int], quantity: Quantity) -> float:
+    return microseconds if quantity is None else work[quantity[0]] / microseconds * 1e-6
+
+
+def _published(
+    results: Sequence[TimeResult], published: Sequence[Published], quantity: Quantity
+) -> dict[str, list[tuple[str, float]]]:
+    """Published points of the results' shapes by implementation and GPU; times become rates by the work."""
+    unit = quantity[1] if quantity is not None else "us"
+    found: dict[str, list[tuple[str, float]]] = {}
+    for p in published:
+        # A publication need not say every parameter, such as a tile size.
+        result = next((r for r in results if p.shape.items() <= r.shape.items()), None)
+        if result is None:
+            continue
+        value = p.value if p.unit == unit else None
+        if value is None and p.unit == "us":
+            value = _in_unit(p.value, result.work, quantity)
+        if value is not None:
+            found.setdefault(f"{p.implementation} {p.gpu}", []).append((shape_label(result.shape), value))
+    return found
