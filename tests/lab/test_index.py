@@ -1,0 +1,119 @@
+"""Names of the tile library: what the reader makes of headers, and the library's public names."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from workbench.lab.index import doc_text, index, lookup, read_header
+from workbench.paths import include_dir
+
+HEADER = """\
+/**
+ * @file
+ * @brief Not a name.
+ */
+#pragma once
+/** Rounds up. */
+#define CEIL(a, b) (((a) + (b) - 1) / (b))
+#define UNDOCUMENTED 1
+namespace kittens {
+namespace detail {
+/** Hidden. */
+inline int helper() { return 1; }
+} // namespace detail
+namespace ducks::rt {
+/** Any register tile. */
+template <typename T>
+concept all = requires { typename T::identifier; };
+} // namespace ducks::rt
+
+/**
+ * @brief A tile.
+ *
+ * @tparam T element type.
+ */
+template <typename T, int rows = 16> struct alignas(16) tile {
+    using dtype = T;
+    static constexpr int height = rows / 16;
+    T data[rows];
+    /** Where it is; "} ;" in a string or char '{' means nothing. */
+    __device__ inline const T &at(int row) const { const char *s = "};"; return data[row]; }
+    tile(int x) : data{x} {}
+};
+
+/** dst = src. */
+template <ducks::rt::all RT> __device__ inline void copy(RT &dst, const RT &src) { dst = src; }
+template <ducks::rt::all RT> __device__ inline void move(RT &dst, const RT &src) { dst = src; }
+
+template <typename T>
+    requires(sizeof(T) == 2)
+__device__ static inline __attribute__((always_inline)) T undocumented(T a, int b = sizeof(int));
+/// Shorter.
+template <int n> using tile16 = tile<short, n>;
+} // namespace kittens
+"""
+
+
+@pytest.fixture(scope="module")
+def entries() -> dict[str, object]:
+    return {entry.name: entry for entry in read_header(HEADER, "tile.cuh")}
+
+
+def test_names_kinds_and_lines(entries) -> None:
+    lines = HEADER.splitlines()
+    assert {name: entry.kind for name, entry in entries.items()} == {
+        "CEIL": "macro",
+        "all": "concept",
+        "tile": "type",
+        "dtype": "type",
+        "height": "variable",
+        "at": "function",
+        "copy": "function",
+        "move": "function",
+        "undocumented": "function",
+        "tile16": "type",
+    }
+    for name in ("tile", "copy", "tile16", "dtype"):
+        assert name in lines[entries[name].line - 1]
+
+
+def test_signatures_scopes_and_documentation(entries) -> None:
+    assert entries["copy"].signature == "template <ducks::rt::all RT> void copy(RT &dst, const RT &src)"
+    assert entries["copy"].scope == "kittens"
+    assert entries["at"].scope == "kittens::tile"
+    assert entries["all"].scope == "kittens::ducks::rt"
+    assert entries["tile"].doc == "A tile.\n\nT: element type."
+    assert entries["copy"].doc == entries["move"].doc == "dst = src."
+    assert entries["undocumented"].doc == ""
+    assert entries["tile16"].doc == "Shorter."
+    assert entries["tile"].signature.startswith("template <typename T, int rows = 16> struct tile")
+
+
+def test_doc_text_takes_doxygen_away() -> None:
+    text = "/**\n * @brief Sums.\n * @param[in] a the @p b th\n * @return a sum\n */"
+    assert doc_text(text) == "Sums.\na: the b th\nreturns: a sum"
+
+
+def test_index_is_read_again_when_a_header_changes(tmp_path: Path) -> None:
+    header = tmp_path / "a.cuh"
+    header.write_text("int first();")
+    before = index(tmp_path)
+    assert [e.name for e in before.entries] == ["first"]
+    header.write_text("int second(); int third();")
+    after = index(tmp_path)
+    assert [e.name for e in after.entries] == ["second", "third"]
+    assert before.digest != after.digest
+    assert index(tmp_path / "absent").entries == ()
+
+
+@pytest.mark.skipif(not include_dir().is_dir(), reason="no tile library here")
+def test_the_library_s_public_names_are_found() -> None:
+    found = index()
+    names = "gl rt rv st sv rt_bf st_bf rt_fl coord load store mma_ABt row_sum exp zero mul_row warpid laneid"
+    assert not [name for name in names.split() if not lookup(name, found)]
+    json.dumps(found.to_dict())
+    assert all(entry.signature and len(entry.signature) <= 400 for entry in found.entries)
+    assert not [entry for entry in found.entries if "detail" in entry.scope.split("::")]

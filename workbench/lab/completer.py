@@ -1,0 +1,88 @@
+"""Completion inside `%%hipkittens` cells by the kernel, in any front end.
+
+IPython would complete C++ as if it were Python. This matcher answers in its place: options on the magic
+line, below it the tile library's names and the words of the cell itself.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+from workbench.lab import index as names
+
+if TYPE_CHECKING:
+    from IPython.core.completer import CompletionContext
+    from IPython.core.interactiveshell import InteractiveShell
+
+_MAGIC = re.compile(r"%%hipkittens(?=\s|$)")
+_WORD = re.compile(r"[A-Za-z_]\w*$")
+_OPTION = re.compile(r"(?:^|\s)(-{1,2}[\w-]*)$")
+
+
+def candidates(text: str, line: int, before: str) -> tuple[str, list[tuple[str, str]]] | None:
+    """What can stand at a place of a cell.
+
+    Args:
+        text: the whole cell.
+        line: line of the cursor, from 0.
+        before: that line's text before the cursor.
+
+    Returns:
+        the part that is already there, and (name, kind) for each candidate; None outside of C++ cells.
+    """
+    if not _MAGIC.match(text):
+        return None
+    if line == 0:
+        option = _OPTION.search(before)
+        start = option[1] if option else ""
+        return start, [(flag, "flag") for flag in _options() if start and flag.startswith(start)]
+    word = _WORD.search(before)
+    start = word[0] if word else ""
+    found = {e.name: e.kind for e in names.index().entries if e.name.startswith(start) and e.kind != "macro"}
+    body = text.partition("\n")[2]
+    for other in re.findall(r"[A-Za-z_]\w*", body):
+        if other.startswith(start) and other != start:
+            found.setdefault(other, "text")
+    return start, sorted(found.items()) if start or before.rstrip().endswith("::") else []
+
+
+def _options() -> list[str]:
+    from workbench.magics import _parser
+
+    return [flag for action in _parser()._actions for flag in action.option_strings]
+
+
+def install(shell: InteractiveShell) -> None:
+    """Adds the matcher to a shell."""
+    from IPython.core.completer import SimpleCompletion, context_matcher
+
+    @context_matcher(identifier="hipkittens", priority=1000)  # type: ignore[untyped-decorator]
+    def hipkittens_matcher(context: CompletionContext) -> dict[str, Any]:
+        found = candidates(
+            context.full_text, context.cursor_line, context.line_with_cursor[: context.cursor_position]
+        )
+        if found is None:
+            return {"completions": []}
+        start, names_and_kinds = found
+        return {
+            "completions": [SimpleCompletion(text=name, type=kind) for name, kind in names_and_kinds],
+            "matched_fragment": start,
+            "suppress": True,
+        }
+
+    remove(shell)
+    completer = getattr(shell, "Completer", None)
+    if completer is not None:
+        completer.custom_matchers.append(hipkittens_matcher)
+
+
+def remove(shell: InteractiveShell) -> None:
+    """Takes the matcher away."""
+    completer = getattr(shell, "Completer", None)
+    if completer is not None:
+        completer.custom_matchers[:] = [
+            matcher
+            for matcher in completer.custom_matchers
+            if getattr(matcher, "matcher_identifier", "") != "hipkittens"
+        ]

@@ -1,0 +1,281 @@
+"""A kernel's machine code as the ISA view shows it: rows with source line and count, blocks, loops, pressure.
+
+Everything is derived from the decoded instructions; no compiler is asked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from workbench.profile.classes import classify
+
+if TYPE_CHECKING:
+    from workbench.codeobject import Instruction, Operand
+    from workbench.kernel import Kernel
+
+# A destination that the instruction also reads (CDNA3 ISA guide): accumulating forms, partial writes.
+_READS_DESTINATION = (
+    "v_fmac_",
+    "v_mac_",
+    "v_pk_fmac_",
+    "v_dot2c_",
+    "v_dot4c_",
+    "v_dot8c_",
+    "v_writelane_",
+    "v_swap_",
+    "v_permlane16_swap_",
+    "v_permlane32_swap_",
+)
+_ACCUMULATING = ("v_smfmac_",)
+
+VGPR_COUNT = 256
+"""Bit position at which accumulation registers begin in a register mask."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where an instruction comes from.
+
+    Attributes:
+        line: line of the cell, 0 where none is known.
+        header: "kittens.cuh:12" where the code itself stands in a header, else "".
+    """
+
+    line: int
+    header: str
+
+
+@dataclass(frozen=True, slots=True)
+class Loop:
+    """A loop: first and last row, and the number of loops around it."""
+
+    first: int
+    last: int
+    depth: int
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """Machine code of one kernel, a column for each property, in address order.
+
+    Attributes:
+        kernel: its name.
+        arch: target.
+        addresses: of each instruction.
+        texts: LLVM syntax; branch targets are addresses in it.
+        classes: `workbench.profile.classes.CLASSES`.
+        lines: line of the cell, 0 where there is none.
+        headers: "name.cuh:12" where the instruction stands in a header, else "".
+        counts: executions summed over waves in the last counted launch; None where there was none.
+        vgprs: vector registers that hold a value still needed, before the instruction; 0 for dead code.
+        agprs: accumulation registers, likewise.
+        blocks: first row of each basic block.
+        loops: outer before inner.
+    """
+
+    kernel: str
+    arch: str
+    addresses: Sequence[int]
+    texts: Sequence[str]
+    classes: Sequence[str]
+    lines: Sequence[int]
+    headers: Sequence[str]
+    counts: Sequence[int] | None
+    vgprs: Sequence[int]
+    agprs: Sequence[int]
+    blocks: Sequence[int]
+    loops: Sequence[Loop]
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "kernel": self.kernel,
+            "arch": self.arch,
+            "addresses": list(self.addresses),
+            "texts": list(self.texts),
+            "classes": list(self.classes),
+            "lines": list(self.lines),
+            "headers": list(self.headers),
+            "counts": None if self.counts is None else list(self.counts),
+            "vgprs": list(self.vgprs),
+            "agprs": list(self.agprs),
+            "blocks": list(self.blocks),
+            "loops": [{"first": loop.first, "last": loop.last, "depth": loop.depth} for loop in self.loops],
+        }
+
+
+def listing(kernel: Kernel) -> Listing:
+    """The listing of a kernel, with the counts of its last launch if that was counted."""
+    counts = kernel.last.record.counts if kernel.last is not None else None
+    return build(kernel.name, kernel.arch, kernel.instructions, places(kernel), counts)
+
+
+def places(kernel: Kernel) -> Callable[[int], Place]:
+    """Where the instructions of a kernel come from, by address.
+
+    Code that was inlined from a header belongs to the line of the cell that called it, where debug info
+    tells the chain of calls.
+    """
+    debug, module = kernel.module.debug, kernel.module
+
+    def place(address: int) -> Place:
+        if debug is None:
+            return Place(0, "")
+        found = debug.line_of(address)
+        if found is None:
+            return Place(0, "")
+        if module.is_own_source(found[0]):
+            return Place(found[1], "")
+        header = f"{found[0].replace(chr(92), '/').rpartition('/')[2]}:{found[1]}"
+        frames = getattr(debug, "frames_of", None)
+        for file, line, _ in frames(address) if frames is not None else ():
+            if module.is_own_source(file):
+                return Place(line, header)
+        return Place(0, header)
+
+    return place
+
+
+def build(
+    name: str,
+    arch: str,
+    instructions: Sequence[Instruction],
+    place: Callable[[int], Place],
+    counts: Mapping[int, int] | None = None,
+) -> Listing:
+    """A listing from decoded instructions.
+
+    Args:
+        name: the kernel's.
+        arch: its target.
+        instructions: in address order.
+        place: where each comes from.
+        counts: executions by address; an address that is absent ran never.
+    """
+    where = [place(instruction.address) for instruction in instructions]
+    graph = _Graph(instructions)
+    live = _pressure(instructions, graph)
+    low = (1 << VGPR_COUNT) - 1
+    return Listing(
+        kernel=name,
+        arch=arch,
+        addresses=[i.address for i in instructions],
+        texts=[i.text() for i in instructions],
+        classes=[classify(i) for i in instructions],
+        lines=[p.line for p in where],
+        headers=[p.header for p in where],
+        counts=None if counts is None else [counts.get(i.address, 0) for i in instructions],
+        vgprs=[(mask & low).bit_count() for mask in live],
+        agprs=[(mask >> VGPR_COUNT).bit_count() for mask in live],
+        blocks=graph.starts,
+        loops=graph.loops(),
+    )
+
+
+class _Graph:
+    """Basic blocks of straight code, as first rows, and the edges between them."""
+
+    def __init__(self, instructions: Sequence[Instruction]) -> None:
+        row_of = {instruction.address: row for row, instruction in enumerate(instructions)}
+        targets: dict[int, int] = {}
+        leaders = {0} if instructions else set()
+        for row, instruction in enumerate(instructions):
+            if classify(instruction) != "branch" and not _ends(instruction):
+                continue
+            leaders.add(row + 1)
+            for operand in instruction.src:
+                if operand.kind == "label" and operand.value in row_of:
+                    targets[row] = row_of[int(operand.value)]
+                    leaders.add(targets[row])
+        leaders.discard(len(instructions))
+        self.count = len(instructions)
+        self.starts = sorted(leaders)
+        index = {row: block for block, row in enumerate(self.starts)}
+        self.ends = [*(start - 1 for start in self.starts[1:]), len(instructions) - 1]
+        self.successors: list[list[int]] = []
+        for block, last in enumerate(self.ends):
+            following = []
+            if last in targets:
+                following.append(index[targets[last]])
+            if block + 1 < len(self.starts) and not _leaves(instructions[last]):
+                following.append(block + 1)
+            self.successors.append(following)
+
+    def loops(self) -> list[Loop]:
+        """Loops by their backward edges, as ranges of rows; edges to one head are one loop."""
+        spans: dict[int, int] = {}
+        for block, following in enumerate(self.successors):
+            for target in following:
+                if target <= block:
+                    first = self.starts[target]
+                    spans[first] = max(spans.get(first, 0), self.ends[block])
+        ordered = sorted(spans.items(), key=lambda span: (span[0], -span[1]))
+        return [
+            Loop(first, last, sum(f <= first and last <= e and (f, e) != (first, last) for f, e in ordered))
+            for first, last in ordered
+        ]
+
+
+def _ends(instruction: Instruction) -> bool:
+    return instruction.opcode.startswith(("s_endpgm", "s_setpc", "s_trap"))
+
+
+def _leaves(instruction: Instruction) -> bool:
+    """Whether the next instruction is never reached from this one."""
+    return instruction.opcode in ("s_branch", "s_setpc_b64") or instruction.opcode.startswith("s_endpgm")
+
+
+def _mask(operands: Sequence[Operand]) -> int:
+    mask = 0
+    for operand in operands:
+        if operand.kind in ("v", "a"):
+            base = operand.index + (VGPR_COUNT if operand.kind == "a" else 0)
+            mask |= ((1 << operand.width) - 1) << base
+    return mask
+
+
+def _reads_destination(instruction: Instruction) -> bool:
+    opcode, modifiers = instruction.opcode, instruction.modifiers
+    if opcode.startswith(_READS_DESTINATION) or opcode.startswith(_ACCUMULATING) or "_d16" in opcode:
+        return True
+    # DPP keeps the old value of lanes without a source; SDWA may keep the other bits.
+    return ("dpp_ctrl" in modifiers and not modifiers.get("bound_ctrl")) or modifiers.get("dst_unused") == 2
+
+
+def _pressure(instructions: Sequence[Instruction], graph: _Graph) -> list[int]:
+    """Mask of the registers that are live before each instruction.
+
+    A write counts for all lanes, whatever EXEC is, so a value kept for lanes that are off counts as dead.
+    """
+    reads = []
+    writes = []
+    for instruction in instructions:
+        written = _mask(instruction.dst)
+        read = _mask(instruction.src)
+        if _reads_destination(instruction):
+            read |= written
+        reads.append(read)
+        writes.append(written)
+    live_in = [0] * len(graph.starts)
+    changed = True
+    while changed:
+        changed = False
+        for block in range(len(graph.starts) - 1, -1, -1):
+            live = 0
+            for following in graph.successors[block]:
+                live |= live_in[following]
+            for row in range(graph.ends[block], graph.starts[block] - 1, -1):
+                live = live & ~writes[row] | reads[row]
+            if live != live_in[block]:
+                live_in[block] = live
+                changed = True
+    before = [0] * len(instructions)
+    for block in range(len(graph.starts)):
+        live = 0
+        for following in graph.successors[block]:
+            live |= live_in[following]
+        for row in range(graph.ends[block], graph.starts[block] - 1, -1):
+            live = live & ~writes[row] | reads[row]
+            before[row] = live
+    return before

@@ -1,0 +1,297 @@
+"""What a compiled cell tells the editor around it, as one JSON object beside its HTML result.
+
+The magics display it under the MIME type `application/vnd.hipkittens.cell+json`, in the same output as
+their HTML. The JupyterLab extension reads it there: squiggles, line heat and the sidebar are made from it,
+and a notebook that is opened again shows them without a kernel. A front end that does not know the type
+shows the HTML. `payload.schema.json` beside this file is the exact form; this module needs only the
+standard library, so that it also serves where the rest of the workbench is absent.
+
+Lines and columns count from 1 in the cell as the user sees it: line 1 is the `%%hipkittens` line. Columns
+are in characters.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+MIME_TYPE = "application/vnd.hipkittens.cell+json"
+VERSION = 1
+
+WAITS_NOTE = "Waits are charged to the line where they show, which may be after the line that caused them."
+
+
+@dataclass(frozen=True, slots=True)
+class Fix:
+    """Replace the text from `start` up to (not including) `end` by `text`; an insertion has equal ends."""
+
+    start: tuple[int, int]
+    end: tuple[int, int]
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """A squiggle: what the compiler or the sanitizer says about a place in the cell.
+
+    Attributes:
+        line: line in the cell; 0 puts the finding on line 1.
+        column: column of its start; 0 marks the whole line.
+        severity: "error", "warning", "note" or "remark".
+        message: one or more lines of text.
+        end_line: line of its end; 0 lets the editor mark the word at the start.
+        end_column: column just past its end; 0 likewise.
+        fixits: changes that the editor offers.
+        notes: further places and remarks, one line each, such as "kittens.cuh:12:3: note: declared here".
+        source: who says it: "compiler" or "sanitizer".
+        option: the flag that controls it, such as "-Wunused-variable"; "" where there is none.
+    """
+
+    line: int
+    column: int
+    severity: str
+    message: str
+    end_line: int = 0
+    end_column: int = 0
+    fixits: tuple[Fix, ...] = ()
+    notes: tuple[str, ...] = ()
+    source: str = "compiler"
+    option: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Device:
+    """The device a cell was compiled for or ran on.
+
+    Attributes:
+        name: as `wb.device` takes it: "gpu:0", "emulated:gfx950".
+        label: as a person says it: "MI355X (emulated)".
+        arch: the target: "gfx950".
+        emulated: whether it is the emulated device.
+        memory_total: bytes, 0 where unknown.
+        memory_used: bytes.
+    """
+
+    name: str
+    label: str
+    arch: str
+    emulated: bool
+    memory_total: int = 0
+    memory_used: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Compilation:
+    """How the cell was compiled: seconds, whether the cache had it, the compiler's name and version."""
+
+    seconds: float
+    cached: bool
+    compiler: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Resources:
+    """What a kernel asks of the device: registers a lane or wave, bytes, and the occupancy that follows.
+
+    Attributes:
+        vgpr: vector registers.
+        agpr: accumulation registers.
+        sgpr: scalar registers.
+        lds: static shared memory, in bytes.
+        scratch: private memory a lane, in bytes.
+        spills: registers spilled.
+        occupancy: waves a SIMD.
+        limited_by: what limits the occupancy: "VGPR", "LDS", "waves"; "" where unknown.
+    """
+
+    vgpr: int
+    agpr: int
+    sgpr: int
+    lds: int
+    scratch: int
+    spills: int
+    occupancy: int
+    limited_by: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Kernel:
+    """A kernel of the cell; `changes` are the differences to the previous compile: "VGPR 64 -> 72"."""
+
+    name: str
+    signature: str = ""
+    resources: Resources | None = None
+    changes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Time:
+    """A duration with its unit and origin ("measured", "counted" or "modelled")."""
+
+    value: float
+    unit: str
+    origin: str
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One line of the run history.
+
+    Attributes:
+        kind: "compile", "run", "time", "verify", "profile" or "sanitize".
+        at: when it ended, ISO 8601 with time zone.
+        kernel: kernel or spec that ran, "" for a compile.
+        time: how long the kernel took, None where that is unknown.
+        verified: whether the result was right, None where it was not checked.
+        changes: what changed since the previous run of this cell.
+        error: first line of the error, "" where there was none.
+    """
+
+    kind: str
+    at: str
+    kernel: str = ""
+    time: Time | None = None
+    verified: bool | None = None
+    changes: tuple[str, ...] = ()
+    error: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Measure:
+    """One thing that line heat can show; `key` is what `HeatLine.values` names it by."""
+
+    key: str
+    label: str
+    unit: str
+    origin: str
+
+
+@dataclass(frozen=True, slots=True)
+class HeatLine:
+    """A source line of the cell: its value of each measure, and its instruction executions by class."""
+
+    line: int
+    values: Mapping[str, float]
+    instructions: Mapping[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Heat:
+    """Where the time of a profiled kernel goes, by line of the cell.
+
+    Attributes:
+        kernel: the kernel that ran.
+        measures: what can be shown, the first by default; keys in use are "issue_cycles", "instructions",
+            "stall_cycles", "bank_conflicts" and "bytes".
+        lines: the lines that have any, in order.
+        elsewhere: values that belong to no line of the cell (headers, compiler-made code).
+        note: shown with it.
+    """
+
+    kernel: str
+    measures: Sequence[Measure]
+    lines: Sequence[HeatLine]
+    elsewhere: Mapping[str, float] = field(default_factory=dict)
+    note: str = WAITS_NOTE
+
+
+@dataclass(frozen=True, slots=True)
+class CellPayload:
+    """Everything the editor needs to know after a cell was compiled or run.
+
+    Attributes:
+        name: the name that the module is bound to.
+        status: "compiled" or "failed".
+        body: text of the cell without its first line; kept as a checksum, so that a notebook that is opened
+            again shows nothing on lines that have changed since. None skips that check.
+        device: the device, None where none was chosen.
+        origin: origin of the cell's figures: "measured", "counted", "modelled"; "" where there are none.
+        compile: how it was compiled, None where the compiler did not run.
+        diagnostics: findings of compiler and sanitizer, in order.
+        kernels: the kernels of the module.
+        run: entry of the run history.
+        heat: line heat of a profiled run.
+    """
+
+    name: str
+    status: str
+    body: str | None = None
+    device: Device | None = None
+    origin: str = ""
+    compile: Compilation | None = None
+    diagnostics: Sequence[Finding] = ()
+    kernels: Sequence[Kernel] = ()
+    run: Run | None = None
+    heat: Heat | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """The payload as JSON-ready dictionaries and lists."""
+        data = _plain(asdict(self))
+        body = data.pop("body")
+        return {"version": VERSION, "checksum": None if body is None else checksum(body), **data}
+
+
+def checksum(body: str) -> int:
+    """CRC-32 of the UTF-8 text, white space at its end left out: front ends and IPython differ there."""
+    return zlib.crc32(body.rstrip().encode("utf-8", "surrogatepass"))
+
+
+def bundle(payload: CellPayload, html: str, text: str = "") -> dict[str, Any]:
+    """MIME bundle for `IPython.display.display(..., raw=True)`: the HTML result with the payload beside it.
+
+    Args:
+        payload: what the editor is told.
+        html: what every front end shows.
+        text: what a terminal shows; made from the payload where it is empty.
+    """
+    plain = text or f"{payload.name}: {payload.status}"
+    return {"text/plain": plain, "text/html": html, MIME_TYPE: payload.to_dict()}
+
+
+def findings(diagnostics: Iterable[Any]) -> tuple[Finding, ...]:
+    """Findings from diagnostics of the toolchain (`workbench.toolchain.Diagnostic`).
+
+    A finding in a header is put on the line of the cell that leads there, and says so.
+    """
+    result = []
+    for diagnostic in diagnostics:
+        line, column, message = diagnostic.line, diagnostic.column, diagnostic.message
+        file = getattr(diagnostic, "file", None)
+        if file is not None:
+            message = f"{message}\nin {file}:{line}:{column}"
+            line = getattr(diagnostic, "cell_line", 0)
+            column = getattr(diagnostic, "cell_column", 0)
+        result.append(
+            Finding(
+                line=line,
+                column=column,
+                severity=diagnostic.severity,
+                message=message,
+                fixits=tuple(
+                    Fix((fix.line, fix.column), (fix.end_line, fix.end_column), fix.text)
+                    for fix in getattr(diagnostic, "fixits", ())
+                ),
+                notes=tuple(_note(note) for note in getattr(diagnostic, "notes", ())),
+                option=getattr(diagnostic, "option", ""),
+            )
+        )
+    return tuple(result)
+
+
+def _note(note: Any) -> str:
+    where = getattr(note, "file", None)
+    if not note.line:
+        return str(note.message)
+    place = f"{where}:{note.line}:{note.column}" if where else f"line {note.line}"
+    return f"{place}: {note.message}"
+
+
+def _plain(value: Any) -> Any:
+    """Tuples as lists, mappings as dictionaries: what `json` gives back after a round trip."""
+    if isinstance(value, Mapping):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    return value

@@ -1,0 +1,17 @@
+/**
+ * Ids of the extension's commands.
+ */
+
+export const CommandIDs = {
+  run: 'hipkittens:run-cell',
+  verify: 'hipkittens:verify-cell',
+  profile: 'hipkittens:profile-cell',
+  sanitize: 'hipkittens:sanitize-cell',
+  isa: 'hipkittens:open-isa',
+  dashboard: 'hipkittens:open-dashboard',
+  toggleHeat: 'hipkittens:toggle-line-heat',
+  nextFinding: 'hipkittens:next-finding',
+  previousFinding: 'hipkittens:previous-finding',
+  showSidebar: 'hipkittens:show-sidebar',
+  clearHistory: 'hipkittens:clear-history'
+} as const;

@@ -1,0 +1,108 @@
+/**
+ * What a cell's editor gets: nothing but a look at its first line, and all the rest while that line is ours.
+ */
+
+import { Compartment, EditorState, type Extension, type Text } from '@codemirror/state';
+import { EditorView, ViewPlugin, type ViewUpdate } from '@codemirror/view';
+
+import type { CellRecord } from './cells';
+import { diagnosticsExtension, showFindings } from './diagnostics';
+import { heatExtension, setHeat } from './heat';
+import { hoverExtension } from './hover';
+import { hipkittens } from './language';
+import { linksExtension, type SourceLinks } from './links';
+import { isHipkittens } from './magic';
+import type { Names } from './names';
+import { isCurrent, type IHeat } from './payload';
+import type { Preferences } from './preferences';
+
+/** What editors share. */
+export interface IServices {
+  names: Names;
+  preferences: Preferences;
+  links: SourceLinks;
+}
+
+/**
+ * Shows a cell's result in its editor, as long as the editor is there and the cell is a HipKittens cell.
+ */
+function resultView(record: CellRecord, preferences: Preferences): Extension {
+  class ResultView {
+    constructor(private readonly view: EditorView) {
+      record.changed.connect(this.show, this);
+      preferences.changed.connect(this.showHeat, this);
+      // An editor takes no changes while it makes its plugins.
+      queueMicrotask(() => this.show());
+    }
+
+    update(update: ViewUpdate): void {
+      this.edited ||= update.docChanged;
+    }
+
+    destroy(): void {
+      this.destroyed = true;
+      record.changed.disconnect(this.show, this);
+      preferences.changed.disconnect(this.showHeat, this);
+    }
+
+    private show(): void {
+      if (!this.destroyed) {
+        const payload = record.payload;
+        const current = payload !== null && isCurrent(payload, this.view.state.doc.toString());
+        showFindings(this.view, current ? payload.diagnostics : []);
+        this.heat = current ? payload.heat : null;
+        this.edited = false;
+        this.showHeat();
+      }
+    }
+
+    private showHeat(): void {
+      const shown = preferences.lineHeat ? this.heat : null;
+      // After an edit the lines' numbers are others: the marks stay as they are, on the lines they moved to.
+      if (!this.destroyed && !(shown && this.edited)) {
+        this.view.dispatch({
+          effects: setHeat.of(shown && { heat: shown, measure: preferences.heatMeasure })
+        });
+      }
+    }
+
+    private heat: IHeat | null = null;
+    private edited = false;
+    private destroyed = false;
+  }
+  return ViewPlugin.fromClass(ResultView);
+}
+
+/**
+ * The extension of one editor.
+ *
+ * @param record - the cell's record, null in editors of other kinds.
+ * @param text - the document that the editor starts with.
+ * @param services - what editors share.
+ */
+export function cellExtension(record: CellRecord | null, text: string, services: IServices): Extension {
+  const { names, preferences, links } = services;
+  const mode = new Compartment();
+  const active: Extension = [
+    hipkittens(),
+    diagnosticsExtension(),
+    preferences.hover ? hoverExtension(names) : [],
+    record ? [heatExtension(), resultView(record, preferences), linksExtension(record, links)] : [],
+    EditorView.editorAttributes.of({ class: 'jp-hipkittens-editor' })
+  ];
+  const inactive: Extension = [];
+  return [
+    mode.of(isHipkittens(text) ? active : inactive),
+    EditorState.transactionExtender.of(transaction => {
+      if (!transaction.docChanged) {
+        return null;
+      }
+      const wanted = startsAsHipkittens(transaction.newDoc) ? active : inactive;
+      return mode.get(transaction.startState) === wanted ? null : { effects: mode.reconfigure(wanted) };
+    })
+  ];
+}
+
+function startsAsHipkittens(doc: Text): boolean {
+  return isHipkittens(doc.sliceString(0, 32));
+}

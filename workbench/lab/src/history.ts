@@ -1,0 +1,81 @@
+/**
+ * The run history of each notebook: what ran, how long, right or not, and what changed.
+ *
+ * Kept in the browser's state, so that it is there after a reload and after a kernel restart.
+ */
+
+import type { IStateDB } from '@jupyterlab/statedb';
+import type { ReadonlyPartialJSONValue } from '@lumino/coreutils';
+import { Signal, type ISignal } from '@lumino/signaling';
+
+import type { ICellPayload, IRun } from './payload';
+
+const STATE_KEY = 'hipkittens-workbench:history:';
+
+/** Entries kept for a notebook. */
+export const LIMIT = 200;
+
+export interface IHistoryEntry extends IRun {
+  /** Name of the module. */
+  module: string;
+}
+
+/**
+ * The history with an entry added: newest first, each run once, no more than the limit.
+ */
+export function withEntry(history: readonly IHistoryEntry[], entry: IHistoryEntry): IHistoryEntry[] {
+  const same = (other: IHistoryEntry) =>
+    other.module === entry.module && other.at === entry.at && other.kind === entry.kind;
+  if (history.some(same)) {
+    return [...history];
+  }
+  return [entry, ...history].sort((a, b) => Date.parse(b.at) - Date.parse(a.at)).slice(0, LIMIT);
+}
+
+export class RunHistory {
+  constructor(private readonly state: IStateDB | null = null) {}
+
+  get changed(): ISignal<this, string> {
+    return this._changed;
+  }
+
+  of(path: string): readonly IHistoryEntry[] {
+    return this.byPath.get(path) ?? [];
+  }
+
+  /** Reads what was kept of a notebook. */
+  async restore(path: string): Promise<void> {
+    const kept = await this.state?.fetch(STATE_KEY + path);
+    if (Array.isArray(kept)) {
+      let merged = [...this.of(path)];
+      for (const entry of kept as unknown as IHistoryEntry[]) {
+        merged = withEntry(merged, entry);
+      }
+      this.byPath.set(path, merged);
+      this._changed.emit(path);
+    }
+  }
+
+  /** Adds a cell's result, if it is of a run that is not there yet. */
+  add(path: string, payload: ICellPayload): void {
+    if (!payload.run) {
+      return;
+    }
+    const before = this.of(path);
+    const after = withEntry(before, { ...payload.run, module: payload.name });
+    if (after.length !== before.length || after[0] !== before[0]) {
+      this.byPath.set(path, after);
+      this._changed.emit(path);
+      void this.state?.save(STATE_KEY + path, after as unknown as ReadonlyPartialJSONValue);
+    }
+  }
+
+  clear(path: string): void {
+    this.byPath.delete(path);
+    this._changed.emit(path);
+    void this.state?.remove(STATE_KEY + path);
+  }
+
+  private byPath = new Map<string, IHistoryEntry[]>();
+  private _changed = new Signal<this, string>(this);
+}

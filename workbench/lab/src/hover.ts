@@ -1,0 +1,83 @@
+/**
+ * Hover over a word of a HipKittens cell: its signature and documentation.
+ */
+
+import { syntaxTree } from '@codemirror/language';
+import type { Extension } from '@codemirror/state';
+import { hoverTooltip, type EditorView, type Tooltip } from '@codemirror/view';
+
+import type { IEntry } from './keywords';
+import type { Names } from './names';
+
+const SHOWN_OVERLOADS = 4;
+
+/**
+ * The word at a place, with its range; options of the magic line are words with their dashes.
+ */
+export function wordAt(
+  line: string,
+  column: number,
+  magic: boolean
+): { from: number; to: number; word: string } | null {
+  const pattern = magic ? /-{1,2}[A-Za-z][\w-]*/g : /[A-Za-z_]\w*/g;
+  for (const match of line.matchAll(pattern)) {
+    const from = match.index ?? 0;
+    const to = from + match[0].length;
+    if (from <= column && column <= to) {
+      return { from, to, word: match[0] };
+    }
+  }
+  return null;
+}
+
+/**
+ * The tooltip's content.
+ */
+export function describe(entries: readonly IEntry[]): HTMLElement {
+  const dom = document.createElement('div');
+  dom.className = 'jp-hipkittens-Hover';
+  for (const entry of entries.slice(0, SHOWN_OVERLOADS)) {
+    const signature = document.createElement('pre');
+    signature.textContent = entry.signature;
+    dom.append(signature);
+    if (entry.doc) {
+      const doc = document.createElement('p');
+      doc.textContent = entry.doc;
+      dom.append(doc);
+    }
+  }
+  const foot = document.createElement('small');
+  const more = entries.length - SHOWN_OVERLOADS;
+  foot.textContent = [entries[0].header, more > 0 ? `${more} more of this name` : '']
+    .filter(Boolean)
+    .join(' · ');
+  if (foot.textContent) {
+    dom.append(foot);
+  }
+  return dom;
+}
+
+export function hoverExtension(names: Names): Extension {
+  return hoverTooltip((view: EditorView, position: number): Tooltip | null => {
+    const line = view.state.doc.lineAt(position);
+    const magic = line.number === 1;
+    const found = wordAt(line.text, position - line.from, magic);
+    if (!found) {
+      return null;
+    }
+    const inside = syntaxTree(view.state).resolveInner(line.from + found.from, 1).name;
+    if (!magic && /Comment|String|CharLiteral/.test(inside)) {
+      return null;
+    }
+    const flag = magic ? names.flag(found.word) : null;
+    const entries = magic ? (flag ? [flag] : []) : names.lookup(found.word);
+    return entries.length
+      ? {
+          pos: line.from + found.from,
+          end: line.from + found.to,
+          above: true,
+          create: () => ({ dom: describe(entries) })
+        }
+      : null;
+  });
+}

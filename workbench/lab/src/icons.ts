@@ -1,0 +1,22 @@
+/**
+ * The extension's own icons; they take the theme's icon colour.
+ */
+
+import { LabIcon } from '@jupyterlab/ui-components';
+
+/** A tile of a matrix with one element lit. */
+export const workbenchIcon = new LabIcon({
+  name: 'hipkittens-workbench:tile',
+  svgstr:
+    '<svg xmlns="http://www.w3.org/2000/svg" width="16" viewBox="0 0 24 24"><g class="jp-icon3" fill="#616161">' +
+    '<path d="M3 3h5v5H3zm7 0h5v5h-5zm7 0h4v5h-4zM3 10h5v5H3zm14 0h4v5h-4zM3 17h5v4H3zm7 0h5v4h-5zm7 0h4v4h-4z" opacity=".6"/>' +
+    '<path d="M10 10h5v5h-5z"/></g></svg>'
+});
+
+/** Lines of machine code. */
+export const isaIcon = new LabIcon({
+  name: 'hipkittens-workbench:isa',
+  svgstr:
+    '<svg xmlns="http://www.w3.org/2000/svg" width="16" viewBox="0 0 24 24"><g class="jp-icon3" fill="#616161">' +
+    '<path d="M3 5h4v2H3zm6 0h12v2H9zM3 9h4v2H3zm8 0h8v2h-8zM3 13h4v2H3zm8 0h10v2H11zM3 17h4v2H3zm6 0h9v2H9z"/></g></svg>'
+});

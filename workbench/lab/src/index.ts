@@ -1,0 +1,309 @@
+/**
+ * The extension's plugins.
+ */
+
+import { nextDiagnostic, previousDiagnostic } from '@codemirror/lint';
+import {
+  ILabShell,
+  ILayoutRestorer,
+  type JupyterFrontEnd,
+  type JupyterFrontEndPlugin
+} from '@jupyterlab/application';
+import { ICommandPalette, MainAreaWidget, WidgetTracker } from '@jupyterlab/apputils';
+import {
+  EditorExtensionRegistry,
+  IEditorExtensionRegistry,
+  type CodeMirrorEditor
+} from '@jupyterlab/codemirror';
+import { ICompletionProviderManager } from '@jupyterlab/completer';
+import { IMainMenu } from '@jupyterlab/mainmenu';
+import { INotebookTracker, NotebookActions, type NotebookPanel } from '@jupyterlab/notebook';
+import { ISettingRegistry } from '@jupyterlab/settingregistry';
+import { IStateDB } from '@jupyterlab/statedb';
+import { ITranslator, nullTranslator } from '@jupyterlab/translation';
+import { Token } from '@lumino/coreutils';
+import { Menu } from '@lumino/widgets';
+
+import { currentCell, runWithOptions, verifyOptions } from './actions';
+import { NotebookWatcher, recordOf } from './cells';
+import { CommandIDs } from './commands';
+import { HipkittensCompletions } from './completion';
+import { dashboardPanel } from './dashboard';
+import { cellExtension, type IServices } from './editor';
+import { RunHistory } from './history';
+import { isaIcon, workbenchIcon } from './icons';
+import { IsaView, type IIsaTarget } from './isaview';
+import { SourceLinks } from './links';
+import { moduleName } from './magic';
+import { Names } from './names';
+import { Preferences } from './preferences';
+import { Sidebar, WorkbenchModel } from './sidebar';
+
+const ID = 'hipkittens-workbench';
+
+/** What the extension's plugins share. */
+const IWorkbench = new Token<IServices>(`${ID}:IWorkbench`);
+
+const services: JupyterFrontEndPlugin<IServices> = {
+  id: `${ID}:plugin`,
+  description: 'Settings and names that the HipKittens workbench shares.',
+  autoStart: true,
+  provides: IWorkbench,
+  optional: [ISettingRegistry, IStateDB],
+  activate: (_app: JupyterFrontEnd, settings: ISettingRegistry | null, state: IStateDB | null) => {
+    const preferences = new Preferences();
+    void settings
+      ?.load(services.id)
+      .then(loaded => preferences.follow(loaded))
+      .catch(error => console.warn(`The settings of ${ID} cannot be read; defaults are used.`, error));
+    return { names: new Names(state), preferences, links: new SourceLinks() };
+  }
+};
+
+const editors: JupyterFrontEndPlugin<void> = {
+  id: `${ID}:editors`,
+  description: 'C++ highlighting, findings, hover and line heat in cells that start with %%hipkittens.',
+  autoStart: true,
+  requires: [IEditorExtensionRegistry, IWorkbench],
+  activate: (_app: JupyterFrontEnd, registry: IEditorExtensionRegistry, shared: IServices) => {
+    registry.addExtension({
+      name: ID,
+      factory: ({ model }) =>
+        EditorExtensionRegistry.createImmutableExtension(
+          cellExtension(recordOf(model), model.sharedModel.getSource(), shared)
+        )
+    });
+  }
+};
+
+const completion: JupyterFrontEndPlugin<void> = {
+  id: `${ID}:completion`,
+  description: 'Completion in cells that start with %%hipkittens.',
+  autoStart: true,
+  requires: [ICompletionProviderManager, IWorkbench],
+  activate: (_app: JupyterFrontEnd, manager: ICompletionProviderManager, shared: IServices) => {
+    manager.registerProvider(new HipkittensCompletions(shared.names));
+  }
+};
+
+const workbench: JupyterFrontEndPlugin<void> = {
+  id: `${ID}:workbench`,
+  description: 'Sidebar, ISA view and commands of the HipKittens workbench.',
+  autoStart: true,
+  requires: [INotebookTracker, IWorkbench],
+  optional: [ILabShell, ILayoutRestorer, ICommandPalette, IMainMenu, IStateDB, ITranslator],
+  activate: (
+    app: JupyterFrontEnd,
+    tracker: INotebookTracker,
+    shared: IServices,
+    labShell: ILabShell | null,
+    restorer: ILayoutRestorer | null,
+    palette: ICommandPalette | null,
+    mainMenu: IMainMenu | null,
+    state: IStateDB | null,
+    translator: ITranslator | null
+  ) => {
+    const trans = (translator ?? nullTranslator).load('hipkittens_workbench');
+    const { commands, shell } = app;
+    const history = new RunHistory(state);
+
+    const watchers = new WeakMap<NotebookPanel, NotebookWatcher>();
+    const watcherOf = (panel: NotebookPanel): NotebookWatcher => {
+      let watcher = watchers.get(panel);
+      if (!watcher) {
+        watcher = new NotebookWatcher(panel);
+        watchers.set(panel, watcher);
+        watcher.changed.connect((_, record) => {
+          if (record?.payload) {
+            history.add(panel.context.path, record.payload);
+          }
+        });
+        void history.restore(panel.context.path);
+      }
+      return watcher;
+    };
+    tracker.widgetAdded.connect((_, panel) => void watcherOf(panel));
+
+    const model = new WorkbenchModel(tracker, history, shared.preferences, shared.names, watcherOf);
+    const sidebar = new Sidebar(model, commands, trans);
+    sidebar.id = `${ID}-sidebar`;
+    sidebar.title.icon = workbenchIcon;
+    sidebar.title.caption = trans.__('HipKittens workbench');
+    shell.add(sidebar, 'right', { rank: 600, type: 'HipKittens' });
+    restorer?.add(sidebar, sidebar.id);
+    model.changed.connect(() => commands.notifyCommandChanged());
+
+    // Notebook 7 has one widget in its main area; a panel below it is where other views go.
+    const area = labShell ? 'main' : 'down';
+    const views = new WidgetTracker<MainAreaWidget<IsaView>>({ namespace: `${ID}-isa` });
+    const attach = (view: IsaView) => {
+      const panel = tracker.find(one => one.context.path === view.target.path);
+      if (panel) {
+        view.attachNotebook(panel);
+      }
+    };
+    tracker.widgetAdded.connect(() => views.forEach(widget => attach(widget.content)));
+    const openIsa = (target: IIsaTarget) => {
+      const open = views.find(
+        ({ content }) => content.target.path === target.path && content.target.module === target.module
+      );
+      if (open) {
+        open.content.choose(target.kernel);
+        shell.activateById(open.id);
+        return open;
+      }
+      const content = new IsaView(target, shared.links, trans);
+      const widget = new MainAreaWidget({ content });
+      widget.id = `${ID}-isa-${target.module}-${target.path.replace(/\W+/g, '-')}`;
+      widget.title.label = trans.__('ISA of %1', target.module);
+      widget.title.icon = isaIcon;
+      widget.title.closable = true;
+      widget.content.toggleClass('jp-hipkittens-Down', area === 'down');
+      shell.add(widget, area, labShell ? { mode: 'split-right' } : undefined);
+      void views.add(widget);
+      attach(content);
+      shell.activateById(widget.id);
+      return widget;
+    };
+
+    const cell = () => currentCell(tracker.currentWidget);
+    const withCell = { isEnabled: () => cell() !== null };
+    const runOptions = async (options: readonly string[]) => {
+      const panel = tracker.currentWidget;
+      const current = cell();
+      if (panel && current) {
+        await runWithOptions(panel, current, options);
+      }
+    };
+    const understands = (option: string) => model.state?.options.includes(option) ?? false;
+
+    commands.addCommand(CommandIDs.run, {
+      label: trans.__('Run HipKittens Cell'),
+      caption: trans.__('Compile the current cell, and run what its options ask for'),
+      ...withCell,
+      execute: async () => {
+        const panel = tracker.currentWidget;
+        if (panel) {
+          await NotebookActions.run(panel.content, panel.sessionContext);
+        }
+      }
+    });
+    commands.addCommand(CommandIDs.verify, {
+      label: trans.__('Verify HipKittens Cell'),
+      caption: trans.__('Run the current cell and compare it with a PyTorch reference'),
+      ...withCell,
+      execute: async () => {
+        const current = cell();
+        const options = current && (await verifyOptions(current, model.state?.specs ?? [], trans));
+        if (options) {
+          await runOptions(options);
+        }
+      }
+    });
+    commands.addCommand(CommandIDs.profile, {
+      label: trans.__('Profile HipKittens Cell'),
+      caption: trans.__('Run the current cell with counters; shows where the time goes, line by line'),
+      ...withCell,
+      execute: () => runOptions(['--profile'])
+    });
+    commands.addCommand(CommandIDs.sanitize, {
+      label: trans.__('Sanitize HipKittens Cell'),
+      caption: understandsCaption(trans.__('Run the current cell with checks of memory and races')),
+      isEnabled: () => cell() !== null && understands('--sanitize'),
+      execute: () => runOptions(['--sanitize'])
+    });
+    commands.addCommand(CommandIDs.isa, {
+      label: args =>
+        args.path ? trans.__('ISA of %1', String(args.module)) : trans.__('Show Machine Code (ISA)'),
+      caption: trans.__('Open the machine code of the current cell beside the notebook'),
+      icon: isaIcon,
+      isEnabled: args => Boolean(args.module) || cell() !== null,
+      execute: args => {
+        const line = cell()?.model.sharedModel.getSource().split('\n', 1)[0] ?? '';
+        const module = String(args.module ?? '') || moduleName(line);
+        const path = String(args.path ?? '') || (tracker.currentWidget?.context.path ?? '');
+        if (module && path) {
+          openIsa({ path, module, kernel: String(args.kernel ?? '') });
+        }
+      }
+    });
+    commands.addCommand(CommandIDs.dashboard, {
+      label: trans.__('Open HipKittens Dashboard'),
+      caption: trans.__('Runs, counters and roofline of this notebook, live'),
+      icon: workbenchIcon,
+      isEnabled: () =>
+        tracker.currentWidget !== null && (model.state?.functions.includes('dashboard') ?? false),
+      execute: () => {
+        const panel = tracker.currentWidget;
+        if (panel) {
+          const widget = dashboardPanel(panel, trans.__('Dashboard'));
+          widget.id = `${ID}-dashboard-${panel.id}`;
+          widget.content.toggleClass('jp-hipkittens-Down', area === 'down');
+          shell.add(widget, area, labShell ? { mode: 'split-right' } : undefined);
+          shell.activateById(widget.id);
+        }
+      }
+    });
+    commands.addCommand(CommandIDs.toggleHeat, {
+      label: trans.__('Show Line Heat'),
+      isToggled: () => shared.preferences.lineHeat,
+      execute: () => shared.preferences.set('lineHeat', !shared.preferences.lineHeat)
+    });
+    for (const [id, label, move] of [
+      [CommandIDs.nextFinding, trans.__('Next Finding in Cell'), nextDiagnostic],
+      [CommandIDs.previousFinding, trans.__('Previous Finding in Cell'), previousDiagnostic]
+    ] as const) {
+      commands.addCommand(id, {
+        label,
+        ...withCell,
+        execute: () => {
+          const editor = cell()?.editor as CodeMirrorEditor | undefined;
+          if (editor) {
+            editor.focus();
+            move(editor.editor);
+          }
+        }
+      });
+    }
+    commands.addCommand(CommandIDs.showSidebar, {
+      label: trans.__('Show HipKittens Workbench'),
+      icon: workbenchIcon,
+      execute: () => shell.activateById(sidebar.id)
+    });
+    commands.addCommand(CommandIDs.clearHistory, {
+      label: trans.__('Clear HipKittens Run History'),
+      isEnabled: () => tracker.currentWidget !== null,
+      execute: () => history.clear(tracker.currentWidget?.context.path ?? '')
+    });
+
+    const all = Object.values(CommandIDs);
+    for (const command of all) {
+      palette?.addItem({ command, category: 'HipKittens' });
+    }
+    if (mainMenu) {
+      const menu = new Menu({ commands });
+      menu.title.label = 'HipKittens';
+      menu.id = `${ID}-menu`;
+      for (const command of all) {
+        menu.addItem({ command });
+      }
+      mainMenu.addMenu(menu, false, { rank: 450 });
+    }
+    void restorer?.restore(views, {
+      command: CommandIDs.isa,
+      args: ({ content }) => ({ ...content.target }),
+      name: ({ id }) => id
+    });
+
+    function understandsCaption(caption: string): () => string {
+      return () =>
+        model.state === null
+          ? trans.__('%1 (load the workbench first: %load_ext workbench)', caption)
+          : understands('--sanitize')
+            ? caption
+            : trans.__('This version of the workbench in the kernel has no sanitizer.');
+    }
+  }
+};
+
+export default [services, editors, completion, workbench];

@@ -1,0 +1,253 @@
+/**
+ * A kernel's machine code as lines of a document: instructions, headings of blocks and loops, and what went
+ * since the previous compile.
+ */
+
+export interface ILoop {
+  first: number;
+  last: number;
+  depth: number;
+}
+
+/** A column for each property of the instructions, in address order; see `workbench.lab.listing.Listing`. */
+export interface IListing {
+  kernel: string;
+  arch: string;
+  addresses: number[];
+  texts: string[];
+  classes: string[];
+  lines: number[];
+  headers: string[];
+  counts: number[] | null;
+  vgprs: number[];
+  agprs: number[];
+  blocks: number[];
+  loops: ILoop[];
+}
+
+export type ILine =
+  | { kind: 'code'; row: number; added: boolean }
+  | { kind: 'removed'; text: string }
+  | { kind: 'block'; block: number; row: number }
+  | { kind: 'loop'; loop: number; row: number };
+
+export interface IDocument {
+  lines: ILine[];
+  text: string;
+  /** By document line from 0: last line that belongs to the heading there. */
+  folds: Map<number, number>;
+  /** Document line of each instruction. */
+  lineOfRow: number[];
+  added: number;
+  removed: number;
+}
+
+/**
+ * The text of an instruction without what moves when code before it grows: a branch's absolute target.
+ */
+export function comparable(text: string): string {
+  return /^s_(?:c?branch|call)/.test(text) ? text.replace(/0x[0-9a-f]+|\d+/gi, '@') : text;
+}
+
+export type Edit = { kind: 'same' | 'added'; row: number } | { kind: 'removed'; row: number };
+
+/** Beyond so many differences the two have little in common, and the middle is shown as replaced. */
+const MAX_EDITS = 3000;
+
+/**
+ * The shortest way from one sequence to another (Myers 1986), in order; removed rows before added ones.
+ */
+export function difference(before: readonly string[], after: readonly string[]): Edit[] {
+  let head = 0;
+  while (head < before.length && head < after.length && before[head] === after[head]) {
+    head++;
+  }
+  let tail = 0;
+  while (
+    tail < before.length - head &&
+    tail < after.length - head &&
+    before[before.length - 1 - tail] === after[after.length - 1 - tail]
+  ) {
+    tail++;
+  }
+  const edits: Edit[] = [];
+  for (let row = 0; row < head; row++) {
+    edits.push({ kind: 'same', row });
+  }
+  const middle = shortestEdits(
+    before.slice(head, before.length - tail),
+    after.slice(head, after.length - tail)
+  );
+  for (const edit of middle) {
+    edits.push({ ...edit, row: edit.row + head } as Edit);
+  }
+  for (let row = after.length - tail; row < after.length; row++) {
+    edits.push({ kind: 'same', row });
+  }
+  return edits;
+}
+
+function shortestEdits(before: readonly string[], after: readonly string[]): Edit[] {
+  const n = before.length;
+  const m = after.length;
+  const limit = Math.min(n + m, MAX_EDITS);
+  const furthest = new Map<number, number>([[1, 0]]);
+  const trace: Map<number, number>[] = [];
+  for (let d = 0; d <= limit; d++) {
+    trace.push(new Map(furthest));
+    for (let k = -d; k <= d; k += 2) {
+      const down = k === -d || (k !== d && (furthest.get(k - 1) ?? -1) < (furthest.get(k + 1) ?? -1));
+      let x = down ? (furthest.get(k + 1) ?? 0) : (furthest.get(k - 1) ?? 0) + 1;
+      let y = x - k;
+      while (x < n && y < m && before[x] === after[y]) {
+        x++;
+        y++;
+      }
+      furthest.set(k, x);
+      if (x >= n && y >= m) {
+        return walkBack(trace, n, m);
+      }
+    }
+    // Memory of the trace grows with the square of the number of edits.
+    if (d > 400 && trace.length * d > 600_000) {
+      break;
+    }
+  }
+  return [
+    ...before.map((_, row): Edit => ({ kind: 'removed', row })),
+    ...after.map((_, row): Edit => ({ kind: 'added', row }))
+  ];
+}
+
+function walkBack(trace: readonly Map<number, number>[], n: number, m: number): Edit[] {
+  const edits: Edit[] = [];
+  let x = n;
+  let y = m;
+  for (let d = trace.length - 1; d >= 0; d--) {
+    const furthest = trace[d];
+    const k = x - y;
+    const down = k === -d || (k !== d && (furthest.get(k - 1) ?? -1) < (furthest.get(k + 1) ?? -1));
+    const fromK = down ? k + 1 : k - 1;
+    const fromX = furthest.get(fromK) ?? 0;
+    const fromY = fromX - fromK;
+    while (x > fromX && y > fromY && x > 0 && y > 0) {
+      x--;
+      y--;
+      edits.push({ kind: 'same', row: y });
+    }
+    if (d > 0) {
+      if (down) {
+        y--;
+        edits.push({ kind: 'added', row: y });
+      } else {
+        x--;
+        edits.push({ kind: 'removed', row: x });
+      }
+    }
+  }
+  return edits.reverse();
+}
+
+/**
+ * The document of a listing.
+ *
+ * @param listing - what is shown.
+ * @param previous - what it is compared with, null for no comparison.
+ */
+export function toDocument(listing: IListing, previous: IListing | null): IDocument {
+  const lines: ILine[] = [];
+  const text: string[] = [];
+  const lineOfRow: number[] = [];
+  const folds = new Map<number, number>();
+  const blockAt = new Map(listing.blocks.map((row, block) => [row, block]));
+  const loopsAt = new Map<number, number[]>();
+  listing.loops.forEach((loop, index) =>
+    loopsAt.set(loop.first, [...(loopsAt.get(loop.first) ?? []), index])
+  );
+  const open: { line: number; lastRow: number }[] = [];
+  const edits: Edit[] = previous
+    ? difference(previous.texts.map(comparable), listing.texts.map(comparable))
+    : listing.texts.map((_, row) => ({ kind: 'same', row }));
+  let added = 0;
+  let removed = 0;
+
+  const push = (line: ILine, shown: string) => {
+    lines.push(line);
+    text.push(shown);
+  };
+  for (const edit of edits) {
+    if (edit.kind === 'removed') {
+      removed++;
+      push({ kind: 'removed', text: previous?.texts[edit.row] ?? '' }, previous?.texts[edit.row] ?? '');
+      continue;
+    }
+    const row = edit.row;
+    for (const loop of loopsAt.get(row) ?? []) {
+      open.push({ line: lines.length, lastRow: listing.loops[loop].last });
+      push({ kind: 'loop', loop, row }, loopHeading(listing, loop));
+    }
+    const block = blockAt.get(row);
+    if (block !== undefined) {
+      open.push({ line: lines.length, lastRow: (listing.blocks[block + 1] ?? listing.texts.length) - 1 });
+      push({ kind: 'block', block, row }, blockHeading(listing, block));
+    }
+    lineOfRow[row] = lines.length;
+    added += edit.kind === 'added' ? 1 : 0;
+    push({ kind: 'code', row, added: edit.kind === 'added' }, listing.texts[row]);
+    for (let i = open.length - 1; i >= 0; i--) {
+      if (open[i].lastRow === row) {
+        folds.set(open[i].line, lines.length - 1);
+        open.splice(i, 1);
+      }
+    }
+  }
+  return { lines, text: text.join('\n'), folds, lineOfRow, added, removed };
+}
+
+function loopHeading(listing: IListing, index: number): string {
+  const loop = listing.loops[index];
+  const size = loop.last - loop.first + 1;
+  const times = listing.counts ? `, head executed ${grouped(listing.counts[loop.first])} times` : '';
+  return `; loop at depth ${loop.depth + 1}: ${size} instructions${times}`;
+}
+
+function blockHeading(listing: IListing, block: number): string {
+  const row = listing.blocks[block];
+  const times = listing.counts ? `, ${grouped(listing.counts[row])} times` : '';
+  return `; block ${block}, ${hex(listing.addresses[row])}${times}`;
+}
+
+export function grouped(value: number): string {
+  return value.toLocaleString('en-US');
+}
+
+export function hex(address: number): string {
+  return `0x${address.toString(16)}`;
+}
+
+/**
+ * Rows of the instructions that a source line became.
+ */
+export function rowsOfLine(listing: IListing, line: number): number[] {
+  const rows: number[] = [];
+  listing.lines.forEach((own, row) => {
+    if (own === line) {
+      rows.push(row);
+    }
+  });
+  return rows;
+}
+
+/**
+ * Instructions and executions by class, most first.
+ */
+export function mix(listing: IListing): { name: string; instructions: number; executions: number }[] {
+  const found = new Map<string, { name: string; instructions: number; executions: number }>();
+  listing.classes.forEach((name, row) => {
+    const entry = found.get(name) ?? { name, instructions: 0, executions: 0 };
+    entry.instructions++;
+    entry.executions += listing.counts?.[row] ?? 0;
+    found.set(name, entry);
+  });
+  return [...found.values()].sort((a, b) => b.executions - a.executions || b.instructions - a.instructions);
+}

@@ -1,0 +1,472 @@
+/**
+ * The ISA view: a kernel's machine code beside the notebook, linked to the cell's lines.
+ */
+
+import { codeFolding, foldAll, foldGutter, foldService, unfoldAll } from '@codemirror/language';
+import {
+  Compartment,
+  EditorState,
+  RangeSetBuilder,
+  StateEffect,
+  StateField,
+  type Extension
+} from '@codemirror/state';
+import {
+  Decoration,
+  EditorView,
+  GutterMarker,
+  ViewPlugin,
+  gutter,
+  type DecorationSet
+} from '@codemirror/view';
+import { jupyterTheme } from '@jupyterlab/codemirror';
+import type { NotebookPanel } from '@jupyterlab/notebook';
+import { Toolbar, ToolbarButton } from '@jupyterlab/ui-components';
+import type { TranslationBundle } from '@jupyterlab/translation';
+import { PanelLayout, Widget } from '@lumino/widgets';
+
+import { compiledCells, type CellRecord } from './cells';
+import { count } from './format';
+import { hex, mix, rowsOfLine, toDocument, type IDocument, type IListing } from './isa';
+import { NotLoaded, kernelLine, type IIsaReply, type KernelLine } from './kernel';
+import type { ILink, SourceLinks } from './links';
+
+export interface IIsaTarget {
+  /** Path of the notebook. */
+  path: string;
+  /** Variable that holds the module. */
+  module: string;
+  kernel: string;
+}
+
+interface IShown {
+  document: IDocument;
+  listing: IListing;
+}
+
+const setRows = StateEffect.define<readonly number[]>();
+
+/** Rows that a cell's line points at. */
+const pointedRows = StateField.define<DecorationSet>({
+  create: () => Decoration.none,
+  update(marks, transaction) {
+    for (const effect of transaction.effects) {
+      if (effect.is(setRows)) {
+        const doc = transaction.newDoc;
+        return Decoration.set(effect.value.map(line => linkedRow.range(doc.line(line + 1).from)));
+      }
+    }
+    return marks;
+  },
+  provide: field => EditorView.decorations.from(field)
+});
+
+const linkedRow = Decoration.line({ class: 'jp-hipkittens-linked' });
+const addedRow = Decoration.line({ class: 'jp-hipkittens-added' });
+const removedRow = Decoration.line({ class: 'jp-hipkittens-removed' });
+const headingRow = Decoration.line({ class: 'jp-hipkittens-heading' });
+const neverRow = Decoration.line({ class: 'jp-hipkittens-never' });
+
+class TextMarker extends GutterMarker {
+  constructor(
+    readonly text: string,
+    readonly title = ''
+  ) {
+    super();
+  }
+
+  eq(other: TextMarker): boolean {
+    return other.text === this.text && other.title === this.title;
+  }
+
+  toDOM(): Node {
+    const dom = document.createElement('span');
+    dom.textContent = this.text;
+    if (this.title) {
+      dom.title = this.title;
+    }
+    return dom;
+  }
+}
+
+class PressureMarker extends GutterMarker {
+  constructor(
+    readonly vgprs: number,
+    readonly agprs: number,
+    readonly most: number
+  ) {
+    super();
+  }
+
+  eq(other: PressureMarker): boolean {
+    return other.vgprs === this.vgprs && other.agprs === this.agprs && other.most === this.most;
+  }
+
+  toDOM(): Node {
+    const dom = document.createElement('div');
+    dom.className = 'jp-hipkittens-Pressure';
+    dom.title = `${this.vgprs} VGPR${this.agprs ? ` and ${this.agprs} AGPR` : ''} hold a value that is still needed`;
+    dom.textContent = String(this.vgprs + this.agprs);
+    dom.style.setProperty(
+      '--jp-hipkittens-pressure',
+      `${Math.round(((this.vgprs + this.agprs) / this.most) * 100)}%`
+    );
+    return dom;
+  }
+}
+
+/**
+ * What is static about a document: decorations, gutters and folds.
+ */
+function decorate({ document: doc, listing }: IShown): Extension {
+  const lineAt = (state: EditorState, from: number) => doc.lines[state.doc.lineAt(from).number - 1];
+  const most = Math.max(1, ...listing.vgprs.map((value, row) => value + listing.agprs[row]));
+  const rowMarker =
+    (marker: (row: number) => GutterMarker | null) => (view: EditorView, block: { from: number }) => {
+      const line = lineAt(view.state, block.from);
+      return line?.kind === 'code' ? marker(line.row) : null;
+    };
+  return [
+    foldService.of((state, start) => {
+      const number = state.doc.lineAt(start).number;
+      const last = doc.folds.get(number - 1);
+      return last === undefined ? null : { from: state.doc.line(number).to, to: state.doc.line(last + 1).to };
+    }),
+    ViewPlugin.define(view => new RowDecorations(view, doc, listing), {
+      decorations: plugin => plugin.decorations
+    }),
+    gutter({
+      class: 'jp-hipkittens-IsaAddress',
+      lineMarker: rowMarker(row => new TextMarker(hex(listing.addresses[row])))
+    }),
+    listing.counts
+      ? gutter({
+          class: 'jp-hipkittens-IsaCount',
+          lineMarker: rowMarker(row => {
+            const value = listing.counts?.[row] ?? 0;
+            return new TextMarker(
+              count(value),
+              `${value.toLocaleString('en-US')} executions, counted over all waves`
+            );
+          })
+        })
+      : [],
+    gutter({
+      class: 'jp-hipkittens-IsaPressure',
+      lineMarker: rowMarker(row => new PressureMarker(listing.vgprs[row], listing.agprs[row], most))
+    }),
+    gutter({
+      class: 'jp-hipkittens-IsaSource',
+      lineMarker: rowMarker(row => {
+        const line = listing.lines[row];
+        const header = listing.headers[row];
+        return line || header
+          ? new TextMarker(line ? `${line}${header ? '*' : ''}` : '·', header || `line ${line} of the cell`)
+          : null;
+      })
+    }),
+    foldGutter()
+  ];
+}
+
+/** Colours of what is in view: mnemonics by class, headings, and the difference. */
+class RowDecorations {
+  decorations: DecorationSet;
+
+  constructor(
+    view: EditorView,
+    private readonly doc: IDocument,
+    private readonly listing: IListing
+  ) {
+    this.decorations = this.build(view);
+  }
+
+  update(update: { view: EditorView; viewportChanged: boolean; docChanged: boolean }): void {
+    if (update.viewportChanged || update.docChanged) {
+      this.decorations = this.build(update.view);
+    }
+  }
+
+  private build(view: EditorView): DecorationSet {
+    const builder = new RangeSetBuilder<Decoration>();
+    for (const { from, to } of view.visibleRanges) {
+      for (let position = from; position <= to; ) {
+        const row = view.state.doc.lineAt(position);
+        const line = this.doc.lines[row.number - 1];
+        if (line?.kind === 'removed') {
+          builder.add(row.from, row.from, removedRow);
+        } else if (line?.kind === 'block' || line?.kind === 'loop') {
+          builder.add(row.from, row.from, headingRow);
+        } else if (line) {
+          if (line.added) {
+            builder.add(row.from, row.from, addedRow);
+          }
+          if (this.listing.counts && !this.listing.counts[line.row]) {
+            builder.add(row.from, row.from, neverRow);
+          }
+          const end = row.text.indexOf(' ');
+          const kind = this.listing.classes[line.row].replace(/_.*/, '');
+          builder.add(
+            row.from,
+            end < 0 ? row.to : row.from + end,
+            Decoration.mark({ class: `jp-hipkittens-op jp-hipkittens-op-${kind}` })
+          );
+        }
+        position = row.to + 1;
+      }
+    }
+    return builder.finish();
+  }
+}
+
+/**
+ * The panel's content.
+ */
+export class IsaView extends Widget {
+  constructor(
+    readonly target: IIsaTarget,
+    private readonly links: SourceLinks,
+    private readonly trans: TranslationBundle
+  ) {
+    super();
+    this.addClass('jp-hipkittens-Isa');
+    this.node.setAttribute('role', 'region');
+    this.node.setAttribute('aria-label', trans.__('Machine code of %1', target.kernel || target.module));
+    const layout = (this.layout = new PanelLayout());
+    this.toolbar.addClass('jp-hipkittens-IsaToolbar');
+    layout.addWidget(this.toolbar);
+    this.status.addClass('jp-hipkittens-IsaStatus');
+    this.status.node.setAttribute('role', 'status');
+    layout.addWidget(this.status);
+    this.body.addClass('jp-hipkittens-IsaBody');
+    layout.addWidget(this.body);
+    this.buildToolbar();
+    this.view = new EditorView({
+      parent: this.body.node,
+      state: EditorState.create({
+        extensions: [
+          jupyterTheme,
+          EditorState.readOnly.of(true),
+          EditorView.editable.of(false),
+          EditorView.contentAttributes.of({
+            'aria-label': trans.__('Instructions'),
+            tabindex: '0',
+            role: 'textbox',
+            'aria-readonly': 'true'
+          }),
+          codeFolding(),
+          pointedRows,
+          this.content.of([]),
+          EditorView.domEventHandlers({
+            mousemove: event => this.report(event, 'hover'),
+            mouseleave: () => this.reportLine(0, 'hover'),
+            click: event => this.report(event, 'select')
+          })
+        ]
+      })
+    });
+    links.fromCell.connect(this.showLink, this);
+    this.say(trans.__('Waiting for the notebook %1.', target.path));
+  }
+
+  readonly toolbar = new Toolbar();
+
+  /** Connects to the notebook that the code is of; asks its kernel. */
+  attachNotebook(panel: NotebookPanel): void {
+    if (this.panel === panel) {
+      return;
+    }
+    this.line?.changed.disconnect(this.reload, this);
+    this.panel = panel;
+    this.line = kernelLine(panel.sessionContext);
+    this.line.changed.connect(this.reload, this);
+    panel.disposed.connect(() => this.dispose());
+    this.reload();
+  }
+
+  /** Shows another kernel of the module. */
+  choose(kernel: string): void {
+    if (kernel && kernel !== this.target.kernel) {
+      this.target.kernel = kernel;
+      this.reload();
+    }
+  }
+
+  dispose(): void {
+    if (this.isDisposed) {
+      return;
+    }
+    this.reportLine(0, 'hover');
+    this.links.fromCell.disconnect(this.showLink, this);
+    this.line?.changed.disconnect(this.reload, this);
+    this.view.destroy();
+    super.dispose();
+  }
+
+  /** Asks again and shows the answer. */
+  reload(): void {
+    if (!this.line || this.isDisposed) {
+      return;
+    }
+    const { module, kernel } = this.target;
+    const request = ++this.request;
+    this.line
+      .ask<IIsaReply>('isa', { module, kernel })
+      .then(reply => {
+        if (request === this.request && !this.isDisposed) {
+          this.reply = reply;
+          this.target.kernel = reply.listing.kernel;
+          this.render();
+        }
+      })
+      .catch(error => {
+        if (request === this.request && !this.isDisposed) {
+          const next = error instanceof NotLoaded ? this.trans.__('Then run the cell again.') : '';
+          this.say(`${(error as Error).message} ${next}`.trim());
+        }
+      });
+  }
+
+  protected onResize(): void {
+    this.view.requestMeasure();
+  }
+
+  private buildToolbar(): void {
+    const select = document.createElement('select');
+    select.className = 'jp-hipkittens-Select';
+    select.setAttribute('aria-label', this.trans.__('Kernel'));
+    select.addEventListener('change', () => this.choose(select.value));
+    this.kernels = select;
+    const holder = new Widget({ node: document.createElement('div') });
+    holder.node.append(select);
+    this.toolbar.addItem('kernel', holder);
+    this.toolbar.addItem(
+      'fold',
+      new ToolbarButton({
+        label: this.trans.__('Fold'),
+        tooltip: this.trans.__('Fold all blocks and loops'),
+        onClick: () => foldAll(this.view)
+      })
+    );
+    this.toolbar.addItem(
+      'unfold',
+      new ToolbarButton({
+        label: this.trans.__('Unfold'),
+        tooltip: this.trans.__('Unfold everything'),
+        onClick: () => unfoldAll(this.view)
+      })
+    );
+    this.compare = new ToolbarButton({
+      label: this.trans.__('Compare'),
+      tooltip: this.trans.__('Show what changed since the previous compile of the cell'),
+      onClick: () => {
+        this.comparing = !this.comparing;
+        this.render();
+      }
+    });
+    this.toolbar.addItem('compare', this.compare);
+  }
+
+  private render(): void {
+    const reply = this.reply;
+    if (!reply) {
+      return;
+    }
+    const { listing, previous } = reply;
+    const document = toDocument(listing, this.comparing ? previous : null);
+    this.shown = { document, listing };
+    this.kernels.replaceChildren(
+      ...reply.kernels.map(name => new Option(name, name, false, name === listing.kernel))
+    );
+    this.compare.enabled = previous !== null;
+    this.compare.pressed = this.comparing;
+    const scroll = this.view.scrollDOM.scrollTop;
+    this.view.dispatch({
+      changes: { from: 0, to: this.view.state.doc.length, insert: document.text },
+      effects: this.content.reconfigure(decorate(this.shown))
+    });
+    this.view.scrollDOM.scrollTop = scroll;
+    this.say(this.summary(this.shown, previous !== null));
+  }
+
+  private summary({ document, listing }: IShown, hasPrevious: boolean): string {
+    const most = Math.max(0, ...listing.vgprs);
+    const parts = [
+      this.trans.__('%1 instructions for %2', listing.texts.length, listing.arch),
+      this.trans.__('at most %1 VGPR live', most),
+      mix(listing)
+        .slice(0, 4)
+        .map(entry => `${entry.name} ${count(listing.counts ? entry.executions : entry.instructions)}`)
+        .join(', ')
+    ];
+    if (!listing.counts) {
+      parts.push(this.trans.__('not counted yet: profile the cell'));
+    }
+    if (this.comparing) {
+      parts.push(`+${document.added} −${document.removed}`);
+    } else if (!hasPrevious) {
+      parts.push(this.trans.__('no previous compile'));
+    }
+    return parts.join(' · ');
+  }
+
+  private say(text: string): void {
+    this.status.node.textContent = text;
+  }
+
+  private record(): CellRecord | null {
+    const cells = compiledCells(this.panel?.content.model);
+    return cells.reverse().find(cell => cell.payload?.name === this.target.module) ?? null;
+  }
+
+  private showLink(_sender: SourceLinks, link: ILink): void {
+    if (!this.shown || link.record.payload?.name !== this.target.module || link.record !== this.record()) {
+      return;
+    }
+    const { document, listing } = this.shown;
+    const rows = link.line ? rowsOfLine(listing, link.line).map(row => document.lineOfRow[row]) : [];
+    const effects: StateEffect<unknown>[] = [setRows.of(rows)];
+    if (link.action === 'select' && rows.length) {
+      effects.push(EditorView.scrollIntoView(this.view.state.doc.line(rows[0] + 1).from, { y: 'center' }));
+    }
+    this.view.dispatch({ effects });
+  }
+
+  private report(event: MouseEvent, action: ILink['action']): boolean {
+    const position = this.view.posAtCoords({ x: event.clientX, y: event.clientY });
+    const line =
+      position === null ? null : this.shown?.document.lines[this.view.state.doc.lineAt(position).number - 1];
+    this.reportLine(line?.kind === 'code' ? (this.shown?.listing.lines[line.row] ?? 0) : 0, action);
+    return false;
+  }
+
+  private reportLine(line: number, action: ILink['action']): void {
+    if (action === 'hover' && line === this.pointed) {
+      return;
+    }
+    this.pointed = line;
+    const record = this.record();
+    if (record) {
+      this.links.pointInIsa({ record, line, action });
+      if (this.shown) {
+        const { document, listing } = this.shown;
+        const rows = line ? rowsOfLine(listing, line).map(row => document.lineOfRow[row]) : [];
+        this.view.dispatch({ effects: setRows.of(rows) });
+      }
+    }
+  }
+
+  private readonly status = new Widget();
+  private readonly body = new Widget();
+  private readonly view: EditorView;
+  private readonly content = new Compartment();
+  private kernels!: HTMLSelectElement;
+  private compare!: ToolbarButton;
+  private comparing = false;
+  private panel: NotebookPanel | null = null;
+  private line: KernelLine | null = null;
+  private reply: IIsaReply | null = null;
+  private shown: IShown | null = null;
+  private request = 0;
+  private pointed = 0;
+}

@@ -1,0 +1,218 @@
+/**
+ * The line to a notebook's kernel: questions over a comm, answered by `workbench.lab.comm`.
+ *
+ * A kernel without `%load_ext workbench` refuses the comm; that is a state like any other, and the line is
+ * tried again when a cell brings a result. A kernel that is busy answers when it is done.
+ */
+
+import type { ISessionContext } from '@jupyterlab/apputils';
+import type { Kernel, KernelMessage } from '@jupyterlab/services';
+import { PromiseDelegate, type JSONObject } from '@lumino/coreutils';
+import { Signal, type ISignal } from '@lumino/signaling';
+
+import type { IKernel } from './payload';
+import type { IListing } from './isa';
+
+export const COMM_TARGET = 'hipkittens-workbench';
+
+export interface IDeviceState {
+  name: string;
+  label: string;
+  arch: string;
+  emulated: boolean;
+  default: boolean;
+  memory_total: number;
+  memory_used: number;
+}
+
+export interface IModuleState {
+  name: string;
+  arch: string;
+  kernels: (IKernel & { counted: boolean })[];
+  previous: boolean;
+}
+
+export interface IKernelState {
+  protocol: number;
+  devices: IDeviceState[];
+  compiler: { kind: string; version: string; reason: string } | null;
+  modules: IModuleState[];
+  specs: string[];
+  options: string[];
+  functions: string[];
+}
+
+export interface IIsaReply {
+  module: string;
+  kernels: string[];
+  listing: IListing;
+  previous: IListing | null;
+}
+
+/** Raised where the kernel has no workbench; the user loads it with `%load_ext workbench`. */
+export class NotLoaded extends Error {
+  constructor() {
+    super('The workbench is not loaded in this kernel. Run %load_ext workbench.');
+  }
+}
+
+interface IAnswer {
+  id?: number;
+  event?: string;
+  result?: unknown;
+  error?: { type: string; message: string };
+}
+
+export class KernelLine {
+  constructor(readonly session: ISessionContext) {
+    session.kernelChanged.connect(this.onKernel, this);
+    session.statusChanged.connect(this.onStatus, this);
+    session.disposed.connect(this.dispose, this);
+  }
+
+  /** Emitted when the kernel says that its modules or launches changed, and when the line comes or goes. */
+  get changed(): ISignal<this, void> {
+    return this._changed;
+  }
+
+  get isOpen(): boolean {
+    return this._comm !== null && this._ready;
+  }
+
+  get isDisposed(): boolean {
+    return this._disposed;
+  }
+
+  /**
+   * Asks the kernel.
+   *
+   * Rejects with `NotLoaded` where the kernel has no workbench, with the kernel's own message where it
+   * cannot answer.
+   */
+  async ask<T>(method: string, params: JSONObject = {}): Promise<T> {
+    const comm = await this.open();
+    const id = this._next++;
+    const answer = new PromiseDelegate<unknown>();
+    this._waiting.set(id, answer);
+    comm.send({ id, method, params });
+    return (await answer.promise) as T;
+  }
+
+  dispose(): void {
+    if (this._disposed) {
+      return;
+    }
+    this._disposed = true;
+    this.session.kernelChanged.disconnect(this.onKernel, this);
+    this.session.statusChanged.disconnect(this.onStatus, this);
+    this.drop();
+    Signal.clearData(this);
+  }
+
+  private open(): Promise<Kernel.IComm> {
+    this._opening ??= this.connect().catch(error => {
+      this._opening = null;
+      throw error;
+    });
+    return this._opening;
+  }
+
+  private async connect(): Promise<Kernel.IComm> {
+    await this.session.ready;
+    const kernel = this.session.session?.kernel;
+    if (!kernel || this._disposed) {
+      throw new NotLoaded();
+    }
+    const comm = kernel.createComm(COMM_TARGET);
+    const ready = new PromiseDelegate<void>();
+    comm.onMsg = message => {
+      const data = message.content.data as unknown as IAnswer;
+      if (data.event === 'ready') {
+        this._ready = true;
+        ready.resolve();
+      } else {
+        this.receive(data);
+      }
+    };
+    comm.onClose = (_message: KernelMessage.ICommCloseMsg) => {
+      ready.reject(new NotLoaded());
+      if (this._comm === comm) {
+        this.drop();
+      }
+    };
+    this._comm = comm;
+    comm.open();
+    await ready.promise;
+    this._changed.emit();
+    return comm;
+  }
+
+  private receive(answer: IAnswer): void {
+    if (answer.event) {
+      this._changed.emit();
+      return;
+    }
+    const waiting = answer.id === undefined ? undefined : this._waiting.get(answer.id);
+    if (waiting && answer.id !== undefined) {
+      this._waiting.delete(answer.id);
+      if (answer.error) {
+        waiting.reject(new Error(answer.error.message));
+      } else {
+        waiting.resolve(answer.result);
+      }
+    }
+  }
+
+  private onKernel(): void {
+    this.drop();
+    this._changed.emit();
+  }
+
+  private onStatus(_session: ISessionContext, status: Kernel.Status): void {
+    if (
+      status === 'restarting' ||
+      status === 'autorestarting' ||
+      status === 'dead' ||
+      status === 'terminating'
+    ) {
+      this.drop();
+    }
+  }
+
+  private drop(): void {
+    // A refused comm is no news: saying so would make those who ask try again at once.
+    const wasOpen = this._ready;
+    this._comm = null;
+    this._ready = false;
+    this._opening = null;
+    for (const waiting of this._waiting.values()) {
+      waiting.reject(new NotLoaded());
+    }
+    this._waiting.clear();
+    if (wasOpen && !this._disposed) {
+      this._changed.emit();
+    }
+  }
+
+  private _comm: Kernel.IComm | null = null;
+  private _opening: Promise<Kernel.IComm> | null = null;
+  private _ready = false;
+  private _disposed = false;
+  private _next = 1;
+  private _waiting = new Map<number, PromiseDelegate<unknown>>();
+  private _changed = new Signal<this, void>(this);
+}
+
+const lines = new WeakMap<ISessionContext, KernelLine>();
+
+/**
+ * The line of a session, one for each.
+ */
+export function kernelLine(session: ISessionContext): KernelLine {
+  let line = lines.get(session);
+  if (!line || line.isDisposed) {
+    line = new KernelLine(session);
+    lines.set(session, line);
+  }
+  return line;
+}

@@ -1,0 +1,130 @@
+/**
+ * Links between a cell's lines and the machine code they became, both ways.
+ */
+
+import { StateEffect, StateField, type Extension } from '@codemirror/state';
+import { Decoration, EditorView, ViewPlugin, type DecorationSet, type ViewUpdate } from '@codemirror/view';
+import { Signal, type ISignal } from '@lumino/signaling';
+
+import type { CellRecord } from './cells';
+
+export interface ILink {
+  record: CellRecord;
+  /** Line of the cell, 0 for none. */
+  line: number;
+  /** Whether the user only points at it, or went there. */
+  action: 'hover' | 'select';
+}
+
+/**
+ * What is pointed at now: cells report lines of theirs, the ISA view reports lines of its rows.
+ */
+export class SourceLinks {
+  /** From a cell's editor, for ISA views. */
+  get fromCell(): ISignal<this, ILink> {
+    return this._fromCell;
+  }
+
+  /** From an ISA view, for the cell's editor. */
+  get fromIsa(): ISignal<this, ILink> {
+    return this._fromIsa;
+  }
+
+  pointInCell(link: ILink): void {
+    this._fromCell.emit(link);
+  }
+
+  pointInIsa(link: ILink): void {
+    this._fromIsa.emit(link);
+  }
+
+  private _fromCell = new Signal<this, ILink>(this);
+  private _fromIsa = new Signal<this, ILink>(this);
+}
+
+/** Highlights a line of an editor; 0 none. */
+export const setLinkedLine = StateEffect.define<number>();
+
+const linkedLine = Decoration.line({ class: 'jp-hipkittens-linked' });
+
+const linked = StateField.define<DecorationSet>({
+  create: () => Decoration.none,
+  update(marks, transaction) {
+    for (const effect of transaction.effects) {
+      if (effect.is(setLinkedLine)) {
+        const line = effect.value;
+        return line >= 1 && line <= transaction.newDoc.lines
+          ? Decoration.set(linkedLine.range(transaction.newDoc.line(line).from))
+          : Decoration.none;
+      }
+    }
+    return marks.map(transaction.changes);
+  },
+  provide: field => EditorView.decorations.from(field)
+});
+
+/**
+ * Reports the line under the pointer and the cursor's, and shows the line that an ISA view points at.
+ */
+export function linksExtension(record: CellRecord, links: SourceLinks): Extension {
+  class Links {
+    constructor(private readonly view: EditorView) {
+      links.fromIsa.connect(this.show, this);
+    }
+
+    update(update: ViewUpdate): void {
+      if (update.selectionSet && update.view.hasFocus) {
+        const head = update.state.selection.main.head;
+        this.report(update.state.doc.lineAt(head).number, 'select');
+      }
+    }
+
+    destroy(): void {
+      links.fromIsa.disconnect(this.show, this);
+    }
+
+    point(event: MouseEvent): void {
+      const position = this.view.posAtCoords({ x: event.clientX, y: event.clientY });
+      this.report(position === null ? 0 : this.view.state.doc.lineAt(position).number, 'hover');
+    }
+
+    leave(): void {
+      this.report(0, 'hover');
+    }
+
+    private report(line: number, action: ILink['action']): void {
+      if (action === 'hover' && line === this.pointed) {
+        return;
+      }
+      this.pointed = line;
+      links.pointInCell({ record, line, action });
+    }
+
+    private show(_sender: SourceLinks, link: ILink): void {
+      if (link.record !== record) {
+        return;
+      }
+      this.view.dispatch({ effects: setLinkedLine.of(link.line) });
+      if (link.action === 'select' && link.line >= 1 && link.line <= this.view.state.doc.lines) {
+        const { from } = this.view.state.doc.line(link.line);
+        this.view.dispatch({ selection: { anchor: from }, scrollIntoView: true });
+        this.view.dom.scrollIntoView?.({ block: 'nearest' });
+      }
+    }
+
+    private pointed = 0;
+  }
+  return [
+    linked,
+    ViewPlugin.fromClass(Links, {
+      eventHandlers: {
+        mousemove(event) {
+          this.point(event);
+        },
+        mouseleave() {
+          this.leave();
+        }
+      }
+    })
+  ];
+}

@@ -1,0 +1,50 @@
+/**
+ * The user's settings, as the rest of the extension reads them.
+ */
+
+import type { ISettingRegistry } from '@jupyterlab/settingregistry';
+import { Signal, type ISignal } from '@lumino/signaling';
+
+export class Preferences {
+  /** Whether profiled cells show line heat. */
+  get lineHeat(): boolean {
+    return this.get('lineHeat', true);
+  }
+
+  /** Key of the measure that line heat shows. */
+  get heatMeasure(): string {
+    return this.get('heatMeasure', 'issue_cycles');
+  }
+
+  /** Whether words show their documentation when the pointer is on them. */
+  get hover(): boolean {
+    return this.get('hover', true);
+  }
+
+  get changed(): ISignal<this, void> {
+    return this._changed;
+  }
+
+  /** Follows the settings from now on. */
+  follow(settings: ISettingRegistry.ISettings): void {
+    this.settings = settings;
+    settings.changed.connect(() => this._changed.emit());
+    this._changed.emit();
+  }
+
+  async set(key: 'lineHeat' | 'heatMeasure' | 'hover', value: boolean | string): Promise<void> {
+    this.local.set(key, value);
+    this._changed.emit();
+    await this.settings?.set(key, value);
+    this.local.delete(key);
+  }
+
+  private get<T>(key: string, otherwise: T): T {
+    return (this.local.get(key) ?? this.settings?.composite[key] ?? otherwise) as T;
+  }
+
+  private settings: ISettingRegistry.ISettings | null = null;
+  // What was just set, until the settings have it.
+  private local = new Map<string, unknown>();
+  private _changed = new Signal<this, void>(this);
+}

@@ -1,0 +1,426 @@
+/**
+ * The workbench sidebar: device, compiler, actions on the current cell, kernels of the notebook, run history.
+ */
+
+import { ReactWidget, UseSignal } from '@jupyterlab/apputils';
+import { NotebookActions, type INotebookTracker, type NotebookPanel } from '@jupyterlab/notebook';
+import type { TranslationBundle } from '@jupyterlab/translation';
+import type { CommandRegistry } from '@lumino/commands';
+import { Signal, type ISignal } from '@lumino/signaling';
+import * as React from 'react';
+
+import { compiledCells, type NotebookWatcher } from './cells';
+import { CommandIDs } from './commands';
+import { bytes } from './format';
+import type { IHistoryEntry, RunHistory } from './history';
+import type { Names } from './names';
+import { NotLoaded, kernelLine, type IKernelState, type KernelLine } from './kernel';
+import type { ICellPayload, IKernel, Origin } from './payload';
+import type { Preferences } from './preferences';
+
+/**
+ * What the sidebar shows: follows the current notebook, its kernel and its cells.
+ */
+export class WorkbenchModel {
+  constructor(
+    tracker: INotebookTracker,
+    readonly history: RunHistory,
+    readonly preferences: Preferences,
+    private readonly names: Names,
+    private readonly watcherOf: (panel: NotebookPanel) => NotebookWatcher
+  ) {
+    tracker.currentChanged.connect((_, panel) => this.setPanel(panel));
+    tracker.activeCellChanged.connect(() => this._changed.emit());
+    NotebookActions.executed.connect((_, { notebook, cell }) => {
+      // A kernel that just loaded the workbench can be asked from now on.
+      if (
+        notebook === this._panel?.content &&
+        !this.line?.isOpen &&
+        mentions(cell.model.sharedModel.getSource())
+      ) {
+        this.refresh();
+      }
+    });
+    history.changed.connect(() => this._changed.emit());
+    preferences.changed.connect(() => this._changed.emit());
+    this.setPanel(tracker.currentWidget);
+  }
+
+  get changed(): ISignal<this, void> {
+    return this._changed;
+  }
+
+  get panel(): NotebookPanel | null {
+    return this._panel;
+  }
+
+  /** What the kernel says of itself, null where it has no workbench. */
+  get state(): IKernelState | null {
+    return this._state;
+  }
+
+  get payloads(): ICellPayload[] {
+    return compiledCells(this._panel?.content.model).map(cell => cell.payload as ICellPayload);
+  }
+
+  private setPanel(panel: NotebookPanel | null): void {
+    if (panel === this._panel) {
+      return;
+    }
+    this.line?.changed.disconnect(this.refresh, this);
+    this.watcher?.changed.disconnect(this.onCell, this);
+    this._panel = panel;
+    this._state = null;
+    this.line = panel ? kernelLine(panel.sessionContext) : null;
+    this.watcher = panel ? this.watcherOf(panel) : null;
+    this.line?.changed.connect(this.refresh, this);
+    this.watcher?.changed.connect(this.onCell, this);
+    this._changed.emit();
+    void panel?.context.ready.then(() => this.refresh());
+  }
+
+  private onCell(): void {
+    this._changed.emit();
+    // A result means that the kernel has the workbench now.
+    if (!this.line?.isOpen) {
+      this.refresh();
+    }
+  }
+
+  private refresh(): void {
+    const line = this.line;
+    const cells = this._panel?.content.model?.cells;
+    // Asking a kernel without the workbench leaves a line in its log: other notebooks are left alone.
+    if (!line || ![...(cells ?? [])].some(cell => mentions(cell.sharedModel.getSource()))) {
+      return;
+    }
+    line
+      .ask<IKernelState>('state')
+      .then(state => {
+        if (line === this.line) {
+          this._state = state;
+          this._changed.emit();
+          void this.names.update(line).catch(() => undefined);
+        }
+      })
+      .catch(error => {
+        if (line === this.line && error instanceof NotLoaded) {
+          this._state = null;
+          this._changed.emit();
+        }
+      });
+  }
+
+  private _panel: NotebookPanel | null = null;
+  private _state: IKernelState | null = null;
+  private line: KernelLine | null = null;
+  private watcher: NotebookWatcher | null = null;
+  private _changed = new Signal<this, void>(this);
+}
+
+function mentions(source: string): boolean {
+  return /^%%hipkittens|^\s*%(?:re)?load_ext\s+workbench|^\s*(?:import|from)\s+workbench/m.test(source);
+}
+
+export class Sidebar extends ReactWidget {
+  constructor(
+    private readonly model: WorkbenchModel,
+    private readonly commands: CommandRegistry,
+    private readonly trans: TranslationBundle
+  ) {
+    super();
+    this.addClass('jp-hipkittens-Sidebar');
+    this.node.setAttribute('role', 'region');
+    this.node.setAttribute('aria-label', trans.__('HipKittens workbench'));
+  }
+
+  protected render(): JSX.Element {
+    return (
+      <UseSignal signal={this.model.changed}>
+        {() => <Contents model={this.model} commands={this.commands} trans={this.trans} />}
+      </UseSignal>
+    );
+  }
+}
+
+interface IProps {
+  model: WorkbenchModel;
+  commands: CommandRegistry;
+  trans: TranslationBundle;
+}
+
+function Contents(props: IProps): JSX.Element {
+  const { model, trans } = props;
+  if (!model.panel) {
+    return <p className="jp-hipkittens-Hint">{trans.__('Open a notebook to see its kernels here.')}</p>;
+  }
+  return (
+    <>
+      <DeviceSection {...props} />
+      <Actions {...props} />
+      <HeatSwitch {...props} />
+      <Kernels {...props} />
+      <History {...props} />
+    </>
+  );
+}
+
+function Section(props: { title: string; children: React.ReactNode }): JSX.Element {
+  return (
+    <section aria-label={props.title}>
+      <h2>{props.title}</h2>
+      {props.children}
+    </section>
+  );
+}
+
+/** Where a figure comes from, beside it. */
+export function Badge({ origin }: { origin: Origin | '' }): JSX.Element | null {
+  return origin ? (
+    <span className={`jp-hipkittens-Badge jp-hipkittens-Badge-${origin}`}>{origin}</span>
+  ) : null;
+}
+
+function DeviceSection({ model, trans }: IProps): JSX.Element {
+  const { state, payloads } = model;
+  const latest = payloads[payloads.length - 1];
+  const device = state?.devices.find(one => one.default) ?? latest?.device ?? null;
+  const compiler = state?.compiler?.version ?? latest?.compile?.compiler ?? '';
+  const memory =
+    device && device.memory_total
+      ? trans.__('%1 free of %2', bytes(device.memory_total - device.memory_used), bytes(device.memory_total))
+      : '';
+  return (
+    <Section title={trans.__('Device')}>
+      {state === null && (
+        <p className="jp-hipkittens-Hint">
+          {trans.__('The workbench is not loaded in this kernel. Run')} <code>%load_ext workbench</code>.
+        </p>
+      )}
+      {device ? (
+        <dl>
+          <dt>{trans.__('Device')}</dt>
+          <dd>
+            {device.label} <Badge origin={device.emulated ? 'modelled' : 'measured'} />
+          </dd>
+          <dt>{trans.__('Name')}</dt>
+          <dd>
+            <code>{device.name}</code>
+          </dd>
+          {memory && (
+            <>
+              <dt>{trans.__('Memory')}</dt>
+              <dd>{memory}</dd>
+            </>
+          )}
+        </dl>
+      ) : (
+        state && <p className="jp-hipkittens-Hint">{trans.__('No device has been used yet.')}</p>
+      )}
+      {compiler && (
+        <dl>
+          <dt>{trans.__('Compiler')}</dt>
+          <dd title={state?.compiler?.reason}>{compiler}</dd>
+        </dl>
+      )}
+    </Section>
+  );
+}
+
+function Actions({ commands, model, trans }: IProps): JSX.Element {
+  // The registry knows what can be done now; the model's signal says when to ask again.
+  const buttons: [string, string][] = [
+    [CommandIDs.run, trans.__('Run')],
+    [CommandIDs.verify, trans.__('Verify')],
+    [CommandIDs.profile, trans.__('Profile')],
+    [CommandIDs.sanitize, trans.__('Sanitize')],
+    [CommandIDs.isa, trans.__('ISA')],
+    [CommandIDs.dashboard, trans.__('Dashboard')]
+  ];
+  const name = model.panel?.content.activeCell?.model.sharedModel
+    .getSource()
+    .match(/^%%hipkittens[ \t]+(\w+)/)?.[1];
+  return (
+    <Section title={name ? trans.__('Cell %1', name) : trans.__('Current cell')}>
+      <div
+        className="jp-hipkittens-Actions"
+        role="group"
+        aria-label={trans.__('Actions on the current cell')}
+      >
+        {buttons.map(([id, label]) => (
+          <button
+            key={id}
+            className="jp-Button jp-mod-styled jp-mod-minimal"
+            disabled={!commands.isEnabled(id)}
+            title={commands.caption(id)}
+            onClick={() => void commands.execute(id)}
+          >
+            {label}
+          </button>
+        ))}
+      </div>
+      {!name && (
+        <p className="jp-hipkittens-Hint">
+          {trans.__('The current cell is not a HipKittens cell: those start with')}{' '}
+          <code>%%hipkittens NAME</code>.
+        </p>
+      )}
+    </Section>
+  );
+}
+
+function HeatSwitch({ model, trans }: IProps): JSX.Element | null {
+  const heat = model.payloads
+    .map(payload => payload.heat)
+    .filter(Boolean)
+    .pop();
+  if (!heat) {
+    return null;
+  }
+  const { preferences } = model;
+  return (
+    <Section title={trans.__('Line heat')}>
+      <select
+        className="jp-hipkittens-Select"
+        aria-label={trans.__('Measure of the line heat')}
+        value={preferences.lineHeat ? preferences.heatMeasure : ''}
+        onChange={event => {
+          const measure = event.target.value;
+          void preferences
+            .set('lineHeat', measure !== '')
+            .then(() => (measure ? preferences.set('heatMeasure', measure) : undefined));
+        }}
+      >
+        {heat.measures.map(measure => (
+          <option key={measure.key} value={measure.key}>
+            {measure.label} ({measure.origin})
+          </option>
+        ))}
+        <option value="">{trans.__('off')}</option>
+      </select>
+      <p className="jp-hipkittens-Hint">{heat.note}</p>
+    </Section>
+  );
+}
+
+function Kernels({ model, commands, trans }: IProps): JSX.Element {
+  const compiled = model.payloads.filter(payload => payload.kernels.length);
+  return (
+    <Section title={trans.__('Kernels')}>
+      {compiled.length === 0 && <p className="jp-hipkittens-Hint">{trans.__('None compiled yet.')}</p>}
+      <ul className="jp-hipkittens-List">
+        {compiled.map(payload =>
+          payload.kernels.map(kernel => (
+            <li key={`${payload.name}/${kernel.name}`}>
+              <button
+                className="jp-hipkittens-Link"
+                title={trans.__('Show the machine code of %1', kernel.signature || kernel.name)}
+                onClick={() =>
+                  void commands.execute(CommandIDs.isa, { module: payload.name, kernel: kernel.name })
+                }
+              >
+                {payload.name}
+                {' › '}
+                {kernel.name}
+              </button>
+              <ResourceLine kernel={kernel} trans={trans} />
+              {kernel.changes.map(change => (
+                <div key={change} className="jp-hipkittens-Change">
+                  {change}
+                </div>
+              ))}
+            </li>
+          ))
+        )}
+      </ul>
+    </Section>
+  );
+}
+
+function ResourceLine({ kernel, trans }: { kernel: IKernel; trans: TranslationBundle }): JSX.Element | null {
+  const r = kernel.resources;
+  if (!r) {
+    return null;
+  }
+  const parts = [
+    `${r.vgpr} VGPR`,
+    r.agpr ? `${r.agpr} AGPR` : '',
+    `${r.sgpr} SGPR`,
+    r.lds ? `${bytes(r.lds)} LDS` : '',
+    r.scratch ? `${bytes(r.scratch)} scratch` : '',
+    r.spills ? trans.__('%1 spills', r.spills) : ''
+  ].filter(Boolean);
+  const limit = r.limited_by ? ` (${r.limited_by})` : '';
+  return (
+    <div className={r.spills || r.scratch ? 'jp-hipkittens-Warn' : 'jp-hipkittens-Dim'}>
+      {parts.join(' · ')}
+      <br />
+      {trans.__('%1 waves a SIMD', r.occupancy)}
+      {limit}
+    </div>
+  );
+}
+
+function History({ model, commands, trans }: IProps): JSX.Element {
+  const entries = model.history.of(model.panel?.context.path ?? '');
+  return (
+    <Section title={trans.__('Runs')}>
+      {entries.length === 0 ? (
+        <p className="jp-hipkittens-Hint">{trans.__('No runs yet.')}</p>
+      ) : (
+        <>
+          <ol className="jp-hipkittens-List" aria-label={trans.__('Run history, newest first')}>
+            {entries.slice(0, 50).map(entry => (
+              <HistoryItem key={`${entry.module}${entry.at}${entry.kind}`} entry={entry} trans={trans} />
+            ))}
+          </ol>
+          <button
+            className="jp-hipkittens-Link"
+            onClick={() => void commands.execute(CommandIDs.clearHistory)}
+          >
+            {trans.__('Clear the history')}
+          </button>
+        </>
+      )}
+    </Section>
+  );
+}
+
+function HistoryItem({ entry, trans }: { entry: IHistoryEntry; trans: TranslationBundle }): JSX.Element {
+  const when = new Date(entry.at);
+  const verdict =
+    entry.error !== ''
+      ? 'failed'
+      : entry.verified === true
+        ? 'verified'
+        : entry.verified === false
+          ? 'wrong'
+          : '';
+  const mark = { failed: '✗', wrong: '✗', verified: '✓', '': '' }[verdict];
+  return (
+    <li title={entry.error || undefined}>
+      <div className="jp-hipkittens-Run">
+        <time dateTime={entry.at}>{isNaN(when.getTime()) ? '' : when.toLocaleTimeString()}</time>
+        <span>
+          {entry.kind} <b>{entry.module}</b>
+        </span>
+        {verdict && (
+          <span className={`jp-hipkittens-Verdict-${verdict}`}>
+            {mark} {trans.__(verdict)}
+          </span>
+        )}
+        {entry.time && (
+          <span>
+            {entry.time.value.toPrecision(4)} {entry.time.unit} <Badge origin={entry.time.origin} />
+          </span>
+        )}
+      </div>
+      {entry.error && <div className="jp-hipkittens-Warn">{entry.error}</div>}
+      {entry.changes.map(change => (
+        <div key={change} className="jp-hipkittens-Change">
+          {change}
+        </div>
+      ))}
+    </li>
+  );
+}

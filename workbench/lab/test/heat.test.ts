@@ -1,0 +1,90 @@
+import { EditorState } from '@codemirror/state';
+import { EditorView } from '@codemirror/view';
+
+import { bytes, count, percent, quantity } from '../src/format';
+import { chosenMeasure, heatDetails, heatExtension, setHeat, shares } from '../src/heat';
+import type { IHeat } from '../src/payload';
+
+const HEAT: IHeat = {
+  kernel: 'k',
+  measures: [
+    { key: 'issue_cycles', label: 'issue cycles', unit: 'cycles', origin: 'modelled' },
+    { key: 'bytes', label: 'bytes', unit: 'bytes', origin: 'counted' }
+  ],
+  lines: [
+    { line: 2, values: { issue_cycles: 60, bytes: 0 }, instructions: { valu: 5, lds: 9 } },
+    { line: 4, values: { issue_cycles: 20, bytes: 2048 }, instructions: {} }
+  ],
+  elsewhere: { issue_cycles: 20 },
+  note: 'waits'
+};
+
+describe('line heat', () => {
+  it('is a share of all that the kernel has', () => {
+    expect([...shares(HEAT, 'issue_cycles')]).toEqual([
+      [2, 0.6],
+      [4, 0.2]
+    ]);
+    expect([...shares(HEAT, 'bytes')]).toEqual([[4, 1]]);
+    expect(shares(HEAT, 'stall_cycles').size).toBe(0);
+    expect(chosenMeasure(HEAT, 'stall_cycles').key).toBe('issue_cycles');
+  });
+
+  it('stays on its lines through edits, and says that it is older', () => {
+    const view = new EditorView({
+      parent: document.body,
+      state: EditorState.create({ doc: 'a\nb\nc\nd\ne', extensions: heatExtension() })
+    });
+    const shown = () =>
+      [...view.dom.querySelectorAll<HTMLElement>('.jp-hipkittens-HeatMark')].map(mark => [
+        mark.textContent,
+        mark.dataset.stale
+      ]);
+    expect(view.dom.dataset.hipkittensHeat).toBe('false');
+    view.dispatch({ effects: setHeat.of({ heat: HEAT, measure: 'issue_cycles' }) });
+    expect(shown()).toEqual([
+      ['60%', 'false'],
+      ['20%', 'false']
+    ]);
+    expect(view.dom.dataset.hipkittensHeat).toBe('true');
+    view.dispatch({ changes: { from: 0, insert: 'new\n' } });
+    expect(shown()).toEqual([
+      ['60%', 'true'],
+      ['20%', 'true']
+    ]);
+    view.dispatch({ effects: setHeat.of({ heat: HEAT, measure: 'bytes' }) });
+    expect(shown()).toEqual([['100%', 'false']]);
+    view.dispatch({ effects: setHeat.of(null) });
+    expect(shown()).toEqual([]);
+  });
+
+  it('has details with origin', () => {
+    const text = heatDetails(HEAT, HEAT.lines[0], 'issue_cycles').textContent ?? '';
+    expect(text).toContain('issue cycles60 cycles60%modelled');
+    expect(text.indexOf('lds')).toBeLessThan(text.indexOf('valu'));
+    expect(text).toContain('waits');
+  });
+});
+
+describe('numbers', () => {
+  it('are short', () => {
+    expect([0, 999, 12345, 3.14159, 2.5e6, 4e9].map(count)).toEqual([
+      '0',
+      '999',
+      '12k',
+      '3.14',
+      '2.5M',
+      '4.0G'
+    ]);
+    expect([0, 512, 2048, 20 * 2 ** 20, 288 * 2 ** 30].map(bytes)).toEqual([
+      '0 B',
+      '512 B',
+      '2.0 KiB',
+      '20 MiB',
+      '288 GiB'
+    ]);
+    expect([0, 0.0001, 0.05, 0.5, 1].map(percent)).toEqual(['0%', '<0.1%', '5.0%', '50%', '100%']);
+    expect(quantity(2048, 'bytes')).toBe('2.0 KiB');
+    expect(quantity(3, 'cycles')).toBe('3 cycles');
+  });
+});

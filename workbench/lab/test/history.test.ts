@@ -1,0 +1,53 @@
+import { LIMIT, RunHistory, withEntry, type IHistoryEntry } from '../src/history';
+import { parsePayload } from '../src/payload';
+
+function entry(at: number, module = 'k'): IHistoryEntry {
+  return {
+    module,
+    kind: 'run',
+    at: new Date(at * 1000).toISOString(),
+    kernel: '',
+    time: null,
+    verified: null,
+    changes: [],
+    error: ''
+  };
+}
+
+describe('run history', () => {
+  it('is newest first, has each run once, and is bounded', () => {
+    let history: IHistoryEntry[] = [];
+    for (const at of [3, 1, 2, 3]) {
+      history = withEntry(history, entry(at));
+    }
+    expect(history.map(one => Date.parse(one.at) / 1000)).toEqual([3, 2, 1]);
+    expect(withEntry(history, entry(3, 'other')).length).toBe(4);
+    for (let at = 0; at < LIMIT + 50; at++) {
+      history = withEntry(history, entry(at));
+    }
+    expect(history.length).toBe(LIMIT);
+    expect(Date.parse(history[0].at) / 1000).toBe(LIMIT + 49);
+  });
+
+  it('comes back from the state, together with what came since', async () => {
+    const kept = new Map<string, unknown>();
+    const state: any = {
+      fetch: async (key: string) => kept.get(key),
+      save: async (key: string, value: unknown) => void kept.set(key, JSON.parse(JSON.stringify(value))),
+      remove: async (key: string) => void kept.delete(key)
+    };
+    const payload = (at: number) => parsePayload({ version: 1, name: 'k', run: entry(at) })!;
+    const first = new RunHistory(state);
+    first.add('a.ipynb', payload(1));
+    first.add('a.ipynb', payload(1));
+    await Promise.resolve();
+    const second = new RunHistory(state);
+    second.add('a.ipynb', payload(2));
+    kept.set('hipkittens-workbench:history:a.ipynb', [entry(1)]);
+    await second.restore('a.ipynb');
+    expect(second.of('a.ipynb').length).toBe(2);
+    expect(second.of('b.ipynb')).toEqual([]);
+    second.clear('a.ipynb');
+    expect(second.of('a.ipynb')).toEqual([]);
+  });
+});

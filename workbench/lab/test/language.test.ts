@@ -1,0 +1,142 @@
+import { ensureSyntaxTree, getIndentation, indentUnit, syntaxTree } from '@codemirror/language';
+import { toggleComment } from '@codemirror/commands';
+import { EditorState } from '@codemirror/state';
+import { EditorView } from '@codemirror/view';
+import { python } from '@codemirror/lang-python';
+
+import { cellExtension, type IServices } from '../src/editor';
+import { withoutQualifiers } from '../src/language';
+import { SourceLinks } from '../src/links';
+import { Names } from '../src/names';
+import { Preferences } from '../src/preferences';
+
+const CELL = `%%hipkittens rms -D N=4 --flags "-O3"
+// don't worry
+__global__ __launch_bounds__(256, 2) void k(const globals<128> g) {
+    if (threadIdx.x < 8) {
+        row_s
+    }
+}`;
+
+const services: IServices = { names: new Names(), preferences: new Preferences(), links: new SourceLinks() };
+
+function editor(text: string): EditorView {
+  return new EditorView({
+    parent: document.body,
+    state: EditorState.create({
+      doc: text,
+      extensions: [python(), indentUnit.of('    '), cellExtension(null, text, services)]
+    })
+  });
+}
+
+function nodeAt(state: EditorState, word: string, side: 1 | -1 = 1): string {
+  const position = state.doc.toString().indexOf(word);
+  const tree = ensureSyntaxTree(state, state.doc.length, 5000);
+  return tree!.resolveInner(position, side).name;
+}
+
+describe('language of a cell', () => {
+  it('is C++ under the magic line', () => {
+    const { state } = editor(CELL);
+    expect(nodeAt(state, '%%hipkittens')).toBe('Magic');
+    expect(nodeAt(state, 'rms')).toBe('ModuleName');
+    expect(nodeAt(state, '--flags')).toBe('Flag');
+    expect(nodeAt(state, 'N=4')).toBe('Value');
+    expect(nodeAt(state, "don't")).toBe('LineComment');
+    expect(nodeAt(state, 'if (')).toBe('if');
+    expect(nodeAt(state, '128')).toBe('Number');
+    expect(nodeAt(state, 'void')).toBe('PrimitiveType');
+  });
+
+  it('reads past the qualifiers of HIP', () => {
+    const { state } = editor(
+      '%%hipkittens a\n__global__ __launch_bounds__(64) void k() {\n __shared__ float x[4];\n}'
+    );
+    let errors = 0;
+    ensureSyntaxTree(state, state.doc.length, 5000)!.iterate({
+      enter: ref => void (errors += Number(ref.type.isError))
+    });
+    expect(errors).toBe(0);
+    expect(withoutQualifiers('__device__ int a__b;')).toBe('           int a__b;');
+  });
+
+  it('is Python where the first line is not the magic, apostrophes and all', () => {
+    const { state } = editor("s = 'it''s' # don't\n%%hipkittens\n");
+    expect(nodeAt(state, "'it")).toBe('String');
+    expect(nodeAt(state, "don't")).toBe('Comment');
+    expect(editor('%%hipkittens?').state.sliceDoc()).toBe('%%hipkittens?');
+    expect(syntaxTree(editor('%%hipkittens?').state).type.name).toBe('Script');
+    expect(syntaxTree(editor('%%hipkittens_other').state).type.name).toBe('Script');
+  });
+
+  it('changes when the magic line comes and goes', () => {
+    const view = editor(CELL);
+    expect(syntaxTree(view.state).type.name).toBe('Cell');
+    view.dispatch({ changes: { from: 0, insert: '#' } });
+    expect(syntaxTree(view.state).type.name).toBe('Script');
+    view.dispatch({ changes: { from: 0, to: 1 } });
+    expect(syntaxTree(view.state).type.name).toBe('Cell');
+    expect(nodeAt(view.state, 'if (')).toBe('if');
+  });
+
+  it('gives the leaf at the cursor, as completion asks for it', () => {
+    const { state } = editor(CELL);
+    const offset = CELL.indexOf('row_s') + 5;
+    const tree = ensureSyntaxTree(state, offset, 5000);
+    let found = '';
+    tree!.iterate({
+      enter: ref => {
+        if (found || ref.node.firstChild) {
+          return !found;
+        }
+        if (offset >= ref.from && offset <= ref.to) {
+          found = state.sliceDoc(ref.from, ref.to);
+        }
+        return !found;
+      }
+    });
+    expect(found).toBe('row_s');
+  });
+
+  it('indents and comments as C++', () => {
+    const view = editor(CELL);
+    ensureSyntaxTree(view.state, view.state.doc.length, 5000);
+    const inside = CELL.indexOf('        row_s');
+    expect(getIndentation(view.state, inside)).toBe(8);
+    view.dispatch({ selection: { anchor: CELL.indexOf('row_s') } });
+    toggleComment(view);
+    expect(view.state.doc.line(5).text).toBe('        // row_s');
+    // The magic line takes no comment: it would be a magic line no more.
+    view.dispatch({ selection: { anchor: 3 } });
+    toggleComment(view);
+    expect(view.state.doc.line(1).text).toBe(CELL.split('\n')[0]);
+  });
+
+  it('follows edits on the magic line and below', () => {
+    const view = editor(CELL);
+    ensureSyntaxTree(view.state, view.state.doc.length, 5000);
+    view.dispatch({ changes: { from: 12, insert: ' --time' } });
+    expect(nodeAt(view.state, '--time')).toBe('Flag');
+    expect(nodeAt(view.state, 'if (')).toBe('if');
+    const at = view.state.doc.toString().indexOf('row_s');
+    view.dispatch({ changes: { from: at, to: at + 5, insert: 'int b = 42;' } });
+    expect(nodeAt(view.state, '42')).toBe('Number');
+  });
+
+  it('marks words of HIP and the tile library, not in comments', () => {
+    const view = editor('%%hipkittens a\nrt_bf<16> t; // rt_bf\n__shared__ int s;');
+    ensureSyntaxTree(view.state, view.state.doc.length, 5000);
+    view.dispatch({ changes: { from: view.state.doc.length, insert: '\n' } });
+    const words = (name: string) => [...view.dom.querySelectorAll(`.${name}`)].map(node => node.textContent);
+    expect(words('jp-hipkittens-kittens')).toEqual(['rt_bf']);
+    expect(words('jp-hipkittens-hip')).toEqual(['__shared__']);
+  });
+
+  it('leaves nothing behind when editors go', () => {
+    const preferences = new Preferences();
+    const view = editor(CELL);
+    view.destroy();
+    expect(() => (preferences.changed as any).emit()).not.toThrow();
+  });
+});
