@@ -1,0 +1,204 @@
+/**
+ * @file
+ * @brief Operations on single elements, as types: what maps and reductions over tiles are made from.
+ *
+ * Each takes elements or packed elements. bf16 and fp8 are computed in float and rounded once, half and float in
+ * their own precision.
+ */
+#pragma once
+
+#include "base_types.cuh"
+
+namespace kittens {
+namespace detail {
+
+/** Applies a function of a float to one value or to each of a vector. */
+template <typename F, typename W>
+__device__ inline W each(F function, const W &value) {
+    if constexpr (is_same<W, float>) {
+        return function(value);
+    } else if constexpr (is_same<W, _Float16>) {
+        return static_cast<_Float16>(function(static_cast<float>(value)));
+    } else {
+        W result;
+#pragma unroll
+        for (int i = 0; i < static_cast<int>(sizeof(W) / sizeof(value[0])); i++) {
+            result[i] = each(function, value[i]);
+        }
+        return result;
+    }
+}
+
+} // namespace detail
+
+namespace base_ops {
+
+using detail::narrow;
+using detail::widen;
+
+struct zero {
+    template <typename T>
+    static __device__ inline T op(const T &) {
+        return base_types::constants<T>::zero();
+    }
+};
+struct one {
+    template <typename T>
+    static __device__ inline T op(const T &) {
+        return base_types::constants<T>::one();
+    }
+};
+struct pos_infty {
+    template <typename T>
+    static __device__ inline T op(const T &) {
+        return base_types::constants<T>::pos_infty();
+    }
+};
+struct neg_infty {
+    template <typename T>
+    static __device__ inline T op(const T &) {
+        return base_types::constants<T>::neg_infty();
+    }
+};
+
+/** The argument itself. */
+struct copy {
+    template <typename T>
+    static __device__ inline T op(const T &a) {
+        return a;
+    }
+};
+/** The second of two arguments. */
+struct copy2 {
+    template <typename T>
+    static __device__ inline T op(const T &, const T &b) {
+        return b;
+    }
+};
+
+/** e to the power of the argument, within 1 ulp of float, with denormals and overflow. */
+struct exp {
+    template <typename T>
+    static __device__ inline T op(const T &a) {
+        return narrow<T>(detail::each([](float x) { return __builtin_expf(x); }, widen(a)));
+    }
+};
+/** 2 to the power of the argument: one v_exp_f32, which gives zero below 2^-126. */
+struct exp2 {
+    template <typename T>
+    static __device__ inline T op(const T &a) {
+        return narrow<T>(detail::each([](float x) { return __builtin_amdgcn_exp2f(x); }, widen(a)));
+    }
+};
+/** Natural logarithm. */
+struct log {
+    template <typename T>
+    static __device__ inline T op(const T &a) {
+        return narrow<T>(detail::each([](float x) { return __builtin_logf(x); }, widen(a)));
+    }
+};
+/** Logarithm to base 2: one v_log_f32, which takes denormal arguments for zero. */
+struct log2 {
+    template <typename T>
+    static __device__ inline T op(const T &a) {
+        return narrow<T>(detail::each([](float x) { return __builtin_amdgcn_logf(x); }, widen(a)));
+    }
+};
+/** Square root, within 1 ulp. */
+struct sqrt {
+    template <typename T>
+    static __device__ inline T op(const T &a) {
+        return narrow<T>(detail::each([](float x) { return __builtin_amdgcn_sqrtf(x); }, widen(a)));
+    }
+};
+/** One over the square root: one v_rsq_f32, within 1 ulp. */
+struct rsqrt {
+    template <typename T>
+    static __device__ inline T op(const T &a) {
+        return narrow<T>(detail::each([](float x) { return __builtin_amdgcn_rsqf(x); }, widen(a)));
+    }
+};
+/** One over the argument: one v_rcp_f32, within 1 ulp. */
+struct rcp {
+    template <typename T>
+    static __device__ inline T op(const T &a) {
+        return narrow<T>(detail::each([](float x) { return __builtin_amdgcn_rcpf(x); }, widen(a)));
+    }
+};
+struct neg {
+    template <typename T>
+    static __device__ inline T op(const T &a) {
+        return narrow<T>(-widen(a));
+    }
+};
+struct abs {
+    template <typename T>
+    static __device__ inline T op(const T &a) {
+        return narrow<T>(__builtin_elementwise_abs(widen(a)));
+    }
+};
+/** The larger of the argument and zero. */
+struct relu {
+    template <typename T>
+    static __device__ inline T op(const T &a) {
+        return narrow<T>(__builtin_elementwise_max(widen(a), widen(base_types::constants<T>::zero())));
+    }
+};
+
+struct sum {
+    template <typename T>
+    static __device__ inline T op(const T &a, const T &b) {
+        return narrow<T>(widen(a) + widen(b));
+    }
+};
+struct sub {
+    template <typename T>
+    static __device__ inline T op(const T &a, const T &b) {
+        return narrow<T>(widen(a) - widen(b));
+    }
+};
+struct mul {
+    template <typename T>
+    static __device__ inline T op(const T &a, const T &b) {
+        return narrow<T>(widen(a) * widen(b));
+    }
+};
+/** IEEE division; some ten instructions an element, so divide by many and multiply by few. */
+struct div {
+    template <typename T>
+    static __device__ inline T op(const T &a, const T &b) {
+        return narrow<T>(widen(a) / widen(b));
+    }
+};
+/** The larger; where one argument is NaN the other. */
+struct max {
+    template <typename T>
+    static __device__ inline T op(const T &a, const T &b) {
+        return narrow<T>(__builtin_elementwise_max(widen(a), widen(b)));
+    }
+};
+/** The smaller; where one argument is NaN the other. */
+struct min {
+    template <typename T>
+    static __device__ inline T op(const T &a, const T &b) {
+        return narrow<T>(__builtin_elementwise_min(widen(a), widen(b)));
+    }
+};
+
+/** a * b + c, rounded once in the type that it is computed in. */
+struct fma_AxBtC {
+    template <typename T>
+    static __device__ inline T op(const T &a, const T &b, const T &c) {
+        return narrow<T>(__builtin_elementwise_fma(widen(a), widen(b), widen(c)));
+    }
+};
+/** a * c + b. */
+struct fma_AxCtB {
+    template <typename T>
+    static __device__ inline T op(const T &a, const T &b, const T &c) {
+        return fma_AxBtC::op(a, c, b);
+    }
+};
+
+} // namespace base_ops
+} // namespace kittens

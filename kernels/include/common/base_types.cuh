@@ -1,0 +1,245 @@
+/**
+ * @file
+ * @brief Element types of tiles: names, packed forms, constants and conversions.
+ *
+ * A packed type holds as many neighbouring elements as fit in a 32-bit register (two floats for `float`, in a
+ * register pair). Register tiles store packed elements, so that packed instructions work on them directly.
+ */
+#pragma once
+
+#include "meta.cuh"
+#include "target.cuh"
+
+namespace kittens {
+
+using bf16 = __hip_bfloat16;
+using bf16_2 = __hip_bfloat162;
+using half = __half;
+using half_2 = __half2;
+
+#if defined(KITTENS_CDNA4)
+/** 8-bit float with 4 exponent and 3 mantissa bits: the OCP format, largest value 448. */
+using fp8e4m3 = __hip_fp8_e4m3;
+using fp8e4m3_4 = __hip_fp8x4_e4m3;
+#else
+/** 8-bit float with 4 exponent and 3 mantissa bits: the fnuz format of CDNA3, largest value 240. */
+using fp8e4m3 = __hip_fp8_e4m3_fnuz;
+using fp8e4m3_4 = __hip_fp8x4_e4m3_fnuz;
+#endif
+
+/** Where a coordinate counts elements and not tiles. */
+struct default_type {};
+
+namespace detail {
+
+using f32x2 = float __attribute__((ext_vector_type(2)));
+using f32x4 = float __attribute__((ext_vector_type(4)));
+using f32x16 = float __attribute__((ext_vector_type(16)));
+using bf16x2 = __bf16 __attribute__((ext_vector_type(2)));
+using f16x2 = _Float16 __attribute__((ext_vector_type(2)));
+using u32x2 = unsigned __attribute__((ext_vector_type(2)));
+using u32x3 = unsigned __attribute__((ext_vector_type(3)));
+using u32x4 = unsigned __attribute__((ext_vector_type(4)));
+
+/**
+ * @brief How the compiler itself sees a type.
+ *
+ * `native` has the same bits; `wide` is what arithmetic on it is done in: floats for the 8-bit and bf16
+ * types, whose own arithmetic the hardware does not have.
+ */
+template <typename T>
+struct numeric {
+    static_assert(never<T>,
+                  "kittens has no such element type; it has float, bf16, half, fp8e4m3 and their packed forms");
+};
+template <>
+struct numeric<float> {
+    using native = float;
+    using wide = float;
+};
+template <>
+struct numeric<float2> {
+    using native = f32x2;
+    using wide = f32x2;
+};
+template <>
+struct numeric<bf16> {
+    using native = __bf16;
+    using wide = float;
+};
+template <>
+struct numeric<bf16_2> {
+    using native = bf16x2;
+    using wide = f32x2;
+};
+template <>
+struct numeric<half> {
+    using native = _Float16;
+    using wide = _Float16;
+};
+template <>
+struct numeric<half_2> {
+    using native = f16x2;
+    using wide = f16x2;
+};
+template <>
+struct numeric<fp8e4m3> {
+    using native = unsigned char;
+    using wide = float;
+};
+template <>
+struct numeric<fp8e4m3_4> {
+    using native = unsigned;
+    using wide = f32x4;
+};
+
+/** The value of an element in the type that arithmetic is done in. */
+template <typename T>
+__device__ inline typename numeric<T>::wide widen(const T &value) {
+    using wide = typename numeric<T>::wide;
+    if constexpr (is_same<T, fp8e4m3>) {
+        return __builtin_amdgcn_cvt_f32_fp8(bit_cast<unsigned char>(value), 0);
+    } else if constexpr (is_same<T, fp8e4m3_4>) {
+        const int bits = bit_cast<int>(value);
+        const auto low = __builtin_amdgcn_cvt_pk_f32_fp8(bits, false);
+        const auto high = __builtin_amdgcn_cvt_pk_f32_fp8(bits, true);
+        return wide{low[0], low[1], high[0], high[1]};
+    } else if constexpr (is_same<T, bf16>) {
+        return bit_cast<float>(static_cast<unsigned>(bit_cast<unsigned short>(value)) << 16);
+    } else if constexpr (is_same<T, bf16_2>) {
+        const unsigned bits = bit_cast<unsigned>(value);
+        return wide{bit_cast<float>(bits << 16), bit_cast<float>(bits & 0xffff0000u)};
+    } else {
+        return bit_cast<wide>(value);
+    }
+}
+
+/** The element nearest to a value, ties to even; fp8 saturates. */
+template <typename T>
+__device__ inline T narrow(const typename numeric<T>::wide &value) {
+    if constexpr (is_same<T, fp8e4m3>) {
+        return bit_cast<T>(static_cast<unsigned char>(__builtin_amdgcn_cvt_pk_fp8_f32(value, value, 0, false)));
+    } else if constexpr (is_same<T, fp8e4m3_4>) {
+        const int low = __builtin_amdgcn_cvt_pk_fp8_f32(value[0], value[1], 0, false);
+        return bit_cast<T>(__builtin_amdgcn_cvt_pk_fp8_f32(value[2], value[3], low, true));
+    } else if constexpr (is_same<T, bf16>) {
+        return bit_cast<T>(static_cast<__bf16>(value));
+    } else if constexpr (is_same<T, bf16_2>) {
+        return bit_cast<T>(__builtin_convertvector(value, bf16x2));
+    } else {
+        return bit_cast<T>(value);
+    }
+}
+
+} // namespace detail
+
+namespace ducks::base_types {
+
+template <typename T>
+concept T1 =
+    detail::is_same<T, float> || detail::is_same<T, bf16> || detail::is_same<T, half> || detail::is_same<T, fp8e4m3>;
+template <typename T>
+concept T2 = detail::is_same<T, float2> || detail::is_same<T, bf16_2> || detail::is_same<T, half_2> ||
+             detail::is_same<T, fp8e4m3_4>;
+
+} // namespace ducks::base_types
+
+namespace detail {
+template <typename Unpacked, typename Packed, int count>
+struct packing_of {
+    using unpacked_type = Unpacked;
+    using packed_type = Packed;
+    /** Elements in the type that was asked about. */
+    static __host__ __device__ inline constexpr int num() { return count; }
+};
+} // namespace detail
+
+namespace base_types {
+
+/** Packed and unpacked form of an element type, and how many elements are in `T`. */
+template <typename T>
+struct packing {
+    static_assert(detail::never<T>,
+                  "kittens has no such element type; it has float, bf16, half, fp8e4m3 and their packed forms");
+};
+template <>
+struct packing<float> : detail::packing_of<float, float2, 1> {};
+template <>
+struct packing<float2> : detail::packing_of<float, float2, 2> {};
+template <>
+struct packing<bf16> : detail::packing_of<bf16, bf16_2, 1> {};
+template <>
+struct packing<bf16_2> : detail::packing_of<bf16, bf16_2, 2> {};
+template <>
+struct packing<half> : detail::packing_of<half, half_2, 1> {};
+template <>
+struct packing<half_2> : detail::packing_of<half, half_2, 2> {};
+template <>
+struct packing<fp8e4m3> : detail::packing_of<fp8e4m3, fp8e4m3_4, 1> {};
+template <>
+struct packing<fp8e4m3_4> : detail::packing_of<fp8e4m3, fp8e4m3_4, 4> {};
+
+/** Elements of a packed type, one after the other; equally well one unpacked element. */
+template <typename T>
+struct lanes_of {
+    typename packing<T>::unpacked_type e[packing<T>::num()];
+};
+
+/** A packed value with the same element everywhere. */
+template <typename T>
+__device__ inline typename packing<T>::packed_type pack(const T &value) {
+    using packed = typename packing<T>::packed_type;
+    if constexpr (packing<T>::num() > 1) {
+        return value;
+    } else {
+        lanes_of<packed> elements;
+#pragma unroll
+        for (int i = 0; i < packing<packed>::num(); i++) elements.e[i] = value;
+        return detail::bit_cast<packed>(elements);
+    }
+}
+
+/** Values from one element type to another: round to nearest even, fp8 saturating. */
+template <typename T, typename U>
+struct convertor {
+    static __device__ inline T convert(const U &value) {
+        if constexpr (detail::is_same<T, U>) {
+            return value;
+        } else {
+            static_assert(packing<T>::num() == packing<U>::num(),
+                          "convertor: a packed type converts to a packed type with as many elements");
+            using to = typename detail::numeric<T>::wide;
+            using from = typename detail::numeric<U>::wide;
+            if constexpr (detail::is_same<to, from>)
+                return detail::narrow<T>(detail::widen(value));
+            else if constexpr (packing<T>::num() == 1)
+                return detail::narrow<T>(static_cast<to>(detail::widen(value)));
+            else
+                return detail::narrow<T>(__builtin_convertvector(detail::widen(value), to));
+        }
+    }
+};
+
+/** Named values of an element type, packed or not. */
+template <typename T>
+struct constants {
+    /** `value` rounded to T, in every element. */
+    static __device__ inline T of(float value) {
+        using unpacked = typename packing<T>::unpacked_type;
+        const unpacked element = convertor<unpacked, float>::convert(value);
+        if constexpr (packing<T>::num() == 1)
+            return element;
+        else
+            return pack(element);
+    }
+    static __device__ inline T zero() { return of(0.0f); }
+    static __device__ inline T zeros() { return zero(); }
+    static __device__ inline T one() { return of(1.0f); }
+    static __device__ inline T ones() { return one(); }
+    /** Positive infinity; for fp8, which has none, what the hardware makes of it. */
+    static __device__ inline T pos_infty() { return of(__builtin_inff()); }
+    static __device__ inline T neg_infty() { return of(-__builtin_inff()); }
+};
+
+} // namespace base_types
+} // namespace kittens

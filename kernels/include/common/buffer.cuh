@@ -1,0 +1,180 @@
+/**
+ * @file
+ * @brief Buffer resources: global memory with a range, outside of which loads give zero and stores do nothing.
+ */
+#pragma once
+
+#include "base_types.cuh"
+#include "util.cuh"
+
+namespace kittens {
+
+namespace detail {
+/** Last word of a resource: a 32-bit data format, which untyped accesses want to be a valid one, and no swizzling. */
+inline constexpr int RESOURCE_FORMAT = 0x00027000;
+} // namespace detail
+
+/**
+ * @brief A buffer resource for the `range_bytes` bytes from `ptr`, both the same in all lanes.
+ *
+ * A load at an offset of `range_bytes` or more gives zero, a store there does nothing; the hardware checks it at no
+ * cost. `row_stride_bytes` is there for source compatibility: the resource is a raw one, of stride zero, because
+ * only for those the range counts bytes.
+ */
+__device__ inline i32x4 make_srsrc(const void *ptr, uint32_t range_bytes,
+                                   [[maybe_unused]] uint32_t row_stride_bytes = 0) {
+    const uint64_t base = reinterpret_cast<uint64_t>(ptr);
+    i32x4 resource;
+    resource[0] = __builtin_amdgcn_readfirstlane(static_cast<int>(base));
+    resource[1] = __builtin_amdgcn_readfirstlane(static_cast<int>(base >> 32) & 0xffff);
+    resource[2] = __builtin_amdgcn_readfirstlane(static_cast<int>(range_bytes));
+    resource[3] = detail::RESOURCE_FORMAT;
+    return resource;
+}
+
+namespace detail {
+
+/** An offset that is outside every range, with room above it for what is added to an offset. */
+inline constexpr uint32_t OUT_OF_RANGE = 0xffffff00u;
+
+#if !defined(KITTENS_RAW_BUFFER_INTRINSICS) && !__has_builtin(__builtin_amdgcn_raw_buffer_load_b128)
+#define KITTENS_RAW_BUFFER_INTRINSICS
+#endif
+
+#if defined(KITTENS_RAW_BUFFER_INTRINSICS)
+// Compilers before clang 20 (ROCm 6) have the operations but no names for them in C++.
+__device__ unsigned char raw_buffer_load_i8(i32x4 resource, int offset, int uniform,
+                                            int aux) __asm("llvm.amdgcn.raw.buffer.load.i8");
+__device__ unsigned short raw_buffer_load_i16(i32x4 resource, int offset, int uniform,
+                                              int aux) __asm("llvm.amdgcn.raw.buffer.load.i16");
+__device__ unsigned raw_buffer_load_i32(i32x4 resource, int offset, int uniform,
+                                        int aux) __asm("llvm.amdgcn.raw.buffer.load.i32");
+__device__ u32x2 raw_buffer_load_v2i32(i32x4 resource, int offset, int uniform,
+                                       int aux) __asm("llvm.amdgcn.raw.buffer.load.v2i32");
+__device__ u32x4 raw_buffer_load_v4i32(i32x4 resource, int offset, int uniform,
+                                       int aux) __asm("llvm.amdgcn.raw.buffer.load.v4i32");
+__device__ void raw_buffer_store_i8(unsigned char value, i32x4 resource, int offset, int uniform,
+                                    int aux) __asm("llvm.amdgcn.raw.buffer.store.i8");
+__device__ void raw_buffer_store_i16(unsigned short value, i32x4 resource, int offset, int uniform,
+                                     int aux) __asm("llvm.amdgcn.raw.buffer.store.i16");
+__device__ void raw_buffer_store_i32(unsigned value, i32x4 resource, int offset, int uniform,
+                                     int aux) __asm("llvm.amdgcn.raw.buffer.store.i32");
+__device__ void raw_buffer_store_v2i32(u32x2 value, i32x4 resource, int offset, int uniform,
+                                       int aux) __asm("llvm.amdgcn.raw.buffer.store.v2i32");
+__device__ void raw_buffer_store_v4i32(u32x4 value, i32x4 resource, int offset, int uniform,
+                                       int aux) __asm("llvm.amdgcn.raw.buffer.store.v4i32");
+#endif
+
+/** A resource as the compiler's own buffer loads and stores take it. */
+struct buffer {
+#if defined(KITTENS_RAW_BUFFER_INTRINSICS)
+    i32x4 resource;
+
+    /** `bytes` bytes from `base` on; both the same in all lanes. */
+    __device__ inline buffer(const void *base, uint32_t bytes) : resource(make_srsrc(base, bytes)) {}
+#else
+    __amdgpu_buffer_rsrc_t resource;
+
+    /** `bytes` bytes from `base` on; both the same in all lanes. */
+    __device__ inline buffer(const void *base, uint32_t bytes)
+        : resource(__builtin_amdgcn_make_buffer_rsrc(const_cast<void *>(base), 0, static_cast<int>(bytes),
+                                                     RESOURCE_FORMAT)) {}
+#endif
+
+    /** Loads a T of 1, 2, 4, 8 or 16 bytes. */
+    template <typename T>
+    __device__ inline T load(uint32_t offset) const {
+        const int at = static_cast<int>(offset);
+#if defined(KITTENS_RAW_BUFFER_INTRINSICS)
+        if constexpr (sizeof(T) == 1)
+            return bit_cast<T>(raw_buffer_load_i8(resource, at, 0, 0));
+        else if constexpr (sizeof(T) == 2)
+            return bit_cast<T>(raw_buffer_load_i16(resource, at, 0, 0));
+        else if constexpr (sizeof(T) == 4)
+            return bit_cast<T>(raw_buffer_load_i32(resource, at, 0, 0));
+        else if constexpr (sizeof(T) == 8)
+            return bit_cast<T>(raw_buffer_load_v2i32(resource, at, 0, 0));
+        else if constexpr (sizeof(T) == 16)
+            return bit_cast<T>(raw_buffer_load_v4i32(resource, at, 0, 0));
+#else
+        if constexpr (sizeof(T) == 1)
+            return bit_cast<T>(__builtin_amdgcn_raw_buffer_load_b8(resource, at, 0, 0));
+        else if constexpr (sizeof(T) == 2)
+            return bit_cast<T>(__builtin_amdgcn_raw_buffer_load_b16(resource, at, 0, 0));
+        else if constexpr (sizeof(T) == 4)
+            return bit_cast<T>(__builtin_amdgcn_raw_buffer_load_b32(resource, at, 0, 0));
+        else if constexpr (sizeof(T) == 8)
+            return bit_cast<T>(__builtin_amdgcn_raw_buffer_load_b64(resource, at, 0, 0));
+        else if constexpr (sizeof(T) == 16)
+            return bit_cast<T>(__builtin_amdgcn_raw_buffer_load_b128(resource, at, 0, 0));
+#endif
+        else
+            static_assert(never<T>, "buffer::load: a lane loads 1, 2, 4, 8 or 16 bytes");
+    }
+
+    /** Stores a T of 1, 2, 4, 8 or 16 bytes. */
+    template <typename T>
+    __device__ inline void store(const T &value, uint32_t offset) const {
+        const int at = static_cast<int>(offset);
+#if defined(KITTENS_RAW_BUFFER_INTRINSICS)
+        if constexpr (sizeof(T) == 1)
+            raw_buffer_store_i8(bit_cast<unsigned char>(value), resource, at, 0, 0);
+        else if constexpr (sizeof(T) == 2)
+            raw_buffer_store_i16(bit_cast<unsigned short>(value), resource, at, 0, 0);
+        else if constexpr (sizeof(T) == 4)
+            raw_buffer_store_i32(bit_cast<unsigned>(value), resource, at, 0, 0);
+        else if constexpr (sizeof(T) == 8)
+            raw_buffer_store_v2i32(bit_cast<u32x2>(value), resource, at, 0, 0);
+        else if constexpr (sizeof(T) == 16)
+            raw_buffer_store_v4i32(bit_cast<u32x4>(value), resource, at, 0, 0);
+#else
+        if constexpr (sizeof(T) == 1)
+            __builtin_amdgcn_raw_buffer_store_b8(bit_cast<unsigned char>(value), resource, at, 0, 0);
+        else if constexpr (sizeof(T) == 2)
+            __builtin_amdgcn_raw_buffer_store_b16(bit_cast<unsigned short>(value), resource, at, 0, 0);
+        else if constexpr (sizeof(T) == 4)
+            __builtin_amdgcn_raw_buffer_store_b32(bit_cast<unsigned>(value), resource, at, 0, 0);
+        else if constexpr (sizeof(T) == 8)
+            __builtin_amdgcn_raw_buffer_store_b64(bit_cast<u32x2>(value), resource, at, 0, 0);
+        else if constexpr (sizeof(T) == 16)
+            __builtin_amdgcn_raw_buffer_store_b128(bit_cast<u32x4>(value), resource, at, 0, 0);
+#endif
+        else
+            static_assert(never<T>, "buffer::store: a lane stores 1, 2, 4, 8 or 16 bytes");
+    }
+};
+
+/**
+ * @brief Starts a load of `bytes` bytes a lane from global memory straight into shared memory.
+ *
+ * Lane l's bytes go to shared memory at `lds + step + l * bytes`, `lds` being the same in all lanes. The compiler
+ * knows nothing of it: it neither waits for the load nor counts it, which is what leaves the waiting to the kernel.
+ */
+template <int bytes, int step>
+__device__ inline void load_direct(i32x4 resource, uint32_t lds, uint32_t lane_offset, uint32_t uniform_offset) {
+    static_assert(bytes == 4 || bytes == 16, "load_direct: a lane loads 4 or 16 bytes");
+    static_assert(bytes <= MAX_DIRECT_LOAD_BYTES,
+                  "load_direct: only gfx950 (CDNA4) loads 16 bytes a lane straight to shared memory");
+    // The address in shared memory is in M0, which the load may read one cycle after it is written. The first load
+    // waits longer, because its resource may just have come from a vector instruction (v_readfirstlane), and for
+    // inline assembly the compiler does not insert the five cycles that takes.
+    if constexpr (bytes == 16 && step == 0)
+        asm volatile("s_mov_b32 m0, %0\n\ts_nop 4\n\tbuffer_load_dwordx4 %1, %2, %3 offen lds" ::"s"(lds),
+                     "v"(lane_offset), "s"(resource), "s"(uniform_offset)
+                     : "memory");
+    else if constexpr (bytes == 16)
+        asm volatile("s_add_u32 m0, %0, %4\n\ts_nop 0\n\tbuffer_load_dwordx4 %1, %2, %3 offen lds" ::"s"(lds),
+                     "v"(lane_offset), "s"(resource), "s"(uniform_offset), "n"(step)
+                     : "memory", "scc");
+    else if constexpr (step == 0)
+        asm volatile("s_mov_b32 m0, %0\n\ts_nop 4\n\tbuffer_load_dword %1, %2, %3 offen lds" ::"s"(lds),
+                     "v"(lane_offset), "s"(resource), "s"(uniform_offset)
+                     : "memory");
+    else
+        asm volatile("s_add_u32 m0, %0, %4\n\ts_nop 0\n\tbuffer_load_dword %1, %2, %3 offen lds" ::"s"(lds),
+                     "v"(lane_offset), "s"(resource), "s"(uniform_offset), "n"(step)
+                     : "memory", "scc");
+}
+
+} // namespace detail
+} // namespace kittens

@@ -1,0 +1,15 @@
+/**
+ * @file
+ * @brief What everything else in the tile library stands on.
+ */
+#pragma once
+
+#include "base_ops.cuh"
+#include "base_types.cuh"
+#include "buffer.cuh"
+#include "hip.cuh"
+#include "lanes.cuh"
+#include "meta.cuh"
+#include "sync.cuh"
+#include "target.cuh"
+#include "util.cuh"

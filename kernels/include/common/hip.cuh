@@ -1,0 +1,11 @@
+/**
+ * @file
+ * @brief The one place where HIP's headers come in: ROCm's own where the compiler has them, else portable ones.
+ */
+#pragma once
+
+#include <hip/hip_runtime.h>
+
+#include <hip/hip_bf16.h>
+#include <hip/hip_fp16.h>
+#include <hip/hip_fp8.h>

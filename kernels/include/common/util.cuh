@@ -1,0 +1,102 @@
+/**
+ * @file
+ * @brief Where a thread is, how work-groups are dealt over the chip, and how shared memory is handed out.
+ */
+#pragma once
+
+#include "meta.cuh"
+#include "target.cuh"
+
+#define KITTENS_ALIGN_AS(n) alignas(n)
+/** What tiles in shared memory are aligned to: the widest access of a lane. */
+#define KITTENS_DEFAULT_ALIGN KITTENS_ALIGN_AS(16)
+
+namespace kittens {
+
+/** Four 32-bit words in scalar registers: a buffer resource. */
+using i32x4 = int __attribute__((ext_vector_type(4)));
+
+/** Quotient rounded up, for non-negative integers. */
+template <typename A, typename B>
+__host__ __device__ constexpr auto ceil_div(A a, B b) {
+    return (a + b - 1) / b;
+}
+
+/** This wave's index in its work-group, of which only x is counted. The same in all lanes, and known to be. */
+__device__ inline int warpid() { return __builtin_amdgcn_readfirstlane(static_cast<int>(threadIdx.x) / WARP_THREADS); }
+/** Waves in this work-group, of which only x is counted. */
+__device__ inline int num_warps() { return (static_cast<int>(blockDim.x) + WARP_THREADS - 1) / WARP_THREADS; }
+/** This thread's index in its wave, 0 to 63. */
+__device__ inline int laneid() { return static_cast<int>(threadIdx.x) % WARP_THREADS; }
+
+/**
+ * @brief Renumbers work-groups so that neighbours run on one chiplet and meet in its L2.
+ *
+ * The hardware deals work-groups out to the chiplets (XCDs) in turn. Of each `num_xcds * chunk` consecutive ids,
+ * every XCD gets a run of `chunk` consecutive results; ids past the last whole block stay as they are. The result is
+ * a permutation of 0 .. num_workgroups - 1.
+ */
+__host__ __device__ constexpr int chiplet_transform_chunked(int workgroup_id, int num_workgroups, int num_xcds,
+                                                            int chunk) {
+    const int block = num_xcds * chunk;
+    if (workgroup_id >= num_workgroups / block * block) return workgroup_id;
+    const int xcd = workgroup_id % num_xcds;
+    const int turn = workgroup_id / num_xcds;
+    return turn / chunk * block + xcd * chunk + turn % chunk;
+}
+
+/** Element type of the dynamic shared memory array: `extern __shared__ alignment_dummy __shm[];`. */
+struct KITTENS_DEFAULT_ALIGN alignment_dummy {
+    int dummy[4];
+};
+
+namespace detail {
+
+/** A, or an array of A: `A[first][rest]...`. */
+template <typename A, size_t... dims>
+struct array_of {
+    using type = A;
+};
+template <typename A, size_t first, size_t... rest>
+struct array_of<A, first, rest...> {
+    using type = typename array_of<A, rest...>::type[first];
+};
+
+} // namespace detail
+
+/**
+ * @brief Hands out shared memory from a pointer upwards; nothing is ever given back.
+ *
+ * Every thread of the work-group makes the same calls and gets the same addresses. The caller sees to it that the
+ * launch asks for enough dynamic shared memory.
+ */
+template <int default_alignment = 16>
+struct shared_allocator {
+    static_assert(detail::is_power_of_two(default_alignment), "shared_allocator: the alignment is a power of two");
+
+    int *ptr;
+
+    __device__ shared_allocator(int *first) : ptr(first) {}
+
+    /**
+     * @brief The next A, or array of A with the given dimensions: `allocate<ST, 2, 2>()` is an `ST (&)[2][2]`.
+     */
+    template <typename A, size_t... dims>
+    __device__ inline typename detail::array_of<A, dims...>::type &allocate() {
+        return allocate_aligned<default_alignment, A, dims...>();
+    }
+
+    /** The same, the address being a multiple of `alignment` bytes. */
+    template <int alignment, typename A, size_t... dims>
+    __device__ inline typename detail::array_of<A, dims...>::type &allocate_aligned() {
+        static_assert(detail::is_power_of_two(alignment), "shared_allocator: the alignment is a power of two");
+        using array = typename detail::array_of<A, dims...>::type;
+        // Stepping the pointer, and not rounding an integer, lets the compiler see that this is still shared memory.
+        char *at = reinterpret_cast<char *>(ptr);
+        at += -reinterpret_cast<uintptr_t>(at) & (alignment - 1);
+        ptr = reinterpret_cast<int *>(at + (sizeof(array) + 3) / 4 * 4);
+        return *reinterpret_cast<array *>(at);
+    }
+};
+
+} // namespace kittens

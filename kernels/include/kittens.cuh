@@ -1,0 +1,18 @@
+/**
+ * @file
+ * @brief The tile library: matrices and vectors in registers, shared and global memory, and operations on them.
+ *
+ * Follows the public interface of HipKittens, for AMD CDNA4 (gfx950, KITTENS_CDNA4) and CDNA3 (gfx942, KITTENS_CDNA3).
+ *
+ *   types/global     gl, coord               tensors in global memory
+ *   types/shared     st, sv                  tiles and vectors in the LDS
+ *   types/register   rt, rv                  tiles and vectors in the registers of a wave
+ *   ops/warp         what one wave does: loads and stores, arithmetic, reductions, matrix multiplication
+ *   ops/group        what several waves do together: loads straight into the LDS
+ *   common           element types, waiting, buffer resources, lanes
+ */
+#pragma once
+
+#include "common/common.cuh"
+#include "ops/ops.cuh"
+#include "types/types.cuh"

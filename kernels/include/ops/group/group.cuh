@@ -1,0 +1,225 @@
+/**
+ * @file
+ * @brief Operations of several waves together.
+ */
+#pragma once
+
+#include "memory/tile/global_to_shared.cuh"
+
+namespace kittens {
+
+/**
+ * @brief N waves of a work-group that work together: those with consecutive indices, from a multiple of N on.
+ *
+ * All of them call a member with the same arguments.
+ *
+ * `load` goes straight from global to shared memory, without registers in between, and is asynchronous: it returns when
+ * the loads are under way, and the kernel waits with `wait_vmcnt` and `barrier` before anything reads the tile. A lane
+ * loads 16 bytes at a time on gfx950 and 4 on gfx942, at addresses that are multiples of 4.
+ */
+template <int N>
+struct group {
+    static_assert(N >= 1 && N <= 16, "group: a work-group has 1 to 16 waves");
+
+    static constexpr int GROUP_WARPS = N;
+    static constexpr int GROUP_THREADS = N * WARP_THREADS;
+
+    /** This thread's index in the group. */
+    static __device__ inline int laneid() { return static_cast<int>(threadIdx.x) % GROUP_THREADS; }
+    /** This wave's index in the group; the same in all lanes. */
+    static __device__ inline int warpid() { return kittens::warpid() % N; }
+    /** This group's index in the work-group; the same in all lanes. */
+    static __device__ inline int groupid() { return kittens::warpid() / N; }
+
+    /** Loads that each lane starts to fill a shared tile: the length of its array of swizzled offsets. */
+    template <ducks::st::whole ST>
+    static constexpr int loads_per_tile = detail::pieces<ST, N, ST::underlying_subtile_bytes_per_thread>::per_wave;
+
+    /** Where in shared memory this wave's first load of a tile goes; the same in all lanes. */
+    template <ducks::st::whole ST>
+    static __device__ inline uint32_t lds_base(const ST &tile) {
+        using P = detail::pieces<ST, N, ST::underlying_subtile_bytes_per_thread>;
+        return static_cast<uint32_t>(__builtin_amdgcn_readfirstlane(static_cast<int>(
+            detail::shared_address(&tile.data[0]) + static_cast<uint32_t>(warpid() * P::bytes_per_wave))));
+    }
+
+    /**
+     * @brief Fills `offsets` (`loads_per_tile<ST>` of them) with what this lane loads for a tile like `dst`: byte
+     * offsets from the tile's first element in a layout with the row pitch of `src`.
+     *
+     * They depend on neither the coordinate nor the tile's address, so one array serves all loads of the kernel.
+     */
+    template <int axis = 2, ducks::st::whole ST, ducks::gl::all GL>
+    static __device__ inline void prefill_swizzled_offsets([[maybe_unused]] ST &dst, const GL &src, uint32_t *offsets) {
+        using P = detail::pieces<ST, N, ST::underlying_subtile_bytes_per_thread>;
+        const auto pitch = static_cast<uint32_t>(src.template stride<axis>() * sizeof(typename GL::dtype));
+        const int wave = warpid(), lane = kittens::laneid();
+#pragma unroll
+        for (int i = 0; i < P::per_wave; i++) {
+            const auto place = P::at(i, wave, lane);
+            offsets[i] = static_cast<uint32_t>(place.row) * pitch + static_cast<uint32_t>(place.col_bytes);
+        }
+    }
+
+    /**
+     * @brief Starts loading the tile at `idx` of `src`, with everything that does not change from tile to tile given.
+     *
+     * @param offsets from `prefill_swizzled_offsets`.
+     * @param resource buffer resource over `src` from `base` on; what is outside of its range reads as zero.
+     * @param base where the resource begins, at or before the tile.
+     * @param lds from `lds_base`.
+     */
+    template <int axis = 2, ducks::st::whole ST, ducks::gl::all GL, ducks::coord::tile COORD = coord<ST>>
+    static __device__ inline void load([[maybe_unused]] ST &dst, const GL &src, const COORD &idx,
+                                       const uint32_t *offsets, const i32x4 &resource, const void *base, uint32_t lds) {
+        check_types<ST, GL>();
+        using P = detail::pieces<ST, N, ST::underlying_subtile_bytes_per_thread>;
+        const auto *first =
+            reinterpret_cast<const char *>(src.raw_ptr + src.offset(idx.template unit_coord<axis, 3>()));
+        const auto uniform = static_cast<uint32_t>(first - static_cast<const char *>(base));
+        detail::start_loads<P, N, ST::underlying_subtile_bytes_per_thread>(offsets, resource, uniform, lds, warpid());
+    }
+
+    /** The same with the resource made here, its range ending with the last row of the axis. */
+    template <int axis = 2, ducks::st::whole ST, ducks::gl::all GL, ducks::coord::tile COORD = coord<ST>>
+    static __device__ inline void load(ST &dst, const GL &src, const COORD &idx, const uint32_t *offsets) {
+        check_types<ST, GL>();
+        using P = detail::pieces<ST, N, ST::underlying_subtile_bytes_per_thread>;
+        const detail::window<axis, GL> view(src, idx.template unit_coord<axis, 3>());
+        detail::start_loads<P, N, ST::underlying_subtile_bytes_per_thread>(offsets, make_srsrc(view.base, view.bytes),
+                                                                           0, lds_base(dst), warpid());
+    }
+
+    /** Starts loading the tile at `idx` of `src`. Rows past the end of the axis read as zero. */
+    template <int axis = 2, ducks::st::whole ST, ducks::gl::all GL, ducks::coord::tile COORD = coord<ST>>
+    static __device__ inline void load(ST &dst, const GL &src, const COORD &idx) {
+        uint32_t offsets[loads_per_tile<ST>];
+        prefill_swizzled_offsets<axis>(dst, src, offsets);
+        load<axis, ST, GL, COORD>(dst, src, idx, offsets);
+    }
+
+    /**
+     * @brief The same, where columns past the end of the row read as zero too.
+     *
+     * What a lane loads at a time is within the row or past it as a whole: the number of columns is a multiple of
+     * `bytes_per_load<ST>` bytes.
+     */
+    template <int axis = 2, ducks::st::whole ST, ducks::gl::all GL, ducks::coord::tile COORD = coord<ST>>
+    static __device__ inline void load_bounded(ST &dst, const GL &src, const COORD &idx) {
+        check_types<ST, GL>();
+        using P = detail::pieces<ST, N, ST::underlying_subtile_bytes_per_thread>;
+        const coord<> at = idx.template unit_coord<axis, 3>();
+        const detail::window<axis, GL> view(src, at);
+        const int bytes_left = (static_cast<int>(src.cols()) - at.c) * static_cast<int>(sizeof(typename GL::dtype));
+        const int wave = warpid(), lane = kittens::laneid();
+        uint32_t offsets[P::per_wave];
+#pragma unroll
+        for (int i = 0; i < P::per_wave; i++) {
+            const auto place = P::at(i, wave, lane);
+            const uint32_t offset =
+                static_cast<uint32_t>(place.row) * view.pitch + static_cast<uint32_t>(place.col_bytes);
+            offsets[i] = place.col_bytes < bytes_left ? offset : detail::OUT_OF_RANGE;
+        }
+        detail::start_loads<P, N, ST::underlying_subtile_bytes_per_thread>(offsets, make_srsrc(view.base, view.bytes),
+                                                                           0, lds_base(dst), wave);
+    }
+
+    /** Bytes that a lane loads at once into a shared tile. */
+    template <ducks::st::whole ST>
+    static constexpr int bytes_per_load = ST::underlying_subtile_bytes_per_thread;
+
+    /** The tile at `idx` of dst = src. Rows past the end of the axis are not written. */
+    template <int axis = 2, ducks::st::whole ST, ducks::gl::all GL, ducks::coord::tile COORD = coord<ST>>
+    static __device__ inline void store(const GL &dst, const ST &src, const COORD &idx) {
+        check_types<ST, GL>();
+        constexpr int bytes = ST::atom_bytes;
+        using P = detail::pieces<ST, N, bytes>;
+        using word = detail::select<bytes == 16, detail::u32x4, detail::u32x2>;
+        const detail::window<axis, GL> view(dst, idx.template unit_coord<axis, 3>());
+        const detail::buffer memory(view.base, view.bytes);
+        const auto shared = (detail::shared_pointer<const char>)reinterpret_cast<const char *>(&src.data[0]);
+        const int wave = warpid(), lane = kittens::laneid();
+#pragma unroll
+        for (int i = 0; i < P::per_wave; i++) {
+            if (!P::has(i, wave)) continue;
+            const auto place = P::at(i, wave, lane);
+            const auto piece = *reinterpret_cast<detail::shared_pointer<const word>>(
+                shared + (i * N + wave) * P::bytes_per_wave + lane * bytes);
+            memory.store(piece, static_cast<uint32_t>(place.row) * view.pitch + static_cast<uint32_t>(place.col_bytes));
+        }
+    }
+
+    /**
+     * @brief Starts loading the vector at `idx` of `src`, 4 bytes a lane. Elements past the end of the row read as
+     * zero.
+     *
+     * Up to 12 bytes past the vector's last element are loaded into what aligns it in shared memory.
+     */
+    template <ducks::sv::all SV, ducks::gl::all GL, ducks::coord::vec COORD = coord<SV>>
+    static __device__ inline void load(SV &dst, const GL &src, const COORD &idx) {
+        static_assert(detail::is_same<typename SV::dtype, typename GL::dtype>,
+                      "group::load: goes straight to shared memory, so the vector and the global layout have the same "
+                      "element type");
+        constexpr int words = static_cast<int>(sizeof(SV)) / 4;
+        const coord<> at = idx.template unit_coord<-1, 3>();
+        const int left = (static_cast<int>(src.cols()) - at.c) * static_cast<int>(sizeof(typename GL::dtype));
+        const i32x4 resource = make_srsrc(src.raw_ptr + src.offset(at), left <= 0 ? 0 : static_cast<uint32_t>(left));
+        const int wave = warpid(), lane = kittens::laneid();
+        const auto lds = static_cast<uint32_t>(
+            __builtin_amdgcn_readfirstlane(static_cast<int>(detail::shared_address(&dst.data[0]))));
+#pragma unroll
+        for (int first = 0; first < words; first += GROUP_THREADS) {
+            const int word = first + wave * WARP_THREADS + lane;
+            if (word < words)
+                detail::load_direct<4, 0>(resource, lds + static_cast<uint32_t>((first + wave * WARP_THREADS) * 4),
+                                          static_cast<uint32_t>(word * 4), 0);
+        }
+    }
+
+    /** The vector at `idx` of dst = src. Elements past the end of the row are not written. */
+    template <ducks::sv::all SV, ducks::gl::all GL, ducks::coord::vec COORD = coord<SV>>
+    static __device__ inline void store(const GL &dst, const SV &src, const COORD &idx) {
+        using U = typename GL::dtype;
+        const detail::row_window<GL, SV::length> view(dst, idx.template unit_coord<-1, 3>());
+        const detail::buffer memory(view.base, view.bytes);
+#pragma unroll
+        for (int first = 0; first < SV::length; first += GROUP_THREADS) {
+            const int i = first + laneid();
+            if (i < SV::length)
+                memory.store(base_types::convertor<U, typename SV::dtype>::convert(src.data[i]),
+                             static_cast<uint32_t>(i) * static_cast<uint32_t>(sizeof(U)));
+        }
+    }
+
+  private:
+    template <typename ST, typename GL>
+    static __device__ inline constexpr void check_types() {
+        static_assert(detail::is_same<typename ST::dtype, typename GL::dtype>,
+                      "group: tiles move without passing through registers, so the shared tile and the global layout "
+                      "have the same element type");
+    }
+};
+
+/** The groups that kernels name most. */
+using warpgroup = group<4>;
+
+/** Starts loading a shared tile or vector by one wave: `group<1>::load`. */
+template <ducks::st::whole ST, ducks::gl::all GL, ducks::coord::tile COORD = coord<ST>>
+__device__ inline void load(ST &dst, const GL &src, const COORD &idx) {
+    group<1>::load(dst, src, idx);
+}
+template <ducks::sv::all SV, ducks::gl::all GL, ducks::coord::vec COORD = coord<SV>>
+__device__ inline void load(SV &dst, const GL &src, const COORD &idx) {
+    group<1>::load(dst, src, idx);
+}
+/** Stores a shared tile or vector by one wave: `group<1>::store`. */
+template <ducks::st::whole ST, ducks::gl::all GL, ducks::coord::tile COORD = coord<ST>>
+__device__ inline void store(const GL &dst, const ST &src, const COORD &idx) {
+    group<1>::store(dst, src, idx);
+}
+template <ducks::sv::all SV, ducks::gl::all GL, ducks::coord::vec COORD = coord<SV>>
+__device__ inline void store(const GL &dst, const SV &src, const COORD &idx) {
+    group<1>::store(dst, src, idx);
+}
+
+} // namespace kittens

@@ -1,0 +1,58 @@
+/**
+ * @file
+ * @brief How several waves move a shared tile from and to global memory: what the members of `group` stand on.
+ *
+ * The hardware puts what the lanes of a wave load straight to shared memory side by side there. The order of elements
+ * in a shared tile, swizzle included, is therefore made by the choice of the element that each lane loads.
+ */
+#pragma once
+
+#include "../../../warp/warp.cuh"
+
+namespace kittens::detail {
+
+/** Pieces of `bytes` bytes that waves of a group move in turns: piece i * waves + w is wave w's i-th. */
+template <ducks::st::whole ST, int waves, int bytes>
+struct pieces {
+    static constexpr int bytes_per_wave = bytes * WARP_THREADS;
+    static constexpr int total = static_cast<int>(sizeof(typename ST::dtype)) * ST::num_elements / bytes_per_wave;
+    static constexpr int per_wave = (total + waves - 1) / waves;
+    /** Whether every wave moves as many. */
+    static constexpr bool even = total % waves == 0;
+
+    static_assert(total * bytes_per_wave == static_cast<int>(sizeof(typename ST::dtype)) * ST::num_elements,
+                  "group: a shared tile that a group loads or stores is a multiple of 256 bytes on gfx942, of 1024 on "
+                  "gfx950 (256 where its swizzle keeps less than 16 bytes together)");
+
+    /** Row and first byte in the row, in the tile, of what this lane moves in turn i. */
+    struct place {
+        int row;
+        int col_bytes;
+    };
+    static __device__ inline place at(int i, int wave, int lane) {
+        using shape = typename ST::shape;
+        constexpr int row_bytes = shape::cols * static_cast<int>(sizeof(typename ST::dtype));
+        const int byte = (i * waves + wave) * bytes_per_wave + lane * bytes;
+        const int subtile = byte / ST::underlying_subtile_bytes;
+        // Swizzling twice gives the unswizzled offset back.
+        const int inside =
+            static_cast<int>(ST::order::swizzled(static_cast<uint32_t>(byte % ST::underlying_subtile_bytes)));
+        return {subtile / ST::underlying_subtiles_per_row * shape::rows + inside / row_bytes,
+                subtile % ST::underlying_subtiles_per_row * row_bytes + inside % row_bytes};
+    }
+    /** Whether wave `wave` has a piece in turn i. */
+    static __device__ inline bool has(int i, int wave) { return even || i * waves + wave < total; }
+};
+
+/** Starts the loads of turns i, i + 1, ... of one wave. */
+template <typename P, int waves, int bytes, int i = 0>
+__device__ inline void start_loads(const uint32_t *offsets, const i32x4 &resource, uint32_t uniform_offset,
+                                   uint32_t lds, int wave) {
+    if constexpr (i < P::per_wave) {
+        if (P::has(i, wave))
+            load_direct<bytes, i * waves * P::bytes_per_wave>(resource, lds, offsets[i], uniform_offset);
+        start_loads<P, waves, bytes, i + 1>(offsets, resource, uniform_offset, lds, wave);
+    }
+}
+
+} // namespace kittens::detail

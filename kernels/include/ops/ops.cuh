@@ -1,0 +1,8 @@
+/**
+ * @file
+ * @brief All operations.
+ */
+#pragma once
+
+#include "group/group.cuh"
+#include "warp/warp.cuh"

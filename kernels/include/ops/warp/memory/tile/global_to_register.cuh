@@ -1,0 +1,252 @@
+/**
+ * @file
+ * @brief Register tiles from and to global memory.
+ *
+ * Coordinates count in tiles and must be the same in all lanes of a wave. Elements are converted between the types of
+ * the tile and of the global layout. A lane moves its neighbouring elements of a row layout at once, up to 16 bytes;
+ * elements of a column layout one by one.
+ *
+ * Every function checks rows by way of the buffer's range, at no cost: rows past the end of the axis that they lie
+ * along read as zero and are not written. `load` and `store` do not check columns: past the end of a row is the next
+ * one. `load_bounded` and `store_bounded` do, for tiles wider than what is left of a row; where the layout fixes the
+ * number of columns, the compiler leaves out checks that cannot fail.
+ */
+#pragma once
+
+#include "../../../../types/types.cuh"
+
+namespace kittens {
+
+namespace detail {
+
+/** `length` elements next to each other in memory, moved in words of up to 16 bytes. */
+template <typename T, int length>
+struct run {
+    static constexpr int bytes = length * static_cast<int>(sizeof(T));
+    static constexpr int word_bytes = bytes % 16 == 0  ? 16
+                                      : bytes % 8 == 0 ? 8
+                                      : bytes % 4 == 0 ? 4
+                                      : bytes % 2 == 0 ? 2
+                                                       : 1;
+    static constexpr int count = bytes / word_bytes;
+    using word =
+        select<word_bytes == 16, u32x4,
+               select<word_bytes == 8, u32x2,
+                      select<word_bytes == 4, unsigned, select<word_bytes == 2, unsigned short, unsigned char>>>>;
+    struct words {
+        word w[count];
+    };
+    struct elements {
+        T e[length];
+    };
+
+    static __device__ inline elements load(const buffer &memory, uint32_t offset) {
+        words got;
+#pragma unroll
+        for (int i = 0; i < count; i++) got.w[i] = memory.load<word>(offset + static_cast<uint32_t>(i * word_bytes));
+        return bit_cast<elements>(got);
+    }
+    static __device__ inline void store(const buffer &memory, uint32_t offset, const elements &values) {
+        const auto out = bit_cast<words>(values);
+#pragma unroll
+        for (int i = 0; i < count; i++) memory.store<word>(out.w[i], offset + static_cast<uint32_t>(i * word_bytes));
+    }
+};
+
+/** Converts a run of elements. */
+template <typename To, typename From, int count>
+__device__ inline typename run<To, count>::elements convert_run(const typename run<From, count>::elements &from) {
+    if constexpr (is_same<To, From>) {
+        return from;
+    } else {
+        typename run<To, count>::elements to;
+        constexpr int step = base_types::packing<typename base_types::packing<To>::packed_type>::num();
+        constexpr int step_from = base_types::packing<typename base_types::packing<From>::packed_type>::num();
+        if constexpr (step == step_from && count % step == 0) {
+            // Packed conversions where there are any: two at a time.
+            using to2 = typename base_types::packing<To>::packed_type;
+            using from2 = typename base_types::packing<From>::packed_type;
+#pragma unroll
+            for (int i = 0; i < count; i += step) {
+                base_types::lanes_of<from2> pair;
+#pragma unroll
+                for (int e = 0; e < step; e++) pair.e[e] = from.e[i + e];
+                const auto converted = bit_cast<base_types::lanes_of<to2>>(
+                    base_types::convertor<to2, from2>::convert(bit_cast<from2>(pair)));
+#pragma unroll
+                for (int e = 0; e < step; e++) to.e[i + e] = converted.e[e];
+            }
+        } else {
+#pragma unroll
+            for (int i = 0; i < count; i++) to.e[i] = base_types::convertor<To, From>::convert(from.e[i]);
+        }
+        return to;
+    }
+}
+
+/** Run `s` of a base tile's lane: `stride` elements. */
+template <typename Base>
+__device__ inline typename run<typename Base::T, Base::stride>::elements get_run(const Base &tile, int s) {
+    struct packed {
+        typename Base::dtype v[Base::packed_per_stride];
+    } values;
+#pragma unroll
+    for (int k = 0; k < Base::packed_per_stride; k++) values.v[k] = tile.data[s * Base::packed_per_stride + k];
+    return bit_cast<typename run<typename Base::T, Base::stride>::elements>(values);
+}
+template <typename Base>
+__device__ inline void set_run(Base &tile, int s,
+                               const typename run<typename Base::T, Base::stride>::elements &elements) {
+    struct packed {
+        typename Base::dtype v[Base::packed_per_stride];
+    };
+    const auto values = bit_cast<packed>(elements);
+#pragma unroll
+    for (int k = 0; k < Base::packed_per_stride; k++) tile.data[s * Base::packed_per_stride + k] = values.v[k];
+}
+
+/** How many columns there are from a tile's first on, for the functions that ask. */
+struct unbounded {
+    template <typename GL>
+    static __device__ inline int columns(const GL &, const coord<> &) {
+        return 0x7fffffff;
+    }
+    static constexpr bool checks = false;
+};
+struct bounded {
+    template <typename GL>
+    static __device__ inline int columns(const GL &layout, const coord<> &at) {
+        return static_cast<int>(layout.cols()) - at.c;
+    }
+    static constexpr bool checks = true;
+};
+
+/**
+ * @brief Calls `whole(tile_row, tile_col, run, offset)` for every run of a lane's elements that may be moved at once,
+ * and `single(tile_row, tile_col, run, element, offset)` for elements that must go one by one. Offsets are bytes in the
+ * window, out of range for what is past the last column.
+ */
+template <ducks::rt::all RT, int size, typename bounds, typename Whole, typename Single>
+__device__ inline void for_each_run(uint32_t pitch, int columns, Whole whole, Single single) {
+    using base = typename RT::base_tile;
+    constexpr int stride = base::stride;
+    const int lane = laneid();
+    if constexpr (RT::is_row) {
+        const bool runs_end_with_row = !bounds::checks || columns % stride == 0;
+#pragma unroll
+        for (int i = 0; i < RT::height; i++)
+#pragma unroll
+            for (int j = 0; j < RT::width; j++) {
+                const bool inside = !bounds::checks || (j + 1) * base::cols <= columns;
+#pragma unroll
+                for (int s = 0; s < base::num_strides; s++) {
+                    const int row = i * base::rows + base::row(lane, s * stride);
+                    const int col = j * base::cols + base::col(lane, s * stride);
+                    const uint32_t offset = static_cast<uint32_t>(row) * pitch + static_cast<uint32_t>(col * size);
+                    if (inside) {
+                        whole(i, j, s, offset);
+                    } else if (runs_end_with_row) {
+                        whole(i, j, s, col < columns ? offset : OUT_OF_RANGE);
+                    } else {
+#pragma unroll
+                        for (int e = 0; e < stride; e++)
+                            single(i, j, s, e,
+                                   col + e < columns ? offset + static_cast<uint32_t>(e * size) : OUT_OF_RANGE);
+                    }
+                }
+            }
+    } else {
+#pragma unroll
+        for (int i = 0; i < RT::height; i++)
+#pragma unroll
+            for (int j = 0; j < RT::width; j++)
+#pragma unroll
+                for (int s = 0; s < base::num_strides; s++)
+#pragma unroll
+                    for (int e = 0; e < stride; e++) {
+                        const int row = i * base::rows + base::row(lane, s * stride + e);
+                        const int col = j * base::cols + base::col(lane, s * stride + e);
+                        const uint32_t offset = static_cast<uint32_t>(row) * pitch + static_cast<uint32_t>(col * size);
+                        const bool inside = !bounds::checks || (j + 1) * base::cols <= columns;
+                        single(i, j, s, e, inside || col < columns ? offset : OUT_OF_RANGE);
+                    }
+    }
+}
+
+template <int axis, typename bounds, ducks::rt::all RT, ducks::gl::all GL, ducks::coord::tile COORD>
+__device__ inline void load_tile(RT &dst, const GL &src, const COORD &idx) {
+    using T = typename RT::T;
+    using U = typename GL::dtype;
+    using base = typename RT::base_tile;
+    const coord<> at = idx.template unit_coord<axis, 3>();
+    const window<axis, GL> view(src, at);
+    const buffer memory(view.base, view.bytes);
+    for_each_run<RT, static_cast<int>(sizeof(U)), bounds>(
+        view.pitch, bounds::columns(src, at),
+        [&](int i, int j, int s, uint32_t offset) {
+            set_run(dst.tiles[i][j], s, convert_run<T, U, base::stride>(run<U, base::stride>::load(memory, offset)));
+        },
+        [&](int i, int j, int s, int e, uint32_t offset) {
+            auto elements = get_run(dst.tiles[i][j], s);
+            elements.e[e] = base_types::convertor<T, U>::convert(run<U, 1>::load(memory, offset).e[0]);
+            set_run(dst.tiles[i][j], s, elements);
+        });
+}
+
+template <int axis, typename bounds, ducks::rt::all RT, ducks::gl::all GL, ducks::coord::tile COORD>
+__device__ inline void store_tile(const GL &dst, const RT &src, const COORD &idx) {
+    using T = typename RT::T;
+    using U = typename GL::dtype;
+    using base = typename RT::base_tile;
+    const coord<> at = idx.template unit_coord<axis, 3>();
+    const window<axis, GL> view(dst, at);
+    const buffer memory(view.base, view.bytes);
+    for_each_run<RT, static_cast<int>(sizeof(U)), bounds>(
+        view.pitch, bounds::columns(dst, at),
+        [&](int i, int j, int s, uint32_t offset) {
+            run<U, base::stride>::store(memory, offset, convert_run<U, T, base::stride>(get_run(src.tiles[i][j], s)));
+        },
+        [&](int i, int j, int s, int e, uint32_t offset) {
+            const U value = base_types::convertor<U, T>::convert(get_run(src.tiles[i][j], s).e[e]);
+            run<U, 1>::store(memory, offset, {{value}});
+        });
+}
+
+} // namespace detail
+
+/**
+ * @brief dst = the tile at idx of src, its rows along `axis` (0 batch, 1 depth, 2 rows).
+ *
+ * Costs rows * cols * sizeof(U) / 1024 loads of 16 bytes a lane in a row layout of base shapes with 16 bytes a run.
+ */
+template <int axis, ducks::rt::all RT, ducks::gl::all GL, ducks::coord::tile COORD = coord<RT>>
+__device__ inline void load(RT &dst, const GL &src, const COORD &idx) {
+    detail::load_tile<axis, detail::unbounded>(dst, src, idx);
+}
+template <ducks::rt::all RT, ducks::gl::all GL, ducks::coord::tile COORD = coord<RT>>
+__device__ inline void load(RT &dst, const GL &src, const COORD &idx) {
+    load<2, RT, GL, COORD>(dst, src, idx);
+}
+
+/** The tile at idx of dst = src, its rows along `axis`. */
+template <int axis, ducks::rt::all RT, ducks::gl::all GL, ducks::coord::tile COORD = coord<RT>>
+__device__ inline void store(const GL &dst, const RT &src, const COORD &idx) {
+    detail::store_tile<axis, detail::unbounded>(dst, src, idx);
+}
+template <ducks::rt::all RT, ducks::gl::all GL, ducks::coord::tile COORD = coord<RT>>
+__device__ inline void store(const GL &dst, const RT &src, const COORD &idx) {
+    store<2, RT, GL, COORD>(dst, src, idx);
+}
+
+/** Like load; columns past the end of the row read as zero. */
+template <int axis = 2, ducks::rt::all RT, ducks::gl::all GL, ducks::coord::tile COORD = coord<RT>>
+__device__ inline void load_bounded(RT &dst, const GL &src, const COORD &idx) {
+    detail::load_tile<axis, detail::bounded>(dst, src, idx);
+}
+/** Like store; columns past the end of the row are not written. */
+template <int axis = 2, ducks::rt::all RT, ducks::gl::all GL, ducks::coord::tile COORD = coord<RT>>
+__device__ inline void store_bounded(const GL &dst, const RT &src, const COORD &idx) {
+    detail::store_tile<axis, detail::bounded>(dst, src, idx);
+}
+
+} // namespace kittens

@@ -1,0 +1,70 @@
+/**
+ * @file
+ * @brief Register vectors from and to shared vectors.
+ */
+#pragma once
+
+#include "../tile/shared_to_register.cuh"
+#include "global_to_register.cuh"
+
+namespace kittens {
+
+/** dst = src, of the same length. */
+template <ducks::rv::all RV, ducks::sv::all SV>
+__device__ inline void load(RV &dst, const SV &src) {
+    static_assert(RV::length == SV::length, "load: the register vector and the shared vector have the same length");
+    using T = typename RV::T;
+    using U = typename SV::dtype;
+    constexpr int stride = detail::vector_run<RV>;
+    constexpr int per_run = RV::is_align ? stride / base_types::packing<typename RV::dtype>::num() : 1;
+    const auto memory = (detail::shared_pointer<const char>)reinterpret_cast<const char *>(&src.data[0]);
+    const int lane = laneid();
+#pragma unroll
+    for (int i = 0; i < RV::outer_dim; i++)
+#pragma unroll
+        for (int s = 0; s < RV::inner_dim / per_run; s++) {
+            if (RV::is_naive && RV::index(i, lane, 0) >= RV::length) continue;
+            const auto got = detail::shared_run<U, stride, 16>::load(memory, [&](int e) {
+                return static_cast<uint32_t>(RV::index(i, lane, s * stride + e)) * static_cast<uint32_t>(sizeof(U));
+            });
+            struct stored {
+                typename RV::dtype v[per_run];
+            };
+            const auto values = detail::bit_cast<stored>(detail::convert_run<T, U, stride>(got));
+#pragma unroll
+            for (int k = 0; k < per_run; k++) dst.data[i][s * per_run + k] = values.v[k];
+        }
+}
+
+/** dst = src, of the same length; of the lanes that hold copies of an element, one stores it. */
+template <ducks::sv::all SV, ducks::rv::all RV>
+__device__ inline void store(SV &dst, const RV &src) {
+    static_assert(RV::length == SV::length, "store: the register vector and the shared vector have the same length");
+    using T = typename RV::T;
+    using U = typename SV::dtype;
+    constexpr int stride = detail::vector_run<RV>;
+    constexpr int per_run = RV::is_align ? stride / base_types::packing<typename RV::dtype>::num() : 1;
+    const auto memory = (detail::shared_pointer<char>)reinterpret_cast<char *>(&dst.data[0]);
+    const int lane = laneid();
+    if (RV::is_align && RV::distribution::minor_index(lane) != 0) return;
+    if (RV::is_ortho && lane >= RV::distribution::minor) return;
+#pragma unroll
+    for (int i = 0; i < RV::outer_dim; i++)
+#pragma unroll
+        for (int s = 0; s < RV::inner_dim / per_run; s++) {
+            if (RV::is_naive && RV::index(i, lane, 0) >= RV::length) continue;
+            struct stored {
+                typename RV::dtype v[per_run];
+            } values;
+#pragma unroll
+            for (int k = 0; k < per_run; k++) values.v[k] = src.data[i][s * per_run + k];
+            detail::shared_run<U, stride, 16>::store(
+                memory,
+                [&](int e) {
+                    return static_cast<uint32_t>(RV::index(i, lane, s * stride + e)) * static_cast<uint32_t>(sizeof(U));
+                },
+                detail::convert_run<U, T, stride>(detail::bit_cast<typename detail::run<T, stride>::elements>(values)));
+        }
+}
+
+} // namespace kittens

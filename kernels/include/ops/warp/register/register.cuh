@@ -1,0 +1,13 @@
+/**
+ * @file
+ * @brief All operations on register tiles and vectors.
+ */
+#pragma once
+
+#include "tile/conversions.cuh"
+#include "tile/maps.cuh"
+#include "tile/masks.cuh"
+#include "tile/mma.cuh"
+#include "tile/reductions.cuh"
+#include "vec/maps.cuh"
+#include "vec/reductions.cuh"

@@ -1,0 +1,295 @@
+/**
+ * @file
+ * @brief Element-wise operations on register tiles.
+ *
+ * `unary_map`, `bin_map`, `row_map` and `col_map` apply any functor of `base_ops`; the named functions are these with
+ * the usual ones. The destination may be one of the sources. None moves a value between lanes.
+ *
+ * Words: a row map takes one value for each row, so a `col_vec`; a column map one for each column, so a `row_vec`.
+ */
+#pragma once
+
+#include "../../../../types/types.cuh"
+
+namespace kittens {
+
+namespace detail {
+
+/** Whether two tiles have their elements in the same lanes and registers. */
+template <typename A, typename B>
+inline constexpr bool same_distribution =
+    A::rows == B::rows && A::cols == B::cols && is_same<typename A::layout, typename B::layout> &&
+    is_same<typename A::shape, typename B::shape>;
+
+/** The value for packed element k of base tile {i, j} from a vector along the rows (`along_rows`) or columns. */
+template <bool along_rows, ducks::rt::all RT, ducks::rv::all RV>
+__device__ inline typename RT::dtype vector_value(const RV &values, int i, int j, int k) {
+    using wanted = select<along_rows, typename RT::col_vec, typename RT::row_vec>;
+    static_assert(is_same<RV, wanted>, "a row map takes the tile's own col_vec, a column map its row_vec");
+    const int tile = along_rows ? i : j;
+    if constexpr (RV::is_align)
+        return values.data[tile][k];
+    else
+        return base_types::pack(values.data[tile][0]);
+}
+
+} // namespace detail
+
+/** dst = op(src). */
+template <typename op, ducks::rt::all RT>
+__device__ inline void unary_map(RT &dst, const RT &src) {
+#pragma unroll
+    for (int i = 0; i < RT::height; i++)
+#pragma unroll
+        for (int j = 0; j < RT::width; j++)
+#pragma unroll
+            for (int k = 0; k < RT::packed_per_base_tile; k++)
+                dst.tiles[i][j].data[k] = op::template op<typename RT::dtype>(src.tiles[i][j].data[k]);
+}
+
+/** dst = op(src, value) with the same packed value everywhere. */
+template <typename op, ducks::rt::all RT>
+__device__ inline void bin_map(RT &dst, const RT &src, const typename RT::dtype &value) {
+#pragma unroll
+    for (int i = 0; i < RT::height; i++)
+#pragma unroll
+        for (int j = 0; j < RT::width; j++)
+#pragma unroll
+            for (int k = 0; k < RT::packed_per_base_tile; k++)
+                dst.tiles[i][j].data[k] = op::template op<typename RT::dtype>(src.tiles[i][j].data[k], value);
+}
+
+/** dst = op(src, value) with the same value everywhere. */
+template <typename op, ducks::rt::all RT>
+__device__ inline void bin_map(RT &dst, const RT &src, const typename RT::T &value) {
+    bin_map<op, RT>(dst, src, base_types::pack(value));
+}
+
+/** dst = op(lhs, rhs). */
+template <typename op, ducks::rt::all RT>
+__device__ inline void bin_map(RT &dst, const RT &lhs, const RT &rhs) {
+#pragma unroll
+    for (int i = 0; i < RT::height; i++)
+#pragma unroll
+        for (int j = 0; j < RT::width; j++)
+#pragma unroll
+            for (int k = 0; k < RT::packed_per_base_tile; k++)
+                dst.tiles[i][j].data[k] =
+                    op::template op<typename RT::dtype>(lhs.tiles[i][j].data[k], rhs.tiles[i][j].data[k]);
+}
+
+/** dst = op(a, b, c). */
+template <typename op, ducks::rt::all RT>
+__device__ inline void tri_map(RT &dst, const RT &a, const RT &b, const RT &c) {
+#pragma unroll
+    for (int i = 0; i < RT::height; i++)
+#pragma unroll
+        for (int j = 0; j < RT::width; j++)
+#pragma unroll
+            for (int k = 0; k < RT::packed_per_base_tile; k++)
+                dst.tiles[i][j].data[k] = op::template op<typename RT::dtype>(
+                    a.tiles[i][j].data[k], b.tiles[i][j].data[k], c.tiles[i][j].data[k]);
+}
+
+/** dst = op(src, value of the element's row). */
+template <typename op, ducks::rt::all RT, ducks::rv::all RV>
+__device__ inline void row_map(RT &dst, const RT &src, const RV &row_values) {
+#pragma unroll
+    for (int i = 0; i < RT::height; i++)
+#pragma unroll
+        for (int j = 0; j < RT::width; j++)
+#pragma unroll
+            for (int k = 0; k < RT::packed_per_base_tile; k++)
+                dst.tiles[i][j].data[k] = op::template op<typename RT::dtype>(
+                    src.tiles[i][j].data[k], detail::vector_value<true, RT>(row_values, i, j, k));
+}
+
+/** dst = op(src, value of the element's column). */
+template <typename op, ducks::rt::all RT, ducks::rv::all RV>
+__device__ inline void col_map(RT &dst, const RT &src, const RV &col_values) {
+#pragma unroll
+    for (int i = 0; i < RT::height; i++)
+#pragma unroll
+        for (int j = 0; j < RT::width; j++)
+#pragma unroll
+            for (int k = 0; k < RT::packed_per_base_tile; k++)
+                dst.tiles[i][j].data[k] = op::template op<typename RT::dtype>(
+                    src.tiles[i][j].data[k], detail::vector_value<false, RT>(col_values, i, j, k));
+}
+
+/** dst = op(a, b, value of the element's row). */
+template <typename op, ducks::rt::all RT, ducks::rv::all RV>
+__device__ inline void row_map(RT &dst, const RT &a, const RT &b, const RV &row_values) {
+#pragma unroll
+    for (int i = 0; i < RT::height; i++)
+#pragma unroll
+        for (int j = 0; j < RT::width; j++)
+#pragma unroll
+            for (int k = 0; k < RT::packed_per_base_tile; k++)
+                dst.tiles[i][j].data[k] = op::template op<typename RT::dtype>(
+                    a.tiles[i][j].data[k], b.tiles[i][j].data[k], detail::vector_value<true, RT>(row_values, i, j, k));
+}
+
+/** dst = op(a, b, value of the element's column). */
+template <typename op, ducks::rt::all RT, ducks::rv::all RV>
+__device__ inline void col_map(RT &dst, const RT &a, const RT &b, const RV &col_values) {
+#pragma unroll
+    for (int i = 0; i < RT::height; i++)
+#pragma unroll
+        for (int j = 0; j < RT::width; j++)
+#pragma unroll
+            for (int k = 0; k < RT::packed_per_base_tile; k++)
+                dst.tiles[i][j].data[k] = op::template op<typename RT::dtype>(
+                    a.tiles[i][j].data[k], b.tiles[i][j].data[k], detail::vector_value<false, RT>(col_values, i, j, k));
+}
+
+/** Sets every element to 0. */
+template <ducks::rt::all RT>
+__device__ inline void zero(RT &dst) {
+    unary_map<base_ops::zero>(dst, dst);
+}
+/** Sets every element to 1. */
+template <ducks::rt::all RT>
+__device__ inline void one(RT &dst) {
+    unary_map<base_ops::one>(dst, dst);
+}
+/** Sets every element to +infinity. */
+template <ducks::rt::all RT>
+__device__ inline void pos_infty(RT &dst) {
+    unary_map<base_ops::pos_infty>(dst, dst);
+}
+/** Sets every element to -infinity. */
+template <ducks::rt::all RT>
+__device__ inline void neg_infty(RT &dst) {
+    unary_map<base_ops::neg_infty>(dst, dst);
+}
+
+template <ducks::rt::all RT>
+__device__ inline void exp(RT &dst, const RT &src) {
+    unary_map<base_ops::exp>(dst, src);
+}
+template <ducks::rt::all RT>
+__device__ inline void exp2(RT &dst, const RT &src) {
+    unary_map<base_ops::exp2>(dst, src);
+}
+template <ducks::rt::all RT>
+__device__ inline void log(RT &dst, const RT &src) {
+    unary_map<base_ops::log>(dst, src);
+}
+template <ducks::rt::all RT>
+__device__ inline void log2(RT &dst, const RT &src) {
+    unary_map<base_ops::log2>(dst, src);
+}
+template <ducks::rt::all RT>
+__device__ inline void sqrt(RT &dst, const RT &src) {
+    unary_map<base_ops::sqrt>(dst, src);
+}
+template <ducks::rt::all RT>
+__device__ inline void rsqrt(RT &dst, const RT &src) {
+    unary_map<base_ops::rsqrt>(dst, src);
+}
+template <ducks::rt::all RT>
+__device__ inline void rcp(RT &dst, const RT &src) {
+    unary_map<base_ops::rcp>(dst, src);
+}
+template <ducks::rt::all RT>
+__device__ inline void neg(RT &dst, const RT &src) {
+    unary_map<base_ops::neg>(dst, src);
+}
+template <ducks::rt::all RT>
+__device__ inline void abs(RT &dst, const RT &src) {
+    unary_map<base_ops::abs>(dst, src);
+}
+template <ducks::rt::all RT>
+__device__ inline void relu(RT &dst, const RT &src) {
+    unary_map<base_ops::relu>(dst, src);
+}
+template <ducks::rt::all RT>
+__device__ inline void copy(RT &dst, const RT &src) {
+    unary_map<base_ops::copy>(dst, src);
+}
+
+/** The right-hand side of these is a tile of the same type, or one value for all elements. */
+template <ducks::rt::all RT, typename U>
+__device__ inline void add(RT &dst, const RT &lhs, const U &rhs) {
+    bin_map<base_ops::sum>(dst, lhs, rhs);
+}
+template <ducks::rt::all RT, typename U>
+__device__ inline void sub(RT &dst, const RT &lhs, const U &rhs) {
+    bin_map<base_ops::sub>(dst, lhs, rhs);
+}
+template <ducks::rt::all RT, typename U>
+__device__ inline void mul(RT &dst, const RT &lhs, const U &rhs) {
+    bin_map<base_ops::mul>(dst, lhs, rhs);
+}
+template <ducks::rt::all RT, typename U>
+__device__ inline void div(RT &dst, const RT &lhs, const U &rhs) {
+    bin_map<base_ops::div>(dst, lhs, rhs);
+}
+template <ducks::rt::all RT, typename U>
+__device__ inline void max(RT &dst, const RT &lhs, const U &rhs) {
+    bin_map<base_ops::max>(dst, lhs, rhs);
+}
+template <ducks::rt::all RT, typename U>
+__device__ inline void min(RT &dst, const RT &lhs, const U &rhs) {
+    bin_map<base_ops::min>(dst, lhs, rhs);
+}
+
+/** dst = a * b + c, rounded once. */
+template <ducks::rt::all RT>
+__device__ inline void fma_AxBtC(RT &dst, const RT &a, const RT &b, const RT &c) {
+    tri_map<base_ops::fma_AxBtC>(dst, a, b, c);
+}
+/** dst = a * c + b, rounded once. */
+template <ducks::rt::all RT>
+__device__ inline void fma_AxCtB(RT &dst, const RT &a, const RT &b, const RT &c) {
+    tri_map<base_ops::fma_AxCtB>(dst, a, b, c);
+}
+
+/** Each element with the value of its row. */
+template <ducks::rt::all RT, ducks::rv::all RV>
+__device__ inline void add_row(RT &dst, const RT &src, const RV &row_values) {
+    row_map<base_ops::sum>(dst, src, row_values);
+}
+template <ducks::rt::all RT, ducks::rv::all RV>
+__device__ inline void sub_row(RT &dst, const RT &src, const RV &row_values) {
+    row_map<base_ops::sub>(dst, src, row_values);
+}
+template <ducks::rt::all RT, ducks::rv::all RV>
+__device__ inline void mul_row(RT &dst, const RT &src, const RV &row_values) {
+    row_map<base_ops::mul>(dst, src, row_values);
+}
+template <ducks::rt::all RT, ducks::rv::all RV>
+__device__ inline void div_row(RT &dst, const RT &src, const RV &row_values) {
+    row_map<base_ops::div>(dst, src, row_values);
+}
+/** Every element becomes the value of its row. */
+template <ducks::rt::all RT, ducks::rv::all RV>
+__device__ inline void broadcast_row(RT &dst, const RV &row_values) {
+    row_map<base_ops::copy2>(dst, dst, row_values);
+}
+
+/** Each element with the value of its column. */
+template <ducks::rt::all RT, ducks::rv::all RV>
+__device__ inline void add_col(RT &dst, const RT &src, const RV &col_values) {
+    col_map<base_ops::sum>(dst, src, col_values);
+}
+template <ducks::rt::all RT, ducks::rv::all RV>
+__device__ inline void sub_col(RT &dst, const RT &src, const RV &col_values) {
+    col_map<base_ops::sub>(dst, src, col_values);
+}
+template <ducks::rt::all RT, ducks::rv::all RV>
+__device__ inline void mul_col(RT &dst, const RT &src, const RV &col_values) {
+    col_map<base_ops::mul>(dst, src, col_values);
+}
+template <ducks::rt::all RT, ducks::rv::all RV>
+__device__ inline void div_col(RT &dst, const RT &src, const RV &col_values) {
+    col_map<base_ops::div>(dst, src, col_values);
+}
+/** Every element becomes the value of its column. */
+template <ducks::rt::all RT, ducks::rv::all RV>
+__device__ inline void broadcast_col(RT &dst, const RV &col_values) {
+    col_map<base_ops::copy2>(dst, dst, col_values);
+}
+
+} // namespace kittens

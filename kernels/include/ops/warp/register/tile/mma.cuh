@@ -1,0 +1,224 @@
+/**
+ * @file
+ * @brief Matrix multiplication of register tiles on the matrix cores (MFMA).
+ *
+ * The four forms differ in how the operands are stored: `mma_ABt` computes d = a bᵀ + c, `mma_AB` d = a b + c,
+ * `mma_AtB` d = aᵀ b + c, `mma_AtBt` d = aᵀ bᵀ + c. In each, a lane must hold neighbours along K of both operands:
+ *
+ *            a               b               d and c
+ *   ABt      M x K, row_l    N x K, row_l    M x N
+ *   AB       M x K, row_l    K x N, col_l    M x N
+ *   AtB      K x M, col_l    K x N, col_l    M x N
+ *   AtBt     K x M, col_l    N x K, row_l    M x N
+ *
+ * The accumulators c and d are floats with base shape rt_16x16_s or rt_32x32_s, in either layout: the column layout is
+ * what the hardware calls its own, the row layout is had for nothing by exchanging the operands. Their base shape's
+ * side is that of the operands along M and N.
+ *
+ * The matrix cores sum over K in whatever order the operands agree on, so base shapes with several instructions' worth
+ * of K just take several instructions; on gfx942 these are 16x16x16 and 32x32x8 for 2-byte types, on gfx950 16x16x32
+ * and 32x32x16 where a lane holds 8 elements.
+ */
+#pragma once
+
+#include "maps.cuh"
+
+namespace kittens {
+
+namespace detail {
+
+/**
+ * @brief One matrix instruction: accumulators of side x side floats, `bytes` bytes of each operand a lane.
+ *
+ * `exists` says whether the target has it.
+ */
+template <typename T, int side, int bytes>
+struct mfma {
+    static constexpr bool exists = false;
+};
+
+using s16x4 = short __attribute__((ext_vector_type(4)));
+using f16x4 = _Float16 __attribute__((ext_vector_type(4)));
+using f16x8 = _Float16 __attribute__((ext_vector_type(8)));
+using bf16x8 = __bf16 __attribute__((ext_vector_type(8)));
+using i32x8 = int __attribute__((ext_vector_type(8)));
+
+template <typename Operand, typename Accumulator>
+struct mfma_of {
+    static constexpr bool exists = true;
+    using operand = Operand;
+    using accumulator = Accumulator;
+};
+
+template <>
+struct mfma<bf16, 16, 8> : mfma_of<s16x4, f32x4> {
+    static __device__ inline f32x4 run(s16x4 a, s16x4 b, f32x4 c) {
+        return __builtin_amdgcn_mfma_f32_16x16x16bf16_1k(a, b, c, 0, 0, 0);
+    }
+};
+template <>
+struct mfma<bf16, 32, 8> : mfma_of<s16x4, f32x16> {
+    static __device__ inline f32x16 run(s16x4 a, s16x4 b, f32x16 c) {
+        return __builtin_amdgcn_mfma_f32_32x32x8bf16_1k(a, b, c, 0, 0, 0);
+    }
+};
+template <>
+struct mfma<half, 16, 8> : mfma_of<f16x4, f32x4> {
+    static __device__ inline f32x4 run(f16x4 a, f16x4 b, f32x4 c) {
+        return __builtin_amdgcn_mfma_f32_16x16x16f16(a, b, c, 0, 0, 0);
+    }
+};
+template <>
+struct mfma<half, 32, 8> : mfma_of<f16x4, f32x16> {
+    static __device__ inline f32x16 run(f16x4 a, f16x4 b, f32x16 c) {
+        return __builtin_amdgcn_mfma_f32_32x32x8f16(a, b, c, 0, 0, 0);
+    }
+};
+template <>
+struct mfma<fp8e4m3, 16, 8> : mfma_of<long, f32x4> {
+    static __device__ inline f32x4 run(long a, long b, f32x4 c) {
+        return __builtin_amdgcn_mfma_f32_16x16x32_fp8_fp8(a, b, c, 0, 0, 0);
+    }
+};
+template <>
+struct mfma<fp8e4m3, 32, 8> : mfma_of<long, f32x16> {
+    static __device__ inline f32x16 run(long a, long b, f32x16 c) {
+        return __builtin_amdgcn_mfma_f32_32x32x16_fp8_fp8(a, b, c, 0, 0, 0);
+    }
+};
+#if defined(KITTENS_CDNA4)
+template <>
+struct mfma<bf16, 16, 16> : mfma_of<bf16x8, f32x4> {
+    static __device__ inline f32x4 run(bf16x8 a, bf16x8 b, f32x4 c) {
+        return __builtin_amdgcn_mfma_f32_16x16x32_bf16(a, b, c, 0, 0, 0);
+    }
+};
+template <>
+struct mfma<bf16, 32, 16> : mfma_of<bf16x8, f32x16> {
+    static __device__ inline f32x16 run(bf16x8 a, bf16x8 b, f32x16 c) {
+        return __builtin_amdgcn_mfma_f32_32x32x16_bf16(a, b, c, 0, 0, 0);
+    }
+};
+template <>
+struct mfma<half, 16, 16> : mfma_of<f16x8, f32x4> {
+    static __device__ inline f32x4 run(f16x8 a, f16x8 b, f32x4 c) {
+        return __builtin_amdgcn_mfma_f32_16x16x32_f16(a, b, c, 0, 0, 0);
+    }
+};
+template <>
+struct mfma<half, 32, 16> : mfma_of<f16x8, f32x16> {
+    static __device__ inline f32x16 run(f16x8 a, f16x8 b, f32x16 c) {
+        return __builtin_amdgcn_mfma_f32_32x32x16_f16(a, b, c, 0, 0, 0);
+    }
+};
+// The instructions with block scales; format 0 is fp8 e4m3, and scales of zero are what makes them not scale.
+template <>
+struct mfma<fp8e4m3, 16, 32> : mfma_of<i32x8, f32x4> {
+    static __device__ inline f32x4 run(i32x8 a, i32x8 b, f32x4 c) {
+        return __builtin_amdgcn_mfma_scale_f32_16x16x128_f8f6f4(a, b, c, 0, 0, 0, 0, 0, 0);
+    }
+};
+template <>
+struct mfma<fp8e4m3, 32, 32> : mfma_of<i32x8, f32x16> {
+    static __device__ inline f32x16 run(i32x8 a, i32x8 b, f32x16 c) {
+        return __builtin_amdgcn_mfma_scale_f32_32x32x64_f8f6f4(a, b, c, 0, 0, 0, 0, 0, 0);
+    }
+};
+#endif
+
+/** Bytes of an operand that one instruction takes of the `have` bytes a lane holds: the most that goes in evenly. */
+template <typename T, int side, int have>
+__host__ __device__ constexpr int mfma_bytes() {
+    if constexpr (have % 32 == 0 && mfma<T, side, 32>::exists)
+        return 32;
+    else if constexpr (have % 16 == 0 && mfma<T, side, 16>::exists)
+        return 16;
+    else if constexpr (have % 8 == 0 && mfma<T, side, 8>::exists)
+        return 8;
+    else
+        return 0;
+}
+
+/** d += a bᵀ for one base tile of each; a and b have the same `operand` distribution. */
+template <typename T, int side, typename D, typename A, typename B>
+__device__ inline void mma_base(D &d, const A &a, const B &b) {
+    constexpr int have = A::elements_per_thread * static_cast<int>(sizeof(T));
+    constexpr int bytes = mfma_bytes<T, side, have>();
+    static_assert(bytes != 0, "mma: the matrix cores of this target have no instruction for these operands; they take "
+                              "bf16, half and fp8e4m3, 8 bytes or more a lane");
+    using instruction = mfma<T, side, bytes>;
+    static_assert(sizeof(d.data) == sizeof(typename instruction::accumulator),
+                  "mma: the accumulator's base shape is rt_16x16_s or rt_32x32_s");
+    typename instruction::accumulator sum;
+    __builtin_memcpy(&sum, d.data, sizeof(sum));
+#pragma unroll
+    for (int k = 0; k < have; k += bytes) {
+        typename instruction::operand left, right;
+        __builtin_memcpy(&left, reinterpret_cast<const char *>(a.data) + k, bytes);
+        __builtin_memcpy(&right, reinterpret_cast<const char *>(b.data) + k, bytes);
+        if constexpr (D::is_row)
+            sum = instruction::run(right, left, sum);
+        else
+            sum = instruction::run(left, right, sum);
+    }
+    __builtin_memcpy(d.data, &sum, sizeof(sum));
+}
+
+/** The four forms; a is transposed where its rows run along K. */
+template <bool a_transposed, bool b_transposed, ducks::rt::all D, ducks::rt::all A, ducks::rt::all B, ducks::rt::all C>
+__device__ inline void mma(D &d, const A &a, const B &b, const C &c) {
+    using T = typename A::T;
+    constexpr int m = a_transposed ? A::cols : A::rows, k = a_transposed ? A::rows : A::cols;
+    constexpr int n = b_transposed ? B::rows : B::cols, k_of_b = b_transposed ? B::cols : B::rows;
+    static_assert(is_same<D, C>, "mma: the accumulators c and d have the same type");
+    static_assert(is_same<typename D::T, float>, "mma: the accumulators are of float");
+    static_assert(is_same<T, typename B::T>, "mma: a and b have the same element type");
+    static_assert(k == k_of_b, "mma: a and b have the same size along K");
+    static_assert(D::rows == m && D::cols == n, "mma: the accumulator is M x N, M and N being those of a and b");
+    static_assert(A::is_row != a_transposed,
+                  "mma: a is in the row layout in mma_AB and mma_ABt, in the column layout in mma_AtB and mma_AtBt");
+    static_assert(B::is_row == b_transposed,
+                  "mma: b is in the row layout in mma_ABt and mma_AtBt, in the column layout in mma_AB and mma_AtB");
+    static_assert(is_same<typename A::minor_shape, typename B::minor_shape>,
+                  "mma: the base shapes of a and b put K in the same order: M (N) by K, and the same stride");
+    constexpr int side = A::minor_shape::rows;
+    static_assert(D::base_tile_rows == side && D::base_tile_cols == side && D::base_tile_stride == 4,
+                  "mma: the accumulator's base shape is rt_16x16_s or rt_32x32_s, as wide as the operands' base shapes "
+                  "are along M and N");
+    constexpr int depth = a_transposed ? A::height : A::width;
+    d = c;
+    // K outermost: an instruction that adds to the result of another one has others to wait behind.
+#pragma unroll
+    for (int s = 0; s < depth; s++)
+#pragma unroll
+        for (int i = 0; i < D::height; i++)
+#pragma unroll
+            for (int j = 0; j < D::width; j++)
+                mma_base<T, side>(d.tiles[i][j], a_transposed ? a.tiles[s][i] : a.tiles[i][s],
+                                  b_transposed ? b.tiles[j][s] : b.tiles[s][j]);
+}
+
+} // namespace detail
+
+/** d = a b + c: a is M x K in the row layout, b K x N in the column layout. */
+template <ducks::rt::all D, ducks::rt::all A, ducks::rt::all B, ducks::rt::all C>
+__device__ inline void mma_AB(D &d, const A &a, const B &b, const C &c) {
+    detail::mma<false, false>(d, a, b, c);
+}
+/** d = a bᵀ + c: a is M x K, b N x K, both in the row layout. */
+template <ducks::rt::all D, ducks::rt::all A, ducks::rt::all B, ducks::rt::all C>
+__device__ inline void mma_ABt(D &d, const A &a, const B &b, const C &c) {
+    detail::mma<false, true>(d, a, b, c);
+}
+/** d = aᵀ b + c: a is K x M, b K x N, both in the column layout. */
+template <ducks::rt::all D, ducks::rt::all A, ducks::rt::all B, ducks::rt::all C>
+__device__ inline void mma_AtB(D &d, const A &a, const B &b, const C &c) {
+    detail::mma<true, false>(d, a, b, c);
+}
+/** d = aᵀ bᵀ + c: a is K x M in the column layout, b N x K in the row layout. */
+template <ducks::rt::all D, ducks::rt::all A, ducks::rt::all B, ducks::rt::all C>
+__device__ inline void mma_AtBt(D &d, const A &a, const B &b, const C &c) {
+    detail::mma<true, true>(d, a, b, c);
+}
+
+} // namespace kittens

@@ -1,0 +1,153 @@
+/**
+ * @file
+ * @brief Element-wise operations on register vectors.
+ */
+#pragma once
+
+#include "../../../../types/types.cuh"
+
+namespace kittens {
+
+/** dst = op(src). */
+template <typename op, ducks::rv::all RV>
+__device__ inline void unary_map(RV &dst, const RV &src) {
+#pragma unroll
+    for (int i = 0; i < RV::outer_dim; i++)
+#pragma unroll
+        for (int k = 0; k < RV::inner_dim; k++) dst.data[i][k] = op::template op<typename RV::dtype>(src.data[i][k]);
+}
+
+/** dst = op(lhs, rhs). */
+template <typename op, ducks::rv::all RV>
+__device__ inline void bin_map(RV &dst, const RV &lhs, const RV &rhs) {
+#pragma unroll
+    for (int i = 0; i < RV::outer_dim; i++)
+#pragma unroll
+        for (int k = 0; k < RV::inner_dim; k++)
+            dst.data[i][k] = op::template op<typename RV::dtype>(lhs.data[i][k], rhs.data[i][k]);
+}
+
+/** dst = op(src, value) with the same value everywhere. */
+template <typename op, ducks::rv::all RV>
+__device__ inline void bin_map(RV &dst, const RV &src, const typename RV::T &value) {
+    typename RV::dtype stored;
+    if constexpr (RV::is_align)
+        stored = base_types::pack(value);
+    else
+        stored = value;
+#pragma unroll
+    for (int i = 0; i < RV::outer_dim; i++)
+#pragma unroll
+        for (int k = 0; k < RV::inner_dim; k++)
+            dst.data[i][k] = op::template op<typename RV::dtype>(src.data[i][k], stored);
+}
+
+/** Sets every element to 0. */
+template <ducks::rv::all RV>
+__device__ inline void zero(RV &dst) {
+    unary_map<base_ops::zero>(dst, dst);
+}
+/** Sets every element to 1. */
+template <ducks::rv::all RV>
+__device__ inline void one(RV &dst) {
+    unary_map<base_ops::one>(dst, dst);
+}
+/** Sets every element to +infinity. */
+template <ducks::rv::all RV>
+__device__ inline void pos_infty(RV &dst) {
+    unary_map<base_ops::pos_infty>(dst, dst);
+}
+/** Sets every element to -infinity. */
+template <ducks::rv::all RV>
+__device__ inline void neg_infty(RV &dst) {
+    unary_map<base_ops::neg_infty>(dst, dst);
+}
+
+template <ducks::rv::all RV>
+__device__ inline void exp(RV &dst, const RV &src) {
+    unary_map<base_ops::exp>(dst, src);
+}
+template <ducks::rv::all RV>
+__device__ inline void exp2(RV &dst, const RV &src) {
+    unary_map<base_ops::exp2>(dst, src);
+}
+template <ducks::rv::all RV>
+__device__ inline void log(RV &dst, const RV &src) {
+    unary_map<base_ops::log>(dst, src);
+}
+template <ducks::rv::all RV>
+__device__ inline void log2(RV &dst, const RV &src) {
+    unary_map<base_ops::log2>(dst, src);
+}
+template <ducks::rv::all RV>
+__device__ inline void sqrt(RV &dst, const RV &src) {
+    unary_map<base_ops::sqrt>(dst, src);
+}
+template <ducks::rv::all RV>
+__device__ inline void rsqrt(RV &dst, const RV &src) {
+    unary_map<base_ops::rsqrt>(dst, src);
+}
+template <ducks::rv::all RV>
+__device__ inline void rcp(RV &dst, const RV &src) {
+    unary_map<base_ops::rcp>(dst, src);
+}
+template <ducks::rv::all RV>
+__device__ inline void neg(RV &dst, const RV &src) {
+    unary_map<base_ops::neg>(dst, src);
+}
+template <ducks::rv::all RV>
+__device__ inline void abs(RV &dst, const RV &src) {
+    unary_map<base_ops::abs>(dst, src);
+}
+template <ducks::rv::all RV>
+__device__ inline void relu(RV &dst, const RV &src) {
+    unary_map<base_ops::relu>(dst, src);
+}
+template <ducks::rv::all RV>
+__device__ inline void copy(RV &dst, const RV &src) {
+    unary_map<base_ops::copy>(dst, src);
+}
+
+/** The right-hand side of these is a vector of the same type, or one value for all elements. */
+template <ducks::rv::all RV, typename U>
+__device__ inline void add(RV &dst, const RV &lhs, const U &rhs) {
+    bin_map<base_ops::sum>(dst, lhs, rhs);
+}
+template <ducks::rv::all RV, typename U>
+__device__ inline void sub(RV &dst, const RV &lhs, const U &rhs) {
+    bin_map<base_ops::sub>(dst, lhs, rhs);
+}
+template <ducks::rv::all RV, typename U>
+__device__ inline void mul(RV &dst, const RV &lhs, const U &rhs) {
+    bin_map<base_ops::mul>(dst, lhs, rhs);
+}
+template <ducks::rv::all RV, typename U>
+__device__ inline void div(RV &dst, const RV &lhs, const U &rhs) {
+    bin_map<base_ops::div>(dst, lhs, rhs);
+}
+template <ducks::rv::all RV, typename U>
+__device__ inline void max(RV &dst, const RV &lhs, const U &rhs) {
+    bin_map<base_ops::max>(dst, lhs, rhs);
+}
+template <ducks::rv::all RV, typename U>
+__device__ inline void min(RV &dst, const RV &lhs, const U &rhs) {
+    bin_map<base_ops::min>(dst, lhs, rhs);
+}
+
+/** dst = src in dst's element type; both have the same length, layout and base shape. */
+template <ducks::rv::all DST, ducks::rv::all SRC>
+    requires(!detail::is_same<DST, SRC>)
+__device__ inline void copy(DST &dst, const SRC &src) {
+    static_assert(DST::length == SRC::length && detail::is_same<typename DST::layout, typename SRC::layout> &&
+                      detail::is_same<typename DST::shape, typename SRC::shape>,
+                  "copy: the vectors have the same length, layout and base shape, and differ in the element type only");
+    static_assert(DST::inner_dim == SRC::inner_dim,
+                  "copy: a vector of fp8 in the align layout converts by way of a tile");
+#pragma unroll
+    for (int i = 0; i < DST::outer_dim; i++)
+#pragma unroll
+        for (int k = 0; k < DST::inner_dim; k++)
+            dst.data[i][k] = base_types::convertor<typename DST::dtype, typename SRC::dtype>::convert(src.data[i][k]);
+}
+
+} // namespace kittens

@@ -1,0 +1,54 @@
+/**
+ * @file
+ * @brief Reductions of a register vector to one value, which every lane gets.
+ */
+#pragma once
+
+#include "maps.cuh"
+#include "../tile/reductions.cuh"
+
+namespace kittens {
+
+/** result = op over the elements of src, in an order of its own; in float, rounded once. */
+template <typename op, ducks::rv::all RV>
+__device__ inline void reduce(typename RV::T &result, const RV &src) {
+    static_assert(!RV::is_naive || RV::length % WARP_THREADS == 0,
+                  "reduce: a vector in the naive layout has a multiple of 64 elements");
+    static_assert(!RV::is_align || base_types::packing<typename RV::dtype>::num() == 2,
+                  "reduce: copy an fp8 vector to another type first");
+    using stored = typename RV::dtype;
+    using wide = detail::select<RV::is_align, float2, float>;
+    wide partial = base_types::convertor<wide, stored>::convert(src.data[0][0]);
+#pragma unroll
+    for (int i = 0; i < RV::outer_dim; i++)
+#pragma unroll
+        for (int k = i == 0 ? 1 : 0; k < RV::inner_dim; k++)
+            partial = op::template op<wide>(partial, base_types::convertor<wide, stored>::convert(src.data[i][k]));
+    float total;
+    if constexpr (RV::is_align)
+        total = detail::reduce_lanes<op, RV::distribution::minor, WARP_THREADS / 2>(detail::fold_packed<op>(partial));
+    else if constexpr (RV::is_ortho)
+        total = detail::reduce_lanes<op, 1, RV::distribution::minor / 2>(partial);
+    else
+        total = detail::reduce_lanes<op, 1, WARP_THREADS / 2>(partial);
+    result = base_types::convertor<typename RV::T, float>::convert(total);
+}
+
+template <ducks::rv::all RV>
+__device__ inline void max(typename RV::T &result, const RV &src) {
+    reduce<base_ops::max>(result, src);
+}
+template <ducks::rv::all RV>
+__device__ inline void min(typename RV::T &result, const RV &src) {
+    reduce<base_ops::min>(result, src);
+}
+template <ducks::rv::all RV>
+__device__ inline void sum(typename RV::T &result, const RV &src) {
+    reduce<base_ops::sum>(result, src);
+}
+template <ducks::rv::all RV>
+__device__ inline void prod(typename RV::T &result, const RV &src) {
+    reduce<base_ops::mul>(result, src);
+}
+
+} // namespace kittens

@@ -1,0 +1,11 @@
+/**
+ * @file
+ * @brief Operations of one wave.
+ */
+#pragma once
+
+#include "memory/tile/global_to_register.cuh"
+#include "memory/tile/shared_to_register.cuh"
+#include "memory/vec/global_to_register.cuh"
+#include "memory/vec/shared_to_register.cuh"
+#include "register/register.cuh"

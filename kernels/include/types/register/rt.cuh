@@ -1,0 +1,86 @@
+/**
+ * @file
+ * @brief Register tiles: matrices in the registers of a wave.
+ */
+#pragma once
+
+#include "rt_base.cuh"
+#include "rv.cuh"
+
+namespace kittens {
+
+namespace ducks::rt {
+struct identifier {};
+} // namespace ducks::rt
+
+/**
+ * @brief A matrix spread over the registers of a wave.
+ *
+ * @tparam _T element type.
+ * @tparam _rows,_cols dimensions, multiples of the base shape's.
+ * @tparam _layout row_l or col_l: along what a lane's neighbouring elements lie.
+ * @tparam _shape base shape.
+ *
+ * Takes rows * cols * sizeof(T) / 256 registers.
+ */
+template <typename _T, int _rows, int _cols, ducks::rt_layout::all _layout = row_l,
+          ducks::rt_shape::all _shape = rt_16x16_s>
+struct rt {
+    using identifier = ducks::rt::identifier;
+    using layout = _layout;
+    using shape = _shape;
+    using base_tile = rt_base<_T, layout, shape>;
+    using T = typename base_tile::T;
+    using T2 = typename base_tile::T2;
+    using dtype = T2;
+
+    static constexpr bool is_row = base_tile::is_row;
+    static constexpr int rows = _rows;
+    static constexpr int cols = _cols;
+    static constexpr int num_elements = rows * cols;
+    static constexpr int base_tile_rows = shape::rows;
+    static constexpr int base_tile_cols = shape::cols;
+    static constexpr int base_tile_stride = shape::stride;
+    static constexpr int base_tile_elements_per_thread = base_tile::elements_per_thread;
+    static constexpr int packing = base_tile::packing;
+    static constexpr int packed_per_base_tile = base_tile::packed_per_thread;
+
+    static_assert(rows > 0 && rows % base_tile_rows == 0, "rt: the number of rows is a multiple of the base shape's");
+    static_assert(cols > 0 && cols % base_tile_cols == 0,
+                  "rt: the number of columns is a multiple of the base shape's");
+
+    /** Base tiles along the rows and along the columns. */
+    static constexpr int height = rows / base_tile_rows;
+    static constexpr int width = cols / base_tile_cols;
+    static constexpr int elements_per_thread = base_tile::elements_per_thread * height * width;
+    static constexpr int packed_per_thread = base_tile::packed_per_thread * height * width;
+
+    base_tile tiles[height][width];
+
+    using minor_shape = detail::select<is_row, shape, typename shape::transposed>;
+    /** A vector with one value for each column. */
+    using row_vec = rv<T, cols, detail::select<is_row, align_l, ortho_l>, minor_shape>;
+    /** A vector with one value for each row. */
+    using col_vec = rv<T, rows, detail::select<is_row, ortho_l, align_l>, minor_shape>;
+};
+
+namespace ducks::rt {
+/** Any register tile. */
+template <typename T>
+concept all = requires { typename T::identifier; } && detail::is_same<typename T::identifier, identifier>;
+template <typename T>
+concept row_layout = all<T> && detail::is_same<typename T::layout, rt_layout::row>;
+template <typename T>
+concept col_layout = all<T> && detail::is_same<typename T::layout, rt_layout::col>;
+} // namespace ducks::rt
+
+template <int rows, int cols, ducks::rt_layout::all layout = row_l, ducks::rt_shape::all shape = rt_16x16_s>
+using rt_bf = rt<bf16, rows, cols, layout, shape>;
+template <int rows, int cols, ducks::rt_layout::all layout = row_l, ducks::rt_shape::all shape = rt_16x16_s>
+using rt_hf = rt<half, rows, cols, layout, shape>;
+template <int rows, int cols, ducks::rt_layout::all layout = row_l, ducks::rt_shape::all shape = rt_16x16_s>
+using rt_fl = rt<float, rows, cols, layout, shape>;
+template <int rows, int cols, ducks::rt_layout::all layout = row_l, ducks::rt_shape::all shape = rt_16x16_s>
+using rt_fp8e4m3 = rt<fp8e4m3, rows, cols, layout, shape>;
+
+} // namespace kittens

@@ -1,0 +1,60 @@
+/**
+ * @file
+ * @brief Base register tiles: the grain that register tiles are made of.
+ */
+#pragma once
+
+#include "rt_layout.cuh"
+#include "rt_shape.cuh"
+
+namespace kittens {
+
+namespace ducks::rt_base {
+struct identifier {};
+} // namespace ducks::rt_base
+
+/**
+ * @brief One base tile, spread over the lanes of a wave.
+ *
+ * Takes elements_per_thread * sizeof(T) / 4 registers.
+ */
+template <typename _T, ducks::rt_layout::all _layout, ducks::rt_shape::all _shape>
+struct rt_base {
+    using identifier = ducks::rt_base::identifier;
+    using T = typename base_types::packing<_T>::unpacked_type;
+    using T2 = typename base_types::packing<_T>::packed_type;
+    using dtype = T2;
+    using layout = _layout;
+    using shape = _shape;
+
+    static constexpr bool is_row = detail::is_same<layout, row_l>;
+    using distribution = ducks::rt_shape::distribution<shape, is_row>;
+
+    static constexpr int rows = shape::rows;
+    static constexpr int cols = shape::cols;
+    static constexpr int stride = shape::stride;
+    static constexpr int num_elements = shape::num_elements;
+    static constexpr int elements_per_thread = shape::elements_per_thread;
+    static constexpr int num_strides = shape::num_strides;
+    static constexpr int packing = base_types::packing<T2>::num();
+    static constexpr int packed_per_thread = elements_per_thread / packing;
+    static constexpr int packed_per_stride = stride / packing;
+    static constexpr int registers_per_thread = packed_per_thread * static_cast<int>(sizeof(T2)) / 4;
+
+    static_assert(distribution::groups >= 1);
+    static_assert(stride % packing == 0, "rt: the base shape's stride is a whole number of packed elements");
+
+    /** Packed elements, in the order of the lane's elements. */
+    dtype data[packed_per_thread];
+
+    /** Row in the base tile of a lane's element. */
+    static __host__ __device__ constexpr int row(int lane, int element) {
+        return is_row ? distribution::minor_index(lane) : distribution::major_index(lane, element);
+    }
+    /** Column in the base tile of a lane's element. */
+    static __host__ __device__ constexpr int col(int lane, int element) {
+        return is_row ? distribution::major_index(lane, element) : distribution::minor_index(lane);
+    }
+};
+
+} // namespace kittens

@@ -1,0 +1,112 @@
+/**
+ * @file
+ * @brief Base shapes of register tiles: what one wave holds of a tile at a time, most of them operands of an MFMA.
+ *
+ * A base tile has `rows` x `cols` elements over 64 lanes. In the row layout lane l holds row l % rows; the 64 / rows
+ * lanes of a row hold `stride` consecutive elements each, in turn, until the row is full. In the column layout it is
+ * the same with rows and columns exchanged.
+ */
+#pragma once
+
+#include "../../common/common.cuh"
+
+namespace kittens {
+namespace ducks::rt_shape {
+
+struct identifier {};
+
+/**
+ * @tparam _rows,_cols elements of the base tile.
+ * @tparam _stride consecutive elements that a lane holds.
+ */
+template <int _rows, int _cols, int _stride>
+struct rt_shape {
+    using identifier = ducks::rt_shape::identifier;
+    static constexpr int rows = _rows;
+    static constexpr int cols = _cols;
+    static constexpr int stride = _stride;
+    static constexpr int num_elements = rows * cols;
+    static constexpr int elements_per_thread = num_elements / WARP_THREADS;
+    static constexpr int num_strides = elements_per_thread / stride;
+    /** The same with rows and columns exchanged. */
+    using transposed = rt_shape<cols, rows, stride>;
+
+    static_assert(num_elements % WARP_THREADS == 0,
+                  "rt_shape: the elements of a base tile are spread evenly over 64 lanes");
+    static_assert(elements_per_thread % stride == 0, "rt_shape: a lane holds whole runs of `stride` elements");
+};
+
+/** A, B and C/D of a 16x16 MFMA: A and B over a K of 16 (2-byte types). */
+using rt_16x16 = rt_shape<16, 16, 4>;
+/** C/D of a 32x32 MFMA; also A and B over a K of 32, in four MFMAs of 8. */
+using rt_32x32 = rt_shape<32, 32, 4>;
+/** A and B of a 32x32 MFMA over a K of 32, in runs of 8. */
+using rt_32x32_8 = rt_shape<32, 32, 8>;
+/** A and B of a 16x16 MFMA over a K of 32. */
+using rt_16x32 = rt_shape<16, 32, 8>;
+/** A and B of a 32x32 MFMA over a K of 16. */
+using rt_32x16 = rt_shape<32, 16, 8>;
+/** A and B of a 16x16 MFMA over a K of 32, in runs of 4. */
+using rt_16x32_4 = rt_shape<16, 32, 4>;
+/** A and B of a 32x32 MFMA over a K of 16, in runs of 4. */
+using rt_32x16_4 = rt_shape<32, 16, 4>;
+/** A and B of a 16x16 MFMA over a K of 128, for fp8. */
+using rt_16x128 = rt_shape<16, 128, 16>;
+
+/** Any base shape of a register tile. */
+template <typename T>
+concept all = requires { typename T::identifier; } && detail::is_same<typename T::identifier, identifier>;
+
+/** What a lane holds of a base tile in a layout: `minor` is the axis over lanes, `major` that along a lane's elements.
+ */
+template <all S, bool row_layout>
+struct distribution {
+    static constexpr int minor = row_layout ? S::rows : S::cols;
+    static constexpr int major = row_layout ? S::cols : S::rows;
+    static_assert(
+        minor <= WARP_THREADS && WARP_THREADS % minor == 0,
+        "rt: this base shape has no such layout; at most 64 rows in the row layout, 64 columns in the column layout");
+    /** Lanes that share one index of the minor axis. */
+    static constexpr int groups = WARP_THREADS / minor;
+    static_assert(major % (groups * S::stride) == 0,
+                  "rt: this base shape has no such layout; its lanes would not fill a row (column) evenly");
+
+    static __host__ __device__ constexpr int minor_index(int lane) { return lane % minor; }
+    static __host__ __device__ constexpr int major_index(int lane, int element) {
+        return element / S::stride * (groups * S::stride) + lane / minor * S::stride + element % S::stride;
+    }
+};
+
+} // namespace ducks::rt_shape
+
+using ducks::rt_shape::rt_shape;
+using rt_16x16_s = ducks::rt_shape::rt_16x16;
+using rt_32x32_s = ducks::rt_shape::rt_32x32;
+using rt_32x32_8_s = ducks::rt_shape::rt_32x32_8;
+using rt_16x32_s = ducks::rt_shape::rt_16x32;
+using rt_32x16_s = ducks::rt_shape::rt_32x16;
+using rt_16x32_4_s = ducks::rt_shape::rt_16x32_4;
+using rt_32x16_4_s = ducks::rt_shape::rt_32x16_4;
+using rt_16x128_s = ducks::rt_shape::rt_16x128;
+
+/**
+ * @brief The base shape in which a wave reads whole rows from global memory fastest, for kernels that work on rows:
+ * each lane holds 16 bytes next to each other, and as many rows are side by side as the row is short.
+ *
+ * @tparam T element type.
+ * @tparam cols length of a row; the base tile is at least as wide, up to the 1024 bytes that a wave reads at once.
+ */
+template <typename T, int cols>
+struct rows_shape {
+    static constexpr int stride = 16 / static_cast<int>(sizeof(T));
+    static constexpr int lanes_of_row() {
+        int lanes = 1;
+        while (lanes < WARP_THREADS && lanes * stride < cols) lanes *= 2;
+        return lanes;
+    }
+    using type = rt_shape<WARP_THREADS / lanes_of_row(), lanes_of_row() * stride, stride>;
+};
+template <typename T, int cols>
+using rt_rows_s = typename rows_shape<T, cols>::type;
+
+} // namespace kittens

@@ -1,0 +1,28 @@
+/**
+ * @file
+ * @brief Layouts of register vectors: how a wave holds a vector that goes with a register tile.
+ */
+#pragma once
+
+#include "../../common/common.cuh"
+
+namespace kittens {
+namespace ducks::rv_layout {
+
+/** Like the elements of a tile along the lane: a lane holds runs of neighbours, and lanes side by side hold copies. */
+struct align {};
+/** Across the lanes of a tile: a lane holds one element of each base tile, groups of lanes hold copies. */
+struct ortho {};
+/** Spread over the lanes without copies: lane l holds elements l, l + 64, and so on. */
+struct naive {};
+
+template <typename T>
+concept all = detail::is_same<T, align> || detail::is_same<T, ortho> || detail::is_same<T, naive>;
+
+} // namespace ducks::rv_layout
+
+using align_l = ducks::rv_layout::align;
+using ortho_l = ducks::rv_layout::ortho;
+using naive_l = ducks::rv_layout::naive;
+
+} // namespace kittens

@@ -1,0 +1,162 @@
+/**
+ * @file
+ * @brief Shared tiles: matrices in the LDS of a work-group.
+ */
+#pragma once
+
+#include "st_shape.cuh"
+
+namespace kittens {
+
+namespace ducks::st {
+struct identifier {};
+} // namespace ducks::st
+
+namespace detail {
+
+/** Where elements are in a grid of base tiles; `pitch` base tiles from one row of base tiles to the next. */
+template <typename T, ducks::st_shape::all shape, int pitch>
+struct st_order {
+    static constexpr int subtile_bytes = shape::num_elements * static_cast<int>(sizeof(T));
+    static constexpr int atom_bytes = shape::template swizzle<static_cast<int>(sizeof(T))>.atom();
+
+    /** The swizzled byte offset for an unswizzled one in a base tile, and the reverse. */
+    static __host__ __device__ constexpr uint32_t swizzled(uint32_t offset) {
+        // A copy of its own, because the compiler does not look into constants in the GPU's memory.
+        constexpr ducks::st_shape::swizzling swizzling = shape::template swizzle<static_cast<int>(sizeof(T))>;
+        return swizzling(offset);
+    }
+    /** Byte offset of an element in a base tile. */
+    static __host__ __device__ constexpr uint32_t inside(int row, int col) {
+        return swizzled(static_cast<uint32_t>((row * shape::cols + col) * static_cast<int>(sizeof(T))));
+    }
+    /** Byte offset in the whole. */
+    static __host__ __device__ constexpr uint32_t offset(int row, int col) {
+        const int subtile = row / shape::rows * pitch + col / shape::cols;
+        return static_cast<uint32_t>(subtile * subtile_bytes) + inside(row % shape::rows, col % shape::cols);
+    }
+};
+
+} // namespace detail
+
+/**
+ * @brief A matrix in shared memory.
+ *
+ * @tparam _T element type.
+ * @tparam _rows,_cols dimensions, multiples of the base shape's.
+ * @tparam _shape base shape: the order of elements in memory, chosen for the register tiles that read it.
+ *
+ * Takes rows * cols * sizeof(T) bytes.
+ */
+template <typename _T, int _rows, int _cols, ducks::st_shape::all _shape = st_16x16_s>
+struct KITTENS_DEFAULT_ALIGN st {
+    using identifier = ducks::st::identifier;
+    using T = typename base_types::packing<_T>::unpacked_type;
+    using T2 = typename base_types::packing<_T>::packed_type;
+    using dtype = T;
+    using shape = _shape;
+
+    static constexpr int rows = _rows;
+    static constexpr int cols = _cols;
+    static constexpr int num_elements = rows * cols;
+
+    static constexpr int underlying_rows = rows;
+    static constexpr int underlying_cols = cols;
+    static constexpr int underlying_subtile_rows = shape::rows;
+    static constexpr int underlying_subtile_cols = shape::cols;
+    static constexpr int underlying_subtile_elements = shape::num_elements;
+    static constexpr int underlying_subtile_bytes = underlying_subtile_elements * static_cast<int>(sizeof(T));
+    static constexpr int underlying_subtiles_per_row = cols / shape::cols;
+    static constexpr int underlying_subtiles_per_col = rows / shape::rows;
+
+    static_assert(rows > 0 && rows % shape::rows == 0, "st: the number of rows is a multiple of the base shape's");
+    static_assert(cols > 0 && cols % shape::cols == 0, "st: the number of columns is a multiple of the base shape's");
+
+    using order = detail::st_order<T, shape, underlying_subtiles_per_row>;
+    /** Bytes that stay together: the most that a lane reads at once. */
+    static constexpr int atom_bytes = order::atom_bytes;
+    /** Bytes that a lane loads at once when the tile is filled straight from global memory. */
+    static constexpr int underlying_subtile_bytes_per_thread =
+        detail::min(MAX_DIRECT_LOAD_BYTES, atom_bytes >= 16 ? 16 : 4);
+
+    dtype data[num_elements];
+
+    /** Byte offset of an element in the base tile that it is in. */
+    static __host__ __device__ constexpr uint32_t swizzle(int row, int col) { return order::inside(row, col); }
+    /** Byte offset of an element in the tile. */
+    static __host__ __device__ constexpr uint32_t offset(int row, int col) { return order::offset(row, col); }
+
+    __device__ inline dtype &operator[](const int2 &at) { return data[offset(at.x, at.y) / sizeof(dtype)]; }
+    __device__ inline const dtype &operator[](const int2 &at) const { return data[offset(at.x, at.y) / sizeof(dtype)]; }
+};
+
+/**
+ * @brief A part of a shared tile, made of whole base tiles, in place. Used like a shared tile.
+ */
+template <typename _ST, int _rows, int _cols>
+struct st_subtile {
+    using identifier = ducks::st::identifier;
+    using ST = _ST;
+    using T = typename ST::T;
+    using T2 = typename ST::T2;
+    using dtype = T;
+    using shape = typename ST::shape;
+
+    static constexpr int rows = _rows;
+    static constexpr int cols = _cols;
+    static constexpr int num_elements = rows * cols;
+    static constexpr int underlying_rows = ST::underlying_rows;
+    static constexpr int underlying_cols = ST::underlying_cols;
+    static constexpr int underlying_subtile_rows = shape::rows;
+    static constexpr int underlying_subtile_cols = shape::cols;
+    static constexpr int underlying_subtile_elements = shape::num_elements;
+    static constexpr int underlying_subtile_bytes = ST::underlying_subtile_bytes;
+    static constexpr int underlying_subtiles_per_row = ST::underlying_subtiles_per_row;
+    static constexpr int underlying_subtile_bytes_per_thread = ST::underlying_subtile_bytes_per_thread;
+
+    static_assert(rows % shape::rows == 0 && cols % shape::cols == 0,
+                  "subtile_inplace: a subtile is made of whole base tiles of the shared tile");
+    static_assert(ST::rows % rows == 0 && ST::cols % cols == 0,
+                  "subtile_inplace: the shared tile is a whole number of subtiles");
+
+    using order = typename ST::order;
+    static constexpr int atom_bytes = ST::atom_bytes;
+
+    /** The first base tile. */
+    dtype *data;
+
+    __device__ inline st_subtile(ST &tile, const int2 &at)
+        : data(tile.data + (at.x * (rows / shape::rows) * underlying_subtiles_per_row + at.y * (cols / shape::cols)) *
+                               underlying_subtile_elements) {}
+
+    /** Byte offset of an element from `data`. */
+    static __host__ __device__ constexpr uint32_t offset(int row, int col) { return order::offset(row, col); }
+
+    __device__ inline dtype &operator[](const int2 &at) const { return data[offset(at.x, at.y) / sizeof(dtype)]; }
+};
+
+namespace ducks::st {
+/** Any shared tile, or part of one. */
+template <typename T>
+concept all = requires { typename T::identifier; } && detail::is_same<typename T::identifier, identifier>;
+/** A whole shared tile. */
+template <typename T>
+concept whole = all<T> && !requires { typename T::ST; };
+} // namespace ducks::st
+
+/** Part {at.x, at.y} of a shared tile, counted in parts of rows x cols elements. */
+template <int rows, int cols, ducks::st::whole ST>
+__device__ inline st_subtile<ST, rows, cols> subtile_inplace(ST &tile, int2 at) {
+    return st_subtile<ST, rows, cols>(tile, at);
+}
+
+template <int rows, int cols, ducks::st_shape::all shape = st_16x16_s>
+using st_bf = st<bf16, rows, cols, shape>;
+template <int rows, int cols, ducks::st_shape::all shape = st_16x16_s>
+using st_hf = st<half, rows, cols, shape>;
+template <int rows, int cols, ducks::st_shape::all shape = st_16x16_s>
+using st_fl = st<float, rows, cols, shape>;
+template <int rows, int cols, ducks::st_shape::all shape = st_16x16_s>
+using st_fp8e4m3 = st<fp8e4m3, rows, cols, shape>;
+
+} // namespace kittens

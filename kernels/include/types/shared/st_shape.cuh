@@ -1,0 +1,158 @@
+/**
+ * @file
+ * @brief Base shapes of shared tiles, and the order of elements in them.
+ *
+ * A shared tile is a grid of base tiles, one after the other in memory. Inside a base tile elements are row-major,
+ * with some bits of an element's byte offset flipped by higher bits of the same offset, which are bits of its row.
+ * Lanes that read the same columns of neighbouring rows then reach different banks. Flipping leaves pieces of `atom`
+ * bytes whole, so that a lane may still read that many at once.
+ *
+ * The right bits depend on the width of a row and on the LDS: CDNA4 reads 256 bytes a cycle from 64 banks, serving 16
+ * of the lanes that read 16 bytes each at once; CDNA3 reads 128 bytes from 32 banks, serving 8.
+ */
+#pragma once
+
+#include "../../common/common.cuh"
+
+namespace kittens {
+namespace ducks::st_shape {
+
+struct identifier {};
+
+/** Flips `width` bits of an offset, from bit `to` on, by those from bit `from` on. */
+struct flip {
+    int from = 0, to = 0, width = 0;
+    __host__ __device__ constexpr uint32_t operator()(uint32_t offset) const {
+        return ((offset >> from) & ((1u << width) - 1)) << to;
+    }
+};
+
+/** Up to three flips; the result of all of them is applied at once, so that doing it twice gives the offset back. */
+struct swizzling {
+    flip first = {}, second = {}, third = {};
+    __host__ __device__ constexpr uint32_t operator()(uint32_t offset) const {
+        return offset ^ first(offset) ^ second(offset) ^ third(offset);
+    }
+    /** Bytes that stay together. */
+    __host__ __device__ constexpr int atom() const {
+        int least = 16;
+        if (first.width) least = detail::min(least, 1 << first.to);
+        if (second.width) least = detail::min(least, 1 << second.to);
+        if (third.width) least = detail::min(least, 1 << third.to);
+        return least;
+    }
+};
+
+/**
+ * @brief Flips all bits from that of `atom` up to the width of a row by the lowest bits that differ between rows which
+ * share banks: 128 bytes is what the banks of CDNA3 hold, and what one cycle writes on both.
+ */
+__host__ __device__ constexpr swizzling by_rows(int row_bytes, int atom) {
+    const int low = __builtin_ctz(static_cast<unsigned>(atom));
+    const int high = __builtin_ctz(static_cast<unsigned>(row_bytes));
+    if (high <= low) return {};
+    return {.first = {.from = detail::max(7, high), .to = low, .width = high - low}};
+}
+
+/** Rows and columns of a base tile; the shapes derive from it. */
+template <int _rows, int _cols>
+struct base {
+    using identifier = st_shape::identifier;
+    static constexpr int rows = _rows;
+    static constexpr int cols = _cols;
+    static constexpr int num_elements = rows * cols;
+};
+
+/** 16x16, row-major and not swizzled. */
+struct st_16x16 : base<16, 16> {
+    template <int size>
+    static constexpr swizzling swizzle = {};
+};
+
+/** 16x16 for lanes that read 8 bytes: `rt_16x16_s` of 2-byte elements. */
+struct st_16x16_swizzled : base<16, 16> {
+    template <int size>
+    static constexpr swizzling swizzle = by_rows(16 * size, size == 4 ? 16 : 8);
+};
+
+/** 32x32: for `rt_32x16_s`, `rt_16x32_s` and `rt_32x32_8_s`. */
+struct st_32x32 : base<32, 32> {
+#if defined(KITTENS_CDNA4)
+    template <int size>
+    static constexpr swizzling swizzle = size == 1   ? swizzling{{8, 4, 1}}
+                                         : size == 2 ? swizzling{{9, 5, 1}, {10, 4, 1}}
+                                                     : swizzling{{8, 4, 1}, {11, 5, 1}, {9, 6, 1}};
+#else
+    template <int size>
+    static constexpr swizzling swizzle = by_rows(32 * size, 16);
+#endif
+};
+
+/** 16x32: for `rt_16x32_s`. */
+struct st_16x32 : base<16, 32> {
+#if defined(KITTENS_CDNA4)
+    template <int size>
+    static constexpr swizzling swizzle = size == 1   ? swizzling{{8, 4, 1}}
+                                         : size == 2 ? swizzling{{9, 5, 1}}
+                                                     : swizzling{{8, 4, 1}, {7, 5, 1}, {9, 6, 1}};
+#else
+    template <int size>
+    static constexpr swizzling swizzle = by_rows(32 * size, 16);
+#endif
+};
+
+/** 32x16: for `rt_32x16_s`. */
+struct st_32x16 : base<32, 16> {
+#if defined(KITTENS_CDNA4)
+    template <int size>
+    static constexpr swizzling swizzle = size == 1   ? swizzling{}
+                                         : size == 2 ? swizzling{{8, 4, 1}}
+                                                     : swizzling{{8, 4, 2}};
+#else
+    template <int size>
+    static constexpr swizzling swizzle = by_rows(16 * size, 16);
+#endif
+};
+
+/** 8x32: two of them, one above the other, for `rt_16x32_s`. */
+struct st_8x32 : base<8, 32> {
+#if defined(KITTENS_CDNA4)
+    template <int size>
+    static constexpr swizzling swizzle =
+        size == 4 ? swizzling{{8, 4, 1}, {7, 5, 1}, {9, 6, 1}} : by_rows(32 * size, 16);
+#else
+    template <int size>
+    static constexpr swizzling swizzle = by_rows(32 * size, 16);
+#endif
+};
+
+/** 16x128: for `rt_16x128_s`, above all of fp8. */
+struct st_16x128 : base<16, 128> {
+#if defined(KITTENS_CDNA4)
+    template <int size>
+    static constexpr swizzling swizzle = size == 1   ? swizzling{{7, 4, 3}}
+                                         : size == 2 ? swizzling{{8, 4, 1}, {10, 6, 1}, {9, 7, 1}}
+                                                     : swizzling{{9, 4, 2}, {12, 7, 1}};
+#else
+    template <int size>
+    static constexpr swizzling swizzle = size == 1   ? swizzling{{7, 4, 3}}
+                                         : size == 2 ? swizzling{{8, 4, 3}}
+                                                     : swizzling{{9, 4, 1}, {11, 5, 1}, {10, 6, 1}};
+#endif
+};
+
+/** Any base shape of a shared tile. */
+template <typename T>
+concept all = requires { typename T::identifier; } && detail::is_same<typename T::identifier, identifier>;
+
+} // namespace ducks::st_shape
+
+using st_16x16_s = ducks::st_shape::st_16x16;
+using st_16x16_swizzled_s = ducks::st_shape::st_16x16_swizzled;
+using st_32x32_s = ducks::st_shape::st_32x32;
+using st_16x32_s = ducks::st_shape::st_16x32;
+using st_32x16_s = ducks::st_shape::st_32x16;
+using st_8x32_s = ducks::st_shape::st_8x32;
+using st_16x128_s = ducks::st_shape::st_16x128;
+
+} // namespace kittens

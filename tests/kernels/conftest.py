@@ -1,0 +1,22 @@
+"""Fixtures of the tile library's tests; `tile_cases` beside this file has what they share."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from tile_cases import Batch
+
+
+@pytest.fixture(params=["gfx950", "gfx942"])
+def arch(request: pytest.FixtureRequest) -> str:
+    return request.param
+
+
+@pytest.fixture
+def batch() -> Batch:
+    return Batch()

@@ -1,0 +1,106 @@
+"""The kernels of the library: results, resources, shared memory, and what they refuse."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+import workbench as wb
+from workbench.errors import ShapeError
+from workbench.runtime import LaunchOptions, device
+
+KERNELS = ["normalization/rmsnorm", "activations/softmax", "gemm/gemm_bf16"]
+
+MORE = {
+    "normalization/rmsnorm": [{"rows": 1, "cols": 1}, {"rows": 70, "cols": 520}, {"rows": 9, "cols": 8191}],
+    "activations/softmax": [
+        {"rows": 1, "cols": 1, "dtype": "fp32"},
+        {"rows": 70, "cols": 520, "dtype": "fp32"},
+        {"rows": 5, "cols": 8191, "dtype": "bf16"},
+    ],
+    "gemm/gemm_bf16": [
+        {"m": 1, "n": 1, "k": 8},
+        {"m": 127, "n": 257, "k": 8},
+        {"m": 300, "n": 66, "k": 200},
+        {"m": 1200, "n": 1100, "k": 32},
+    ],
+}
+"""Shapes beside those of the specs: smallest, odd, and tiles enough for the order over chiplets."""
+
+
+def smaller(shape: dict[str, object]) -> dict[str, object]:
+    """A shape with fewer rows, where rows are only more of the same."""
+    rows = shape.get("rows")
+    return {**shape, "rows": min(rows, 200)} if isinstance(rows, int) else shape
+
+
+@pytest.mark.parametrize("name", KERNELS)
+def test_verifies(arch: str, name: str) -> None:
+    spec = wb.kernels[name]
+    for shape in [*spec.shapes, *MORE[name]]:
+        result = wb.verify(spec, shape=smaller(shape), device=f"emulated:{arch}", seed=11)
+        assert result.passed, f"{shape}: {result}"
+
+
+@pytest.mark.parametrize("name", KERNELS)
+def test_resources(arch: str, name: str) -> None:
+    """No spills and no scratch for any shape of the spec; enough waves to hide memory's latency."""
+    spec = wb.kernels[name]
+    for shape in spec.shapes:
+        kernel = spec.kernel(spec.shape(shape), arch=arch)
+        launch = spec.launch(spec.shape(shape), arch)
+        resources = kernel.resources_at(launch.block[0], launch.dynamic_shared)
+        assert resources.scratch == 0
+        assert resources.vgpr_spills == resources.sgpr_spills == 0
+        assert resources.occupancy.waves_per_simd >= 2, f"{shape}: {resources}"
+
+
+def test_gemm_has_no_bank_conflicts(arch: str) -> None:
+    """Neither the loads into shared memory nor the reads of the operands meet in a bank."""
+    spec = wb.kernels["gemm/gemm_bf16"]
+    for shape in ({"m": 128, "n": 128, "k": 128}, {"m": 64, "n": 64, "k": 96}):
+        inputs = spec.make_inputs(shape)
+        _, record = spec.run(inputs, device=device(f"emulated:{arch}"), options=LaunchOptions(profile=True))
+        assert record.counters is not None
+        assert record.counters["lds_bank_conflict"] == 0
+
+
+def test_softmax_keeps_infinities_and_nans(arch: str) -> None:
+    """As PyTorch: a NaN or a row of -inf gives NaN in its own row only, -inf gives zero."""
+    x = torch.randn(8, 200, generator=torch.Generator().manual_seed(1))
+    x[1, 3] = float("nan")
+    x[2, 5:9] = float("-inf")
+    x[3] = float("-inf")
+    x[4, 7] = 1e30
+    got = wb.kernels["activations/softmax"].run({"x": x}, device=device(f"emulated:{arch}"))[0]["out"]
+    torch.testing.assert_close(got, torch.softmax(x, -1), equal_nan=True)
+
+
+def test_rmsnorm_takes_any_leading_dimensions(arch: str) -> None:
+    x = torch.randn(2, 3, 5, 256, generator=torch.Generator().manual_seed(2)).bfloat16()
+    weight = torch.ones(256, dtype=torch.bfloat16)
+    spec = wb.kernels["normalization/rmsnorm"]
+    made = spec.run({"x": x, "weight": weight, "eps": 1e-3}, device=device(f"emulated:{arch}"))[0]["out"]
+    assert made.shape == x.shape
+    wanted = spec.reference(x.float(), weight.float(), 1e-3)
+    torch.testing.assert_close(made.float(), wanted, rtol=8e-3, atol=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("name", "tensors", "says"),
+    [
+        ("gemm/gemm_bf16", ((16, 60), (16, 60)), "k is 60; supported is 8 to 65536 in steps of 8"),
+        ("gemm/gemm_bf16", ((16, 64), (64, 16)), "with the same K"),
+        ("normalization/rmsnorm", ((4, 9000), (9000,)), "cols is 9000; supported is 1 to 8192"),
+        ("normalization/rmsnorm", ((4, 128), (64,)), r"weight is \(64,\); wanted \(128,\)"),
+        ("activations/softmax", ((0, 5),), "at least one row and one column"),
+    ],
+)
+def test_shapes_refused(name: str, tensors: tuple[tuple[int, ...], ...], says: str) -> None:
+    with pytest.raises(ShapeError, match=says):
+        wb.kernels[name](*(torch.zeros(dims, dtype=torch.bfloat16) for dims in tensors))
+
+
+def test_softmax_of_other_types_refused() -> None:
+    with pytest.raises(ShapeError, match=r"torch.bfloat16 or torch.float32"):
+        wb.kernels["activations/softmax"](torch.zeros(4, 4, dtype=torch.float16))

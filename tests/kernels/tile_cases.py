@@ -1,0 +1,198 @@
+"""Many small kernels in one code object, each launched and compared on its own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import torch
+
+import workbench as wb
+from workbench.runtime import LaunchOptions, device
+
+SHAPES = {
+    "rt_16x16_s": (16, 16, 4),
+    "rt_32x32_s": (32, 32, 4),
+    "rt_32x32_8_s": (32, 32, 8),
+    "rt_16x32_s": (16, 32, 8),
+    "rt_32x16_s": (32, 16, 8),
+    "rt_16x32_4_s": (16, 32, 4),
+    "rt_32x16_4_s": (32, 16, 4),
+    "rt_16x128_s": (16, 128, 16),
+}
+"""Base shapes of register tiles: rows, columns, stride, as their names and the documentation say."""
+
+DTYPES = {"float": torch.float32, "bf16": torch.bfloat16, "half": torch.float16}
+"""Element types by their C++ names."""
+
+FP8 = {"gfx950": torch.float8_e4m3fn, "gfx942": torch.float8_e4m3fnuz}
+"""What fp8e4m3 is on each target."""
+
+PREAMBLE = """
+#include "kittens.cuh"
+using namespace kittens;
+
+/* Every element that a lane holds of a register tile, in order: out[base tile][element][lane]. */
+template <typename RT> __device__ void dump(const RT &tile, typename RT::T *out) {
+    using lanes = base_types::lanes_of<typename RT::dtype>;
+    constexpr int held = RT::base_tile_elements_per_thread;
+#pragma unroll
+    for (int i = 0; i < RT::height; i++)
+#pragma unroll
+        for (int j = 0; j < RT::width; j++)
+#pragma unroll
+            for (int k = 0; k < RT::packed_per_base_tile; k++) {
+                const auto elements = detail::bit_cast<lanes>(tile.tiles[i][j].data[k]);
+#pragma unroll
+                for (int e = 0; e < RT::packing; e++)
+                    out[((i * RT::width + j) * held + k * RT::packing + e) * 64 + laneid()] = elements.e[e];
+            }
+}
+"""
+
+
+def has_layout(shape: str, layout: str) -> bool:
+    """Whether a base shape exists in a layout: 64 lanes cannot hold 128 columns."""
+    return not (layout == "col_l" and SHAPES[shape][1] > 64)
+
+
+def positions(shape: str, layout: str) -> tuple[torch.Tensor, torch.Tensor]:
+    """Row and column in the base tile of each element that each lane holds, [element][lane].
+
+    Written from the documentation: in the row layout lane l holds row l % rows, and the lanes of a row hold
+    `stride` elements each in turn; in the column layout rows and columns change places.
+    """
+    rows, cols, stride = SHAPES[shape]
+    across = rows if layout == "row_l" else cols
+    lane = torch.arange(64).expand(rows * cols // 64, 64)
+    element = torch.arange(rows * cols // 64)[:, None].expand(-1, 64)
+    turn = 64 // across * stride
+    along = element // stride * turn + lane // across * stride + element % stride
+    return (lane % across, along) if layout == "row_l" else (along, lane % across)
+
+
+def distinct(rows: int, cols: int, dtype: torch.dtype, seed: int = 0) -> torch.Tensor:
+    """A matrix without equal elements: normal numbers in a random order, exact in the type."""
+    generator = torch.Generator().manual_seed(seed)
+    order = torch.randperm(rows * cols, generator=generator).reshape(rows, cols)
+    if dtype == torch.float32:
+        return order.to(dtype)
+    return (order + 0x0400).to(torch.int16).view(dtype)
+
+
+def random(*dims: int, dtype: torch.dtype = torch.float32, seed: int = 0) -> torch.Tensor:
+    generator = torch.Generator().manual_seed(seed)
+    return torch.randn(*dims, generator=generator).to(dtype)
+
+
+@dataclass
+class Case:
+    name: str
+    what: str
+    body: str
+    parameters: str
+    tensors: dict[str, torch.Tensor]
+    wanted: dict[str, torch.Tensor]
+    check: Callable[[torch.Tensor, torch.Tensor], str | None]
+    threads: int
+    shared: int
+
+
+def c_type(tensor: torch.Tensor) -> str:
+    names = {dtype: name for name, dtype in DTYPES.items()}
+    names.update(dict.fromkeys(FP8.values(), "fp8e4m3"))
+    return names.get(tensor.dtype, {torch.int32: "int", torch.uint8: "unsigned char"}.get(tensor.dtype, ""))
+
+
+def equal(got: torch.Tensor, wanted: torch.Tensor) -> str | None:
+    """What differs between two tensors that must have the same bits, NaNs included; None where nothing."""
+    kind = {1: torch.uint8, 2: torch.int16, 4: torch.int32}[got.dtype.itemsize]
+    wrong = got.view(kind) != wanted.view(kind)
+    if not wrong.any():
+        return None
+    first = tuple(wrong.nonzero()[0].tolist())
+    count = f"{int(wrong.sum())} of {wrong.numel()}"
+    return f"{count} differ, first at {first}: {got[first]} and not {wanted[first]}"
+
+
+def close(ulps: float, atol: float = 0.0) -> Callable[[torch.Tensor, torch.Tensor], str | None]:
+    """A check that allows so many units in the last place of the type."""
+
+    def check(got: torch.Tensor, wanted: torch.Tensor) -> str | None:
+        bound = atol + ulps * torch.finfo(got.dtype).eps * wanted.double().abs()
+        wrong = ~((got.double() - wanted.double()).abs() <= bound) & ~(got.isnan() & wanted.isnan())
+        wrong &= ~(got.double() == wanted.double())
+        if not wrong.any():
+            return None
+        first = tuple(wrong.nonzero()[0].tolist())
+        count = f"{int(wrong.sum())} of {wrong.numel()}"
+        return f"{count} wrong, first at {first}: {got[first]}, wanted {wanted[first]}"
+
+    return check
+
+
+@dataclass
+class Batch:
+    """Cases that are compiled together.
+
+    A case's kernel has one parameter, `g`, with a global layout for each floating-point tensor and a pointer
+    for each other: inputs by name, and outputs, which start poisoned, by the names in `wanted`.
+    """
+
+    preamble: str = PREAMBLE
+    cases: list[Case] = field(default_factory=list)
+
+    def add(
+        self,
+        what: str,
+        body: str,
+        *,
+        wanted: dict[str, torch.Tensor],
+        check: Callable[[torch.Tensor, torch.Tensor], str | None] = equal,
+        threads: int = 64,
+        shared: int = 0,
+        **inputs: torch.Tensor,
+    ) -> None:
+        tensors = {k: v.contiguous() for k, v in inputs.items()}
+        members = " ".join(
+            f"gl<{c_type(t)}, -1, -1, -1, -1> {name};"
+            if t.dtype.is_floating_point
+            else f"{c_type(t)} *{name};"
+            for name, t in {**tensors, **wanted}.items()
+        )
+        name = f"case_{len(self.cases)}"
+        parameters = f"struct {name}_globals {{ {members} }};"
+        self.cases.append(Case(name, what, body, parameters, tensors, wanted, check, threads, shared))
+
+    def source(self) -> str:
+        kernels = [
+            f"{c.parameters}\n__global__ __launch_bounds__({c.threads})\n"
+            f"void {c.name}(const {c.name}_globals g) {{\n{c.body}\n}}\n"
+            for c in self.cases
+        ]
+        return self.preamble + "\n".join(kernels)
+
+    def run(self, arch: str, *, profile: bool = False) -> dict[str, dict[str, int]]:
+        """Launches every case; fails with a line for each that is wrong. Counters by case where asked for."""
+        module = wb.compile(self.source(), arch=arch, name="cases.hip", flags=("-Wall", "-Wextra"))
+        assert not module.result.diagnostics, "\n".join(d.message for d in module.result.diagnostics)
+        wrong, counters = [], {}
+        for case in self.cases:
+            outputs = {
+                name: torch.full(t.shape, float("nan") if t.dtype.is_floating_point else 0x7A).to(t.dtype)
+                for name, t in case.wanted.items()
+            }
+            record = module[case.name].launch(
+                wb.Launch(1, case.threads, case.shared),
+                (),
+                {**case.tensors, **outputs},
+                device=device(f"emulated:{arch}"),
+                options=LaunchOptions(profile=profile),
+            )
+            counters[case.what] = dict(record.counters or {})
+            for name, tensor in outputs.items():
+                found = case.check(tensor, case.wanted[name])
+                if found:
+                    wrong.append(f"{case.what}: {name}: {found}")
+        assert not wrong, f"{len(wrong)} of {len(self.cases)} cases on {arch}\n" + "\n".join(wrong)
+        return counters
