@@ -1,0 +1,163 @@
+"""HipKittens workbench: write, compile, run, verify and profile AMD tile kernels from a notebook.
+
+    import workbench as wb
+    mod = wb.compile(source)                           # HIP C++ to gfx950 machine code
+    mod["scale"][grid, block](x, 2.0)                  # on the GPU, or on an emulated one
+    wb.verify("gemm/gemm_bf16").check()                # against PyTorch
+    wb.time("gemm/gemm_bf16"), wb.profile("gemm/gemm_bf16")
+
+In a notebook, `%load_ext workbench` gives `%%hipkittens`. Names are loaded when they are first used, so that
+importing this package costs nothing.
+"""
+
+from __future__ import annotations
+
+import sys
+from importlib import import_module
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from IPython.core.interactiveshell import InteractiveShell
+
+    from workbench import errors
+    from workbench.doctor import doctor
+    from workbench.errors import CompileError, KernelFault, WorkbenchError
+    from workbench.host_module import HostModule, load_module
+    from workbench.kernel import Kernel, Launcher, Module, compile, load
+    from workbench.origin import Figure, Origin
+    from workbench.profile import ProfileResult, SweepResult, TimeResult, profile, sweep, time
+    from workbench.program import ProgramResult, run_program
+    from workbench.runtime.device import Device, device, devices
+    from workbench.sanitize import sanitize
+    from workbench.spec import Choice, KernelSpec, Launch, Published, Range, Tolerance, kernels
+    from workbench.verify import VerifyResult, compare, verify
+    from workbench.views import dashboard, panel, report
+
+__version__ = "0.1.0"
+
+_HOMES = {
+    "Choice": "spec",
+    "CompileError": "errors",
+    "Device": "runtime",
+    "Figure": "origin",
+    "HostModule": "host_module",
+    "Kernel": "kernel",
+    "KernelFault": "errors",
+    "KernelSpec": "spec",
+    "Launch": "spec",
+    "Launcher": "kernel",
+    "Module": "kernel",
+    "Origin": "origin",
+    "ProfileResult": "profile",
+    "ProgramResult": "program",
+    "Published": "spec",
+    "Range": "spec",
+    "SweepResult": "profile",
+    "TimeResult": "profile",
+    "Tolerance": "spec",
+    "VerifyResult": "verify",
+    "WorkbenchError": "errors",
+    "compare": "verify",
+    "compile": "kernel",
+    "dashboard": "views",
+    "device": "runtime",
+    "devices": "runtime",
+    "doctor": "doctor",
+    "kernels": "spec",
+    "load": "kernel",
+    "load_module": "host_module",
+    "panel": "views",
+    "profile": "profile",
+    "report": "views",
+    "run_program": "program",
+    "sanitize": "sanitize",
+    "sweep": "profile",
+    "time": "profile",
+    "verify": "verify",
+}
+"""The module that each public name is defined in."""
+
+__all__ = [
+    "Choice",
+    "CompileError",
+    "Device",
+    "Figure",
+    "HostModule",
+    "Kernel",
+    "KernelFault",
+    "KernelSpec",
+    "Launch",
+    "Launcher",
+    "Module",
+    "Origin",
+    "ProfileResult",
+    "ProgramResult",
+    "Published",
+    "Range",
+    "SweepResult",
+    "TimeResult",
+    "Tolerance",
+    "VerifyResult",
+    "WorkbenchError",
+    "compare",
+    "compile",
+    "dashboard",
+    "device",
+    "devices",
+    "doctor",
+    "errors",
+    "kernels",
+    "load",
+    "load_module",
+    "panel",
+    "profile",
+    "report",
+    "run_program",
+    "sanitize",
+    "sweep",
+    "time",
+    "verify",
+]
+
+
+class _Package(ModuleType):
+    """Keeps `wb.verify`, `wb.profile` and `wb.doctor` the functions.
+
+    Importing the submodules of the same names would put those in their place.
+    """
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if not (name in _HOMES and isinstance(value, ModuleType)):
+            super().__setattr__(name, value)
+
+
+sys.modules[__name__].__class__ = _Package
+
+
+def __getattr__(name: str) -> Any:
+    if name == "errors":
+        return import_module("workbench.errors")
+    if name not in _HOMES:
+        raise AttributeError(f"module 'workbench' has no attribute {name!r}")
+    value = getattr(import_module(f"workbench.{_HOMES[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
+
+
+def load_ipython_extension(shell: InteractiveShell) -> None:
+    """Registers `%%hipkittens` and `%hipkittens`; `%load_ext workbench` calls it."""
+    from workbench.magics import load_ipython_extension as load_magics
+
+    load_magics(shell)
+
+
+def unload_ipython_extension(shell: InteractiveShell) -> None:
+    """Takes the magics away; `%unload_ext workbench` calls it."""
+    from workbench.magics import unload_ipython_extension as unload_magics
+
+    unload_magics(shell)

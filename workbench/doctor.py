@@ -1,0 +1,184 @@
+"""Says what works on this machine, what does not, and the command that would change that."""
+
+from __future__ import annotations
+
+import html
+import importlib.metadata
+import platform
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from workbench.errors import WorkbenchError
+
+PACKAGES = (
+    "torch",
+    "hip-python",
+    "llvmlite",
+    "ziglang",
+    "pyelftools",
+    "plotly",
+    "ipywidgets",
+    "anywidget",
+    "jupyterlab",
+)
+"""Packages whose versions decide what works."""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One line of the report.
+
+    Attributes:
+        what: such as "compiler".
+        state: "ok", "note" (works, but look) or "missing".
+        text: what was found.
+        remedy: the command or setting that would help; "" where nothing is needed.
+    """
+
+    what: str
+    state: str
+    text: str
+    remedy: str = ""
+
+
+@dataclass(frozen=True)
+class Report:
+    """Findings in the order of the work: Python, compiler, headers, HIP library, devices, cache."""
+
+    findings: tuple[Finding, ...]
+
+    @property
+    def ok(self) -> bool:
+        """Nothing is missing: kernels compile and run."""
+        return all(f.state != "missing" for f in self.findings)
+
+    def __str__(self) -> str:
+        width = max(len(f.what) for f in self.findings)
+        marks = {"ok": "ok     ", "note": "note   ", "missing": "MISSING"}
+        lines = []
+        for f in self.findings:
+            lines.append(f"{marks[f.state]} {f.what:{width}}  {f.text}")
+            if f.remedy:
+                lines.append(f"{'':{width + 9}} -> {f.remedy}")
+        lines.append(
+            "All is well: kernels compile and run." if self.ok else "Something is missing: see MISSING above."
+        )
+        return "\n".join(lines)
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        from workbench.views.badge import STYLE
+
+        kinds = {"ok": ("wb-ok", "✓"), "note": ("wb-warn", "!"), "missing": ("wb-bad", "✗ missing")}
+        rows = []
+        for f in self.findings:
+            css, mark = kinds[f.state]
+            remedy = f"<br><code>{html.escape(f.remedy)}</code>" if f.remedy else ""
+            rows.append(
+                f'<tr><td class="{css}">{mark}</td><td>{html.escape(f.what)}</td>'
+                f"<td>{html.escape(f.text)}{remedy}</td></tr>"
+            )
+        return f'{STYLE}<div class="wb"><table>{"".join(rows)}</table></div>'
+
+
+def doctor() -> Report:
+    """Looks at everything that the workbench needs; nothing is raised for what is missing."""
+    findings: list[Finding] = []
+    for part in (_python, _toolchain, _hip, _devices):
+        findings += _safely(part)
+    return Report(tuple(findings))
+
+
+def _safely(part: Callable[[], list[Finding]]) -> list[Finding]:
+    try:
+        return part()
+    except (WorkbenchError, ImportError, OSError) as error:
+        first = (str(error) or type(error).__name__).splitlines()[0]
+        return [Finding(part.__name__.lstrip("_"), "missing", first)]
+
+
+def _python() -> list[Finding]:
+    found, missing = [], []
+    for name in PACKAGES:
+        try:
+            found.append(f"{name} {importlib.metadata.version(name)}")
+        except importlib.metadata.PackageNotFoundError:
+            missing.append(name)
+    here = f"Python {platform.python_version()} on {platform.system()} {platform.machine()}"
+    findings = [Finding("Python", "ok", f"{here}; {', '.join(found)}")]
+    if missing:
+        install = f"{sys.executable} -m pip install {' '.join(missing)}"
+        findings.append(Finding("packages", "missing", ", ".join(missing), install))
+    return findings
+
+
+def _toolchain() -> list[Finding]:
+    from workbench import toolchain
+
+    report = toolchain.report()
+    findings = []
+    compiler = report.compiler
+    if compiler is None:
+        remedy = f"{sys.executable} -m pip install ziglang"
+        findings.append(Finding("compiler", "missing", report.problem.splitlines()[0], remedy))
+        return findings
+    findings.append(Finding("compiler", "ok", f"{compiler.version} at {compiler.path}: {compiler.reason}"))
+    for path, why in compiler.passed_over:
+        findings.append(Finding("passed over", "note", f"{path}: {why}"))
+    for arch, version in report.targets.items():
+        state = "ok" if version else "note"
+        findings.append(Finding(f"target {arch}", state, version or "no compiler here makes code for it"))
+    findings.append(Finding("headers", "ok", f"{report.hip_headers}; {', '.join(report.header_folders)}"))
+    if not report.tile_library:
+        text = "kittens.cuh is not where it should be; the installation is incomplete"
+        findings.append(
+            Finding("tile library", "missing", text, f"{sys.executable} -m pip install --force-reinstall .")
+        )
+    used = sum(usage.size for usage in report.cache_usage)
+    limit = report.cache_limit
+    findings.append(
+        Finding("cache", "ok", f"{report.cache_folder}: {used / 2**20:,.0f} of {limit / 2**20:,.0f} MiB")
+    )
+    return findings
+
+
+def _hip() -> list[Finding]:
+    from workbench import runtime
+
+    return [Finding("HIP library", "ok", runtime.library_description())]
+
+
+def _devices() -> list[Finding]:
+    from workbench import runtime
+
+    chosen = runtime.device()
+    findings = []
+    for device in runtime.devices():
+        text = f"{device_label(device)}, {device.arch}"
+        if device.name == chosen.name:
+            text += "; the default (HIPKITTENS_DEVICE or device= chooses another)"
+        findings.append(Finding(device.name, "ok", text))
+    if all(d.emulated for d in runtime.devices()):
+        findings.append(Finding("GPU", "note", no_gpu_reason()))
+    return findings
+
+
+def device_label(device: Any) -> str:
+    """A device as a person says it: "AMD Instinct MI355X (emulated)"."""
+    name = str(device.properties.get("name") or device.name)
+    return f"{name} (emulated)" if device.emulated and "emulated" not in name.lower() else name
+
+
+def no_gpu_reason() -> str:
+    """Why kernels run on the emulated device here."""
+    from pathlib import Path
+
+    if not Path("/dev/kfd").exists():
+        return "none (/dev/kfd does not exist); kernels run on the emulated device, times are modelled"
+    return (
+        "/dev/kfd exists, but no GPU is in use: is ROCm's libamdhip64.so installed, and this user in the "
+        "groups video and render? Kernels run on the emulated device, times are modelled"
+    )

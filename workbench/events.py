@@ -1,0 +1,110 @@
+"""What happens in this process, told to whoever wants to show it: launches, profiles, sweeps, verifications.
+
+Neutral: it imports nothing of the workbench. What makes results publishes them here, views subscribe, and
+neither knows the other. The history is bounded, and nothing is kept alive longer than that: publish small
+facts, or results that hold no tensors.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+import time
+import warnings
+from collections import deque
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+HISTORY = 500
+"""Events that a hub remembers for views that open later."""
+
+
+@dataclass(frozen=True)
+class Event:
+    """Something that happened.
+
+    Attributes:
+        number: counts up from 1.
+        kind: "launch", "time", "profile", "verify" or "sweep".
+        name: kernel or spec.
+        data: facts for this kind: plain values, or a result.
+        seconds: Unix time.
+    """
+
+    number: int
+    kind: str
+    name: str
+    data: Any = field(repr=False)
+    seconds: float = 0.0
+
+
+Listener = Callable[[Event], None]
+
+
+class Hub:
+    """Takes events and passes them on, from any thread.
+
+    Args:
+        history: events kept.
+    """
+
+    def __init__(self, history: int = HISTORY) -> None:
+        self._lock = threading.Lock()
+        self._events: deque[Event] = deque(maxlen=history)
+        self._listeners: list[Listener] = []
+        self._number = 0
+        self._muted = threading.local()
+
+    def publish(self, kind: str, name: str, data: Any = None) -> None:
+        """Tells all listeners; a listener that fails is dropped with a warning, and the publisher goes on."""
+        if getattr(self._muted, "depth", 0):
+            return
+        with self._lock:
+            self._number += 1
+            event = Event(self._number, kind, name, data, time.time())
+            self._events.append(event)
+            listeners = tuple(self._listeners)
+        for listener in listeners:
+            try:
+                listener(event)
+            except Exception as error:
+                self.unsubscribe(listener)
+                warnings.warn(f"a view stopped listening after {type(error).__name__}: {error}", stacklevel=2)
+
+    @contextlib.contextmanager
+    def muted(self) -> Iterator[None]:
+        """Events of this thread inside are not told: the many launches of one measurement are one event."""
+        self._muted.depth = getattr(self._muted, "depth", 0) + 1
+        try:
+            yield
+        finally:
+            self._muted.depth -= 1
+
+    def subscribe(self, listener: Listener) -> Callable[[], None]:
+        """Calls `listener` with each event from now on; returns what ends that."""
+        with self._lock:
+            self._listeners.append(listener)
+        return lambda: self.unsubscribe(listener)
+
+    def unsubscribe(self, listener: Listener) -> None:
+        """Ends a subscription; one that has ended is no error."""
+        with self._lock, contextlib.suppress(ValueError):
+            self._listeners.remove(listener)
+
+    def history(self, *kinds: str) -> list[Event]:
+        """Events kept, oldest first; only of these kinds where any are named."""
+        with self._lock:
+            return [e for e in self._events if not kinds or e.kind in kinds]
+
+    def clear(self) -> None:
+        """Forgets the history."""
+        with self._lock:
+            self._events.clear()
+
+    def __len__(self) -> int:
+        return len(self._events)
+
+
+hub = Hub()
+"""The hub of this process."""

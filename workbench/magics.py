@@ -1,0 +1,407 @@
+"""IPython magics: `%%hipkittens` compiles a cell, `%hipkittens` answers questions.
+
+Thin on purpose: everything that they do is a function of `workbench` that works without IPython.
+"""
+
+from __future__ import annotations
+
+import argparse
+import difflib
+import html
+import keyword
+import shlex
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from IPython.core.error import UsageError as IPythonUsageError
+from IPython.display import display
+
+from workbench import lab
+from workbench.errors import (
+    CompileError,
+    ShapeError,
+    UnknownKernel,
+    UsageError,
+    WorkbenchError,
+)
+
+if TYPE_CHECKING:
+    from IPython.core.interactiveshell import InteractiveShell
+
+    from workbench.kernel import Kernel, Module
+    from workbench.profile.target import Target
+    from workbench.spec import KernelSpec
+    from workbench.views.cell import CellResult
+
+FIRST_LINE = 2
+"""Line of the editor that a cell's C++ begins at: the magic itself is line 1."""
+
+
+class _Parser(argparse.ArgumentParser):
+    """Reports a wrong option as one line."""
+
+    def error(self, message: str) -> NoReturn:
+        raise IPythonUsageError(f"%%hipkittens: {message}. See %%hipkittens?")
+
+
+def _parser() -> _Parser:
+    parser = _Parser(prog="%%hipkittens", add_help=False, allow_abbrev=False)
+    add = parser.add_argument
+    add("name", metavar="NAME", help="Python name to bind the compiled module to")
+    add("--arch", metavar="A", help="target: gfx950, gfx942; the default device's where it is not given")
+    add(
+        "-I", dest="include", metavar="DIR", action="append", default=[], help="folder to search for #include"
+    )
+    add("-D", dest="define", metavar="X", action="append", default=[], help="macro, NAME or NAME=VALUE")
+    add("--flags", metavar='"..."', default="", help="further compiler flags, quoted")
+    add(
+        "--verify",
+        metavar="SPEC",
+        help="run the cell's kernel on this spec's inputs, compare with its reference",
+    )
+    add("--spec", metavar="SPEC", help="take inputs and launch from this spec, without comparing")
+    add("--shape", metavar="K=V,...", default="", help="shape of the spec, such as rows=4096,cols=1024")
+    add(
+        "--time", action="store_true", help="time a launch: measured on a GPU, modelled on an emulated device"
+    )
+    add("--profile", action="store_true", help="counters of a launch, under rocprof's names")
+    add("--sanitize", action="store_true", help="look for missing waits, races, uninitialised values")
+    return parser
+
+
+def _options_text() -> str:
+    """The options as %%hipkittens? shows them, from the parser itself."""
+    rows = []
+    for action in _parser()._actions:
+        flag = action.option_strings[0] if action.option_strings else ""
+        metavar = str(action.metavar or "")
+        rows.append(f"    {' '.join(part for part in (flag, metavar) if part):18} {action.help}")
+    return "\n".join(rows)
+
+
+CELL_HELP = f"""Compile the cell as HIP C++ and bind the module to NAME.
+
+    %%hipkittens NAME [--arch A] [-I DIR] [-D X] [--flags "..."] [--time] [--profile] [--sanitize]
+        [--verify SPEC]
+
+{_options_text()}
+
+The cell is HIP C++: `#include "kittens.cuh"` gives the tile library, the target's macro (KITTENS_CDNA4 on
+gfx950, KITTENS_CDNA3 on gfx942) is set. The result shows the device, the compile time or "cached", each
+kernel's registers, LDS, scratch, spills and occupancy with what changed since this cell's last run, and
+warnings. Then, in Python: `NAME["kernel"][grid, block, dynamic_shared_bytes](tensor, ..., member=tensor)`.
+
+--time, --profile and --sanitize need to know what to launch: they take the launch and inputs of --verify's or
+--spec's SPEC (such as gemm/gemm_bf16; its macros for the shape are defined too, before yours), or else repeat
+the last launch of the kernel of the same name made through NAME. Without IPython: wb.compile, wb.verify,
+wb.time, wb.profile, wb.sanitize.
+
+A compile error shows the cell's own line and column and stops "run all". Lines count as the editor counts
+them: the magic is line 1.
+"""
+
+
+def hipkittens_cell(shell: InteractiveShell, line: str, cell: str) -> CellResult | None:
+    """What `%%hipkittens` does; its help text is `CELL_HELP`."""
+    options = _parser().parse_args(_split(line))
+    _check_name(options.name)
+    try:
+        result = _run_cell(shell, options, cell)
+    except CompileError as error:
+        _show_failure(options.name, cell, error)
+        raise _quiet(error) from None
+    except (UsageError, UnknownKernel, ShapeError) as error:
+        raise IPythonUsageError(f"%%hipkittens: {error}") from None
+    except WorkbenchError as error:
+        raise _quiet(error) from None
+    _show(result, cell)
+    return None
+
+
+def _split(line: str) -> list[str]:
+    try:
+        words = shlex.split(line)
+    except ValueError as error:
+        raise IPythonUsageError(f"%%hipkittens: {error} in: {line.strip()}") from None
+    # argparse takes a value that begins with a dash for an option; compiler flags all do.
+    for i, word in enumerate(words[:-1]):
+        if word == "--flags":
+            words[i : i + 2] = [f"--flags={words[i + 1]}"]
+    return words
+
+
+def _check_name(name: str) -> None:
+    if not name.isidentifier() or keyword.iskeyword(name):
+        raise IPythonUsageError(f"%%hipkittens: {name!r} cannot be a Python name; choose one such as rmsnorm")
+
+
+def _shape(text: str) -> dict[str, Any] | None:
+    if not text:
+        return None
+    found: dict[str, Any] = {}
+    for part in text.split(","):
+        key, equals, value = part.strip().partition("=")
+        if not equals or not key:
+            raise UsageError(f"--shape {text}: {part.strip()!r} is not NAME=VALUE")
+        found[key] = int(value) if value.strip().lstrip("-").isdigit() else value.strip()
+    return found
+
+
+def _run_cell(shell: InteractiveShell, options: argparse.Namespace, cell: str) -> CellResult:
+    from workbench import kernel
+    from workbench.spec import kernels
+    from workbench.views.cell import CellResult
+
+    if options.verify and options.spec and options.verify != options.spec:
+        raise UsageError(f"--verify {options.verify} and --spec {options.spec} differ; one of them is enough")
+    named = options.verify or options.spec
+    if options.shape and not named:
+        raise UsageError("--shape needs --verify SPEC or --spec SPEC, whose shape it is")
+    spec = kernels[named] if named else None
+    arch = options.arch or kernel.default_arch()
+    shape = spec.shape(_shape(options.shape), arch=arch) if spec is not None else None
+    macros = spec.macros(shape, arch) if spec is not None and shape is not None else {}
+    module = kernel.compile(
+        cell,
+        arch=arch,
+        name=f"{options.name}.hip",
+        include=options.include,
+        flags=shlex.split(options.flags),
+        define={**macros, **dict(_macro(text) for text in options.define)},
+        first_line=FIRST_LINE,
+    )
+    module.name = options.name
+    previous = shell.user_ns.get(options.name)
+    previous = previous if isinstance(previous, kernel.Module) else None
+    before = dict(previous.kernels) if previous is not None else {}
+    device = kernel.device_of((), module.arch)
+    results: list[Any] = []
+    if options.verify or options.time or options.profile or options.sanitize:
+        target = _target(module, previous, spec, shape, options)
+        results = _checks(options, module, spec, shape, target)
+    shell.user_ns[options.name] = module
+    return CellResult(options.name, module, device, before, results)
+
+
+def _macro(text: str) -> tuple[str, str | None]:
+    name, equals, value = text.partition("=")
+    return name, value if equals else None
+
+
+def _target(
+    module: Module,
+    previous: Module | None,
+    spec: KernelSpec | None,
+    shape: Any,
+    options: argparse.Namespace,
+) -> Target:
+    """What the checks launch: by a spec, or as the module before was launched last."""
+    from workbench.profile.target import resolve
+
+    if spec is not None:
+        return resolve(_kernel_for(module, spec, shape), spec=spec, shape=shape)
+    launched = [k for k in previous.kernels.values() if k.last is not None] if previous is not None else []
+    for old in launched:
+        if old.name in module.kernels and old.last is not None:
+            last = old.last
+            return resolve(
+                module[old.name][last.launch.grid, last.launch.block, last.launch.dynamic_shared],
+                last.args,
+                last.kwargs,
+                device=last.device if last.device.arch == module.arch else None,
+            )
+    asked = " and ".join(f"--{flag}" for flag in ("time", "profile", "sanitize") if getattr(options, flag))
+    raise UsageError(
+        f"{asked} needs a launch: add --verify SPEC or --spec SPEC, or launch a kernel of {options.name} "
+        "once and run this cell again, which repeats that launch"
+    )
+
+
+def _kernel_for(module: Module, spec: KernelSpec, shape: Any) -> Kernel:
+    """The cell's kernel that stands for the spec's: the one of its name, or the only one."""
+    try:
+        return module[spec.entry_name(shape)]
+    except UnknownKernel:
+        if len(module.kernels) == 1:
+            return next(iter(module.kernels.values()))
+        raise
+
+
+def _checks(
+    options: argparse.Namespace, module: Module, spec: KernelSpec | None, shape: Any, target: Target
+) -> list[Any]:
+    from workbench.profile.profiler import profile_target
+    from workbench.profile.timing import time_target
+    from workbench.sanitize import sanitize_target
+    from workbench.verify import verify
+
+    results: list[Any] = []
+    if options.sanitize:
+        found = sanitize_target(target)
+        results.append(found)
+        if found.stopped:
+            return results  # every further launch would meet the same fault
+    if options.verify and spec is not None:
+        results.append(verify(target.kernel, spec, shape=shape))
+    profiled = profile_target(target) if options.profile else None
+    if options.time:
+        # A profile on an emulated device has counted everything that the model needs.
+        results.append(profiled.timing if profiled is not None else time_target(target))
+    if profiled is not None:
+        results.append(profiled)
+    return results
+
+
+def _show(result: CellResult, cell: str) -> None:
+    from workbench.profile.profiler import ProfileResult
+    from workbench.verify import VerifyResult
+    from workbench.views import editor
+
+    display(editor.cell_bundle(result, cell), raw=True)  # type: ignore[no-untyped-call]
+    for item in result.results:
+        if isinstance(item, ProfileResult) or (isinstance(item, VerifyResult) and not item.passed):
+            display(item.figure)  # type: ignore[no-untyped-call]
+
+
+def _show_failure(name: str, cell: str, error: CompileError) -> None:
+    from workbench.views import editor
+
+    display(editor.failure_bundle(name, cell, error), raw=True)  # type: ignore[no-untyped-call]
+
+
+def _quiet(error: WorkbenchError) -> WorkbenchError:
+    """The error with its message in place of a traceback: no line of it would be the user's."""
+    text = f"{type(error).__name__}: {error}"
+    vars(error)["_render_traceback_"] = lambda *_: text.splitlines()
+    return error
+
+
+def _devices() -> Any:
+    from workbench import runtime
+    from workbench.doctor import device_label
+
+    default = runtime.device().name
+    rows = [
+        (("default" if d.name == default else ""), d.name, d.arch, device_label(d)) for d in runtime.devices()
+    ]
+    return Table(("", "device", "target", "GPU"), rows)
+
+
+def _doctor() -> Any:
+    from workbench.doctor import doctor
+
+    return doctor()
+
+
+def _cache(*arguments: str) -> Any:
+    from workbench import cache
+
+    if arguments == ("clear",):
+        freed = cache.clear()
+        return Table(("freed",), [(f"{freed / 2**20:,.1f} MiB",)])
+    if arguments:
+        raise IPythonUsageError(
+            f"%hipkittens cache: unknown {' '.join(arguments)!r}; there is: cache, cache clear"
+        )
+    rows = [
+        (usage.namespace, f"{usage.entries:,}", f"{usage.size / 2**20:,.1f} MiB") for usage in cache.usage()
+    ]
+    rows.append(("limit", "", f"{cache.limit() / 2**20:,.0f} MiB in {cache.folder()}"))
+    return Table(("kept", "entries", "size"), rows)
+
+
+def _kernels() -> Any:
+    from workbench.spec import kernels
+
+    rows = []
+    for name in kernels:
+        spec = kernels[name]
+        sizes = "; ".join(f"{key}: {p}" for key, p in spec.parameters.items())
+        rows.append((name, ", ".join(spec.targets), sizes, spec.doc))
+    return Table(("kernel", "targets", "shape", ""), rows)
+
+
+class Table:
+    """Rows of text, shown as a table by a notebook and as columns elsewhere."""
+
+    def __init__(self, head: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+        self.head = tuple(head)
+        self.rows = [tuple(row) for row in rows]
+
+    def __repr__(self) -> str:
+        widths = [max(len(row[i]) for row in [self.head, *self.rows]) for i in range(len(self.head))]
+        lines = (
+            "  ".join(f"{cell:{w}}" for cell, w in zip(row, widths, strict=True))
+            for row in [self.head, *self.rows]
+        )
+        return "\n".join(line.rstrip() for line in lines)
+
+    def _repr_html_(self) -> str:
+        from workbench.views.badge import STYLE
+
+        head = "".join(f"<th>{html.escape(h)}</th>" for h in self.head)
+        rows = "".join(
+            "<tr>" + "".join(f"<td>{html.escape(c)}</td>" for c in row) + "</tr>" for row in self.rows
+        )
+        return f'{STYLE}<div class="wb"><table><tr>{head}</tr>{rows}</table></div>'
+
+
+QUESTIONS: dict[str, Callable[..., Any]] = {
+    "devices": _devices,
+    "doctor": _doctor,
+    "cache": _cache,
+    "kernels": _kernels,
+}
+
+LINE_HELP = """Ask the workbench.
+
+    %hipkittens devices        devices, and which one is the default
+    %hipkittens doctor         compiler, headers, HIP library, devices; what is missing and its remedy
+    %hipkittens cache [clear]  what the cache holds; clear empties it
+    %hipkittens kernels        the kernel library
+
+See %%hipkittens? for compiling a cell.
+"""
+
+
+def hipkittens_line(line: str) -> Any:
+    """What `%hipkittens` does; its help text is `LINE_HELP`."""
+    words = line.split()
+    known = ", ".join(QUESTIONS)
+    if not words:
+        raise IPythonUsageError(
+            f"%hipkittens: say what: {known}. To compile, use %%hipkittens in a cell of its own"
+        )
+    question = QUESTIONS.get(words[0])
+    if question is None:
+        close = difflib.get_close_matches(words[0], list(QUESTIONS), n=1)
+        hint = f"; did you mean {close[0]}?" if close else ""
+        raise IPythonUsageError(f"%hipkittens: unknown {words[0]!r}; there is {known}{hint}")
+    if words[1:] and question is not _cache:
+        raise IPythonUsageError(f"%hipkittens {words[0]} takes nothing after it; got {' '.join(words[1:])!r}")
+    try:
+        return question(*words[1:])
+    except WorkbenchError as error:
+        raise _quiet(error) from None
+
+
+def load_ipython_extension(shell: InteractiveShell) -> None:
+    """`%load_ext workbench`: registers both magics."""
+
+    def cell_magic(line: str, cell: str) -> Any:
+        return hipkittens_cell(shell, line, cell)
+
+    def line_magic(line: str) -> Any:
+        return hipkittens_line(line)
+
+    cell_magic.__doc__, line_magic.__doc__ = CELL_HELP, LINE_HELP
+    shell.register_magic_function(cell_magic, "cell", "hipkittens")  # type: ignore[arg-type]
+    shell.register_magic_function(line_magic, "line", "hipkittens")  # type: ignore[arg-type]
+    lab.load(shell)
+
+
+def unload_ipython_extension(shell: InteractiveShell) -> None:
+    """`%unload_ext workbench`: takes the magics away."""
+    for kind in ("cell", "line"):
+        shell.magics_manager.magics[kind].pop("hipkittens", None)
+    lab.unload(shell)
