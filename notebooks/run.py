@@ -1,0 +1,126 @@
+"""Execute notebooks as a person would, through a real Jupyter kernel, and keep what they showed.
+
+    python notebooks/run.py notebooks/01_first_kernel.ipynb --html build/demo.html
+
+Prints each cell as it runs, then the output of the cells tagged `summary`. The page is self-contained: the
+figures carry their own script and nothing is fetched when it is opened.
+"""
+
+from __future__ import annotations
+
+import argparse
+import copy
+import os
+import re
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import nbformat
+from nbclient import NotebookClient
+from nbclient.exceptions import CellExecutionError
+from nbconvert import HTMLExporter
+
+WIDGET = "application/vnd.jupyter.widget-view+json"
+
+
+def execute(path: Path, *, timeout: int = 600, quiet: bool = False) -> nbformat.NotebookNode:
+    """Run every cell of the notebook at `path` in a fresh kernel and return it with its outputs.
+
+    A cell tagged `raises-exception` may raise; any other exception stops the run.
+
+    Raises:
+        nbclient.exceptions.CellExecutionError: a cell raised.
+        nbclient.exceptions.CellTimeoutError: a cell ran longer than `timeout` seconds.
+    """
+    notebook = nbformat.read(path, as_version=4)
+    # Figures as HTML too: an exported page has no JupyterLab to draw plotly's own format.
+    environment = os.environ | {"PLOTLY_RENDERER": "plotly_mimetype+notebook"}
+    total = sum(cell.cell_type == "code" for cell in notebook.cells)
+    state = {"done": 0, "start": 0.0}
+
+    def started(cell: nbformat.NotebookNode, cell_index: int) -> None:
+        state["start"] = time.perf_counter()
+
+    def finished(cell: nbformat.NotebookNode, cell_index: int, execute_reply: dict[str, Any]) -> None:
+        state["done"] += 1
+        seconds = time.perf_counter() - state["start"]
+        first = cell.source.strip().splitlines()[0] if cell.source.strip() else ""
+        print(f"  [{state['done']}/{total}] {seconds:6.2f} s  {first[:80]}", flush=True)
+
+    client = NotebookClient(
+        notebook,
+        timeout=timeout,
+        kernel_name="python3",
+        resources={"metadata": {"path": str(path.parent)}},
+        on_cell_execute=None if quiet else started,
+        on_cell_executed=None if quiet else finished,
+    )
+    client.execute(env=environment)
+    return notebook
+
+
+def summaries(notebook: nbformat.NotebookNode) -> list[str]:
+    """Plain text that the cells tagged `summary` printed or returned, in order."""
+    texts = []
+    for cell in notebook.cells:
+        if cell.cell_type != "code" or "summary" not in cell.metadata.get("tags", ()):
+            continue
+        for output in cell.outputs:
+            text = output.get("text") or output.get("data", {}).get("text/plain")
+            if text and output.get("name") != "stderr":
+                texts.append(text.rstrip())
+    return texts
+
+
+def _without_widget(output: nbformat.NotebookNode) -> nbformat.NotebookNode | None:
+    """The output as a page without a kernel can show it; None for progress bars, which were for the run."""
+    data = output.get("data", {})
+    if data.pop(WIDGET, None) is None:
+        return output
+    if "%|" in data.get("text/plain", ""):
+        return None
+    data["text/plain"] = "An interactive panel stands here when the notebook is open in JupyterLab."
+    return output
+
+
+def write_html(notebook: nbformat.NotebookNode, path: Path) -> None:
+    """Write the executed notebook as one page that needs no network."""
+    page = copy.deepcopy(notebook)
+    page.metadata.pop("widgets", None)
+    for cell in page.cells:
+        if "outputs" in cell:
+            cell.outputs = [output for output in map(_without_widget, cell.outputs) if output is not None]
+    exporter = HTMLExporter(require_js_url="", jquery_url="", mathjax_url="", mermaid_js_url="")
+    body, _ = exporter.from_notebook_node(page)
+    # Figures ask for a formula renderer that they do not need.
+    body = re.sub(r'<script src="https?://[^"]*mathjax[^"]*"></script>', "", body)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(body, encoding="utf-8")
+
+
+def main(arguments: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(description="Execute a notebook and show what it did.")
+    parser.add_argument("notebook", type=Path)
+    parser.add_argument("--html", type=Path, help="write the executed notebook as a self-contained page")
+    parser.add_argument("--timeout", type=int, default=600, help="seconds a cell may run (default 600)")
+    options = parser.parse_args(arguments)
+    if not options.notebook.is_file():
+        parser.error(f"no notebook at {options.notebook}")
+    print(f"running {options.notebook}", flush=True)
+    try:
+        notebook = execute(options.notebook, timeout=options.timeout)
+    except CellExecutionError as error:
+        print(f"\n{options.notebook} stopped at a cell:\n{error}", file=sys.stderr)
+        return 1
+    for text in summaries(notebook):
+        print(f"\n{text}")
+    if options.html:
+        write_html(notebook, options.html)
+        print(f"\nthe whole run with its figures: {options.html}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,42 @@
+"""Every notebook runs from top to bottom in a real Jupyter kernel and carries no output in git."""
+
+from __future__ import annotations
+
+import importlib.util
+from pathlib import Path
+from types import ModuleType
+
+import nbformat
+import pytest
+
+NOTEBOOKS = Path(__file__).parents[2] / "notebooks"
+
+
+def load_runner() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("notebook_run", NOTEBOOKS / "run.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.mark.parametrize("path", sorted(NOTEBOOKS.glob("*.ipynb")), ids=lambda p: p.stem)
+def test_outputs_are_stripped(path: Path) -> None:
+    for cell in nbformat.read(path, as_version=4).cells:
+        if cell.cell_type == "code":
+            assert not cell.outputs
+            assert cell.execution_count is None
+
+
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("path", sorted(NOTEBOOKS.glob("*.ipynb")), ids=lambda p: p.stem)
+def test_runs_from_top_to_bottom(path: Path, tmp_path: Path) -> None:
+    runner = load_runner()
+    notebook = runner.execute(path, timeout=300, quiet=True)
+    assert runner.summaries(notebook), "a notebook shows a summary of what was done"
+    page = tmp_path / "page.html"
+    runner.write_html(notebook, page)
+    text = page.read_text()
+    assert 'src="http' not in text, "the page is self-contained"
+    assert "plotly" in text.lower()
