@@ -1,0 +1,343 @@
+"""The fuzzers' cases: what each kind makes from a seed, and what counts as a good end.
+
+A case ends well with a result or with an exception of the workbench's own tree. After some cases the world is
+examined: memory that no case may reach is unchanged, and a launch that is known to work gives its result.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import random
+import re
+import struct
+from collections.abc import Callable, Mapping
+from functools import cache, cached_property
+from typing import Any
+
+import numpy as np
+
+from tests.fuzz.streams import S_ENDPGM, prologue, stream
+from tests.fuzz.template import TARGETS, kernels, template
+from workbench import errors, runtime
+from workbench.codeobject import CodeObject, KernelInfo
+from workbench.codeobject.debug import DebugInfo
+from workbench.codeobject.decoder import decode
+from workbench.emulator.device import Geometry, LaunchOptions, node
+from workbench.emulator.memory import Allocation, MemoryKind
+
+LAUNCH_SECONDS = 0.2
+BUFFER_BYTES = 16384
+_CANARY = 0x5A
+
+
+class Broken(Exception):
+    """Something that no case may do has happened."""
+
+
+class World:
+    """What the cases of one process share: devices, buffers, and what must stay as it is."""
+
+    def __init__(self) -> None:
+        self.devices = {device.facts.arch: device for device in node().devices}
+        memory = node().memory
+        self.buffers: dict[str, tuple[Allocation, Allocation]] = {}
+        self.canaries: list[Allocation] = []
+        for target in TARGETS:
+            ordinal = self.devices[target].ordinal
+            first, second = (memory.allocate(BUFFER_BYTES, MemoryKind.DEVICE, ordinal) for _ in range(2))
+            self.buffers[target] = first, second
+            # No kernel of this target may see what belongs to the other device.
+            self.canaries.append(memory.allocate(65536, MemoryKind.DEVICE, ordinal))
+        freed = memory.allocate(4096, MemoryKind.DEVICE, self.devices[TARGETS[0]].ordinal)
+        memory.free(freed)
+        self.freed = freed.base
+        self.host = np.full(65536, _CANARY, np.uint8)
+        self.arm()
+
+    def prepare(self) -> None:
+        """Compile and load what the cases start from."""
+        for target in TARGETS:
+            template(target)
+        assert self.good
+        assert self.victims
+
+    def arm(self) -> None:
+        """Make the canaries what they were: a kernel may write those of its own device."""
+        for canary in self.canaries:
+            ctypes.memset(canary.base, _CANARY, canary.size)
+
+    @cached_property
+    def good(self) -> dict[str, Any]:
+        """Modules for known launches, by target."""
+        return {t: runtime.device(f"emulated:{t}").load(kernels(t)) for t in TARGETS}
+
+    @cached_property
+    def victims(self) -> dict[str, Any]:
+        """The same code loaded again, for cases that may write into its image."""
+        return {t: runtime.device(f"emulated:{t}").load(kernels(t)) for t in TARGETS}
+
+    def examine(self, generator: random.Random) -> None:
+        """Raises Broken where memory out of reach has changed or a known launch does not give its result."""
+        if not (self.host == _CANARY).all():
+            raise Broken("host memory that no kernel was given has changed")
+        target = generator.choice(TARGETS)
+        count = generator.randrange(1, 1000)
+        a = np.arange(count, dtype=np.float32)
+        b = np.full(count, 0.5, np.float32)
+        c = np.zeros(count, np.float32)
+        content = struct.pack("<QQQi", a.ctypes.data, b.ctypes.data, c.ctypes.data, count)
+        buffers = [(array.ctypes.data, array.nbytes) for array in (a, b, c)]
+        self.good[target].function("add").launch(
+            (-(-count // 256), 1, 1), (256, 1, 1), 0, content, buffers=buffers
+        )
+        if not (c == a + b).all():
+            raise Broken(f"a known launch on {target} gave other numbers")
+
+    def check_canary(self, target: str) -> None:
+        """Raises Broken where a kernel of `target` changed memory of another device."""
+        for canary in self.canaries:
+            if canary.device == self.devices[target].ordinal:
+                continue
+            content = (ctypes.c_char * canary.size).from_address(canary.base).raw
+            if content.count(_CANARY) != canary.size:
+                raise Broken(f"a kernel on {target} changed memory of another device")
+
+
+def _descriptor(generator: random.Random, target: str) -> dict[int, int]:
+    """Dwords of the kernel descriptor: kernel arguments in s[0:1], the rest often random."""
+    source = template(target)
+    rsrc1, rsrc2, rsrc3 = source.word(48), source.word(52), source.word(44)
+    properties = 1 << 3 | source.word(56) & ~0x7F
+    rsrc2 = rsrc2 & ~0x3E | 2 << 1
+    rsrc3 = rsrc3 & ~0x3F | generator.choice((0, 3, 15, 31, 63))
+    if generator.random() < 0.5:
+        rsrc1 = rsrc1 & ~(0xFF << 12) | generator.randrange(256) << 12 | generator.randrange(8) << 21
+    result = {
+        0: generator.choice((0, 64, 4096, 65024, 16 * generator.randrange(4096))),
+        4: generator.choice((0, 0, 16, 256, 4 * generator.randrange(1 << 12))),
+    }
+    if generator.random() < 0.1:
+        rsrc1, rsrc2, rsrc3 = (value ^ 1 << generator.randrange(32) for value in (rsrc1, rsrc2, rsrc3))
+        properties ^= 1 << generator.randrange(32)
+        result[generator.choice((0, 4))] = generator.randrange(1 << 32)
+    return result | {44: rsrc3, 48: rsrc1, 52: rsrc2, 56: properties}
+
+
+def _wanted(world: World, target: str, kernel: KernelInfo) -> bytes:
+    """Arguments that a kernel can work with: buffers where it takes pointers, else a small number."""
+    content = bytearray(min(kernel.kernarg_size, 4096))
+    for place, argument in enumerate(kernel.args):
+        if not argument.hidden and argument.offset + argument.size <= len(content):
+            value = world.buffers[target][place % 2].base if argument.size == 8 else 1
+            content[argument.offset : argument.offset + argument.size] = value.to_bytes(8, "little")[
+                : argument.size
+            ].ljust(argument.size, b"\0")
+    return bytes(content)
+
+
+def _run_all(
+    generator: random.Random, world: World, data: bytes, target: str, arguments: bytes | None
+) -> None:
+    """Load a code object as a program would, and launch some of its kernels.
+
+    Without `arguments` each gets those that it says it wants: buffers and small numbers.
+    """
+    device = world.devices[target]
+    loaded = device.load(data)
+    world.arm()
+    options = LaunchOptions(
+        count=generator.random() < 0.2,
+        profile=generator.random() < 0.2,
+        timeout=LAUNCH_SECONDS,
+        sanitize=generator.random() < 0.25,
+    )
+    failure: errors.WorkbenchError | None = None
+    try:
+        with node().observe(options):
+            names = list(loaded.code_object.kernels)
+            for name in generator.sample(names, min(2, len(names))):
+                given = arguments or _wanted(world, target, loaded.code_object.kernels[name])
+                block = generator.choice((1, 63, 64, 128, 200))
+                geometry = Geometry.of_blocks((generator.randrange(1, 4), 1, 1), (block, 1, 1))
+                try:
+                    device.launch(loaded, name, geometry, generator.choice((0, 0, 512)), given)
+                except errors.WorkbenchError as error:
+                    failure = error
+    finally:
+        device.unload(loaded)
+    world.check_canary(target)
+    if failure is not None:
+        raise failure
+
+
+def instruction_stream(generator: random.Random, world: World) -> None:
+    """Random instructions in a kernel of their own."""
+    target = generator.choice(TARGETS)
+    code = prologue(target, BUFFER_BYTES)
+    code += stream(generator, target, generator.choice((1, 3, 10, 30))) + S_ENDPGM
+    room = template(target).room
+    data = template(target).filled(code[:room], _descriptor(generator, target))
+    first, second = world.buffers[target]
+    arguments = struct.pack("<QQQQ", first.base, second.base, 0, generator.getrandbits(64))
+    _run_all(generator, world, data, target, arguments)
+
+
+def _mutated(generator: random.Random, original: bytes, most: int = 64) -> bytes:
+    data = bytearray(original)
+    for _ in range(min(most, generator.choice((1, 2, 8, 64)))):
+        kind = generator.random()
+        limit = generator.choice((64, 0x400, 0x1000, len(data), len(data)))
+        place = generator.randrange(max(1, min(limit, len(data)) - 8))
+        if kind < 0.5:
+            data[place] = generator.randrange(256)
+        elif kind < 0.7:
+            data[place] ^= 1 << generator.randrange(8)
+        elif kind < 0.9:
+            size = generator.choice((1, 2, 4, 8))
+            edge = generator.choice((0, 1, -1, 1 << 8 * size - 1, (1 << 8 * size - 1) - 1, 0x40, len(data)))
+            data[place : place + size] = (edge & (1 << 8 * size) - 1).to_bytes(size, "little")
+        else:
+            other, size = generator.randrange(len(data)), generator.randrange(1, 64)
+            data[place : place + size] = data[other : other + size].ljust(size, b"\0")
+    return bytes(data[: len(original)])
+
+
+def mutated_code_object(generator: random.Random, world: World) -> None:
+    """A real code object with damage, loaded, and its kernels launched."""
+    target = generator.choice(TARGETS)
+    data = _mutated(generator, kernels(target), generator.choice((1, 4, 64)))
+    _run_all(generator, world, data, target, None)
+
+
+def hostile_file(generator: random.Random, world: World) -> None:
+    """Truncated, spliced and random files: all that the workbench reads from a code object."""
+    target = generator.choice(TARGETS)
+    original = kernels(target)
+    kind = generator.random()
+    if kind < 0.3:
+        data = original[: generator.randrange(len(original))]
+    elif kind < 0.4:
+        data = generator.randbytes(generator.randrange(4096))
+    elif kind < 0.5:
+        data = original[:64] + generator.randbytes(generator.randrange(4096))
+    elif kind < 0.7:
+        data = _bundle(generator, [original, kernels(TARGETS[0])])
+    else:
+        data = _mutated(generator, original)
+        # The tables that everything else hangs on.
+        start = generator.choice((32, 40, int.from_bytes(original[40:48], "little")))
+        place = min(start + generator.randrange(256), len(data) - 8)
+        edge = generator.choice((0, 1, 2**32 - 1, 2**63, 2**64 - 1, generator.getrandbits(64), len(data)))
+        data = data[:place] + edge.to_bytes(8, "little") + data[place + 8 :]
+    if generator.random() < 0.3:
+        runtime.device(f"emulated:{target}").load(data)
+        return
+    code_object = CodeObject.from_bytes(data, generator.choice((None, target)))
+    code_object.load(0x7F0000000000)
+    for instruction in decode(code_object.text.data, code_object.text.address, code_object.target):
+        instruction.text()
+    debug = DebugInfo(code_object)
+    for kernel in code_object.kernels.values():
+        debug.place_of(kernel.entry)
+        debug.frames_of(kernel.entry)
+        debug.parameters(kernel.name)
+
+
+def _bundle(generator: random.Random, contents: list[bytes]) -> bytes:
+    """A fat binary, with fields of its header damaged."""
+    names = [f"hipv4-amdgcn-amd-amdhsa--{target}".encode() for target in TARGETS]
+    data = bytearray(b"__CLANG_OFFLOAD_BUNDLE__" + struct.pack("<Q", len(contents)))
+    position = 4096
+    for name, content in zip(names, contents, strict=True):
+        data += struct.pack("<QQQ", position, len(content), len(name)) + name
+        position += len(content) + -len(content) % 4096
+    for content in contents:
+        data += bytes(-len(data) % 4096) + content
+    for _ in range(generator.randrange(3)):
+        place = 24 + generator.randrange(160)
+        data[place : place + 8] = generator.choice((bytes(8), b"\xff" * 8, generator.randbytes(8)))
+    return bytes(data)
+
+
+@cache
+def _kernel_infos(target: str) -> Mapping[str, KernelInfo]:
+    return CodeObject.from_bytes(kernels(target)).kernels
+
+
+def wild_arguments(generator: random.Random, world: World) -> None:
+    """A good kernel with random shapes, sizes, and pointers to where nothing or something else is."""
+    target = generator.choice(TARGETS)
+    first, second = world.buffers[target]
+    device = world.devices[target]
+    other = next(canary for canary in world.canaries if canary.device != device.ordinal)
+    pointers = (
+        *(first.base, second.base, first.base, second.base),
+        *(first.base + 4 * generator.randrange(BUFFER_BYTES // 2), first.end - generator.randrange(16)),
+        *(0, 1, 2**64 - 1, 2**63, generator.getrandbits(64), generator.getrandbits(47)),
+        *(world.freed, world.host.ctypes.data, other.base, other.base - 4),
+        *(
+            generator.randrange(1 << 20) + base
+            for base in (1 << 48, 2 << 48, first.base, other.base - (1 << 19))
+        ),
+    )
+    integers = (0, 1, 2, -1, 31, 32, 63, 255, 256, 1000, 2**31 - 1, -(2**31), generator.getrandbits(31))
+    # Contents of a buffer are arguments too: indices and pointers that a kernel follows.
+    for allocation in (first, second):
+        for _ in range(generator.randrange(8)):
+            value = generator.choice((*pointers, generator.getrandbits(64)))
+            place = 8 * generator.randrange(min(64, BUFFER_BYTES // 8))
+            ctypes.memmove(allocation.base + place, value.to_bytes(8, "little"), 8)
+    module = world.victims[target]
+    known = _kernel_infos(target)
+    name = generator.choice(list(known))
+    content = b""
+    for argument in known[name].args:
+        if argument.hidden:
+            continue
+        content = content.ljust(argument.offset, b"\0")
+        if argument.size == 8:
+            content += generator.choice(pointers).to_bytes(8, "little")
+        else:
+            content += (generator.choice(integers) & 0xFFFFFFFF).to_bytes(4, "little")
+    if generator.random() < 0.05:
+        content = content[: generator.randrange(len(content))]
+    small = (1, 1, 1, 2, 3)
+    odd = (0, 64, -1, 65536, 2**31, 2**32)
+    shape = [
+        generator.choice(small) if generator.random() < 0.98 else generator.choice(odd) for _ in range(3)
+    ]
+    block = [generator.choice((1, 64, 64, 100, 256, 1024)), 1, 1]
+    if generator.random() < 0.1:
+        block = [generator.choice((*small, *odd)) for _ in range(3)]
+    shared = generator.choice((0, 0, 0, 1024, 65536, 163840, -1, 2**31)) if generator.random() < 0.3 else 0
+    options = runtime.LaunchOptions(profile=generator.random() < 0.2, timeout=LAUNCH_SECONDS)
+    world.arm()
+    try:
+        module.function(name).launch(tuple(shape), tuple(block), shared, content, options=options)
+    finally:
+        world.check_canary(target)
+
+
+KINDS: dict[str, tuple[float, Callable[[random.Random, World], None]]] = {
+    "instruction stream": (0.4, instruction_stream),
+    "mutated code object": (0.2, mutated_code_object),
+    "hostile file": (0.2, hostile_file),
+    "wild arguments": (0.2, wild_arguments),
+}
+
+
+def run(world: World, seed: int, number: int) -> tuple[str, str]:
+    """Run one case; its kind and how it ended. Anything else than a good end is raised."""
+    generator = random.Random(f"{seed}:{number}")
+    names = list(KINDS)
+    kind = generator.choices(names, [KINDS[name][0] for name in names])[0]
+    try:
+        KINDS[kind][1](generator, world)
+    except errors.WorkbenchError as error:
+        # Whatever happens inside a HIP call comes out as an error code; the text tells a fault of our own.
+        if re.search(r"failed: [A-Z]\w*(Error|Exception)\(", str(error)):
+            raise Broken("a HIP call met an error of the emulator's own") from error
+        if not str(error):
+            raise Broken(f"a {type(error).__name__} without a message") from error
+        return kind, type(error).__name__
+    return kind, "result"

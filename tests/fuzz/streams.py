@@ -1,0 +1,140 @@
+"""Random instruction streams: every opcode of a target, with operands that often reach valid memory."""
+
+from __future__ import annotations
+
+import random
+import struct
+from collections.abc import Mapping
+from functools import cache
+
+from tests.codeobject.random_encodings import random_encoding
+from workbench.codeobject.decoder import Form, decode_one, forms
+from workbench.codeobject.encodings import ENCODINGS
+from workbench.codeobject.instruction import Instruction
+from workbench.codeobject.isa.enumerate import encode
+from workbench.emulator import translate, translate_engine
+from workbench.emulator.translate_block import Mode, Options
+from workbench.errors import CodeObjectError
+
+S_ENDPGM = b"\x00\x00\x81\xbf"
+# Registers that the prologue fills: pointers in s[8:11], a buffer resource in s[12:15], offsets in v0 to v3.
+_POINTERS = (8, 10)
+_RESOURCE = 12
+
+
+@cache
+def _by_mnemonic(target: str) -> Mapping[str, tuple[str, int, Form]]:
+    return {form.mnemonic: (format_, number, form) for (format_, number), form in forms(target).items()}
+
+
+@cache
+def _by_format(target: str) -> Mapping[str, tuple[tuple[str, int, Form], ...]]:
+    result: dict[str, list[tuple[str, int, Form]]] = {}
+    for (format_, number), form in forms(target).items():
+        result.setdefault(format_, []).append((format_, number, form))
+    return {name: tuple(entries) for name, entries in result.items()}
+
+
+def one(target: str, mnemonic: str, literal: int | None = None, **fields: int) -> bytes:
+    """An instruction by its mnemonic and fields."""
+    format_, number, _ = _by_mnemonic(target)[mnemonic]
+    return encode(format_, number, fields, literal)
+
+
+def prologue(target: str, size: int) -> bytes:
+    """Loads the kernel's pointers and makes offsets and a buffer resource of `size` bytes."""
+    return b"".join(
+        (
+            one(target, "s_load_dwordx4", sdata=8, sbase=0, imm=1, offset=0),
+            one(target, "s_waitcnt", simm16=0),
+            one(target, "s_mov_b32", sdst=12, ssrc0=8),
+            one(target, "s_mov_b32", sdst=13, ssrc0=9),
+            one(target, "s_mov_b32", size, sdst=14, ssrc0=255),
+            one(target, "s_mov_b32", 0x27000, sdst=15, ssrc0=255),
+            one(target, "s_mov_b32", sdst=124, ssrc0=193),
+            one(target, "v_lshlrev_b32_e32", vdst=1, src0=128 + 4, vsrc1=0),
+            one(target, "v_add_u32_e32", vdst=2, src0=8, vsrc1=1),
+            one(target, "v_mov_b32_e32", vdst=3, src0=9),
+            one(target, "v_lshlrev_b32_e32", vdst=4, src0=128 + 3, vsrc1=0),
+            one(target, "v_mov_b32_e32", vdst=5, src0=242),
+        )
+    )
+
+
+def _steer(generator: random.Random, format_: str, code: bytes, place: int, end: int) -> bytes:
+    """Operands changed so that memory is often valid memory and branches often stay in the stream."""
+    fields = ENCODINGS[format_].fields
+    changed: dict[str, int] = {}
+    if format_ == "SOPP" or format_ == "SOPK":
+        changed["simm16"] = generator.randrange(end) - place
+    elif format_ == "SMEM":
+        changed.update(sbase=generator.choice(_POINTERS) // 2, offset=4 * generator.randrange(64))
+        changed.update(imm=1, soffset_en=0)
+    elif format_ == "GLOBAL":
+        vector = generator.random() < 0.5
+        changed.update(vaddr=2 if vector else generator.choice((1, 4)))
+        changed.update(saddr=127 if vector else generator.choice(_POINTERS), offset=generator.randrange(256))
+    elif format_ == "FLAT":
+        changed.update(vaddr=2, offset=generator.randrange(256))
+    elif format_ == "SCRATCH":
+        changed.update(vaddr=4, saddr=127, offset=generator.randrange(64))
+    elif format_ in ("MUBUF", "MTBUF"):
+        changed.update(vaddr=generator.choice((0, 1)), srsrc=_RESOURCE // 4, soffset=128)
+        changed.update(offset=generator.randrange(256))
+    elif format_ == "DS":
+        changed.update(addr=generator.choice((0, 1, 4)), gds=0)
+    value = int.from_bytes(code, "little")
+    for name, content in changed.items():
+        if name in fields:
+            low, width = fields[name]
+            value = value & ~(((1 << width) - 1) << low) | (content & (1 << width) - 1) << low
+    return value.to_bytes(len(code), "little")
+
+
+@cache
+def _translator(target: str) -> Options:
+    return Options(target, 256, Mode.of(0x3F0), translate_engine.host_features())
+
+
+def executable(instruction: Instruction, target: str) -> bool:
+    """Whether the emulated device executes an instruction in this form."""
+    if instruction.opcode in translate.ENDS_BLOCK:
+        return True
+    failures: list[translate.Failure] = []
+    translate.emit([[instruction]], {0: 0}, _translator(target), failures.extend)
+    return not failures
+
+
+def stream(generator: random.Random, target: str, length: int) -> bytes:
+    """Machine code of about `length` instructions that decodes from end to end."""
+    parts: list[bytes] = []
+    formats = _by_format(target)
+    hostile = generator.random()
+    # One refused instruction stops a whole kernel, so most streams do without.
+    refused = generator.random() < 0.05
+    chosen = list(formats) if generator.random() < 0.5 else generator.sample(list(formats), 4)
+    dwords = 0
+    while len(parts) < length:
+        format_, number, form = generator.choice(formats[generator.choice(chosen)])
+        if form.opcode.startswith("s_endpgm") and generator.random() < 0.9:
+            continue
+        code = random_encoding(generator, format_, number, form)
+        if generator.random() < 0.2 * hostile:
+            position = generator.randrange(len(code))
+            code = code[:position] + generator.randbytes(1) + code[position + 1 :]
+        elif generator.random() > 0.3 * hostile:
+            code = _steer(generator, format_, code, dwords, max(dwords + 1, 2 * length))
+        try:
+            instruction = decode_one(code, 0, 0, target)
+        except CodeObjectError:
+            continue
+        if not refused and not executable(instruction, target):
+            continue
+        parts.append(code[: instruction.size])
+        dwords += instruction.size // 4
+    return b"".join(parts)
+
+
+def words(code: bytes) -> str:
+    """Code as hexadecimal dwords, for a report."""
+    return " ".join(f"{word:08x}" for word in struct.unpack(f"<{len(code) // 4}I", code))

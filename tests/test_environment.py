@@ -1,0 +1,51 @@
+"""The conda environment gives what pyproject.toml asks for."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from pathlib import Path
+
+import yaml
+
+ROOT = Path(__file__).parents[1]
+# Where conda-forge has another name for a package of PyPI.
+CONDA_NAMES = {"torch": "pytorch", "msgpack": "msgpack-python"}
+
+
+def requirement_name(text: str) -> str:
+    match = re.match(r"[A-Za-z0-9._-]+", text)
+    assert match, text
+    return match[0].lower()
+
+
+def test_environment_names_every_dependency() -> None:
+    environment = yaml.safe_load((ROOT / "environment.yml").read_text())
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    named = set()
+    for entry in environment["dependencies"]:
+        entries = entry["pip"] if isinstance(entry, dict) else [entry]
+        named |= {requirement_name(e) for e in entries if not e.startswith("-")}
+    for dependency in project["dependencies"]:
+        name = requirement_name(dependency)
+        assert CONDA_NAMES.get(name, name) in named, f"environment.yml lacks {name}"
+
+
+def test_environment_pins_agree() -> None:
+    environment = (ROOT / "environment.yml").read_text()
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    for dependency in project["dependencies"]:
+        if "==" in dependency:
+            assert dependency in environment, f"environment.yml pins another version than {dependency}"
+
+
+def test_environment_brings_a_compiler() -> None:
+    dependencies = yaml.safe_load((ROOT / "environment.yml").read_text())["dependencies"]
+    named = {requirement_name(d) for d in dependencies if isinstance(d, str)}
+    assert {"clangxx", "lld", "llvm-tools"} <= named
+
+
+def test_constraint_pins_torch_once() -> None:
+    lines = [x for x in (ROOT / "constraints.txt").read_text().splitlines() if x and not x.startswith("#")]
+    assert len(lines) == 1
+    assert lines[0].startswith("torch==2.")

@@ -1,0 +1,50 @@
+"""The hub: order, bounded history, listeners that fail, silence inside a measurement."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+
+from workbench.events import Hub
+
+
+def test_order_and_bounds():
+    hub = Hub(history=3)
+    seen = []
+    end = hub.subscribe(seen.append)
+    for i in range(5):
+        hub.publish("launch", f"k{i}", {"i": i})
+    assert [e.name for e in seen] == [f"k{i}" for i in range(5)]
+    assert [e.number for e in hub.history()] == [3, 4, 5]
+    assert hub.history("verify") == []
+    end()
+    end()
+    hub.publish("launch", "k5")
+    assert len(seen) == 5
+
+
+def test_a_listener_that_fails_stops_nobody():
+    hub = Hub()
+    seen = []
+
+    def broken(event):
+        raise ValueError("no")
+
+    hub.subscribe(broken)
+    hub.subscribe(seen.append)
+    with pytest.warns(UserWarning, match="stopped listening after ValueError: no"):
+        hub.publish("launch", "k")
+    hub.publish("launch", "k")
+    assert len(seen) == 2
+
+
+def test_muted_is_of_one_thread():
+    hub = Hub()
+    with hub.muted(), hub.muted():
+        hub.publish("launch", "inside")
+        other = threading.Thread(target=hub.publish, args=("launch", "other"))
+        other.start()
+        other.join()
+    hub.publish("launch", "after")
+    assert [e.name for e in hub.history()] == ["other", "after"]

@@ -1,0 +1,172 @@
+"""The magics in a real IPython shell, on the emulated device."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from IPython.core.error import UsageError
+from IPython.utils.capture import capture_output
+
+import workbench as wb
+from workbench.errors import CompileError
+
+CELL = """
+__global__ void scale(float *x, float factor, int n) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n) x[i] *= factor;
+}
+"""
+
+
+def run(shell, line, cell=CELL):
+    with capture_output() as out:
+        shell.run_cell_magic("hipkittens", line, cell)
+    return out
+
+
+def html_of(out):
+    return "".join(o.data.get("text/html", "") for o in out.outputs)
+
+
+def test_compiles_and_binds(shell):
+    out = run(shell, "mod")
+    page = html_of(out)
+    assert "emulated:gfx950" in page
+    assert "modelled" in page
+    assert "scale" in page
+    assert "compiled in" in page or "cached" in page
+    x = torch.ones(64)
+    shell.user_ns["mod"]["scale"][1, 64](x, 2.0, 64)
+    assert x.unique().tolist() == [2.0]
+    assert "cached" in html_of(run(shell, "mod"))
+
+
+def test_payload_for_the_editor(shell):
+    [output] = run(shell, "mod").outputs
+    told = output.data["application/vnd.hipkittens.cell+json"]
+    assert told["status"] == "compiled"
+    assert told["kernels"][0]["name"] == "scale"
+    assert told["device"]["arch"] == "gfx950"
+
+
+def test_options_reach_the_compiler(shell, tmp_path):
+    (tmp_path / "answer.h").write_text("#define ANSWER 42\n")
+    cell = (
+        '#include "answer.h"\n__global__ void k(int *x) { x[threadIdx.x] = ANSWER + EXTRA; }\n'
+        "#ifndef FAST\n#error slow\n#endif"
+    )
+    run(shell, f'm2 --arch gfx942 -I "{tmp_path}" -D EXTRA=3 --flags "-DFAST -O2"', cell)
+    module = shell.user_ns["m2"]
+    assert module.arch == "gfx942"
+    x = torch.zeros(64, dtype=torch.int32)
+    module["k"][1, 64](x)
+    assert x.unique().tolist() == [45]
+
+
+def test_what_changed_is_shown(shell):
+    run(shell, "changing")
+    more = CELL.replace(
+        "x[i] *= factor;",
+        "{ __shared__ float k[64]; k[threadIdx.x] = x[i]; __syncthreads(); x[i] = k[63 - threadIdx.x]; }",
+    )
+    assert "(+256)" in html_of(run(shell, "changing", more))
+
+
+def test_warnings_are_shown(shell):
+    cell = '__global__ void k(int *x) {\n#warning "look here"\n}'
+    page = html_of(run(shell, "warned", cell))
+    assert "1 warning" in page
+    assert "look here" in page
+
+
+def test_compile_error_shows_the_cells_line_and_nothing_is_bound(shell):
+    with capture_output() as out, pytest.raises(CompileError) as raised:
+        shell.run_cell_magic("hipkittens", "broken", "\n__global__ void k(int *x) { x[0] = y; }\n")
+    assert raised.value.diagnostics[0].line == 3
+    lines = raised.value._render_traceback_()
+    assert any("broken.hip:3:36: error: use of undeclared identifier 'y'" in line for line in lines)
+    assert not any("File" in line for line in lines)
+    assert "broken" not in shell.user_ns
+    [output] = out.outputs
+    told = output.data["application/vnd.hipkittens.cell+json"]
+    assert told["status"] == "failed"
+    assert told["diagnostics"][0]["line"] == 3
+
+
+def test_run_all_stops_at_a_compile_error(shell):
+    with capture_output():
+        result = shell.run_cell("%%hipkittens broken\n__global__ void k( {")
+    assert not result.success
+    assert isinstance(result.error_in_exec, CompileError)
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("", "arguments are required: NAME"),
+        ("mod --fast", "unrecognized arguments: --fast"),
+        ("9lives", "'9lives' cannot be a Python name"),
+        ("class", "cannot be a Python name"),
+        ("mod --arch gfx000", "gfx000"),
+        ("mod --verify norm/rmsnrm", "no kernel is named 'norm/rmsnrm'"),
+        ("mod --shape n=4", "--shape needs --verify SPEC or --spec SPEC"),
+        ('mod --flags "-O2', "No closing quotation"),
+        ("fresh --time", "--time needs a launch: add --verify SPEC"),
+        ("fresh --profile", "--profile needs a launch"),
+    ],
+)
+def test_usage_errors_are_one_line(shell, line, message):
+    with pytest.raises(UsageError) as raised:
+        run(shell, line)
+    assert message in str(raised.value)
+    assert "\n" not in str(raised.value)
+
+
+def test_time_and_profile_repeat_the_last_launch(shell):
+    run(shell, "timed")
+    x = torch.ones(1024)
+    shell.user_ns["timed"]["scale"][4, 256](x, 2.0, 1024)
+    out = run(shell, "timed --time --profile")
+    page = html_of(out)
+    assert "SQ_WAVES" in page
+    assert "modelled" in page
+    told = out.outputs[0].data["application/vnd.hipkittens.cell+json"]
+    assert told["run"]["kind"] == "profile"
+    assert told["run"]["time"]["origin"] == "modelled"
+    assert {line["line"] for line in told["heat"]["lines"]} <= set(range(3, 7))
+    # The cell's own lines: the loads and the product stand on line 5 of the cell, magic included.
+    assert any(line["line"] == 5 for line in told["heat"]["lines"])
+
+
+def test_line_magic(shell):
+    for question, wanted in (
+        ("devices", "emulated:gfx942"),
+        ("doctor", "compiler"),
+        ("cache", "limit"),
+        ("kernels", "kernel"),
+    ):
+        assert wanted in repr(shell.run_line_magic("hipkittens", question))
+    for line, message in (
+        ("", "say what: devices"),
+        ("devcies", "did you mean devices"),
+        ("devices now", "takes nothing after"),
+    ):
+        with pytest.raises(UsageError, match=message):
+            shell.run_line_magic("hipkittens", line)
+
+
+def test_help_lists_every_option(shell):
+    text = shell.find_cell_magic("hipkittens").__doc__
+    for option in ("--arch", "-I", "-D", "--flags", "--time", "--profile", "--verify", "--shape"):
+        assert option in text
+
+
+def test_everything_works_without_ipython():
+    assert {"compile", "verify", "time", "profile", "devices", "doctor", "kernels"} <= set(wb.__all__)
+
+
+def test_an_unchanged_cell_shows_no_change_after_a_launch(shell):
+    run(shell, "same")
+    shell.user_ns["same"]["scale"][4, 64](torch.ones(256), 2.0, 256)
+    told = run(shell, "same --time").outputs[0].data["application/vnd.hipkittens.cell+json"]
+    assert told["kernels"][0]["changes"] == []

@@ -1,0 +1,73 @@
+"""Native libraries: built once for a content and for several processes; errors in the compiler's words."""
+
+from __future__ import annotations
+
+import ctypes
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from workbench import errors, native
+
+SOURCE = 'int answer(void) __attribute__((visibility("default")));\nint answer(void) { return VALUE; }\n'
+
+
+@pytest.fixture
+def source(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    # Its own cache for what is built, the common one for zig's start files.
+    from workbench.cache import folder
+
+    monkeypatch.setenv("ZIG_GLOBAL_CACHE_DIR", str(folder() / "tools" / "zig"))
+    monkeypatch.setenv("HIPKITTENS_CACHE", str(tmp_path / "cache"))
+    path = tmp_path / "answer.c"
+    path.write_text(SOURCE)
+    return path
+
+
+def test_a_library_is_built_once_and_again_for_other_content(source: Path) -> None:
+    first = native.build("answer", [source], flags=["-DVALUE=41"])
+    assert ctypes.CDLL(str(first)).answer() == 41
+    started = time.monotonic()
+    assert native.build("answer", [source], flags=["-DVALUE=41"]) == first
+    assert time.monotonic() - started < 0.2
+    second = native.build("answer", [source], flags=["-DVALUE=42"])
+    assert second != first
+    source.write_text(SOURCE.replace("VALUE", "VALUE + 1"))
+    third = native.build("answer", [source], flags=["-DVALUE=42"])
+    assert [ctypes.CDLL(str(p)).answer() for p in (second, third)] == [42, 43]
+
+
+def test_a_source_that_does_not_compile_shows_the_compilers_words(source: Path) -> None:
+    source.write_text("int answer(void) { return nothing; }\n")
+    with pytest.raises(errors.ToolchainError, match="'nothing'") as caught:
+        native.build("answer", [source])
+    assert "'answer'" in str(caught.value)
+
+
+def test_a_missing_compiler_says_what_to_install(source: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    native.compiler_identity.cache_clear()
+    monkeypatch.setattr(native.importlib.util, "find_spec", lambda name: None)
+    try:
+        with pytest.raises(errors.CompilerNotFound, match="pip install ziglang"):
+            native.build("answer", [source])
+    finally:
+        native.compiler_identity.cache_clear()
+
+
+def test_several_processes_build_once(source: Path) -> None:
+    code = (
+        "import pathlib, sys, workbench.native as native\n"
+        "made = []\n"
+        "compile_ = native._compile\n"
+        "native._compile = lambda *a: (made.append(1), compile_(*a))\n"
+        f"native.build('answer', [pathlib.Path({str(source)!r})], flags=['-DVALUE=7'])\n"
+        "print(len(made))\n"
+    )
+    running = [
+        subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True) for _ in range(3)
+    ]
+    built = [int(process.communicate(timeout=120)[0]) for process in running]
+    assert sum(built) == 1
