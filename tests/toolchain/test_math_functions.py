@@ -138,14 +138,17 @@ CASES: dict[str, tuple[float, list[Callable[[np.random.Generator], np.ndarray]]]
     "cbrt": (1, [linear(-10, 10), logarithmic(1e-320, 1e308)]),
     "erf": (2, [linear(-6, 6), logarithmic(1e-300, 1), linear(-1.1, 1.1)]),
     "erfc": (5, [linear(-6, 26.5), linear(0, 1.5)]),
-    "lgamma": (10, [linear(3, 1000), logarithmic(1e-300, 0.5, False)]),
+    "lgamma": (
+        2,
+        [linear(3, 10), linear(3, 1000), logarithmic(10, 1e305, False), logarithmic(1e-300, 0.5, False)],
+    ),
     "tgamma": (30, [linear(0.01, 170), linear(-20, 0), linear(1, 3)]),
     "sinf": (2, [linear(-10, 10), logarithmic(1e-30, 1e38)]),
     "cosf": (2, [linear(-10, 10), logarithmic(1e-3, 1e38)]),
     "tanf": (3, [linear(-10, 10), logarithmic(1e-3, 1e38)]),
     "expm1f": (2, [linear(-17, 88), logarithmic(1e-30, 1)]),
     "tanhf": (3, [linear(-10, 10), logarithmic(1e-30, 1)]),
-    "erff": (1, [linear(-4.2, 4.2), logarithmic(1e-30, 1)]),
+    "erff": (2, [linear(-4.2, 4.2), logarithmic(1e-30, 1)]),
 }
 
 

@@ -102,7 +102,7 @@ __HIP_FUNCTION float tanhf(float x) {
     return __builtin_copysignf(e / (e + 2), x);
 }
 
-// Within 1 ulp.
+// Within 2 ulp.
 __HIP_FUNCTION float erff(float x) {
     float a = __builtin_fabsf(x);
     if (x != x || x == 0) return x;
