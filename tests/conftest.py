@@ -2,10 +2,28 @@
 
 from __future__ import annotations
 
+import os
+import random
 from typing import Any
 
 import pytest
 from IPython.testing.globalipapp import start_ipython
+
+# Tests draw their seeds with `random` and print them. Every run draws new ones, so that the tests see more with
+# time; in CI, where a failure must be the change's own, they are always the same.
+SEED = os.environ.get("HIPKITTENS_TEST_SEED")
+if not SEED:
+    SEED = "1" if os.environ.get("CI") else str(random.randrange(1 << 32))
+
+
+def pytest_report_header() -> str:
+    return f"HIPKITTENS_TEST_SEED={SEED}"
+
+
+@pytest.fixture(autouse=True)
+def _seeded(request: pytest.FixtureRequest) -> None:
+    """Each test's draws depend on the run's seed and its own name, not on the tests before it."""
+    random.seed(f"{SEED} {request.node.nodeid}")
 
 
 @pytest.fixture(scope="session")

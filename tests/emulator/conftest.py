@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import random as drawn
 from collections.abc import Sequence
 from types import SimpleNamespace
 
@@ -146,6 +147,6 @@ def native() -> SimpleNamespace:
 @pytest.fixture
 def random(request: pytest.FixtureRequest) -> np.random.Generator:
     """A generator whose seed is printed, so that a failure can be repeated."""
-    seed = int(np.random.SeedSequence().generate_state(1)[0])
+    seed = drawn.randrange(1 << 32)
     print(f"seed {seed}")
     return np.random.default_rng(seed)
