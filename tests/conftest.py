@@ -9,15 +9,15 @@ from typing import Any
 import pytest
 from IPython.testing.globalipapp import start_ipython
 
-# Tests draw their seeds with `random` and print them. Every run draws new ones, so that the tests see more with
-# time; in CI, where a failure must be the change's own, they are always the same.
+# Tests draw their seeds with `random` and print them. Every run draws new ones, so that the tests see
+# more with time; in CI, where a failure must be the change's own, they are always the same.
 SEED = os.environ.get("HIPKITTENS_TEST_SEED")
 if not SEED:
     SEED = "1" if os.environ.get("CI") else str(random.randrange(1 << 32))
 
 
-def pytest_report_header() -> str:
-    return f"HIPKITTENS_TEST_SEED={SEED}"
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    terminalreporter.write_line(f"HIPKITTENS_TEST_SEED={SEED}")
 
 
 @pytest.fixture(autouse=True)
