@@ -22,6 +22,7 @@ from workbench.emulator import console, dispatch, faults
 from workbench.emulator.dispatch import Dim, Geometry, TranslatedKernel
 from workbench.emulator.memory import Allocation, Memory, MemoryKind
 from workbench.emulator.sanitize import RawFinding, Shadow
+from workbench.emulator.trace import Access, Trace
 
 MAX_WORK_ITEMS = 1024
 # A wave's scratch is at most 2**13 times 256 dwords (COMPUTE_TMPRING_SIZE.WAVESIZE).
@@ -84,12 +85,14 @@ class LaunchOptions:
         profile: keep the address-dependent counters too; slower.
         timeout: seconds; None: HIPKITTENS_TIMEOUT, else 600 s.
         sanitize: look for what hardware hides (emulator/sanitize.py); slower, on one thread.
+        trace: keep every memory access (emulator/trace.py); slower, on one thread.
     """
 
     count: bool = False
     profile: bool = False
     timeout: float | None = None
     sanitize: bool = False
+    trace: bool = False
 
 
 @dataclass(frozen=True)
@@ -105,6 +108,7 @@ class LaunchResult:
         counts: executions by waves of each instruction, by code object address; None unless asked for.
         counters: address-dependent counters by the names of layout.Counters; None unless asked for.
         findings: the sanitizer's, by address of the instruction.
+        accesses: every memory access in order; empty unless asked for.
     """
 
     kernel: str
@@ -115,6 +119,7 @@ class LaunchResult:
     counts: dict[int, int] | None
     counters: dict[str, int] | None
     findings: tuple[RawFinding, ...] = ()
+    accesses: tuple[Access, ...] = ()
 
 
 @dataclass(eq=False)
@@ -347,16 +352,20 @@ class EmulatedDevice:
                 ),
                 allocations=self.node.memory.table(self.ordinal),
                 target=self.facts.arch,
-                profile=options.profile,
+                profile=options.profile or options.trace,
             )
             timeout = time_limit(options.timeout)
             shadow = Shadow(geometry.group_count) if options.sanitize else None
             if shadow is not None:
                 prepared.launch.san = shadow.pointer
                 prepared.keep.append(shadow)
+            trace = Trace() if options.trace else None
+            if trace is not None:
+                prepared.launch.trace = trace.pointer
+                prepared.keep.append(trace)
             try:
-                # The sanitizer's state is one for all work-groups.
-                outcome = dispatch.run(prepared, timeout=timeout, threads=1 if shadow else None)
+                # The sanitizer's state is one for all work-groups, and so is a trace.
+                outcome = dispatch.run(prepared, timeout=timeout, threads=1 if shadow or trace else None)
             finally:
                 text, assertions = console.drain(self.node.console()) if loaded.prints else ("", [])
                 if text:
@@ -390,8 +399,9 @@ class EmulatedDevice:
             device=self.ordinal,
             seconds=outcome.seconds,
             counts=loaded.by_instruction(kernel_name, outcome.counts) if options.count else None,
-            counters=outcome.counters if options.profile else None,
+            counters=outcome.counters if options.profile or options.trace else None,
             findings=findings,
+            accesses=trace.take() if trace is not None else (),
         )
         if self.node.thread.results is not None:
             self.node.thread.results.append(result)

@@ -106,6 +106,7 @@ class Group(Structure):
         ("stop", c_void_p),
         ("profile", c_int32),
         ("reserved", c_int32),
+        ("trace", c_void_p),
     )
 
 
@@ -227,6 +228,7 @@ class Launch(Structure):
         ("stop", c_int32),
         ("reserved", c_int32),
         ("san", c_void_p),
+        ("trace", c_void_p),
     )
 
 

@@ -56,12 +56,14 @@ class LaunchOptions:
         timeout: seconds after which the launch is stopped (emulated devices); None: HIPKITTENS_TIMEOUT, else
             600 s.
         sanitize: look for missing waits, races and uninitialised values (emulated devices).
+        trace: keep every memory access, lane by lane; for small launches (emulated devices).
     """
 
     count: bool = False
     profile: bool = False
     timeout: float | None = None
     sanitize: bool = False
+    trace: bool = False
 
 
 @dataclass(frozen=True)
@@ -80,6 +82,7 @@ class LaunchRecord:
             for.
         counters: address-dependent counts by the names of Counters in `native/wave.h`; empty unless asked.
         findings: what the emulated device's sanitizer found; `wb.sanitize` puts it on source lines.
+        accesses: every memory access in order (`emulator.trace.Access`); empty unless asked for.
     """
 
     kernel: str
@@ -92,6 +95,7 @@ class LaunchRecord:
     counts: dict[int, int] | None = field(default=None, repr=False)
     counters: dict[str, int] = field(default_factory=dict, repr=False)
     findings: tuple[Any, ...] = field(default=(), repr=False)
+    accesses: tuple[Any, ...] = field(default=(), repr=False)
 
 
 class Device:
@@ -349,7 +353,9 @@ class Function:
         from workbench.emulator import device as emulated
 
         device = self.module.device
-        wanted = emulated.LaunchOptions(options.count, options.profile, options.timeout, options.sanitize)
+        wanted = emulated.LaunchOptions(
+            options.count, options.profile, options.timeout, options.sanitize, options.trace
+        )
         with (
             device._current() as hip,
             _emulated_launch,
@@ -370,6 +376,7 @@ class Function:
             counts=result.counts,
             counters=result.counters or {},
             findings=result.findings,
+            accesses=result.accesses,
         )
 
     def _launch_gpu(self, grid: Dim, block: Dim, dynamic_shared: int, kernargs: bytes) -> LaunchRecord:

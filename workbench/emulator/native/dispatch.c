@@ -149,6 +149,7 @@ static Resident *start_group(Worker *worker, uint64_t index) {
     g->counters = &worker->counters;
     g->stop = &worker->launch->stop;
     g->profile = (int32_t)l->profile;
+    g->trace = l->trace;
     fill(r->lds, l->poison, ((size_t)l->lds_size + 3) & ~(size_t)3);
     for (uint32_t i = 0; i < g->wave_count; i++) start_wave(worker, r, i, items - i * HK_LANES);
     if (l->san != NULL) hk_san_start(l, g, r->waves, r->shadow);

@@ -52,6 +52,7 @@ HK_EXPORT const LayoutEntry hklayout_entries[] = {
     FIELD(Group, stop),
     FIELD(Group, profile),
     FIELD(Group, reserved),
+    FIELD(Group, trace),
 
     SIZE(Allocation),
     FIELD(Allocation, base),
@@ -145,6 +146,7 @@ HK_EXPORT const LayoutEntry hklayout_entries[] = {
     FIELD(Launch, stop),
     FIELD(Launch, reserved),
     FIELD(Launch, san),
+    FIELD(Launch, trace),
 
     SIZE(Worker),
     FIELD(Worker, launch),

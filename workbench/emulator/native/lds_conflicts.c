@@ -6,6 +6,7 @@
  * lanes all fall on one bank counts 60, 4 phases of 16 lanes less 1.
  */
 #include "lds.h"
+#include "trace.h"
 
 /* Lanes of phase 0 of 32 lanes in ds_read_b128: measured on gfx950. Phase 1 has the others; lanes 32 and up
  * repeat the pattern as phases 2 and 3. */
@@ -41,12 +42,20 @@ static void hk_lds_phases(HkPhases *p, uint32_t target, uint32_t bytes, int is_w
     hk_even_phases(p, bytes <= 4 ? 32 : bytes == 8 ? 16 : 8, 32);
 }
 
-void hk_count_lds(Wave *w, const uint32_t *row, uint32_t offset, uint64_t exec, uint32_t bytes, int is_write) {
+void hk_count_lds(Wave *w, const Op *op, const uint32_t *row, uint32_t offset, uint64_t exec, uint32_t bytes,
+                  int is_write) {
     Counters *c = w->group->counters;
     uint64_t moved = (uint64_t)__builtin_popcountll(exec) * bytes;
     *(is_write ? &c->lds_bytes_written : &c->lds_bytes_read) += moved;
     HkPhases phases;
     hk_lds_phases(&phases, w->group->machine->target, bytes, is_write);
+    HkAccess *access = hk_trace(w, op, is_write ? HK_TRACE_LDS_WRITE : HK_TRACE_LDS_READ, exec, bytes);
+    if (access != NULL) {
+        access->banks = phases.banks;
+        access->phases = phases.count;
+        memcpy(access->phase_lanes, phases.lanes, phases.count * sizeof phases.lanes[0]);
+        for (unsigned l = 0; l < HK_LANES; l++) access->at[l] = (uint64_t)row[l] + offset;
+    }
     for (uint32_t p = 0; p < phases.count; p++) {
         uint64_t active = exec & phases.lanes[p];
         if (active == 0) continue;
@@ -68,6 +77,7 @@ void hk_count_lds(Wave *w, const uint32_t *row, uint32_t offset, uint64_t exec, 
                 }
             }
         }
+        if (access != NULL) access->phase_cycles[p] = cycles;
         c->lds_cycles += cycles;
         c->lds_bank_conflict += cycles - 1;
     }

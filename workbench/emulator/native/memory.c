@@ -102,7 +102,7 @@ HK_INLINE int32_t hk_flat_access(Wave *w, const Op *op, HkData data, int is_writ
                 hk_put_lane(data, rows, lane, p);
         }
     }
-    hk_count_flat(w, &a, exec, bytes, is_write);
+    hk_count_flat(w, op, &a, exec, bytes, is_write);
     return 0;
 }
 

@@ -68,8 +68,8 @@ HK_INLINE uint64_t hk_address(const HkAddresses *a, unsigned lane) {
     return a->wide ? a->at[lane] : (uint64_t)(uintptr_t)a->base + a->offsets[lane];
 }
 
-void hk_count_global(Wave *w, const HkAddresses *a, uint32_t bytes, int is_write);
-void hk_count_flat(Wave *w, const HkAddresses *a, uint64_t exec, uint32_t bytes, int is_write);
+void hk_count_global(Wave *w, const Op *op, const HkAddresses *a, uint32_t bytes, int is_write);
+void hk_count_flat(Wave *w, const Op *op, const HkAddresses *a, uint64_t exec, uint32_t bytes, int is_write);
 int32_t hk_check_each(Wave *w, const Op *op, const HkAddresses *a, uint32_t bytes, int is_write);
 
 /* Nonzero after recording a fault of the first lane that may not touch its `bytes`. */
@@ -77,7 +77,7 @@ HK_INLINE int32_t hk_check_addresses(Wave *w, const Op *op, const HkAddresses *a
     if (__builtin_expect(!hk_allowed(w, a->lo, a->hi + bytes, is_write), 0)) {
         if (hk_check_each(w, op, a, bytes, is_write)) return 1;
     }
-    if (__builtin_expect(w->group->profile, 0)) hk_count_global(w, a, bytes, is_write);
+    if (__builtin_expect(w->group->profile, 0)) hk_count_global(w, op, a, bytes, is_write);
     return 0;
 }
 

@@ -121,7 +121,7 @@ static int32_t hk_buffer_slow(Wave *w, const Op *op, const HkResource *r, HkBuff
         HK_FOR_LANES(lane, exec) {
             if (b->components[lane] == count) whole.exec |= 1ull << lane;
         }
-        if (whole.exec != 0) hk_count_global(w, &whole, hk_data_bytes(data), is_write);
+        if (whole.exec != 0) hk_count_global(w, op, &whole, hk_data_bytes(data), is_write);
     }
     return 0;
 }

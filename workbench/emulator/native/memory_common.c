@@ -1,5 +1,6 @@
 /* What all global memory instructions share: the lane-by-lane check, counting, and moves into LDS. */
 #include "memory.h"
+#include "trace.h"
 
 int32_t hk_check_each(Wave *w, const Op *op, const HkAddresses *a, uint32_t bytes, int is_write) {
     HK_FOR_LANES(lane, a->exec) {
@@ -24,7 +25,9 @@ static uint32_t hk_distinct_lines(const uint64_t *at, uint64_t exec, uint32_t by
     return count;
 }
 
-static void hk_count_lanes(Wave *w, const uint64_t *at, uint64_t exec, uint32_t bytes, int is_write) {
+static void hk_count_lanes(Wave *w, const Op *op, const uint64_t *at, uint64_t exec, uint32_t bytes, int is_write) {
+    HkAccess *access = hk_trace(w, op, is_write ? HK_TRACE_GLOBAL_WRITE : HK_TRACE_GLOBAL_READ, exec, bytes);
+    if (access != NULL) memcpy(access->at, at, sizeof access->at);
     Counters *c = w->group->counters;
     uint64_t moved = (uint64_t)__builtin_popcountll(exec) * bytes;
     uint32_t lines_64 = hk_distinct_lines(at, exec, bytes, 6), lines_128 = hk_distinct_lines(at, exec, bytes, 7);
@@ -39,13 +42,13 @@ static void hk_count_lanes(Wave *w, const uint64_t *at, uint64_t exec, uint32_t 
     }
 }
 
-void hk_count_global(Wave *w, const HkAddresses *a, uint32_t bytes, int is_write) {
+void hk_count_global(Wave *w, const Op *op, const HkAddresses *a, uint32_t bytes, int is_write) {
     uint64_t at[HK_LANES];
     for (unsigned l = 0; l < HK_LANES; l++) at[l] = hk_address(a, l);
-    hk_count_lanes(w, at, a->exec, bytes, is_write);
+    hk_count_lanes(w, op, at, a->exec, bytes, is_write);
 }
 
-void hk_count_flat(Wave *w, const HkAddresses *a, uint64_t exec, uint32_t bytes, int is_write) {
+void hk_count_flat(Wave *w, const Op *op, const HkAddresses *a, uint64_t exec, uint32_t bytes, int is_write) {
     if (!w->group->profile) return;
     Counters *c = w->group->counters;
     uint64_t global = 0;
@@ -58,7 +61,7 @@ void hk_count_flat(Wave *w, const HkAddresses *a, uint64_t exec, uint32_t bytes,
         else
             global |= 1ull << lane;
     }
-    if (global != 0) hk_count_lanes(w, a->at, global, bytes, is_write);
+    if (global != 0) hk_count_lanes(w, op, a->at, global, bytes, is_write);
 }
 
 int32_t hk_to_lds(Wave *w, const Op *op, HkData data, const uint64_t *at, uint64_t exec, uint64_t out_of_range) {
@@ -74,6 +77,9 @@ int32_t hk_to_lds(Wave *w, const Op *op, HkData data, const uint64_t *at, uint64
         uint64_t moved = (uint64_t)__builtin_popcountll(exec & ~out_of_range) * hk_data_bytes(data);
         c->direct_to_lds_bytes += moved;
         c->lds_bytes_written += (uint64_t)__builtin_popcountll(exec) * width;
+        HkAccess *access = hk_trace(w, op, HK_TRACE_TO_LDS, exec, width);
+        if (access != NULL)
+            for (unsigned l = 0; l < HK_LANES; l++) access->at[l] = (uint64_t)start + l * step;
     }
     if (data == HK_B128 && exec == HK_ALL_LANES && out_of_range == 0) {
         for (int l = 0; l < HK_LANES; l++) *(u32x4 *)(w->lds + start + 16 * l) = *(const u32x4 *)(uintptr_t)at[l];

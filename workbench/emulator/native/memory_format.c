@@ -220,7 +220,7 @@ HK_EXPORT int32_t hk_buffer_format(Wave *w, const Op *op) {
     if (w->group->profile && inside != 0) {
         HkAddresses whole = b.address;
         whole.exec = inside;
-        hk_count_global(w, &whole, move.bytes, is_write);
+        hk_count_global(w, op, &whole, move.bytes, is_write);
     }
     HK_FOR_LANES(lane, exec) {
         uint64_t address = hk_address(&b.address, lane);

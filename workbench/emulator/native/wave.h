@@ -60,6 +60,7 @@ typedef struct Group Group;
 typedef struct Machine Machine;
 typedef struct Counters Counters;
 typedef struct Op Op;
+typedef struct HkTrace HkTrace;
 
 /* Generated code: runs one basic block of a wave; the next block's index or one of the values above. */
 typedef int32_t (*BlockFn)(Wave *);
@@ -110,6 +111,7 @@ struct Group {
     const int32_t *stop;
     int32_t profile; /* nonzero: native operations add to `counters` */
     int32_t reserved;
+    HkTrace *trace; /* where accesses are recorded one by one (trace.h), or NULL */
 };
 
 enum { HK_ALLOCATION_READ = 1, HK_ALLOCATION_WRITE = 2 };
@@ -296,6 +298,7 @@ typedef struct Launch {
     int32_t stop;        /* nonzero: leave as soon as possible */
     int32_t reserved;
     void *san; /* the sanitizer's state of the launch, or NULL; one worker only */
+    HkTrace *trace; /* where accesses are recorded one by one, or NULL; one worker only */
 } Launch;
 
 /* One thread's share of a launch. */
