@@ -209,6 +209,8 @@ def profile(
     seed: int = 0,
     device: Device | str | None = None,
     counters: Sequence[str] | None = None,
+    thread_trace: bool = False,
+    pc_sampling: bool | str = False,
     **kwargs: Any,
 ) -> ProfileResult:
     """Counters of one launch, under rocprof's names; arguments as for `time`.
@@ -219,20 +221,35 @@ def profile(
     Args:
         counters: names of counters. On a GPU those that `metrics.GPU_COUNTERS` lists where it is None; on an
             emulated device all that there are. What an emulated device cannot count is in `.missing`.
+        thread_trace: on a GPU, cycles of every instruction too (`rocprofv3 --att`); they are in
+            `.rocprof.instructions`. An emulated device counts every instruction anyhow.
+        pc_sampling: on a GPU, sample where waves stand: "stochastic" (also True) or "host_trap".
 
     Raises:
-        UsageError: `target` cannot be launched.
+        UsageError: `target` cannot be launched, or there is no such sampling method.
         ProfilerError: rocprofv3 is missing, has no permission, refused a counter or took too long.
     """
     return profile_target(
-        resolve(target, args, kwargs, spec=spec, shape=shape, seed=seed, device=device), counters
+        resolve(target, args, kwargs, spec=spec, shape=shape, seed=seed, device=device),
+        counters,
+        thread_trace=thread_trace,
+        pc_sampling=pc_sampling,
     )
 
 
-def profile_target(target: Target, counters: Sequence[str] | None = None) -> ProfileResult:
+def profile_target(
+    target: Target,
+    counters: Sequence[str] | None = None,
+    *,
+    thread_trace: bool = False,
+    pc_sampling: bool | str = False,
+) -> ProfileResult:
     """Counters of a prepared launch; see `profile`."""
     with hub.muted():
-        result = _emulated(target, counters) if target.device.emulated else _measured(target, counters)
+        if target.device.emulated:
+            result = _emulated(target, counters)
+        else:
+            result = _measured(target, counters, thread_trace, pc_sampling)
     # The hub remembers many of these; counts of every instruction would be most of their size.
     light = replace(result, lines={}, record=replace(result.record, counts=None))
     hub.publish("profile", result.name, light)
@@ -264,10 +281,21 @@ def _emulated(target: Target, names: Sequence[str] | None) -> ProfileResult:
     )
 
 
-def _measured(target: Target, names: Sequence[str] | None) -> ProfileResult:
+def _measured(
+    target: Target,
+    names: Sequence[str] | None,
+    thread_trace: bool = False,
+    pc_sampling: bool | str = False,
+) -> ProfileResult:
     from workbench.profile.rocprof import collect as run
 
-    result = run(target, GPU_COUNTERS if names is None else names, skip_rejected=names is None)
+    result = run(
+        target,
+        GPU_COUNTERS if names is None else names,
+        thread_trace=thread_trace,
+        pc_sampling=pc_sampling,
+        skip_rejected=names is None,
+    )
     units = {c.name: c.unit for c in COUNTERS}
     source = f"rocprofv3, {target.device.name}"
     last = target.kernel.last

@@ -13,7 +13,6 @@ from workbench.profile.rocprof.tables import (
     read_agents,
     read_counters,
     read_kernel_trace,
-    read_samples,
 )
 
 DATA = Path(__file__).parent / "data"
@@ -103,12 +102,3 @@ def test_what_is_wrong_with_a_file(tmp_path, text, message):
 )
 def test_plain_names(name, wanted):
     assert plain(name) == wanted
-
-
-def test_samples(tmp_path):
-    path = tmp_path / "pc_sampling_host_trap.csv"
-    path.write_text(
-        "Sample_Timestamp,Exec_Mask,Dispatch_Id,Instruction,Instruction_Comment,Correlation_Id\n"
-        "1,1,1,v_add_f32,k.cpp:3,1\n2,1,1,v_add_f32,k.cpp:3,1\n3,1,1,s_nop 0,,1\n"
-    )
-    assert read_samples(path) == {"k.cpp:3": 2, "s_nop 0": 1}

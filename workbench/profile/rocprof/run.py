@@ -16,7 +16,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -27,8 +27,10 @@ from workbench.errors import (
     ProfilerNotFound,
     ProfilerPermission,
     ProfilerTimeout,
+    UsageError,
 )
-from workbench.profile.rocprof import replay, tables
+from workbench.profile.rocprof import instructions, replay, tables
+from workbench.profile.rocprof.instructions import InstructionCost
 
 if TYPE_CHECKING:
     from workbench.profile.target import Target
@@ -54,6 +56,13 @@ BLOCK_LIMITS: Mapping[str, int] = {
 """Counters of a hardware block in one pass, used where rocprofv3-avail is not there to ask (performance
 counter limits of MI200 and later in ROCm Compute Profiler)."""
 
+_SAMPLING = ("--pc-sampling-beta-enabled", "--pc-sampling-method")
+_INTERVAL: Mapping[str, tuple[str, ...]] = {
+    "stochastic": ("--pc-sampling-unit", "cycles", "--pc-sampling-interval", "65536"),
+    "host_trap": ("--pc-sampling-unit", "time", "--pc-sampling-interval", "1"),
+}
+"""The shortest interval of each method: a power of two of cycles; microseconds (rocprofv3's manual)."""
+
 _PERMISSION = re.compile(
     r"perf_event_paranoid|permission denied|not permitted|/dev/kfd|HSA_STATUS_ERROR_OUT_OF_RESOURCES", re.I
 )
@@ -64,6 +73,9 @@ _REJECTED = re.compile(
     r"|exceeds the (?:hardware|capabilities)|cannot be collected",
     re.I,
 )
+
+
+_DECODER = re.compile(r"decoder|INVALID_SHADER_DATA|att.library", re.I)
 
 
 @dataclass(frozen=True)
@@ -98,8 +110,9 @@ class RocprofResult:
         agent: the GPU; None where agent_info.csv does not name it.
         passes: commands and folders.
         changed: tensors that the replay wrote differently from the original launch.
-        samples: PC samples by source place; empty where none were taken.
-        thread_trace: folders of thread traces, as rocprof's viewers read them.
+        instructions: what a thread trace and PC samples measured, by address in the code object; empty where
+            neither was asked for.
+        thread_trace: folders of thread traces, as ROCprof Compute Viewer opens them.
         rejected: counters that the GPU does not have, where such were to be skipped.
     """
 
@@ -110,7 +123,7 @@ class RocprofResult:
     agent: tables.Agent | None
     passes: Sequence[Pass]
     changed: Sequence[str]
-    samples: Mapping[str, int] = field(default_factory=dict)
+    instructions: Mapping[int, InstructionCost] = field(default_factory=dict)
     thread_trace: Sequence[Path] = ()
     rejected: Sequence[str] = ()
 
@@ -181,8 +194,8 @@ def collect(
     counters: Sequence[str] = (),
     *,
     trace: bool = True,
-    att: bool = False,
-    pc_sampling: bool = False,
+    thread_trace: bool = False,
+    pc_sampling: bool | str = False,
     skip_rejected: bool = False,
     folder: str | Path | None = None,
     timeout: float = TIMEOUT,
@@ -193,15 +206,21 @@ def collect(
         target: the launch.
         counters: names as `rocprofv3-avail list --pmc` gives them.
         trace: measure times too, in a pass of their own without counters.
-        att: take a thread trace (`--att`).
-        pc_sampling: sample program counters, where the GPU can (gfx942, gfx950).
+        thread_trace: take a thread trace (`--att`), which needs AMD's rocprof-trace-decoder library.
+        pc_sampling: sample program counters: "stochastic" (also True) or "host_trap".
         skip_rejected: go on without counters that the GPU does not have, instead of raising.
         folder: where everything is kept; a new one below the temporary folder where it is None.
         timeout: seconds for each pass.
 
     Raises:
         ProfilerNotFound, ProfilerPermission, ProfilerTimeout, CounterRejected, ProfilerError
+        UsageError: no such sampling method.
     """
+    method = instructions.METHODS[0] if pc_sampling is True else pc_sampling
+    if method and method not in instructions.METHODS:
+        raise UsageError(
+            f"pc_sampling={pc_sampling!r}; wanted True or one of {', '.join(map(repr, instructions.METHODS))}"
+        )
     tool = find_tool()
     place = Path(folder) if folder is not None else Path(tempfile.mkdtemp(prefix="hipkittens-rocprof-"))
     saved = replay.save(target, place / "launch")
@@ -213,12 +232,18 @@ def collect(
     dispatch: tables.Dispatch | None = None
     agent: tables.Agent | None = None
 
-    def run(label: str, options: Sequence[str], group: Sequence[str] = (), repeat: int = 1) -> Pass:
+    def run(
+        label: str,
+        options: Sequence[str],
+        group: Sequence[str] = (),
+        repeat: int = 1,
+        formats: Sequence[str] = ("csv",),
+    ) -> Pass:
         child = [sys.executable, "-m", "workbench.profile.rocprof.replay", str(saved.folder)]
         if repeat > 1:
             child += ["--repeat", str(repeat)]
         where = place / label
-        command = (tool, *options, "--output-format", "csv", "-d", str(where), "-o", label, "--", *child)
+        command = (tool, *options, "--output-format", *formats, "-d", str(where), "-o", label, "--", *child)
         one = Pass(command, where, tuple(group))
         (saved.folder / replay.RESULT).unlink(missing_ok=True)
         _start(one, timeout)
@@ -266,29 +291,41 @@ def collect(
             for a in tables.read_agents(path)
         ]
         agent = next((a for a in agents if a.node == dispatch.agent and a.kind == "GPU"), None)
-    samples: dict[str, int] = {}
-    if pc_sampling:
+    costs: dict[int, InstructionCost] = {}
+    if method:
         one = run(
-            "pc",
-            [
-                "--pc-sampling-beta-enabled",
-                "--pc-sampling-method",
-                "host_trap",
-                "--pc-sampling-unit",
-                "time",
-                "--pc-sampling-interval",
-                "1",
-            ],
-            repeat=TRACE_REPEATS,
+            "pc", [*_SAMPLING, method, *_INTERVAL[method]], repeat=TRACE_REPEATS, formats=("csv", "json")
         )
-        for path in sorted(one.folder.rglob("*pc_sampling*.csv")):
-            for where, count in tables.read_samples(path).items():
-                samples[where] = samples.get(where, 0) + count
+        written = tables.files(one.folder, "results", "json")
+        _merge(costs, (instructions.read_pc_samples(path, names) for path in written))
+        if not costs:
+            raise ProfilerError(
+                f"rocprofv3 took no sample of {target.kernel.name}; a launch shorter than the interval "
+                f"has none: profile a larger shape, or take a thread trace. {_kept(one)}"
+            )
     traces: list[Path] = []
-    if att:
-        one = run("att", ["--att"])
+    if thread_trace:
+        pattern = re.escape(tables.plain(target.kernel.info.demangled))
+        one = run("att", ["--att", "--kernel-include-regex", pattern])
         traces = sorted(p for p in one.folder.rglob("ui_output_*") if p.is_dir())
-    return RocprofResult(place, found, times, dispatch, agent, passes, changed, samples, traces, rejected)
+        stats = sorted(one.folder.rglob("stats_ui_output_*.csv"))
+        traced: dict[int, InstructionCost] = {}
+        _merge(traced, (instructions.read_thread_trace(path, names) for path in stats))
+        if not any(cost.hits for cost in traced.values()):
+            raise ProfilerError(
+                f"the thread trace has no instruction of {target.kernel.name}; files: {len(stats)}. It sees "
+                "one compute unit of one shader engine; a launch of few work-groups may not have run there. "
+                f"{_kept(one)}"
+            )
+        _merge(costs, [traced])
+    costs = instructions.of_kernel(costs, target.kernel)
+    return RocprofResult(place, found, times, dispatch, agent, passes, changed, costs, traces, rejected)
+
+
+def _merge(into: dict[int, InstructionCost], parts: Iterable[Mapping[int, InstructionCost]]) -> None:
+    for part in parts:
+        for address, cost in part.items():
+            into.setdefault(address, InstructionCost(cost.text)).add(cost)
 
 
 def _of_kernel(one: Pass, kind: str, names: set[str]) -> list[tables.Dispatch]:
@@ -349,6 +386,17 @@ def _diagnose(one: Pass, code: int, text: str) -> ProfilerError:
             "with --device=/dev/kfd --device=/dev/dri --group-add=video --group-add=render "
             f"--cap-add=SYS_PTRACE --cap-add=PERFMON --security-opt=seccomp=unconfined. "
             f"It said: {last}. {_kept(one)}"
+        )
+    if "--att" in one.command and _DECODER.search(text):
+        return ProfilerError(
+            "rocprofv3 cannot decode a thread trace: it needs AMD's rocprof-trace-decoder library "
+            "(github.com/ROCm/rocprof-trace-decoder, its releases) in /opt/rocm/lib, or its folder in "
+            f"ROCPROF_ATT_LIBRARY_PATH. It said: {last}. {_kept(one)}"
+        )
+    if _SAMPLING[0] in one.command and re.search(r"pc.sampling|not supported|unsupported", text, re.I):
+        return ProfilerError(
+            f"rocprofv3 cannot sample program counters here: {last}. pc_sampling='stochastic' needs an "
+            f"MI300 or later with ROCm 7's driver, 'host_trap' ROCm 6.4. {_kept(one)}"
         )
     if one.counters and _REJECTED.search(text):
         named = [c for c in one.counters if re.search(rf"\b{re.escape(c)}\b", _without_command(text, one))]

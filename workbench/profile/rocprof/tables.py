@@ -91,10 +91,16 @@ _COLUMNS: Mapping[str, tuple[str, ...]] = {
     "node": ("Node_Id",),
     "kind": ("Agent_Type",),
     "name": ("Name",),
+    "instruction": ("Instruction",),
+    "address": ("Vaddr",),
+    "hits": ("Hitcount",),
+    "latency": ("Latency",),
+    "stall": ("Stall",),
+    "idle": ("Idle",),
 }
 
 
-class _Row:
+class Row:
     """One row, its values by what they mean."""
 
     def __init__(self, path: Path, line: int, values: Mapping[str, str]) -> None:
@@ -144,14 +150,19 @@ class _Row:
         return total
 
 
-def _rows(path: Path) -> Iterator[_Row]:
+def rows(path: Path) -> Iterator[Row]:
+    """Rows of a CSV file of rocprofv3.
+
+    Raises:
+        ProfilerError: the file cannot be read, or is empty.
+    """
     try:
         with path.open(newline="") as file:
             reader = csv.DictReader(file)
             if reader.fieldnames is None:
                 raise ProfilerError(f"{path} is empty; did the profiled process launch a kernel?")
             for values in reader:
-                yield _Row(path, reader.line_num, {k: v for k, v in values.items() if k is not None})
+                yield Row(path, reader.line_num, {k: v for k, v in values.items() if k is not None})
     except OSError as error:
         raise ProfilerError(f"{path} cannot be read: {error.strerror}") from error
 
@@ -164,7 +175,7 @@ def read_agents(path: str | Path) -> list[Agent]:
     """
     return [
         Agent(row.number("node"), row.text("kind"), row.text("name"), dict(row.values))
-        for row in _rows(Path(path))
+        for row in rows(Path(path))
     ]
 
 
@@ -174,7 +185,7 @@ def read_kernel_trace(path: str | Path) -> list[Dispatch]:
     Raises:
         ProfilerError: the file cannot be read, lacks a column, or holds what is no number.
     """
-    return [_dispatch(row) for row in _rows(Path(path))]
+    return [_dispatch(row) for row in rows(Path(path))]
 
 
 def read_counters(path: str | Path) -> list[Dispatch]:
@@ -184,7 +195,7 @@ def read_counters(path: str | Path) -> list[Dispatch]:
         ProfilerError: as for `read_kernel_trace`.
     """
     found: dict[tuple[int | None, int], Dispatch] = {}
-    for row in _rows(Path(path)):
+    for row in rows(Path(path)):
         key = (row.maybe("process"), row.number("dispatch"))
         dispatch = found.get(key)
         if dispatch is None:
@@ -194,7 +205,7 @@ def read_counters(path: str | Path) -> list[Dispatch]:
     return list(found.values())
 
 
-def _dispatch(row: _Row) -> Dispatch:
+def _dispatch(row: Row) -> Dispatch:
     return Dispatch(
         row.number("dispatch"),
         row.maybe("agent"),
@@ -213,18 +224,9 @@ def _dispatch(row: _Row) -> Dispatch:
     )
 
 
-def read_samples(path: str | Path) -> dict[str, int]:
-    """PC samples by source place of a pc_sampling_*.csv: "file:line", or the instruction without one."""
-    found: dict[str, int] = {}
-    for row in _rows(Path(path)):
-        where = row.values.get("Instruction_Comment") or row.values.get("Instruction") or "unknown"
-        found[where] = found.get(where, 0) + 1
-    return found
-
-
-def files(folder: str | Path, kind: str) -> list[Path]:
+def files(folder: str | Path, kind: str, form: str = "csv") -> list[Path]:
     """Files below a folder that rocprofv3 wrote of a kind: "counter_collection", "kernel_trace", ..."""
-    return sorted(Path(folder).rglob(f"*{kind}.csv"))
+    return sorted(Path(folder).rglob(f"*{kind}.{form}"))
 
 
 def of_kernel(dispatches: Iterable[Dispatch], *names: str) -> list[Dispatch]:
