@@ -55,6 +55,8 @@ def test_addresses_and_conflicts(arch: str, step: int) -> None:
     assert [p.lanes for p in write.phases] == [tuple(range(32)), tuple(range(32, 64))]
     assert [p.cycles for p in write.phases] == [together, together]
     assert [p.cycles for p in read.phases] == [together, -(-together // 2)]
+    busy = {lane * step % 32 for lane in range(32)} if together > 1 else set()
+    assert [p.conflicting_banks for p in write.phases] == [busy, busy]
     assert (write.banks, write.bytes) == (32, 4)
     assert write.conflicts + read.conflicts == record.counters["lds_bank_conflict"]
     loads, stores = of(record, AccessKind.GLOBAL_READ), of(record, AccessKind.GLOBAL_WRITE)

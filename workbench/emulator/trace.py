@@ -40,6 +40,7 @@ class _Access(Structure):
         ("phases", c_uint32),
         ("reserved", c_uint32),
         ("phase_lanes", c_uint64 * PHASES),
+        ("phase_conflicts", c_uint64 * PHASES),
         ("phase_cycles", c_uint32 * PHASES),
         ("at", c_uint64 * LANES),
     )
@@ -58,10 +59,12 @@ class Phase:
     Attributes:
         lanes: all of the group, active or not, ascending.
         cycles: that it took; those beyond the first are bank conflicts. 0 where no lane was active.
+        conflicting_banks: banks that took more than one.
     """
 
     lanes: tuple[int, ...]
     cycles: int
+    conflicting_banks: frozenset[int] = frozenset()
 
     @property
     def conflicts(self) -> int:
@@ -98,8 +101,9 @@ class Access:
         return sum(phase.conflicts for phase in self.phases)
 
 
-def _lanes(mask: int) -> tuple[int, ...]:
-    return tuple(lane for lane in range(LANES) if mask >> lane & 1)
+def _bits(mask: int) -> tuple[int, ...]:
+    """Numbers of the bits that are set: lanes or banks."""
+    return tuple(bit for bit in range(64) if mask >> bit & 1)
 
 
 def _access(record: _Access) -> Access:
@@ -109,10 +113,15 @@ def _access(record: _Access) -> Access:
         group=record.group,
         wave=record.wave,
         bytes=record.bytes,
-        addresses={lane: record.at[lane] for lane in _lanes(record.exec)},
+        addresses={lane: record.at[lane] for lane in _bits(record.exec)},
         banks=record.banks,
         phases=tuple(
-            Phase(_lanes(record.phase_lanes[p]), record.phase_cycles[p]) for p in range(record.phases)
+            Phase(
+                _bits(record.phase_lanes[p]),
+                record.phase_cycles[p],
+                frozenset(_bits(record.phase_conflicts[p])),
+            )
+            for p in range(record.phases)
         ),
     )
 

@@ -7,6 +7,7 @@
  */
 #include "lds.h"
 #include "trace.h"
+#include "traffic.h"
 
 /* Lanes of phase 0 of 32 lanes in ds_read_b128: measured on gfx950. Phase 1 has the others; lanes 32 and up
  * repeat the pattern as phases 2 and 3. */
@@ -45,6 +46,7 @@ static void hk_lds_phases(HkPhases *p, uint32_t target, uint32_t bytes, int is_w
 void hk_count_lds(Wave *w, const Op *op, const uint32_t *row, uint32_t offset, uint64_t exec, uint32_t bytes,
                   int is_write) {
     Counters *c = w->group->counters;
+    uint64_t cycles_before = c->lds_cycles, conflicts_before = c->lds_bank_conflict;
     uint64_t moved = (uint64_t)__builtin_popcountll(exec) * bytes;
     *(is_write ? &c->lds_bytes_written : &c->lds_bytes_read) += moved;
     HkPhases phases;
@@ -77,8 +79,14 @@ void hk_count_lds(Wave *w, const Op *op, const uint32_t *row, uint32_t offset, u
                 }
             }
         }
-        if (access != NULL) access->phase_cycles[p] = cycles;
+        if (access != NULL) {
+            access->phase_cycles[p] = cycles;
+            for (uint32_t b = 0; b < phases.banks; b++)
+                if (depth[b] > 1) access->phase_conflicts[p] |= 1ull << b;
+        }
         c->lds_cycles += cycles;
         c->lds_bank_conflict += cycles - 1;
     }
+    if (w->group->traffic != NULL)
+        hk_traffic_lds(w, op, c->lds_cycles - cycles_before, c->lds_bank_conflict - conflicts_before, moved);
 }

@@ -29,8 +29,9 @@ typedef struct HkAccess {
     uint32_t phases; /* groups of lanes served one after the other; 0 likewise */
     uint32_t reserved;
     uint64_t phase_lanes[HK_TRACE_PHASES];
-    uint32_t phase_cycles[HK_TRACE_PHASES]; /* 0 where no lane of the phase is active */
-    uint64_t at[64];                        /* device address, or byte offset in LDS; of active lanes */
+    uint64_t phase_conflicts[HK_TRACE_PHASES]; /* banks that take more than a cycle */
+    uint32_t phase_cycles[HK_TRACE_PHASES];    /* 0 where no lane of the phase is active */
+    uint64_t at[64];                           /* device address, or byte offset in LDS; of active lanes */
 } HkAccess;
 
 typedef struct HkTrace {
