@@ -18,11 +18,12 @@ import numpy.typing as npt
 
 from workbench import errors
 from workbench.codeobject import CodeObject, KernelInfo
-from workbench.emulator import console, dispatch, faults
+from workbench.emulator import console, dispatch, faults, layout
 from workbench.emulator.dispatch import Dim, Geometry, TranslatedKernel
 from workbench.emulator.memory import Allocation, Memory, MemoryKind
 from workbench.emulator.sanitize import RawFinding, Shadow
 from workbench.emulator.trace import Access, Trace
+from workbench.emulator.traffic import Traffic, TrafficOptions, line_kinds
 
 MAX_WORK_ITEMS = 1024
 # A wave's scratch is at most 2**13 times 256 dwords (COMPUTE_TMPRING_SIZE.WAVESIZE).
@@ -86,6 +87,7 @@ class LaunchOptions:
         timeout: seconds; None: HIPKITTENS_TIMEOUT, else 600 s.
         sanitize: look for what hardware hides (emulator/sanitize.py); slower, on one thread.
         trace: keep every memory access (emulator/trace.py); slower, on one thread.
+        traffic: record what is asked of memory, by instruction and line (emulator/traffic.py); slower.
     """
 
     count: bool = False
@@ -93,6 +95,7 @@ class LaunchOptions:
     timeout: float | None = None
     sanitize: bool = False
     trace: bool = False
+    traffic: TrafficOptions | None = None
 
 
 @dataclass(frozen=True)
@@ -109,6 +112,7 @@ class LaunchResult:
         counters: address-dependent counters by the names of layout.Counters; None unless asked for.
         findings: the sanitizer's, by address of the instruction.
         accesses: every memory access in order; empty unless asked for.
+        traffic: what was asked of memory; None unless asked for.
     """
 
     kernel: str
@@ -120,6 +124,7 @@ class LaunchResult:
     counters: dict[str, int] | None
     findings: tuple[RawFinding, ...] = ()
     accesses: tuple[Access, ...] = ()
+    traffic: Traffic | None = None
 
 
 @dataclass(eq=False)
@@ -133,6 +138,7 @@ class LoadedCode:
     prints: bool = False
     grid_barrier: int = 0
     _addresses: dict[str, list[list[int]]] = field(default_factory=dict)
+    _kinds: dict[str, npt.NDArray[np.uint8]] = field(default_factory=dict)
 
     @property
     def base(self) -> int:
@@ -166,6 +172,15 @@ class LoadedCode:
             for address in addresses:
                 result[address] = result.get(address, 0) + count
         return result
+
+    def line_kinds(self, kernel: str) -> npt.NDArray[np.uint8]:
+        """What a kernel's instructions do with the lines that they touch."""
+        found = self._kinds.get(kernel)
+        if found is None:
+            text = self.code_object.text
+            instructions = (i for block in self.translation(kernel).blocks for i in block.instructions)
+            found = self._kinds[kernel] = line_kinds(instructions, text.address, len(text.data))
+        return found
 
     @cached_property
     def _debug(self) -> Any:
@@ -352,20 +367,25 @@ class EmulatedDevice:
                 ),
                 allocations=self.node.memory.table(self.ordinal),
                 target=self.facts.arch,
-                profile=options.profile or options.trace,
+                profile=options.profile or options.trace or options.traffic is not None,
+                xcds=self.facts.xcds,
+                units=self.facts.compute_units // self.facts.xcds,
             )
             timeout = time_limit(options.timeout)
             shadow = Shadow(geometry.group_count) if options.sanitize else None
             if shadow is not None:
                 prepared.launch.san = shadow.pointer
                 prepared.keep.append(shadow)
+            traffic = self._traffic(options.traffic, loaded, kernel_name, geometry)
             trace = Trace() if options.trace else None
             if trace is not None:
                 prepared.launch.trace = trace.pointer
                 prepared.keep.append(trace)
             try:
                 # The sanitizer's state is one for all work-groups, and so is a trace.
-                outcome = dispatch.run(prepared, timeout=timeout, threads=1 if shadow or trace else None)
+                outcome = dispatch.run(
+                    prepared, timeout=timeout, threads=1 if shadow or trace else None, traffic=traffic
+                )
             finally:
                 text, assertions = console.drain(self.node.console()) if loaded.prints else ("", [])
                 if text:
@@ -402,10 +422,24 @@ class EmulatedDevice:
             counters=outcome.counters if options.profile or options.trace else None,
             findings=findings,
             accesses=trace.take() if trace is not None else (),
+            traffic=traffic,
         )
         if self.node.thread.results is not None:
             self.node.thread.results.append(result)
         return result
+
+    def _traffic(
+        self, options: TrafficOptions | None, loaded: LoadedCode, kernel: str, geometry: Geometry
+    ) -> Traffic | None:
+        if options is None:
+            return None
+        return Traffic(
+            options,
+            loaded.code_object.text.address,
+            loaded.line_kinds(kernel),
+            geometry.group_count,
+            -(-geometry.block_size // layout.LANES),
+        )
 
     def _place_arguments(
         self,

@@ -20,6 +20,7 @@ import numpy.typing as npt
 from workbench import errors
 from workbench.codeobject import KernelArg, KernelDescriptor, KernelInfo
 from workbench.emulator import layout, native_library
+from workbench.emulator.traffic import Traffic
 
 Dim = tuple[int, int, int]
 
@@ -238,8 +239,16 @@ def prepare(
     allocations: ctypes.Array[layout.Allocation],
     target: str,
     profile: bool,
+    xcds: int = 8,
+    units: int = 32,
 ) -> Dispatch:
-    """Fill in the C side's description of a launch; `shared_bytes` is static and dynamic LDS together."""
+    """Fill in the C side's description of a launch.
+
+    Args:
+        shared_bytes: static and dynamic LDS together.
+        xcds, units: dies that work-groups go to in turn, and compute units of each, for the hardware
+            registers XCC_ID and HW_ID.
+    """
     descriptor = kernel.descriptor
     machine = layout.Machine(
         allocations=ctypes.cast(allocations, ctypes.POINTER(layout.Allocation)),
@@ -289,15 +298,24 @@ def prepare(
         max_resident=max(1, min(64, _RESIDENT_BYTES // max(1, group_bytes))),
         group_total=geometry.group_count,
         last_group=2**64 - 1,
+        xcds=xcds,
+        units=units,
     )
     keep = [machine, allocations, addresses, indices, translation]
     return Dispatch(launch, len(translation.blocks), keep)
 
 
-def run(dispatch: Dispatch, *, timeout: float | None = None, threads: int | None = None) -> Outcome:
+def run(
+    dispatch: Dispatch,
+    *,
+    timeout: float | None = None,
+    threads: int | None = None,
+    traffic: Traffic | None = None,
+) -> Outcome:
     """Run a launch to its end, its first fault, its time limit or an interrupt.
 
     Args:
+        traffic: records what the launch asks of memory.
         timeout: seconds, None for no limit.
         threads: how many run work-groups; by default `thread_count()`.
 
@@ -309,7 +327,12 @@ def run(dispatch: Dispatch, *, timeout: float | None = None, threads: int | None
     count = max(1, min(threads or thread_count(), launch.group_total))
     counts = np.zeros((count, dispatch.block_count), dtype=np.uint64)
     workers = [
-        layout.Worker(launch=ctypes.pointer(launch), counts=counts[i].ctypes.data) for i in range(count)
+        layout.Worker(
+            launch=ctypes.pointer(launch),
+            counts=counts[i].ctypes.data,
+            traffic=traffic.recorder() if traffic is not None else None,
+        )
+        for i in range(count)
     ]
     library = native_library()
     started = time.monotonic()

@@ -87,8 +87,13 @@ class Wave(Structure):
         ("index", c_uint32),
         ("lanes", c_uint32),
         ("san", c_void_p),
+        ("stream", c_void_p),
+        ("xcc_id", c_uint32),
+        ("hw_id", c_uint32),
+        ("status", c_uint32),
+        ("reserved", c_uint32),
         # C rounds the structure up to its alignment of 64 bytes; the test on sizes keeps this right.
-        ("_tail", ctypes.c_uint8 * 48),
+        ("_tail", ctypes.c_uint8 * 24),
     )
 
 
@@ -107,6 +112,7 @@ class Group(Structure):
         ("profile", c_int32),
         ("reserved", c_int32),
         ("trace", c_void_p),
+        ("traffic", c_void_p),
     )
 
 
@@ -229,6 +235,8 @@ class Launch(Structure):
         ("reserved", c_int32),
         ("san", c_void_p),
         ("trace", c_void_p),
+        ("xcds", c_uint32),
+        ("units", c_uint32),
     )
 
 
@@ -244,6 +252,7 @@ class Worker(Structure):
         ("spare", c_void_p),
         ("resident_count", c_uint32),
         ("reserved", c_uint32),
+        ("traffic", c_void_p),
     )
 
 

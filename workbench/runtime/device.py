@@ -11,12 +11,15 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from workbench import errors
 from workbench.origin import Figure, Origin
 from workbench.runtime import library
 from workbench.runtime.library import Kind
+
+if TYPE_CHECKING:
+    from workbench.emulator.traffic import Traffic, TrafficOptions
 
 Dim = tuple[int, int, int]
 
@@ -57,6 +60,8 @@ class LaunchOptions:
             600 s.
         sanitize: look for missing waits, races and uninitialised values (emulated devices).
         trace: keep every memory access, lane by lane; for small launches (emulated devices).
+        traffic: record what is asked of memory, by instruction and line, for a model of the caches (emulated
+            devices; `workbench.emulator.traffic`).
     """
 
     count: bool = False
@@ -64,6 +69,7 @@ class LaunchOptions:
     timeout: float | None = None
     sanitize: bool = False
     trace: bool = False
+    traffic: TrafficOptions | None = None
 
 
 @dataclass(frozen=True)
@@ -83,6 +89,7 @@ class LaunchRecord:
         counters: address-dependent counts by the names of Counters in `native/wave.h`; empty unless asked.
         findings: what the emulated device's sanitizer found; `wb.sanitize` puts it on source lines.
         accesses: every memory access in order (`emulator.trace.Access`); empty unless asked for.
+        traffic: what was asked of memory (`emulator.traffic.Traffic`); None unless asked for.
     """
 
     kernel: str
@@ -96,6 +103,7 @@ class LaunchRecord:
     counters: dict[str, int] = field(default_factory=dict, repr=False)
     findings: tuple[Any, ...] = field(default=(), repr=False)
     accesses: tuple[Any, ...] = field(default=(), repr=False)
+    traffic: Traffic | None = field(default=None, repr=False, compare=False)
 
 
 class Device:
@@ -354,7 +362,12 @@ class Function:
 
         device = self.module.device
         wanted = emulated.LaunchOptions(
-            options.count, options.profile, options.timeout, options.sanitize, options.trace
+            options.count,
+            options.profile,
+            options.timeout,
+            options.sanitize,
+            options.trace,
+            options.traffic,
         )
         with (
             device._current() as hip,
@@ -377,6 +390,7 @@ class Function:
             counters=result.counters or {},
             findings=result.findings,
             accesses=result.accesses,
+            traffic=result.traffic,
         )
 
     def _launch_gpu(self, grid: Dim, block: Dim, dynamic_shared: int, kernargs: bytes) -> LaunchRecord:

@@ -8,6 +8,7 @@
  */
 #define _GNU_SOURCE
 #include "sanitize.h"
+#include "traffic.h"
 
 #include <stdlib.h>
 #include <time.h>
@@ -83,6 +84,21 @@ static void set_item_ids(const Launch *l, const Group *g, Wave *w) {
     }
 }
 
+/* HW_REG_HW_ID and HW_REG_XCC_ID of a wave, as if the compute units were filled in turn: work-groups go to the dies
+ * one after another, on a die to its four shader engines one after another, and the waves of a work-group to the four
+ * SIMDs. Fields of HW_ID on gfx940 (LLVM's SIDefines.h, Hwreg::ID_HW_ID): wave 3:0, SIMD 5:4, compute unit 11:8, shader
+ * engine 15:13, work-group 19:16. */
+static void set_hardware_ids(const Launch *l, const Group *g, Wave *w) {
+    uint32_t engines = 4, simds = 4;
+    uint64_t turn = g->index / l->xcds; /* of the die's work-groups */
+    uint32_t place = (uint32_t)(turn % l->units), round = (uint32_t)(turn / l->units);
+    w->xcc_id = (uint32_t)(g->index % l->xcds);
+    w->hw_id = (w->index / simds & 15) | w->index % simds << 4 | (place / engines & 15) << 8 | place % engines << 13 |
+               (round & 15) << 16;
+    /* VALID, and IN_TG where a barrier has somebody to wait for. */
+    w->status = 1u << 16 | (g->wave_count > 1 ? 1u << 11 : 0);
+}
+
 static void start_wave(const Worker *worker, Resident *r, uint32_t index, uint32_t items) {
     const Launch *l = worker->launch;
     const Group *g = &r->group;
@@ -100,6 +116,7 @@ static void start_wave(const Worker *worker, Resident *r, uint32_t index, uint32
     w->group = &r->group;
     w->index = index;
     w->lanes = items < HK_LANES ? items : HK_LANES;
+    set_hardware_ids(l, g, w);
     fill(w->v, l->poison, register_bytes(l));
     fill(w->scratch, l->poison, scratch_bytes(l));
 
@@ -153,6 +170,8 @@ static Resident *start_group(Worker *worker, uint64_t index) {
     fill(r->lds, l->poison, ((size_t)l->lds_size + 3) & ~(size_t)3);
     for (uint32_t i = 0; i < g->wave_count; i++) start_wave(worker, r, i, items - i * HK_LANES);
     if (l->san != NULL) hk_san_start(l, g, r->waves, r->shadow);
+    g->traffic = worker->traffic;
+    if (g->traffic != NULL) hk_traffic_start(g->traffic, g, r->waves);
     return r;
 }
 
@@ -237,6 +256,7 @@ static int pass_barrier(Worker *worker, Resident *r, uint32_t waiting) {
     }
     for (uint32_t i = 0; i < r->group.wave_count; i++) r->waves[i].state = HK_WAVE_READY;
     if (worker->launch->san != NULL) hk_san_barrier(&r->group, r->waves);
+    if (r->group.traffic != NULL) hk_traffic_barrier(&r->group, r->waves);
     return 1;
 }
 

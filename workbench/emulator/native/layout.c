@@ -40,6 +40,11 @@ HK_EXPORT const LayoutEntry hklayout_entries[] = {
     FIELD(Wave, index),
     FIELD(Wave, lanes),
     FIELD(Wave, san),
+    FIELD(Wave, stream),
+    FIELD(Wave, xcc_id),
+    FIELD(Wave, hw_id),
+    FIELD(Wave, status),
+    FIELD(Wave, reserved),
 
     SIZE(Group),
     FIELD(Group, id),
@@ -53,6 +58,7 @@ HK_EXPORT const LayoutEntry hklayout_entries[] = {
     FIELD(Group, profile),
     FIELD(Group, reserved),
     FIELD(Group, trace),
+    FIELD(Group, traffic),
 
     SIZE(Allocation),
     FIELD(Allocation, base),
@@ -147,6 +153,8 @@ HK_EXPORT const LayoutEntry hklayout_entries[] = {
     FIELD(Launch, reserved),
     FIELD(Launch, san),
     FIELD(Launch, trace),
+    FIELD(Launch, xcds),
+    FIELD(Launch, units),
 
     SIZE(Worker),
     FIELD(Worker, launch),
@@ -157,6 +165,7 @@ HK_EXPORT const LayoutEntry hklayout_entries[] = {
     FIELD(Worker, spare),
     FIELD(Worker, resident_count),
     FIELD(Worker, reserved),
+    FIELD(Worker, traffic),
 
     {NULL, NULL, 0},
 };

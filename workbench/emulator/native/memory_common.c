@@ -1,6 +1,7 @@
 /* What all global memory instructions share: the lane-by-lane check, counting, and moves into LDS. */
 #include "memory.h"
 #include "trace.h"
+#include "traffic.h"
 
 int32_t hk_check_each(Wave *w, const Op *op, const HkAddresses *a, uint32_t bytes, int is_write) {
     HK_FOR_LANES(lane, a->exec) {
@@ -28,6 +29,7 @@ static uint32_t hk_distinct_lines(const uint64_t *at, uint64_t exec, uint32_t by
 static void hk_count_lanes(Wave *w, const Op *op, const uint64_t *at, uint64_t exec, uint32_t bytes, int is_write) {
     HkAccess *access = hk_trace(w, op, is_write ? HK_TRACE_GLOBAL_WRITE : HK_TRACE_GLOBAL_READ, exec, bytes);
     if (access != NULL) memcpy(access->at, at, sizeof access->at);
+    if (w->group->traffic != NULL) hk_traffic_lanes(w, op, at, exec, bytes, is_write);
     Counters *c = w->group->counters;
     uint64_t moved = (uint64_t)__builtin_popcountll(exec) * bytes;
     uint32_t lines_64 = hk_distinct_lines(at, exec, bytes, 6), lines_128 = hk_distinct_lines(at, exec, bytes, 7);

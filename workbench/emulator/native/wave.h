@@ -61,6 +61,8 @@ typedef struct Machine Machine;
 typedef struct Counters Counters;
 typedef struct Op Op;
 typedef struct HkTrace HkTrace;
+typedef struct HkTraffic HkTraffic;
+typedef struct HkStream HkStream;
 
 /* Generated code: runs one basic block of a wave; the next block's index or one of the values above. */
 typedef int32_t (*BlockFn)(Wave *);
@@ -95,6 +97,11 @@ struct Wave {
     uint32_t index; /* of the wave in its work-group */
     uint32_t lanes; /* work-items of this wave, 1..64 */
     void *san;      /* the sanitizer's state of the wave; NULL where nothing is sanitized */
+    HkStream *stream; /* lines that it touches (traffic.h), or NULL */
+    uint32_t xcc_id;  /* hardware registers: HW_REG_XCC_ID, HW_REG_HW_ID, and the fixed bits of HW_REG_STATUS */
+    uint32_t hw_id;
+    uint32_t status;
+    uint32_t reserved;
 } __attribute__((aligned(64)));
 
 enum { HK_WAVE_READY = 0, HK_WAVE_WAITING = 1, HK_WAVE_ENDED = 2 };
@@ -112,6 +119,7 @@ struct Group {
     int32_t profile; /* nonzero: native operations add to `counters` */
     int32_t reserved;
     HkTrace *trace; /* where accesses are recorded one by one (trace.h), or NULL */
+    HkTraffic *traffic; /* of the worker, where the launch asks for it (traffic.h), or NULL */
 };
 
 enum { HK_ALLOCATION_READ = 1, HK_ALLOCATION_WRITE = 2 };
@@ -299,6 +307,8 @@ typedef struct Launch {
     int32_t reserved;
     void *san; /* the sanitizer's state of the launch, or NULL; one worker only */
     HkTrace *trace; /* where accesses are recorded one by one, or NULL; one worker only */
+    uint32_t xcds; /* dies that work-groups go to in turn */
+    uint32_t units; /* compute units of a die */
 } Launch;
 
 /* One thread's share of a launch. */
@@ -311,6 +321,7 @@ typedef struct Worker {
     void *spare;    /* driver's own: memory of ended work-groups */
     uint32_t resident_count;
     uint32_t reserved;
+    HkTraffic *traffic; /* what it records, or NULL */
 } Worker;
 
 /* hk_run's answers. */

@@ -206,14 +206,26 @@ def mode_after(instruction: Instruction, mode: Mode | None) -> Mode | None:
     return None
 
 
+def _status(block: BlockTranslator) -> Value:
+    """STATUS (CDNA3 ISA guide, "Status register fields"): SCC 0, EXECZ 9, VCCZ 10, and from the wave IN_WG 11 and
+    VALID 16; no trap handler, debugger or priority sets another bit."""
+    block.close_run()
+    fixed = block.emitter.load(I32, block.field(layout.Wave.status.offset), 4)
+    exec_zero = block.register(layout.EXEC, 2).eq(0).zext(32).shl(9)
+    vcc_zero = block.register(layout.VCC, 2).eq(0).zext(32).shl(10)
+    return fixed | block.scc().zext(32) | exec_zero | vcc_zero
+
+
 @straight("s_getreg_b32")
 def getreg(block: BlockTranslator, instruction: Instruction) -> None:
     number, first, size = hardware_field(instruction)
     if number == HW_MODE:
         value = block.emitter.load(I32, block.field(layout.Wave.mode.offset), 4)
-    elif number in (_HW_STATUS, _HW_ID, _HW_XCC_ID):
-        # The emulated device has one of each: compute unit, die, queue; nothing in STATUS is ever set.
-        value = block.emitter.const(I32, 0)
+    elif number in (_HW_ID, _HW_XCC_ID):
+        place = layout.Wave.hw_id if number == _HW_ID else layout.Wave.xcc_id
+        value = block.emitter.load(I32, block.field(place.offset), 4)
+    elif number == _HW_STATUS:
+        value = _status(block)
     else:
         raise Unsupported(f"hardware register {number}")
     value = value.lshr(first) & ((1 << size) - 1)
