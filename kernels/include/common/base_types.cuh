@@ -114,14 +114,25 @@ __device__ inline typename numeric<T>::wide widen(const T &value) {
     }
 }
 
-/** The element nearest to a value, ties to even; fp8 saturates. */
+/** A value as near to it as fp8e4m3 reaches: the hardware's conversion makes NaN of what is beyond. NaN stays NaN. */
+__device__ inline float within_fp8(float value) {
+#if defined(KITTENS_CDNA4)
+    constexpr float largest = 448.0f;
+#else
+    constexpr float largest = 240.0f;
+#endif
+    return value != value ? value : __builtin_amdgcn_fmed3f(value, largest, -largest);
+}
+
+/** The element nearest to a value, ties to even; fp8 saturates, infinity included. */
 template <typename T>
 __device__ inline T narrow(const typename numeric<T>::wide &value) {
     if constexpr (is_same<T, fp8e4m3>) {
-        return bit_cast<T>(static_cast<unsigned char>(__builtin_amdgcn_cvt_pk_fp8_f32(value, value, 0, false)));
+        const float bounded = within_fp8(value);
+        return bit_cast<T>(static_cast<unsigned char>(__builtin_amdgcn_cvt_pk_fp8_f32(bounded, bounded, 0, false)));
     } else if constexpr (is_same<T, fp8e4m3_4>) {
-        const int low = __builtin_amdgcn_cvt_pk_fp8_f32(value[0], value[1], 0, false);
-        return bit_cast<T>(__builtin_amdgcn_cvt_pk_fp8_f32(value[2], value[3], low, true));
+        const int low = __builtin_amdgcn_cvt_pk_fp8_f32(within_fp8(value[0]), within_fp8(value[1]), 0, false);
+        return bit_cast<T>(__builtin_amdgcn_cvt_pk_fp8_f32(within_fp8(value[2]), within_fp8(value[3]), low, true));
     } else if constexpr (is_same<T, bf16>) {
         return bit_cast<T>(static_cast<__bf16>(value));
     } else if constexpr (is_same<T, bf16_2>) {
@@ -236,7 +247,7 @@ struct constants {
     static __device__ inline T zeros() { return zero(); }
     static __device__ inline T one() { return of(1.0f); }
     static __device__ inline T ones() { return one(); }
-    /** Positive infinity; for fp8, which has none, what the hardware makes of it. */
+    /** Positive infinity; for fp8, which has none, the largest number. */
     static __device__ inline T pos_infty() { return of(__builtin_inff()); }
     static __device__ inline T neg_infty() { return of(-__builtin_inff()); }
 };
