@@ -9,10 +9,12 @@
  *   types/register   rt, rv                  tiles and vectors in the registers of a wave
  *   ops/warp         what one wave does: loads and stores, arithmetic, reductions, matrix multiplication
  *   ops/group        what several waves do together: loads straight into the LDS
+ *   schedules        how waves overlap memory and compute, and in which order work-groups take tiles
  *   common           element types, waiting, buffer resources, lanes
  */
 #pragma once
 
 #include "common/common.cuh"
 #include "ops/ops.cuh"
+#include "schedules/schedules.cuh"
 #include "types/types.cuh"

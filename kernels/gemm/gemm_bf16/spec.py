@@ -24,10 +24,10 @@ def reference(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
 def shape_of(a: torch.Tensor, b: torch.Tensor) -> dict[str, int]:
     """Shape of a call."""
     if a.dim() != 2 or b.dim() != 2:
-        raise ShapeError(f"gemm_bf16: a is {tuple(a.shape)}, b is {tuple(b.shape)}; wanted (M, K) and (N, K)")
+        raise ShapeError(f"GEMM: a is {tuple(a.shape)}, b is {tuple(b.shape)}; wanted (M, K) and (N, K)")
     if a.shape[1] != b.shape[1]:
         raise ShapeError(
-            f"gemm_bf16: a is {tuple(a.shape)}, b is {tuple(b.shape)}; "
+            f"GEMM: a is {tuple(a.shape)}, b is {tuple(b.shape)}; "
             "wanted (M, K) and (N, K) with the same K: this is a times b transposed"
         )
     return {"m": a.shape[0], "n": b.shape[0], "k": a.shape[1]}

@@ -5,6 +5,7 @@
 #pragma once
 
 #include "memory/tile/global_to_shared.cuh"
+#include "memory/tile/stream.cuh"
 
 namespace kittens {
 

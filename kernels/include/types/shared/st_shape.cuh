@@ -141,6 +141,23 @@ struct st_16x128 : base<16, 128> {
 #endif
 };
 
+/**
+ * @brief 16x64: for `rt_16x32_s` of 2-byte elements, where rows are whole cache lines of 128 bytes.
+ *
+ * A wave that loads it straight from global memory asks for whole lines. Not among HipKittens' own shapes.
+ */
+struct st_16x64 : base<16, 64> {
+#if defined(KITTENS_CDNA4)
+    template <int size>
+    static constexpr swizzling swizzle = size == 1   ? swizzling{{9, 5, 1}}
+                                         : size == 2 ? swizzling{{7, 4, 3}}
+                                                     : swizzling{{8, 4, 1}, {10, 6, 1}, {9, 7, 1}};
+#else
+    template <int size>
+    static constexpr swizzling swizzle = by_rows(64 * size, 16);
+#endif
+};
+
 /** Any base shape of a shared tile. */
 template <typename T>
 concept all = requires { typename T::identifier; } && detail::is_same<typename T::identifier, identifier>;
@@ -153,6 +170,7 @@ using st_32x32_s = ducks::st_shape::st_32x32;
 using st_16x32_s = ducks::st_shape::st_16x32;
 using st_32x16_s = ducks::st_shape::st_32x16;
 using st_8x32_s = ducks::st_shape::st_8x32;
+using st_16x64_s = ducks::st_shape::st_16x64;
 using st_16x128_s = ducks::st_shape::st_16x128;
 
 } // namespace kittens

@@ -1,0 +1,198 @@
+/**
+ * @file
+ * @brief Matrix multiplication C = A Bᵀ of bf16 matrices, summed in float, by the 8-wave ping-pong schedule.
+ *
+ * A is M x K and B is N x K, both row-major. A work-group of 8 waves, two rows of four, computes 256 x 256 of C; a wave
+ * 128 x 64, as four quarters of 64 x 32. Along K it goes in steps of 64 columns (32 on gfx942), and shared memory holds
+ * two steps of A and B, each in two halves: eight slots of 128 rows.
+ *
+ * The halves are numbered in the order of their use: 4 s to 4 s + 3 are B's first, A's first, B's second and A's second
+ * of step s. In turn t of the schedule a wave
+ *   - reads its part of half t + 1 from shared memory into registers,
+ *   - starts loading half t + 7 into the slot of half t - 1, which was last read in turn t - 2,
+ *   - waits for half t + 2, all but the last five to have been started,
+ *   - and computes a quarter of C: A's first half by B's first, A's first by B's second, A's second by B's first,
+ *     A's second by B's second.
+ * So each turn reads 8 or 4 times 16 bytes a lane, starts one half and has 16 matrix instructions, and a load has six
+ * turns to arrive.
+ *
+ * Columns that K lacks to a multiple of two steps are zeros in front of the first, made by out-of-range loads in the
+ * first two steps, before the loop. Rows past M and N read as zero and are not written.
+ */
+#include "kittens.cuh"
+
+using namespace kittens;
+
+constexpr int TILE = 256;
+constexpr int HALF = TILE / 2;
+#if defined(KITTENS_CDNA4)
+constexpr int K_STEP = 64;
+using shared_half = st_bf<HALF, K_STEP, st_16x64_s>;
+#else
+constexpr int K_STEP = 32; // 64 KB of LDS
+using shared_half = st_bf<HALF, K_STEP, st_16x32_s>;
+#endif
+
+constexpr int NUM_WARPS = 8;
+constexpr int NUM_THREADS = NUM_WARPS * WARP_THREADS;
+constexpr int WARPS_N = 4;
+constexpr int QUARTER_M = 64;
+constexpr int QUARTER_N = 32;
+
+/** Consecutive tiles that one chiplet computes, and the height of the window of tiles that they go through. */
+constexpr int CHUNK = 32;
+constexpr int WINDOW = 8;
+
+using schedule = schedules::ping_pong<NUM_WARPS>;
+
+/**
+ * @brief Row of A's or B's block that row `row` of the first half is; the second half's is `part` further on.
+ *
+ * A wave's rows of both halves are neighbours in C.
+ */
+template <int part>
+struct rows_of_half {
+    __device__ constexpr int operator()(int row) const { return row / part * 2 * part + row % part; }
+};
+using stream_a = tile_stream<NUM_WARPS, shared_half, rows_of_half<QUARTER_M>>;
+using stream_b = tile_stream<NUM_WARPS, shared_half, rows_of_half<QUARTER_N>>;
+
+struct gemm_globals {
+    using matrix = gl<bf16, 1, 1, -1, -1>;
+
+    matrix a, b, c;
+    hipStream_t stream;
+
+    dim3 grid() const {
+        return dim3(static_cast<unsigned>(ceil_div(c.rows(), size_t{TILE}) * ceil_div(c.cols(), size_t{TILE})));
+    }
+    dim3 block() const { return dim3(NUM_THREADS); }
+    size_t dynamic_shared_memory() const { return 8 * sizeof(shared_half); }
+};
+
+/** Bytes of some elements. */
+__device__ constexpr uint32_t bytes_of(int elements) { return static_cast<uint32_t>(elements) * sizeof(bf16); }
+
+/** Bytes of a matrix of `rows` rows from row `first` on. */
+__device__ inline uint32_t bytes_from(int first, int rows, uint32_t pitch) {
+    return first < rows ? static_cast<uint32_t>(rows - first) * pitch : 0;
+}
+
+__global__ __launch_bounds__(NUM_THREADS, 2) void gemm_bf16_pingpong(const gemm_globals g) {
+    extern __shared__ alignment_dummy __shm[];
+    shared_allocator al(reinterpret_cast<int *>(&__shm[0]));
+    // By slot, of which two steps have four each.
+    shared_half(&halves)[8] = al.allocate<shared_half, 8>();
+
+    const int m = static_cast<int>(g.c.rows()), n = static_cast<int>(g.c.cols()), k = static_cast<int>(g.a.cols());
+    const int2 at =
+        schedules::chiplet_tile(static_cast<int>(blockIdx.x), ceil_div(m, TILE), ceil_div(n, TILE), WINDOW, CHUNK);
+    const int row = at.x * TILE, col = at.y * TILE;
+    const int warp_row = warpid() / WARPS_N, warp_col = warpid() % WARPS_N;
+
+    // Two steps at least, and an even number of them.
+    const int pairs = ceil_div(k, 2 * K_STEP);
+    const int lacking = pairs * 2 * K_STEP - k;
+    const uint32_t pitch = bytes_of(k);
+    const stream_a loads_a(pitch);
+    const stream_b loads_b(pitch);
+    const int rows_a = m - row < TILE ? m - row : TILE, rows_b = n - col < TILE ? n - col : TILE;
+    const bf16 *first_a = &g.a[{row, 0}], *first_b = &g.b[{col, 0}];
+    const i32x4 a0 = stream_a::resource(first_a, bytes_from(0, rows_a, pitch));
+    const i32x4 a1 = stream_a::resource(first_a + QUARTER_M * k, bytes_from(QUARTER_M, rows_a, pitch));
+    const i32x4 b0 = stream_b::resource(first_b, bytes_from(0, rows_b, pitch));
+    const i32x4 b1 = stream_b::resource(first_b + QUARTER_N * k, bytes_from(QUARTER_N, rows_b, pitch));
+    const uint32_t lds = stream_a::lds_base(halves[0]);
+
+    rt_bf<QUARTER_M, K_STEP, row_l, rt_16x32_s> a;
+    rt_bf<QUARTER_N, K_STEP, row_l, rt_16x32_s> b[2];
+    // In the row layout a lane holds four neighbours in a row of C, which it stores at once.
+    rt_fl<QUARTER_M, QUARTER_N, row_l, rt_16x16_s> c[2][2];
+
+    /** Starts loading half `half` of which the columns begin `column` bytes into the rows. */
+    const auto start = [&](auto half, const stream_a &to_a, const stream_b &to_b, uint32_t column) {
+        constexpr int which = decltype(half)::v % 4;
+        const uint32_t slot = lds + decltype(half)::v % 8 * static_cast<uint32_t>(sizeof(shared_half));
+        if constexpr (which % 2 == 0)
+            to_b.start(which == 0 ? b0 : b1, column, slot);
+        else
+            to_a.start(which == 1 ? a0 : a1, column, slot);
+    };
+    /** Reads this wave's part of half `half`. */
+    const auto read = [&](auto half) {
+        constexpr int which = decltype(half)::v % 4;
+        shared_half &from = halves[decltype(half)::v % 8];
+        if constexpr (which % 2 == 0)
+            load(b[which / 2], subtile_inplace<QUARTER_N, K_STEP>(from, {warp_col, 0}));
+        else
+            load(a, subtile_inplace<QUARTER_M, K_STEP>(from, {warp_row, 0}));
+    };
+    const auto compute = [&](auto turn) {
+        constexpr int which = decltype(turn)::v % 4;
+        mma_ABt(c[which / 2][which % 2], a, b[which % 2], c[which / 2][which % 2]);
+    };
+
+    constexpr int IN_FLIGHT = 5 * stream_a::loads;
+    static_assert(stream_a::loads == stream_b::loads);
+
+    schedule::run(
+        [&] {
+            // The first two steps, of which some of the columns may lie before the first.
+            const int second = lacking > K_STEP ? lacking - K_STEP : 0;
+            const stream_a begin_a[2] = {stream_a(pitch, lacking), stream_a(pitch, second)};
+            const stream_b begin_b[2] = {stream_b(pitch, lacking), stream_b(pitch, second)};
+            const uint32_t begin[2] = {0, lacking > K_STEP ? 0 : bytes_of(K_STEP - lacking)};
+            schedules::for_each_index<0, 8>(
+                [&](auto half) { start(half, begin_a[half / 4], begin_b[half / 4], begin[half / 4]); });
+            zero(c[0][0]);
+            zero(c[0][1]);
+            zero(c[1][0]);
+            zero(c[1][1]);
+            wait_vmcnt<6 * stream_a::loads>();
+            barrier();
+            read(schedules::index<0>{});
+        },
+        [&] {
+            // Turn 0 has nothing to start. Turns 1 to 8 of a pair of steps start what the next pair will use.
+            schedule::turns<0, 1>(
+                [&](auto turn) {
+                    read(schedules::index<turn + 1>{});
+                    wait_vmcnt<IN_FLIGHT>();
+                },
+                compute);
+            uint32_t column = bytes_of(2 * K_STEP - lacking);
+            for (int pair = 1; pair < pairs; pair++) {
+                schedule::turns<1, 9>(
+                    [&](auto turn) {
+                        constexpr int t = decltype(turn)::v;
+                        read(schedules::index<t + 1>{});
+                        start(schedules::index<t + 7>{}, loads_a, loads_b, column + bytes_of((t + 7) / 4 % 2 * K_STEP));
+                        wait_vmcnt<IN_FLIGHT>();
+                    },
+                    compute);
+                column += bytes_of(2 * K_STEP);
+            }
+            schedule::turns<1, 8>(
+                [&](auto turn) {
+                    constexpr int t = decltype(turn)::v;
+                    if constexpr (t + 1 < 8) read(schedules::index<t + 1>{});
+                    if constexpr (t + 2 < 8) wait_vmcnt<(5 - t) * stream_a::loads>();
+                },
+                compute);
+        },
+        [&] {
+#pragma unroll
+            for (int i = 0; i < 2; i++)
+#pragma unroll
+                for (int j = 0; j < 2; j++) {
+                    rt_bf<QUARTER_M, QUARTER_N, row_l, rt_16x16_s> result;
+                    copy(result, c[i][j]);
+                    const coord<decltype(result)> to(at.x * (TILE / QUARTER_M) + warp_row * 2 + i,
+                                                     at.y * (TILE / QUARTER_N) + warp_col * 2 + j);
+                    if (col + TILE <= n && n % 4 == 0)
+                        store(g.c, result, to);
+                    else
+                        store_bounded(g.c, result, to);
+                }
+        });
+}

@@ -1,0 +1,148 @@
+/**
+ * @file
+ * @brief Loads of many equal tiles straight from global to shared memory, at the least cost in a loop.
+ */
+#pragma once
+
+#include "global_to_shared.cuh"
+
+namespace kittens {
+
+/** Rows of a shared tile in the order of global memory. */
+struct rows_in_order {
+    __host__ __device__ constexpr int operator()(int row) const { return row; }
+};
+
+namespace detail {
+
+/** What `count` loads of `bytes` bytes a lane, side by side in shared memory, do with one M0. */
+template <int bytes, int count, int first>
+__device__ inline void load_direct_run(const i32x4 &resource, uint32_t lds, const uint32_t *offsets,
+                                       uint32_t uniform_offset) {
+    static_assert(bytes == 4 || bytes == 16, "load_direct_run: a lane loads 4 or 16 bytes");
+    static_assert(bytes <= MAX_DIRECT_LOAD_BYTES,
+                  "load_direct_run: only gfx950 (CDNA4) loads 16 bytes a lane straight to shared memory");
+    static_assert(count == 1 || count == 2 || count == 4, "load_direct_run: 1, 2 or 4 loads");
+    constexpr int step = bytes * WARP_THREADS;
+    static_assert((first + count - 1) * step < 4096, "load_direct_run: the offset of a load has 12 bits");
+    // One statement, so that nothing comes between M0 and what reads it. A load may read M0 one cycle after it is
+    // written, which the compiler does not see to inside of a statement.
+#define KITTENS_LOAD(width, i)                                                                                         \
+    "\n\tbuffer_load_" width " %[offset" #i "], %[resource], %[uniform] offen offset:%[step" #i "] lds"
+#define KITTENS_PLACE(i) [offset##i] "v"(offsets[first + i]), [step##i] "n"((first + i) * step)
+#define KITTENS_LOADS(width)                                                                                           \
+    if constexpr (count == 1)                                                                                          \
+        asm volatile("s_mov_b32 m0, %[lds]\n\ts_nop 0" KITTENS_LOAD(width, 0)::[lds] "s"(lds),                         \
+                     [resource] "s"(resource), [uniform] "s"(uniform_offset), KITTENS_PLACE(0)                         \
+                     : "memory");                                                                                      \
+    else if constexpr (count == 2)                                                                                     \
+        asm volatile("s_mov_b32 m0, %[lds]\n\ts_nop 0" KITTENS_LOAD(width, 0) KITTENS_LOAD(width, 1)::[lds] "s"(lds),  \
+                     [resource] "s"(resource), [uniform] "s"(uniform_offset), KITTENS_PLACE(0), KITTENS_PLACE(1)       \
+                     : "memory");                                                                                      \
+    else                                                                                                               \
+        asm volatile("s_mov_b32 m0, %[lds]\n\ts_nop 0" KITTENS_LOAD(width, 0) KITTENS_LOAD(width, 1)                   \
+                         KITTENS_LOAD(width, 2) KITTENS_LOAD(width, 3)::[lds] "s"(lds),                                \
+                     [resource] "s"(resource), [uniform] "s"(uniform_offset), KITTENS_PLACE(0), KITTENS_PLACE(1),      \
+                     KITTENS_PLACE(2), KITTENS_PLACE(3)                                                                \
+                     : "memory")
+    if constexpr (bytes == 16) {
+        KITTENS_LOADS("dwordx4");
+    } else {
+        KITTENS_LOADS("dword");
+    }
+#undef KITTENS_LOAD
+#undef KITTENS_PLACE
+#undef KITTENS_LOADS
+}
+
+} // namespace detail
+
+/**
+ * @brief How N waves load tiles of type ST that lie in a matrix of one row pitch: all that does not change from tile to
+ * tile, kept in registers.
+ *
+ * A wave fills consecutive memory of the tile, `loads` times 1 KB (gfx950) or 256 bytes (gfx942). In a loop a tile
+ * costs its loads and one scalar instruction for every four of them: where it is in global memory is a scalar offset,
+ * where it goes in shared memory is M0 and the offsets in the instructions.
+ *
+ * @tparam N waves that load a tile together, with consecutive indices from a multiple of N on.
+ * @tparam ST the shared tile.
+ * @tparam Rows which row of global memory, counted from the first, a row of the shared tile is: `int operator()(int)`.
+ */
+template <int N, ducks::st::whole ST, typename Rows = rows_in_order>
+struct tile_stream {
+    static constexpr int bytes_per_load = ST::underlying_subtile_bytes_per_thread;
+    using pieces = detail::pieces<ST, N, bytes_per_load>;
+    static_assert(pieces::even, "tile_stream: every wave loads as much of the tile");
+    /** Loads of a tile by a wave: what it adds to vmcnt. */
+    static constexpr int loads = pieces::per_wave;
+    /** Loads that start at once. */
+    static constexpr int loads_per_run = loads % 4 == 0 ? 4 : loads % 2 == 0 ? 2 : 1;
+    static constexpr int runs = loads / loads_per_run;
+    static constexpr int bytes_per_run = loads_per_run * pieces::bytes_per_wave;
+    static_assert(loads * pieces::bytes_per_wave <= 4096, "tile_stream: a wave loads at most 4 KB of a tile");
+
+    /**
+     * @brief What the instructions' own offsets add at most, for shared and for global memory alike.
+     *
+     * Only shared memory wants it, so the offsets in `offsets` are less by it, and the resource begins that much before
+     * the matrix for them not to be negative. Nothing is read there.
+     */
+    static constexpr uint32_t bias = (loads - 1) * pieces::bytes_per_wave;
+
+    uint32_t offsets[loads];
+
+    /**
+     * @param pitch bytes from one row of the matrix to the next.
+     * @param skip columns that the tile begins before the matrix's first: they are zero.
+     */
+    __device__ inline explicit tile_stream(uint32_t pitch, int skip = 0) {
+        const int wave = warpid() % N, lane = laneid();
+        constexpr int size = static_cast<int>(sizeof(typename ST::dtype));
+#pragma unroll
+        for (int i = 0; i < loads; i++) {
+            const auto place = pieces::at_byte((wave * loads + i) * pieces::bytes_per_wave + lane * bytes_per_load);
+            const int column = place.col_bytes - skip * size;
+            const uint32_t offset =
+                static_cast<uint32_t>(Rows{}(place.row)) * pitch + static_cast<uint32_t>(column) + bias;
+            offsets[i] =
+                (column < 0 ? detail::OUT_OF_RANGE : offset) - static_cast<uint32_t>(i * pieces::bytes_per_wave);
+        }
+    }
+
+    /** Buffer resource over the `bytes` bytes from `first` on; tiles read zero outside of it. */
+    static __device__ inline i32x4 resource(const void *first, uint32_t bytes) {
+        i32x4 made = make_srsrc(static_cast<const char *>(first) - bias, bytes == 0 ? 0 : bytes + bias);
+        // A load may use a resource five cycles after a vector instruction (v_readfirstlane) made it.
+        asm volatile("s_nop 4" : "+s"(made));
+        return made;
+    }
+
+    /** Where in shared memory this wave's part of a tile goes; the same in all lanes. */
+    static __device__ inline uint32_t lds_base(const ST &tile) {
+        return static_cast<uint32_t>(__builtin_amdgcn_readfirstlane(
+            static_cast<int>(detail::shared_address(&tile.data[0]) +
+                             static_cast<uint32_t>(warpid() % N * loads * pieces::bytes_per_wave))));
+    }
+
+    /**
+     * @brief Starts run `run` of the loads of a tile.
+     * @param source from `resource`.
+     * @param uniform bytes from the resource's first element to the tile's.
+     * @param lds from `lds_base`.
+     */
+    template <int run>
+    __device__ inline void start_run(const i32x4 &source, uint32_t uniform, uint32_t lds) const {
+        static_assert(run >= 0 && run < runs, "tile_stream: no such run");
+        detail::load_direct_run<bytes_per_load, loads_per_run, run * loads_per_run>(source, lds, offsets, uniform);
+    }
+
+    /** Starts all loads of a tile. */
+    template <int run = 0>
+    __device__ inline void start(const i32x4 &source, uint32_t uniform, uint32_t lds) const {
+        start_run<run>(source, uniform, lds);
+        if constexpr (run + 1 < runs) start<run + 1>(source, uniform, lds);
+    }
+};
+
+} // namespace kittens

@@ -1,0 +1,30 @@
+/**
+ * @file
+ * @brief Calls with a number that is known to the compiler.
+ */
+#pragma once
+
+#include "../common/common.cuh"
+
+namespace kittens::schedules {
+
+/** An integer as a type: what functors get as `auto`, and use as a constant. */
+template <int value>
+struct index {
+    static constexpr int v = value;
+    __host__ __device__ constexpr operator int() const { return value; }
+};
+
+/** `call(index<first>)`, `call(index<first + 1>)`, ..., `call(index<end - 1>)`. */
+template <int first, int end, typename Call>
+__device__ inline void for_each_index(Call &&call) {
+    if constexpr (first < end) {
+        call(index<first>{});
+        for_each_index<first + 1, end>(call);
+    }
+}
+
+/** Moves no instruction across, whatever the compiler thinks of the order. */
+__device__ inline void pin() { __builtin_amdgcn_sched_barrier(0); }
+
+} // namespace kittens::schedules

@@ -1,0 +1,36 @@
+/**
+ * @file
+ * @brief Which tile of a matrix a work-group computes, so that work-groups that share operands meet in an L2.
+ */
+#pragma once
+
+#include "sequence.cuh"
+
+namespace kittens::schedules {
+
+/**
+ * @brief Row and column, {x, y}, of tile number `id` of a grid of rows x cols tiles, taken in windows: `window` rows of
+ * tiles, column by column, then the next `window` rows.
+ *
+ * Work-groups that run at the same time are then a block of about `window` rows rather than one long row: 64 tiles in
+ * windows of 8 rows read 8 row blocks of A and 8 of B, a row of 64 tiles reads 1 and 64. A permutation for every size;
+ * the last window is as high as what is left.
+ */
+__host__ __device__ constexpr int2 windowed_tile(int id, int rows, int cols, int window) {
+    const int per_window = window * cols;
+    const int first = id / per_window * window;
+    const int height = rows - first < window ? rows - first : window;
+    const int inside = id % per_window;
+    return int2{first + inside % height, inside / height};
+}
+
+/**
+ * @brief The same for a work-group of the launch, runs of `chunk` tiles of the order to an XCD each.
+ *
+ * The hardware deals work-groups to the XCDs in turn (`chiplet_transform_chunked`), each of which has an L2 of its own.
+ */
+__host__ __device__ constexpr int2 chiplet_tile(int workgroup, int rows, int cols, int window, int chunk) {
+    return windowed_tile(chiplet_transform_chunked(workgroup, rows * cols, NUM_XCDS, chunk), rows, cols, window);
+}
+
+} // namespace kittens::schedules
