@@ -1,9 +1,9 @@
 """What a launch asks of the memory hierarchy, as native/traffic.h records it where a launch asks for it.
 
 Counts by instruction are exact. Whether a cache had a line depends on when others asked for it, which the
-emulated device does not know: it runs waves one after another. So the lines that each wave touches are kept in
-order, and `Traffic.replay` lets the waves that a GPU would hold at once go through a model of its caches in
-step (native/caches.c). The outcome does not depend on this computer's threads.
+emulated device does not know: it runs waves one after another. So the lines that each wave touches are kept
+in order, and `Traffic.replay` lets the waves that a GPU would hold at once go through a model of its caches
+in step (native/caches.c). The outcome does not depend on this computer's threads.
 """
 
 from __future__ import annotations
