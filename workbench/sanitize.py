@@ -26,7 +26,7 @@ class Finding:
     """One instruction that does what it must not.
 
     Attributes:
-        category: "missing wait", "race", "uninitialised", "out of bounds", "misaligned" or "fault".
+        category: "missing wait", "race", "uninitialised", "out of bounds", "misaligned", "hazard" or "fault".
         message: what is wrong and what to do about it.
         file, line, column: the source line that a person wrote which the instruction comes from; "" and 0
             without debug info.
@@ -157,7 +157,7 @@ def sanitize(
     memory published by a barrier before the writer waited; races between waves in shared and in global
     memory; accesses out of bounds, and buffer resources larger than their allocation; misaligned 8- and
     16-byte accesses of shared memory; uninitialised values that are stored to global memory, decide a branch
-    or are an address.
+    or are an address; pairs of instructions that need s_nop in between and have too few (docs/sanitizer.md).
 
     Raises:
         DeviceError: the device is a GPU; the emulated one can tell.

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from workbench.emulator import native_library
+from workbench.emulator.translate_hazards import RULES, unit_name
 from workbench.errors import LaunchError
 
 if TYPE_CHECKING:
@@ -30,7 +31,8 @@ _NO_ADDRESS = 2**64 - 1
     UNDEFINED_ADDRESS,
     RANGE,
     ALIGNMENT,
-) = (1, 2, 3, 4, 5, *range(7, 14))
+    HAZARD,
+) = (1, 2, 3, 4, 5, *range(7, 15))
 
 CLASSES: dict[int, str] = {
     **dict.fromkeys((WAIT_VECTOR, WAIT_LGKM, WAIT_SCALAR, WAIT_LDS), "missing wait"),
@@ -39,6 +41,7 @@ CLASSES: dict[int, str] = {
     **dict.fromkeys((UNDEFINED_STORE, UNDEFINED_BRANCH, UNDEFINED_ADDRESS), "uninitialised"),
     RANGE: "out of bounds",
     ALIGNMENT: "misaligned",
+    HAZARD: "hazard",
 }
 """What each kind of report is an instance of."""
 
@@ -66,7 +69,7 @@ class RawFinding:
     """One instruction at fault.
 
     Attributes:
-        category: "missing wait", "race", "uninitialised", "out of bounds" or "misaligned".
+        category: "missing wait", "race", "uninitialised", "out of bounds" or "misaligned", "hazard".
         message: what is wrong, and what to do.
         pc: code object address of the instruction.
         other_pc: the instruction on the other side (the load, the other access), None where there is none.
@@ -122,6 +125,7 @@ def _finding(scene: Scene, report: SanReport) -> RawFinding:
         WAIT_SCALAR,
         UNDEFINED_BRANCH,
         UNDEFINED_ADDRESS,
+        HAZARD,
     )
     return RawFinding(
         category=CLASSES[report.kind],
@@ -170,6 +174,20 @@ def _race(scene: Scene, report: SanReport, where: str) -> str:
     return (
         f"race in {where}: wave {report.wave} {_ORDER[report.detail].format(other)} at "
         f"{_place(scene, int(report.other_pc))}, with no barrier or atomic between them; {remedy}"
+    )
+
+
+def _hazard(scene: Scene, report: SanReport) -> str:
+    detail = int(report.detail)
+    there, wanted, rule = detail & 255, detail >> 8 & 255, RULES[detail >> 16]
+    name = unit_name(int(report.address))
+    register = f"register {name}: " if name else ""
+    missing = wanted - there
+    nops = " and ".join(f"s_nop {min(16, missing - done) - 1}" for done in range(0, missing, 16))
+    return (
+        f"hazard: {register}{rule.after} ({_place(scene, int(report.other_pc))}), then {rule.before}, which "
+        f"needs {wanted} wait states in between and has {there}; hardware does not wait: put {nops}, or as "
+        "many other instructions, between them"
     )
 
 
@@ -222,6 +240,8 @@ def _message(scene: Scene, report: SanReport) -> str:
                 f"shared memory at byte {report.address} is accessed by an instruction that wants a multiple "
                 f"of {detail}"
             )
+        case 14:
+            return _hazard(scene, report)
     raise AssertionError(report.kind)
 
 

@@ -21,11 +21,12 @@ from workbench.cache import Cache, digest
 from workbench.codeobject.decoder import decode, decode_one
 from workbench.codeobject.elf import CodeObject
 from workbench.codeobject.instruction import Instruction, Operand
-from workbench.emulator import translate_engine
+from workbench.emulator import translate_engine, translate_hazards
 from workbench.emulator.native_ops import NATIVE, Rows
 from workbench.emulator.semantics import ENDS_BLOCK, NO_OPERATION, SEMANTICS
 from workbench.emulator.semantics.control import mode_after, target_of
 from workbench.emulator.translate_block import INDEXED, BlockTranslator, Mode, Options, Unsupported
+from workbench.emulator.translate_hazards import Hazards
 from workbench.emulator.translate_sanitize import Recorder
 from workbench.errors import CodeObjectError, UnsupportedInstruction
 
@@ -382,7 +383,14 @@ def _compile(code_object: CodeObject, kernel: str, options: Options) -> _Program
         index_of[address] for address in (info.entry, *_function_symbols(code_object)) if address in index_of
     ]
     modes = float_modes(blocks, index_of, roots, options.mode)
-    emitted = emit(blocks, index_of, options, lambda failures: _refuse(code_object, kernel, failures), modes)
+    hazards = (
+        translate_hazards.find(blocks, lambda index: _followers(blocks, index, index_of), options.target)
+        if options.sanitize
+        else None
+    )
+    emitted = emit(
+        blocks, index_of, options, lambda failures: _refuse(code_object, kernel, failures), modes, hazards
+    )
     data = translate_engine.compile_object(emitted.functions, emitted.constants, emitted.declarations)
     return _Program(
         blocks=[
@@ -393,6 +401,17 @@ def _compile(code_object: CodeObject, kernel: str, options: Options) -> _Program
         symbols=sorted(emitted.symbols),
         code=data,
     )
+
+
+def _followers(blocks: Sequence[Sequence[Instruction]], index: int, index_of: Mapping[int, int]) -> list[int]:
+    """Blocks that a wave may run right after a block; none after a call, whose callee comes in between."""
+    last = blocks[index][-1]
+    if last.opcode == "s_swappc_b64":
+        return []
+    if last.opcode.startswith("s_call"):
+        return [index_of[target_of(last)]]
+    ways = _successors(last) if last.opcode in ENDS_BLOCK else (last.address + last.size,)
+    return [index_of[address] for address in ways if address in index_of]
 
 
 def row_count(blocks: Iterable[Iterable[Instruction]], acc_offset: int) -> int:
@@ -427,6 +446,7 @@ def emit(
     options: Options,
     refuse: Callable[[list[Failure]], None],
     modes: Sequence[Mode | None] | None = None,
+    hazards: Hazards | None = None,
 ) -> Emitted:
     """IR of every block.
 
@@ -435,6 +455,7 @@ def emit(
         index_of: block index by address.
         refuse: called with all instructions that cannot be executed and the reasons, if there are any.
         modes: floating-point mode at the start of each block; by default the kernel's.
+        hazards: what the sanitizer follows through the run.
     """
     result = Emitted([], [], set(), set())
     failures: list[Failure] = []
@@ -444,7 +465,7 @@ def emit(
         next_index = index_of.get(last.address + last.size, -1)
         mode = modes[index] if modes is not None else options.mode
         translator = BlockTranslator(options, f"block{index}", index_of.__getitem__, next_index, mode)
-        _emit_block(translator, block, rows, failures)
+        _emit_block(translator, block, rows, failures, hazards or Hazards())
         if not failures:
             result.functions.append(translator.function())
             result.constants.extend(translator.constants)
@@ -460,9 +481,13 @@ def emit(
 
 
 def _emit_block(
-    translator: BlockTranslator, block: list[Instruction], rows: Rows, failures: list[Failure]
+    translator: BlockTranslator,
+    block: list[Instruction],
+    rows: Rows,
+    failures: list[Failure],
+    hazards: Hazards,
 ) -> None:
-    recorder = Recorder(translator, rows) if translator.options.sanitize else None
+    recorder = Recorder(translator, rows, hazards) if translator.options.sanitize else None
     for instruction in block:
         opcode = instruction.opcode
         if recorder is not None and not translator.indexed_positions:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import ctypes
 import re
 import struct
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from ctypes import Structure, c_uint8, c_uint16, c_uint32
 from functools import cache
 
@@ -20,6 +20,7 @@ from workbench.emulator.native_ops import NATIVE, Rows
 from workbench.emulator.native_ops.matrix import DENSE, SMALL, SPARSE
 from workbench.emulator.semantics import ENDS_BLOCK
 from workbench.emulator.translate_block import BlockTranslator, Unsupported
+from workbench.emulator.translate_hazards import Hazards, wait_states
 from workbench.emulator.translate_operands import is_dpp, is_sdwa
 from workbench.errors import UnsupportedInstruction
 
@@ -38,7 +39,10 @@ _SCC = 128
     WRITE_LANE,
     SHUFFLE,
     WORDS,
-) = range(11)
+    MARK,
+    HAZARD,
+    STATES,
+) = range(14)
 GLOBAL, FLAT, SCRATCH, BUFFER, LDS, SMEM, LDS_LANES = range(7)
 (
     LOAD,
@@ -93,9 +97,10 @@ class SanOp(Structure):
 class Recorder:
     """Collects a block's records and puts the calls that hand them over into its code."""
 
-    def __init__(self, translator: BlockTranslator, rows: Rows) -> None:
+    def __init__(self, translator: BlockTranslator, rows: Rows, hazards: Hazards) -> None:
         self._translator = translator
         self._rows = rows
+        self._hazards = hazards
         self._pending: list[bytes] = []
 
     def before(self, instruction: Instruction) -> None:
@@ -104,6 +109,8 @@ class Recorder:
             record = describe(instruction, self._rows)
         except (Unsupported, UnsupportedInstruction):
             return  # the translation is about to be refused for the same reason
+        if self._hazards.found:
+            self._pending += [bytes(each) for each in hazard_records(instruction, self._hazards)]
         if record is not None:
             self._pending.append(bytes(record))
         if instruction.opcode in ENDS_BLOCK or (record is not None and _needs_state(instruction, record)):
@@ -128,6 +135,22 @@ class Recorder:
             f"ptr %wave, ptr {name}, i32 {len(self._pending)}",
         )
         self._pending.clear()
+
+
+def hazard_records(instruction: Instruction, hazards: Hazards) -> Iterator[SanOp]:
+    """What follows the pairs of `hazards` through the run: checks first, then what begins here."""
+    address = instruction.address
+    offset = hazards.offsets.get(address, 0)
+    for number in hazards.by_consumer.get(address, ()):
+        hazard = hazards.found[number]
+        record = SanOp(kind=HAZARD, imm=number, flags=offset, reserved=hazard.rule, bytes=hazard.wanted)
+        record.op.pc = address
+        record.op.imm[0], record.op.imm[1] = hazard.producer, hazard.unit
+        yield record
+    for number in hazards.by_producer.get(address, ()):
+        yield SanOp(kind=MARK, imm=number, flags=offset + wait_states(instruction))
+    if address in hazards.lengths:
+        yield SanOp(kind=STATES, imm=hazards.lengths[address])
 
 
 def _needs_state(instruction: Instruction, record: SanOp) -> bool:

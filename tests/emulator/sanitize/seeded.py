@@ -106,7 +106,7 @@ __global__ void k(const float *in, float *out) {
     __shared__ float s[64];
     unsigned at = threadIdx.x * 4;
     unsigned base = __builtin_amdgcn_readfirstlane((unsigned)(size_t)(LDS float *)&s[0]);
-    asm volatile("s_mov_b32 m0, %2\\n\\tglobal_load_lds_dword %0, %1"
+    asm volatile("s_mov_b32 m0, %2\\n\\ts_nop 0\\n\\tglobal_load_lds_dword %0, %1"
                  : : "v"(at), "s"(in), "s"(base) : "memory");
     asm volatile(IF_FAULT("", "s_waitcnt vmcnt(0)") ::: "memory");
     out[threadIdx.x] = s[threadIdx.x]; // HERE
@@ -120,7 +120,7 @@ __global__ void k(const float *in, float *out) {
     __shared__ float s[128];
     unsigned at = threadIdx.x * 4;
     unsigned base = __builtin_amdgcn_readfirstlane((unsigned)(size_t)(LDS float *)&s[threadIdx.x & 64]);
-    asm volatile("s_mov_b32 m0, %2\\n\\tglobal_load_lds_dword %0, %1"
+    asm volatile("s_mov_b32 m0, %2\\n\\ts_nop 0\\n\\tglobal_load_lds_dword %0, %1"
                  : : "v"(at), "s"(in), "s"(base) : "memory");
     asm volatile(IF_FAULT("s_barrier", "s_waitcnt vmcnt(0)\\n\\ts_barrier") ::: "memory");
     out[threadIdx.x] = s[threadIdx.x ^ 64]; // HERE

@@ -76,6 +76,8 @@ typedef struct SanWave {
     uint32_t lgkm_issued, lgkm_done, lgkm_published;
     uint32_t last_scalar, last_flat; /* numbers (lgkm) of the newest accesses that complete out of order */
     uint32_t tick;
+    uint64_t states;           /* wait states of the blocks that it has run */
+    uint64_t marks[SAN_MARKS]; /* when the first instruction of each pair was over; 0: it has not run */
     uint32_t scalar_undefined[SCALARS + 3];
     uint32_t scalar_wait[SCALARS + 3];
     uint64_t *undefined;           /* [rows] lanes */
@@ -194,6 +196,7 @@ void hk_san_start(const Launch *l, Group *g, Wave *waves, void *memory) {
         memset(sw, 0, sizeof *sw);
         sw->group = sg;
         sw->index = i;
+        sw->states = 1;
         sw->undefined = (uint64_t *)p;
         p += round64(rows * 8);
         uint32_t **tables[] = {&sw->vm_wait, &sw->lgkm_wait, &sw->vm_pc, &sw->lgkm_pc};
@@ -938,6 +941,14 @@ static void branch(Wave *w, SanWave *sw, const SanOp *o) {
     set_scalars(sw, o, 0); /* a call's return address */
 }
 
+/* The second instruction of a pair that needs wait states in between. */
+static void hazard(Wave *w, const SanWave *sw, const SanOp *o) {
+    uint64_t mark = sw->marks[o->imm % SAN_MARKS], now = sw->states + o->flags;
+    if (mark == 0 || now - mark >= o->bytes) return;
+    uint64_t detail = (now - mark) | (uint64_t)o->bytes << 8 | (uint64_t)o->reserved << 16;
+    found(w, SAN_FOUND_HAZARD, &o->op, o->op.imm[0], -1, o->op.imm[1], detail, 0, 0);
+}
+
 HK_EXPORT void hk_san_run(Wave *w, const SanOp *ops, uint32_t count) {
     SanWave *sw = w->san;
     if (sw == NULL) return;
@@ -981,6 +992,15 @@ HK_EXPORT void hk_san_run(Wave *w, const SanOp *ops, uint32_t count) {
             break;
         case SAN_WORDS:
             words(sw, o, exec);
+            break;
+        case SAN_MARK:
+            sw->marks[o->imm % SAN_MARKS] = sw->states + o->flags;
+            break;
+        case SAN_HAZARD:
+            hazard(w, sw, o);
+            break;
+        case SAN_STATES:
+            sw->states += o->imm;
             break;
         default:
             break;

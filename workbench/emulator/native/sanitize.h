@@ -21,6 +21,9 @@ enum {
     SAN_WRITE_LANE = 8,
     SAN_SHUFFLE = 9, /* lanes exchange values */
     SAN_WORDS = 10,  /* dword i of the result comes from dword i of the sources */
+    SAN_MARK = 11,   /* imm: pair whose first instruction this is; flags: wait states of the block to its end */
+    SAN_HAZARD = 12, /* imm: pair whose second one this is; flags: the same to its start; bytes: wanted */
+    SAN_STATES = 13, /* imm: wait states of the block that ends */
 };
 
 /* SanOp.space. */
@@ -52,6 +55,7 @@ enum {
 enum { SAN_BITS_ANY = 0, SAN_BITS_AND = 1, SAN_BITS_OR = 2, SAN_BITS_ANDN2 = 3, SAN_BITS_SELECT = 4 };
 
 #define SAN_SOURCES 5
+#define SAN_MARKS 256 /* pairs that a kernel's records may name */
 
 typedef struct SanOp {
     Op op;
@@ -85,6 +89,7 @@ enum {
     SAN_FOUND_UNDEFINED_ADDRESS = 11,
     SAN_FOUND_RANGE = 12, /* a buffer resource larger than its allocation; detail: bytes beyond */
     SAN_FOUND_ALIGNMENT = 13,
+    SAN_FOUND_HAZARD = 14, /* detail: wait states there were | wanted << 8 | rule << 16; address: register */
 };
 
 typedef struct SanReport {
