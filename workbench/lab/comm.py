@@ -4,28 +4,42 @@
 modules that the notebook's variables hold, so nothing is kept twice. Requests are
 `{"id": n, "method": name, "params": {...}}`; answers `{"id": n, "result": ...}` or
 `{"id": n, "error": {"type": ..., "message": ...}}`. After every cell that bound or launched something, the
-extension is told `{"event": "changed"}`.
+extension is told `{"event": "changed"}`; what ran outside of a `%%hipkittens` cell, whose output tells it, comes
+as `{"event": "runs", "runs": [...]}`.
 """
 
 from __future__ import annotations
 
+import contextlib
 import sys
+import threading
 import weakref
+from collections import deque
 from collections.abc import Callable, Mapping
+from dataclasses import asdict
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from workbench.errors import UnknownKernel, UsageError
+from workbench.events import Event, hub
 from workbench.lab import index as names
 
 if TYPE_CHECKING:
     from IPython.core.interactiveshell import InteractiveShell
 
     from workbench.kernel import Module
+    from workbench.runtime import Device
 
 TARGET = "hipkittens-workbench"
 """Name of the comm target."""
 
 PROTOCOL = 1
+
+RUNS = 50
+"""Runs that are told at once, the latest: a sweep has more than a person reads."""
+
+RUNS_SECONDS = 0.25
+"""Between two tellings."""
 
 
 class Service:
@@ -44,6 +58,9 @@ class Service:
             "state": self.state,
             "index": self.index,
             "isa": self.isa,
+            "complete": self.complete,
+            "hover": self.hover,
+            "close_dashboard": self.close_dashboard,
         }
 
     def answer(self, request: Mapping[str, Any]) -> dict[str, Any]:
@@ -114,6 +131,23 @@ class Service:
         found = names.index()
         return {"digest": found.digest} if found.digest == digest else found.to_dict()
 
+    def complete(self, text: str, line: int, column: int) -> dict[str, Any]:
+        """What clangd offers at a place of a cell; nothing where it is not installed or not ready.
+
+        Args:
+            text: the whole cell.
+            line, column: the place, from 0; columns in UTF-16 code units.
+        """
+        from workbench.lab.completer import known
+
+        return {"candidates": [asdict(candidate) for candidate in known(text, line, column)]}
+
+    def hover(self, text: str, line: int, column: int) -> dict[str, Any]:
+        """What clangd says of the name at a place; as `complete`."""
+        from workbench.lab.completer import hover
+
+        return {"text": hover(text, line, column)}
+
     def isa(self, module: str, kernel: str = "") -> dict[str, Any]:
         """Machine code of a kernel, and that of the compile before.
 
@@ -141,6 +175,73 @@ class Service:
             "listing": listing(chosen).to_dict(),
             "previous": listing(old).to_dict() if old is not None else None,
         }
+
+    def close_dashboard(self) -> None:
+        """Ends the dashboard of the extension's panel: nothing is drawn that nobody sees."""
+        panel = sys.modules.get("workbench.lab.panel")
+        if panel is not None:
+            panel.close()
+
+
+class Runs:
+    """What was timed, profiled and verified outside of `%%hipkittens` cells, told in batches.
+
+    Args:
+        send: takes what is told.
+    """
+
+    def __init__(self, send: Callable[[dict[str, Any]], None]) -> None:
+        self._send = send
+        self._lock = threading.Lock()
+        self._runs: deque[dict[str, Any]] = deque(maxlen=RUNS)
+        self._timer: threading.Timer | None = None
+        self.told_by_cell = False
+
+    def take(self, event: Event) -> None:
+        """Takes an event of the hub."""
+        run = None if self.told_by_cell else _run(event)
+        if run is None:
+            return
+        with self._lock:
+            self._runs.append(run)
+            if self._timer is None:
+                self._timer = threading.Timer(RUNS_SECONDS, self.flush)
+                self._timer.daemon = True
+                self._timer.start()
+
+    def flush(self) -> None:
+        """Tells what came since the last time."""
+        with self._lock:
+            runs = list(self._runs)
+            self._runs.clear()
+            self._timer = None
+        if runs:
+            self._send({"event": "runs", "runs": runs})
+
+
+def _run(event: Event) -> dict[str, Any] | None:
+    """An event as the extension's run history keeps it; None where it is no run."""
+    figure, verified, shape = None, None, {}
+    if event.kind == "verify":
+        verified, shape = bool(event.data["passed"]), event.data["shape"]
+    elif event.kind in ("time", "profile"):
+        timing = event.data.timing if event.kind == "profile" else event.data
+        figure, shape = timing.median, timing.shape
+    else:
+        return None
+    size = ", ".join(f"{key}={value}" for key, value in shape.items())
+    return {
+        "kind": event.kind,
+        "at": datetime.fromtimestamp(event.seconds, UTC).isoformat(timespec="milliseconds"),
+        "module": event.name,
+        "kernel": "",
+        "time": None
+        if figure is None
+        else {"value": figure.value, "unit": figure.unit, "origin": str(figure.origin)},
+        "verified": verified,
+        "changes": [size] if size else [],
+        "error": "",
+    }
 
 
 def _kernel(kernel: Any) -> dict[str, Any]:
@@ -171,7 +272,7 @@ def _devices() -> list[dict[str, Any]]:
     default = runtime.device().name
     told = []
     for device in runtime.devices():
-        memory = device.memory() if device.name == default else None
+        used, total, limit = _memory(device) if device.name == default else (0, 0, 0)
         told.append(
             {
                 "name": device.name,
@@ -179,24 +280,27 @@ def _devices() -> list[dict[str, Any]]:
                 "arch": device.arch,
                 "emulated": device.emulated,
                 "default": device.name == default,
-                "memory_total": _bytes(memory, "total"),
-                "memory_used": _bytes(memory, "used"),
+                "memory_total": total,
+                "memory_used": used,
+                "memory_limit": limit,
             }
         )
     return told
 
 
-def _bytes(memory: Any, what: str) -> int:
-    """Bytes of a device's memory: `memory()` gives (free, total), as hipMemGetInfo does, or names them."""
-    if memory is None:
-        return 0
-    if isinstance(memory, Mapping):
-        free, total = int(memory.get("free", 0)), int(memory.get("total", 0))
-    elif hasattr(memory, "total"):
-        free, total = int(memory.free), int(memory.total)
-    else:
-        free, total = (int(part) for part in memory[:2])
-    return total if what == "total" else total - free
+def _memory(device: Device) -> tuple[int, int, int]:
+    """(used, total, limit) bytes of a device's memory.
+
+    The limit is what an emulated device can have of this computer's memory, 0 on a GPU. hipMemGetInfo's free
+    bytes take it into account, so they do not tell what is used there.
+    """
+    free, total = device.memory()
+    if not device.emulated:
+        return total - free, total, 0
+    from workbench.emulator.device import node
+
+    memory = node().memory
+    return memory.used, total, min(memory.limit, total)
 
 
 def _compiler() -> dict[str, str] | None:
@@ -236,6 +340,14 @@ def register(shell: InteractiveShell) -> Service | None:
     service = Service(shell.user_ns)
     comms: set[Any] = set()
 
+    def tell(message: dict[str, Any]) -> None:
+        for comm in list(comms):
+            # A page that was closed a moment ago.
+            with contextlib.suppress(Exception):
+                comm.send(message)
+
+    runs = Runs(tell)
+
     def opened(comm: Any, _message: Any) -> None:
         comms.add(comm)
 
@@ -249,27 +361,34 @@ def register(shell: InteractiveShell) -> Service | None:
         comm.on_close(closed)
         comm.send({"event": "ready", "protocol": PROTOCOL})
 
+    def before_cell(info: Any = None) -> None:
+        runs.told_by_cell = str(getattr(info, "raw_cell", "") or "").startswith("%%hipkittens")
+
     def after_cell(*_: Any) -> None:
+        runs.told_by_cell = False
         if service.refresh() or service.modules():
-            for comm in list(comms):
-                comm.send({"event": "changed"})
+            tell({"event": "changed"})
 
     unregister(shell)
     get_comm_manager().register_target(TARGET, opened)
+    shell.events.register("pre_run_cell", before_cell)
     shell.events.register("post_run_cell", after_cell)
-    _registered[shell] = after_cell
+    _registered[shell] = (before_cell, after_cell, hub.subscribe(runs.take))
     return service
 
 
 def unregister(shell: InteractiveShell) -> None:
     """Takes the service away again."""
-    after_cell = _registered.pop(shell, None)
-    if after_cell is None:
+    registered = _registered.pop(shell, None)
+    if registered is None:
         return
     from comm import get_comm_manager
 
+    before_cell, after_cell, unsubscribe = registered
     get_comm_manager().unregister_target(TARGET, lambda *_: None)
+    shell.events.unregister("pre_run_cell", before_cell)
     shell.events.unregister("post_run_cell", after_cell)
+    unsubscribe()
 
 
-_registered: weakref.WeakKeyDictionary[Any, Callable[..., None]] = weakref.WeakKeyDictionary()
+_registered: weakref.WeakKeyDictionary[Any, tuple[Callable[..., None], ...]] = weakref.WeakKeyDictionary()

@@ -1,14 +1,18 @@
 """Completion inside `%%hipkittens` cells by the kernel, in any front end.
 
 IPython would complete C++ as if it were Python. This matcher answers in its place: options on the magic
-line, below it the tile library's names and the words of the cell itself.
+line, below it what clangd knows of the place where one is installed, the tile library's names, and the words
+of the cell itself.
 """
 
 from __future__ import annotations
 
 import re
+import sys
 from typing import TYPE_CHECKING, Any
 
+from workbench.errors import WorkbenchError
+from workbench.lab import clangd
 from workbench.lab import index as names
 
 if TYPE_CHECKING:
@@ -17,7 +21,47 @@ if TYPE_CHECKING:
 
 _MAGIC = re.compile(r"%%hipkittens(?=\s|$)")
 _WORD = re.compile(r"[A-Za-z_]\w*$")
+_MEMBER = re.compile(r"(?:\.|->)\s*\w*$")
+_ARCH = re.compile(r"\s--arch[=\s]\s*(gfx\w+)")
 _OPTION = re.compile(r"(?:^|\s)(-{1,2}[\w-]*)$")
+
+
+PATIENCE = 0.5
+"""Seconds that a person who types waits for clangd; the index answers at once."""
+
+
+def known(text: str, line: int, column: int, patience: float = PATIENCE) -> list[clangd.Candidate]:
+    """What clangd offers at a place of a cell; empty where it is not installed, or not ready yet.
+
+    Args:
+        text: the whole cell, magic line included.
+        line, column: the place, from 0; columns in UTF-16 code units.
+        patience: seconds.
+    """
+    try:
+        server = clangd.running(arch_of(text))
+        return server.complete(text, line, column, patience) if server is not None else []
+    except (TimeoutError, WorkbenchError, OSError):
+        # Completion is a help: without it people type on.
+        return []
+
+
+def hover(text: str, line: int, column: int, patience: float = PATIENCE) -> str:
+    """What clangd says of the name at a place; "" where it says nothing. As `known`."""
+    try:
+        server = clangd.running(arch_of(text))
+        return server.hover(text, line, column, patience) if server is not None else ""
+    except (TimeoutError, WorkbenchError, OSError):
+        return ""
+
+
+def arch_of(text: str) -> str:
+    """The target that a cell is compiled for: its --arch, else that of the device in use."""
+    named = _ARCH.search(text.partition("\n")[0])
+    if named:
+        return named[1]
+    runtime = sys.modules.get("workbench.runtime")
+    return str(runtime.device().arch) if runtime is not None else "gfx950"
 
 
 def candidates(text: str, line: int, before: str) -> tuple[str, list[tuple[str, str]]] | None:
@@ -39,12 +83,21 @@ def candidates(text: str, line: int, before: str) -> tuple[str, list[tuple[str, 
         return start, [(flag, "flag") for flag in _options() if start and flag.startswith(start)]
     word = _WORD.search(before)
     start = word[0] if word else ""
-    found = {e.name: e.kind for e in names.index().entries if e.name.startswith(start) and e.kind != "macro"}
+    found = {
+        c.name: c.kind
+        for c in known(text, line, len(before.encode("utf-16-le")) // 2)
+        if c.name.startswith(start)
+    }
+    if _MEMBER.search(before):
+        return start, list(found.items())
+    more = {e.name: e.kind for e in names.index().entries if e.name.startswith(start) and e.kind != "macro"}
     body = text.partition("\n")[2]
     for other in re.findall(r"[A-Za-z_]\w*", body):
         if other.startswith(start) and other != start:
-            found.setdefault(other, "text")
-    return start, sorted(found.items()) if start or before.rstrip().endswith("::") else []
+            more.setdefault(other, "text")
+    if not start and not before.rstrip().endswith("::"):
+        return start, []
+    return start, [*found.items(), *sorted((n, kind) for n, kind in more.items() if n not in found)]
 
 
 def _options() -> list[str]:

@@ -332,6 +332,23 @@ class Job:
         )
 
 
+def editor_arguments(arch: str) -> list[str]:
+    """Arguments with which a language server (clangd) reads a cell as `compile_device` does.
+
+    Raises:
+        CompilerNotFound: no compiler is there.
+    """
+    compiler = find_compiler(arch)
+    rocm = [f"--rocm-path={compiler.path.resolve().parent.parent}"] if compiler.kind == "hipcc" else []
+    return [
+        *("-x", "hip", f"--offload-arch={arch}", "--offload-device-only", "-std=c++20"),
+        *rocm,
+        *compiler.arguments,
+        f"-D{MACROS[arch.split(':', 1)[0]]}",
+        *("-I", str(kernel_headers())),
+    ]
+
+
 class _HeaderRejectedError(Exception):
     """The compiler did not accept a precompiled header."""
 

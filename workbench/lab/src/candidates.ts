@@ -54,3 +54,9 @@ export function documentation(entry: IEntry): string {
   const where = entry.header ? `\n\n${entry.header}` : '';
   return `${entry.signature}${entry.doc ? `\n\n${entry.doc}` : ''}${where}`;
 }
+
+/** clangd's candidates first: it knows the place. */
+export function merged(named: readonly IEntry[], known: readonly IEntry[]): IEntry[] {
+  const names = new Set(known.map(entry => entry.name));
+  return [...known, ...named.filter(entry => !names.has(entry.name))];
+}

@@ -5,6 +5,7 @@
  * A record follows them; editors that come and go (the notebook drops those out of view) listen to the record.
  */
 
+import type { ISessionContext } from '@jupyterlab/apputils';
 import type { ICellModel, ICodeCellModel } from '@jupyterlab/cells';
 import type { INotebookModel, NotebookPanel } from '@jupyterlab/notebook';
 import type { CodeEditor } from '@jupyterlab/codeeditor';
@@ -18,6 +19,9 @@ export class CellRecord {
     model.outputs.changed.connect(this.refresh, this);
     this.refresh();
   }
+
+  /** The session of the cell's notebook; null until the notebook is ready. */
+  session: ISessionContext | null = null;
 
   /** The latest result in the cell's outputs. */
   get payload(): ICellPayload | null {
@@ -107,8 +111,12 @@ export class NotebookWatcher {
 
   private watch(): void {
     for (const cell of this.panel.content.model?.cells ?? []) {
-      // Lumino keeps a connection once however often it is made.
-      recordOf(cell)?.changed.connect(this.forward, this);
+      const record = recordOf(cell);
+      if (record) {
+        record.session = this.panel.sessionContext;
+        // Lumino keeps a connection once however often it is made.
+        record.changed.connect(this.forward, this);
+      }
     }
     this._changed.emit(null);
   }

@@ -1,5 +1,6 @@
 /**
- * Completion in HipKittens cells: the magic's options on its line, names of HIP and the tile library below.
+ * Completion in HipKittens cells: the magic's options on its line; below it what clangd knows of the place, where
+ * the kernel has one, then names of HIP and the tile library.
  */
 
 import {
@@ -9,10 +10,16 @@ import {
   type ICompletionProvider
 } from '@jupyterlab/completer';
 import { Text } from '@jupyterlab/coreutils';
+import type { NotebookPanel } from '@jupyterlab/notebook';
 
-import { candidates, documentation } from './candidates';
+import { candidates, documentation, merged } from './candidates';
+import { kernelLine } from './kernel';
+import type { IEntry } from './keywords';
 import { isHipkittens } from './magic';
 import type { Names } from './names';
+
+/** Milliseconds that a person waits; a kernel that runs a cell does not answer. */
+const PATIENCE = 800;
 
 /** Kinds as JupyterLab's completer has icons for them. */
 const ICONS: Record<string, string> = {
@@ -31,7 +38,10 @@ const ICONS: Record<string, string> = {
  * JupyterLab's own providers take the cell for Python, or offer every word of the cell.
  */
 class CellCompleterModel extends CompleterModel {
-  constructor(private readonly names: Names) {
+  constructor(
+    private readonly names: Names,
+    private readonly known: () => readonly IEntry[]
+  ) {
     super();
   }
 
@@ -41,9 +51,8 @@ class CellCompleterModel extends CompleterModel {
       super.setCompletionItems(items);
       return;
     }
-    const allowed = new Set(
-      candidates(this.names, text, this.cursor?.end ?? 0).entries.map(entry => entry.name)
-    );
+    const entries = merged(candidates(this.names, text, this.cursor?.end ?? 0).entries, this.known());
+    const allowed = new Set(entries.map(entry => entry.name));
     super.setCompletionItems(items.filter(item => allowed.has(item.label)));
   }
 }
@@ -60,12 +69,21 @@ export class HipkittensCompletions implements ICompletionProvider {
   }
 
   async modelFactory(): Promise<CompleterModel> {
-    return new CellCompleterModel(this.names);
+    return new CellCompleterModel(this.names, () => this.known);
   }
 
-  async fetch(request: CompletionHandler.IRequest): Promise<CompletionHandler.ICompletionItemsReply> {
+  async fetch(
+    request: CompletionHandler.IRequest,
+    context: ICompletionContext
+  ): Promise<CompletionHandler.ICompletionItemsReply> {
     const offset = Text.charIndexToJsIndex(request.offset, request.text);
-    const { start, entries } = candidates(this.names, request.text, offset);
+    const { start, entries: named } = candidates(this.names, request.text, offset);
+    const begun = request.text.slice(start, offset);
+    this.known = (await this.ask(request.text, offset, context)).filter(entry =>
+      entry.name.startsWith(begun)
+    );
+    const member = /(?:\.|->)\s*$/.test(request.text.slice(0, start));
+    const entries = member && this.known.length ? [...this.known] : merged(named, this.known);
     return {
       start: Text.jsIndexToCharIndex(start, request.text),
       end: request.offset,
@@ -77,4 +95,26 @@ export class HipkittensCompletions implements ICompletionProvider {
       }))
     };
   }
+
+  /** What clangd says in the kernel; nothing where there is none, or where the kernel is busy. */
+  private async ask(text: string, offset: number, context: ICompletionContext): Promise<IEntry[]> {
+    const session = (context.widget as Partial<Pick<NotebookPanel, 'sessionContext'>>).sessionContext;
+    const line = session ? kernelLine(session) : null;
+    const before = text.slice(0, offset).split('\n');
+    if (!line?.isOpen || before.length === 1) {
+      return [];
+    }
+    const params = { text, line: before.length - 1, column: before[before.length - 1].length };
+    const late = new Promise<{ candidates: IEntry[] }>(resolve =>
+      setTimeout(() => resolve({ candidates: [] }), PATIENCE)
+    );
+    try {
+      return (await Promise.race([line.ask<{ candidates: IEntry[] }>('complete', params), late])).candidates;
+    } catch {
+      // An older kernel, or one that ends: the index serves.
+      return [];
+    }
+  }
+
+  private known: readonly IEntry[] = [];
 }

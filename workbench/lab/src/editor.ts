@@ -8,7 +8,8 @@ import { EditorView, ViewPlugin, type ViewUpdate } from '@codemirror/view';
 import type { CellRecord } from './cells';
 import { diagnosticsExtension, showFindings } from './diagnostics';
 import { heatExtension, setHeat } from './heat';
-import { hoverExtension } from './hover';
+import { hoverExtension, type Ask } from './hover';
+import { kernelLine } from './kernel';
 import { hipkittens } from './language';
 import { linksExtension, type SourceLinks } from './links';
 import { isHipkittens } from './magic';
@@ -86,7 +87,7 @@ export function cellExtension(record: CellRecord | null, text: string, services:
   const active: Extension = [
     hipkittens(),
     diagnosticsExtension(),
-    preferences.hover ? hoverExtension(names) : [],
+    preferences.hover ? hoverExtension(names, record && asking(record)) : [],
     record ? [heatExtension(), resultView(record, preferences), linksExtension(record, links)] : [],
     EditorView.editorAttributes.of({ class: 'jp-hipkittens-editor' })
   ];
@@ -101,6 +102,23 @@ export function cellExtension(record: CellRecord | null, text: string, services:
       return mode.get(transaction.startState) === wanted ? null : { effects: mode.reconfigure(wanted) };
     })
   ];
+}
+
+/**
+ * Asks the kernel of a cell's notebook, where it is open; one that is busy answers when nobody looks any more.
+ */
+function asking(record: CellRecord): Ask {
+  return async (text, line, column) => {
+    const open = record.session && kernelLine(record.session);
+    if (!open?.isOpen) {
+      return '';
+    }
+    try {
+      return (await open.ask<{ text: string }>('hover', { text, line, column })).text;
+    } catch {
+      return '';
+    }
+  };
 }
 
 function startsAsHipkittens(doc: Text): boolean {

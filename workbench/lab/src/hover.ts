@@ -1,5 +1,6 @@
 /**
- * Hover over a word of a HipKittens cell: its signature and documentation.
+ * Hover over a word of a HipKittens cell: its signature and documentation, from the index of names, or what clangd
+ * in the kernel knows of a name of the cell's own.
  */
 
 import { syntaxTree } from '@codemirror/language';
@@ -57,8 +58,23 @@ export function describe(entries: readonly IEntry[]): HTMLElement {
   return dom;
 }
 
-export function hoverExtension(names: Names): Extension {
-  return hoverTooltip((view: EditorView, position: number): Tooltip | null => {
+/**
+ * What clangd says of a name, as the tooltip's content.
+ */
+export function describeText(text: string): HTMLElement {
+  const dom = document.createElement('div');
+  dom.className = 'jp-hipkittens-Hover';
+  const told = document.createElement('pre');
+  told.textContent = text;
+  dom.append(told);
+  return dom;
+}
+
+/** Asks the kernel of a name at a place, counted from 0; "" where nothing is known. */
+export type Ask = (text: string, line: number, column: number) => Promise<string>;
+
+export function hoverExtension(names: Names, ask: Ask | null = null): Extension {
+  return hoverTooltip((view: EditorView, position: number): Tooltip | Promise<Tooltip | null> | null => {
     const line = view.state.doc.lineAt(position);
     const magic = line.number === 1;
     const found = wordAt(line.text, position - line.from, magic);
@@ -71,13 +87,19 @@ export function hoverExtension(names: Names): Extension {
     }
     const flag = magic ? names.flag(found.word) : null;
     const entries = magic ? (flag ? [flag] : []) : names.lookup(found.word);
-    return entries.length
-      ? {
-          pos: line.from + found.from,
-          end: line.from + found.to,
-          above: true,
-          create: () => ({ dom: describe(entries) })
-        }
-      : null;
+    const tooltip = (dom: HTMLElement): Tooltip => ({
+      pos: line.from + found.from,
+      end: line.from + found.to,
+      above: true,
+      create: () => ({ dom })
+    });
+    if (entries.length) {
+      return tooltip(describe(entries));
+    }
+    if (magic || !ask) {
+      return null;
+    }
+    const answer = ask(view.state.doc.toString(), line.number - 1, found.from);
+    return answer.then(text => (text ? tooltip(describeText(text)) : null));
   });
 }

@@ -1,0 +1,149 @@
+"""Completion and hover by a real clangd, where one is installed; what happens without, with stand-ins."""
+
+from __future__ import annotations
+
+import stat
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from workbench.errors import WorkbenchError
+from workbench.lab import clangd, comm, completer
+
+HEAD = """%%hipkittens x --arch gfx942
+#include "kittens.cuh"
+using namespace kittens;
+__global__ void k(float *p) {
+    rt_fl<32, 32> tile;
+"""
+
+
+@pytest.fixture(autouse=True)
+def _ended() -> Iterator[None]:
+    yield
+    for server in clangd._running.values():
+        server.close()
+    clangd._running.clear()
+
+
+def stand_in(folder: Path, name: str, body: str) -> Path:
+    path = folder / name
+    path.write_text(f"#!{sys.executable}\nimport sys, time\n{body}\n")
+    path.chmod(path.stat().st_mode | stat.S_IXUSR)
+    return path
+
+
+def version(n: int) -> str:
+    return f"if '--version' in sys.argv: sys.exit(print('Debian clangd version {n}.1.0'))"
+
+
+needs_clangd = pytest.mark.skipif(clangd.find() is None, reason="no clangd 17 or later is installed")
+
+
+def eventually(ask: Callable[[], Any]) -> Any:
+    """The first answer that is not empty: clangd reads the headers first."""
+    until = time.monotonic() + 60
+    while not (found := ask()) and time.monotonic() < until:
+        time.sleep(0.05)
+    return found
+
+
+@needs_clangd
+def test_members_of_a_tile() -> None:
+    line = "    tile.is_"
+    text = f"{HEAD}{line}\n}}\n"
+    found = eventually(lambda: completer.known(text, 5, len(line), 20))
+    assert "is_row" in [one.name for one in found]
+    assert completer.candidates(text, 5, line) == ("is_", [(one.name, one.kind) for one in found])
+
+
+@needs_clangd
+def test_functions_with_signature_and_header() -> None:
+    line = "    mma_A"
+    found = eventually(lambda: completer.known(f"{HEAD}{line}\n}}\n", 5, len(line), 20))
+    one = next(one for one in found if one.name == "mma_ABt")
+    assert one.kind == "function"
+    assert "mma_ABt(D &d, const A &a, const B &b, const C &c)" in one.signature
+    assert one.header == "ops/warp/register/tile/mma.cuh"
+    assert one.doc
+
+
+@needs_clangd
+def test_hover_over_a_variable_follows_edits() -> None:
+    text = f"{HEAD}    one(tile);\n}}\n"
+    service = comm.Service({})
+
+    def ask() -> str:
+        params = {"text": text, "line": 4, "column": 20}
+        return str(service.answer({"id": 1, "method": "hover", "params": params})["result"]["text"])
+
+    assert "rt_fl<32, 32>" in eventually(ask)
+    text = text.replace("rt_fl<32, 32>", "rt_fl<64, 32>")
+    assert "rt_fl<64, 32>" in eventually(lambda: (said := ask()) and "<64" in said and said)
+
+
+@needs_clangd
+@pytest.mark.parametrize(("arch", "name"), [("gfx942", "ONLY_CDNA3"), ("gfx950", "ONLY_CDNA4")])
+def test_the_target_is_the_cells(arch: str, name: str) -> None:
+    lines = [
+        f"%%hipkittens x --arch {arch}",
+        "#ifdef KITTENS_CDNA3",
+        "int ONLY_CDNA3;",
+        "#else",
+        "int ONLY_CDNA4;",
+        "#endif",
+        "int f() { return ONLY_ }",
+    ]
+    found = eventually(lambda: completer.known("\n".join(lines), 6, 22, 20))
+    assert [one.name for one in found] == [name]
+
+
+def test_the_choice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    old = stand_in(tmp_path, "clangd", version(14))
+    new = stand_in(tmp_path, "clangd-19", version(19))
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setenv("ROCM_PATH", str(tmp_path / "none"))
+    monkeypatch.delenv("HIPKITTENS_CLANGD", raising=False)
+    assert clangd.find() == new
+    monkeypatch.setenv("HIPKITTENS_CLANGD", str(old))
+    assert clangd.find() == old
+    monkeypatch.setenv("HIPKITTENS_CLANGD", "")
+    assert clangd.find() is None
+    assert completer.known(f"{HEAD}\n", 5, 0) == []
+    assert completer.candidates(f"{HEAD}    mma_AB", 5, "    mma_AB")[1]  # type: ignore[index]
+
+
+@pytest.mark.parametrize(
+    ("body", "patience"),
+    [("sys.exit(3)", 5.0), ("time.sleep(60)", 0.2), ("print('no header'); time.sleep(60)", 0.2)],
+    ids=["ends", "silent", "babbles"],
+)
+def test_a_clangd_that_is_of_no_use(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, body: str, patience: float
+) -> None:
+    program = stand_in(tmp_path, "clangd", f"{version(22)}\n{body}")
+    monkeypatch.setenv("HIPKITTENS_CLANGD", str(program))
+    clangd.running("gfx950")
+    start = time.monotonic()
+    assert completer.known(f"{HEAD}    til\n", 5, 7, patience) == []
+    assert completer.hover(HEAD, 4, 6, patience) == ""
+    assert time.monotonic() - start < 4 * patience + 2
+
+
+def test_an_ended_clangd_is_started_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    program = stand_in(tmp_path, "clangd", f"{version(22)}\nsys.stdin.read()")
+    monkeypatch.setenv("HIPKITTENS_CLANGD", str(program))
+    first = clangd.running("gfx950")
+    assert first is not None
+    assert clangd.running("gfx950") is first
+    first._process.kill()
+    first._process.wait()
+    second = clangd.running("gfx950")
+    assert second is not None
+    assert second is not first
+    with pytest.raises((WorkbenchError, TimeoutError)):
+        first.hover(HEAD, 4, 6, 1)
