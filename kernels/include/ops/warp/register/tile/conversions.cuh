@@ -142,4 +142,23 @@ __device__ inline void swap_layout(DST &dst, const SRC &src) {
         }
 }
 
+/**
+ * @brief Changes the layout of a tile where it is, and gives the tile by its new type; the old name is not to be used
+ * any more.
+ *
+ * Costs what swap_layout costs: the elements change lanes.
+ */
+template <ducks::rt::all RT>
+__device__ inline rt<typename RT::T, RT::rows, RT::cols, ducks::rt_layout::transposed<typename RT::layout>,
+                     typename RT::shape> &
+swap_layout_inplace(RT &tile) {
+    using DST =
+        rt<typename RT::T, RT::rows, RT::cols, ducks::rt_layout::transposed<typename RT::layout>, typename RT::shape>;
+    static_assert(sizeof(DST) == sizeof(RT));
+    DST swapped;
+    swap_layout(swapped, tile);
+    __builtin_memcpy(&tile, &swapped, sizeof(DST));
+    return reinterpret_cast<DST &>(tile);
+}
+
 } // namespace kittens
