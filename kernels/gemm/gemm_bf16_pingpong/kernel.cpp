@@ -81,8 +81,9 @@ __device__ inline uint32_t bytes_from(int first, int rows, uint32_t pitch) {
 __global__ __launch_bounds__(NUM_THREADS, 2) void gemm_bf16_pingpong(const gemm_globals g) {
     extern __shared__ alignment_dummy __shm[];
     shared_allocator al(reinterpret_cast<int *>(&__shm[0]));
-    // By slot, of which two steps have four each.
-    shared_half(&halves)[8] = al.allocate<shared_half, 8>();
+    // By step, of which there are two, and half.
+    shared_half(&As)[2][2] = al.allocate<shared_half, 2, 2>();
+    shared_half(&Bs)[2][2] = al.allocate<shared_half, 2, 2>();
 
     const int m = static_cast<int>(g.c.rows()), n = static_cast<int>(g.c.cols()), k = static_cast<int>(g.a.cols());
     const int2 at =
@@ -102,7 +103,8 @@ __global__ __launch_bounds__(NUM_THREADS, 2) void gemm_bf16_pingpong(const gemm_
     const i32x4 a1 = stream_a::resource(first_a + QUARTER_M * k, bytes_from(QUARTER_M, rows_a, pitch));
     const i32x4 b0 = stream_b::resource(first_b, bytes_from(0, rows_b, pitch));
     const i32x4 b1 = stream_b::resource(first_b + QUARTER_N * k, bytes_from(QUARTER_N, rows_b, pitch));
-    const uint32_t lds = stream_a::lds_base(halves[0]);
+    const uint32_t lds_a = stream_a::lds_base(As[0][0]), lds_b = stream_b::lds_base(Bs[0][0]);
+    auto &read_a = schedules::anchor(As), &read_b = schedules::anchor(Bs);
 
     rt_bf<QUARTER_M, K_STEP, row_l, rt_16x32_s> a;
     rt_bf<QUARTER_N, K_STEP, row_l, rt_16x32_s> b[2];
@@ -112,20 +114,19 @@ __global__ __launch_bounds__(NUM_THREADS, 2) void gemm_bf16_pingpong(const gemm_
     /** Starts loading half `half` of which the columns begin `column` bytes into the rows. */
     const auto start = [&](auto half, const stream_a &to_a, const stream_b &to_b, uint32_t column) {
         constexpr int which = decltype(half)::v % 4;
-        const uint32_t slot = lds + decltype(half)::v % 8 * static_cast<uint32_t>(sizeof(shared_half));
+        constexpr uint32_t slot = (decltype(half)::v / 4 % 2 * 2 + which / 2) * sizeof(shared_half);
         if constexpr (which % 2 == 0)
-            to_b.start(which == 0 ? b0 : b1, column, slot);
+            to_b.start(which == 0 ? b0 : b1, column, lds_b + slot);
         else
-            to_a.start(which == 1 ? a0 : a1, column, slot);
+            to_a.start(which == 1 ? a0 : a1, column, lds_a + slot);
     };
     /** Reads this wave's part of half `half`. */
     const auto read = [&](auto half) {
-        constexpr int which = decltype(half)::v % 4;
-        shared_half &from = halves[decltype(half)::v % 8];
+        constexpr int step = decltype(half)::v / 4 % 2, which = decltype(half)::v % 4;
         if constexpr (which % 2 == 0)
-            load(b[which / 2], subtile_inplace<QUARTER_N, K_STEP>(from, {warp_col, 0}));
+            load(b[which / 2], subtile_inplace<QUARTER_N, K_STEP>(read_b[step][which / 2], {warp_col, 0}));
         else
-            load(a, subtile_inplace<QUARTER_M, K_STEP>(from, {warp_row, 0}));
+            load(a, subtile_inplace<QUARTER_M, K_STEP>(read_a[step][which / 2], {warp_row, 0}));
     };
     const auto compute = [&](auto turn) {
         constexpr int which = decltype(turn)::v % 4;

@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Mapping
 from typing import Any
 
-from workbench.spec import Launch, Published, kernels
+from workbench.spec import Launch, Published, Range, kernels
 
 TILE = 256
 """Rows and columns of C that a work-group computes."""
@@ -31,6 +31,10 @@ spec = dataclasses.replace(
     doc="C = A Bᵀ as gemm/gemm_bf16, by 8 waves, of which two on a SIMD take turns at memory and at "
     "the matrix cores; a work-group computes 256 x 256 of C.",
     entry="gemm_bf16_pingpong",
+    parameters={
+        **base.parameters,
+        "k": Range(64, 65536, step=8, default=512, doc="columns of A and B; a row is whole 16 bytes"),
+    },
     shapes=[
         {"m": 512, "n": 512, "k": 512},
         {"m": 256, "n": 768, "k": 1024},

@@ -4,7 +4,7 @@
  */
 #pragma once
 
-#include "../common/common.cuh"
+#include "../ops/ops.cuh"
 
 namespace kittens::schedules {
 
@@ -22,6 +22,19 @@ __device__ inline void for_each_index(Call &&call) {
         call(index<first>{});
         for_each_index<first + 1, end>(call);
     }
+}
+
+/**
+ * @brief The same object in shared memory, at an address that the compiler knows nothing about.
+ *
+ * What it knows of an address it computes anew where an instruction's 16-bit offset does not reach, even in a loop.
+ * From an anchor on, accesses within 64 KB take their whole distance as the offset.
+ */
+template <typename T>
+__device__ inline T &anchor(T &shared) {
+    auto at = (detail::shared_pointer<T>)&shared;
+    asm volatile("" : "+v"(at));
+    return *reinterpret_cast<T *>((T *)at);
 }
 
 /** Moves no instruction across, whatever the compiler thinks of the order. */

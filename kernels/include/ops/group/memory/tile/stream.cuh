@@ -67,7 +67,8 @@ __device__ inline void load_direct_run(const i32x4 &resource, uint32_t lds, cons
  *
  * @tparam N waves that load a tile together, with consecutive indices from a multiple of N on.
  * @tparam ST the shared tile.
- * @tparam Rows which row of global memory, counted from the first, a row of the shared tile is: `int operator()(int)`.
+ * @tparam Rows which row of global memory, counted from the first, a row of the shared tile is: `int operator()(int)`,
+ *         a function that is nowhere less than its argument.
  */
 template <int N, ducks::st::whole ST, typename Rows = rows_in_order>
 struct tile_stream {
@@ -81,19 +82,18 @@ struct tile_stream {
     static constexpr int runs = loads / loads_per_run;
     static constexpr int bytes_per_run = loads_per_run * pieces::bytes_per_wave;
     static_assert(loads * pieces::bytes_per_wave <= 4096, "tile_stream: a wave loads at most 4 KB of a tile");
+    static_assert(ST::underlying_subtiles_per_row == 1, "tile_stream: the tile is as wide as its base shape");
 
     /**
-     * @brief What the instructions' own offsets add at most, for shared and for global memory alike.
+     * @brief Where in the matrix a lane's loads begin, less what the instructions' own offsets add.
      *
-     * Only shared memory wants it, so the offsets in `offsets` are less by it, and the resource begins that much before
-     * the matrix for them not to be negative. Nothing is read there.
+     * They add it for shared and for global memory alike, and only shared memory wants it. It is less than what comes
+     * before in a matrix whose rows are at least as long as the tile's, if no row of the tile is put further up.
      */
-    static constexpr uint32_t bias = (loads - 1) * pieces::bytes_per_wave;
-
     uint32_t offsets[loads];
 
     /**
-     * @param pitch bytes from one row of the matrix to the next.
+     * @param pitch bytes from one row of the matrix to the next, at least those of a row of the tile.
      * @param skip columns that the tile begins before the matrix's first: they are zero.
      */
     __device__ inline explicit tile_stream(uint32_t pitch, int skip = 0) {
@@ -103,8 +103,7 @@ struct tile_stream {
         for (int i = 0; i < loads; i++) {
             const auto place = pieces::at_byte((wave * loads + i) * pieces::bytes_per_wave + lane * bytes_per_load);
             const int column = place.col_bytes - skip * size;
-            const uint32_t offset =
-                static_cast<uint32_t>(Rows{}(place.row)) * pitch + static_cast<uint32_t>(column) + bias;
+            const uint32_t offset = static_cast<uint32_t>(Rows{}(place.row)) * pitch + static_cast<uint32_t>(column);
             offsets[i] =
                 (column < 0 ? detail::OUT_OF_RANGE : offset) - static_cast<uint32_t>(i * pieces::bytes_per_wave);
         }
@@ -112,7 +111,7 @@ struct tile_stream {
 
     /** Buffer resource over the `bytes` bytes from `first` on; tiles read zero outside of it. */
     static __device__ inline i32x4 resource(const void *first, uint32_t bytes) {
-        i32x4 made = make_srsrc(static_cast<const char *>(first) - bias, bytes == 0 ? 0 : bytes + bias);
+        i32x4 made = make_srsrc(first, bytes);
         // A load may use a resource five cycles after a vector instruction (v_readfirstlane) made it.
         asm volatile("s_nop 4" : "+s"(made));
         return made;
