@@ -32,6 +32,7 @@ def median_seconds(call: Callable[[], object], repeat: int) -> float:
 def main() -> None:
     parser = argparse.ArgumentParser(description="Time the emulated bf16 GEMM against torch.matmul.")
     parser.add_argument("--size", type=int, default=512, help="M = N = K (default 512)")
+    parser.add_argument("--kernel", default="gemm/gemm_bf16", help="name of a GEMM of the kernel library")
     parser.add_argument("--device", default="emulated:gfx950")
     parser.add_argument("--repeat", type=int, default=7)
     options = parser.parse_args()
@@ -39,7 +40,7 @@ def main() -> None:
     generator = torch.Generator().manual_seed(0)
     a = torch.randn(n, n, generator=generator).to(torch.bfloat16)
     b = torch.randn(n, n, generator=generator).to(torch.bfloat16)
-    gemm = wb.kernels["gemm/gemm_bf16"]
+    gemm = wb.kernels[options.kernel]
     start = time.perf_counter()
     gemm(a, b, device=options.device)
     first = time.perf_counter() - start
@@ -48,7 +49,7 @@ def main() -> None:
     single = median_seconds(lambda: a32 @ b32.T, options.repeat)
     half = median_seconds(lambda: a @ b.T, options.repeat)
     flops = 2 * n**3
-    print(f"GEMM {n}x{n}x{n} bf16 on {options.device}, {torch.get_num_threads()} torch threads")
+    print(f"{options.kernel} {n}x{n}x{n} bf16 on {options.device}, {torch.get_num_threads()} torch threads")
     print(f"  first call, with compile or cache  {first * 1e3:10.1f} ms")
     for label, seconds in (
         ("emulated", emulated),
