@@ -372,7 +372,11 @@ class EmulatedDevice:
                 units=self.facts.compute_units // self.facts.xcds,
             )
             timeout = time_limit(options.timeout)
-            shadow = Shadow(geometry.group_count) if options.sanitize else None
+            shadow = None
+            if options.sanitize:
+                shadow = Shadow(geometry.group_count, self.node.memory.watched(self.ordinal))
+            else:
+                self.node.memory.note_unseen(self.ordinal)
             if shadow is not None:
                 prepared.launch.san = shadow.pointer
                 prepared.keep.append(shadow)
@@ -400,7 +404,11 @@ class EmulatedDevice:
                 scratch_bytes=scratch,
                 source_of=loaded.source_of,
             )
-            findings = shadow.take(scene) if shadow is not None else ()
+            findings: tuple[RawFinding, ...] = ()
+            if shadow is not None:
+                findings = shadow.take(scene)
+                if shadow.lost_writes:
+                    self.node.memory.note_unseen(self.ordinal)
             if outcome.fault is not None:
                 fault = faults.exception(scene, outcome.fault, assertions)
                 fault.findings = findings

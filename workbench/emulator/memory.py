@@ -20,6 +20,7 @@ from pathlib import Path
 
 from workbench import cache, errors
 from workbench.emulator import layout, native_library
+from workbench.emulator.written import Written
 
 ALIGNMENT = 256
 _PAGE = mmap.PAGESIZE
@@ -60,6 +61,7 @@ class Allocation:
         hip_flags: flags that it was made with.
         label: a name for messages, such as the code object's kernels.
         uses: how often a host range was registered.
+        written: which bytes were written, where it is memory that a program asked a device for.
     """
 
     base: int
@@ -70,6 +72,7 @@ class Allocation:
     hip_flags: int = 0
     label: str = ""
     uses: int = 1
+    written: Written | None = None
 
     @property
     def end(self) -> int:
@@ -112,6 +115,7 @@ class Memory:
         self.limit = usable_memory()
         self.used = 0
         self._used_by: collections.Counter[int | None] = collections.Counter()
+        self._unseen: collections.Counter[int | None] = collections.Counter()
 
     def allocate(
         self,
@@ -144,6 +148,8 @@ class Memory:
                 )
             base = self._place(size)
             allocation = Allocation(base, size, kind, device, True, hip_flags, label)
+            if kind is MemoryKind.DEVICE:
+                allocation.written = Written(base, size, self._unseen[device])
             self._insert(allocation)
             self.used += size
             self._used_by[device] += size
@@ -221,6 +227,25 @@ class Memory:
             if position < len(self._bases) and self._bases[position] == base:
                 return self._allocations[position]
             return None
+
+    def note_written(self, address: int, size: int) -> None:
+        """A copy or a fill from outside has written [address, address + size)."""
+        found = self.find(address)
+        if found is not None and found.written is not None:
+            found.written.mark(address, size)
+
+    def note_unseen(self, device: int) -> None:
+        """A kernel is about to run on a device that may write anywhere without being watched."""
+        self._unseen[device] += 1
+
+    def watched(self, device: int) -> list[Written]:
+        """Allocations of a device whose every write since they were made is known, by address."""
+        with self._lock:
+            return [
+                a.written
+                for a in self._allocations
+                if a.written is not None and a.device == device and a.written.unseen == self._unseen[device]
+            ]
 
     def in_arena(self, address: int) -> bool:
         """Whether an address lies in the range that device allocations come from."""

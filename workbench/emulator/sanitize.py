@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Sequence
 from ctypes import Structure, c_int32, c_uint32, c_uint64
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from workbench.emulator import native_library
 from workbench.emulator.translate_hazards import RULES, unit_name
+from workbench.emulator.written import SanMemory, Written
 from workbench.errors import LaunchError
 
 if TYPE_CHECKING:
@@ -90,23 +92,44 @@ class RawFinding:
 
 
 class Shadow:
-    """The sanitizer's state of one launch."""
+    """The sanitizer's state of one launch.
 
-    def __init__(self, groups: int) -> None:
+    Args:
+        groups: work-groups of the launch.
+        memories: device memory of which it is known what was written, by address.
+
+    Attributes:
+        lost_writes: whether something was written that could not be followed; known after `take`.
+    """
+
+    def __init__(self, groups: int, memories: Sequence[Written] = ()) -> None:
         self._library = native_library()
         self._library.hk_san_new.restype = ctypes.c_void_p
         self._library.hk_san_take.restype = c_uint64
-        self.pointer: int | None = self._library.hk_san_new(c_uint64(groups), c_uint64(_SHADOW_BYTES))
+        self._library.hk_san_lost_writes.restype = ctypes.c_int32
+        self.lost_writes = False
+        self.pointer: int | None = None
+        self.pointer = self._library.hk_san_new(c_uint64(groups), c_uint64(_SHADOW_BYTES))
         if not self.pointer:
             raise LaunchError(f"no memory for the sanitizer's state of {groups} work-groups.")
+        if memories:
+            self._memories = (SanMemory * len(memories))(*(memory.table_entry() for memory in memories))
+            self._library.hk_san_watch(
+                ctypes.c_void_p(self.pointer), self._memories, c_uint64(len(self._memories))
+            )
 
     def take(self, scene: Scene) -> tuple[RawFinding, ...]:
         """What was found, by address of the instruction; frees the state."""
         reports = (SanReport * _ROOM)()
         count = self._library.hk_san_take(ctypes.c_void_p(self.pointer), reports, c_uint64(_ROOM))
+        self.lost_writes = bool(self._library.hk_san_lost_writes(ctypes.c_void_p(self.pointer)))
         self.free()
         found = sorted(reports[:count], key=lambda report: (int(report.pc), int(report.kind)))
         return tuple(_finding(scene, report) for report in found)
+
+    def __del__(self) -> None:
+        # A launch that was interrupted takes nothing.
+        self.free()
 
     def free(self) -> None:
         """Give its memory back; may be called again."""
@@ -191,6 +214,16 @@ def _hazard(scene: Scene, report: SanReport) -> str:
     )
 
 
+def _origin(scene: Scene, load: int) -> str:
+    """Where a wave has read memory that nobody wrote, if it has."""
+    if load == _NO_ADDRESS:
+        return ""
+    return (
+        f"; before, the wave read device memory that nobody wrote: {_place(scene, load)}. Memory from "
+        "hipMalloc holds anything: fill it with hipMemset, hipMemcpy or a kernel first"
+    )
+
+
 def _message(scene: Scene, report: SanReport) -> str:
     other = int(report.other_pc)
     detail = int(report.detail)
@@ -225,11 +258,13 @@ def _message(scene: Scene, report: SanReport) -> str:
         case 8:
             return _race(scene, report, "global memory")
         case 9:
-            return "an uninitialised value is stored to global memory"
+            if detail:
+                return "an atomic changes device memory that nobody wrote; fill it with hipMemset first"
+            return "an uninitialised value is stored to global memory" + _origin(scene, other)
         case 10:
-            return "an uninitialised value decides a branch, or which lanes go on"
+            return "an uninitialised value decides a branch, or which lanes go on" + _origin(scene, other)
         case 11:
-            return "an uninitialised value is an address"
+            return "an uninitialised value is an address" + _origin(scene, other)
         case 12:
             return (
                 f"the buffer resource reaches {detail} bytes past the end of its allocation: hardware does "

@@ -64,7 +64,9 @@ GLOBAL, FLAT, SCRATCH, BUFFER, LDS, SMEM, LDS_LANES = range(7)
     SAME,
     CARRY,
     CARRY_DOWN,
-) = (1 << bit for bit in range(19))
+    REPLACES,
+    RESOURCE,
+) = (1 << bit for bit in range(21))
 _BITS_ANY, _BITS_AND, _BITS_OR, _BITS_ANDN2, _BITS_SELECT = range(5)
 _FIRST_ACTIVE, _IN_REGISTER = 64, 65
 _NOT_WAITED = 255
@@ -308,10 +310,28 @@ def _scalar(record: SanOp, instruction: Instruction) -> None:
     record.flags |= rule << 24
 
 
+_SCALAR_WRITES = ("s_store", "s_buffer_store", "s_scratch_store", "s_atomic", "s_buffer_atomic")
+
+
 def _scalar_memory(record: SanOp, instruction: Instruction) -> SanOp | None:
+    if instruction.opcode.startswith(_SCALAR_WRITES):
+        record.kind, record.space, record.flags = MEMORY, SMEM, STORE
+        _set_scalar_source(record, 0, instruction.src[1])
+        return record
     if not instruction.dst:
         return None
     record.kind, record.space, record.flags = MEMORY, SMEM, LOAD
+    base, *others = instruction.src
+    record.op.ssrc0 = record.op.ssrc1 = layout.NO_REGISTER
+    if base.kind == "s" and instruction.opcode.startswith(("s_load", "s_buffer_load")):
+        record.op.ssrc0 = base.index
+        record.op.offset = instruction.modifiers.get("offset", 0)
+        record.flags |= RESOURCE if instruction.opcode.startswith("s_buffer") else 0
+        for operand in others:
+            if operand.kind == "s":
+                record.op.ssrc1 = operand.index
+            elif operand.kind in ("imm", "simm"):
+                record.op.offset += int(operand.value or 0)
     for position, operand in enumerate(instruction.src):
         _set_scalar_source(record, position, operand)
     _set_results(record, instruction.dst, None)
@@ -491,6 +511,7 @@ def _memory(record: SanOp, instruction: Instruction, rows: Rows) -> SanOp | None
         _lds(record, opcode)
         return record
     if "atomic" in opcode:
+        record.flags |= REPLACES if "swap" in opcode else 0
         record.flags |= ATOMIC | (LOAD if record.dst_count else 0)
     else:
         record.flags |= STORE if "_store_" in opcode else LOAD

@@ -64,6 +64,7 @@ def copy(target: int, source: int, size: int, kind: int = abi.MEMCPY_DEFAULT) ->
     check_range(source, size)
     if size:
         ctypes.memmove(target, source, size)
+        node().memory.note_written(target, size)
 
 
 @call("hipMalloc", arguments=(POINTER, SIZE))
@@ -271,6 +272,7 @@ def _copy_rows(target: int, tpitch: int, source: int, spitch: int, width: int, h
     check_range(source, spitch * (height - 1) + width)
     for row in range(height):
         ctypes.memmove(target + row * tpitch, source + row * spitch, width)
+        node().memory.note_written(target + row * tpitch, width)
 
 
 @call(
@@ -343,6 +345,7 @@ def fill(target: int, pattern: bytes, count: int) -> None:
     check_range(target, count * len(pattern))
     if not count:
         return
+    node().memory.note_written(target, count * len(pattern))
     if len(set(pattern)) == 1:
         ctypes.memset(target, pattern[0], count * len(pattern))
         return

@@ -61,7 +61,10 @@ struct San {
     uint64_t memory_left;
     uint64_t last_page;
     Cell *last_cells;
-    uint32_t *matched;
+    const SanMemory *memories; /* sorted by base; the caller's */
+    uint64_t memory_count;
+    const SanMemory *last_memory;
+    int32_t lost_writes; /* something was written that was not followed */
     uint64_t report_count;
     SanReport reports[REPORTS];
 };
@@ -76,6 +79,7 @@ typedef struct SanWave {
     uint32_t lgkm_issued, lgkm_done, lgkm_published;
     uint32_t last_scalar, last_flat; /* numbers (lgkm) of the newest accesses that complete out of order */
     uint32_t tick;
+    uint64_t unwritten_pc;     /* of the newest load of memory that nobody wrote; ~0: none */
     uint64_t states;           /* wait states of the blocks that it has run */
     uint64_t marks[SAN_MARKS]; /* when the first instruction of each pair was over; 0: it has not run */
     uint32_t scalar_undefined[SCALARS + 3];
@@ -133,6 +137,14 @@ HK_EXPORT uint64_t hk_san_take(San *s, SanReport *reports, uint64_t room) {
     memcpy(reports, s->reports, count * sizeof *reports);
     return count;
 }
+
+HK_EXPORT void hk_san_watch(San *s, const SanMemory *memories, uint64_t count) {
+    s->memories = memories;
+    s->memory_count = count;
+    s->last_memory = memories;
+}
+
+HK_EXPORT int32_t hk_san_lost_writes(const San *s) { return s->lost_writes; }
 
 __attribute__((cold, noinline)) static void found(Wave *w, uint32_t kind, const Op *op, uint64_t other_pc, int32_t lane,
                                                   uint64_t address, uint64_t detail, uint64_t other_group,
@@ -197,6 +209,7 @@ void hk_san_start(const Launch *l, Group *g, Wave *waves, void *memory) {
         sw->group = sg;
         sw->index = i;
         sw->states = 1;
+        sw->unwritten_pc = ~0ull;
         sw->undefined = (uint64_t *)p;
         p += round64(rows * 8);
         uint32_t **tables[] = {&sw->vm_wait, &sw->lgkm_wait, &sw->vm_pc, &sw->lgkm_pc};
@@ -320,7 +333,9 @@ static void set_scalar_lanes(SanWave *sw, const SanOp *o, uint64_t undefined) {
 }
 
 static void undefined_branch(Wave *w, const SanOp *o, uint64_t lanes) {
-    found(w, SAN_FOUND_UNDEFINED_BRANCH, &o->op, ~0ull, lanes ? (int32_t)hk_first_lane(lanes) : -1, 0, 0, 0, 0);
+    const SanWave *sw = w->san;
+    found(w, SAN_FOUND_UNDEFINED_BRANCH, &o->op, sw->unwritten_pc, lanes ? (int32_t)hk_first_lane(lanes) : -1, 0, 0, 0,
+          0);
 }
 
 /* Lanes in which the scalar sources make a vector result undefined. */
@@ -729,20 +744,96 @@ static uint32_t data_words(const SanWave *sw, uint32_t row, uint32_t count, unsi
     return words;
 }
 
+/* ---- Memory that nobody wrote ---- */
+
+static const SanMemory *watched(San *s, uint64_t address) {
+    const SanMemory *m = s->last_memory;
+    if (address >= m->base && address < m->end) return m;
+    uint64_t low = 0, high = s->memory_count;
+    while (low < high) {
+        uint64_t middle = low + (high - low) / 2;
+        if (s->memories[middle].base <= address)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    if (low == 0 || address >= s->memories[low - 1].end) return NULL;
+    return s->last_memory = &s->memories[low - 1];
+}
+
+/* Bytes of [address, address + bytes), at most 16, that nobody wrote; `set` says that they are written now. */
+static uint32_t unwritten(San *s, uint64_t address, uint32_t bytes, int set) {
+    const SanMemory *m = watched(s, address);
+    if (m == NULL) return 0;
+    if (address + bytes > m->end) bytes = (uint32_t)(m->end - address);
+    uint64_t at = address - m->base;
+    uint32_t bits = 0, mask = (1u << bytes) - 1;
+    unsigned shift = at & 7;
+    memcpy(&bits, m->bits + (at >> 3), 3);
+    uint32_t missing = ~(bits >> shift) & mask;
+    if (set && missing) {
+        bits |= mask << shift;
+        memcpy(m->bits + (at >> 3), &bits, 3);
+    }
+    return missing;
+}
+
+/* Bit n: a byte of dword n is in the mask of bytes. */
+static uint32_t words_of(uint32_t bytes) {
+    uint32_t words = 0;
+    for (uint32_t n = 0; n < 4; n++) words |= (uint32_t)((bytes >> 4 * n & 15) != 0) << n;
+    return words;
+}
+
+/* What an access leaves and finds of never-written memory; dwords of the result that are undefined, by lane. */
+static void follow_memory(Wave *w, SanWave *sw, const SanOp *o, uint64_t lanes, const uint64_t *at,
+                          uint64_t *undefined) {
+    San *s = sw->group->san;
+    int is_write = (o->flags & (SAN_STORE | SAN_ATOMIC)) != 0;
+    HK_FOR_LANES(lane, lanes) {
+        uint32_t missing = unwritten(s, at[lane], o->bytes, is_write);
+        if (missing == 0 || (o->flags & SAN_STORE)) continue;
+        if ((o->flags & SAN_ATOMIC) && !(o->flags & SAN_REPLACES)) {
+            found(w, SAN_FOUND_UNDEFINED_STORE, &o->op, ~0ull, (int32_t)lane, at[lane], 1, 0, 0);
+            continue;
+        }
+        sw->unwritten_pc = o->op.pc;
+        uint32_t words = words_of(missing);
+        for (uint32_t n = 0; n < 4; n++)
+            if (words >> n & 1) undefined[n] |= 1ull << lane;
+    }
+}
+
+/* Scalar loads: SGPRs that come from memory that nobody wrote. */
+static void scalar_load(Wave *w, SanWave *sw, const SanOp *o) {
+    San *s = sw->group->san;
+    const Op *op = &o->op;
+    if (op->ssrc0 == HK_NO_REGISTER) return;
+    uint64_t address = hk_s64(w, op->ssrc0);
+    uint64_t offset = (uint64_t)(int64_t)op->offset + (op->ssrc1 == HK_NO_REGISTER ? 0 : w->s[op->ssrc1]);
+    if (o->flags & SAN_RESOURCE) address &= 0xffffffffffffull;
+    address = (address + offset) & ~3ull;
+    for (uint32_t n = 0; n < o->sdst_count[0]; n++) {
+        if (unwritten(s, address + 4ull * n, 4, 0) == 0) continue;
+        sw->scalar_undefined[o->sdst[0] + n] = ~0u;
+        sw->unwritten_pc = o->op.pc;
+    }
+}
+
 static void check_address(Wave *w, SanWave *sw, const SanOp *o, uint64_t exec) {
     uint64_t u = undefined_rows(sw, o->src[0], o->src_count[0]) & exec;
     if (o->space == SAN_SMEM) u = 0;
     int uniform = 0;
     for (int i = 0; i < SAN_SOURCES; i++) uniform |= scalar_any(sw, o->ssrc[i], o->ssrc_count[i]);
     if (u || (uniform && (exec || o->space == SAN_SMEM)))
-        found(w, SAN_FOUND_UNDEFINED_ADDRESS, &o->op, ~0ull, u ? (int32_t)hk_first_lane(u) : -1, 0, 0, 0, 0);
+        found(w, SAN_FOUND_UNDEFINED_ADDRESS, &o->op, sw->unwritten_pc, u ? (int32_t)hk_first_lane(u) : -1, 0, 0, 0, 0);
 }
 
 static void check_data(Wave *w, SanWave *sw, const SanOp *o, uint64_t exec, uint64_t address) {
     uint64_t u = 0;
     for (int i = 1; i < SAN_SOURCES; i++) u |= undefined_rows(sw, o->src[i], o->src_count[i]);
     u &= exec;
-    if (u) found(w, SAN_FOUND_UNDEFINED_STORE, &o->op, ~0ull, (int32_t)hk_first_lane(u), address, 0, 0, 0);
+    if (u) found(w, SAN_FOUND_UNDEFINED_STORE, &o->op, sw->unwritten_pc, (int32_t)hk_first_lane(u), address, 0, 0, 0);
 }
 
 static uint32_t lds_alignment(const SanOp *o) {
@@ -834,7 +925,9 @@ static uint64_t addresses(Wave *w, SanWave *sw, const SanOp *o, uint64_t exec, u
         hk_buffer_addresses(w, &o->op, &r, exec, rows, o->bytes < 4 ? o->bytes : 4, &b);
         uint64_t lanes = b.address.exec;
         for (unsigned l = 0; l < HK_LANES; l++) at[l] = hk_address(&b.address, l);
-        return r.swizzle && rows > 1 ? 0 : lanes;
+        if (!r.swizzle || rows == 1) return lanes;
+        if (o->flags & SAN_STORE) sw->group->san->lost_writes = 1;
+        return 0;
     }
     hk_global_addresses(w, &o->op, exec, &a);
     uint64_t lanes = 0;
@@ -870,8 +963,9 @@ static void flat_lane(Wave *w, SanWave *sw, const SanOp *o, uint64_t address, un
 }
 
 static void vector_memory(Wave *w, SanWave *sw, const SanOp *o, uint64_t exec) {
-    uint64_t at[HK_LANES];
+    uint64_t at[HK_LANES], undefined[4] = {0};
     uint64_t elsewhere = 0;
+    if ((o->flags & SAN_PLAIN_ADDRESS) && (o->flags & (SAN_STORE | SAN_ATOMIC))) sw->group->san->lost_writes = 1;
     if ((o->flags & SAN_PLAIN_ADDRESS) && (o->flags & SAN_LOAD)) set_rows(sw, o->dst, o->dst_count, exec, 0);
     if (o->space == SAN_SCRATCH && !(o->flags & SAN_TO_LDS)) {
         if (exec) scratch_memory(w, sw, o, exec);
@@ -884,6 +978,12 @@ static void vector_memory(Wave *w, SanWave *sw, const SanOp *o, uint64_t exec) {
         if (o->flags & (SAN_ATOMIC | SAN_SYNC)) advance(sw, w);
         HK_FOR_LANES(lane, lanes) global_access(w, sw, o, at[lane], o->bytes, lane, is_write);
         if (o->flags & SAN_LOAD) set_rows(sw, o->dst, o->dst_count, exec, 0);
+        if (sw->group->san->memory_count) {
+            follow_memory(w, sw, o, lanes, at, undefined);
+            if (o->flags & SAN_LOAD)
+                for (uint32_t n = 0; n < 4 && n < o->dst_count; n++)
+                    set_rows(sw, o->dst + n, 1, undefined[n], undefined[n]);
+        }
         HK_FOR_LANES(lane, elsewhere) flat_lane(w, sw, o, at[lane], lane, is_write);
     }
     sw->vm_issued++;
@@ -894,9 +994,14 @@ static void vector_memory(Wave *w, SanWave *sw, const SanOp *o, uint64_t exec) {
     if (exec == 0) return;
     if (o->flags & SAN_TO_LDS) {
         uint32_t m0 = w->s[HK_S_M0] & (w->group->machine->target == 0x950 ? 0x3fffcu : 0xfffcu);
-        uint32_t width = o->bytes < 4 ? 4 : o->bytes, step = o->bytes <= 4 ? 4 : 16, undefined;
-        HK_FOR_LANES(lane, exec)
-        lds_access(w, sw, o, m0 + (uint32_t)o->op.offset + lane * step, width, lane, 1, 2, sw->vm_issued, &undefined);
+        uint32_t width = o->bytes < 4 ? 4 : o->bytes, step = o->bytes <= 4 ? 4 : 16, unused;
+        HK_FOR_LANES(lane, exec) {
+            uint64_t to = m0 + (uint32_t)o->op.offset + lane * step;
+            uint32_t words = 0;
+            lds_access(w, sw, o, to, width, lane, 1, 2, sw->vm_issued, &unused);
+            for (uint32_t n = 0; n < 4; n++) words |= (uint32_t)(undefined[n] >> lane & 1) << n;
+            if (words) lds_undefine(sw, to, width, words);
+        }
         return;
     }
     for (uint32_t n = 0; n < o->dst_count && o->dst + n < sw->group->rows; n++) {
@@ -916,6 +1021,10 @@ static void memory(Wave *w, SanWave *sw, const SanOp *o, uint64_t exec) {
             sw->scalar_wait[o->sdst[0] + n] = sw->lgkm_issued;
             sw->scalar_pc[o->sdst[0] + n] = (uint32_t)o->op.pc;
         }
+        if (o->flags & SAN_STORE)
+            sw->group->san->lost_writes = 1;
+        else if (sw->group->san->memory_count)
+            scalar_load(w, sw, o);
     } else if (o->space == SAN_LDS)
         lds_memory(w, sw, o, exec);
     else if (o->space == SAN_LDS_LANES) {

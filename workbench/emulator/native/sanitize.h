@@ -50,6 +50,8 @@ enum {
     SAN_SAME = 1u << 16,       /* x - x, x ^ x: defined whatever x is */
     SAN_CARRY = 1u << 17,      /* of 64 bits: the low dword comes from low dwords only */
     SAN_CARRY_DOWN = 1u << 18, /* the high dword from high dwords only */
+    SAN_REPLACES = 1u << 19,   /* an atomic that does not compute with what was there */
+    SAN_RESOURCE = 1u << 20,   /* a scalar load through a buffer resource */
 };
 /* SAN_SCALAR_BITS: which operation, in the flags' upper byte. */
 enum { SAN_BITS_ANY = 0, SAN_BITS_AND = 1, SAN_BITS_OR = 2, SAN_BITS_ANDN2 = 3, SAN_BITS_SELECT = 4 };
@@ -102,11 +104,19 @@ typedef struct SanReport {
     int32_t lane;
 } SanReport;
 
+/* Device memory of which every write is known: a bit for each byte that was written. */
+typedef struct SanMemory {
+    uint64_t base, end;
+    uint8_t *bits;
+} SanMemory;
+
 typedef struct San San;
 
 HK_EXPORT San *hk_san_new(uint64_t groups, uint64_t memory_limit);
 HK_EXPORT uint64_t hk_san_take(San *san, SanReport *reports, uint64_t room);
 HK_EXPORT void hk_san_free(San *san);
+HK_EXPORT void hk_san_watch(San *san, const SanMemory *memories, uint64_t count);
+HK_EXPORT int32_t hk_san_lost_writes(const San *san);
 HK_EXPORT void hk_san_run(Wave *w, const SanOp *ops, uint32_t count);
 
 /* The driver's side. */

@@ -1,0 +1,171 @@
+"""Memory from hipMalloc: what nobody wrote, what was freed, what a resource reaches beyond."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch")
+
+import workbench as wb  # noqa: E402
+from workbench.runtime.library import Kind  # noqa: E402
+from workbench.runtime.library import hip as load_hip  # noqa: E402
+
+SIZE = 4096
+
+SOURCE = r"""
+#include <hip/hip_runtime.h>
+typedef int i4 __attribute__((ext_vector_type(4)));
+__global__ void copy(const float *in, float *out) { out[threadIdx.x] = in[threadIdx.x] + 1.0f; }
+__global__ void uniform(const float *in, float *out) { if (threadIdx.x < 32) out[threadIdx.x] = in[3]; }
+__global__ void decide(const int *in, float *out) {
+    if (in[threadIdx.x] > 3) { out[threadIdx.x] = 1.0f; __builtin_amdgcn_s_sleep(1); }
+}
+__global__ void follow(const int *in, float *out) { out[threadIdx.x] = out[64 + (in[threadIdx.x] & 63)]; }
+__global__ void wide(const float4 *in, float4 *out) { out[threadIdx.x] = in[threadIdx.x]; }
+__global__ void bytes(const unsigned char *in, unsigned char *out) { out[threadIdx.x] = in[threadIdx.x] + 1; }
+__global__ void shared(const float *in, float *out) {
+    __shared__ float s[64];
+    s[threadIdx.x] = in[threadIdx.x];
+    __syncthreads();
+    out[threadIdx.x] = s[63 - threadIdx.x] * 2.0f;
+}
+__global__ void add(float *in, float *out) { unsafeAtomicAdd(in + threadIdx.x, 1.0f); }
+__global__ void swap(int *in, int *out) { out[threadIdx.x] = atomicExch(in + threadIdx.x, 1); }
+__global__ void write(float *in, float *out) { in[threadIdx.x] = out[threadIdx.x]; }
+__global__ void unused(const float *in, float *out) { asm volatile("" ::"v"(in[threadIdx.x])); }
+"""
+CASES = {
+    "copy": "stored to global memory",
+    "uniform": "stored to global memory",
+    "decide": "decides a branch",
+    "follow": "is an address",
+    "wide": "stored to global memory",
+    "bytes": "stored to global memory",
+    "shared": "stored to global memory",
+    "add": "an atomic changes device memory",
+    "swap": "stored to global memory",
+}
+
+
+class Api:
+    """hip-python's calls, without their status."""
+
+    def __init__(self, arch: str) -> None:
+        self.hip = load_hip(Kind.EMULATED)
+        self.call("hipSetDevice", {"gfx950": 0, "gfx942": 1}[arch])
+
+    def call(self, name: str, *arguments: Any) -> Any:
+        status, *values = getattr(self.hip, name)(*arguments)
+        assert int(status) == 0, (name, status)
+        return values[0] if len(values) == 1 else tuple(values)
+
+    def malloc(self, size: int = SIZE) -> int:
+        return int(self.call("hipMalloc", size))
+
+
+@pytest.fixture(params=["gfx942", "gfx950"])
+def arch(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture
+def api(arch: str) -> Iterator[Api]:
+    api = Api(arch)
+    yield api
+    api.call("hipSetDevice", 0)
+
+
+@pytest.fixture
+def module(arch: str) -> Any:
+    return wb.compile(SOURCE, arch=arch, name="memory.hip")
+
+
+def run(module: Any, name: str, given: int, out: int) -> Any:
+    return wb.sanitize(module[name][1, 64], given, out, device=f"emulated:{module.arch}")
+
+
+def fresh(api: Api) -> tuple[int, int]:
+    """Memory that nobody wrote, and memory that a fill did."""
+    given, out = api.malloc(), api.malloc()
+    api.call("hipMemset", out, 0, SIZE)
+    return given, out
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_memory_that_nobody_wrote_is_found_where_it_matters(api: Api, module: Any, name: str) -> None:
+    given, out = fresh(api)
+    result = run(module, name, given, out)
+    found = [f for f in result.findings if f.category == "uninitialised" and CASES[name] in f.message]
+    assert found, str(result)
+    if name not in ("add",):
+        assert "device memory that nobody wrote: `" in found[0].message
+    line = next(n for n, text in enumerate(SOURCE.splitlines(), 1) if f"void {name}(" in text)
+    assert line <= found[0].line <= line + 5
+
+
+@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("how", ["hipMemset", "hipMemcpy", "hipMemsetD32Async", "kernel"])
+def test_written_memory_is_not_reported(api: Api, module: Any, name: str, how: str) -> None:
+    given, out = fresh(api)
+    if how == "hipMemset":
+        api.call("hipMemset", given, 0, SIZE)
+    elif how == "hipMemcpy":
+        host = np.zeros(SIZE, np.uint8)
+        api.call("hipMemcpy", given, host, SIZE, api.hip.hipMemcpyKind.hipMemcpyHostToDevice)
+    elif how == "hipMemsetD32Async":
+        api.call("hipMemsetD32Async", given, 5, SIZE // 4, None)
+    else:
+        for part in range(SIZE // 256):
+            assert run(module, "write", given + 256 * part, out).passed
+    result = run(module, name, given, out)
+    assert result.passed, str(result)
+
+
+def test_to_the_byte(api: Api, module: Any) -> None:
+    given, out = fresh(api)
+    api.call("hipMemset", given, 0, 37)
+    api.call("hipMemset", given + 38, 0, 100)
+    [finding] = run(module, "bytes", given, out).findings
+    assert (finding.count, finding.lane) == (1, 37)
+
+
+def test_what_is_read_and_never_used_is_no_finding(api: Api, module: Any) -> None:
+    given, out = fresh(api)
+    assert run(module, "unused", given, out).passed
+
+
+def test_a_launch_that_was_not_watched_may_have_written(api: Api, module: Any) -> None:
+    given, out = fresh(api)
+    module["unused"][1, 64](given, out)
+    assert run(module, "copy", given, out).passed
+
+
+def test_tensors_count_as_written(module: Any) -> None:
+    out = torch.zeros(1024)
+    assert wb.sanitize(module["copy"][1, 64], torch.empty(1024), out, device=f"emulated:{module.arch}").passed
+
+
+FREES = {
+    "hipFree": lambda api, address: api.call("hipFree", address),
+    "hipFreeAsync": lambda api, address: api.call("hipFreeAsync", address, None),
+}
+
+
+@pytest.mark.parametrize("how", FREES)
+@pytest.mark.parametrize("name", ["copy", "wide", "uniform", "write", "add"])
+def test_use_after_free(api: Api, module: Any, how: str, name: str) -> None:
+    given, out = fresh(api)
+    api.call("hipMemset", given, 0, SIZE)
+    assert run(module, name, given, out).passed
+    FREES[how](api, given)
+    # Memory that is asked for later does not hide it.
+    other = api.malloc()
+    result = run(module, name, given, out)
+    [finding] = [f for f in result.findings if f.category == "out of bounds"]
+    assert f"of a {SIZE}-byte device allocation that was freed" in finding.message
+    assert result.stopped
+    assert run(module, "copy", out, other).passed
