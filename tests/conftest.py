@@ -14,6 +14,8 @@ from IPython.testing.globalipapp import start_ipython
 SEED = os.environ.get("HIPKITTENS_TEST_SEED")
 if not SEED:
     SEED = "1" if os.environ.get("CI") else str(random.randrange(1 << 32))
+# For tests that draw outside of a test function, and for the processes that tests start.
+os.environ["HIPKITTENS_TEST_SEED"] = SEED
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:
