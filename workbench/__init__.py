@@ -25,11 +25,12 @@ if TYPE_CHECKING:
     from workbench.errors import CompileError, KernelFault, WorkbenchError
     from workbench.host_module import HostModule, load_module
     from workbench.kernel import Kernel, Launcher, Module, compile, load
+    from workbench.layout import LayoutResult, view_layout
     from workbench.origin import Figure, Origin
     from workbench.profile import ProfileResult, SweepResult, TimeResult, profile, sweep, time
     from workbench.program import ProgramResult, run_program
     from workbench.runtime.device import Device, device, devices
-    from workbench.sanitize import sanitize
+    from workbench.sanitize import sanitize, sanitizing
     from workbench.spec import Choice, KernelSpec, Launch, Published, Range, Tolerance, kernels
     from workbench.verify import VerifyResult, compare, verify
     from workbench.views import dashboard, panel, report
@@ -47,6 +48,7 @@ _HOMES = {
     "KernelSpec": "spec",
     "Launch": "spec",
     "Launcher": "kernel",
+    "LayoutResult": "layout",
     "Module": "kernel",
     "Origin": "origin",
     "ProfileResult": "profile",
@@ -72,9 +74,11 @@ _HOMES = {
     "report": "views",
     "run_program": "program",
     "sanitize": "sanitize",
+    "sanitizing": "sanitize",
     "sweep": "profile",
     "time": "profile",
     "verify": "verify",
+    "view_layout": "layout",
 }
 """The module that each public name is defined in."""
 
@@ -89,6 +93,7 @@ __all__ = [
     "KernelSpec",
     "Launch",
     "Launcher",
+    "LayoutResult",
     "Module",
     "Origin",
     "ProfileResult",
@@ -115,9 +120,11 @@ __all__ = [
     "report",
     "run_program",
     "sanitize",
+    "sanitizing",
     "sweep",
     "time",
     "verify",
+    "view_layout",
 ]
 
 

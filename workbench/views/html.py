@@ -90,6 +90,7 @@ class _Page:
                 figure,
                 include_plotlyjs=not self._plotly,
                 full_html=False,
+                auto_play=False,
                 config={"responsive": True, "displaylogo": False},
             )
         )

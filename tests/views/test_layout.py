@@ -1,0 +1,272 @@
+"""The layout explorer: what it finds out by running the library, against the documentation's own formulas."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import defaultdict
+from collections.abc import Iterable
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+import workbench as wb
+from tests.kernels.tile_cases import SHAPES, Batch, distinct, has_layout, positions
+from workbench.errors import DeviceError, UsageError
+from workbench.layout import LayoutResult, Row, view_layout
+from workbench.tile_type import TileType, vocabulary
+
+ARCHES = ("gfx950", "gfx942")
+
+
+@pytest.mark.parametrize("arch", ARCHES)
+@pytest.mark.parametrize(("element", "size"), [("fl", 4), ("bf", 2), ("fp8e4m3", 1)])
+def test_registers_are_those_of_the_documentation(arch: str, element: str, size: int) -> None:
+    for shape, layout in (("rt_32x32_s", "col_l"), ("rt_16x32_s", "row_l"), ("rt_32x16_4_s", "col_l")):
+        rows, cols, _ = SHAPES[shape]
+        assert has_layout(shape, layout)
+        found = view_layout(f"rt_{element}<{rows}, {2 * cols}, {layout}, {shape}>", arch=arch)
+        row, col = positions(shape, layout)
+        per_lane = row.shape[0]
+        wanted = {
+            (int(row[k, lane]), tile * cols + int(col[k, lane])): (lane, (tile * per_lane + k) * size)
+            for tile in range(2)
+            for k in range(per_lane)
+            for lane in range(64)
+        }
+        got = {(r.row, r.col): (r.lane, r.register * 4 + r.register_byte) for r in found.rows}
+        assert got == wanted, (shape, layout)
+        assert len(found.rows) == rows * 2 * cols
+        assert found.summary == {}
+
+
+def test_shared_memory_is_swizzled_as_documented() -> None:
+    """st_16x32_s of 2-byte elements flips bit 5 of the byte offset in a base tile by bit 9."""
+    found = view_layout("st_bf<32, 64, st_16x32_s>", arch="gfx950")
+    for row in found.rows:
+        base = (row.row // 16 * 2 + row.col // 32) * 16 * 32 * 2
+        inside = (row.row % 16 * 32 + row.col % 32) * 2
+        assert row.address == base + (inside ^ (inside >> 9 & 1) << 5)
+        assert row.bank == row.address // 4 % 64
+    assert len(found.rows) == 32 * 64
+
+
+def cycles(rows: Iterable[Row], *, write: bool) -> dict[tuple[int, int], int]:
+    """Cycles of each (access, phase): the most that one bank has to do, worked out from the rows alone."""
+    asked: dict[tuple[int, int], dict[int, set[Any]]] = defaultdict(lambda: defaultdict(set))
+    for row in rows:
+        dword = row.address // 4
+        asked[row.access, row.phase][row.bank].add((row.lane, dword) if write else dword)
+    return {phase: max(map(len, banks.values())) for phase, banks in asked.items()}
+
+
+CONFLICTS = [
+    ("st_bf<64, 64, st_16x32_s>", "load", "rt_bf<16, 64>"),
+    ("st_bf<32, 32, st_16x16_s>", "load", "rt_bf<32, 32, row_l, rt_32x16_s>"),
+    ("st_fl<32, 32, st_16x16_s>", "store", "rt_fl<32, 32, col_l, rt_16x16_s>"),
+    ("st_hf<32, 32, st_32x32_s>", "store", "rt_hf<32, 32, col_l, rt_32x32_s>"),
+    ("st_bf<64, 64, st_16x32_s>", "load", "rt_bf<64, 64, row_l, rt_16x32_s>"),
+    ("sv_fl<128>", "store", "rv_fl<128>"),
+    ("sv_bf<64>", "load", "rt_bf<32, 64>::row_vec"),
+    ("sv_bf<64>", "load", "rt_bf<64, 32>::col_vec"),
+]
+
+
+@pytest.mark.parametrize("arch", ARCHES)
+@pytest.mark.parametrize(("tile", "access", "register"), CONFLICTS)
+def test_banks_phases_and_conflicts(arch: str, tile: str, access: str, register: str) -> None:
+    """The rows explain what the emulator counted, cycle by cycle."""
+    found = wb.view_layout(tile, access=access, register=register, arch=arch)
+    worked_out = cycles(found.rows, write=access == "store")
+    counted = {(n, p): phase.cycles for n, a in enumerate(found.accesses) for p, phase in enumerate(a.phases)}
+    assert worked_out == counted
+    assert found.conflicts == sum(c - 1 for c in counted.values())
+    assert any(r.conflict for r in found.rows) == bool(found.conflicts)
+    held = TileType.parse(register)
+    assert {(r.row, r.col) for r in found.rows} >= {
+        (r, c) for r in range(held.rows) for c in range(held.cols) if not held.is_vector
+    }
+    assert found.summary["SQ_LDS_BANK_CONFLICT"].value == found.conflicts
+    assert str(found.summary["SQ_LDS_BANK_CONFLICT"].origin) == "counted"
+
+
+@pytest.mark.parametrize("arch", ARCHES)
+def test_conflicts_are_those_of_a_kernel_that_nobody_traces(arch: str) -> None:
+    x = distinct(32, 32, wb.layout._dtype("bf16", arch))
+    body = """extern __shared__ alignment_dummy __shm[]; shared_allocator al((int *)&__shm[0]);
+    using tile = st_bf<32, 32, st_16x16_s>; tile &s = al.allocate<tile>();
+    rt_bf<32, 32, row_l, rt_32x16_s> a; load(a, g.x, {0, 0, 0, 0}); store(s, a); wait_and_barrier();
+    group<1>::store(g.out, s, {0, 0, 0, 0});"""
+    batch = Batch()
+    batch.add("stored", body, x=x, shared=2048, wanted={"out": x})
+    counters = batch.run(arch, profile=True)["stored"]
+    types = {"tile": "st_bf<32, 32, st_16x16_s>", "access": "store"}
+    stored = view_layout(**types, register="rt_bf<32, 32, row_l, rt_32x16_s>", arch=arch)
+    read_back = view_layout(**types, group=1, arch=arch)
+    assert counters["lds_bank_conflict"] == stored.conflicts + read_back.conflicts
+    assert stored.conflicts > 0
+
+
+def test_a_part_of_a_shared_tile() -> None:
+    found = view_layout(
+        "st_bf<64, 64, st_16x32_s>",
+        access="load",
+        register="rt_bf<16, 32, row_l, rt_16x32_s>",
+        at=(2, 1),
+        arch="gfx950",
+    )
+    assert {(r.row, r.col) for r in found.rows} == {(r, c) for r in range(32, 48) for c in range(32, 64)}
+    whole = {(r.row, r.col): r.address for r in view_layout("st_bf<64, 64, st_16x32_s>", arch="gfx950").rows}
+    assert all(r.address == whole[r.row, r.col] for r in found.rows)
+
+
+def test_reads_that_transpose() -> None:
+    found = view_layout(
+        "st_bf<32, 32, st_32x32_s>", access="load", register="rt_bf<32, 32, col_l, rt_32x16_s>", arch="gfx950"
+    )
+    assert {a.opcode for a in found.accesses} == {"ds_read_b64_tr_b16"}
+    _, col = positions("rt_32x16_s", "col_l")
+    assert all(r.holder in set(range(64)) and r.col % 16 == int(col[0, r.holder]) for r in found.rows)
+    assert any(r.holder != r.lane for r in found.rows)
+
+
+@pytest.mark.parametrize("arch", ARCHES)
+@pytest.mark.parametrize("access", ["load", "store"])
+def test_global_memory(arch: str, access: str) -> None:
+    found = view_layout("rt_fl<32, 64, row_l, rt_16x16_s>", access=access, columns=100, arch=arch)
+    assert {(r.row, r.col): r.offset for r in found.rows} == {
+        (r, c): (r * 100 + c) * 4 for r in range(32) for c in range(64)
+    }
+    row, col = positions("rt_16x16_s", "row_l")
+    lane_of = {(int(row[k, lane]), int(col[k, lane])): lane for k in range(4) for lane in range(64)}
+    assert all(r.lane == lane_of[r.row % 16, r.col % 16] for r in found.rows)
+    assert found.summary["bytes requested"].value == 32 * 64 * 4
+    assert found.conflicts == 0
+    assert found.banks == 0
+
+
+@pytest.mark.parametrize("arch", ARCHES)
+def test_straight_to_shared_memory(arch: str) -> None:
+    found = view_layout("st_bf<64, 64, st_16x32_s>", access="load", group=4, arch=arch)
+    assert {a.bytes for a in found.accesses} == {16 if arch == "gfx950" else 4}
+    assert {a.wave for a in found.accesses} == {0, 1, 2, 3}
+    where = {(r.row, r.col): r.address for r in view_layout("st_bf<64, 64, st_16x32_s>", arch=arch).rows}
+    assert {(r.row, r.col): r.address for r in found.rows} == where
+    assert all(r.offset == (r.row * 64 + r.col) * 2 for r in found.rows)
+    # The hardware puts the lanes of a wave side by side.
+    for n, access in enumerate(found.accesses):
+        first = {r.lane: r.address for r in reversed(found.rows) if r.access == n}
+        assert first == {lane: first[0] + lane * access.bytes for lane in range(64)}
+
+
+def test_types_are_read_from_the_headers() -> None:
+    assert vocabulary().aliases["st_bf"] == ("st", "bf16")
+    assert {"st_16x32_s", "st_8x32_s", "st_16x128_s"} <= set(vocabulary().names["st_shape"])
+    assert set(SHAPES) <= set(vocabulary().names["rt_shape"])
+    parsed = TileType.parse(" st<float,16,\n64, st_16x32_s > ")
+    assert (parsed.kind, parsed.element, parsed.rows, parsed.cols) == ("st", "float", 16, 64)
+    assert TileType.parse("rt_bf<1, 512, row_l, rt_rows_s<bf16, 512>>").cols == 512
+    assert TileType.parse("rt_fl<32, 64>::col_vec") == TileType(
+        "rv", "float", 32, 1, "rt_fl<32, 64>::col_vec"
+    )
+
+
+WRONG = [
+    ({"tile": "st_bf[64, 64]"}, "no tile type.*st_bf<64, 64, st_16x32_s>.*st_8x32_s"),
+    ({"tile": "st_b<64, 64>"}, "no type st_b.*st_bf"),
+    ({"tile": "st<int, 64, 64>"}, "'int' is no element type.*bf16"),
+    ({"tile": "st_bf<64>"}, "dimensions are 64; wanted 2 positive numbers"),
+    ({"tile": "st_bf<64, N>"}, "dimensions are 64, N"),
+    ({"tile": "st_bf<64, 64, st_64x64_s>"}, "'st_64x64_s' is no base shape of shared tiles.*st_32x32_s"),
+    ({"tile": "rt_bf<64, 64, rt_16x16_s>"}, "'rt_16x16_s' is no layout.*row_l, col_l"),
+    ({"tile": "st_bf<64, 64, st_16x32_s, 3>"}, "1 arguments too many: 3"),
+    ({"tile": "sv_bf<64>::row_vec"}, "only register tiles have a row_vec"),
+    (
+        {"tile": "rt_bf<16, 16>", "register": "rt_bf<16, 16>", "access": "load"},
+        "register= and group= are for",
+    ),
+    ({"tile": "st_bf<64, 64>", "register": "rt_bf<64, 64>"}, 'say access="load" or "store"'),
+    ({"tile": "st_bf<64, 64>", "access": "load"}, "say register=.*or group=4"),
+    ({"tile": "st_bf<64, 64>", "access": "get", "group": 1}, 'wanted "load", "store"'),
+    ({"tile": "st_bf<64, 64>", "access": "load", "group": 17}, "from 1 to 16"),
+    ({"tile": "st_bf<64, 64>", "access": "load", "register": "rv_bf<64>"}, "a register tile is wanted"),
+    ({"tile": "st_bf<64, 64>", "access": "load", "register": "rt_bf<48, 64>"}, "48 x 64 and .* 64 x 64"),
+    ({"tile": "sv_bf<64>", "access": "load", "register": "rv_bf<32>"}, "the same length is wanted"),
+    (
+        {"tile": "st_bf<64, 64>", "access": "load", "register": "rt_bf<32, 64>", "at": (2, 0)},
+        "2 x 1 such parts",
+    ),
+    ({"tile": "rt_bf<64, 64>", "access": "load", "columns": 32}, "at least the tile's 64"),
+    ({"tile": "rt_bf<512, 512>"}, "262,144 elements; at most 65,536"),
+    # What only the compiler knows.
+    ({"tile": "st_bf<24, 32, st_16x32_s>"}, "refuses it: .*multiple of the base shape's"),
+    ({"tile": "rt_bf<16, 128, col_l, rt_16x128_s>"}, "refuses it: .*no such layout"),
+]
+
+
+@pytest.mark.parametrize(("question", "message"), WRONG, ids=[m[:30] for _, m in WRONG])
+def test_wrong_questions(question: dict[str, Any], message: str) -> None:
+    with pytest.raises(UsageError, match=re.compile(message, re.S)):
+        view_layout(**question, arch="gfx950")
+
+
+def test_a_gpu_does_not_tell(monkeypatch: pytest.MonkeyPatch) -> None:
+    gpu = SimpleNamespace(name="gpu:0", arch="gfx950", emulated=False)
+    with pytest.raises(DeviceError, match='device="emulated:gfx950"'):
+        view_layout("rt_bf<16, 16>", device=gpu)
+    with pytest.raises(DeviceError, match="give one of the two"):
+        view_layout("rt_bf<16, 16>", arch="gfx942", device="emulated:gfx950")
+
+
+@pytest.fixture(scope="module")
+def conflicting() -> LayoutResult:
+    return view_layout("st_bf<64, 64, st_16x32_s>", "load", "rt_bf<16, 64>", arch="gfx950")
+
+
+def test_figure(conflicting: LayoutResult) -> None:
+    figure = conflicting.figure
+    labels = [step.label for step in figure.layout.sliders[0].steps]
+    phases = [phase for access in conflicting.accesses for phase in access.phases]
+    assert len(labels) == len(figure.frames) == 1 + len(conflicting.accesses) + len(phases)
+    assert labels[2].startswith(
+        f"access 0, {conflicting.accesses[0].opcode}, phase 0 of 2: 32 lanes, 2 cycles"
+    )
+    lit = figure.frames[2].data
+    rows = [r for r in conflicting.rows if (r.access, r.phase) == (0, 0)]
+    tile, memory, lanes = np.asarray(lit[0].z), np.asarray(lit[1].z), lit[2]
+    assert {(int(y), int(x)) for y, x in np.argwhere(tile != 1)} == {(r.row, r.col) for r in rows}
+    assert {(int(y), int(x)) for y, x in np.argwhere(memory == 2)} == {
+        (r.address // 256, r.bank) for r in rows if r.conflict
+    }
+    in_memory = {(r.address // 256, r.bank): str(r.lane) for r in rows}
+    shown = zip(lanes.y, lanes.x, lanes.text, strict=True)
+    assert {(int(y), int(x)): text for y, x, text in shown} == in_memory
+    modes = [button.label for button in figure.layout.updatemenus[0].buttons]
+    assert modes[:3] == ["colour: lane", "colour: register", "colour: bank"]
+    assert any(a.text == "counted" for a in figure.layout.annotations)
+    assert len(json.dumps(json.loads(figure.to_json()))) < 1_000_000
+
+
+def test_figures_without_accesses_or_banks() -> None:
+    alone = view_layout("rt_fl<32, 32, col_l, rt_32x32_s>", arch="gfx950").figure
+    assert len(alone.data) == 3
+    assert not alone.layout.sliders
+    assert np.asarray(alone.data[0].z)[0, 0] == 0
+    memory = view_layout("st_bf<32, 32, st_32x32_s>", arch="gfx942").figure
+    assert np.asarray(memory.data[1].z).shape == (2048 // 128, 32)
+    lines = view_layout("rt_bf<32, 64>", access="store", columns=128, arch="gfx950").figure
+    assert np.asarray(lines.data[1].z).shape == ((31 * 256 + 128) // 128, 32)
+
+
+def test_table_and_report(conflicting: LayoutResult, tmp_path: Any) -> None:
+    text = conflicting._repr_html_()
+    assert conflicting.accesses[0].opcode in text
+    assert "counted" in text
+    assert f'wb-bad">{conflicting.conflicts}<' in text
+    assert f"SQ_LDS_BANK_CONFLICT: {conflicting.conflicts} cycles (counted)" in str(conflicting)
+    page = wb.report(tmp_path / "page.html", conflicting).read_text()
+    assert "access 0" in page
+    assert "Plotly.addFrames" in page
+    assert "Plotly.animate(" not in page.rpartition("Plotly.addFrames")[2], "the slider stays where it is"
