@@ -15,8 +15,8 @@ from workbench.runtime.device import merged
 
 def test_the_emulated_devices_are_there() -> None:
     names = [device.name for device in runtime.devices()]
-    assert names[-2:] == ["emulated:gfx950", "emulated:gfx942"]
-    for device in runtime.devices()[-2:]:
+    assert names[-3:] == ["emulated:gfx950", "emulated:gfx942", "emulated:gfx90a"]
+    for device in runtime.devices()[-3:]:
         assert device.emulated
         assert device.name == f"emulated:{device.arch}"
         assert device.origin is Origin.MODELLED
