@@ -1,4 +1,4 @@
-"""CDNA2 code objects, as far as they share instructions with CDNA3: the compiler's own output against NumPy."""
+"""CDNA2 code, as far as it shares instructions with CDNA3: the compiler's own output against NumPy."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ __global__ void functions(double *out, const double *x, int n) {
   if (i < n) out[i] = sqrt(x[i] * x[i] + 1.0) / (1.0 + x[i] * x[i]) + (double)(float)x[i];
 }
 
-// a is 16 x 16 by rows, b 16 x 16 by columns, both bf16: lane l holds row (column) l % 16, k = 4 (l / 16) + i.
+// a is 16 x 16 by rows, b by columns, both bf16: lane l holds row (column) l % 16, k = 4 (l / 16) + i.
 __global__ void matrix_bf16(float *out, const short *a, const short *b) {
   int l = threadIdx.x;
   short4_ x = *(const short4_ *)(a + (l % 16) * 16 + 4 * (l / 16));
