@@ -1,0 +1,217 @@
+"""Where tiles and vectors have their elements, written from the documentation and not from the library."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+
+import torch
+from tile_batches import ELEMENTS, Make, rounded, torch_dtype
+
+SHAPES = {
+    "rt_16x16_s": (16, 16, 4),
+    "rt_32x32_s": (32, 32, 4),
+    "rt_32x32_8_s": (32, 32, 8),
+    "rt_16x32_s": (16, 32, 8),
+    "rt_32x16_s": (32, 16, 8),
+    "rt_16x32_4_s": (16, 32, 4),
+    "rt_32x16_4_s": (32, 16, 4),
+    "rt_16x128_s": (16, 128, 16),
+}
+"""Base shapes of register tiles: rows, columns, stride, as their names and the documentation say."""
+
+LAYOUTS = ("row_l", "col_l")
+
+BYTES = {"float": 4, "bf16": 2, "half": 2, "fp8e4m3": 1}
+
+
+def has_layout(shape: str, layout: str) -> bool:
+    """Whether a base shape exists in a layout: 64 lanes cannot hold 128 columns."""
+    return not (layout == "col_l" and SHAPES[shape][1] > 64)
+
+
+@cache
+def positions(shape: tuple[int, int, int], layout: str) -> tuple[torch.Tensor, torch.Tensor]:
+    """Row and column in the base tile of what each lane holds, [lane][element].
+
+    In the row layout lane l holds row l % rows, and the lanes of a row hold `stride` elements each in turn;
+    in the column layout rows and columns change places.
+    """
+    rows, cols, stride = shape
+    across = rows if layout == "row_l" else cols
+    lane = torch.arange(64)[:, None].expand(-1, rows * cols // 64)
+    element = torch.arange(rows * cols // 64).expand(64, -1)
+    turn = 64 // across * stride
+    along = element // stride * turn + lane // across * stride + element % stride
+    return (lane % across, along) if layout == "row_l" else (along, lane % across)
+
+
+@dataclass(frozen=True)
+class Tile:
+    """A register tile type."""
+
+    dtype: str
+    rows: int
+    cols: int
+    layout: str
+    shape: str
+
+    @property
+    def cpp(self) -> str:
+        return f"rt<{self.dtype}, {self.rows}, {self.cols}, {self.layout}, {self.shape}>"
+
+    @property
+    def name(self) -> str:
+        return f"{self.dtype}-{self.layout}-{self.shape}-{self.rows}x{self.cols}"
+
+    @property
+    def base(self) -> tuple[int, int, int]:
+        if self.shape in SHAPES:
+            return SHAPES[self.shape]
+        rows, cols, stride = self.shape.removeprefix("rt_shape<").removesuffix(">").split(",")
+        return int(rows), int(cols), int(stride)
+
+    @property
+    def grid(self) -> tuple[int, int]:
+        """Base tiles down and across."""
+        return self.rows // self.base[0], self.cols // self.base[1]
+
+    @property
+    def held_shape(self) -> tuple[int, ...]:
+        """Lanes, base tiles down and across, elements of a lane: how `put` writes a tile."""
+        return (64, *self.grid, self.base[0] * self.base[1] // 64)
+
+    def held(self, matrix: torch.Tensor) -> torch.Tensor:
+        """What the lanes hold of a matrix."""
+        row, col = positions(self.base, self.layout)
+        down = torch.arange(self.grid[0])[None, :, None, None] * self.base[0] + row[:, None, None, :]
+        across = torch.arange(self.grid[1])[None, None, :, None] * self.base[1] + col[:, None, None, :]
+        return matrix[down, across]
+
+    def with_dtype(self, dtype: str) -> Tile:
+        return Tile(dtype, self.rows, self.cols, self.layout, self.shape)
+
+
+@dataclass(frozen=True)
+class Vector:
+    """A register vector: `row_vec` or `col_vec` of a tile, or a naive one."""
+
+    dtype: str
+    length: int
+    tile: Tile | None
+    kind: str
+
+    @property
+    def cpp(self) -> str:
+        return f"rv<{self.dtype}, {self.length}>" if self.tile is None else f"{self.tile.cpp}::{self.kind}"
+
+    @property
+    def name(self) -> str:
+        if self.tile is None:
+            return f"{self.dtype}-naive-{self.length}"
+        layout = "align" if self.is_align else "ortho"
+        return f"{self.dtype}-{layout}-{self.kind}-{self.tile.layout}-{self.tile.shape}-{self.length}"
+
+    @property
+    def is_align(self) -> bool:
+        """Along the elements of a lane: neighbours in a lane, copies in the lanes of other rows (columns)."""
+        return self.tile is not None and (self.kind == "row_vec") == (self.tile.layout == "row_l")
+
+    def index(self) -> torch.Tensor:
+        """Index in the vector of what each lane holds, [lane][base tile][element]; `length` on: nothing."""
+        lane = torch.arange(64)[:, None, None]
+        if self.tile is None:
+            return torch.arange((self.length + 63) // 64)[None, :, None] * 64 + lane
+        row, col = positions(self.tile.base, self.tile.layout)
+        along = (col if self.kind == "row_vec" else row)[:, None, :]
+        side = self.tile.base[1] if self.kind == "row_vec" else self.tile.base[0]
+        if not self.is_align:
+            along = along[:, :, :1]
+        return torch.arange(self.length // side)[None, :, None] * side + along
+
+    @property
+    def held_shape(self) -> tuple[int, ...]:
+        return tuple(self.index().shape)
+
+    def held(self, vector: torch.Tensor) -> torch.Tensor:
+        """What the lanes hold; where a naive vector has no element, its last one."""
+        return vector[self.index().clamp(max=self.length - 1)]
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether every lane holds elements only."""
+        return bool((self.index() < self.length).all())
+
+
+def vectors_of(tile: Tile) -> tuple[Vector, Vector]:
+    return (
+        Vector(tile.dtype, tile.cols, tile, "row_vec"),
+        Vector(tile.dtype, tile.rows, tile, "col_vec"),
+    )
+
+
+def layouts_of_tiles(dtypes: tuple[str, ...] = ELEMENTS) -> Iterator[tuple[int, str, str, str]]:
+    """Every element type, layout and base shape that go together, with a running number."""
+    number = 0
+    for dtype in dtypes:
+        for layout in LAYOUTS:
+            for shape in SHAPES:
+                if has_layout(shape, layout):
+                    yield number, dtype, layout, shape
+                    number += 1
+
+
+def sized(number: int, dtype: str, layout: str, shape: str, most: int = 16) -> Tile:
+    """A tile of one of several sizes, in turn: up to `most` elements a lane, or one base tile."""
+    rows, cols, _ = SHAPES[shape]
+    sizes = [
+        (down, across)
+        for down, across in ((1, 1), (2, 1), (1, 3), (2, 2))
+        if down * across == 1 or down * across * rows * cols // 64 <= most
+    ]
+    down, across = sizes[number % len(sizes)]
+    return Tile(dtype, down * rows, across * cols, layout, shape)
+
+
+def distinct(dtype: str, arch: str, count: int) -> Make:
+    """Different numbers, as far as the type has as many, in a random order: to see what moved where."""
+
+    def make(generator: torch.Generator) -> torch.Tensor:
+        order = torch.randperm(count, generator=generator)
+        if dtype == "float":
+            return order.float()
+        if dtype == "fp8e4m3":
+            return (order % 256).to(torch.uint8).view(torch_dtype(dtype, arch))
+        # From the smallest normal bf16 and half on.
+        return ((order + 0x0400) % 0x7C00).to(torch.int16).view(torch_dtype(dtype, arch))
+
+    return make
+
+
+def normal(dtype: str, arch: str, *shape: int, scale: float = 1.0, mean: float = 0.0) -> Make:
+    """Random numbers around `mean`."""
+
+    def make(generator: torch.Generator) -> torch.Tensor:
+        return rounded(torch.randn(*shape, generator=generator).double() * scale + mean, dtype, arch)
+
+    return make
+
+
+def near_one(dtype: str, arch: str, *shape: int) -> Make:
+    """Positive numbers of 0.75 to 1.25, whose sums lose nothing and whose products stay in range."""
+
+    def make(generator: torch.Generator) -> torch.Tensor:
+        return rounded(torch.rand(*shape, generator=generator).double() * 0.5 + 0.75, dtype, arch)
+
+    return make
+
+
+def integers(dtype: str, arch: str, *shape: int, largest: int = 8) -> Make:
+    """Integers, so that sums of products are exact in whatever order."""
+
+    def make(generator: torch.Generator) -> torch.Tensor:
+        drawn = torch.randint(-largest, largest + 1, shape, generator=generator)
+        return rounded(drawn.double(), dtype, arch)
+
+    return make
