@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import json
+import sys
+import threading
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 import torch
+from ipywidgets.widgets import widget
 
 import workbench as wb
-from workbench.lab import comm, completer
+from workbench.events import Hub
+from workbench.lab import comm, completer, panel, warm
 from workbench.lab.heat import heat
 from workbench.runtime import LaunchOptions
 
@@ -65,7 +69,9 @@ def test_state_tells_device_compiler_and_modules(service: comm.Service) -> None:
     assert kernel["counted"]
     assert kernel["resources"]["vgpr"] > 0
     (device,) = [device for device in state["devices"] if device["default"]]
-    assert device["memory_total"] > device["memory_used"] >= 0
+    # What is used is what the module took, not what this computer's memory has too little for the device's.
+    assert 0 < device["memory_used"] < 2**30
+    assert device["memory_used"] < device["memory_limit"] <= device["memory_total"] == 288 << 30
     assert state["compiler"]["version"]
 
 
@@ -206,6 +212,78 @@ def test_register_opens_a_comm_and_tells_changes(module: wb.Module, monkeypatch:
     assert not targets
     assert not shell.events["post_run_cell"]
     assert comm.register(SimpleNamespace(user_ns={})) is None  # type: ignore[arg-type]
+
+
+def told(runs: comm.Runs, sent: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    runs.flush()
+    return [run for message in sent for run in message["runs"]]
+
+
+def test_runs_outside_of_cells_are_told_in_batches() -> None:
+    spec = "normalization/rmsnorm"
+    shape = {"rows": 4, "cols": 128}
+    timed = wb.time(spec, shape=shape, device="emulated:gfx950")
+    hub = Hub()
+    sent: list[dict[str, Any]] = []
+    runs = comm.Runs(sent.append)
+    hub.subscribe(runs.take)
+    hub.publish("launch", "rmsnorm")
+    hub.publish("verify", spec, {"passed": False, "shape": shape, "device": "emulated:gfx950"})
+    hub.publish("time", spec, timed)
+    verified, time = told(runs, sent)
+    assert json.loads(json.dumps(sent)) == sent
+    assert (verified["kind"], verified["module"], verified["verified"]) == ("verify", spec, False)
+    assert time["time"] == {"value": timed.median.value, "unit": "us", "origin": "modelled"}
+    assert time["changes"] == ["rows=4, cols=128"]
+    assert time["verified"] is None
+    sent.clear()
+    for _ in range(3 * comm.RUNS):
+        hub.publish("time", spec, timed)
+    assert len(told(runs, sent)) >= comm.RUNS
+    assert len(sent) <= 3
+    sent.clear()
+    runs.told_by_cell = True
+    hub.publish("time", spec, timed)
+    assert told(runs, sent) == []
+
+
+def test_the_panel_has_one_dashboard_a_kernel(monkeypatch: pytest.MonkeyPatch) -> None:
+    shown: list[Any] = []
+    monkeypatch.setattr("IPython.display.display", shown.append)
+    try:
+        panel.show()
+        first = panel._open
+        assert first is not None
+        panel.show()
+        assert shown == [first.box, first.box]
+        widgets = len(widget._instances)
+        assert comm.Service({}).answer({"id": 1, "method": "close_dashboard"}) == {"id": 1, "result": None}
+        assert panel._open is None
+        assert len(widget._instances) < widgets
+        panel.show()
+        assert shown[-1] is not first.box
+    finally:
+        panel.close()
+
+
+def test_imports_ahead_begin_after_the_cell_and_only_in_kernels(monkeypatch: pytest.MonkeyPatch) -> None:
+    begun = threading.Event()
+    monkeypatch.setattr(warm, "load", begun.set)
+    shell = SimpleNamespace(kernel=object(), events=Events())
+    warm.start(shell)  # type: ignore[arg-type]
+    (handler,) = shell.events["post_run_cell"]
+    assert not begun.is_set()
+    handler(None)
+    assert begun.wait(20)
+    assert shell.events["post_run_cell"] == []
+    warm.start(SimpleNamespace(events=None))  # type: ignore[arg-type]
+
+
+def test_imports_ahead_leave_what_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(warm, "PACKAGES", ("no_such_package", "wave"))
+    monkeypatch.delitem(sys.modules, "wave", raising=False)
+    warm.load()
+    assert "wave" in sys.modules
 
 
 def test_completion_in_cells_only() -> None:

@@ -19,14 +19,15 @@ def _jupyter_labextension_paths() -> list[dict[str, str]]:
 
 
 def load(shell: InteractiveShell) -> None:
-    """Opens the notebook's kernel to the extension: its comm and completion in C++ cells.
+    """Opens the notebook's kernel to the extension: its comm, completion in C++ cells, imports ahead of time.
 
     Harmless where there is no extension, and where there is no notebook at all.
     """
-    from workbench.lab import comm, completer
+    from workbench.lab import comm, completer, warm
 
     comm.register(shell)
     completer.install(shell)
+    warm.start(shell)
 
 
 def unload(shell: InteractiveShell) -> None:

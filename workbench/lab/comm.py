@@ -4,8 +4,8 @@
 modules that the notebook's variables hold, so nothing is kept twice. Requests are
 `{"id": n, "method": name, "params": {...}}`; answers `{"id": n, "result": ...}` or
 `{"id": n, "error": {"type": ..., "message": ...}}`. After every cell that bound or launched something, the
-extension is told `{"event": "changed"}`; what ran outside of a `%%hipkittens` cell, whose output tells it, comes
-as `{"event": "runs", "runs": [...]}`.
+extension is told `{"event": "changed"}`. What ran outside of `%%hipkittens` cells, whose output tells it,
+comes as `{"event": "runs", "runs": [...]}`.
 """
 
 from __future__ import annotations

@@ -149,10 +149,11 @@ class Dashboard:
         return report(path, *self.views(), title=title)
 
     def close(self) -> None:
-        """Stops following what happens, and takes the widgets off the page."""
+        """Stops following what happens, takes the widgets off the page and lets go of them."""
         self._unsubscribe()
         self._forget_timer()
-        self.box.close()
+        for widget in _inside(self.box):
+            widget.close()
 
     # Drawing
 
@@ -403,6 +404,13 @@ class Dashboard:
     def __repr__(self) -> str:
         shown = self.board.shown
         return f"<Dashboard of {len(self.board.runs)} runs{f', {shown.label}' if shown is not None else ''}>"
+
+
+def _inside(widget: Any) -> list[Any]:
+    """A widget with all that are in it; a closed box alone would leave them alive in page and kernel."""
+    found = [part for child in getattr(widget, "children", ()) for part in _inside(child)]
+    parts = (getattr(widget, name, None) for name in ("layout", "style"))
+    return [*found, *(part for part in parts if hasattr(part, "comm")), widget]
 
 
 def _differ(old: Any, new: Any) -> bool:

@@ -2,29 +2,149 @@
  * The dashboard: what `wb.dashboard()` shows, in a panel of its own, made by the notebook's kernel.
  */
 
-import { MainAreaWidget } from '@jupyterlab/apputils';
+import type { ISessionContext } from '@jupyterlab/apputils';
 import type { NotebookPanel } from '@jupyterlab/notebook';
 import { OutputAreaModel, SimplifiedOutputArea } from '@jupyterlab/outputarea';
+import type { Kernel } from '@jupyterlab/services';
+import type { TranslationBundle } from '@jupyterlab/translation';
+import { PanelLayout, Widget } from '@lumino/widgets';
 
-import { workbenchIcon } from './icons';
+import { kernelLine } from './kernel';
 
-const CODE = 'import workbench as _wb\ndisplay(_wb.dashboard())';
+// No name is left in the notebook's variables.
+const CODE = "__import__('workbench.lab.panel', fromlist=['show']).show()";
 
 /**
- * A panel with the dashboard of a notebook; widgets in it belong to the notebook's kernel.
+ * The panel's content. Its widgets live in the notebook's kernel: they are found again after a page reload, and
+ * end with the kernel or with the panel.
  */
-export function dashboardPanel(panel: NotebookPanel, title: string): MainAreaWidget<SimplifiedOutputArea> {
-  const content = new SimplifiedOutputArea({
-    model: new OutputAreaModel({ trusted: true }),
-    rendermime: panel.content.rendermime
-  });
-  content.addClass('jp-hipkittens-Dashboard');
-  const widget = new MainAreaWidget({ content });
-  widget.title.label = title;
-  widget.title.icon = workbenchIcon;
-  widget.title.closable = true;
-  void SimplifiedOutputArea.execute(CODE, content, panel.sessionContext).catch(() => {
-    // What went wrong is in the output; a kernel that went away leaves it as it was.
-  });
-  return widget;
+export class DashboardView extends Widget {
+  /**
+   * @param path - of the notebook.
+   * @param fresh - whether the user just asked for it, so that a kernel without the workbench loads it.
+   * @param trans - the interface's language.
+   */
+  constructor(
+    readonly path: string,
+    private readonly fresh: boolean,
+    private readonly trans: TranslationBundle
+  ) {
+    super();
+    this.addClass('jp-hipkittens-Dashboard');
+    this.node.setAttribute('role', 'region');
+    this.node.setAttribute('aria-label', trans.__('HipKittens dashboard of %1', path));
+    this.layout = new PanelLayout();
+    this.note.addClass('jp-hipkittens-DashboardNote');
+    this.note.node.setAttribute('role', 'status');
+    (this.layout as PanelLayout).addWidget(this.note);
+    this.say(trans.__('Waiting for the notebook %1.', path));
+  }
+
+  /** Shows the dashboard of a notebook's kernel. */
+  attachNotebook(panel: NotebookPanel): void {
+    if (this.panel === panel) {
+      return;
+    }
+    this.panel = panel;
+    panel.disposed.connect(() => this.dispose());
+    panel.sessionContext.kernelChanged.connect(this.onKernel, this);
+    panel.sessionContext.statusChanged.connect(this.onStatus, this);
+    void panel.sessionContext.ready.then(() => (this.fresh ? this.draw() : this.restore()));
+  }
+
+  dispose(): void {
+    if (this.isDisposed) {
+      return;
+    }
+    const panel = this.panel;
+    if (panel) {
+      panel.sessionContext.kernelChanged.disconnect(this.onKernel, this);
+      panel.sessionContext.statusChanged.disconnect(this.onStatus, this);
+      if (this.area && !panel.isDisposed) {
+        kernelLine(panel.sessionContext)
+          .ask('close_dashboard')
+          .catch(() => undefined);
+      }
+    }
+    super.dispose();
+  }
+
+  /** After a page reload: a kernel that has no workbench (any more) is left alone until the user asks. */
+  private async restore(): Promise<void> {
+    const session = this.panel?.sessionContext;
+    if (!session) {
+      return;
+    }
+    try {
+      await kernelLine(session).ask('state');
+    } catch {
+      this.offer(this.trans.__('The workbench is not loaded in this kernel.'));
+      return;
+    }
+    this.draw();
+  }
+
+  private draw(): void {
+    const panel = this.panel;
+    const kernel = panel?.sessionContext.session?.kernel;
+    if (!panel || !kernel || this.isDisposed) {
+      this.offer(this.trans.__('The notebook has no kernel.'));
+      return;
+    }
+    this.drop();
+    this.say(this.trans.__('Drawing the dashboard …'));
+    const area = new SimplifiedOutputArea({
+      model: new OutputAreaModel({ trusted: true }),
+      rendermime: panel.content.rendermime
+    });
+    this.area = area;
+    (this.layout as PanelLayout).addWidget(area);
+    // Neither a number in the notebook's prompts nor an entry in its history.
+    area.future = kernel.requestExecute({ code: CODE, store_history: false });
+    area.future.done.then(
+      () => this.say(''),
+      () => {
+        if (!this.isDisposed && this.area === area) {
+          this.offer(this.trans.__('The kernel ended before the dashboard was drawn.'));
+        }
+      }
+    );
+  }
+
+  private onKernel(session: ISessionContext): void {
+    if (this.area && session.session?.kernel) {
+      this.offer(this.trans.__('The dashboard ended with its kernel.'));
+    }
+  }
+
+  private onStatus(_session: ISessionContext, status: Kernel.Status): void {
+    if (this.area && (status === 'restarting' || status === 'autorestarting' || status === 'dead')) {
+      this.offer(this.trans.__('The dashboard ended with its kernel.'));
+    }
+  }
+
+  private drop(): void {
+    this.area?.dispose();
+    this.area = null;
+  }
+
+  private say(text: string): void {
+    this.note.node.textContent = text;
+    this.note.setHidden(!text);
+  }
+
+  /** Says why there is no dashboard, with a button that makes one. */
+  private offer(why: string): void {
+    this.drop();
+    this.say(`${why} `);
+    const button = document.createElement('button');
+    button.className = 'jp-Button jp-mod-styled jp-mod-accept';
+    button.textContent = this.trans.__('Show the dashboard');
+    button.addEventListener('click', () => this.draw());
+    this.note.node.append(button);
+  }
+
+  private readonly note = new Widget();
+  private area: SimplifiedOutputArea | null = null;
+  private panel: NotebookPanel | null = null;
 }

@@ -58,11 +58,15 @@ export class RunHistory {
 
   /** Adds a cell's result, if it is of a run that is not there yet. */
   add(path: string, payload: ICellPayload): void {
-    if (!payload.run) {
-      return;
+    if (payload.run) {
+      this.addAll(path, [{ ...payload.run, module: payload.name }]);
     }
+  }
+
+  /** Adds runs that are not there yet. */
+  addAll(path: string, entries: readonly IHistoryEntry[]): void {
     const before = this.of(path);
-    const after = withEntry(before, { ...payload.run, module: payload.name });
+    const after = entries.reduce(withEntry, [...before]);
     if (after.length !== before.length || after[0] !== before[0]) {
       this.byPath.set(path, after);
       this._changed.emit(path);

@@ -28,10 +28,10 @@ import { currentCell, runWithOptions, verifyOptions } from './actions';
 import { NotebookWatcher, recordOf } from './cells';
 import { CommandIDs } from './commands';
 import { HipkittensCompletions } from './completion';
-import { dashboardPanel } from './dashboard';
+import { DashboardView } from './dashboard';
 import { cellExtension, type IServices } from './editor';
 import { RunHistory } from './history';
-import { isaIcon, workbenchIcon } from './icons';
+import { dashboardIcon, isaIcon, workbenchIcon } from './icons';
 import { IsaView, type IIsaTarget } from './isaview';
 import { SourceLinks } from './links';
 import { moduleName } from './magic';
@@ -136,13 +136,36 @@ const workbench: JupyterFrontEndPlugin<void> = {
     // Notebook 7 has one widget in its main area; a panel below it is where other views go.
     const area = labShell ? 'main' : 'down';
     const views = new WidgetTracker<MainAreaWidget<IsaView>>({ namespace: `${ID}-isa` });
-    const attach = (view: IsaView) => {
-      const panel = tracker.find(one => one.context.path === view.target.path);
+    const dashboards = new WidgetTracker<MainAreaWidget<DashboardView>>({ namespace: `${ID}-dashboard` });
+    const attach = (view: IsaView | DashboardView) => {
+      const path = view instanceof IsaView ? view.target.path : view.path;
+      const panel = tracker.find(one => one.context.path === path);
       if (panel) {
         view.attachNotebook(panel);
       }
     };
-    tracker.widgetAdded.connect(() => views.forEach(widget => attach(widget.content)));
+    tracker.widgetAdded.connect(() => {
+      views.forEach(widget => attach(widget.content));
+      dashboards.forEach(widget => attach(widget.content));
+    });
+    // Beside the notebook, and as tabs of one place: a third column would leave too little to each.
+    const place = (widget: MainAreaWidget<IsaView | DashboardView>, path: string) => {
+      widget.content.toggleClass('jp-hipkittens-Down', area === 'down');
+      const other = [views, dashboards].map(one => one.find(open => open !== widget && open.isAttached));
+      const beside = other.find(Boolean);
+      const notebook = tracker.find(one => one.context.path === path);
+      shell.add(
+        widget,
+        area,
+        labShell
+          ? beside
+            ? { mode: 'tab-after', ref: beside.id }
+            : { mode: 'split-right', ref: notebook?.id }
+          : undefined
+      );
+      attach(widget.content);
+      shell.activateById(widget.id);
+    };
     const openIsa = (target: IIsaTarget) => {
       const open = views.find(
         ({ content }) => content.target.path === target.path && content.target.module === target.module
@@ -158,11 +181,25 @@ const workbench: JupyterFrontEndPlugin<void> = {
       widget.title.label = trans.__('ISA of %1', target.module);
       widget.title.icon = isaIcon;
       widget.title.closable = true;
-      widget.content.toggleClass('jp-hipkittens-Down', area === 'down');
-      shell.add(widget, area, labShell ? { mode: 'split-right' } : undefined);
       void views.add(widget);
-      attach(content);
-      shell.activateById(widget.id);
+      place(widget, target.path);
+      return widget;
+    };
+    const openDashboard = (path: string, fresh: boolean) => {
+      const open = dashboards.find(({ content }) => content.path === path);
+      if (open) {
+        shell.activateById(open.id);
+        return open;
+      }
+      const content = new DashboardView(path, fresh, trans);
+      const widget = new MainAreaWidget({ content });
+      widget.id = `${ID}-dashboard-${path.replace(/\W+/g, '-')}`;
+      widget.title.label = trans.__('Dashboard');
+      widget.title.caption = trans.__('HipKittens dashboard of %1', path);
+      widget.title.icon = dashboardIcon;
+      widget.title.closable = true;
+      void dashboards.add(widget);
+      place(widget, path);
       return widget;
     };
 
@@ -230,17 +267,14 @@ const workbench: JupyterFrontEndPlugin<void> = {
     commands.addCommand(CommandIDs.dashboard, {
       label: trans.__('Open HipKittens Dashboard'),
       caption: trans.__('Runs, counters and roofline of this notebook, live'),
-      icon: workbenchIcon,
-      isEnabled: () =>
-        tracker.currentWidget !== null && (model.state?.functions.includes('dashboard') ?? false),
-      execute: () => {
-        const panel = tracker.currentWidget;
-        if (panel) {
-          const widget = dashboardPanel(panel, trans.__('Dashboard'));
-          widget.id = `${ID}-dashboard-${panel.id}`;
-          widget.content.toggleClass('jp-hipkittens-Down', area === 'down');
-          shell.add(widget, area, labShell ? { mode: 'split-right' } : undefined);
-          shell.activateById(widget.id);
+      icon: dashboardIcon,
+      isEnabled: args =>
+        Boolean(args.path) ||
+        (tracker.currentWidget !== null && (model.state?.functions.includes('dashboard') ?? false)),
+      execute: args => {
+        const path = String(args.path ?? '') || tracker.currentWidget?.context.path;
+        if (path) {
+          openDashboard(path, args.restored !== true);
         }
       }
     });
@@ -292,6 +326,11 @@ const workbench: JupyterFrontEndPlugin<void> = {
     void restorer?.restore(views, {
       command: CommandIDs.isa,
       args: ({ content }) => ({ ...content.target }),
+      name: ({ id }) => id
+    });
+    void restorer?.restore(dashboards, {
+      command: CommandIDs.dashboard,
+      args: ({ content }) => ({ path: content.path, restored: true }),
       name: ({ id }) => id
     });
 

@@ -10,8 +10,9 @@ import type { Kernel, KernelMessage } from '@jupyterlab/services';
 import { PromiseDelegate, type JSONObject } from '@lumino/coreutils';
 import { Signal, type ISignal } from '@lumino/signaling';
 
-import type { IKernel } from './payload';
+import type { IHistoryEntry } from './history';
 import type { IListing } from './isa';
+import type { IKernel } from './payload';
 
 export const COMM_TARGET = 'hipkittens-workbench';
 
@@ -23,6 +24,8 @@ export interface IDeviceState {
   default: boolean;
   memory_total: number;
   memory_used: number;
+  /** What an emulated device can have of this computer's memory; 0 on a GPU. */
+  memory_limit?: number;
 }
 
 export interface IModuleState {
@@ -59,6 +62,7 @@ export class NotLoaded extends Error {
 interface IAnswer {
   id?: number;
   event?: string;
+  runs?: IHistoryEntry[];
   result?: unknown;
   error?: { type: string; message: string };
 }
@@ -73,6 +77,11 @@ export class KernelLine {
   /** Emitted when the kernel says that its modules or launches changed, and when the line comes or goes. */
   get changed(): ISignal<this, void> {
     return this._changed;
+  }
+
+  /** Emitted with what ran outside of HipKittens cells. */
+  get ran(): ISignal<this, readonly IHistoryEntry[]> {
+    return this._ran;
   }
 
   get isOpen(): boolean {
@@ -149,7 +158,11 @@ export class KernelLine {
 
   private receive(answer: IAnswer): void {
     if (answer.event) {
-      this._changed.emit();
+      if (answer.event === 'runs') {
+        this._ran.emit(answer.runs ?? []);
+      } else {
+        this._changed.emit();
+      }
       return;
     }
     const waiting = answer.id === undefined ? undefined : this._waiting.get(answer.id);
@@ -201,6 +214,7 @@ export class KernelLine {
   private _next = 1;
   private _waiting = new Map<number, PromiseDelegate<unknown>>();
   private _changed = new Signal<this, void>(this);
+  private _ran = new Signal<this, readonly IHistoryEntry[]>(this);
 }
 
 const lines = new WeakMap<ISessionContext, KernelLine>();

@@ -5,7 +5,8 @@
 import { ReactWidget, UseSignal } from '@jupyterlab/apputils';
 import { NotebookActions, type INotebookTracker, type NotebookPanel } from '@jupyterlab/notebook';
 import type { TranslationBundle } from '@jupyterlab/translation';
-import type { CommandRegistry } from '@lumino/commands';
+import { bugIcon, checkIcon, runIcon, type LabIcon } from '@jupyterlab/ui-components';
+import { CommandRegistry } from '@lumino/commands';
 import { Signal, type ISignal } from '@lumino/signaling';
 import * as React from 'react';
 
@@ -13,6 +14,7 @@ import { compiledCells, type NotebookWatcher } from './cells';
 import { CommandIDs } from './commands';
 import { bytes } from './format';
 import type { IHistoryEntry, RunHistory } from './history';
+import { dashboardIcon, isaIcon, profileIcon } from './icons';
 import type { Names } from './names';
 import { NotLoaded, kernelLine, type IKernelState, type KernelLine } from './kernel';
 import type { ICellPayload, IKernel, Origin } from './payload';
@@ -68,12 +70,14 @@ export class WorkbenchModel {
       return;
     }
     this.line?.changed.disconnect(this.refresh, this);
+    this.line?.ran.disconnect(this.onRuns, this);
     this.watcher?.changed.disconnect(this.onCell, this);
     this._panel = panel;
     this._state = null;
     this.line = panel ? kernelLine(panel.sessionContext) : null;
     this.watcher = panel ? this.watcherOf(panel) : null;
     this.line?.changed.connect(this.refresh, this);
+    this.line?.ran.connect(this.onRuns, this);
     this.watcher?.changed.connect(this.onCell, this);
     this._changed.emit();
     void panel?.context.ready.then(() => this.refresh());
@@ -84,6 +88,12 @@ export class WorkbenchModel {
     // A result means that the kernel has the workbench now.
     if (!this.line?.isOpen) {
       this.refresh();
+    }
+  }
+
+  private onRuns(_line: KernelLine, runs: readonly IHistoryEntry[]): void {
+    if (this._panel) {
+      this.history.addAll(this._panel.context.path, runs);
     }
   }
 
@@ -188,8 +198,9 @@ function DeviceSection({ model, trans }: IProps): JSX.Element {
   const compiler = state?.compiler?.version ?? latest?.compile?.compiler ?? '';
   const memory =
     device && device.memory_total
-      ? trans.__('%1 free of %2', bytes(device.memory_total - device.memory_used), bytes(device.memory_total))
+      ? trans.__('%1 of %2 used', bytes(device.memory_used), bytes(device.memory_total))
       : '';
+  const limit = state?.devices.find(one => one.default)?.memory_limit ?? 0;
   return (
     <Section title={trans.__('Device')}>
       {state === null && (
@@ -210,7 +221,14 @@ function DeviceSection({ model, trans }: IProps): JSX.Element {
           {memory && (
             <>
               <dt>{trans.__('Memory')}</dt>
-              <dd>{memory}</dd>
+              <dd>
+                {memory}
+                {limit > 0 && (
+                  <div className="jp-hipkittens-Dim">
+                    {trans.__("emulated: up to %1 of this computer's", bytes(limit))}
+                  </div>
+                )}
+              </dd>
             </>
           )}
         </dl>
@@ -229,13 +247,13 @@ function DeviceSection({ model, trans }: IProps): JSX.Element {
 
 function Actions({ commands, model, trans }: IProps): JSX.Element {
   // The registry knows what can be done now; the model's signal says when to ask again.
-  const buttons: [string, string][] = [
-    [CommandIDs.run, trans.__('Run')],
-    [CommandIDs.verify, trans.__('Verify')],
-    [CommandIDs.profile, trans.__('Profile')],
-    [CommandIDs.sanitize, trans.__('Sanitize')],
-    [CommandIDs.isa, trans.__('ISA')],
-    [CommandIDs.dashboard, trans.__('Dashboard')]
+  const buttons: [string, string, LabIcon][] = [
+    [CommandIDs.run, trans.__('Run'), runIcon],
+    [CommandIDs.verify, trans.__('Verify'), checkIcon],
+    [CommandIDs.profile, trans.__('Profile'), profileIcon],
+    [CommandIDs.sanitize, trans.__('Sanitize'), bugIcon],
+    [CommandIDs.isa, trans.__('ISA'), isaIcon],
+    [CommandIDs.dashboard, trans.__('Dashboard'), dashboardIcon]
   ];
   const name = model.panel?.content.activeCell?.model.sharedModel
     .getSource()
@@ -247,14 +265,15 @@ function Actions({ commands, model, trans }: IProps): JSX.Element {
         role="group"
         aria-label={trans.__('Actions on the current cell')}
       >
-        {buttons.map(([id, label]) => (
+        {buttons.map(([id, label, icon]) => (
           <button
             key={id}
             className="jp-Button jp-mod-styled jp-mod-minimal"
             disabled={!commands.isEnabled(id)}
-            title={commands.caption(id)}
+            title={withKeys(commands, id)}
             onClick={() => void commands.execute(id)}
           >
+            <icon.react tag="span" aria-hidden="true" />
             {label}
           </button>
         ))}
@@ -267,6 +286,12 @@ function Actions({ commands, model, trans }: IProps): JSX.Element {
       )}
     </Section>
   );
+}
+
+/** A command's caption with its keyboard shortcut. */
+function withKeys(commands: CommandRegistry, id: string): string {
+  const keys = commands.keyBindings.find(binding => binding.command === id)?.keys;
+  return keys ? `${commands.caption(id)} (${CommandRegistry.formatKeystroke(keys)})` : commands.caption(id);
 }
 
 function HeatSwitch({ model, trans }: IProps): JSX.Element | null {
@@ -303,23 +328,46 @@ function HeatSwitch({ model, trans }: IProps): JSX.Element | null {
   );
 }
 
+/**
+ * The kernels of a notebook by module: of cells as their results tell, which know what changed, and of other
+ * variables as the notebook's kernel tells.
+ */
+export function kernelsOf(
+  payloads: readonly ICellPayload[],
+  state: IKernelState | null
+): { module: string; kernels: readonly IKernel[] }[] {
+  const found = new Map<string, readonly IKernel[]>();
+  for (const payload of payloads) {
+    if (payload.kernels.length) {
+      found.set(payload.name, payload.kernels);
+    }
+  }
+  for (const module of state?.modules ?? []) {
+    if (!found.has(module.name) && module.kernels.length) {
+      found.set(
+        module.name,
+        module.kernels.map(kernel => ({ ...kernel, changes: [] }))
+      );
+    }
+  }
+  return [...found].map(([module, kernels]) => ({ module, kernels }));
+}
+
 function Kernels({ model, commands, trans }: IProps): JSX.Element {
-  const compiled = model.payloads.filter(payload => payload.kernels.length);
+  const modules = kernelsOf(model.payloads, model.state);
   return (
     <Section title={trans.__('Kernels')}>
-      {compiled.length === 0 && <p className="jp-hipkittens-Hint">{trans.__('None compiled yet.')}</p>}
+      {modules.length === 0 && <p className="jp-hipkittens-Hint">{trans.__('None compiled yet.')}</p>}
       <ul className="jp-hipkittens-List">
-        {compiled.map(payload =>
-          payload.kernels.map(kernel => (
-            <li key={`${payload.name}/${kernel.name}`}>
+        {modules.map(({ module, kernels }) =>
+          kernels.map(kernel => (
+            <li key={`${module}/${kernel.name}`}>
               <button
                 className="jp-hipkittens-Link"
                 title={trans.__('Show the machine code of %1', kernel.signature || kernel.name)}
-                onClick={() =>
-                  void commands.execute(CommandIDs.isa, { module: payload.name, kernel: kernel.name })
-                }
+                onClick={() => void commands.execute(CommandIDs.isa, { module, kernel: kernel.name })}
               >
-                {payload.name}
+                {module}
                 {' › '}
                 {kernel.name}
               </button>

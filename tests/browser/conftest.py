@@ -1,0 +1,354 @@
+"""A JupyterLab server with the extension, a real kernel and the emulated device, driven by Chromium.
+
+Everything is real but the home folder: the extension is built from the checkout's sources, the server and its
+kernel are processes of their own, and the browser is the one that the machine has ($HIPKITTENS_CHROMIUM, else
+Chromium or Chrome on PATH; nothing is downloaded). Where one of them cannot be had, the tests are skipped and
+say why. Screenshots go to build/screenshots/.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import re
+import secrets
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from workbench import cache
+from workbench.lab import build
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, ConsoleMessage, Locator, Page
+
+ROOT = Path(__file__).parents[2]
+SCREENSHOTS = ROOT / "build" / "screenshots"
+SIZE = {"width": 1600, "height": 1000}
+PATIENCE = 120_000
+"""Milliseconds that anything may take: a slow machine is no failure, and a wrong page stays wrong."""
+
+PROGRAMS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
+FLAGS = (
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--disable-dev-shm-usage",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--font-render-hinting=none",
+)
+# Chromium's own complaints about what a headless machine lacks, and what the page asks for and need not have.
+HARMLESS = re.compile(
+    r"WebGL|GPU stall|favicon|net::ERR_ABORTED|ResizeObserver loop|Slow network|third-party cookie|"
+    r"Fetch API cannot load|/api/kernels/[^ ]*/channels|The AudioContext|deprecat",
+    re.IGNORECASE,
+)
+
+
+def chromium() -> str | None:
+    """The browser's program."""
+    chosen = os.environ.get("HIPKITTENS_CHROMIUM")
+    return shutil.which(chosen) if chosen else next(filter(None, map(shutil.which, PROGRAMS)), None)
+
+
+@dataclass
+class Server:
+    """A running Jupyter server.
+
+    Attributes:
+        address: such as "http://127.0.0.1:8888".
+        folder: what the file browser shows.
+    """
+
+    address: str
+    token: str
+    folder: Path
+    log: Path
+    process: subprocess.Popen[bytes] = field(repr=False)
+
+    def url(self, path: str) -> str:
+        return f"{self.address}/{path}{'&' if '?' in path else '?'}token={self.token}"
+
+    def notebook(self, name: str, cells: Sequence[str]) -> str:
+        """Writes a notebook of code cells; gives its name."""
+        made = {
+            "nbformat": 4,
+            "nbformat_minor": 5,
+            "metadata": {
+                "kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"},
+                "language_info": {"name": "python"},
+            },
+            "cells": [
+                {
+                    "cell_type": "code",
+                    "id": f"cell-{i}",
+                    "metadata": {},
+                    "source": text,
+                    "outputs": [],
+                    "execution_count": None,
+                }
+                for i, text in enumerate(cells)
+            ],
+        }
+        (self.folder / name).write_text(json.dumps(made))
+        return name
+
+
+@pytest.fixture(scope="session")
+def extension(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Folder to put on JUPYTER_PATH: the front end, built from the sources as they are."""
+    try:
+        build.build()
+    except build.NotPossible as error:
+        pytest.skip(f"the JupyterLab extension cannot be built here: {error}")
+    except subprocess.CalledProcessError as error:
+        pytest.fail(f"the JupyterLab extension does not build: {error}")
+    prefix = tmp_path_factory.mktemp("extension")
+    build.install(str(prefix))
+    return prefix / "share" / "jupyter"
+
+
+@pytest.fixture(scope="session")
+def server(extension: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """JupyterLab (and Notebook 7 where it is installed) on a free port, with a home of its own."""
+    home = tmp_path_factory.mktemp("home")
+    folder = home / "notebooks"
+    folder.mkdir()
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    token = secrets.token_hex(16)
+    settings = home / "config" / "labconfig"
+    settings.mkdir(parents=True)
+    # No question about news over what is tested.
+    quiet = {"fetchNews": "false", "checkForUpdates": False}
+    (settings / "default_setting_overrides.json").write_text(
+        json.dumps({"@jupyterlab/apputils-extension:notification": quiet})
+    )
+    environment = {
+        **{k: v for k, v in os.environ.items() if not k.startswith(("JUPYTER", "JPY_", "IPYTHON"))},
+        "HOME": str(home),
+        # What was compiled by an earlier run is used again: the tests are about the page.
+        "HIPKITTENS_CACHE": str(cache.folder()),
+        "HIPKITTENS_DEVICE": "emulated:gfx950",
+        "JUPYTER_PATH": str(extension),
+        "JUPYTER_CONFIG_DIR": str(home / "config"),
+        "JUPYTER_DATA_DIR": str(home / "data"),
+        "JUPYTER_RUNTIME_DIR": str(home / "runtime"),
+        "IPYTHONDIR": str(home / "ipython"),
+        "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}",
+    }
+    command = [
+        sys.executable,
+        "-m",
+        "jupyterlab",
+        "--no-browser",
+        "--allow-root",
+        "--ServerApp.ip=127.0.0.1",
+        f"--ServerApp.port={port}",
+        "--ServerApp.port_retries=0",
+        f"--IdentityProvider.token={token}",
+        f"--ServerApp.root_dir={folder}",
+        # So that a test can execute commands that have no place on the page.
+        "--LabApp.expose_app_in_browser=True",
+        "--JupyterNotebookApp.expose_app_in_browser=True",
+    ]
+    log = home / "server.log"
+    with log.open("wb") as out:
+        process = subprocess.Popen(
+            command, cwd=folder, env=environment, stdout=out, stderr=subprocess.STDOUT, start_new_session=True
+        )
+    started = Server(f"http://127.0.0.1:{port}", token, folder, log, process)
+    try:
+        _wait_for_server(started)
+        yield started
+    finally:
+        # The whole session of processes: the server and its kernels.
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGTERM)
+        try:
+            process.wait(20)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+
+
+def _wait_for_server(server: Server, seconds: float = 120) -> None:
+    end = time.monotonic() + seconds
+    while True:
+        try:
+            with urllib.request.urlopen(server.url("api/status"), timeout=10):
+                return
+        except (urllib.error.URLError, OSError) as error:
+            if server.process.poll() is not None or time.monotonic() > end:
+                pytest.fail(f"JupyterLab does not start ({error}):\n{server.log.read_text()[-4000:]}")
+            time.sleep(0.2)
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    """Headless Chromium; one a module, since Playwright holds the thread's event loop while it lives."""
+    api = pytest.importorskip(
+        "playwright.sync_api", reason="Playwright is not installed: pip install playwright"
+    )
+    program = chromium()
+    if program is None:
+        pytest.skip(
+            "no Chromium or Chrome on PATH: apt-get install chromium, or name one in HIPKITTENS_CHROMIUM"
+        )
+    with api.sync_playwright() as playwright:
+        try:
+            started = playwright.chromium.launch(executable_path=program, args=list(FLAGS))
+        except api.Error as error:
+            pytest.skip(f"{program} does not start: {error}")
+        yield started
+        started.close()
+
+
+class Lab:
+    """A page with JupyterLab or Notebook 7, and what a person does on it.
+
+    Attributes:
+        page: Playwright's.
+        complaints: errors and warnings that the page wrote to the browser's console.
+    """
+
+    def __init__(self, browser: Browser, server: Server, *, size: dict[str, int] = SIZE) -> None:
+        self.server = server
+        self.complaints: list[str] = []
+        context = browser.new_context(viewport=size, reduced_motion="reduce")  # type: ignore[arg-type]
+        context.set_default_timeout(PATIENCE)
+        self.page: Page = context.new_page()
+        self.page.on("console", self._heard)
+        self.page.on("pageerror", lambda error: self.complaints.append(f"uncaught: {error}"))
+
+    def _heard(self, message: ConsoleMessage) -> None:
+        if message.type in ("error", "warning") and not HARMLESS.search(message.text):
+            self.complaints.append(f"{message.type}: {message.text}")
+
+    def open(self, path: str) -> None:
+        """Opens a notebook in JupyterLab and waits until its kernel is there."""
+        self.page.goto(self.server.url(f"lab/tree/{path}?reset"))
+        self.ready()
+
+    def ready(self) -> None:
+        """Waits for the notebook's cells and for an idle kernel."""
+        self.page.locator(".jp-Notebook .jp-CodeCell").first.wait_for()
+        self.idle()
+
+    def idle(self) -> None:
+        """Waits until the kernel is there and does nothing."""
+        self.page.wait_for_function(
+            """() => {
+                const app = window.jupyterapp;
+                const session = app?.shell.currentWidget?.sessionContext ?? null;
+                return session?.isReady && session.session?.kernel?.connectionStatus === 'connected'
+                    && session.session.kernel.status === 'idle';
+            }"""
+        )
+
+    @property
+    def cells(self) -> Locator:
+        return self.page.locator(".jp-NotebookPanel:not(.lm-mod-hidden) .jp-Notebook .jp-CodeCell")
+
+    def cell(self, number: int) -> Locator:
+        return self.cells.nth(number)
+
+    def editor(self, number: int) -> Locator:
+        return self.cell(number).locator(".jp-InputArea-editor .cm-content")
+
+    def text(self, number: int) -> str:
+        """What stands in a cell."""
+        text: str = self.editor(number).evaluate(
+            "dom => (dom.cmTile ?? dom.cmView).view.state.doc.toString()"
+        )
+        return text
+
+    def write(self, number: int, text: str) -> None:
+        """Puts a text in place of a cell's, as pasted by a person."""
+        self.editor(number).click()
+        self.page.keyboard.press("Control+a")
+        self.page.keyboard.insert_text(text)
+
+    def run(self, number: int) -> None:
+        """Runs a cell with Ctrl+Enter and waits for its end."""
+        self.start(number)
+        self.finish(number)
+
+    def start(self, number: int) -> None:
+        self.editor(number).click()
+        self.page.keyboard.press("Control+Enter")
+
+    def finish(self, number: int) -> None:
+        """Waits until a cell has a number in place of the star."""
+        self.until(
+            lambda: re.fullmatch(r"\[\d+\]:", self.prompt(number)) is not None, f"cell {number} to end"
+        )
+
+    def prompt(self, number: int) -> str:
+        return self.cell(number).locator(".jp-InputPrompt").inner_text().strip()
+
+    def output(self, number: int) -> Locator:
+        return self.cell(number).locator(".jp-OutputArea-output")
+
+    def until(self, happened: Callable[[], Any], what: str, milliseconds: float = PATIENCE) -> Any:
+        """Waits for something that is true; the page goes on meanwhile."""
+        end = time.monotonic() + milliseconds / 1000
+        while not (found := happened()):
+            if time.monotonic() > end:
+                self.shot("failed")
+                pytest.fail(f"waited {milliseconds / 1000:.0f} s for {what}")
+            self.page.wait_for_timeout(50)
+        return found
+
+    def command(self, name: str, **args: Any) -> None:
+        """Executes one of JupyterLab's commands, as its palette does."""
+        self.page.evaluate(
+            "([name, args]) => window.jupyterapp.commands.execute(name, args)",
+            [name, args],
+        )
+
+    def theme(self, dark: bool) -> None:
+        """Chooses the light or the dark theme."""
+        wanted = "JupyterLab Dark" if dark else "JupyterLab Light"
+        self.command("apputils:change-theme", theme=wanted)
+        self.page.locator(f"body[data-jp-theme-name='{wanted}']").wait_for(state="attached")
+
+    def shot(self, name: str, of: Locator | None = None) -> Path:
+        """A picture of the page, or of a part of it."""
+        SCREENSHOTS.mkdir(parents=True, exist_ok=True)
+        path = SCREENSHOTS / f"{name}.png"
+        (of or self.page).screenshot(path=path, animations="disabled")
+        return path
+
+    def close(self) -> None:
+        self.page.context.close()
+
+
+@pytest.fixture(scope="module")
+def open_lab(browser: Browser, server: Server) -> Iterator[Callable[..., Lab]]:
+    """Opens pages; each has a browser profile of its own."""
+    opened: list[Lab] = []
+
+    def open_one(**options: Any) -> Lab:
+        opened.append(Lab(browser, server, **options))
+        return opened[-1]
+
+    yield open_one
+    for lab in opened:
+        lab.close()

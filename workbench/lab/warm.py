@@ -1,0 +1,37 @@
+"""Imports in the background what takes seconds, while a person still writes the first kernel.
+
+PyTorch is needed by the first launch that makes inputs, and jsonschema by plotly's first figure (through
+nbformat): its check of URL formats builds a grammar for more than a second. Both stand at the leaves of the
+import graph and wait for no package that a cell imports meanwhile, so two threads never wait for each other.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import threading
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from IPython.core.interactiveshell import InteractiveShell
+
+PACKAGES = ("torch", "jsonschema")
+
+
+def start(shell: InteractiveShell) -> None:
+    """Begins once the running cell has ended, in a kernel; does nothing in a terminal."""
+    if getattr(shell, "kernel", None) is None:
+        return
+
+    def after_cell(*_: Any) -> None:
+        shell.events.unregister("post_run_cell", after_cell)
+        threading.Thread(target=load, name="workbench-imports", daemon=True).start()
+
+    shell.events.register("post_run_cell", after_cell)
+
+
+def load() -> None:
+    """Imports the packages; one that is missing is missed later, by who needs it."""
+    for name in PACKAGES:
+        with contextlib.suppress(ImportError):
+            importlib.import_module(name)
