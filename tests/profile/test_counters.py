@@ -71,6 +71,7 @@ def record(counts, *, grid=(4, 1, 1), block=(256, 1, 1), counters=None):
         dynamic_shared=0,
         counts=counts,
         counters=counters or {},
+        traffic=None,
         device="d",
     )
 

@@ -47,6 +47,42 @@ def test_by_hand():
     assert {m.figure.origin for m in found.values() if m.figure} == {Origin.MEASURED}
 
 
+def test_levels_of_memory_by_hand():
+    found = derive(
+        figures(
+            **{TIME: 10.0},
+            TCP_TOTAL_CACHE_ACCESSES_sum=1e6,
+            TCP_TCC_READ_REQ_sum=3e5,
+            TCP_TCC_WRITE_REQ_sum=1e5,
+            TCC_REQ_sum=4e5,
+            FETCH_SIZE=30000,
+            WRITE_SIZE=10000,
+            hbm_bytes_read=2e7,
+            hbm_bytes_written=1e7,
+        ),
+        GPU,
+    )
+    value = {name: m.figure.value for name, m in found.items() if m.figure is not None}
+    assert value["L1 bandwidth"] == pytest.approx(6.4)
+    assert found["L1 bandwidth"].peak == pytest.approx(64 * 256 * 2.4e9 / 1e12)
+    assert value["L1 hit rate"] == pytest.approx(60)
+    assert value["L2 bandwidth"] == pytest.approx(5.12)
+    assert value["Infinity Fabric bandwidth"] == pytest.approx(4.096)
+    # Not published for CDNA4; MI300X has one.
+    assert found["Infinity Fabric bandwidth"].peak is None
+    on_mi300x = derive(figures(**{TIME: 10.0}, FETCH_SIZE=1, WRITE_SIZE=0), machine("MI300X"))
+    assert on_mi300x["Infinity Fabric bandwidth"].peak == pytest.approx(17.2)
+    # What reached HBM, where that is known, rather than what reached the cache before it.
+    assert value["memory bandwidth"] == pytest.approx(3.0)
+
+
+def test_atomics_are_misses_of_l1_where_they_were_collected():
+    known = figures(TCP_TOTAL_CACHE_ACCESSES_sum=100, TCP_TCC_READ_REQ_sum=20, TCP_TCC_WRITE_REQ_sum=0)
+    assert derive(known, GPU)["L1 hit rate"].figure.value == 80
+    known |= figures(TCP_TCC_ATOMIC_WITH_RET_REQ_sum=5, TCP_TCC_ATOMIC_WITHOUT_RET_REQ_sum=5)
+    assert derive(known, GPU)["L1 hit rate"].figure.value == 70
+
+
 def test_missing_is_not_zero():
     found = derive({}, GPU)
     assert len(found) == len(METRICS)

@@ -4,6 +4,11 @@
 counters" and "MI350 series performance counters" in AMD's ROCm documentation (rocm.docs.amd.com). Instruction
 counters are sums of exact execution counts of each instruction over all waves; what depends on addresses
 (bank conflicts, bytes) the device adds up while it executes.
+
+Counters of the L2 caches and beyond (TCC_*) are counted in modelled caches: the lines that each wave touched
+are the kernel's own, exactly; which of them a cache still had comes from a model of the caches and of the
+order in which work-groups come to them (`emulator.traffic`), so these figures are modelled. Instruction
+fetch, scalar loads, scratch and address translation are not in them.
 """
 
 from __future__ import annotations
@@ -20,6 +25,7 @@ from workbench.profile.machine import matrix_instruction
 
 if TYPE_CHECKING:
     from workbench.codeobject.instruction import Instruction
+    from workbench.emulator.traffic import CacheCounts, Site
     from workbench.runtime import LaunchRecord
 
 WAVE = 64
@@ -43,6 +49,9 @@ class Tally:
         vector_flops: floating-point operations of vector instructions, all 64 lanes counted.
         blocks: what a wave issues and waits for (`profile.flow`).
         device: address-dependent counts of the device, by its names; empty where they were not collected.
+        pieces: 64-byte pieces that vector memory instructions touched, by class ("..._return" for atomics
+            that return a value); None where not collected.
+        caches: what the modelled caches did; None where they were not asked.
     """
 
     arch: str
@@ -55,6 +64,8 @@ class Tally:
     vector_flops: int = 0
     blocks: tuple[Block, ...] = field(default=(), repr=False)
     device: Mapping[str, int] = field(default_factory=dict)
+    pieces: Mapping[str, int] | None = None
+    caches: CacheCounts | None = None
 
     def of(self, *classes: str) -> int:
         """Wave instructions of the classes together."""
@@ -77,7 +88,7 @@ class Counter:
     name: str
     unit: str
     doc: str
-    formula: Callable[[Tally], int | None]
+    formula: Callable[[Tally], float | None]
     targets: tuple[str, ...] = ()
     origin: Origin = Origin.COUNTED
 
@@ -92,6 +103,25 @@ def _device(*names: str) -> Callable[[Tally], int | None]:
         return sum(found) if found else None
 
     return formula
+
+
+def _pieces(*endings: str) -> Callable[[Tally], int | None]:
+    def formula(tally: Tally) -> int | None:
+        if tally.pieces is None:
+            return None
+        return sum(count for kind, count in tally.pieces.items() if kind.endswith(endings))
+
+    return formula
+
+
+def _caches(formula: Callable[[CacheCounts], float]) -> Callable[[Tally], float | None]:
+    return lambda tally: None if tally.caches is None else formula(tally.caches)
+
+
+def _modelled(
+    name: str, unit: str, doc: str, formula: Callable[[CacheCounts], float], targets: tuple[str, ...] = ()
+) -> Counter:
+    return Counter(name, unit, doc, _caches(formula), targets, Origin.MODELLED)
 
 
 def _matrix_count(kind: str) -> Callable[[Tally], int]:
@@ -226,6 +256,95 @@ COUNTERS: Sequence[Counter] = (
         _device("scratch_bytes_read", "scratch_bytes_written"),
     ),
     Counter(
+        "TCP_TOTAL_CACHE_ACCESSES_sum",
+        "accesses",
+        "Accesses of the vector L1 caches: distinct 64-byte pieces of each vector memory instruction.",
+        _pieces("_load", "_store", "_atomic", "_return"),
+    ),
+    _modelled(
+        "TCP_TCC_READ_REQ_sum",
+        "requests",
+        "Reads that L1 asks of L2, a line of 128 bytes each.",
+        lambda c: c.l2_reads,
+    ),
+    Counter(
+        "TCP_TCC_WRITE_REQ_sum",
+        "requests",
+        "Writes that L1 sends to L2, up to 64 bytes each.",
+        _pieces("_store"),
+    ),
+    Counter(
+        "TCP_TCC_ATOMIC_WITH_RET_REQ_sum",
+        "requests",
+        "Atomics with a result that L1 sends to L2, up to 64 bytes each.",
+        _pieces("_return"),
+    ),
+    Counter(
+        "TCP_TCC_ATOMIC_WITHOUT_RET_REQ_sum",
+        "requests",
+        "Atomics without one.",
+        _pieces("_atomic"),
+    ),
+    _modelled("TCC_REQ_sum", "requests", "Requests to L2.", lambda c: c.l2_requests),
+    _modelled("TCC_READ_sum", "requests", "Reads of L2, of 128 bytes.", lambda c: c.l2_reads),
+    Counter("TCC_WRITE_sum", "requests", "Writes to L2, up to 64 bytes each.", _pieces("_store")),
+    Counter(
+        "TCC_ATOMIC_sum", "requests", "Atomics in L2, up to 64 bytes each.", _pieces("_atomic", "_return")
+    ),
+    _modelled("TCC_HIT_sum", "requests", "Requests that L2 had the line for.", lambda c: c.l2_hits),
+    _modelled("TCC_MISS_sum", "requests", "Requests that it had not.", lambda c: c.l2_misses),
+    _modelled(
+        "L2CacheHit",
+        "%",
+        "TCC_HIT_sum / (TCC_HIT_sum + TCC_MISS_sum).",
+        lambda c: 100 * (c.l2_hit_rate or 0),
+    ),
+    _modelled(
+        "TCC_EA0_RDREQ_sum", "requests", "Reads of L2 from the Infinity Fabric.", lambda c: c.fabric_reads
+    ),
+    _modelled("TCC_EA0_RDREQ_32B_sum", "requests", "Those of 32 bytes: none, L2 reads lines.", lambda c: 0),
+    _modelled("TCC_BUBBLE_sum", "requests", "Those of 128 bytes.", lambda c: c.fabric_reads, ("gfx942",)),
+    _modelled(
+        "TCC_EA0_RDREQ_128B_sum", "requests", "Those of 128 bytes.", lambda c: c.fabric_reads, ("gfx950",)
+    ),
+    _modelled(
+        "TCC_EA0_WRREQ_sum",
+        "requests",
+        "Writes of L2 to the Infinity Fabric, at the end of the kernel too.",
+        lambda c: c.fabric_writes_32 + c.fabric_writes_64,
+    ),
+    _modelled("TCC_EA0_WRREQ_64B_sum", "requests", "Those of 64 bytes.", lambda c: c.fabric_writes_64),
+    _modelled(
+        "FETCH_SIZE",
+        "KB",
+        "Read from the Infinity Fabric, 1024 bytes.",
+        lambda c: c.fabric_reads * 128 / 1024,
+    ),
+    _modelled(
+        "WRITE_SIZE",
+        "KB",
+        "Written to the Infinity Fabric, 1024 bytes.",
+        lambda c: (c.fabric_writes_32 * 32 + c.fabric_writes_64 * 64) / 1024,
+    ),
+    _modelled(
+        "infinity_cache_hits",
+        "requests",
+        "Reads of 128 bytes that the Infinity Cache had; it is empty when the kernel starts.",
+        lambda c: c.mall_read_hits,
+    ),
+    _modelled(
+        "hbm_bytes_read",
+        "bytes",
+        "Read from HBM: what the Infinity Cache had not.",
+        lambda c: c.mall_read_misses * 128,
+    ),
+    _modelled(
+        "hbm_bytes_written",
+        "bytes",
+        "Written to HBM: what leaves the Infinity Cache, what is left in it at the end included.",
+        lambda c: c.memory_bytes_written,
+    ),
+    Counter(
         "lines_128B_read",
         "lines",
         "Distinct 128-byte lines that each global load touches, summed; bytes_read / 128 is the best case.",
@@ -266,8 +385,21 @@ def tally(arch: str, record: LaunchRecord, instructions: Mapping[int, Instructio
     for address, count in record.counts.items():
         if count:
             _add(result, instructions[address], count)
+    if record.traffic is not None:
+        result.pieces = _by_class(record.traffic.sites(), instructions)
     result.blocks = flow(arch, record.counts, instructions)
     return result
+
+
+def _by_class(sites: Mapping[int, Site], instructions: Mapping[int, Instruction]) -> dict[str, int]:
+    found: dict[str, int] = {}
+    for address, site in sites.items():
+        if site.accesses:
+            kind = classify(instructions[address])
+            if kind.endswith("_atomic") and instructions[address].modifiers.get("sc0"):
+                kind += "_return"
+            found[kind] = found.get(kind, 0) + site.accesses
+    return found
 
 
 def _add(result: Tally, instruction: Instruction, count: int) -> None:

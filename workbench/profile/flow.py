@@ -41,6 +41,7 @@ class Step:
 
     Attributes:
         kind: "issue", "mfma", "memory" (a vector memory load), "scalar" (a scalar load), "lds" or "wait".
+        address: of the instruction.
         cycles: that it takes: of issue, or of the matrix core.
         vmcnt, lgkmcnt: for a wait, loads that may still be in flight after it; None where it does not ask.
     """
@@ -49,6 +50,7 @@ class Step:
     cycles: int = ISSUE_CYCLES
     vmcnt: int | None = None
     lgkmcnt: int | None = None
+    address: int = 0
 
 
 @dataclass
@@ -97,21 +99,22 @@ def wait_counts(instruction: Instruction) -> tuple[int | None, int | None]:
 
 
 def _step(arch: str, instruction: Instruction) -> Step:
-    kind = classify(instruction)
+    kind, at = classify(instruction), instruction.address
     if kind == "mfma":
-        return Step("mfma", matrix_instruction(arch, instruction.opcode, instruction.modifiers).cycles)
+        cycles = matrix_instruction(arch, instruction.opcode, instruction.modifiers).cycles
+        return Step("mfma", cycles, address=at)
     if kind == "trans":
-        return Step("issue", QUARTER_RATE_CYCLES)
+        return Step("issue", QUARTER_RATE_CYCLES, address=at)
     if kind in ("vmem_load", "flat_load"):
-        return Step("memory")
+        return Step("memory", address=at)
     if kind == "smem":
-        return Step("scalar")
+        return Step("scalar", address=at)
     if kind == "lds":
-        return Step("lds")
+        return Step("lds", address=at)
     if instruction.opcode == "s_waitcnt":
         vmcnt, lgkmcnt = wait_counts(instruction)
-        return Step("wait", ISSUE_CYCLES, vmcnt, lgkmcnt)
-    return Step("issue")
+        return Step("wait", ISSUE_CYCLES, vmcnt, lgkmcnt, at)
+    return Step("issue", address=at)
 
 
 def _target(instruction: Instruction) -> int | None:
@@ -220,25 +223,61 @@ def walk(blocks: Sequence[Block], waves: int, *, memory_latency: float, lds_cycl
         lds_cycles: cycles that LDS is busy with one instruction, and with those that the other waves of the
             work-group send at the same time.
     """
+    spent = _sweep(blocks, memory_latency, lds_cycles)
+    sums = [sum(s[k] * b.count for s, b in zip(spent, blocks, strict=True)) for k in range(3)]
+    return Walk(*(total / max(waves, 1) for total in sums))
+
+
+def stalls(blocks: Sequence[Block], *, memory_latency: float, lds_cycles: float) -> dict[int, float]:
+    """Cycles that waves stand at each instruction, by address, summed over all waves of the launch.
+
+    At a wait until its loads have returned, at an MFMA until the matrix core is free: where a wait shows, not
+    what caused it. The same walk as `walk`, with the same arguments; instructions without a stall are absent.
+    """
+    waits: list[list[float]] = [[] for _ in blocks]
+    _sweep(blocks, memory_latency, lds_cycles, waits)
+    found: dict[int, float] = {}
+    for block, cycles in zip(blocks, waits, strict=True):
+        for step, stall in zip(block.steps, cycles, strict=True):
+            if stall:
+                found[step.address] = found.get(step.address, 0.0) + stall * block.count
+    return found
+
+
+def _sweep(
+    blocks: Sequence[Block],
+    memory_latency: float,
+    lds_cycles: float,
+    waits: Sequence[list[float]] | None = None,
+) -> list[tuple[float, float, float]]:
+    """Cycles of issue, memory and LDS waits of each block, entered as its predecessor left it.
+
+    `waits` gets the stall at each step of each block.
+    """
     outs = [_State() for _ in blocks]
     spent = [(0.0, 0.0, 0.0)] * len(blocks)
     for _ in range(_SWEEPS):
         for i, block in enumerate(blocks):
             state = outs[block.before].copy() if block.before is not None else _State()
-            spent[i] = _run(block.steps, state, memory_latency, lds_cycles)
+            at: list[float] = []
+            spent[i] = _run(block.steps, state, memory_latency, lds_cycles, at)
             outs[i] = state
-    sums = [sum(s[k] * b.count for s, b in zip(spent, blocks, strict=True)) for k in range(3)]
-    return Walk(*(total / max(waves, 1) for total in sums))
+            if waits is not None:
+                waits[i][:] = at
+    return spent
 
 
 def _run(
-    steps: Sequence[Step], state: _State, memory_latency: float, lds_cycles: float
+    steps: Sequence[Step], state: _State, memory_latency: float, lds_cycles: float, at: list[float]
 ) -> tuple[float, float, float]:
-    """Runs a block from `state`, which becomes the state after it; cycles of issue, memory and LDS waits."""
+    """Runs a block from `state`, which becomes the state after it; cycles of issue, memory and LDS waits.
+
+    `at` gets the stall at each step.
+    """
     now = issue = memory = lds = 0.0
     core, port = state.core, state.port
     for step in steps:
-        spent = float(step.cycles)
+        spent, stall = float(step.cycles), 0.0
         if step.kind == "mfma":
             stall = max(0.0, core - now)
             core = now + stall + step.cycles
@@ -265,7 +304,9 @@ def _run(
                 memory += until_memory - now
             else:
                 lds += until_lds - now
-            now = max(until_memory, until_lds)
+            stall = max(until_memory, until_lds) - now
+            now += stall
+        at.append(stall)
         now += spent
         issue += spent
     state.core, state.port = core, port

@@ -10,6 +10,7 @@ from functools import cache
 from importlib import resources
 from typing import Any
 
+from workbench.emulator.traffic import Hierarchy
 from workbench.errors import WorkbenchError
 
 DEFAULT_GPU: Mapping[str, str] = {"gfx950": "MI355X", "gfx942": "MI300X"}
@@ -27,6 +28,9 @@ class Machine:
         hbm_bytes_per_second: peak memory bandwidth.
         l2_bytes_per_second: peak bandwidth of all L2 slices together.
         l2_bytes: size of all L2 slices together.
+        l1_bytes: vector L1 cache of a compute unit.
+        infinity_cache_bytes: that all XCDs share.
+        infinity_cache_bytes_per_second: its peak bandwidth; None where it is not published.
         lds_bytes_per_clock: peak LDS bandwidth of a compute unit.
         lds_banks: of four bytes each.
         lds_bytes: LDS of a compute unit.
@@ -44,12 +48,30 @@ class Machine:
     hbm_bytes_per_second: float
     l2_bytes_per_second: float
     l2_bytes: int
+    l1_bytes: int
+    infinity_cache_bytes: int
+    infinity_cache_bytes_per_second: float | None
     lds_bytes_per_clock: int
     lds_banks: int
     lds_bytes: int
     memory_latency_seconds: float
     peak_flops: Mapping[str, float]
     source: str = "profile/data/machine.json"
+
+    @property
+    def hierarchy(self) -> Hierarchy:
+        """The caches for `emulator.traffic`'s model.
+
+        L2 and Infinity Cache are 16-way (AMD CDNA 3 white paper); the associativity of L1 is not published,
+        and 16 ways are assumed.
+        """
+        return Hierarchy(
+            xcds=self.xcds,
+            units=self.compute_units // self.xcds,
+            l1_bytes=self.l1_bytes,
+            l2_bytes=self.l2_bytes // self.xcds,
+            mall_bytes=self.infinity_cache_bytes,
+        )
 
 
 @cache
@@ -83,12 +105,19 @@ def machine(gpu: str, arch: str = "") -> Machine:
         hbm_bytes_per_second=value["hbm_bandwidth_TBps"] * 1e12,
         l2_bytes_per_second=value["l2_read_bytes_per_clk_per_xcd"] * value["xcds"] * clock,
         l2_bytes=value["l2_MB_per_xcd"] * value["xcds"] << 20,
+        l1_bytes=value["l1_vector_KB_per_cu"] << 10,
+        infinity_cache_bytes=value["infinity_cache_MB"] << 20,
+        infinity_cache_bytes_per_second=_tera(value.get("infinity_cache_peak_TBps")),
         lds_bytes_per_clock=value["lds_read_bytes_per_clk_per_cu"],
         lds_banks=value["lds_banks"],
         lds_bytes=value["lds_KB_per_cu"] << 10,
         memory_latency_seconds=data["MI300X"]["infinity_cache_latency_ns"]["value"] * 1e-9,
         peak_flops={k: v * 1e12 for k, v in value["peak_dense_TFLOPS"].items()},
     )
+
+
+def _tera(value: float | None) -> float | None:
+    return None if value is None else value * 1e12
 
 
 @cache

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from workbench.origin import Figure, Origin
 from workbench.profile.machine import Machine
+from workbench.profile.model import L1_BYTES_PER_CYCLE
 
 TIME = "time_us"
 """Name under which formulas read the launch's time, microseconds."""
@@ -55,6 +56,7 @@ class Values:
 
 
 Formula = Callable[[Values, Machine], float]
+Peak = Callable[[Values, Machine], "float | None"]
 
 
 @dataclass(frozen=True)
@@ -78,7 +80,7 @@ class Metric:
     text: str
     formula: Formula
     source: str
-    peak: Formula | None = None
+    peak: Peak | None = None
     counters: tuple[str, ...] = ()
 
 
@@ -173,11 +175,31 @@ def _requested(v: Values, _: Machine) -> float:
         return (v("TCP_TCC_READ_REQ_sum") + v("TCP_TCC_WRITE_REQ_sum")) * 64
 
 
+def _fabric_bytes(v: Values) -> float:
+    return (v("FETCH_SIZE") + v("WRITE_SIZE")) * 1024
+
+
 def _hbm_bytes(v: Values) -> float:
+    """A GPU has no counter behind the Infinity Cache: what goes to it is the most that HBM can have seen."""
     try:
-        return (v("FETCH_SIZE") + v("WRITE_SIZE")) * 1024
+        return v("hbm_bytes_read") + v("hbm_bytes_written")
+    except KeyError:
+        pass
+    try:
+        return _fabric_bytes(v)
     except KeyError:
         return v("argument_bytes")
+
+
+def _l1_misses(v: Values) -> float:
+    """Atomics are added where they were collected: few kernels have any."""
+    found = v("TCP_TCC_READ_REQ_sum") + v("TCP_TCC_WRITE_REQ_sum")
+    try:
+        return found + v.any_of(
+            {"TCP_TCC_ATOMIC_WITH_RET_REQ_sum": 1.0, "TCP_TCC_ATOMIC_WITHOUT_RET_REQ_sum": 1.0}
+        )
+    except KeyError:
+        return found
 
 
 _PROFILER = "ROCm Compute Profiler"
@@ -222,12 +244,44 @@ METRICS: tuple[Metric, ...] = (
     Metric(
         "memory bandwidth",
         "TB/s",
-        "Traffic with HBM; where no counter gives it, the bytes of all arguments, each once.",
-        "(FETCH_SIZE + WRITE_SIZE) * 1024 / time, or argument_bytes / time",
+        "Traffic with HBM. A GPU counts what goes to the Infinity Cache before it, which is more; where no "
+        "counter gives it, the bytes of all arguments, each once.",
+        "(hbm_bytes_read + hbm_bytes_written) / time, or (FETCH_SIZE + WRITE_SIZE) * 1024 / time, or "
+        "argument_bytes / time",
         lambda v, m: _hbm_bytes(v) / v.seconds / 1e12,
         f"{_PROFILER}, L2-Fabric bandwidth; rocprofv3's derived counters",
         lambda v, m: m.hbm_bytes_per_second / 1e12,
         ("FETCH_SIZE", "WRITE_SIZE"),
+    ),
+    Metric(
+        "Infinity Fabric bandwidth",
+        "TB/s",
+        "Traffic of L2 with the Infinity Cache and what is behind it.",
+        "(FETCH_SIZE + WRITE_SIZE) * 1024 / time",
+        lambda v, m: _fabric_bytes(v) / v.seconds / 1e12,
+        f"{_PROFILER}, L2-Fabric bandwidth; the peak is the Infinity Cache's, where it is published",
+        lambda v, m: m.infinity_cache_bytes_per_second / 1e12 if m.infinity_cache_bytes_per_second else None,
+        ("FETCH_SIZE", "WRITE_SIZE"),
+    ),
+    Metric(
+        "L2 bandwidth",
+        "TB/s",
+        "Lines that L2 was asked for, 128 bytes each, whatever part of them was wanted.",
+        "128 * TCC_REQ_sum / time",
+        lambda v, m: 128 * v("TCC_REQ_sum") / v.seconds / 1e12,
+        f"{_PROFILER}, L2 cache bandwidth",
+        lambda v, m: m.l2_bytes_per_second / 1e12,
+        ("TCC_REQ_sum",),
+    ),
+    Metric(
+        "L1 bandwidth",
+        "TB/s",
+        "64-byte pieces that the vector L1 caches were asked for.",
+        "64 * TCP_TOTAL_CACHE_ACCESSES_sum / time",
+        lambda v, m: 64 * v("TCP_TOTAL_CACHE_ACCESSES_sum") / v.seconds / 1e12,
+        f"{_PROFILER}, vL1D cache bandwidth",
+        lambda v, m: L1_BYTES_PER_CYCLE * m.compute_units * m.clock_hz / 1e12,
+        ("TCP_TOTAL_CACHE_ACCESSES_sum",),
     ),
     Metric(
         "requested bandwidth",
@@ -273,16 +327,18 @@ METRICS: tuple[Metric, ...] = (
         "L1 hit rate",
         "%",
         "Requests that the vector L1 caches served themselves.",
-        "1 - (TCP_TCC_READ_REQ_sum + TCP_TCC_WRITE_REQ_sum) / TCP_TOTAL_CACHE_ACCESSES_sum",
-        lambda v, m: (
-            100
-            - _percent(
-                v("TCP_TCC_READ_REQ_sum") + v("TCP_TCC_WRITE_REQ_sum"), v("TCP_TOTAL_CACHE_ACCESSES_sum")
-            )
-        ),
+        "1 - (TCP_TCC_READ_REQ_sum + TCP_TCC_WRITE_REQ_sum + TCP_TCC_ATOMIC_WITH_RET_REQ_sum + "
+        "TCP_TCC_ATOMIC_WITHOUT_RET_REQ_sum) / TCP_TOTAL_CACHE_ACCESSES_sum",
+        lambda v, m: 100 - _percent(_l1_misses(v), v("TCP_TOTAL_CACHE_ACCESSES_sum")),
         f"{_PROFILER}, vL1D cache hit rate",
         lambda v, m: 100.0,
-        ("TCP_TOTAL_CACHE_ACCESSES_sum", "TCP_TCC_READ_REQ_sum", "TCP_TCC_WRITE_REQ_sum"),
+        (
+            "TCP_TOTAL_CACHE_ACCESSES_sum",
+            "TCP_TCC_READ_REQ_sum",
+            "TCP_TCC_WRITE_REQ_sum",
+            "TCP_TCC_ATOMIC_WITH_RET_REQ_sum",
+            "TCP_TCC_ATOMIC_WITHOUT_RET_REQ_sum",
+        ),
     ),
     Metric(
         "coalescing",

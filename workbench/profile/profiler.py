@@ -138,7 +138,10 @@ class ProfileResult:
         if self.rocprof is not None:
             rows.append(f"  (measured by rocprofv3; commands and files in {self.rocprof.folder})")
         else:
-            rows.append("  (counted by the emulated device, busy cycles modelled; zeros are not shown)")
+            rows.append(
+                "  (counted by the emulated device; busy cycles, L2 and what is behind it modelled; "
+                "zeros are not shown)"
+            )
         return "\n".join([head, *rows])
 
     __repr__ = __str__
@@ -251,13 +254,13 @@ def profile_target(
         else:
             result = _measured(target, counters, thread_trace, pc_sampling)
     # The hub remembers many of these; counts of every instruction would be most of their size.
-    light = replace(result, lines={}, record=replace(result.record, counts=None))
+    light = replace(result, lines={}, record=replace(result.record, counts=None, traffic=None))
     hub.publish("profile", result.name, light)
     return result
 
 
 def _emulated(target: Target, names: Sequence[str] | None) -> ProfileResult:
-    record, sums = counted(target)
+    record, sums = counted(target, caches=True)
     found = collect(sums, target.device.name)
     missing: tuple[str, ...] = ()
     if names is not None:

@@ -13,7 +13,7 @@ from workbench.errors import DeviceError
 from workbench.events import hub
 from workbench.origin import Figure, Origin
 from workbench.profile.counters import Tally, tally
-from workbench.profile.machine import machine
+from workbench.profile.machine import Machine, machine
 from workbench.profile.model import TimeModel, model_time
 from workbench.profile.target import Target, resolve
 from workbench.progress import track
@@ -21,6 +21,7 @@ from workbench.spec import KernelSpec, Published, Shape, kernels
 
 if TYPE_CHECKING:
     from workbench.kernel import Kernel, Launcher, Module
+    from workbench.occupancy import Occupancy
     from workbench.runtime import Device, LaunchRecord
 
 CACHE_CLEAR_BYTES = 512 << 20
@@ -220,12 +221,16 @@ def sweep(
     return found
 
 
-def counted(target: Target) -> tuple[LaunchRecord, Tally]:
+def counted(target: Target, *, caches: bool = False) -> tuple[LaunchRecord, Tally]:
     """One launch on an emulated device with every counter on.
+
+    Args:
+        caches: those of the caches too, which takes longer.
 
     Raises:
         DeviceError: the device is a GPU, which does not count this way.
     """
+    from workbench.emulator.traffic import TrafficOptions
     from workbench.runtime import LaunchOptions
 
     if not target.device.emulated:
@@ -233,23 +238,36 @@ def counted(target: Target) -> tuple[LaunchRecord, Tally]:
             f"{target.device.name} is a GPU: its counters are rocprofv3's to read, as profile() does. "
             "Use that, or the emulated device in a process of its own (HIPKITTENS_DEVICE=emulated:gfx950)"
         )
-    record = target.run(LaunchOptions(count=True, profile=True))
+    traffic = TrafficOptions() if caches else None
+    record = target.run(LaunchOptions(count=True, profile=True, traffic=traffic))
     module = target.kernel.module
     addresses = record.counts or {}
     instructions = {address: module.instruction(address) for address in addresses}
-    return record, tally(target.kernel.arch, record, instructions)
+    sums = tally(target.kernel.arch, record, instructions)
+    if record.traffic is not None:
+        fits = _occupancy(target, record)
+        sums.caches = record.traffic.replay(_machine(target).hierarchy, fits.groups_per_cu).total
+        record.traffic.release()
+    return record, sums
+
+
+def _occupancy(target: Target, record: LaunchRecord) -> Occupancy:
+    x, y, z = record.block
+    return target.kernel.occupancy(x * y * z, record.dynamic_shared)
+
+
+def _machine(target: Target) -> Machine:
+    return machine(str(target.device.properties.get("name", "")), target.device.arch)
 
 
 def modelled(target: Target, record: LaunchRecord, sums: Tally) -> TimeModel:
     """The model's time of a counted launch."""
-    x, y, z = record.block
-    fits = target.kernel.occupancy(x * y * z, record.dynamic_shared)
     last = target.kernel.last
     return model_time(
         sums,
         record,
-        fits,
-        machine(str(target.device.properties.get("name", "")), target.device.arch),
+        _occupancy(target, record),
+        _machine(target),
         argument_bytes=last.argument_bytes if last is not None else 0,
     )
 
