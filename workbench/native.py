@@ -41,8 +41,18 @@ _LEVEL_3 = frozenset(
     ("avx", "avx2", "bmi", "bmi2", "cx16", "f16c", "fma", "lzcnt", "movbe", "popcnt", "sse4.2")
 )
 _LEVEL_4 = _LEVEL_3 | {"avx512bw", "avx512cd", "avx512dq", "avx512f", "avx512vl"}
-_LEVELS = {"x86-64-v3": _LEVEL_3, "x86-64-v4": _LEVEL_4}
-"""Features of the x86-64 levels that code can be made for instead of for this CPU (x86-64 psABI, 3.1.1)."""
+_LEVELS = {
+    "x86-64-v3": ("x86-64-v3", (), _LEVEL_3),
+    "x86-64-v4": ("x86-64-v4", (), _LEVEL_4),
+    "x86-64-v4-bf16": (
+        "x86-64-v4",
+        ("avx512bf16", "avx512vbmi", "avx512vnni"),
+        _LEVEL_4 | {"avx512bf16", "avx512vbmi", "avx512vnni"},
+    ),
+}
+"""What code can be made for instead of for this CPU: the x86-64 levels of the psABI (3.1.1), and the fourth
+with the extensions that multiply small types (Zen 4, Sapphire Rapids and later). By name: LLVM's name of the
+CPU, features on top of it, all features that matter here."""
 
 
 def cpu_level() -> str | None:
@@ -58,8 +68,13 @@ def cpu_level() -> str | None:
 
 
 def level_features(level: str) -> frozenset[str]:
-    """Features of an x86-64 level, as LLVM names them."""
-    return _LEVELS[level]
+    """Features of a level, as LLVM names them."""
+    return _LEVELS[level][2]
+
+
+def level_target(level: str) -> tuple[str, tuple[str, ...]]:
+    """LLVM's name of the CPU that a level is, and the features that it has besides."""
+    return _LEVELS[level][:2]
 
 
 @cache
@@ -110,7 +125,8 @@ def build(
         CompilerNotFound: the C compiler is missing.
         ToolchainError: the sources do not compile or link.
     """
-    cpu = (cpu_level() or "native").replace("-", "_")
+    name_of_cpu, features = level_target(level) if (level := cpu_level()) else ("native", ())
+    cpu = "+".join((name_of_cpu.replace("-", "_"), *features))
     command = [sys.executable, "-m", "ziglang", "cc", "-target", _target(), f"-mcpu={cpu}", *_FLAGS, *flags]
     if soname is not None:
         command.append(f"-Wl,-soname,{soname}")

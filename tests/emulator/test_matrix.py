@@ -7,14 +7,18 @@ hold each element; nothing here is shared with the C code.
 from __future__ import annotations
 
 import csv
+import ctypes
 import math
 import re
+from fractions import Fraction
 from functools import cache
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from workbench import native as native_code
+from workbench.emulator import NATIVE_FOLDER, translate_engine
 from workbench.emulator.native_ops.matrix import DENSE, SMALL, SPARSE, Shape
 
 DATA = Path(__file__).parent.parent / "data"
@@ -208,7 +212,7 @@ def test_dense(native, random, target: str, name: str) -> None:
 
 @pytest.mark.parametrize("name", ["v_mfma_f32_16x16x32_bf16", "v_mfma_f32_32x32x16_f16"])
 def test_order_of_accumulation(native, random, name: str) -> None:
-    """One rounding to fp32 a product, k ascending: to the last bit, by a computation in double precision."""
+    """One rounding to fp32 a product, the second of each pair first: to the last bit, in double precision."""
     shape = DENSE[name]
     wave = native.Wave("gfx950")
     a = random_bits(random, shape.type_a, (1, shape.m, shape.k))
@@ -218,7 +222,7 @@ def test_order_of_accumulation(native, random, name: str) -> None:
     put(wave.v, 32, places["B"], b, 16)
     total = np.full((shape.m, shape.n), 0.5, np.float32)
     va, vb = values_of(shape.type_a, "gfx950", a)[0], values_of(shape.type_b, "gfx950", b)[0]
-    for k in range(shape.k):
+    for k in (n ^ 1 for n in range(shape.k)):
         total = (total.astype(np.float64) + va[:, k, None] * vb[k, None, :]).astype(np.float32)
     wave.run(
         native.instruction(
@@ -496,3 +500,143 @@ def test_sparse(native, random, name: str) -> None:
 
 
 DENSE_LIKE = {16: "v_mfma_f32_16x16x32_bf16", 32: "v_mfma_f32_32x32x16_bf16"}
+
+
+# ---- The same bits on every CPU ----
+
+
+def fused(a: float, b: float, c: float) -> float:
+    """a b + c rounded once to fp32, by exact rational arithmetic."""
+    if not all(map(math.isfinite, (a, b, c))) or (a * b == 0 and c == 0):
+        return a * b + c
+    exact = Fraction(a) * Fraction(b) + Fraction(c)
+    if exact == 0:
+        return 0.0
+    exponent = exact.numerator.bit_length() - exact.denominator.bit_length()
+    if abs(exact) < Fraction(2) ** exponent:
+        exponent -= 1
+    quantum = Fraction(2) ** max(exponent - 23, -149)
+    rounded = round(exact / quantum) * quantum
+    return math.copysign(math.inf, rounded) if abs(rounded) >= Fraction(2) ** 128 else float(rounded)
+
+
+def extreme(random: np.random.Generator, shape: tuple[int, ...], mantissa: int, kind: str) -> np.ndarray:
+    """Bits of bf16 (mantissa 7) or fp32 (23).
+
+    "plain" is around 1; "edge" has exponents about where VDPBF16PS stops being exact; "any" are bits
+    whatever, so infinities, NaNs and denormals too.
+    """
+    bits = random.integers(0, 1 << (mantissa + 9), shape)
+    if kind == "any":
+        return bits.astype(np.uint64)
+    lowest = {("plain", 7): 120, ("plain", 23): 110, ("edge", 7): 68, ("edge", 23): 20}[kind, mantissa]
+    exponents = random.integers(lowest, lowest + 8, shape)
+    bits = bits & ~(255 << mantissa) | exponents << mantissa
+    return np.where(random.random(shape) < 0.1, bits >> (mantissa + 8) << (mantissa + 8), bits).astype(
+        np.uint64
+    )
+
+
+@pytest.mark.parametrize("kind", ["plain", "edge", "any"])
+@pytest.mark.parametrize("name", ["v_mfma_f32_16x16x32_bf16", "v_mfma_f32_32x32x16_bf16"])
+def test_bf16_to_the_last_bit(native, random, name: str, kind: str) -> None:
+    """Denormals kept, one rounding a product, overflow to infinity, one NaN: by rational arithmetic."""
+    shape = DENSE[name]
+    wave = native.Wave("gfx950")
+    a = extreme(random, (1, shape.m, shape.k), 7, kind)
+    b = extreme(random, (1, shape.k, shape.n), 7, kind)
+    c = extreme(random, (1, shape.m, shape.n), 23, kind)
+    if kind == "any":
+        a[0, 3:] &= 0xBFFF  # rows without infinities and NaNs
+        c[0, 3:] &= 0xBFFFFFFF
+        b[0, :, 3:] &= 0xBFFF
+    places = {o: element_places("gfx950", name, o, shape) for o in ("A", "B", "CD")}
+    for first, operand, bits, width in ((16, "A", a, 16), (32, "B", b, 16), (64, "CD", c, 32)):
+        put(wave.v, first, places[operand], bits, width)
+    assert not wave.run(
+        native.instruction(name, [native.v(128, 16)], [native.v(16, 4), native.v(32, 4), native.v(64, 16)])
+    )
+    found = get(wave.v, 128, places["CD"], 32).astype(np.uint32)[0]
+    va, vb = values_of("bf16", "gfx950", a)[0], values_of("bf16", "gfx950", b)[0]
+    for i in range(0, shape.m, 3):
+        for j in range(0, shape.n, 3):
+            total = float(c[0, i, j].astype(np.uint32).view(np.float32))
+            for k in (n ^ 1 for n in range(shape.k)):
+                total = fused(float(va[i, k]), float(vb[k, j]), total)
+            expected = 0x7FC00000 if math.isnan(total) else int(np.float32(total).view(np.uint32))
+            assert int(found[i, j]) == expected, (i, j)
+
+
+LEVELS = ["x86-64-v3", "x86-64-v4", "x86-64-v4-bf16"]
+
+
+@cache
+def matrix_library(level: str) -> ctypes.CDLL:
+    """The matrix instructions alone, made for a level of CPU; skips where this CPU is below it."""
+    if not native_code.level_features(level) <= translate_engine.host_features():
+        pytest.skip(f"this CPU has not all that {level} wants")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("HIPKITTENS_CPU", level)
+        files = sorted(NATIVE_FOLDER.glob("matrix*.c"))
+        return ctypes.CDLL(str(native_code.build("matrix", files, depends=sorted(NATIVE_FOLDER.glob("*.h")))))
+
+
+CROSS = (
+    *(
+        f"v_mfma_f32_{size}_{kind}"
+        for size in ("16x16x32", "32x32x16")
+        for kind in ("bf16", "f16", "fp8_bf8")
+    ),
+    *("v_mfma_f32_16x16x16_bf16", "v_mfma_f32_32x32x4_2b_bf16", "v_mfma_f32_4x4x4_16b_f16"),
+    *("v_mfma_i32_16x16x64_i8", "v_mfma_i32_32x32x16_i8", "v_mfma_f32_16x16x4_f32"),
+    *("v_smfmac_f32_16x16x64_bf16", "v_mfma_scale_f32_16x16x128_f8f6f4", "v_mfma_scale_f32_32x32x64_f8f6f4"),
+)
+
+
+@pytest.mark.parametrize("name", CROSS)
+def test_every_level_of_cpu_gives_the_same_bits(native, random, name: str) -> None:
+    """Operands of all kinds, results in place, beside and across their sources, constant C."""
+    size = 16 if "16x16" in name else 32
+    cases = []
+    for number in range(24):
+        v = random.integers(0, 1 << 32, (512, 64)).astype(np.uint32)
+        kind = ("plain", "edge", "any")[number % 3]
+        if "bf16" in name and kind != "any":
+            halves = extreme(random, (64, 64, 2), 7, kind).astype(np.uint32)
+            v[:64] = halves[..., 0] | halves[..., 1] << 16
+        if "i32" not in name:
+            v[64:256] = extreme(random, (192, 64), 23, kind)
+        scales = random.integers(*((0, 256), (80, 140), (115, 140))[number % 3], (2, 64, 4)).astype(np.uint8)
+        v[300:302] = scales.view(np.uint32)[..., 0]
+        to, addend = (128, 128, 132)[number // 3 % 3], native.v((128, 64, 128)[number // 3 % 3], 16)
+        addend = native.imm((1.0, 2.0**-60, 0)[number % 3]) if number % 8 == 7 else addend
+        if number == 4:
+            to = 8  # over A and B
+        if "smfmac" in name:
+            addend = native.v(300)
+        target = "gfx942" if "f8f6f4" not in name and "x32_b" not in name and number % 2 else "gfx950"
+        modifiers = {"cbsz": number % 5, "blgp": number // 5} if "f8f6f4" in name else {}
+        sources = [native.v(0, 8), native.v(8, 8), addend]
+        if "scale" in name:
+            sources += [native.v(300), native.v(301)]
+        cases.append((v, target, native.instruction(name, [native.v(to, size)], sources, **modifiers)))
+    results = {}
+    for level in LEVELS:
+        try:
+            library = matrix_library(level)
+        except pytest.skip.Exception:
+            continue
+        results[level] = []
+        for v, target, instruction in cases:
+            wave = native.Wave(target)
+            wave.library = library
+            wave.wave.mode = 0xF0
+            wave.v[:] = v
+            assert not wave.run(instruction)
+            results[level].append(wave.v.copy())
+    if len(results) < 2:
+        pytest.skip(f"this CPU has less than two of the levels {', '.join(LEVELS)}")
+    first = next(iter(results.values()))
+    for level, found in results.items():
+        for number, (one, other) in enumerate(zip(first, found, strict=True)):
+            assert np.array_equal(one, other), (level, number)

@@ -17,7 +17,7 @@ import llvmlite.binding as llvm
 
 from workbench.emulator import native_library
 from workbench.errors import WorkbenchError
-from workbench.native import cpu_level, level_features
+from workbench.native import cpu_level, level_features, level_target
 
 _lock = threading.Lock()
 
@@ -51,7 +51,10 @@ def identity() -> str:
 
 def _cpu() -> tuple[str, str]:
     """LLVM's name of the CPU that code is made for, and its features where they go beyond the name's."""
-    return (level, "") if (level := cpu_level()) else _host()
+    if (level := cpu_level()) is None:
+        return _host()
+    name, features = level_target(level)
+    return name, ",".join(f"+{feature}" for feature in features)
 
 
 def _host() -> tuple[str, str]:

@@ -1,16 +1,19 @@
 /* Dense V_MFMA of 16x16 and 32x32 (fp32 and int32 results), 4x4, and fp64.
  *
- * Arithmetic: each product is exact, and D[i][j] starts from C[i][j] and takes the products in the order
- * k = 0, 1, ... with one fp32 fused multiply-add each, rounded to nearest even, denormals kept (of fp32 inputs
- * as MODE says). Of XF32 inputs 10 mantissa bits are used, the others cut off. This is what the hardware does
- * for fp32 and fp64; of the smaller types it adds groups of products at once and rounds less often (measured
- * for CDNA3 in arXiv:2511.10909), so its last bits differ within the usual fp32 bounds.
+ * Arithmetic: each product is exact, and D[i][j] starts from C[i][j] and takes one product after the other with one
+ * fp32 fused multiply-add each, rounded to nearest even, denormals kept (of fp32 inputs as MODE says); a NaN comes
+ * out as 0x7fc00000. The order is k = 0, 1, 2, ... for 32 and 64 bits, and k = 1, 0, 3, 2, ... for smaller floats:
+ * that of instructions that multiply pairs, so that every CPU gives the same bits (matrix_dot.h). Of XF32 inputs 10
+ * mantissa bits are used, the others cut off. One rounding a product is what the hardware does for fp32 and fp64; of
+ * the smaller types it adds groups of products at once and rounds less often (measured for CDNA3 in
+ * arXiv:2511.10909), so its last bits differ within the usual fp32 bounds.
  * Integer results are exact modulo 2^32. EXEC is ignored, as in hardware.
  *
  * Op fields: src0 and src1 the first rows of A and B, src2 of C (or the constant in imm[0]), dst of D;
  * flags and imm[2] as matrix.h says. D may be C; a D that overlaps A, B or a shifted C works too.
  */
 #include "matrix.h"
+#include "matrix_dot.h"
 
 /* Lanes of B as BLGP arranges them, `count` rows copied to `to`. */
 static void hk_arrange_b(uint32_t *to, const uint32_t *from, int count, uint32_t blgp) {
@@ -63,6 +66,40 @@ typedef struct __attribute__((aligned(64))) HkScratchpad {
     uint32_t arranged[16 * HK_LANES];
 } HkScratchpad;
 
+HK_INLINE int hk_rows_overlap(const void *a, int count_a, const void *b, int count_b) {
+    size_t row = sizeof(uint32_t) * HK_LANES;
+    return (const char *)a < (const char *)b + row * (size_t)count_b &&
+           (const char *)b < (const char *)a + row * (size_t)count_a;
+}
+
+#ifdef HK_DOT
+/* The whole instruction by VDPBF16PS; 0, and nothing written, where that is not possible or not exact. */
+HK_INLINE int hk_mfma_dot(const Op *op, int m, HkScratchpad *pad, float *d, const float *c, const uint32_t *rows_a,
+                          const uint32_t *rows_b) {
+    HkElement type_a = HK_MATRIX_TYPE_A(op), type_b = HK_MATRIX_TYPE_B(op);
+    int groups = HK_LANES / m, count = HK_MATRIX_ROWS_A(op), result_rows = m * m / HK_LANES;
+    HkPairs a = {rows_a, m, HK_LANES}, b = {rows_b, m, HK_LANES};
+    if (type_a < HK_BF16 || type_a == HK_INT8) return 0;
+    if (c == NULL ? !hk_dot_addend(op->imm[0]) : !hk_dot_addends(c, result_rows)) return 0;
+    if (c != NULL && c != d && hk_rows_overlap(c, result_rows, d, result_rows)) return 0;
+    if (type_a == HK_BF16) {
+        if (!hk_dot_factors(rows_a, count) || !hk_dot_factors(rows_b, count)) return 0;
+        if (m > 16 &&
+            (hk_rows_overlap(rows_a, count, d, result_rows) || hk_rows_overlap(rows_b, count, d, result_rows)))
+            return 0;
+    } else {
+        uint32_t *pairs_a = (uint32_t *)pad->a, *pairs_b = pairs_a + 2 * count * HK_LANES;
+        hk_dot_convert(type_a, m, pairs_a, rows_a, count);
+        hk_dot_convert(type_b, m, pairs_b, rows_b, count);
+        count *= 2;
+        a = (HkPairs){pairs_a, count * m, m};
+        b = (HkPairs){pairs_b, count * m, m};
+    }
+    hk_dot_multiply(m, d, c, op->imm[0], a, b, groups, count);
+    return 1;
+}
+#endif
+
 HK_INLINE int32_t hk_mfma(Wave *w, const Op *op, int m, int integer) {
     HkScratchpad pad;
     HkElement type_a = HK_MATRIX_TYPE_A(op), type_b = HK_MATRIX_TYPE_B(op);
@@ -74,13 +111,34 @@ HK_INLINE int32_t hk_mfma(Wave *w, const Op *op, int m, int integer) {
         hk_arrange_b(pad.arranged, rows_b, HK_MATRIX_ROWS_B(op), HK_MATRIX_BLGP(op));
         rows_b = pad.arranged;
     }
+#ifdef HK_DOT_BYTES
+    if (blocks == 1 && integer && (c == NULL || c == d || !hk_rows_overlap(c, result_rows, d, result_rows)) &&
+        (m == 16 || (!hk_rows_overlap(rows_a, HK_MATRIX_ROWS_A(op), d, result_rows) &&
+                     !hk_rows_overlap(rows_b, HK_MATRIX_ROWS_B(op), d, result_rows)))) {
+        hk_dot_bytes(m, (uint32_t *)d, (const uint32_t *)c, op->imm[0], rows_a, rows_b, HK_MATRIX_ROWS_A(op));
+        return 0;
+    }
+#endif
+#ifdef HK_DOT
+    if (blocks == 1 && !integer && hk_mfma_dot(op, m, &pad, d, c, rows_a, rows_b)) return 0;
+#endif
     if (c == NULL) {
         hk_fill_constant(pad.c, result_rows, op->imm[0]);
         c = pad.c;
-    } else if (blocks > 1 || (c != d && c < d + result_rows * HK_LANES && d < c + result_rows * HK_LANES)) {
+    } else if (blocks > 1 || (c != d && hk_rows_overlap(c, result_rows, d, result_rows))) {
         memcpy(pad.c, c, sizeof(float) * HK_LANES * (size_t)result_rows);
         c = pad.c;
     }
+#ifdef HK_MULTIPLY_HALVES
+    if (blocks == 1 && (type_a == HK_F16 || type_a == HK_BF16) &&
+        (m == 16 || !hk_rows_overlap(rows_b, HK_MATRIX_ROWS_B(op), d, result_rows))) {
+        if (type_a == HK_F16)
+            hk_multiply_halves(HK_F16, m, d, c, pad.a, rows_a, rows_b, HK_MATRIX_ROWS_A(op));
+        else
+            hk_multiply_halves(HK_BF16, m, d, c, pad.a, rows_a, rows_b, HK_MATRIX_ROWS_A(op));
+        return 0;
+    }
+#endif
     float result[32 * HK_LANES] __attribute__((aligned(64)));
     float *to = blocks > 1 || integer ? result : d;
     for (int block = 0; block < blocks; block++) {
@@ -92,9 +150,11 @@ HK_INLINE int32_t hk_mfma(Wave *w, const Op *op, int m, int integer) {
         if (integer) {
             /* Sums of at most 64 products of int8 stay below 2^24: exact in fp32. */
             float zero[16 * HK_LANES] __attribute__((aligned(64))) = {0};
-            hk_multiply(m, to + at, zero, pad.a, b, depth);
-        } else
-            hk_multiply(m, to + at, c + at, pad.a, b, depth);
+            hk_multiply(m, to + at, zero, pad.a, b, depth, 0);
+        } else if (type_a <= HK_XF32)
+            hk_multiply(m, to + at, c + at, pad.a, b, depth, 0);
+        else
+            hk_multiply(m, to + at, c + at, pad.a, b, depth, 1);
     }
     if (integer) {
         uint32_t *out = (uint32_t *)d;
@@ -120,7 +180,7 @@ HK_INLINE int32_t hk_mfma_4x4(Wave *w, const Op *op, int integer) {
         hk_arrange_b(arranged, rows_b, HK_MATRIX_ROWS_B(op), HK_MATRIX_BLGP(op));
         rows_b = arranged;
     }
-    int depth = HK_MATRIX_ROWS_A(op) * hk_per_dword(HK_MATRIX_TYPE_A(op));
+    int depth = HK_MATRIX_ROWS_A(op) * hk_per_dword(HK_MATRIX_TYPE_A(op)), paired = HK_MATRIX_TYPE_A(op) > HK_XF32;
     for (int lane = 0; lane < HK_LANES; lane += 16) {
         hk_unpack(HK_MATRIX_TYPE_A(op), a + lane, HK_LANES, rows_a + lane, HK_MATRIX_ROWS_A(op), 1, 0);
         hk_unpack(HK_MATRIX_TYPE_B(op), b + lane, HK_LANES, rows_b + lane, HK_MATRIX_ROWS_B(op), 1, 0);
@@ -145,8 +205,11 @@ HK_INLINE int32_t hk_mfma_4x4(Wave *w, const Op *op, int integer) {
                 d[i * HK_LANES + lane] = ((const uint32_t *)c)[i * HK_LANES + lane] + (uint32_t)sum;
             } else {
                 float sum = c[i * HK_LANES + lane];
-                for (int k = 0; k < depth; k++)
-                    sum = __builtin_fmaf(a[k * HK_LANES + source], b[k * HK_LANES + lane], sum);
+                for (int k = 0; k < depth; k++) {
+                    int at = (k ^ paired) * HK_LANES;
+                    sum = __builtin_fmaf(a[at + source], b[at + lane], sum);
+                }
+                if (sum != sum) sum = __builtin_nanf("");
                 memcpy(d + i * HK_LANES + lane, &sum, 4);
             }
         }

@@ -205,8 +205,12 @@ HK_INLINE int hk_result_offset(int m, int i) {
     return m == 16 ? (i % 4) * HK_LANES + 16 * (i / 4) : (4 * (i / 8) + i % 4) * HK_LANES + 32 * (i / 4 % 2);
 }
 
-/* D = C + A B for `m` x `m` floats; a and b are [k][m]. */
-HK_INLINE void hk_multiply(int m, float *d, const float *c, const float *a, const float *b, int depth) {
+/* Every NaN is the same one, which makes results independent of the order in which the CPU looks at operands. */
+HK_INLINE f32x16 hk_one_nan(f32x16 x) { return hk_select((u32x16)(x == x), x, hk_splat(__builtin_nanf(""))); }
+
+/* D = C + A B for `m` x `m` floats; a and b are [k][m]. With `paired` the second of each two neighbours in K is added
+ * first, which is the order of instructions that multiply pairs (matrix_dot.h). */
+HK_INLINE void hk_multiply(int m, float *d, const float *c, const float *a, const float *b, int depth, int paired) {
     for (int column = 0; column < m; column += 16)
         for (int first = 0; first < m; first += HK_TILE_ROWS) {
             /* `first` is a multiple of the rows below: the offsets add up. */
@@ -216,15 +220,68 @@ HK_INLINE void hk_multiply(int m, float *d, const float *c, const float *a, cons
             for (int i = 0; i < HK_TILE_ROWS; i++) sum[i] = *(const f32x16 *)(c + corner + hk_result_offset(m, i));
             const float *ak = a + first, *bk = b + column;
 #pragma clang loop unroll_count(2)
-            for (int k = 0; k < depth; k++, ak += m, bk += m) {
-                f32x16 row = *(const f32x16 *)bk;
+            for (int k = 0; k < depth; k++) {
+                int at = (k ^ paired) * m;
+                f32x16 row = *(const f32x16 *)(bk + at);
 #pragma clang loop unroll(full)
-                for (int i = 0; i < HK_TILE_ROWS; i++) sum[i] = __builtin_elementwise_fma(hk_splat(ak[i]), row, sum[i]);
+                for (int i = 0; i < HK_TILE_ROWS; i++)
+                    sum[i] = __builtin_elementwise_fma(hk_splat(ak[at + i]), row, sum[i]);
             }
 #pragma clang loop unroll(full)
-            for (int i = 0; i < HK_TILE_ROWS; i++) *(f32x16 *)(d + corner + hk_result_offset(m, i)) = sum[i];
+            for (int i = 0; i < HK_TILE_ROWS; i++)
+                *(f32x16 *)(d + corner + hk_result_offset(m, i)) = hk_one_nan(sum[i]);
         }
 }
+
+#if defined(__AVX512F__)
+/* The same for an instruction of one block of f16 or bf16, from its registers: elements of A are converted into `a`,
+ * those of B as they are needed, which is twice at most. */
+#define HK_MULTIPLY_HALVES 1
+HK_INLINE void hk_multiply_halves(HkElement type, int m, float *d, const float *c, float *a, const uint32_t *rows_a,
+                                  const uint32_t *rows_b, int count) {
+    int groups = HK_LANES / m;
+    /* Floats between neighbours in M, and between the two of a pair: as the conversions leave them. */
+    int step = type == HK_F16 ? 2 : 1, other = type == HK_F16 ? 1 : m;
+    for (int g = 0; g < groups; g++)
+        for (int r = 0; r < count; r++)
+            for (int half = 0; half < m; half += 16) {
+                const uint32_t *from = rows_a + r * HK_LANES + g * m + half;
+                float *to = a + 2 * m * (g * count + r) + step * half;
+                if (type == HK_F16) {
+                    *(f32x16 *)to = __builtin_convertvector(*(const f16x16 *)from, f32x16);
+                    *(f32x16 *)(to + 16) = __builtin_convertvector(*(const f16x16 *)(from + 8), f32x16);
+                } else {
+                    *(f32x16 *)to = hk_element(HK_BF16, *(const u32x16 *)from, 0, 0);
+                    *(f32x16 *)(to + m) = hk_element(HK_BF16, *(const u32x16 *)from, 1, 0);
+                }
+            }
+    for (int column = 0; column < m; column += 16)
+        for (int first = 0; first < m; first += 16) {
+            int corner = hk_result_offset(m, first) + column;
+            f32x16 sum[16];
+#pragma clang loop unroll(full)
+            for (int i = 0; i < 16; i++) sum[i] = *(const f32x16 *)(c + corner + hk_result_offset(m, i));
+            const float *ak = a + step * first;
+            for (int g = 0; g < groups; g++) {
+                const uint32_t *bk = rows_b + g * m + column;
+#pragma clang loop unroll(disable)
+                for (int r = 0; r < count; r++, ak += 2 * m, bk += HK_LANES) {
+                    u32x16 pair = *(const u32x16 *)bk;
+                    f32x16 row = hk_element(type, pair, 1, 0);
+#pragma clang loop unroll(full)
+                    for (int i = 0; i < 16; i++)
+                        sum[i] = __builtin_elementwise_fma(hk_splat(ak[i * step + other]), row, sum[i]);
+                    row = hk_element(type, pair, 0, 0);
+#pragma clang loop unroll(full)
+                    for (int i = 0; i < 16; i++)
+                        sum[i] = __builtin_elementwise_fma(hk_splat(ak[i * step]), row, sum[i]);
+                }
+            }
+#pragma clang loop unroll(full)
+            for (int i = 0; i < 16; i++) *(f32x16 *)(d + corner + hk_result_offset(m, i)) = hk_one_nan(sum[i]);
+        }
+}
+#endif
 
 HK_INLINE void hk_fill_constant(float *rows, int count, uint32_t bits) {
     for (int i = 0; i < count * HK_LANES; i++) ((uint32_t *)rows)[i] = bits;

@@ -4,8 +4,8 @@
  * the sets of indices that a register has room for, ABID picks one while CBSZ is 0, else the first is used
  * (CDNA3 ISA guide, "Sparse matrices"). B is dense and its lanes hold the same stretch of K as A's.
  *
- * Arithmetic as in matrix.c, over the stored elements only: what is not stored is not multiplied, so an
- * infinity in B beside it leaves no NaN.
+ * Arithmetic as in matrix.c, over the stored elements only and in the order in which they are stored: what is not
+ * stored is not multiplied, so an infinity in B beside it leaves no NaN.
  *
  * Op fields as in matrix.c, src2 the row of the indices.
  */
@@ -21,7 +21,7 @@ HK_INLINE void hk_multiply_sparse(int m, float *d, const float *a, const float *
                 f32x16 b_row = *(const f32x16 *)(b + place[n * m + i] * m + column);
                 sum = __builtin_elementwise_fma(hk_splat(a[n * m + i]), b_row, sum);
             }
-            *row = sum;
+            *row = hk_one_nan(sum);
         }
 }
 
