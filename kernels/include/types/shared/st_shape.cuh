@@ -84,7 +84,7 @@ struct st_32x32 : base<32, 32> {
                                                      : swizzling{{8, 4, 1}, {11, 5, 1}, {9, 6, 1}};
 #else
     template <int size>
-    static constexpr swizzling swizzle = by_rows(32 * size, 16);
+    static constexpr swizzling swizzle = by_rows(32 * size, size == 1 ? 8 : 16);
 #endif
 };
 
@@ -97,7 +97,7 @@ struct st_16x32 : base<16, 32> {
                                                      : swizzling{{8, 4, 1}, {7, 5, 1}, {9, 6, 1}};
 #else
     template <int size>
-    static constexpr swizzling swizzle = by_rows(32 * size, 16);
+    static constexpr swizzling swizzle = by_rows(32 * size, size == 1 ? 8 : 16);
 #endif
 };
 
@@ -110,7 +110,7 @@ struct st_32x16 : base<32, 16> {
                                                      : swizzling{{8, 4, 2}};
 #else
     template <int size>
-    static constexpr swizzling swizzle = by_rows(16 * size, 16);
+    static constexpr swizzling swizzle = by_rows(16 * size, size == 1 ? 8 : 16);
 #endif
 };
 
@@ -122,7 +122,7 @@ struct st_8x32 : base<8, 32> {
         size == 4 ? swizzling{{8, 4, 1}, {7, 5, 1}, {9, 6, 1}} : by_rows(32 * size, 16);
 #else
     template <int size>
-    static constexpr swizzling swizzle = by_rows(32 * size, 16);
+    static constexpr swizzling swizzle = by_rows(32 * size, size == 1 ? 8 : 16);
 #endif
 };
 

@@ -40,14 +40,13 @@ struct run {
         T e[length];
     };
 
-    static __device__ inline elements load(const buffer &memory, uint32_t offset) {
+    static __device__ inline words load(const buffer &memory, uint32_t offset) {
         words got;
 #pragma unroll
         for (int i = 0; i < count; i++) got.w[i] = memory.load<word>(offset + static_cast<uint32_t>(i * word_bytes));
-        return bit_cast<elements>(got);
+        return got;
     }
-    static __device__ inline void store(const buffer &memory, uint32_t offset, const elements &values) {
-        const auto out = bit_cast<words>(values);
+    static __device__ inline void store(const buffer &memory, uint32_t offset, const words &out) {
 #pragma unroll
         for (int i = 0; i < count; i++) memory.store<word>(out.w[i], offset + static_cast<uint32_t>(i * word_bytes));
     }
@@ -87,22 +86,41 @@ __device__ inline typename run<To, count>::elements convert_run(const typename r
 /** Run `s` of a base tile's lane: `stride` elements. */
 template <typename Base>
 __device__ inline typename run<typename Base::T, Base::stride>::elements get_run(const Base &tile, int s) {
-    struct packed {
-        typename Base::dtype v[Base::packed_per_stride];
-    } values;
-#pragma unroll
-    for (int k = 0; k < Base::packed_per_stride; k++) values.v[k] = tile.data[s * Base::packed_per_stride + k];
-    return bit_cast<typename run<typename Base::T, Base::stride>::elements>(values);
+    typename run<typename Base::T, Base::stride>::elements elements;
+    __builtin_memcpy(&elements, &tile.data[s * Base::packed_per_stride], sizeof(elements));
+    return elements;
 }
 template <typename Base>
 __device__ inline void set_run(Base &tile, int s,
                                const typename run<typename Base::T, Base::stride>::elements &elements) {
-    struct packed {
-        typename Base::dtype v[Base::packed_per_stride];
-    };
-    const auto values = bit_cast<packed>(elements);
-#pragma unroll
-    for (int k = 0; k < Base::packed_per_stride; k++) tile.data[s * Base::packed_per_stride + k] = values.v[k];
+    __builtin_memcpy(&tile.data[s * Base::packed_per_stride], &elements, sizeof(elements));
+}
+
+/**
+ * @brief The same as words of memory that holds elements of type U.
+ *
+ * Where the types are the same no element is looked at on its own, which would let LLVM 21 take a load apart and do
+ * part of it twice.
+ */
+template <typename U, typename Base>
+__device__ inline typename run<U, Base::stride>::words get_words(const Base &tile, int s) {
+    using words = typename run<U, Base::stride>::words;
+    if constexpr (is_same<U, typename Base::T>) {
+        words out;
+        __builtin_memcpy(&out, &tile.data[s * Base::packed_per_stride], sizeof(out));
+        return out;
+    } else {
+        return bit_cast<words>(convert_run<U, typename Base::T, Base::stride>(get_run(tile, s)));
+    }
+}
+template <typename U, typename Base>
+__device__ inline void set_words(Base &tile, int s, const typename run<U, Base::stride>::words &words) {
+    if constexpr (is_same<U, typename Base::T>) {
+        __builtin_memcpy(&tile.data[s * Base::packed_per_stride], &words, sizeof(words));
+    } else {
+        using elements = typename run<U, Base::stride>::elements;
+        set_run(tile, s, convert_run<typename Base::T, U, Base::stride>(bit_cast<elements>(words)));
+    }
 }
 
 /** How many columns there are from a tile's first on, for the functions that ask. */
@@ -184,11 +202,11 @@ __device__ inline void load_tile(RT &dst, const GL &src, const COORD &idx) {
     for_each_run<RT, static_cast<int>(sizeof(U)), bounds>(
         view.pitch, bounds::columns(src, at),
         [&](int i, int j, int s, uint32_t offset) {
-            set_run(dst.tiles[i][j], s, convert_run<T, U, base::stride>(run<U, base::stride>::load(memory, offset)));
+            set_words<U>(dst.tiles[i][j], s, run<U, base::stride>::load(memory, offset));
         },
         [&](int i, int j, int s, int e, uint32_t offset) {
             auto elements = get_run(dst.tiles[i][j], s);
-            elements.e[e] = base_types::convertor<T, U>::convert(run<U, 1>::load(memory, offset).e[0]);
+            elements.e[e] = base_types::convertor<T, U>::convert(bit_cast<U>(run<U, 1>::load(memory, offset)));
             set_run(dst.tiles[i][j], s, elements);
         });
 }
@@ -204,11 +222,11 @@ __device__ inline void store_tile(const GL &dst, const RT &src, const COORD &idx
     for_each_run<RT, static_cast<int>(sizeof(U)), bounds>(
         view.pitch, bounds::columns(dst, at),
         [&](int i, int j, int s, uint32_t offset) {
-            run<U, base::stride>::store(memory, offset, convert_run<U, T, base::stride>(get_run(src.tiles[i][j], s)));
+            run<U, base::stride>::store(memory, offset, get_words<U>(src.tiles[i][j], s));
         },
         [&](int i, int j, int s, int e, uint32_t offset) {
             const U value = base_types::convertor<U, T>::convert(get_run(src.tiles[i][j], s).e[e]);
-            run<U, 1>::store(memory, offset, {{value}});
+            run<U, 1>::store(memory, offset, bit_cast<typename run<U, 1>::words>(value));
         });
 }
 

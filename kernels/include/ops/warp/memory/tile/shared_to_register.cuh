@@ -72,8 +72,8 @@ struct shared_run {
 };
 
 /** Byte offset in a shared tile of element {row, col} of base tile {i, j} of a register tile. */
-template <ducks::rt::all RT, ducks::st::all ST>
-__device__ inline uint32_t shared_offset(int i, int j, int row, int col) {
+template <typename RT, ducks::st::all ST>
+__host__ __device__ constexpr uint32_t shared_offset(int i, int j, int row, int col) {
     using base = typename RT::base_tile;
     using shape = typename ST::shape;
     const int first_row = i * base::rows, first_col = j * base::cols;
@@ -88,10 +88,212 @@ __device__ inline uint32_t shared_offset(int i, int j, int row, int col) {
 }
 
 /** The same of an element that a lane holds. */
-template <ducks::rt::all RT, ducks::st::all ST>
-__device__ inline uint32_t held_offset(int i, int j, int lane, int element) {
+template <typename RT, ducks::st::all ST>
+__host__ __device__ constexpr uint32_t held_offset(int i, int j, int lane, int element) {
     return shared_offset<RT, ST>(i, j, RT::base_tile::row(lane, element), RT::base_tile::col(lane, element));
 }
+
+/**
+ * @brief Which lanes the LDS serves together, as the lane numbers that span them, and over how many banks.
+ *
+ * Measured on gfx950 for reads of 8 and 16 bytes a lane and writes of 8; elsewhere as many lanes as 128 bytes hold.
+ */
+struct lds_phase {
+    int lanes[5] = {};
+    int count = 0;
+    int banks = 32;
+
+    __host__ __device__ constexpr lds_phase(int bytes, bool writes) {
+#if defined(KITTENS_CDNA4)
+        if (!writes && bytes == 16) {
+            // Lanes 0-3, 12-15, 20-23, 24-27: an even number of bits 2, 3 and 4.
+            banks = 64;
+            count = 4;
+            lanes[0] = 1, lanes[1] = 2, lanes[2] = 12, lanes[3] = 24;
+            return;
+        }
+        if (!writes && bytes == 8) banks = 64;
+#else
+        (void)writes;
+#endif
+        for (int together = 1; together * bytes < banks * 4; together *= 2) lanes[count++] = together;
+    }
+};
+
+/**
+ * @brief How a base tile's elements go between a lane and shared memory: in cells of `bytes` bytes, one an instruction.
+ *
+ * In the row layout a cell is a piece of a run. In the column layout, where a lane's neighbours in a register are of
+ * different rows, lanes side by side exchange elements first, so that each has neighbours of one row: a cell is 4 bytes
+ * of it.
+ *
+ * Lanes that are served together may still meet in a bank. Then, as long as cells are left to choose from, some of them
+ * take another cell first: lane bit b flips bit k of the cell that a lane moves, which spreads them over the banks.
+ * Offsets are linear in the bits of lane and cell (bits are flipped by bits, sides are powers of two), so what to flip
+ * follows from elimination.
+ */
+template <typename RT, ducks::st::all ST>
+struct cells {
+    using base = typename RT::base_tile;
+    using U = typename ST::dtype;
+    static constexpr int size = static_cast<int>(sizeof(U));
+    static constexpr bool is_row = base::is_row;
+    /** Lanes side by side whose elements make up 4 bytes of a row, in the column layout. */
+    static constexpr int side = is_row || size >= 4 ? 1 : 4 / size;
+    static constexpr int run_bytes = is_row ? base::stride * size : size * side;
+    static constexpr int total_bytes = base::elements_per_thread * size;
+    /** Whether the scheme applies: whole words, and sides that are powers of two. */
+    static constexpr bool possible = run_bytes % 4 == 0 && ST::atom_bytes % 4 == 0 && is_power_of_two(base::rows) &&
+                                     is_power_of_two(base::cols) && is_power_of_two(base::stride) &&
+                                     (is_row || (base::stride % side == 0 && base::cols % side == 0));
+    static constexpr int widest = min(min(run_bytes & -run_bytes, ST::atom_bytes), 16);
+
+    /** Row and column in the base tile of the first element of a lane's cell. */
+    static __host__ __device__ constexpr int row(int lane, int cell, int bytes) {
+        return is_row ? base::row(lane, cell * bytes / size) : base::row(lane, cell * side + lane % side);
+    }
+    static __host__ __device__ constexpr int col(int lane, int cell, int bytes) {
+        return is_row ? base::col(lane, cell * bytes / size) : base::col(lane, cell * side + lane % side) / side * side;
+    }
+
+    struct plan {
+        int bytes = 0;
+        /** Lane bit that flips each bit of the cell, or -1. */
+        int flips[6] = {-1, -1, -1, -1, -1, -1};
+        /** No two lanes that are served together meet in a bank. */
+        bool clean = false;
+    };
+
+    static __host__ __device__ constexpr plan plan_of(int bytes, bool writes, bool may_flip) {
+        plan result;
+        result.bytes = bytes;
+        const lds_phase phase(bytes, writes);
+        const auto banks = static_cast<uint32_t>(phase.banks * 4 - 1) & ~static_cast<uint32_t>(bytes - 1);
+        const auto at = [&](int lane, int cell) {
+            return shared_offset<RT, ST>(0, 0, row(lane, cell, bytes), col(lane, cell, bytes)) & banks;
+        };
+        uint32_t basis[6] = {};
+        int rank = 0;
+        // What is left of a vector after elimination; the basis is kept with distinct highest bits.
+        const auto rest = [&](uint32_t v) {
+            for (int b = 0; b < rank; b++)
+                if ((v ^ basis[b]) < v) v ^= basis[b];
+            return v;
+        };
+        for (int l = 0; l < phase.count; l++) {
+            const int lane = phase.lanes[l];
+            const uint32_t own = at(lane, 0);
+            uint32_t left = rest(own);
+            for (int k = 0; left == 0 && may_flip && is_power_of_two(lane) && (bytes << k) < total_bytes; k++) {
+                if (result.flips[k] != -1) continue;
+                left = rest(own ^ at(0, 1 << k));
+                if (left != 0) result.flips[k] = __builtin_ctz(static_cast<unsigned>(lane));
+            }
+            if (left == 0) return result;
+            basis[rank++] = left;
+            for (int b = rank - 1; b > 0 && basis[b] > basis[b - 1]; b--) {
+                const uint32_t higher = basis[b];
+                basis[b] = basis[b - 1];
+                basis[b - 1] = higher;
+            }
+        }
+        result.clean = true;
+        return result;
+    }
+
+    /** The widest cells without a conflict; where there are none, the widest. */
+    static __host__ __device__ constexpr plan best(bool writes) {
+        for (int bytes = widest; bytes >= 4; bytes /= 2) {
+            const plan found = plan_of(bytes, writes, true);
+            if (found.clean) return found;
+        }
+        return plan_of(widest, writes, false);
+    }
+
+    static constexpr plan store_plan = best(true);
+    /** Loads of rows are what inner loops do, and the shapes are made for them: they are never split up. */
+    static constexpr plan load_plan = is_row ? plan_of(widest, false, false) : best(false);
+};
+
+/** Words of a lane's elements of a base tile, in the order of its cells. */
+template <typename RT, ducks::st::all ST>
+struct cell_words {
+    static constexpr int count = cells<RT, ST>::total_bytes / 4;
+    unsigned w[count];
+};
+
+/** In each group of `side` lanes and 4 / side bytes: element e of lane l to lane e, place l. Twice gives it back. */
+template <int side>
+__device__ inline unsigned transpose_word(unsigned word, int lane) {
+    if constexpr (side == 1) {
+        return word;
+    } else if constexpr (side == 2) {
+        return __builtin_amdgcn_perm(lane_xor<1>(word), word, lane & 1 ? 0x03020706u : 0x05040100u);
+    } else {
+        word = __builtin_amdgcn_perm(lane_xor<1>(word), word, lane & 1 ? 0x03070105u : 0x06020400u);
+        return __builtin_amdgcn_perm(lane_xor<2>(word), word, lane & 2 ? 0x03020706u : 0x05040100u);
+    }
+}
+
+/** Exchanges cells where a plan's lane bits are set, so that cell t becomes the t-th that a lane moves, or back. */
+template <typename RT, ducks::st::all ST, typename Cells = cells<RT, ST>>
+__device__ inline void flip_cells(cell_words<RT, ST> &words, const typename Cells::plan &how, int lane) {
+    const int per_cell = how.bytes / 4;
+#pragma unroll
+    for (int k = 0; k < 6; k++) {
+        if (how.flips[k] < 0) continue;
+        const bool exchange = lane >> how.flips[k] & 1;
+        const int distance = per_cell << k;
+#pragma unroll
+        for (int first = 0; first < cell_words<RT, ST>::count; first++) {
+            if (first & distance) continue;
+            const unsigned low = words.w[first], high = words.w[first + distance];
+            words.w[first] = exchange ? high : low;
+            words.w[first + distance] = exchange ? low : high;
+        }
+    }
+}
+
+/** The cell that a lane moves first. */
+template <typename Plan>
+__device__ inline int first_cell(const Plan &how, int lane) {
+    int cell = 0;
+#pragma unroll
+    for (int k = 0; k < 6; k++)
+        if (how.flips[k] >= 0) cell |= (lane >> how.flips[k] & 1) << k;
+    return cell;
+}
+
+/** Calls `move(offset in shared memory, cell's first word)` for each of a lane's cells of base tile {i, j}. */
+template <typename RT, ducks::st::all ST, bool writes, typename Move>
+__device__ inline void for_each_cell(int i, int j, int lane, Move move) {
+    using C = cells<RT, ST>;
+    using base = typename RT::base_tile;
+    using shape = typename ST::shape;
+    constexpr typename C::plan how = writes ? C::store_plan : C::load_plan;
+    constexpr int count = C::total_bytes / how.bytes;
+    const int first = first_cell(how, lane);
+    if constexpr (shape::rows % base::rows == 0 && shape::cols % base::cols == 0) {
+        // Offsets in one of the shared tile's base tiles are linear: the lane's part is computed once.
+        const uint32_t lanes = ST::order::inside(C::row(lane, first, how.bytes), C::col(lane, first, how.bytes));
+        const int first_row = i * base::rows, first_col = j * base::cols;
+        const int subtile = first_row / shape::rows * ST::underlying_subtiles_per_row + first_col / shape::cols;
+#pragma unroll
+        for (int t = 0; t < count; t++) {
+            const uint32_t fixed = ST::order::inside(first_row % shape::rows + C::row(0, t, how.bytes),
+                                                     first_col % shape::cols + C::col(0, t, how.bytes));
+            move(static_cast<uint32_t>(subtile * ST::underlying_subtile_bytes) + (lanes ^ fixed), t * how.bytes / 4);
+        }
+    } else {
+#pragma unroll
+        for (int t = 0; t < count; t++)
+            move(shared_offset<RT, ST>(i, j, C::row(lane, t ^ first, how.bytes), C::col(lane, t ^ first, how.bytes)),
+                 t * how.bytes / 4);
+    }
+}
+
+template <int bytes>
+using cell_word = select<bytes == 16, u32x4, select<bytes == 8, unsigned long long, unsigned>>;
 
 #if defined(KITTENS_CDNA4)
 /**
@@ -110,18 +312,16 @@ struct transposing {
     static constexpr int lanes_of_row = 2 * size;
 
     /** A lane's elements from `element` on, `rows` of them. */
-    static __device__ inline typename run<typename ST::dtype, rows>::elements
-    load(shared_pointer<const char> memory, int i, int j, int lane, int element) {
-        using elements = typename run<typename ST::dtype, rows>::elements;
+    static __device__ inline u32x2 load(shared_pointer<const char> memory, int i, int j, int lane, int element) {
         const int row = RT::base_tile::row(lane, element) + lane % 16 / lanes_of_row;
         const int col = RT::base_tile::col(lane, element) / 16 * 16 + lane % lanes_of_row * rows;
         const auto at = memory + shared_offset<RT, ST>(i, j, row, col);
         if constexpr (size == 2) {
             using piece = short __attribute__((ext_vector_type(4)));
-            return bit_cast<elements>(__builtin_amdgcn_ds_read_tr16_b64_v4i16((shared_pointer<piece>)at));
+            return bit_cast<u32x2>(__builtin_amdgcn_ds_read_tr16_b64_v4i16((shared_pointer<piece>)at));
         } else {
             using piece = int __attribute__((ext_vector_type(2)));
-            return bit_cast<elements>(__builtin_amdgcn_ds_read_tr8_b64_v2i32((shared_pointer<piece>)at));
+            return bit_cast<u32x2>(__builtin_amdgcn_ds_read_tr8_b64_v2i32((shared_pointer<piece>)at));
         }
     }
 };
@@ -137,16 +337,20 @@ inline constexpr void check_sizes() {
 } // namespace detail
 
 /**
- * @brief dst = src. The compiler waits for the values where they are used.
+ * @brief dst = src, of the same size. The compiler waits for the values where they are used.
  *
  * What was loaded into src with a group's `load` must be waited for first: `wait_vmcnt`, `barrier`.
+ *
+ * Costs, for each 16 bytes that a lane gets: in the row layout one ds_read_b128, or two ds_read_b64 where the swizzle
+ * or the base shape's stride keep less together; in the column layout two ds_read_b64_tr on gfx950, on gfx942 four
+ * ds_read_b32 and two instructions for each to sort elements of 2 bytes (four for 1 byte).
  */
 template <ducks::rt::all RT, ducks::st::all ST>
 __device__ inline void load(RT &dst, const ST &src) {
     detail::check_sizes<RT, ST>();
-    using T = typename RT::T;
     using U = typename ST::dtype;
     using base = typename RT::base_tile;
+    using C = detail::cells<RT, ST>;
     constexpr int stride = base::stride;
 #if defined(KITTENS_CDNA4)
     using using_transpose = detail::transposing<RT, ST>;
@@ -156,50 +360,100 @@ __device__ inline void load(RT &dst, const ST &src) {
 #pragma unroll
     for (int i = 0; i < RT::height; i++)
 #pragma unroll
-        for (int j = 0; j < RT::width; j++)
-#pragma unroll
-            for (int s = 0; s < base::num_strides; s++) {
+        for (int j = 0; j < RT::width; j++) {
 #if defined(KITTENS_CDNA4)
-                if constexpr (using_transpose::possible) {
-                    typename detail::run<U, stride>::elements column;
+            if constexpr (using_transpose::possible) {
+#pragma unroll
+                for (int s = 0; s < base::num_strides; s++) {
+                    typename detail::run<U, stride>::words column;
 #pragma unroll
                     for (int e = 0; e < stride; e += using_transpose::rows) {
                         const auto piece = using_transpose::load(memory, i, j, lane, s * stride + e);
-#pragma unroll
-                        for (int k = 0; k < using_transpose::rows; k++) column.e[e + k] = piece.e[k];
+                        __builtin_memcpy(reinterpret_cast<char *>(&column) + e * sizeof(U), &piece, sizeof(piece));
                     }
-                    detail::set_run(dst.tiles[i][j], s, detail::convert_run<T, U, stride>(column));
-                    continue;
+                    detail::set_words<U>(dst.tiles[i][j], s, column);
                 }
-#endif
-                constexpr int together = RT::is_row ? ST::atom_bytes : static_cast<int>(sizeof(U));
-                const auto got = detail::shared_run<U, stride, together>::load(
-                    memory, [&](int e) { return detail::held_offset<RT, ST>(i, j, lane, s * stride + e); });
-                detail::set_run(dst.tiles[i][j], s, detail::convert_run<T, U, stride>(got));
+                continue;
             }
+#endif
+            if constexpr (C::possible) {
+                constexpr typename C::plan how = C::load_plan;
+                using word = detail::cell_word<how.bytes>;
+                detail::cell_words<RT, ST> got;
+                detail::for_each_cell<RT, ST, false>(i, j, lane, [&](uint32_t offset, int first) {
+                    const word cell = *(detail::shared_pointer<const word>)(memory + offset);
+                    __builtin_memcpy(&got.w[first], &cell, sizeof(cell));
+                });
+                detail::flip_cells<RT, ST>(got, how, lane);
+                if constexpr (!C::is_row)
+#pragma unroll
+                    for (int w = 0; w < got.count; w++) got.w[w] = detail::transpose_word<C::side>(got.w[w], lane);
+#pragma unroll
+                for (int s = 0; s < base::num_strides; s++) {
+                    typename detail::run<U, stride>::words run;
+                    __builtin_memcpy(&run, &got.w[s * stride * C::size / 4], sizeof(run));
+                    detail::set_words<U>(dst.tiles[i][j], s, run);
+                }
+            } else {
+                constexpr int together = RT::is_row ? ST::atom_bytes : static_cast<int>(sizeof(U));
+#pragma unroll
+                for (int s = 0; s < base::num_strides; s++) {
+                    const auto got = detail::shared_run<U, stride, together>::load(
+                        memory, [&](int e) { return detail::held_offset<RT, ST>(i, j, lane, s * stride + e); });
+                    detail::set_run(dst.tiles[i][j], s, detail::convert_run<typename RT::T, U, stride>(got));
+                }
+            }
+        }
 }
 
-/** dst = src. Other waves see it after `wait_lgkmcnt` here and a barrier. */
+/**
+ * @brief dst = src, of the same size. Other waves see it after `wait_lgkmcnt` here and a barrier. All lanes take part.
+ *
+ * Costs, for each 16 bytes that a lane has: one ds_write_b128 where the swizzle spreads the lanes that are served
+ * together over the banks, else more and narrower writes, down to four ds_write_b32 and eight v_cndmask, without
+ * conflicts; where none are free of conflicts, the widest. In the column layout four ds_write_b32, and two
+ * instructions for each to sort elements of 2 bytes (four for 1 byte).
+ */
 template <ducks::st::all ST, ducks::rt::all RT>
 __device__ inline void store(ST &dst, const RT &src) {
     detail::check_sizes<RT, ST>();
-    using T = typename RT::T;
     using U = typename ST::dtype;
     using base = typename RT::base_tile;
+    using C = detail::cells<RT, ST>;
     constexpr int stride = base::stride;
     const auto memory = (detail::shared_pointer<char>)reinterpret_cast<char *>(&dst.data[0]);
     const int lane = laneid();
 #pragma unroll
     for (int i = 0; i < RT::height; i++)
 #pragma unroll
-        for (int j = 0; j < RT::width; j++)
+        for (int j = 0; j < RT::width; j++) {
+            if constexpr (C::possible) {
+                constexpr typename C::plan how = C::store_plan;
+                using word = detail::cell_word<how.bytes>;
+                detail::cell_words<RT, ST> out;
 #pragma unroll
-            for (int s = 0; s < base::num_strides; s++) {
+                for (int s = 0; s < base::num_strides; s++) {
+                    const auto run = detail::get_words<U>(src.tiles[i][j], s);
+                    __builtin_memcpy(&out.w[s * stride * C::size / 4], &run, sizeof(run));
+                }
+                if constexpr (!C::is_row)
+#pragma unroll
+                    for (int w = 0; w < out.count; w++) out.w[w] = detail::transpose_word<C::side>(out.w[w], lane);
+                detail::flip_cells<RT, ST>(out, how, lane);
+                detail::for_each_cell<RT, ST, true>(i, j, lane, [&](uint32_t offset, int first) {
+                    word cell;
+                    __builtin_memcpy(&cell, &out.w[first], sizeof(cell));
+                    *(detail::shared_pointer<word>)(memory + offset) = cell;
+                });
+            } else {
                 constexpr int together = RT::is_row ? ST::atom_bytes : static_cast<int>(sizeof(U));
-                detail::shared_run<U, stride, together>::store(
-                    memory, [&](int e) { return detail::held_offset<RT, ST>(i, j, lane, s * stride + e); },
-                    detail::convert_run<U, T, stride>(detail::get_run(src.tiles[i][j], s)));
+#pragma unroll
+                for (int s = 0; s < base::num_strides; s++)
+                    detail::shared_run<U, stride, together>::store(
+                        memory, [&](int e) { return detail::held_offset<RT, ST>(i, j, lane, s * stride + e); },
+                        detail::convert_run<U, typename RT::T, stride>(detail::get_run(src.tiles[i][j], s)));
             }
+        }
 }
 
 } // namespace kittens

@@ -51,13 +51,13 @@ __device__ inline void load(RV &dst, const GL &src, const COORD &idx) {
             const auto offset =
                 static_cast<uint32_t>(RV::index(i, lane, s * stride)) * static_cast<uint32_t>(sizeof(U));
             if (at.c % stride == 0 && src.cols() % stride == 0) {
-                got = detail::run<U, stride>::load(memory, offset);
+                got = detail::bit_cast<typename detail::run<U, stride>::elements>(
+                    detail::run<U, stride>::load(memory, offset));
             } else {
 #pragma unroll
                 for (int e = 0; e < stride; e++)
-                    got.e[e] = detail::run<U, 1>::load(memory, offset + static_cast<uint32_t>(e) *
-                                                                            static_cast<uint32_t>(sizeof(U)))
-                                   .e[0];
+                    got.e[e] = detail::bit_cast<U>(detail::run<U, 1>::load(
+                        memory, offset + static_cast<uint32_t>(e) * static_cast<uint32_t>(sizeof(U))));
             }
             struct stored {
                 typename RV::dtype v[per_run];
@@ -95,7 +95,8 @@ __device__ inline void store(const GL &dst, const RV &src, const COORD &idx) {
             const auto offset =
                 static_cast<uint32_t>(RV::index(i, lane, s * stride)) * static_cast<uint32_t>(sizeof(U));
             if (at.c % stride == 0 && dst.cols() % stride == 0) {
-                detail::run<U, stride>::store(memory, stores ? offset : detail::OUT_OF_RANGE, out);
+                detail::run<U, stride>::store(memory, stores ? offset : detail::OUT_OF_RANGE,
+                                              detail::bit_cast<typename detail::run<U, stride>::words>(out));
             } else {
 #pragma unroll
                 for (int e = 0; e < stride; e++)
@@ -103,7 +104,7 @@ __device__ inline void store(const GL &dst, const RV &src, const COORD &idx) {
                                              stores
                                                  ? offset + static_cast<uint32_t>(e) * static_cast<uint32_t>(sizeof(U))
                                                  : detail::OUT_OF_RANGE,
-                                             {{out.e[e]}});
+                                             detail::bit_cast<typename detail::run<U, 1>::words>(out.e[e]));
             }
         }
 }
