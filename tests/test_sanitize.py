@@ -9,7 +9,7 @@ import torch
 from IPython.utils.capture import capture_output
 
 import workbench as wb
-from workbench.errors import SanitizerError
+from workbench.errors import AddressFault, SanitizerError
 
 RACE = """
 __global__ void flip(const float *x, float *out) {
@@ -68,5 +68,60 @@ def test_a_fault_is_a_finding_and_the_result_is_repeatable() -> None:
     [finding] = first.findings
     assert finding.category == "out of bounds"
     assert (finding.line, finding.wave, finding.lane) == (1, 0, 63)
-    assert "past the end" in finding.message
+    assert "1 byte past the end of argument 'x' (float32 tensor 63), 252 bytes" in finding.message
     assert [f.pc for f in first.findings] == [f.pc for f in second.findings]
+
+
+STRUCT = """
+struct globals { const float *given; float *made; int n; };
+__global__ void k(const globals g) {
+    int i = blockIdx.x * 64 + threadIdx.x;
+    g.made[threadIdx.x] = g.given[i + g.n];
+}
+"""
+
+
+def test_messages_name_the_argument() -> None:
+    module = wb.compile(STRUCT, arch="gfx950", name="named.hip")
+    given = torch.arange(128.0).reshape(16, 8)
+    raced = wb.sanitize(module["k"][2, 64], given=given, made=torch.zeros(64), n=0)
+    [race] = raced.findings
+    assert "race in global memory (argument 'made' (float32 tensor 64), 256 bytes, byte 0):" in race.message
+    with pytest.raises(
+        AddressFault, match=r"past the end of argument 'given' \(float32 tensor 16x8\), 512 bytes"
+    ):
+        module["k"][1, 64](given=given, made=torch.zeros(64), n=100)
+    both = torch.zeros(1, 64)
+    with pytest.raises(
+        AddressFault, match=r"arguments 'given' \(float32 tensor 64\) and 'made' \(float32 tensor 1x64\)"
+    ):
+        module["k"][1, 64](given=both[0], made=both, n=1)
+    # The names last as long as the launch.
+    address = given.data_ptr() + 512 - 4 * 64
+    with pytest.raises(AddressFault) as raised:
+        module["k"][1, 64](given=address, made=torch.zeros(64), n=10)
+    assert "'given'" not in str(raised.value)
+
+
+def test_every_launch_of_a_block_is_watched() -> None:
+    wrong = wb.compile(RACE.replace("SYNC", NO_BARRIER), arch="gfx950", name="race.hip")["flip"][1, 128]
+    right = wb.compile(RACE.replace("SYNC", "__syncthreads()"), arch="gfx942", name="right.hip")["flip"][
+        1, 128
+    ]
+    x, out = torch.arange(128.0), torch.zeros(128)
+    with wb.sanitizing() as watch:
+        right(x, out)
+        assert watch.passed
+        wrong(x, out)
+        with pytest.raises(AddressFault):
+            right(x, torch.zeros(127))
+    wrong(x, out)
+    assert watch.launches == 3
+    assert [result.device for result in watch.results] == ["emulated:gfx950", "emulated:gfx942"]
+    assert ("race", "race.hip") in {(f.category, f.file) for f in watch.results[0].findings}
+    assert watch.results[1].stopped
+    assert watch.findings[-1].category == "out of bounds"
+    with pytest.raises(SanitizerError, match="sanitize 3 launches: findings in 2"):
+        watch.check()
+    right(x, out)
+    assert torch.equal(out, x.roll(64))

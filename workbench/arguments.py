@@ -35,11 +35,15 @@ class Packed:
     Attributes:
         data: the bytes of the explicit kernel arguments.
         buffers: memory that the kernel may touch, (address, bytes), sorted, without overlaps.
+        labels: what each of them is, by address, for messages: "argument 'x' (bfloat16 tensor 4096x512)".
+        names: what each tensor with memory is, in the order in which they were given.
         tensors: the tensors, kept alive until the launch has ended.
     """
 
     data: bytearray
     buffers: list[tuple[int, int]] = field(default_factory=list)
+    labels: dict[int, str] = field(default_factory=dict)
+    names: list[str] = field(default_factory=list)
     tensors: list[torch.Tensor] = field(default_factory=list)
 
     @property
@@ -143,7 +147,9 @@ class Plan:
         packed = Packed(bytearray(self.size))
         for parameter, value in self._assign(args, kwargs):
             self._put(packed, parameter.name, parameter.type, parameter.offset, value, place)
-        packed.buffers = _merge(packed.buffers)
+        given = packed.buffers
+        packed.buffers = _merge(given)
+        packed.labels = _labels(packed.buffers, given, packed.names)
         return packed
 
     def _assign(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Iterable[tuple[Field, Any]]:
@@ -274,7 +280,7 @@ class Plan:
                 packed.data[start : start + width] = size.to_bytes(width, "little")
         start = offset + pointer.offset
         packed.data[start : start + 8] = value.data_ptr().to_bytes(8, "little")
-        _hold(packed, value)
+        _hold(packed, name, value)
 
     def _put_array(
         self, packed: Packed, name: str, kind: Type, offset: int, value: Any, place: Place
@@ -292,7 +298,7 @@ class Plan:
             return 0
         if _is_tensor(value):
             self._check_tensor(name, value, torch_dtypes(kind.target, self.arch), place)
-            _hold(packed, value)
+            _hold(packed, name, value)
             return int(value.data_ptr())
         if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 1 << 64:
             return value
@@ -490,11 +496,26 @@ def _strided() -> Any:
     return torch.strided
 
 
-def _hold(packed: Packed, tensor: Any) -> None:
+def _hold(packed: Packed, name: str, tensor: Any) -> None:
     size = tensor.numel() * tensor.element_size()
     packed.tensors.append(tensor)
     if size:
         packed.buffers.append((int(tensor.data_ptr()), size))
+        dtype = str(tensor.dtype).removeprefix("torch.")
+        shape = "x".join(map(str, tensor.shape)) or "of one value"
+        packed.names.append(f"{name!r} ({dtype} tensor {shape})")
+
+
+def _labels(
+    merged: Sequence[tuple[int, int]], given: Sequence[tuple[int, int]], names: Sequence[str]
+) -> dict[int, str]:
+    """What each piece of memory is: one argument, or the arguments that share it."""
+    labels = {}
+    for base, size in merged:
+        inside = [name for (start, _), name in zip(given, names, strict=True) if base <= start < base + size]
+        parts = list(dict.fromkeys(inside))
+        labels[base] = f"argument{'s' if len(parts) > 1 else ''} {' and '.join(parts)}"
+    return labels
 
 
 def _merge(buffers: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:

@@ -613,6 +613,7 @@ class Kernel:
             launch.dynamic_shared,
             bytes(packed.data),
             buffers=tuple(packed.buffers),
+            labels=packed.labels,
             options=options,
         )
         self.last = LastLaunch(launch, tuple(args), dict(kwargs), where, record, packed.argument_bytes)

@@ -7,6 +7,8 @@ on the source lines that a person wrote, each instruction once.
 from __future__ import annotations
 
 import html
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +18,8 @@ from workbench.runtime import LaunchOptions
 from workbench.spec import KernelSpec, Shape
 
 if TYPE_CHECKING:
+    from workbench.codeobject import KernelInfo
+    from workbench.emulator.device import LoadedCode
     from workbench.emulator.sanitize import RawFinding
     from workbench.kernel import Kernel, Launcher, Module
     from workbench.runtime import Device
@@ -167,6 +171,80 @@ def sanitize(
     return sanitize_target(resolve(target, args, kwargs, spec=spec, shape=shape, seed=seed, device=device))
 
 
+@dataclass
+class Watch:
+    """What the sanitizer has found in launches that were watched together.
+
+    Attributes:
+        results: one for each launch in which something was found, in order.
+        launches: how many were watched.
+    """
+
+    results: list[SanitizeResult] = field(default_factory=list)
+    launches: int = 0
+
+    @property
+    def passed(self) -> bool:
+        """Nothing was found."""
+        return not self.results
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """Of all launches."""
+        return tuple(finding for result in self.results for finding in result.findings)
+
+    def check(self) -> Watch:
+        """Itself where nothing was found.
+
+        Raises:
+            SanitizerError: something was; the message lists it.
+        """
+        if not self.passed:
+            raise SanitizerError(str(self))
+        return self
+
+    def __str__(self) -> str:
+        count = f"{self.launches} launch{'' if self.launches == 1 else 'es'}"
+        if self.passed:
+            return f"sanitize {count}: nothing found"
+        return "\n".join((f"sanitize {count}: findings in {len(self.results)}", *map(str, self.results)))
+
+
+@contextmanager
+def sanitizing() -> Iterator[Watch]:
+    """Sanitizes every launch of this process on emulated devices, whoever makes it.
+
+    For launches that `sanitize` is not given one by one: those of a library's tests, of a module with host
+    code, of HIP graphs, or several that share memory from hipMalloc. Results and counters stay what they are;
+    a launch takes up to 20 times as long, and runs on one thread.
+
+    with wb.sanitizing() as watch:
+        run_everything()
+    watch.check()
+    """
+    from workbench.emulator.device import node
+
+    watch = Watch()
+
+    def watcher(
+        loaded: LoadedCode,
+        kernel: KernelInfo,
+        raw: tuple[RawFinding, ...],
+        fault: KernelFault | None,
+    ) -> None:
+        watch.launches += 1
+        if raw or fault is not None:
+            code = _Code.of_loaded(loaded)
+            name = node().devices[loaded.device].facts.arch
+            watch.results.append(_result(kernel.short_name, f"emulated:{name}", {}, code, raw, fault, None))
+
+    node().watchers.append(watcher)
+    try:
+        yield watch
+    finally:
+        node().watchers.remove(watcher)
+
+
 def sanitize_target(target: Target) -> SanitizeResult:
     """What the sanitizer finds in a prepared launch."""
     if not target.device.emulated:
@@ -174,7 +252,6 @@ def sanitize_target(target: Target) -> SanitizeResult:
             f"{target.device.name} is a GPU, which cannot tell what happens inside; sanitize on an emulated "
             'device: device="emulated:gfx950"'
         )
-    module = target.kernel.module
     fault: KernelFault | None = None
     seconds = None
     try:
@@ -184,31 +261,70 @@ def sanitize_target(target: Target) -> SanitizeResult:
         raise
     except KernelFault as error:
         fault, raw = error, error.findings
-    findings = [_finding(module, each) for each in raw]
+    code = _Code.of_module(target.kernel.module)
+    return _result(target.name, target.device.name, target.shape, code, raw, fault, seconds)
+
+
+@dataclass(frozen=True)
+class _Code:
+    """A code object's source lines and instructions, from whoever holds it.
+
+    Attributes:
+        place: (file, line, column) of a code address; None without debug info.
+        is_own: whether a file is the source itself rather than a header.
+        text: an instruction's text by its code address.
+    """
+
+    place: Callable[[int], tuple[str, int, int] | None]
+    is_own: Callable[[str], bool]
+    text: Callable[[int], str]
+
+    @classmethod
+    def of_module(cls, module: Module) -> _Code:
+        def place(address: int) -> tuple[str, int, int] | None:
+            return module.debug.place_of(address) if module.debug is not None else None
+
+        return cls(place, module.is_own_source, lambda address: module.instruction(address).text())
+
+    @classmethod
+    def of_loaded(cls, loaded: LoadedCode) -> _Code:
+        from workbench.codeobject.decoder import decode_one
+
+        code = loaded.code_object
+
+        def text(address: int) -> str:
+            return decode_one(code.text.data, address - code.text.address, address, code.target).text()
+
+        return cls(loaded.source_of, lambda _: False, text)
+
+
+def _result(
+    name: str,
+    device: str,
+    shape: Shape,
+    code: _Code,
+    raw: Iterable[RawFinding],
+    fault: KernelFault | None,
+    seconds: float | None,
+) -> SanitizeResult:
+    findings = [_finding(code, each) for each in raw]
     if fault is not None:
-        findings.append(_of_fault(module, fault))
+        findings.append(_of_fault(code, fault))
     findings.sort(key=lambda f: (not f.is_own, f.file, f.line, f.pc))
-    return SanitizeResult(
-        target.name, target.device.name, target.shape, tuple(findings), fault is not None, seconds
-    )
+    return SanitizeResult(name, device, shape, tuple(findings), fault is not None, seconds)
 
 
-def _place(module: Module, address: int) -> tuple[str, int, int]:
-    place = module.debug.place_of(address) if module.debug is not None else None
-    return place if place is not None else ("", 0, 0)
-
-
-def _finding(module: Module, raw: RawFinding) -> Finding:
-    file, line, column = _place(module, raw.pc)
-    other = _place(module, raw.other_pc) if raw.other_pc is not None else None
+def _finding(code: _Code, raw: RawFinding) -> Finding:
+    file, line, column = code.place(raw.pc) or ("", 0, 0)
+    other = code.place(raw.other_pc) or ("", 0, 0) if raw.other_pc is not None else None
     return Finding(
         category=raw.category,
         message=raw.message,
         file=file,
         line=line,
         column=column,
-        is_own=module.is_own_source(file),
-        instruction=module.instruction(raw.pc).text().strip(),
+        is_own=code.is_own(file),
+        instruction=code.text(raw.pc).strip(),
         pc=raw.pc,
         workgroup=raw.workgroup,
         wave=raw.wave,
@@ -222,20 +338,23 @@ def _finding(module: Module, raw: RawFinding) -> Finding:
 _OUT_OF_BOUNDS = ("AddressFault", "SharedMemoryFault", "ScratchFault")
 
 
-def _of_fault(module: Module, fault: KernelFault) -> Finding:
+def _of_fault(code: _Code, fault: KernelFault) -> Finding:
     address = fault.address
-    file, line, column = _place(module, address) if address is not None else ("", 0, 0)
+    file, line, column = (code.place(address) if address is not None else None) or ("", 0, 0)
     return Finding(
         category="out of bounds" if type(fault).__name__ in _OUT_OF_BOUNDS else "fault",
         message=str(fault),
         file=file,
         line=line,
         column=column,
-        is_own=module.is_own_source(file),
-        instruction=module.instruction(address).text().strip() if address is not None else "",
+        is_own=code.is_own(file),
+        instruction=code.text(address).strip() if address is not None else "",
         pc=address or 0,
         workgroup=fault.workgroup,
         wave=fault.wave,
         lane=fault.lane,
         address=None,
     )
+
+
+__all__ = ["Finding", "SanitizeResult", "Watch", "sanitize", "sanitize_target", "sanitizing"]

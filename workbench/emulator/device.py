@@ -6,9 +6,9 @@ import ctypes
 import json
 import os
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
@@ -344,6 +344,8 @@ class EmulatedDevice:
                 f"{wanted}."
             )
         options = self.node.thread.options
+        if self.node.watchers and not options.sanitize:
+            options = replace(options, sanitize=True)
         translation = loaded.translation(kernel_name, options.sanitize)
         shared = static_shared(kernel) + dynamic_shared
         scratch = dispatch.scratch_bytes(kernel)
@@ -409,9 +411,13 @@ class EmulatedDevice:
                 findings = shadow.take(scene)
                 if shadow.lost_writes:
                     self.node.memory.note_unseen(self.ordinal)
+            fault = None
             if outcome.fault is not None:
                 fault = faults.exception(scene, outcome.fault, assertions)
                 fault.findings = findings
+            for watcher in tuple(self.node.watchers):
+                watcher(loaded, kernel, findings, fault)
+            if fault is not None:
                 raise fault
             if outcome.timed_out:
                 raise faults.timeout(
@@ -505,14 +511,23 @@ def time_limit(chosen: float | None) -> float | None:
     return chosen or None
 
 
+Watcher = Callable[[LoadedCode, KernelInfo, tuple[RawFinding, ...], errors.KernelFault | None], None]
+"""Told of what the sanitizer found in a launch, and of the fault that ended it."""
+
+
 class Node:
-    """The emulated devices and the memory that they share an address range in."""
+    """The emulated devices and the memory that they share an address range in.
+
+    Attributes:
+        watchers: while there are any, every launch is sanitized and they are told of it.
+    """
 
     def __init__(self) -> None:
         self.memory = Memory()
         # Held while a kernel runs; whatever takes memory away from kernels waits for it.
         self.launch_lock = threading.RLock()
         self.thread = _Thread()
+        self.watchers: list[Watcher] = []
         self._console = 0
         self.devices = tuple(
             EmulatedDevice(self, ordinal, facts) for ordinal, facts in enumerate(device_facts())

@@ -14,6 +14,8 @@ import ctypes
 import mmap
 import os
 import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
@@ -79,8 +81,11 @@ class Allocation:
         return self.base + self.size
 
     def describe(self) -> str:
+        """What it is, as a message says it: "a 400-byte host buffer", "argument 'x' (float32 tensor 100)"."""
+        if self.kind is MemoryKind.REGISTERED and self.label:
+            return f"{self.label}, {self.size} bytes"
         name = f" ({self.label})" if self.label else ""
-        return f"{self.size}-byte {self.kind.value}{name}"
+        return f"a {self.size}-byte {self.kind.value}{name}"
 
 
 def usable_memory() -> int:
@@ -205,6 +210,21 @@ class Memory:
             self._insert(allocation)
             return allocation
 
+    @contextmanager
+    def labelled(self, labels: Mapping[int, str]) -> Iterator[None]:
+        """Names host buffers by address for the messages of what happens meanwhile."""
+        named = []
+        for base, label in labels.items():
+            allocation = self.at(base)
+            if allocation is not None and allocation.kind is MemoryKind.REGISTERED:
+                named.append((allocation, allocation.label))
+                allocation.label = label
+        try:
+            yield
+        finally:
+            for allocation, before in named:
+                allocation.label = before
+
     def unregister(self, allocation: Allocation) -> None:
         """End one registration of a host range."""
         with self._lock:
@@ -276,22 +296,22 @@ class Memory:
             here = self.find(address)
             if here is not None:
                 if here.device not in (None, device):
-                    return f"inside a {here.describe()} of another device"
+                    return f"inside {here.describe()} of another device"
                 over = address + size - here.end
                 if over > 0:
-                    return f"{over} bytes past the end of a {here.describe()}"
-                return f"inside a {here.describe()}"
+                    return f"{over} bytes past the end of {here.describe()}"
+                return f"inside {here.describe()}"
             for old in reversed(self._freed):
                 if old.base <= address < old.end:
-                    return f"at byte {address - old.base} of a {old.describe()} that was freed"
+                    return f"at byte {address - old.base} of {old.describe()} that was freed"
             position = bisect.bisect_right(self._bases, address)
             choices = []
             if position > 0:
                 before = self._allocations[position - 1]
-                choices.append((address - before.end, f"past the end of a {before.describe()}", 1))
+                choices.append((address - before.end, f"past the end of {before.describe()}", 1))
             if position < len(self._allocations):
                 after = self._allocations[position]
-                choices.append((after.base - address, f"before the start of a {after.describe()}", 0))
+                choices.append((after.base - address, f"before the start of {after.describe()}", 0))
             if not choices:
                 return "and nothing is allocated"
             distance, words, past = min(choices)

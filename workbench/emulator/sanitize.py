@@ -214,6 +214,15 @@ def _hazard(scene: Scene, report: SanReport) -> str:
     )
 
 
+def _memory(scene: Scene, report: SanReport, offset: bool = True) -> str:
+    """Which allocation the address of a report is in: " (argument 'x' (float32 tensor 64), byte 12)"."""
+    found = scene.memory.find(int(report.address))
+    if found is None:
+        return ""
+    place = f", byte {int(report.address) - found.base}" if offset else ""
+    return f" ({found.describe().removeprefix('a ')}{place})"
+
+
 def _origin(scene: Scene, load: int) -> str:
     """Where a wave has read memory that nobody wrote, if it has."""
     if load == _NO_ADDRESS:
@@ -256,19 +265,21 @@ def _message(scene: Scene, report: SanReport) -> str:
         case 7:
             return _race(scene, report, f"shared memory at byte {report.address}")
         case 8:
-            return _race(scene, report, "global memory")
+            return _race(scene, report, f"global memory{_memory(scene, report)}")
         case 9:
             if detail:
                 return "an atomic changes device memory that nobody wrote; fill it with hipMemset first"
-            return "an uninitialised value is stored to global memory" + _origin(scene, other)
+            where = _memory(scene, report)
+            return f"an uninitialised value is stored to global memory{where}" + _origin(scene, other)
         case 10:
             return "an uninitialised value decides a branch, or which lanes go on" + _origin(scene, other)
         case 11:
             return "an uninitialised value is an address" + _origin(scene, other)
         case 12:
             return (
-                f"the buffer resource reaches {detail} bytes past the end of its allocation: hardware does "
-                "not check beyond the resource's range; give make_srsrc the allocation's size"
+                f"the buffer resource reaches {detail} bytes past the end of its allocation"
+                f"{_memory(scene, report, offset=False)}: hardware does not check beyond the resource's "
+                "range; give make_srsrc the allocation's size"
             )
         case 13:
             return (

@@ -8,7 +8,7 @@ import ctypes
 import os
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -295,6 +295,7 @@ class Function:
         kernargs: bytes,
         *,
         buffers: Sequence[tuple[int, int]] = (),
+        labels: Mapping[int, str] | None = None,
         options: LaunchOptions | None = None,
     ) -> LaunchRecord:
         """Run the kernel once and wait for its end.
@@ -306,6 +307,7 @@ class Function:
             kernargs: the argument block, hidden arguments left out.
             buffers: (address, bytes) of host memory that counts as device memory while an emulated device
                 runs the kernel; a GPU is not told of it.
+            labels: what a buffer is, by address, in the words of an error message.
             options: counting, profiling, time limit.
 
         Raises:
@@ -331,7 +333,7 @@ class Function:
             )
         chosen = options or LaunchOptions()
         if device.emulated:
-            return self._launch_emulated(grid, block, dynamic_shared, kernargs, buffers, chosen)
+            return self._launch_emulated(grid, block, dynamic_shared, kernargs, buffers, labels or {}, chosen)
         return self._launch_gpu(grid, block, dynamic_shared, kernargs)
 
     def _call(self, hip: Any, grid: Dim, block: Dim, dynamic_shared: int, kernargs: bytes) -> None:
@@ -356,6 +358,7 @@ class Function:
         dynamic_shared: int,
         kernargs: bytes,
         buffers: Sequence[tuple[int, int]],
+        labels: Mapping[int, str],
         options: LaunchOptions,
     ) -> LaunchRecord:
         from workbench.emulator import device as emulated
@@ -373,6 +376,7 @@ class Function:
             device._current() as hip,
             _emulated_launch,
             _registered(device, hip, buffers),
+            emulated.node().memory.labelled(labels),
             emulated.node().observe(wanted) as results,
         ):
             started = time.perf_counter()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ctypes
+import struct
 from collections.abc import Iterator
 from typing import Any
 
@@ -169,3 +171,73 @@ def test_use_after_free(api: Api, module: Any, how: str, name: str) -> None:
     assert f"of a {SIZE}-byte device allocation that was freed" in finding.message
     assert result.stopped
     assert run(module, "copy", out, other).passed
+
+
+def launch(api: Api, function: Any, given: int, out: int, stream: Any) -> int:
+    """A launch through the HIP API; its status."""
+    content = struct.pack("<QQ", given, out)
+    block = ctypes.create_string_buffer(content, len(content))
+    size = ctypes.c_size_t(len(content))
+    extra = (ctypes.c_void_p * 5)(1, ctypes.addressof(block), 2, ctypes.addressof(size), 3)
+    status = api.hip.hipModuleLaunchKernel(
+        function, 1, 1, 1, 64, 1, 1, 0, stream, None, ctypes.addressof(extra)
+    )
+    return int(status[0])
+
+
+def test_use_after_free_in_a_graph(api: Api, module: Any) -> None:
+    given, out = fresh(api)
+    loaded = api.call("hipModuleLoadData", np.frombuffer(module.code, np.uint8).copy())
+    function = api.call("hipModuleGetFunction", loaded, module["copy"].info.name.encode())
+    stream = api.call("hipStreamCreate")
+    mode = api.hip.hipStreamCaptureMode.hipStreamCaptureModeRelaxed
+    api.call("hipStreamBeginCapture", stream, mode)
+    assert launch(api, function, given, out, stream) == 0
+    graph = api.call("hipStreamEndCapture", stream)
+    replay = api.call("hipGraphInstantiateWithFlags", graph, 0)
+    with wb.sanitizing() as watch:
+        # Not written before the first replay, written before the second, freed before the third.
+        api.call("hipGraphLaunch", replay, stream)
+        assert [f.category for f in watch.findings] == ["uninitialised"]
+        api.call("hipMemset", given, 0, SIZE)
+        api.call("hipGraphLaunch", replay, stream)
+        assert len(watch.results) == 1
+        api.call("hipFree", given)
+        status = api.hip.hipGraphLaunch(replay, stream)
+        assert int(status[0]) != 0 or int(api.hip.hipStreamSynchronize(stream)[0]) != 0
+    api.hip.hipGetLastError()
+    assert watch.launches == 3
+    finding = watch.findings[-1]
+    assert finding.category == "out of bounds"
+    assert f"of a {SIZE}-byte device allocation that was freed" in finding.message
+
+
+RESOURCES = r"""
+#include <hip/hip_runtime.h>
+typedef int i4 __attribute__((ext_vector_type(4)));
+__global__ void k(const float *in, float *out, int bytes) {
+    unsigned long long p = (unsigned long long)in;
+    i4 r = {(int)p, (int)(p >> 32) & 0xffff, bytes, 0x00020000};
+    float x;
+    int at = threadIdx.x * 4;
+    asm volatile("s_nop 4\n\tbuffer_load_dword %0, %1, %2, 0 offen\n\ts_waitcnt vmcnt(0)"
+                 : "=v"(x) : "v"(at), "s"(r));
+    out[threadIdx.x] = x;
+}
+"""
+
+
+@pytest.mark.parametrize("part", ["whole", "half"])
+def test_a_resource_that_reaches_beyond_its_allocation(api: Api, arch: str, part: str) -> None:
+    module = wb.compile(RESOURCES, arch=arch, name="resource.hip")
+    given, out = fresh(api)
+    api.call("hipMemset", given, 0, SIZE)
+    start = given if part == "whole" else given + SIZE // 2
+    room = given + SIZE - start
+    launcher = module["k"][1, 64]
+    assert wb.sanitize(launcher, start, out, room, device=f"emulated:{arch}").passed
+    for beyond in (1, 4, 1 << 20):
+        [finding] = wb.sanitize(launcher, start, out, room + beyond, device=f"emulated:{arch}").findings
+        assert finding.category == "out of bounds"
+        wanted = f"reaches {beyond} bytes past the end of its allocation ({SIZE}-byte device allocation)"
+        assert wanted in finding.message
