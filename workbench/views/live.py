@@ -13,15 +13,15 @@ import threading
 import time
 import weakref
 from collections.abc import Sequence
-from importlib import resources
 from typing import Any
 
 from workbench.errors import WorkbenchError
 from workbench.events import Event, Hub, hub
 from workbench.spec import KernelSpec, Shape, kernels
+from workbench.views import grid
 from workbench.views.badge import STYLE, badge
 from workbench.views.board import Board
-from workbench.views.figures import HEIGHT, TIME_KEYS, View, views
+from workbench.views.figures import TIME_KEYS, View, views
 
 INTERVAL = 0.1
 """Seconds between two updates, at least."""
@@ -59,7 +59,7 @@ class Dashboard:
     Attributes:
         board: its data.
         box: the ipywidgets box.
-        figures: plotly FigureWidgets by key.
+        figures: the plotly figures as they were drawn last, by key.
         updates: how often it was drawn.
     """
 
@@ -71,8 +71,6 @@ class Dashboard:
         self.board.extend(self._hub.history())
         self.updates = 0
         self.figures: dict[str, Any] = {}
-        self._tables: dict[str, Any] = {}
-        self._sent: dict[str, Any] = {}
         self._spec = spec
         self._lock = threading.RLock()
         self._timer_lock = threading.Lock()
@@ -201,34 +199,14 @@ class Dashboard:
             started = time.monotonic()
             full, self._full = self._full, False
             self._drawn = self.board.version
-            for view in views(self.board, None if full else TIME_KEYS):
-                self._put(view)
+            shown = views(self.board, None if full else TIME_KEYS)
+            grid.put(self._grid, shown)
+            self.figures.update((view.key, view.figure) for view in shown)
             self._head()
             self.updates += 1
             took = time.monotonic() - started
             self._next = time.monotonic() + max(INTERVAL - took, IDLE * took)
             self._keep_copy()
-
-    def _put(self, view: View) -> None:
-        """Gives a FigureWidget what is new in a view; plotly checks every value, so all would be slow."""
-        widget = self.figures[view.key]
-        traces = [trace.to_plotly_json() for trace in view.figure.data]
-        layout = view.figure.layout.to_plotly_json()
-        old_traces, old_layout = self._sent.get(view.key, (None, None))
-        same = old_traces is not None and [set(t) for t in old_traces] == [set(t) for t in traces]
-        with widget.batch_update():
-            if same:
-                for shown, old, new in zip(widget.data, old_traces, traces, strict=True):
-                    changed = {k: v for k, v in new.items() if _differ(old[k], v)}
-                    if changed:
-                        shown.update(changed, overwrite=True)
-            if layout != old_layout:
-                widget.layout.update(layout, overwrite=True)
-        if not same:
-            widget.data = ()
-            widget.add_traces(list(view.figure.data))
-        self._sent[view.key] = (traces, layout)
-        self._tables[view.key].value = view.table
 
     def _head(self) -> None:
         shown, pinned = self.board.shown, self.board.pinned
@@ -267,7 +245,6 @@ class Dashboard:
 
     def _build(self, device: str | None) -> None:
         import ipywidgets as widgets
-        import plotly.graph_objects as go
 
         from workbench import runtime
 
@@ -282,7 +259,7 @@ class Dashboard:
         self._choice: Any = widgets.Dropdown(
             description="shown",
             options=[],
-            layout=widgets.Layout(width="30em"),
+            layout=widgets.Layout(width="auto", min_width="16em", max_width="44em", flex="1 1 16em"),
             style={"description_width": "4em"},
         )
         self._choice.observe(self._chosen, "value")
@@ -290,15 +267,15 @@ class Dashboard:
             description="kernel",
             options=[("none", ""), *((name, name) for name in kernels)],
             value="",
-            layout=widgets.Layout(width="24em"),
-            style={"description_width": "7em"},
+            layout=widgets.Layout(width="20em"),
+            style={"description_width": "4em"},
         )
         self._where = widgets.Dropdown(
             description="device",
             options=[d.name for d in runtime.devices()],
             value=device if device is not None else runtime.device().name,
-            layout=widgets.Layout(width="24em"),
-            style={"description_width": "7em"},
+            layout=widgets.Layout(width="14em"),
+            style={"description_width": "4em"},
         )
         self._check = widgets.Checkbox(
             value=True, description="verify", indent=False, layout=widgets.Layout(width="6em")
@@ -306,31 +283,20 @@ class Dashboard:
         self._live = widgets.Checkbox(
             value=True, description="run on change", indent=False, layout=widgets.Layout(width="9em")
         )
-        self._button = widgets.Button(description="Run", button_style="primary", icon="play")
+        self._button = widgets.Button(
+            description="Run",
+            button_style="primary",
+            icon="play",
+            tooltip="Build and run the chosen kernel",
+            layout=widgets.Layout(width="6em"),
+        )
         self._button.on_click(self.run)
         self.controls: dict[str, Any] = {}
         self._sliders = widgets.HBox(layout=widgets.Layout(flex_flow="row wrap"))
         self._kernel.observe(self._kernel_chosen, "value")
-        self._presence = _presence()
-        cards = []
-        for view in views(self.board):
-            figure = go.FigureWidget(view.figure)
-            figure._config = {**figure._config, "responsive": True, "displaylogo": False}
-            self.figures[view.key] = figure
-            self._tables[view.key] = widgets.HTML(view.table)
-            cards.append(
-                widgets.VBox(
-                    [figure, self._tables[view.key]],
-                    layout=widgets.Layout(min_width="0", overflow="hidden", width="auto"),
-                )
-            )
-        self.figures["timeline"].update_layout(height=HEIGHT)
-        grid = widgets.GridBox(
-            cards,
-            layout=widgets.Layout(
-                grid_template_columns="repeat(auto-fit, minmax(min(27rem, 100%), 1fr))", grid_gap="10px 14px"
-            ),
-        )
+        shown = views(self.board)
+        self.figures = {view.key: view.figure for view in shown}
+        self._grid = grid.grid(shown)
         row = widgets.Layout(flex_flow="row wrap", align_items="center")
         self.box = widgets.VBox(
             [
@@ -339,8 +305,7 @@ class Dashboard:
                 widgets.HBox([self._kernel, self._where, self._button, self._check, self._live], layout=row),
                 self._sliders,
                 self._status,
-                grid,
-                *([self._presence] if self._presence is not None else []),
+                self._grid,
             ]
         )
         if self._spec is not None:
@@ -413,16 +378,8 @@ def _inside(widget: Any) -> list[Any]:
     return [*found, *(part for part in parts if hasattr(part, "comm")), widget]
 
 
-def _differ(old: Any, new: Any) -> bool:
-    try:
-        return bool(old != new)
-    except ValueError:
-        # Arrays.
-        return True
-
-
 def _note(shown: Sequence[View]) -> dict[str, Any]:
-    """The first part of the copy; it tells presence.js how many outputs follow."""
+    """The first part of the copy; it tells grid.js how many outputs follow."""
     when = time.strftime("%Y-%m-%d %H:%M")
     text = (
         f'{STYLE}<div class="wb wb-static" data-outputs="{len(shown)}">'
@@ -440,17 +397,6 @@ def _figure_bundle(view: View) -> dict[str, Any]:
         },
         "text/plain": view.title,
     }
-
-
-def _presence() -> Any:
-    """The widget that hides the copy while this page is live; None where anywidget is missing."""
-    try:
-        import anywidget
-    except ImportError:
-        return None
-    source = resources.files("workbench.views").joinpath("presence.js").read_text()
-    kind = type("Presence", (anywidget.AnyWidget,), {"_esm": source})
-    return kind()
 
 
 def _listener(board: Dashboard) -> Any:

@@ -1,0 +1,65 @@
+"""The widget that shows a dashboard's figures; what it does in the page stands in grid.js.
+
+plotly's own FigureWidget carries all of plotly.js, once for each figure; here the page asks for it once.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from functools import cache
+from importlib import resources
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from workbench.views.figures import View
+
+
+def grid(views: Sequence[View]) -> Any:
+    """A widget with a card for each view, in this order."""
+    made = _grid_class(tuple(view.key for view in views))()
+    put(made, views)
+    return made
+
+
+def put(widget: Any, views: Sequence[View]) -> None:
+    """Shows views in their cards; only what is different from before is sent, in one message."""
+    with widget.hold_sync():
+        for view in views:
+            setattr(widget, trait(view.key), text(view))
+
+
+def trait(key: str) -> str:
+    """Name of the trait that holds a figure."""
+    return f"figure_{key}"
+
+
+def text(view: View) -> str:
+    """What a card gets, as JSON: the figure, its table as HTML, its title."""
+    table, title = json.dumps(view.table), json.dumps(view.title)
+    return f'{{"figure":{view.figure.to_json()},"table":{table},"title":{title}}}'
+
+
+@cache
+def _grid_class(keys: tuple[str, ...]) -> Any:
+    import anywidget
+    import traitlets
+
+    files = resources.files("workbench.views")
+
+    class Grid(anywidget.AnyWidget):
+        _esm = files.joinpath("grid.js").read_text()
+        _css = files.joinpath("grid.css").read_text()
+
+        def __init__(self) -> None:
+            super().__init__(order=list(keys))
+            self.on_msg(self._answer)
+
+        def _answer(self, _: Any, message: Any, buffers: Any) -> None:
+            if message.get("type") == "plotly":
+                from plotly.offline import get_plotlyjs
+
+                self.send({"type": "plotly"}, buffers=[get_plotlyjs().encode()])
+
+    figures = {trait(key): traitlets.Unicode("").tag(sync=True) for key in keys}
+    return type("Grid", (Grid,), {"order": traitlets.List(traitlets.Unicode()).tag(sync=True), **figures})
