@@ -16,6 +16,7 @@ import workbench as wb
 from workbench.events import Hub
 from workbench.lab import comm, completer, panel, warm
 from workbench.lab.heat import heat
+from workbench.profile.instructions import latest
 from workbench.runtime import LaunchOptions
 
 SOURCE = """\
@@ -142,7 +143,7 @@ def test_index_is_sent_once(service: comm.Service) -> None:
 def test_heat_charges_inlined_code_to_the_cell(module: wb.Module) -> None:
     kernel = module["scale"]
     assert kernel.last is not None
-    found = heat(kernel, kernel.last.record.counts)
+    found = heat(kernel, latest(kernel))
     assert found is not None
     by_line = {line.line: line for line in found.lines}
     inside = by_line.get(LINE_OF["return x + x;"])

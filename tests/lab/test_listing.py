@@ -8,6 +8,7 @@ import pytest
 
 from workbench.codeobject import Instruction, Operand
 from workbench.lab.listing import Place, build
+from workbench.profile.instructions import INSTRUCTIONS, ISSUE, STALLS, InstructionProfile
 
 
 @pytest.fixture(autouse=True)
@@ -33,8 +34,8 @@ def program(*rows) -> list[Instruction]:
     return [row(i) if callable(row) else instruction(i, *row) for i, row in enumerate(rows)]
 
 
-def listing(instructions, counts=None):
-    return build("k", "gfx950", instructions, lambda address: Place(address // 4 + 2, ""), counts)
+def listing(instructions, costs=None):
+    return build("k", "gfx950", instructions, lambda address: Place(address // 4 + 2, ""), costs)
 
 
 def test_blocks_and_nested_loops() -> None:
@@ -53,7 +54,20 @@ def test_blocks_and_nested_loops() -> None:
     assert [(loop.first, loop.last, loop.depth) for loop in found.loops] == [(1, 4, 0), (2, 3, 1)]
     assert found.lines == list(range(2, 10))
     assert found.counts is None
-    assert listing(code, {0: 3}).counts == [3, 0, 0, 0, 0, 0, 0, 0]
+    assert not found.measures
+
+
+def test_costs_become_columns() -> None:
+    code = program(("v_mov_b32", [v(0)]), ("s_endpgm",))
+    values = {0: {"instructions": 3.0, "issue_cycles": 12.0}}
+    found = listing(code, InstructionProfile((ISSUE, INSTRUCTIONS, STALLS), values, {0: 3}))
+    assert found.counts == [3, 0]
+    # Executions have their column, and nothing stalls.
+    assert [(c.key, c.origin, list(c.values)) for c in found.measures] == [
+        ("issue_cycles", "modelled", [12.0, 0])
+    ]
+    assert found.to_dict()["measures"][0]["values"] == [12.0, 0]
+    assert listing(code, InstructionProfile((ISSUE,), values)).counts is None
 
 
 def test_pressure_counts_values_still_needed() -> None:

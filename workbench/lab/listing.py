@@ -5,7 +5,7 @@ Everything is derived from the decoded instructions; no compiler is asked.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +14,7 @@ from workbench.profile.classes import classify
 if TYPE_CHECKING:
     from workbench.codeobject import Instruction, Operand
     from workbench.kernel import Kernel
+    from workbench.profile.instructions import InstructionProfile
 
 # A destination that the instruction also reads (CDNA3 ISA guide): accumulating forms, partial writes.
 _READS_DESTINATION = (
@@ -57,6 +58,22 @@ class Loop:
 
 
 @dataclass(frozen=True, slots=True)
+class Column:
+    """What each instruction cost by one measure (`workbench.profile.instructions.Measure`)."""
+
+    key: str
+    label: str
+    unit: str
+    origin: str
+    doc: str
+    values: Sequence[float]
+
+    def to_dict(self) -> dict[str, Any]:
+        plain = {name: getattr(self, name) for name in ("key", "label", "unit", "origin", "doc")}
+        return {**plain, "values": list(self.values)}
+
+
+@dataclass(frozen=True, slots=True)
 class Listing:
     """Machine code of one kernel, a column for each property, in address order.
 
@@ -73,6 +90,7 @@ class Listing:
         agprs: accumulation registers, likewise.
         blocks: first row of each basic block.
         loops: outer before inner.
+        measures: further costs of the last profiled launch; empty where there was none.
     """
 
     kernel: str
@@ -87,6 +105,7 @@ class Listing:
     agprs: Sequence[int]
     blocks: Sequence[int]
     loops: Sequence[Loop]
+    measures: Sequence[Column] = ()
 
     def to_dict(self) -> dict[str, Any]:
         return {
@@ -102,13 +121,15 @@ class Listing:
             "agprs": list(self.agprs),
             "blocks": list(self.blocks),
             "loops": [{"first": loop.first, "last": loop.last, "depth": loop.depth} for loop in self.loops],
+            "measures": [column.to_dict() for column in self.measures],
         }
 
 
 def listing(kernel: Kernel) -> Listing:
-    """The listing of a kernel, with the counts of its last launch if that was counted."""
-    counts = kernel.last.record.counts if kernel.last is not None else None
-    return build(kernel.name, kernel.arch, kernel.instructions, places(kernel), counts)
+    """The listing of a kernel, with the costs of its last counted launch or of its last profile."""
+    from workbench.profile.instructions import latest
+
+    return build(kernel.name, kernel.arch, kernel.instructions, places(kernel), latest(kernel))
 
 
 def places(kernel: Kernel) -> Callable[[int], Place]:
@@ -142,7 +163,7 @@ def build(
     arch: str,
     instructions: Sequence[Instruction],
     place: Callable[[int], Place],
-    counts: Mapping[int, int] | None = None,
+    costs: InstructionProfile | None = None,
 ) -> Listing:
     """A listing from decoded instructions.
 
@@ -151,12 +172,13 @@ def build(
         arch: its target.
         instructions: in address order.
         place: where each comes from.
-        counts: executions by address; an address that is absent ran never.
+        costs: of a launch; an address that is absent ran never.
     """
     where = [place(instruction.address) for instruction in instructions]
     graph = _Graph(instructions)
     live = _pressure(instructions, graph)
     low = (1 << VGPR_COUNT) - 1
+    counts = costs.executions if costs is not None else None
     return Listing(
         kernel=name,
         arch=arch,
@@ -166,11 +188,24 @@ def build(
         lines=[p.line for p in where],
         headers=[p.header for p in where],
         counts=None if counts is None else [counts.get(i.address, 0) for i in instructions],
+        measures=_columns(instructions, costs),
         vgprs=[(mask & low).bit_count() for mask in live],
         agprs=[(mask >> VGPR_COUNT).bit_count() for mask in live],
         blocks=graph.starts,
         loops=graph.loops(),
     )
+
+
+def _columns(instructions: Sequence[Instruction], costs: InstructionProfile | None) -> list[Column]:
+    """Measures that any instruction has; executions are a column of their own."""
+    if costs is None:
+        return []
+    columns = []
+    for m in costs.measures:
+        values = [costs.of(i.address, m.key) for i in instructions]
+        if m.key != "instructions" and any(values):
+            columns.append(Column(m.key, m.label, m.unit, str(m.origin), m.doc, values))
+    return columns
 
 
 class _Graph:

@@ -160,12 +160,13 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """One thing that line heat can show; `key` is what `HeatLine.values` names it by."""
+    """One thing that line heat can show; `key` is what `HeatLine.values` names it by, `doc` what it says."""
 
     key: str
     label: str
     unit: str
     origin: str
+    doc: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,8 +184,8 @@ class Heat:
 
     Attributes:
         kernel: the kernel that ran.
-        measures: what can be shown, the first by default; keys in use are "issue_cycles", "instructions",
-            "stall_cycles", "bank_conflicts" and "bytes".
+        measures: what can be shown, the first by default (`workbench.profile.instructions`): "issue_cycles",
+            "instructions", "stall_cycles", "bank_conflicts", "bytes", "bytes_moved", "lds_bytes", "samples".
         lines: the lines that have any, in order.
         elsewhere: values that belong to no line of the cell (headers, compiler-made code).
         note: shown with it.

@@ -62,6 +62,25 @@ def issue_cycles(arch: str, instruction: Instruction) -> int:
     return QUARTER_RATE_CYCLES if kind == "trans" else ISSUE_CYCLES
 
 
+def lds_cycles(device: Mapping[str, int], machine: Machine) -> float:
+    """Cycles that LDS serves the accesses of a launch, by banks or by bytes, whichever takes longer."""
+    moved = device.get("lds_bytes_read", 0) + device.get("lds_bytes_written", 0)
+    return max(device.get("lds_cycles", 0), moved / machine.lds_bytes_per_clock)
+
+
+def lds_service_cycles(device: Mapping[str, int], sent: int, waves: int, machine: Machine) -> float:
+    """Cycles that LDS is busy with one instruction and what the other waves of its work-group send with it.
+
+    The waves of a work-group meet at barriers, so they come to LDS together and are served in turn.
+
+    Args:
+        device: address-dependent counts of the launch.
+        sent: LDS instructions of the launch.
+        waves: of a work-group.
+    """
+    return lds_cycles(device, machine) / max(sent, 1) * waves
+
+
 UNITS: Mapping[str, str] = {
     "mfma": "matrix cores",
     "valu": "vector ALUs",
@@ -147,8 +166,6 @@ def model_time(
     share = per_cu / groups
     simds = min(machine.simds_per_cu, waves * min(per_cu, occupancy.groups_per_cu))
     device = tally.device
-    lds_bytes = device.get("lds_bytes_read", 0) + device.get("lds_bytes_written", 0)
-    lds_cycles = max(device.get("lds_cycles", 0), lds_bytes / machine.lds_bytes_per_clock)
     requested = (
         device.get("global_bytes_read", 0)
         + device.get("global_bytes_written", 0)
@@ -159,19 +176,17 @@ def model_time(
         "vmem_load", "vmem_store", "vmem_atomic", "vmem_other", "flat_load", "flat_store", "flat_atomic"
     )
     rounds = -(-per_cu // occupancy.groups_per_cu)
-    # The waves of a work-group meet at barriers, so they come to LDS together and are served in turn.
-    each = lds_cycles / max(tally.of("lds"), 1) * waves
     wave = walk(
         tally.blocks,
         tally.waves,
         memory_latency=machine.memory_latency_seconds * machine.clock_hz,
-        lds_cycles=each,
+        lds_cycles=lds_service_cycles(device, tally.of("lds"), waves, machine),
     )
     cycles = {
         "mfma": share * tally.matrix_cycles / simds,
         "valu": share * vector / simds,
         "salu": share * tally.of("salu", "branch"),
-        "lds": share * lds_cycles,
+        "lds": share * lds_cycles(device, machine),
         "vmem": share * ADDRESS_CYCLES * memory,
         "l1": share * requested / L1_BYTES_PER_CYCLE,
         "wave": rounds * wave.total,

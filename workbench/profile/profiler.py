@@ -14,6 +14,9 @@ from workbench.events import hub
 from workbench.origin import Figure, Origin
 from workbench.profile.classes import classify
 from workbench.profile.counters import COUNTERS, collect
+from workbench.profile.instructions import InstructionProfile, remember
+from workbench.profile.instructions import counted as counted_instructions
+from workbench.profile.instructions import measured as measured_instructions
 from workbench.profile.machine import Machine, machine
 from workbench.profile.metrics import (
     GPU_COUNTERS,
@@ -41,10 +44,12 @@ class Line:
     Attributes:
         classes: wave instructions by class (`profile.classes.CLASSES`).
         issue_cycles: cycles that they occupy their pipeline, summed over waves; modelled (`profile.model`).
+        values: of each measure of `ProfileResult.instructions`, by its key.
     """
 
     classes: dict[str, int] = field(default_factory=dict)
     issue_cycles: int = 0
+    values: dict[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -68,6 +73,7 @@ class ProfileResult:
         argument_bytes: bytes of all tensors that the launch was given, each once.
         missing: counters that were asked for and are not there.
         rocprof: what rocprofv3 wrote; None on an emulated device.
+        instructions: costs of single instructions; None where a GPU was not asked for them.
     """
 
     name: str
@@ -84,6 +90,7 @@ class ProfileResult:
     argument_bytes: int = 0
     missing: tuple[str, ...] = ()
     rocprof: RocprofResult | None = field(default=None, repr=False)
+    instructions: InstructionProfile | None = field(default=None, repr=False)
 
     def __getitem__(self, name: str) -> Figure:
         return self.counters[name]
@@ -254,7 +261,10 @@ def profile_target(
         else:
             result = _measured(target, counters, thread_trace, pc_sampling)
     # The hub remembers many of these; counts of every instruction would be most of their size.
-    light = replace(result, lines={}, record=replace(result.record, counts=None, traffic=None))
+    remember(target.kernel, result.instructions)
+    light = replace(
+        result, lines={}, instructions=None, record=replace(result.record, counts=None, traffic=None)
+    )
     hub.publish("profile", result.name, light)
     return result
 
@@ -267,13 +277,14 @@ def _emulated(target: Target, names: Sequence[str] | None) -> ProfileResult:
         missing = tuple(name for name in names if name not in found)
         found = {name: found[name] for name in names if name in found}
     model = modelled(target, record, sums)
+    costs = counted_instructions(target.kernel, record)
     return ProfileResult(
         name=target.name,
         device=target.device.name,
         shape=target.shape,
         counters=found,
         classes=sums.classes,
-        lines=_by_line(target, record),
+        lines=_by_line(target, costs) if costs is not None else {},
         model=model,
         work=target.work,
         record=record,
@@ -281,6 +292,7 @@ def _emulated(target: Target, names: Sequence[str] | None) -> ProfileResult:
         machine=model.machine,
         argument_bytes=_argument_bytes(target),
         missing=missing,
+        instructions=costs,
     )
 
 
@@ -322,6 +334,7 @@ def _measured(
         argument_bytes=_argument_bytes(target),
         missing=tuple(result.rejected),
         rocprof=result,
+        instructions=measured_instructions(result.instructions),
     )
 
 
@@ -334,16 +347,18 @@ def _argument_bytes(target: Target) -> int:
     return target.kernel.last.argument_bytes if target.kernel.last is not None else 0
 
 
-def _by_line(target: Target, record: LaunchRecord) -> dict[tuple[str, int], Line]:
+def _by_line(target: Target, costs: InstructionProfile) -> dict[tuple[str, int], Line]:
     module = target.kernel.module
     found: dict[tuple[str, int], Line] = {}
-    for address, count in (record.counts or {}).items():
+    for address, count in (costs.executions or {}).items():
         places = module.places_of(address)
-        if not places or not count:
+        if not places:
             continue
         line = found.setdefault(places[-1], Line())
         instruction = module.instruction(address)
         kind = classify(instruction)
         line.classes[kind] = line.classes.get(kind, 0) + count
         line.issue_cycles += count * issue_cycles(module.arch, instruction)
+        for key, value in costs.values[address].items():
+            line.values[key] = line.values.get(key, 0) + value
     return found

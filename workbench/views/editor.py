@@ -134,7 +134,7 @@ def _related(finding: Finding) -> tuple[str, ...]:
 
 def _heat(result: CellResult) -> payload.Heat | None:
     profiled = next((r for r in result.results if isinstance(r, ProfileResult)), None)
-    kernel = next((k for k in result.module.kernels.values() if k.last is not None), None)
-    if profiled is None or kernel is None:
+    if profiled is None:
         return None
-    return heat(kernel, profiled.record.counts)
+    kernel = next((k for k in result.module.kernels.values() if k.info.name == profiled.record.kernel), None)
+    return heat(kernel, profiled.instructions) if kernel is not None else None

@@ -139,6 +139,7 @@ export function heatDetails(heat: IHeat, line: IHeatLine, shown: string): HTMLEl
       const share = shares(heat, measure.key).get(line.line) ?? 0;
       const row = addRow(table, measure.label, quantity(value, measure.unit), percent(share), measure.origin);
       row.dataset.shown = String(measure.key === shown);
+      row.title = measure.doc ?? '';
     }
   }
   const classes = Object.entries(line.instructions).sort((a, b) => b[1] - a[1]);

@@ -3,10 +3,18 @@
  * since the previous compile.
  */
 
+import { percent } from './format';
+import type { IMeasure } from './payload';
+
 export interface ILoop {
   first: number;
   last: number;
   depth: number;
+}
+
+/** What each instruction cost by one measure. */
+export interface IColumn extends IMeasure {
+  values: number[];
 }
 
 /** A column for each property of the instructions, in address order; see `workbench.lab.listing.Listing`. */
@@ -23,6 +31,8 @@ export interface IListing {
   agprs: number[];
   blocks: number[];
   loops: ILoop[];
+  /** Costs of the last profiled launch. */
+  measures?: IColumn[];
 }
 
 export type ILine =
@@ -153,8 +163,13 @@ function walkBack(trace: readonly Map<number, number>[], n: number, m: number): 
  *
  * @param listing - what is shown.
  * @param previous - what it is compared with, null for no comparison.
+ * @param column - measure of which headings show the share of their block or loop, null for none.
  */
-export function toDocument(listing: IListing, previous: IListing | null): IDocument {
+export function toDocument(
+  listing: IListing,
+  previous: IListing | null,
+  column: IColumn | null = null
+): IDocument {
   const lines: ILine[] = [];
   const text: string[] = [];
   const lineOfRow: number[] = [];
@@ -184,12 +199,12 @@ export function toDocument(listing: IListing, previous: IListing | null): IDocum
     const row = edit.row;
     for (const loop of loopsAt.get(row) ?? []) {
       open.push({ line: lines.length, lastRow: listing.loops[loop].last });
-      push({ kind: 'loop', loop, row }, loopHeading(listing, loop));
+      push({ kind: 'loop', loop, row }, loopHeading(listing, loop, column));
     }
     const block = blockAt.get(row);
     if (block !== undefined) {
       open.push({ line: lines.length, lastRow: (listing.blocks[block + 1] ?? listing.texts.length) - 1 });
-      push({ kind: 'block', block, row }, blockHeading(listing, block));
+      push({ kind: 'block', block, row }, blockHeading(listing, block, column));
     }
     lineOfRow[row] = lines.length;
     added += edit.kind === 'added' ? 1 : 0;
@@ -204,17 +219,46 @@ export function toDocument(listing: IListing, previous: IListing | null): IDocum
   return { lines, text: text.join('\n'), folds, lineOfRow, added, removed };
 }
 
-function loopHeading(listing: IListing, index: number): string {
+function loopHeading(listing: IListing, index: number, column: IColumn | null): string {
   const loop = listing.loops[index];
   const size = loop.last - loop.first + 1;
   const times = listing.counts ? `, head executed ${grouped(listing.counts[loop.first])} times` : '';
-  return `; loop at depth ${loop.depth + 1}: ${size} instructions${times}`;
+  const part = sharePart(column, loop.first, loop.last);
+  return `; loop at depth ${loop.depth + 1}: ${size} instructions${times}${part}`;
 }
 
-function blockHeading(listing: IListing, block: number): string {
+function blockHeading(listing: IListing, block: number, column: IColumn | null): string {
   const row = listing.blocks[block];
   const times = listing.counts ? `, ${grouped(listing.counts[row])} times` : '';
-  return `; block ${block}, ${hex(listing.addresses[row])}${times}`;
+  const part = sharePart(column, row, (listing.blocks[block + 1] ?? listing.texts.length) - 1);
+  return `; block ${block}, ${hex(listing.addresses[row])}${times}${part}`;
+}
+
+function sharePart(column: IColumn | null, first: number, last: number): string {
+  const all = column ? total(column) : 0;
+  if (!column || !all) {
+    return '';
+  }
+  return `, ${percent(total(column, first, last) / all)} of ${column.label.toLowerCase()}`;
+}
+
+/**
+ * Sum of a column, from one row to another, both included.
+ */
+export function total(column: IColumn, first = 0, last = column.values.length - 1): number {
+  let sum = 0;
+  for (let row = first; row <= last; row++) {
+    sum += column.values[row] ?? 0;
+  }
+  return sum;
+}
+
+/**
+ * The measure with this key; the first where the listing has none with it, null where it has none at all.
+ */
+export function chosenColumn(listing: IListing, key: string): IColumn | null {
+  const columns = listing.measures ?? [];
+  return columns.find(column => column.key === key) ?? columns[0] ?? null;
 }
 
 export function grouped(value: number): string {

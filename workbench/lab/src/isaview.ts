@@ -26,8 +26,18 @@ import type { TranslationBundle } from '@jupyterlab/translation';
 import { PanelLayout, Widget } from '@lumino/widgets';
 
 import { compiledCells, type CellRecord } from './cells';
-import { count } from './format';
-import { hex, mix, rowsOfLine, toDocument, type IDocument, type IListing } from './isa';
+import { count, percent, quantity } from './format';
+import {
+  chosenColumn,
+  hex,
+  mix,
+  rowsOfLine,
+  toDocument,
+  total,
+  type IColumn,
+  type IDocument,
+  type IListing
+} from './isa';
 import { NotLoaded, kernelLine, type IIsaReply, type KernelLine } from './kernel';
 import type { ILink, SourceLinks } from './links';
 
@@ -42,6 +52,7 @@ export interface IIsaTarget {
 interface IShown {
   document: IDocument;
   listing: IListing;
+  column: IColumn | null;
 }
 
 const setRows = StateEffect.define<readonly number[]>();
@@ -115,17 +126,54 @@ class PressureMarker extends GutterMarker {
   }
 }
 
+class CostMarker extends GutterMarker {
+  constructor(
+    readonly value: number,
+    readonly sum: number,
+    readonly most: number,
+    readonly column: IColumn
+  ) {
+    super();
+  }
+
+  eq(other: CostMarker): boolean {
+    return other.value === this.value && other.sum === this.sum && other.column.key === this.column.key;
+  }
+
+  toDOM(): Node {
+    const dom = document.createElement('div');
+    const { label, unit, origin } = this.column;
+    dom.className = 'jp-hipkittens-IsaCostMark';
+    dom.textContent = this.value ? percent(this.value / this.sum) : '';
+    dom.title = `${label}: ${quantity(this.value, unit)} (${origin})`;
+    dom.style.setProperty('--jp-hipkittens-heat', `${Math.round((this.value / this.most) * 100)}%`);
+    return dom;
+  }
+}
+
+function costGutter(column: IColumn, rowMarker: RowMarker): Extension {
+  const sum = total(column) || 1;
+  const most = Math.max(...column.values, 0) || 1;
+  return gutter({
+    class: 'jp-hipkittens-IsaCost',
+    lineMarker: rowMarker(row => new CostMarker(column.values[row] ?? 0, sum, most, column))
+  });
+}
+
+type RowMarker = (
+  marker: (row: number) => GutterMarker | null
+) => (view: EditorView, block: { from: number }) => GutterMarker | null;
+
 /**
  * What is static about a document: decorations, gutters and folds.
  */
-function decorate({ document: doc, listing }: IShown): Extension {
+function decorate({ document: doc, listing, column }: IShown): Extension {
   const lineAt = (state: EditorState, from: number) => doc.lines[state.doc.lineAt(from).number - 1];
   const most = Math.max(1, ...listing.vgprs.map((value, row) => value + listing.agprs[row]));
-  const rowMarker =
-    (marker: (row: number) => GutterMarker | null) => (view: EditorView, block: { from: number }) => {
-      const line = lineAt(view.state, block.from);
-      return line?.kind === 'code' ? marker(line.row) : null;
-    };
+  const rowMarker: RowMarker = marker => (view, block) => {
+    const line = lineAt(view.state, block.from);
+    return line?.kind === 'code' ? marker(line.row) : null;
+  };
   return [
     foldService.of((state, start) => {
       const number = state.doc.lineAt(start).number;
@@ -151,6 +199,7 @@ function decorate({ document: doc, listing }: IShown): Extension {
           })
         })
       : [],
+    column ? costGutter(column, rowMarker) : [],
     gutter({
       class: 'jp-hipkittens-IsaPressure',
       lineMarker: rowMarker(row => new PressureMarker(listing.vgprs[row], listing.agprs[row], most))
@@ -340,6 +389,17 @@ export class IsaView extends Widget {
     const holder = new Widget({ node: document.createElement('div') });
     holder.node.append(select);
     this.toolbar.addItem('kernel', holder);
+    const measures = document.createElement('select');
+    measures.className = 'jp-hipkittens-Select';
+    measures.setAttribute('aria-label', this.trans.__('Measure'));
+    measures.addEventListener('change', () => {
+      this.measure = measures.value;
+      this.render();
+    });
+    this.measures = measures;
+    const measureHolder = new Widget({ node: document.createElement('div') });
+    measureHolder.node.append(measures);
+    this.toolbar.addItem('measure', measureHolder);
     this.toolbar.addItem(
       'fold',
       new ToolbarButton({
@@ -373,8 +433,16 @@ export class IsaView extends Widget {
       return;
     }
     const { listing, previous } = reply;
-    const document = toDocument(listing, this.comparing ? previous : null);
-    this.shown = { document, listing };
+    const column = chosenColumn(listing, this.measure);
+    const document = toDocument(listing, this.comparing ? previous : null, column);
+    this.shown = { document, listing, column };
+    this.measures.hidden = column === null;
+    this.measures.title = column?.doc ?? '';
+    this.measures.replaceChildren(
+      ...(listing.measures ?? []).map(
+        one => new Option(`${one.label} (${one.origin})`, one.key, false, one.key === column?.key)
+      )
+    );
     this.kernels.replaceChildren(
       ...reply.kernels.map(name => new Option(name, name, false, name === listing.kernel))
     );
@@ -461,6 +529,8 @@ export class IsaView extends Widget {
   private readonly view: EditorView;
   private readonly content = new Compartment();
   private kernels!: HTMLSelectElement;
+  private measures!: HTMLSelectElement;
+  private measure = '';
   private compare!: ToolbarButton;
   private comparing = false;
   private panel: NotebookPanel | null = null;

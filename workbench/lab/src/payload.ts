@@ -72,6 +72,8 @@ export interface IMeasure {
   label: string;
   unit: string;
   origin: Origin;
+  /** What it says; absent in notebooks of older versions. */
+  doc?: string;
 }
 
 export interface IHeatLine {

@@ -9,7 +9,7 @@ const HEAT: IHeat = {
   kernel: 'k',
   measures: [
     { key: 'issue_cycles', label: 'issue cycles', unit: 'cycles', origin: 'modelled' },
-    { key: 'bytes', label: 'bytes', unit: 'bytes', origin: 'counted' }
+    { key: 'bytes', label: 'bytes', unit: 'bytes', origin: 'counted', doc: 'what lanes ask for' }
   ],
   lines: [
     { line: 2, values: { issue_cycles: 60, bytes: 0 }, instructions: { valu: 5, lds: 9 } },
@@ -63,6 +63,10 @@ describe('line heat', () => {
     expect(text).toContain('issue cycles60 cycles60%modelled');
     expect(text.indexOf('lds')).toBeLessThan(text.indexOf('valu'));
     expect(text).toContain('waits');
+    const titles = [...heatDetails(HEAT, HEAT.lines[1], 'bytes').querySelectorAll('tr')].map(
+      row => row.title
+    );
+    expect(titles).toEqual(['', 'what lanes ask for']);
   });
 });
 

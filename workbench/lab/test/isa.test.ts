@@ -1,4 +1,14 @@
-import { comparable, difference, mix, rowsOfLine, toDocument, type IListing } from '../src/isa';
+import {
+  chosenColumn,
+  comparable,
+  difference,
+  mix,
+  rowsOfLine,
+  toDocument,
+  total,
+  type IColumn,
+  type IListing
+} from '../src/isa';
 
 function listing(texts: string[], more: Partial<IListing> = {}): IListing {
   return {
@@ -124,5 +134,43 @@ describe('document of a listing', () => {
     expect(rowsOfLine(code, 99)).toEqual([]);
     expect(mix(code)).toEqual([{ name: 'valu', instructions: 5, executions: 26 }]);
     expect(toDocument(listing([]), null).lines).toEqual([]);
+  });
+});
+
+describe('costs', () => {
+  const column = (key: string, values: number[]): IColumn => ({
+    key,
+    label: 'Stall cycles',
+    unit: 'cycles',
+    origin: 'modelled',
+    values
+  });
+  const code = listing(['a', 'b', 'c', 'd'], {
+    blocks: [0, 1, 3],
+    loops: [{ first: 1, last: 2, depth: 0 }],
+    measures: [column('issue_cycles', [1, 1, 1, 1]), column('stall_cycles', [10, 60, 20, 10])]
+  });
+
+  it('are of the measure that is asked for, else of the first', () => {
+    expect(chosenColumn(code, 'stall_cycles')?.key).toBe('stall_cycles');
+    expect(chosenColumn(code, '')?.key).toBe('issue_cycles');
+    expect(chosenColumn(code, 'bytes')?.key).toBe('issue_cycles');
+    expect(chosenColumn(listing(['a']), 'bytes')).toBeNull();
+  });
+
+  it('are shares in the headings of blocks and loops', () => {
+    const shown = chosenColumn(code, 'stall_cycles');
+    const headings = toDocument(code, null, shown)
+      .text.split('\n')
+      .filter(line => line.startsWith(';'));
+    expect(headings.map(line => line.replace(/^.*, /, ''))).toEqual([
+      '10% of stall cycles',
+      '80% of stall cycles',
+      '80% of stall cycles',
+      '10% of stall cycles'
+    ]);
+    expect(total(shown as IColumn, 1, 2)).toBe(80);
+    expect(toDocument(code, null, column('x', [0, 0, 0, 0])).text).not.toContain('stall');
+    expect(toDocument(code, null).text).not.toContain('% of');
   });
 });

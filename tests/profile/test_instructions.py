@@ -1,0 +1,138 @@
+"""Costs of single instructions: counted by hand, stalls against the walk, what rocprofv3 measured."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+import workbench as wb
+from workbench.codeobject.instruction import Instruction
+from workbench.origin import Origin
+from workbench.profile.flow import ISSUE_CYCLES, flow, stalls, walk
+from workbench.profile.instructions import InstructionProfile, latest, measured, remember
+from workbench.profile.rocprof.instructions import InstructionCost
+from workbench.runtime import LaunchOptions, device
+
+SOURCE = """\
+#include <hip/hip_runtime.h>
+extern "C" __global__ void columns(const float *x, float *out, int stride) {
+    __shared__ float kept[64 * 64];
+    float value = x[threadIdx.x * 32];
+    kept[threadIdx.x * stride] = value;
+    __syncthreads();
+    out[threadIdx.x] = kept[(63 - threadIdx.x) * stride];
+}
+"""
+LINE_OF = {text.strip(): number for number, text in enumerate(SOURCE.splitlines(), 1)}
+
+
+@pytest.fixture(scope="module")
+def module():
+    return wb.compile(SOURCE, arch="gfx950", name="columns.hip")
+
+
+@pytest.fixture(scope="module")
+def result(module):
+    raw = torch.zeros(2048 + 32)
+    x = raw[-raw.data_ptr() % 128 // 4 :][:2048]
+    return wb.profile(module["columns"][3, 64], x, torch.zeros(64), 32)
+
+
+def line(result, text):
+    (found,) = [v for (_, number), v in result.lines.items() if number == LINE_OF[text]]
+    return found.values
+
+
+def test_each_line_has_its_own(result):
+    """Three work-groups of one wave, dwords 32 apart: 32 lanes on one bank, two phases, 31 cycles lost."""
+    load = line(result, "float value = x[threadIdx.x * 32];")
+    assert (load["bytes"], load["bytes_moved"]) == (3 * 64 * 4, 3 * 64 * 128)
+    assert load.get("bank_conflicts", 0) == 0
+    write = line(result, "kept[threadIdx.x * stride] = value;")
+    assert write["bank_conflicts"] == 3 * 62
+    assert write["lds_bytes"] == 3 * 64 * 4
+    store = line(result, "out[threadIdx.x] = kept[(63 - threadIdx.x) * stride];")
+    assert (store["bytes"], store["bank_conflicts"]) == (3 * 64 * 4, 3 * 62)
+
+
+def test_sums_are_the_counters(result):
+    def total(key):
+        return sum(v.get(key, 0) for v in result.instructions.values.values())
+
+    assert total("instructions") == result["SQ_INSTS"].value
+    assert total("bank_conflicts") == result["SQ_LDS_BANK_CONFLICT"].value
+    assert total("bytes") + result.record.counters["scalar_bytes_read"] == (
+        result["bytes_read"].value + result["bytes_written"].value
+    )
+    assert total("lds_bytes") == result["lds_bytes_read"].value + result["lds_bytes_written"].value
+    moved = result["lines_128B_read"].value + result["lines_128B_written"].value
+    assert total("bytes_moved") == 128 * moved
+    origins = {m.key: m.origin for m in result.instructions.measures}
+    assert [k for k, o in origins.items() if o is Origin.MODELLED] == ["issue_cycles", "stall_cycles"]
+
+
+def test_stalls_stand_at_the_waits(module, result):
+    """A wave waits for the load before it writes to LDS, and for LDS before it stores."""
+    waits = {a for a in result.record.counts if module.instruction(a).opcode == "s_waitcnt"}
+    stalled = {a for a, v in result.instructions.values.items() if v.get("stall_cycles")}
+    assert stalled
+    assert stalled <= waits
+
+
+def one(address, opcode, form, words=(0, 0)):
+    return Instruction(address, 8, opcode, opcode, form, (), (), {}, words)
+
+
+def test_stalls_add_up_to_the_walk():
+    code = [
+        one(0, "global_load_dwordx4", "GLOBAL"),
+        one(8, "v_mfma_f32_16x16x32_bf16", "VOP3P_MAI"),
+        one(16, "v_mfma_f32_16x16x32_bf16", "VOP3P_MAI"),
+        one(24, "s_waitcnt", "SOPP", (0xBF8C0F70, 0)),
+        one(32, "s_endpgm", "SOPP"),
+    ]
+    waves = 7
+    blocks = flow("gfx950", dict.fromkeys(range(0, 40, 8), waves), {i.address: i for i in code})
+    found = stalls(blocks, memory_latency=500.0, lds_cycles=4.0)
+    # The second MFMA waits for the first one's 16 cycles but 4; the load is under way meanwhile.
+    assert found == {16: 12.0 * waves, 24: (500.0 - 3 * ISSUE_CYCLES - 12) * waves}
+    together = walk(blocks, waves, memory_latency=500.0, lds_cycles=4.0)
+    assert sum(found.values()) / waves + 5 * ISSUE_CYCLES == pytest.approx(together.total)
+
+
+def test_what_rocprofv3_measured():
+    assert measured({}) is None
+    assert measured({0: InstructionCost("s_nop")}) is None
+    traced = measured({0: InstructionCost("s_nop", hits=4, latency=40, stall=10, idle=6)})
+    assert [m.key for m in traced.measures] == ["issue_cycles", "stall_cycles", "instructions"]
+    assert {m.origin for m in traced.measures} == {Origin.MEASURED}
+    assert traced.values[0] == {"issue_cycles": 30, "stall_cycles": 16, "instructions": 4}
+    assert traced.executions == {0: 4}
+    sampled = measured({8: InstructionCost("s_nop", samples=9)})
+    assert [m.key for m in sampled.measures] == ["samples"]
+    assert sampled.executions is None
+
+
+def test_the_latest_is_of_the_last_counted_launch(module):
+    kernel = wb.compile(SOURCE, arch="gfx950", name="other.hip")["columns"]
+    assert latest(kernel) is None
+
+    def launch(groups, **options):
+        kernel.launch(
+            wb.Launch(groups, 64, 0),
+            (torch.zeros(2048), torch.zeros(64), 1),
+            {},
+            device=device("emulated:gfx950"),
+            options=LaunchOptions(**options),
+        )
+
+    launch(2, count=True)
+    first = min(latest(kernel).executions)
+    assert latest(kernel).executions[first] == 2
+    # Neither conflicts nor bytes are known of a launch that was only counted.
+    assert [m.key for m in latest(kernel).measures] == ["issue_cycles", "instructions", "stall_cycles"]
+    kept = InstructionProfile((), {}, {first: 99})
+    remember(kernel, kept)
+    assert latest(kernel).executions[first] == 2
+    launch(3)
+    assert latest(kernel) is kept

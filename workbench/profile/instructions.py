@@ -1,0 +1,183 @@
+"""What each instruction of a kernel cost in one launch: the numbers behind line heat and the ISA view.
+
+On an emulated device executions, bank conflicts and bytes are counted exactly; issue cycles follow from a
+table of timings, and stalls from the timing model's walk (`profile.flow`), so both are modelled. On a GPU
+they are what rocprofv3's thread trace or PC sampling measured.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+from weakref import WeakKeyDictionary
+
+from workbench.origin import Origin
+from workbench.profile.classes import classify
+from workbench.profile.flow import flow, stalls
+from workbench.profile.machine import machine
+from workbench.profile.model import issue_cycles, lds_service_cycles
+
+if TYPE_CHECKING:
+    from workbench.kernel import Kernel
+    from workbench.profile.rocprof.instructions import InstructionCost
+    from workbench.runtime import LaunchRecord
+
+LANES = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Measure:
+    """One thing that is known of instructions.
+
+    Attributes:
+        key: short and stable.
+        label: for people.
+        unit: of its values; "" for a plain count.
+        origin: where they come from.
+        doc: what it says.
+    """
+
+    key: str
+    label: str
+    unit: str
+    origin: Origin
+    doc: str = ""
+
+
+ISSUE = Measure(
+    "issue_cycles",
+    "Issue cycles",
+    "cycles",
+    Origin.MODELLED,
+    "Cycles that wave instructions occupy their pipeline: the passes of an MFMA, 16 at quarter rate, else 4.",
+)
+INSTRUCTIONS = Measure("instructions", "Wave instructions", "", Origin.COUNTED, "Executions, over all waves.")
+STALLS = Measure(
+    "stall_cycles",
+    "Stall cycles",
+    "cycles",
+    Origin.MODELLED,
+    "Cycles that waves stand at a wait until what they wait for is there, or at an MFMA until the matrix "
+    "core is free, over all waves; each as if it had its SIMD to itself.",
+)
+CONFLICTS = Measure(
+    "bank_conflicts", "LDS bank conflicts", "cycles", Origin.COUNTED, "What SQ_LDS_BANK_CONFLICT counts."
+)
+BYTES = Measure(
+    "bytes", "Bytes asked for", "bytes", Origin.COUNTED, "What lanes read from and write to global memory."
+)
+MOVED = Measure(
+    "bytes_moved",
+    "Bytes of lines touched",
+    "bytes",
+    Origin.COUNTED,
+    "128 bytes for each line that an execution touches: the bytes asked for, where all is coalesced.",
+)
+LDS_BYTES = Measure(
+    "lds_bytes", "LDS bytes", "bytes", Origin.COUNTED, "What lanes read from and write to LDS by address."
+)
+
+TRACED = (
+    Measure("issue_cycles", "Issue cycles", "cycles", Origin.MEASURED, "Latency without the stall."),
+    Measure("stall_cycles", "Stall and idle cycles", "cycles", Origin.MEASURED, "Before the issue."),
+    Measure("instructions", "Wave instructions", "", Origin.MEASURED, "On the traced compute unit."),
+)
+SAMPLED = Measure("samples", "PC samples", "", Origin.MEASURED, "Samples whose wave stood here.")
+
+
+@dataclass(frozen=True)
+class InstructionProfile:
+    """Costs of a kernel's instructions in one launch.
+
+    Attributes:
+        measures: what is known; the first is shown where nothing else is asked for.
+        values: by code object address and measure; zeros are absent.
+        executions: by address; None where they are not known.
+    """
+
+    measures: tuple[Measure, ...]
+    values: Mapping[int, Mapping[str, float]] = field(repr=False)
+    executions: Mapping[int, int] | None = field(default=None, repr=False)
+
+    def of(self, address: int, key: str) -> float:
+        """A value; 0 where the instruction has none."""
+        return self.values.get(address, {}).get(key, 0)
+
+
+def counted(kernel: Kernel, record: LaunchRecord) -> InstructionProfile | None:
+    """Costs in a counted launch on an emulated device; None where it was not counted.
+
+    Without recorded traffic only executions, issue cycles and stalls are known.
+    """
+    if record.counts is None:
+        return None
+    executions = {address: count for address, count in record.counts.items() if count}
+    code = {address: kernel.module.instruction(address) for address in executions}
+    values: dict[int, dict[str, float]] = {
+        address: {
+            INSTRUCTIONS.key: float(count),
+            ISSUE.key: float(count * issue_cycles(kernel.arch, code[address])),
+        }
+        for address, count in executions.items()
+    }
+    gpu = machine("", kernel.arch)
+    sent = sum(count for address, count in executions.items() if classify(code[address]) == "lds")
+    waves = -(-math.prod(record.block) // LANES)
+    for address, stall in stalls(
+        flow(kernel.arch, record.counts, code),
+        memory_latency=gpu.memory_latency_seconds * gpu.clock_hz,
+        lds_cycles=lds_service_cycles(record.counters, sent, waves, gpu),
+    ).items():
+        values[address][STALLS.key] = stall
+    measures = [ISSUE, INSTRUCTIONS, STALLS]
+    if record.traffic is not None:
+        measures += [CONFLICTS, BYTES, MOVED, LDS_BYTES]
+        for address, site in record.traffic.sites().items():
+            known = {
+                CONFLICTS.key: site.lds_bank_conflict,
+                BYTES.key: site.bytes,
+                MOVED.key: site.line_bytes,
+                LDS_BYTES.key: site.lds_bytes,
+            }
+            values[address].update({key: float(value) for key, value in known.items() if value})
+    return InstructionProfile(tuple(measures), values, executions)
+
+
+def measured(costs: Mapping[int, InstructionCost]) -> InstructionProfile | None:
+    """Costs that rocprofv3 measured; None where it measured none."""
+    traced = any(cost.hits for cost in costs.values())
+    sampled = any(cost.samples for cost in costs.values())
+    if not traced and not sampled:
+        return None
+    values: dict[int, dict[str, float]] = {}
+    for address, cost in costs.items():
+        known = {
+            "issue_cycles": cost.latency - cost.stall,
+            "stall_cycles": cost.stall + cost.idle,
+            "instructions": cost.hits,
+            "samples": cost.samples,
+        }
+        values[address] = {key: float(value) for key, value in known.items() if value}
+    return InstructionProfile(
+        (*(TRACED if traced else ()), *((SAMPLED,) if sampled else ())),
+        values,
+        {address: cost.hits for address, cost in costs.items()} if traced else None,
+    )
+
+
+_profiled: WeakKeyDictionary[Kernel, InstructionProfile] = WeakKeyDictionary()
+
+
+def remember(kernel: Kernel, costs: InstructionProfile | None) -> None:
+    """Keeps what a profile found, for `latest`."""
+    if costs is not None:
+        _profiled[kernel] = costs
+
+
+def latest(kernel: Kernel) -> InstructionProfile | None:
+    """Costs in the kernel's last launch if that was counted, else in its last profile; None before any."""
+    if kernel.last is not None and kernel.last.record.counts is not None:
+        return counted(kernel, kernel.last.record)
+    return _profiled.get(kernel)
