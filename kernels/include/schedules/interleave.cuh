@@ -25,22 +25,25 @@ struct interleave {
 
     /**
      * @brief Calls `compute(index<i>)` for 0 <= i < computes and `memory(index<j>)` for 0 <= j < memories, in this
-     * order each, the memory steps as evenly as it goes between the compute steps, from the first on.
+     * order each, the memory steps spread evenly over the first `span` compute steps, each before one.
+     *
+     * A span shorter than `computes` leaves the last compute steps to hide what the memory steps still wait for.
      */
-    template <int computes, int memories, typename Compute, typename Memory>
+    template <int computes, int memories, int span = computes, typename Compute, typename Memory>
     static __device__ inline void mix(Compute &&compute, Memory &&memory) {
         static_assert(computes > 0 && memories >= 0, "interleave: nothing to compute");
+        static_assert(span > 0 && span <= computes, "interleave: memory steps come between compute steps");
         for_each_index<0, computes>([&](auto i) {
             constexpr int step = decltype(i)::v;
             // Of the memory steps those that begin in this compute step's share of the time.
-            constexpr int first = (step * memories + computes - 1) / computes;
-            constexpr int end = ((step + 1) * memories + computes - 1) / computes;
-            for_each_index<first, end>([&](auto j) {
-                memory(j);
+            constexpr int first = detail::min((step * memories + span - 1) / span, memories);
+            constexpr int end = detail::min(((step + 1) * memories + span - 1) / span, memories);
+            if constexpr (first < end) {
+                if constexpr (step > 0) pin();
+                for_each_index<first, end>(memory);
                 pin();
-            });
+            }
             compute(i);
-            if constexpr (first < end || end < memories) pin();
         });
     }
 
@@ -48,7 +51,7 @@ struct interleave {
      * @brief The end of a stage: this wave's reads from shared memory have arrived, all but its last `in_flight` loads
      * to shared memory too, and every wave is as far.
      *
-     * After it, what the stage read may be overwritten, and what had to arrive can be read.
+     * After it what the stage read may be overwritten, and what has arrived is there for all.
      */
     template <int in_flight>
     static __device__ inline void end_stage() {

@@ -8,6 +8,7 @@
 #include "tile/maps.cuh"
 #include "tile/masks.cuh"
 #include "tile/mma.cuh"
+#include "tile/mma_agpr.cuh"
 #include "tile/reductions.cuh"
 #include "vec/maps.cuh"
 #include "vec/reductions.cuh"

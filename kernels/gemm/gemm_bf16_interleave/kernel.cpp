@@ -1,0 +1,193 @@
+/**
+ * @file
+ * @brief Matrix multiplication C = A Bᵀ of bf16 matrices, summed in float, by the 4-wave interleave schedule.
+ *
+ * A is M x K and B is N x K, both row-major. A work-group of 4 waves, two rows of two, computes 256 x 256 of C; a wave
+ * 128 x 128, as four quarters of 64 x 64, for which it wants half of the registers that a lane can have. Along K it
+ * goes in steps of 64 columns (32 on gfx942), and shared memory holds two steps of A and B, each in two halves: eight
+ * slots of 128 rows.
+ *
+ * The halves are numbered in the order of their use: 4 s to 4 s + 3 are A's first, B's first, B's second and A's second
+ * of step s. In turn t a wave computes a quarter of C from what it has in registers: A's first half by B's first, A's
+ * first by B's second, A's second by B's first, A's second by B's second. Between these matrix instructions it
+ *   - reads its part of half t + 2 into the registers of one that it has done with,
+ *   - starts loading half t + 8 into the slot of half t, which was read in turn t - 2.
+ * Every other turn it waits for the four halves that are to be read in the next two, and for the other waves. So a load
+ * has at least four turns to arrive, 128 matrix instructions.
+ *
+ * Columns that K lacks to a multiple of two steps are zeros in front of the first, made by out-of-range loads in the
+ * first two steps, before the loop. Rows past M and N read as zero and are not written.
+ */
+#include "kittens.cuh"
+
+using namespace kittens;
+
+constexpr int TILE = 256;
+constexpr int HALF = TILE / 2;
+#if defined(KITTENS_CDNA4)
+constexpr int K_STEP = 64;
+using shared_half = st_bf<HALF, K_STEP, st_16x64_s>;
+#else
+constexpr int K_STEP = 32; // 64 KB of LDS
+using shared_half = st_bf<HALF, K_STEP, st_16x32_s>;
+#endif
+
+constexpr int NUM_WARPS = 4;
+constexpr int NUM_THREADS = NUM_WARPS * WARP_THREADS;
+constexpr int WARPS_N = 2;
+/** Rows and columns of a quarter, and how many base tiles that is. */
+constexpr int QUARTER = 64;
+constexpr int BASES = QUARTER / 16;
+
+/** Consecutive tiles that one chiplet computes, and the height of the window of tiles that they go through. */
+constexpr int CHUNK = 32;
+constexpr int WINDOW = 8;
+
+using schedule = schedules::interleave<NUM_WARPS>;
+
+/** Row of a block that row `row` of the first half is; the second half's is QUARTER further on. */
+struct rows_of_half {
+    __device__ constexpr int operator()(int row) const { return row / QUARTER * 2 * QUARTER + row % QUARTER; }
+};
+using stream = tile_stream<NUM_WARPS, shared_half, rows_of_half>;
+
+struct gemm_globals {
+    using matrix = gl<bf16, 1, 1, -1, -1>;
+
+    matrix a, b, c;
+    hipStream_t stream;
+
+    dim3 grid() const {
+        return dim3(static_cast<unsigned>(ceil_div(c.rows(), size_t{TILE}) * ceil_div(c.cols(), size_t{TILE})));
+    }
+    dim3 block() const { return dim3(NUM_THREADS); }
+    size_t dynamic_shared_memory() const { return 8 * sizeof(shared_half); }
+};
+
+/** Bytes of some elements. */
+__device__ constexpr uint32_t bytes_of(int elements) { return static_cast<uint32_t>(elements) * sizeof(bf16); }
+
+/** Bytes of a matrix of `rows` rows from row `first` on. */
+__device__ inline uint32_t bytes_from(int first, int rows, uint32_t pitch) {
+    return first < rows ? static_cast<uint32_t>(rows - first) * pitch : 0;
+}
+
+__global__ __launch_bounds__(NUM_THREADS, 1) void gemm_bf16_interleave(const gemm_globals g) {
+    extern __shared__ alignment_dummy __shm[];
+    shared_allocator al(reinterpret_cast<int *>(&__shm[0]));
+    // By step, of which there are two, and half.
+    shared_half(&As)[2][2] = al.allocate<shared_half, 2, 2>();
+    shared_half(&Bs)[2][2] = al.allocate<shared_half, 2, 2>();
+
+    const int m = static_cast<int>(g.c.rows()), n = static_cast<int>(g.c.cols()), k = static_cast<int>(g.a.cols());
+    const int2 at =
+        schedules::chiplet_tile(static_cast<int>(blockIdx.x), ceil_div(m, TILE), ceil_div(n, TILE), WINDOW, CHUNK);
+    const int row = at.x * TILE, col = at.y * TILE;
+    const int warp_row = warpid() / WARPS_N, warp_col = warpid() % WARPS_N;
+
+    // Two steps at least, and an even number of them.
+    const int pairs = ceil_div(k, 2 * K_STEP);
+    const int lacking = pairs * 2 * K_STEP - k;
+    const uint32_t pitch = bytes_of(k);
+    const stream loads(pitch);
+    const int rows_a = m - row < TILE ? m - row : TILE, rows_b = n - col < TILE ? n - col : TILE;
+    const bf16 *first_a = &g.a[{row, 0}], *first_b = &g.b[{col, 0}];
+    const i32x4 a0 = stream::resource(first_a, bytes_from(0, rows_a, pitch));
+    const i32x4 a1 = stream::resource(first_a + QUARTER * k, bytes_from(QUARTER, rows_a, pitch));
+    const i32x4 b0 = stream::resource(first_b, bytes_from(0, rows_b, pitch));
+    const i32x4 b1 = stream::resource(first_b + QUARTER * k, bytes_from(QUARTER, rows_b, pitch));
+    const uint32_t lds_a = stream::lds_base(As[0][0]), lds_b = stream::lds_base(Bs[0][0]);
+    auto &read_a = schedules::anchor(As), &read_b = schedules::anchor(Bs);
+
+    using operand = rt_bf<QUARTER, K_STEP, row_l, rt_16x32_s>;
+    operand a[2], b[2];
+    // In the row layout a lane holds four neighbours in a row of C, which it stores at once.
+    rt_fl<QUARTER, QUARTER, row_l, rt_16x16_s> c[2][2];
+
+    /** Starts run `run` of the loads of half `half` of which the columns begin `column` bytes into the rows. */
+    const auto start = [&](auto half, auto run, const stream &with, uint32_t column) {
+        constexpr int which = decltype(half)::v % 4;
+        constexpr uint32_t slot = (decltype(half)::v / 4 % 2 * 2 + which / 2) * sizeof(shared_half);
+        const i32x4 &from = which == 0 ? a0 : which == 1 ? b0 : which == 2 ? b1 : a1;
+        with.template start_run<decltype(run)::v>(from, column, (which % 3 == 0 ? lds_a : lds_b) + slot);
+    };
+    /** Reads strip `strip`, 16 rows, of this wave's part of half `half`. */
+    const auto read = [&](auto half, auto strip) {
+        constexpr int step = decltype(half)::v / 4 % 2, which = decltype(half)::v % 4, s = decltype(strip)::v;
+        const int first = (which % 3 == 0 ? warp_row : warp_col) * BASES;
+        auto &from = which % 3 == 0 ? read_a[step][which / 2] : read_b[step][which / 2];
+        auto &to = which % 3 == 0 ? a[which / 2] : b[which / 2];
+        rt_bf<16, K_STEP, row_l, rt_16x32_s> rows;
+        load(rows, subtile_inplace<16, K_STEP>(from, {first + s, 0}));
+#pragma unroll
+        for (int j = 0; j < decltype(rows)::width; j++) to.tiles[s][j] = rows.tiles[0][j];
+    };
+
+    constexpr int DEPTH = mma_agpr_depth<operand>;
+    constexpr int COMPUTES = BASES * BASES * DEPTH;
+    /** Turn `turn`: its matrix instructions, among them the reads of the half after next if any, and `starts` runs. */
+    const auto take_turn = [&](auto turn, auto reads, auto starts, uint32_t column) {
+        constexpr int t = decltype(turn)::v, which = t % 4;
+        constexpr int strips = decltype(reads)::v ? BASES : 0;
+        schedule::mix<COMPUTES, strips + decltype(starts)::v, COMPUTES * 3 / 4>(
+            [&](auto i) {
+                // K outermost: an instruction that adds to the result of another one has others to wait behind.
+                constexpr int s = i / (BASES * BASES), x = i / BASES % BASES, y = i % BASES;
+                mma_ABt_agpr<x, y, s>(c[which / 2][which % 2], a[which / 2], b[which % 2]);
+            },
+            [&](auto j) {
+                // Reads first, which are waited for at the end of the turn.
+                if constexpr (j < strips)
+                    read(schedules::index<t + 2>{}, j);
+                else
+                    start(schedules::index<t + 8>{}, schedules::index<j - strips>{}, loads, column);
+            });
+    };
+
+    // The first two steps, of which some of the columns may lie before the first.
+    const int second = lacking > K_STEP ? lacking - K_STEP : 0;
+    const stream begin[2] = {stream(pitch, lacking), stream(pitch, second)};
+    const uint32_t columns[2] = {0, lacking > K_STEP ? 0 : bytes_of(K_STEP - lacking)};
+    schedules::for_each_index<0, 8>([&](auto half) {
+        schedules::for_each_index<0, stream::runs>(
+            [&](auto run) { start(half, run, begin[half / 4], columns[half / 4]); });
+    });
+    schedules::for_each_index<0, 4>([&](auto quarter) { zero_agpr(c[quarter / 2][quarter % 2]); });
+    schedule::end_stage<4 * stream::loads>();
+    schedules::for_each_index<0, 2>(
+        [&](auto half) { schedules::for_each_index<0, BASES>([&](auto strip) { read(half, strip); }); });
+    schedule::end_stage<4 * stream::loads>();
+
+    constexpr schedules::index<1> YES;
+    constexpr schedules::index<0> NO;
+    uint32_t column = bytes_of(2 * K_STEP - lacking);
+    for (int pair = 1; pair < pairs; pair++) {
+        schedules::for_each_index<0, 8>([&](auto turn) {
+            take_turn(turn, YES, schedules::index<stream::runs>{}, column + bytes_of(turn / 4 * K_STEP));
+            if constexpr (turn % 2 == 1) schedule::end_stage<4 * stream::loads>();
+        });
+        column += bytes_of(2 * K_STEP);
+    }
+    schedules::for_each_index<0, 8>([&](auto turn) {
+        if constexpr (turn < 6)
+            take_turn(turn, YES, NO, 0);
+        else
+            take_turn(turn, NO, NO, 0);
+        if constexpr (turn % 2 == 1 && turn < 4) schedule::end_stage<(3 - turn) * stream::loads>();
+    });
+
+#pragma unroll
+    for (int i = 0; i < 2; i++)
+#pragma unroll
+        for (int j = 0; j < 2; j++) {
+            rt_bf<QUARTER, QUARTER, row_l, rt_16x16_s> result;
+            settle_agpr(c[i][j]);
+            copy(result, c[i][j]);
+            const coord<decltype(result)> to(at.x * (TILE / QUARTER) + warp_row * 2 + i,
+                                             at.y * (TILE / QUARTER) + warp_col * 2 + j);
+            if (col + TILE <= n && n % 4 == 0)
+                store(g.c, result, to);
+            else
+                store_bounded(g.c, result, to);
+        }
+}

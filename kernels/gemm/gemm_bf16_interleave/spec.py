@@ -1,0 +1,47 @@
+"""The same product as gemm/gemm_bf16 by the 4-wave interleave schedule, in tiles of 256 x 256."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from typing import Any
+
+from workbench.spec import Launch, Range, kernels
+
+TILE = 256
+"""Rows and columns of C that a work-group computes."""
+
+K_STEP = {"gfx950": 64, "gfx942": 32}
+"""Columns of A and B that are in shared memory at a time, twice."""
+
+THREADS = 256
+
+
+def launch(shape: Mapping[str, Any], arch: str) -> Launch:
+    tiles = -(-shape["m"] // TILE) * -(-shape["n"] // TILE)
+    # Two steps of A and B, 2 bytes an element.
+    return Launch(grid=tiles, block=THREADS, dynamic_shared=2 * 2 * TILE * K_STEP[arch] * 2)
+
+
+base = kernels["gemm/gemm_bf16"]
+
+spec = dataclasses.replace(
+    base,
+    name="gemm/gemm_bf16_interleave",
+    doc="C = A Bᵀ as gemm/gemm_bf16, by 4 waves, one on each SIMD, that mix memory and matrix "
+    "instructions finely; a work-group computes 256 x 256 of C.",
+    entry="gemm_bf16_interleave",
+    parameters={
+        **base.parameters,
+        "k": Range(64, 65536, step=8, default=512, doc="columns of A and B; a row is whole 16 bytes"),
+    },
+    shapes=[
+        {"m": 512, "n": 512, "k": 512},
+        {"m": 256, "n": 768, "k": 1024},
+        {"m": 200, "n": 312, "k": 136},
+        {"m": 300, "n": 131, "k": 72},
+    ],
+    define=lambda shape, arch: {},
+    launch=launch,
+    _modules={},
+)
