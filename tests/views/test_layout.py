@@ -16,7 +16,8 @@ import workbench as wb
 from tests.kernels.tile_cases import SHAPES, Batch, distinct, has_layout, positions
 from workbench.errors import DeviceError, UsageError
 from workbench.layout import LayoutResult, Row, view_layout
-from workbench.tile_type import TileType, vocabulary
+from workbench.layout.elements import torch_dtype
+from workbench.layout.tile_type import TileType, vocabulary
 
 ARCHES = ("gfx950", "gfx942")
 
@@ -94,7 +95,7 @@ def test_banks_phases_and_conflicts(arch: str, tile: str, access: str, register:
 
 @pytest.mark.parametrize("arch", ARCHES)
 def test_conflicts_are_those_of_a_kernel_that_nobody_traces(arch: str) -> None:
-    x = distinct(32, 32, wb.layout._dtype("bf16", arch))
+    x = distinct(32, 32, torch_dtype("bf16", arch))
     body = """extern __shared__ alignment_dummy __shm[]; shared_allocator al((int *)&__shm[0]);
     using tile = st_bf<32, 32, st_16x16_s>; tile &s = al.allocate<tile>();
     rt_bf<32, 32, row_l, rt_32x16_s> a; load(a, g.x, {0, 0, 0, 0}); store(s, a); wait_and_barrier();

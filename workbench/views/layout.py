@@ -450,7 +450,7 @@ def _play() -> dict[str, Any]:
 
 def layout_html(result: LayoutResult) -> str:
     """What the access costs, by instruction."""
-    from workbench.layout import by_opcode
+    from workbench.layout.result import by_opcode
 
     head = f"<b>{html.escape(result.name)}</b> on {html.escape(result.device)} {badge(result.origin)}"
     parts = [f"<div>{head}</div>"]

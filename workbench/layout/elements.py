@@ -1,0 +1,70 @@
+"""Elements that say which they are: numbers written as values that every element type has exactly."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from workbench.errors import UsageError
+
+if TYPE_CHECKING:
+    import torch
+
+_BASE = 64
+"""Elements are told apart by digits of this base, one launch for each digit."""
+
+
+def _digits() -> torch.Tensor:
+    """Numbers that every element type has exactly: (1 + m / 8) * 2 ** e for 8 m and 8 e."""
+    import torch
+
+    digit = torch.arange(_BASE)
+    return (1 + digit % 8 / 8) * 2.0 ** (digit // 8 - 4)
+
+
+def torch_dtype(element: str, arch: str) -> torch.dtype:
+    """PyTorch's type for an element type of the library.
+
+    Raises:
+        UsageError: there is none.
+    """
+    import torch
+
+    known = {
+        "float": torch.float32,
+        "bf16": torch.bfloat16,
+        "half": torch.float16,
+        "fp8e4m3": torch.float8_e4m3fn if arch == "gfx950" else torch.float8_e4m3fnuz,
+    }
+    if element not in known:
+        raise UsageError(
+            f"elements of type {element} cannot be told apart here; there are {', '.join(known)}"
+        )
+    return known[element]
+
+
+class Numbers:
+    """Element numbers out of and into tensors, digit by digit."""
+
+    def __init__(self, count: int) -> None:
+        self.passes = 1
+        while _BASE**self.passes < count:
+            self.passes += 1
+
+    def put(self, numbers: torch.Tensor, turn: int, dtype: torch.dtype) -> torch.Tensor:
+        """The values that stand for digit `turn` of each number."""
+        return _digits()[numbers // _BASE**turn % _BASE].to(dtype)
+
+    @staticmethod
+    def take(turns: Sequence[torch.Tensor]) -> torch.Tensor:
+        """Numbers from all digits; -1 where a value is no digit, such as memory that nothing wrote."""
+        import torch
+
+        digits = _digits()
+        result = torch.zeros(turns[0].shape, dtype=torch.int64)
+        for turn, values in enumerate(turns):
+            wide = values.float()
+            place = torch.searchsorted(digits, wide.contiguous()).clamp(max=_BASE - 1)
+            known = digits[place] == wide
+            result = torch.where(known & (result >= 0), result + place * _BASE**turn, -1)
+        return result
