@@ -26,16 +26,19 @@ SHOWN = (
 
 
 def counters_figure(result: ProfileResult) -> Any:
-    """Counters, on a logarithmic scale, and the modelled time by unit. A plotly Figure."""
+    """Counters, on a logarithmic scale, above the modelled time by unit. A plotly Figure.
+
+    One below the other: beside each other they have no room in a notebook that shares the page.
+    """
     import plotly.graph_objects as go
     from plotly.subplots import make_subplots
 
     origin = Origin.COUNTED if result.model is not None else Origin.MEASURED
     figure = make_subplots(
-        cols=2,
-        rows=1,
-        horizontal_spacing=0.28,
-        subplot_titles=(f"counters ({origin})", "busy, us (modelled)"),
+        cols=1,
+        rows=2,
+        vertical_spacing=0.16,
+        row_heights=(len(SHOWN), 10),
     )
     names = [name for name in reversed(SHOWN) if name in result.counters]
     values = [result.counters[name].value for name in names]
@@ -62,12 +65,14 @@ def counters_figure(result: ProfileResult) -> Any:
             hovertemplate="%{y}: %{x:.4g} us<extra>modelled</extra>",
             showlegend=False,
         ),
-        row=1,
-        col=2,
+        row=2,
+        col=1,
     )
-    figure.update_xaxes(type="log", row=1, col=1)
+    figure.update_xaxes(type="log", title=f"{origin}", row=1, col=1)
+    figure.update_xaxes(title="busy, us (modelled)", row=2, col=1)
+    figure.update_xaxes(title_standoff=4)
+    figure.update_yaxes(automargin=True)
     title = f"{result.name} on {result.device}"
     figure = style(figure, [origin, Origin.MODELLED] if result.model is not None else [origin], title)
-    figure.update_layout(margin={"t": 90})
-    figure.update_annotations(selector={"name": "origin"}, yshift=34)
+    figure.update_layout(height=520, margin={"l": 10, "r": 30, "t": 64, "b": 44})
     return figure

@@ -25,7 +25,10 @@ if TYPE_CHECKING:
 GREY = "rgba(128,134,145,0.55)"
 """Of the baseline: neither an origin's colour nor a theme's text."""
 
-HEIGHT = 360
+HEIGHT = 300
+"""Pixels of a figure; room for a legend comes on top."""
+
+LEGEND_ROW = 22
 
 TABLE_ROWS = 50
 """Rows of a table that are shown; the figure has all."""
@@ -114,8 +117,8 @@ def _finish(
     shown = list(dict.fromkeys(origins))
     style(figure, shown, title)
     figure.update_layout(
-        height=HEIGHT,
-        margin={"l": 10, "r": 34, "t": 66, "b": 84},
+        height=HEIGHT + _legend(figure),
+        margin={"l": 10, "r": 44, "t": 52, "b": 40 + _legend(figure)},
         legend={"orientation": "h", "y": 0, "yref": "container", "yanchor": "bottom", "x": 0},
         barmode="group",
         bargap=0.25,
@@ -125,10 +128,12 @@ def _finish(
         hoverlabel={"font": {"size": 12}},
         modebar={"orientation": "v", "bgcolor": "rgba(0,0,0,0)", "color": "#808691"},
     )
-    figure.update_layout(title={"font": {"size": 14}, "y": 0.97, "yanchor": "top"})
+    figure.update_layout(
+        title={"font": {"size": 14}, "yref": "container", "y": 1, "yanchor": "top", "pad": {"t": 6}}
+    )
     figure.update_xaxes(automargin=True, title_standoff=4)
     figure.update_yaxes(automargin=True)
-    figure.update_annotations(selector={"name": "origin"}, font={"color": "white", "size": 11}, yshift=4)
+    figure.update_annotations(selector={"name": "origin"}, font={"color": "white", "size": 11}, yshift=3)
     if not figure.data:
         figure.add_annotation(
             text="nothing to show yet", xref="paper", yref="paper", x=0.5, y=0.5, showarrow=False
@@ -136,6 +141,15 @@ def _finish(
         figure.update_xaxes(visible=False)
         figure.update_yaxes(visible=False)
     return View(key, title, figure, head, rows, shown)
+
+
+def _legend(figure: Any) -> int:
+    """Pixels that the legend takes below a figure in a narrow card."""
+    named = [trace.name or "" for trace in figure.data if trace.showlegend is not False]
+    if figure.layout.showlegend is False or (figure.layout.showlegend is None and len(named) < 2):
+        return 0
+    width = sum(48 + 6 * len(name) for name in named)
+    return LEGEND_ROW * -(-width // 380)
 
 
 def _bars(
@@ -216,7 +230,9 @@ def timeline(runs: Sequence[Run], base: Run | None) -> View:
             annotation_text=f"baseline #{base.number}",
         )
     figure.update_yaxes(title="us", rangemode="tozero")
-    figure.update_xaxes(title="run; ● verified, ✕ failed, ○ not verified")
+    figure.update_xaxes(title="run; ● verified, ✕ failed, ○ not verified", tickformat="d")
+    if len(runs) <= 12:
+        figure.update_xaxes(dtick=1)
     rows = [
         (
             r.number,
@@ -530,24 +546,37 @@ def lds(now: ProfileResult | None, base: ProfileResult | None) -> View:
     return view
 
 
+_TRAFFIC: Sequence[tuple[str, Sequence[tuple[str, float]]]] = (
+    ("LDS, read", [("lds_bytes_read", 1)]),
+    ("LDS, written", [("lds_bytes_written", 1)]),
+    ("lanes, read", [("bytes_read", 1)]),
+    ("lanes, written", [("bytes_written", 1)]),
+    ("L1, 64 bytes an access", [("TCP_TOTAL_CACHE_ACCESSES_sum", 64)]),
+    ("L2, read", [("TCC_READ_sum", 128), ("TCP_TCC_READ_REQ_sum", 64)]),
+    ("L2, written", [("TCC_WRITE_sum", 64), ("TCP_TCC_WRITE_REQ_sum", 64)]),
+    ("L2, atomics", [("TCC_ATOMIC_sum", 64)]),
+    ("Infinity Fabric, read", [("FETCH_SIZE", 1024)]),
+    ("Infinity Fabric, written", [("WRITE_SIZE", 1024)]),
+    ("HBM, read", [("hbm_bytes_read", 1)]),
+    ("HBM, written", [("hbm_bytes_written", 1)]),
+    ("scratch", [("scratch_bytes", 1)]),
+)
+"""Levels from the lanes outwards: counters that give their traffic, of which the first one collected counts."""
+
+_ONLY_IF_ANY = ("scratch", "L2, atomics")
+
+
 def _traffic(profile: ProfileResult | None) -> dict[str, Figure]:
     if profile is None:
         return {}
     found = {}
-    for label, name, scale in (
-        ("LDS, read", "lds_bytes_read", 1),
-        ("LDS, written", "lds_bytes_written", 1),
-        ("caches, asked to read", "bytes_read", 1),
-        ("caches, written", "bytes_written", 1),
-        ("L2, read", "TCP_TCC_READ_REQ_sum", 64),
-        ("L2, written", "TCP_TCC_WRITE_REQ_sum", 64),
-        ("HBM, read", "FETCH_SIZE", 1024),
-        ("HBM, written", "WRITE_SIZE", 1024),
-        ("scratch", "scratch_bytes", 1),
-    ):
-        counter = profile.counters.get(name)
-        if counter is not None and (counter.value or "scratch" not in label):
-            found[label] = Figure(counter.value * scale, "bytes", counter.origin, counter.source)
+    for label, names in _TRAFFIC:
+        for name, scale in names:
+            counter = profile.counters.get(name)
+            if counter is not None:
+                if counter.value or label not in _ONLY_IF_ANY:
+                    found[label] = Figure(counter.value * scale, "bytes", counter.origin, counter.source)
+                break
     if profile.argument_bytes and "HBM, read" not in found:
         found["HBM, at least (arguments once)"] = Figure(
             profile.argument_bytes, "bytes", Origin.COUNTED, "arguments"
@@ -556,7 +585,7 @@ def _traffic(profile: ProfileResult | None) -> dict[str, Figure]:
 
 
 def traffic(now: ProfileResult | None, base: ProfileResult | None) -> View:
-    """Bytes by memory level, on a logarithmic scale."""
+    """Bytes by memory level, on a logarithmic scale, with the hit rates of the caches between them."""
     import plotly.graph_objects as go
 
     figure = go.Figure()
@@ -579,7 +608,19 @@ def traffic(now: ProfileResult | None, base: ProfileResult | None) -> View:
     ]
     figure.update_xaxes(title="bytes")
     head = ("level", "bytes", "to baseline", "origin")
-    return _finish(figure, "Memory traffic", "traffic", [f.origin for f in found.values()], head, rows)
+    rates = []
+    for name in ("L1 hit rate", "L2 hit rate"):
+        rate = now.metrics[name].figure if now is not None else None
+        if rate is not None:
+            rates.append(f"{name} {rate.value:.0f}%")
+            rows.append((f"{name}, %", rate.value, _rate_difference(name, rate, base), str(rate.origin)))
+    title = ": ".join(("Memory traffic", ", ".join(rates))) if rates else "Memory traffic"
+    return _finish(figure, title, "traffic", [f.origin for f in found.values()], head, rows)
+
+
+def _rate_difference(name: str, rate: Figure, base: ProfileResult | None) -> str:
+    was = base.metrics[name].figure if base is not None else None
+    return difference(rate.value, was.value if was is not None else None)
 
 
 def _bytes(value: float) -> str:
