@@ -16,7 +16,8 @@
  * has at least four turns to arrive, 128 matrix instructions.
  *
  * Columns that K lacks to a multiple of two steps are zeros in front of the first, made by out-of-range loads in the
- * first two steps, before the loop. Rows past M and N read as zero and are not written.
+ * first two steps, before the loop. Rows past M and N read as zero and are not written. K and N are multiples of 8, so
+ * that rows are whole 16 bytes.
  */
 #include "kittens.cuh"
 
@@ -45,11 +46,24 @@ constexpr int WINDOW = 8;
 
 using schedule = schedules::interleave<NUM_WARPS>;
 
-/** Row of a block that row `row` of the first half is; the second half's is QUARTER further on. */
-struct rows_of_half {
-    __device__ constexpr int operator()(int row) const { return row / QUARTER * 2 * QUARTER + row % QUARTER; }
+/** Row of A's block that row `row` of the first half is; the second half's is QUARTER further on. */
+struct rows_of_a {
+    __host__ __device__ constexpr int operator()(int row) const { return row / QUARTER * 2 * QUARTER + row % QUARTER; }
 };
-using stream = tile_stream<NUM_WARPS, shared_half, rows_of_half>;
+/**
+ * @brief The same of B.
+ *
+ * The result of a matrix instruction has four neighbours in a row of C in a lane. For two instructions to give a lane
+ * eight, which it stores at once, their rows of B take turns in fours: of base tiles 0 and 2 of a quarter, and 1 and 3.
+ */
+struct rows_of_b {
+    __host__ __device__ constexpr int operator()(int row) const {
+        const int base = row % QUARTER / 16, inside = row % 16;
+        return row / QUARTER * 2 * QUARTER + base % 2 * 32 + inside / 4 * 8 + base / 2 * 4 + inside % 4;
+    }
+};
+using stream_a = tile_stream<NUM_WARPS, shared_half, rows_of_a>;
+using stream_b = tile_stream<NUM_WARPS, shared_half, rows_of_b>;
 
 struct gemm_globals {
     using matrix = gl<bf16, 1, 1, -1, -1>;
@@ -80,6 +94,8 @@ __global__ __launch_bounds__(NUM_THREADS, 1) void gemm_bf16_interleave(const gem
     shared_half(&Bs)[2][2] = al.allocate<shared_half, 2, 2>();
 
     const int m = static_cast<int>(g.c.rows()), n = static_cast<int>(g.c.cols()), k = static_cast<int>(g.a.cols());
+    // As the spec has it: rows of C are whole 16 bytes too.
+    __builtin_assume(n % 8 == 0);
     const int2 at =
         schedules::chiplet_tile(static_cast<int>(blockIdx.x), ceil_div(m, TILE), ceil_div(n, TILE), WINDOW, CHUNK);
     const int row = at.x * TILE, col = at.y * TILE;
@@ -89,27 +105,30 @@ __global__ __launch_bounds__(NUM_THREADS, 1) void gemm_bf16_interleave(const gem
     const int pairs = ceil_div(k, 2 * K_STEP);
     const int lacking = pairs * 2 * K_STEP - k;
     const uint32_t pitch = bytes_of(k);
-    const stream loads(pitch);
+    const stream_a loads_a(pitch);
+    const stream_b loads_b(pitch);
     const int rows_a = m - row < TILE ? m - row : TILE, rows_b = n - col < TILE ? n - col : TILE;
     const bf16 *first_a = &g.a[{row, 0}], *first_b = &g.b[{col, 0}];
-    const i32x4 a0 = stream::resource(first_a, bytes_from(0, rows_a, pitch));
-    const i32x4 a1 = stream::resource(first_a + QUARTER * k, bytes_from(QUARTER, rows_a, pitch));
-    const i32x4 b0 = stream::resource(first_b, bytes_from(0, rows_b, pitch));
-    const i32x4 b1 = stream::resource(first_b + QUARTER * k, bytes_from(QUARTER, rows_b, pitch));
-    const uint32_t lds_a = stream::lds_base(As[0][0]), lds_b = stream::lds_base(Bs[0][0]);
+    const i32x4 a0 = stream_a::resource(first_a, bytes_from(0, rows_a, pitch));
+    const i32x4 a1 = stream_a::resource(first_a + QUARTER * k, bytes_from(QUARTER, rows_a, pitch));
+    const i32x4 b0 = stream_b::resource(first_b, bytes_from(0, rows_b, pitch));
+    const i32x4 b1 = stream_b::resource(first_b + QUARTER * k, bytes_from(QUARTER, rows_b, pitch));
+    const uint32_t lds_a = stream_a::lds_base(As[0][0]), lds_b = stream_b::lds_base(Bs[0][0]);
     auto &read_a = schedules::anchor(As), &read_b = schedules::anchor(Bs);
 
     using operand = rt_bf<QUARTER, K_STEP, row_l, rt_16x32_s>;
     operand a[2], b[2];
-    // In the row layout a lane holds four neighbours in a row of C, which it stores at once.
+    // In the row layout a lane holds neighbours in a row of C.
     rt_fl<QUARTER, QUARTER, row_l, rt_16x16_s> c[2][2];
 
     /** Starts run `run` of the loads of half `half` of which the columns begin `column` bytes into the rows. */
-    const auto start = [&](auto half, auto run, const stream &with, uint32_t column) {
+    const auto start = [&](auto half, auto run, const stream_a &to_a, const stream_b &to_b, uint32_t column) {
         constexpr int which = decltype(half)::v % 4;
         constexpr uint32_t slot = (decltype(half)::v / 4 % 2 * 2 + which / 2) * sizeof(shared_half);
-        const i32x4 &from = which == 0 ? a0 : which == 1 ? b0 : which == 2 ? b1 : a1;
-        with.template start_run<decltype(run)::v>(from, column, (which % 3 == 0 ? lds_a : lds_b) + slot);
+        if constexpr (which % 3 == 0)
+            to_a.template start_run<decltype(run)::v>(which == 0 ? a0 : a1, column, lds_a + slot);
+        else
+            to_b.template start_run<decltype(run)::v>(which == 1 ? b0 : b1, column, lds_b + slot);
     };
     /** Reads strip `strip`, 16 rows, of this wave's part of half `half`. */
     const auto read = [&](auto half, auto strip) {
@@ -123,6 +142,8 @@ __global__ __launch_bounds__(NUM_THREADS, 1) void gemm_bf16_interleave(const gem
         for (int j = 0; j < decltype(rows)::width; j++) to.tiles[s][j] = rows.tiles[0][j];
     };
 
+    constexpr int RUNS = stream_a::runs, LOADS = stream_a::loads;
+    static_assert(RUNS == stream_b::runs && LOADS == stream_b::loads);
     constexpr int DEPTH = mma_agpr_depth<operand>;
     constexpr int COMPUTES = BASES * BASES * DEPTH;
     /** Turn `turn`: its matrix instructions, among them the reads of the half after next if any, and `starts` runs. */
@@ -140,31 +161,32 @@ __global__ __launch_bounds__(NUM_THREADS, 1) void gemm_bf16_interleave(const gem
                 if constexpr (j < strips)
                     read(schedules::index<t + 2>{}, j);
                 else
-                    start(schedules::index<t + 8>{}, schedules::index<j - strips>{}, loads, column);
+                    start(schedules::index<t + 8>{}, schedules::index<j - strips>{}, loads_a, loads_b, column);
             });
     };
 
     // The first two steps, of which some of the columns may lie before the first.
     const int second = lacking > K_STEP ? lacking - K_STEP : 0;
-    const stream begin[2] = {stream(pitch, lacking), stream(pitch, second)};
+    const stream_a begin_a[2] = {stream_a(pitch, lacking), stream_a(pitch, second)};
+    const stream_b begin_b[2] = {stream_b(pitch, lacking), stream_b(pitch, second)};
     const uint32_t columns[2] = {0, lacking > K_STEP ? 0 : bytes_of(K_STEP - lacking)};
     schedules::for_each_index<0, 8>([&](auto half) {
-        schedules::for_each_index<0, stream::runs>(
-            [&](auto run) { start(half, run, begin[half / 4], columns[half / 4]); });
+        schedules::for_each_index<0, RUNS>(
+            [&](auto run) { start(half, run, begin_a[half / 4], begin_b[half / 4], columns[half / 4]); });
     });
     schedules::for_each_index<0, 4>([&](auto quarter) { zero_agpr(c[quarter / 2][quarter % 2]); });
-    schedule::end_stage<4 * stream::loads>();
+    schedule::end_stage<4 * LOADS>();
     schedules::for_each_index<0, 2>(
         [&](auto half) { schedules::for_each_index<0, BASES>([&](auto strip) { read(half, strip); }); });
-    schedule::end_stage<4 * stream::loads>();
+    schedule::end_stage<4 * LOADS>();
 
     constexpr schedules::index<1> YES;
     constexpr schedules::index<0> NO;
     uint32_t column = bytes_of(2 * K_STEP - lacking);
     for (int pair = 1; pair < pairs; pair++) {
         schedules::for_each_index<0, 8>([&](auto turn) {
-            take_turn(turn, YES, schedules::index<stream::runs>{}, column + bytes_of(turn / 4 * K_STEP));
-            if constexpr (turn % 2 == 1) schedule::end_stage<4 * stream::loads>();
+            take_turn(turn, YES, schedules::index<RUNS>{}, column + bytes_of(turn / 4 * K_STEP));
+            if constexpr (turn % 2 == 1) schedule::end_stage<4 * LOADS>();
         });
         column += bytes_of(2 * K_STEP);
     }
@@ -173,21 +195,25 @@ __global__ __launch_bounds__(NUM_THREADS, 1) void gemm_bf16_interleave(const gem
             take_turn(turn, YES, NO, 0);
         else
             take_turn(turn, NO, NO, 0);
-        if constexpr (turn % 2 == 1 && turn < 4) schedule::end_stage<(3 - turn) * stream::loads>();
+        if constexpr (turn % 2 == 1 && turn < 4) schedule::end_stage<(3 - turn) * LOADS>();
     });
 
 #pragma unroll
     for (int i = 0; i < 2; i++)
 #pragma unroll
         for (int j = 0; j < 2; j++) {
-            rt_bf<QUARTER, QUARTER, row_l, rt_16x16_s> result;
+            rt_bf<QUARTER, QUARTER, row_l, rt_16x16_s> fours;
+            rt_bf<QUARTER, QUARTER, row_l, rt_16x32_s> eights;
             settle_agpr(c[i][j]);
-            copy(result, c[i][j]);
-            const coord<decltype(result)> to(at.x * (TILE / QUARTER) + warp_row * 2 + i,
+            copy(fours, c[i][j]);
+#pragma unroll
+            for (int x = 0; x < BASES; x++)
+#pragma unroll
+                for (int y = 0; y < BASES / 2; y++)
+#pragma unroll
+                    for (int e = 0; e < 4; e++) eights.tiles[x][y].data[e] = fours.tiles[x][y + e / 2 * 2].data[e % 2];
+            const coord<decltype(eights)> to(at.x * (TILE / QUARTER) + warp_row * 2 + i,
                                              at.y * (TILE / QUARTER) + warp_col * 2 + j);
-            if (col + TILE <= n && n % 4 == 0)
-                store(g.c, result, to);
-            else
-                store_bounded(g.c, result, to);
+            store_bounded(g.c, eights, to);
         }
 }

@@ -17,7 +17,8 @@
  * turns to arrive.
  *
  * Columns that K lacks to a multiple of two steps are zeros in front of the first, made by out-of-range loads in the
- * first two steps, before the loop. Rows past M and N read as zero and are not written.
+ * first two steps, before the loop. Rows past M and N read as zero and are not written. K and N are multiples of 8, so
+ * that rows are whole 16 bytes.
  */
 #include "kittens.cuh"
 
@@ -45,17 +46,26 @@ constexpr int WINDOW = 8;
 
 using schedule = schedules::ping_pong<NUM_WARPS>;
 
-/**
- * @brief Row of A's or B's block that row `row` of the first half is; the second half's is `part` further on.
- *
- * A wave's rows of both halves are neighbours in C.
- */
-template <int part>
-struct rows_of_half {
-    __device__ constexpr int operator()(int row) const { return row / part * 2 * part + row % part; }
+/** Row of A's block that row `row` of the first half is; the second half's is QUARTER_M further on. */
+struct rows_of_a {
+    __host__ __device__ constexpr int operator()(int row) const {
+        return row / QUARTER_M * 2 * QUARTER_M + row % QUARTER_M;
+    }
 };
-using stream_a = tile_stream<NUM_WARPS, shared_half, rows_of_half<QUARTER_M>>;
-using stream_b = tile_stream<NUM_WARPS, shared_half, rows_of_half<QUARTER_N>>;
+/**
+ * @brief The same of B and QUARTER_N.
+ *
+ * The result of a matrix instruction has four neighbours in a row of C in a lane. For two instructions beside each
+ * other to give a lane eight, which it stores at once, their rows of B take turns in fours.
+ */
+struct rows_of_b {
+    __host__ __device__ constexpr int operator()(int row) const {
+        const int base = row % QUARTER_N / 16, inside = row % 16;
+        return row / QUARTER_N * 2 * QUARTER_N + inside / 4 * 8 + base * 4 + inside % 4;
+    }
+};
+using stream_a = tile_stream<NUM_WARPS, shared_half, rows_of_a>;
+using stream_b = tile_stream<NUM_WARPS, shared_half, rows_of_b>;
 
 struct gemm_globals {
     using matrix = gl<bf16, 1, 1, -1, -1>;
@@ -86,6 +96,8 @@ __global__ __launch_bounds__(NUM_THREADS, 2) void gemm_bf16_pingpong(const gemm_
     shared_half(&Bs)[2][2] = al.allocate<shared_half, 2, 2>();
 
     const int m = static_cast<int>(g.c.rows()), n = static_cast<int>(g.c.cols()), k = static_cast<int>(g.a.cols());
+    // As the spec has it: rows of C are whole 16 bytes too.
+    __builtin_assume(n % 8 == 0);
     const int2 at =
         schedules::chiplet_tile(static_cast<int>(blockIdx.x), ceil_div(m, TILE), ceil_div(n, TILE), WINDOW, CHUNK);
     const int row = at.x * TILE, col = at.y * TILE;
@@ -108,7 +120,7 @@ __global__ __launch_bounds__(NUM_THREADS, 2) void gemm_bf16_pingpong(const gemm_
 
     rt_bf<QUARTER_M, K_STEP, row_l, rt_16x32_s> a;
     rt_bf<QUARTER_N, K_STEP, row_l, rt_16x32_s> b[2];
-    // In the row layout a lane holds four neighbours in a row of C, which it stores at once.
+    // In the row layout a lane holds neighbours in a row of C.
     rt_fl<QUARTER_M, QUARTER_N, row_l, rt_16x16_s> c[2][2];
 
     /** Starts loading half `half` of which the columns begin `column` bytes into the rows. */
@@ -186,14 +198,16 @@ __global__ __launch_bounds__(NUM_THREADS, 2) void gemm_bf16_pingpong(const gemm_
             for (int i = 0; i < 2; i++)
 #pragma unroll
                 for (int j = 0; j < 2; j++) {
-                    rt_bf<QUARTER_M, QUARTER_N, row_l, rt_16x16_s> result;
-                    copy(result, c[i][j]);
-                    const coord<decltype(result)> to(at.x * (TILE / QUARTER_M) + warp_row * 2 + i,
+                    rt_bf<QUARTER_M, QUARTER_N, row_l, rt_16x16_s> fours;
+                    rt_bf<QUARTER_M, QUARTER_N, row_l, rt_16x32_s> eights;
+                    copy(fours, c[i][j]);
+#pragma unroll
+                    for (int x = 0; x < QUARTER_M / 16; x++)
+#pragma unroll
+                        for (int e = 0; e < 4; e++) eights.tiles[x][0].data[e] = fours.tiles[x][e / 2].data[e % 2];
+                    const coord<decltype(eights)> to(at.x * (TILE / QUARTER_M) + warp_row * 2 + i,
                                                      at.y * (TILE / QUARTER_N) + warp_col * 2 + j);
-                    if (col + TILE <= n && n % 4 == 0)
-                        store(g.c, result, to);
-                    else
-                        store_bounded(g.c, result, to);
+                    store_bounded(g.c, eights, to);
                 }
         });
 }

@@ -32,14 +32,17 @@ spec = dataclasses.replace(
     "the matrix cores; a work-group computes 256 x 256 of C.",
     entry="gemm_bf16_pingpong",
     parameters={
-        **base.parameters,
+        "m": base.parameters["m"],
+        "n": Range(
+            8, 65536, step=8, default=512, doc="rows of B, columns of C, of which a row is whole 16 bytes"
+        ),
         "k": Range(64, 65536, step=8, default=512, doc="columns of A and B; a row is whole 16 bytes"),
     },
     shapes=[
         {"m": 512, "n": 512, "k": 512},
         {"m": 256, "n": 768, "k": 1024},
         {"m": 200, "n": 312, "k": 136},
-        {"m": 300, "n": 131, "k": 72},
+        {"m": 300, "n": 136, "k": 72},
     ],
     define=lambda shape, arch: {},
     launch=launch,

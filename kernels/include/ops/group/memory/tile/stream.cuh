@@ -68,7 +68,7 @@ __device__ inline void load_direct_run(const i32x4 &resource, uint32_t lds, cons
  * @tparam N waves that load a tile together, with consecutive indices from a multiple of N on.
  * @tparam ST the shared tile.
  * @tparam Rows which row of global memory, counted from the first, a row of the shared tile is: `int operator()(int)`,
- *         a function that is nowhere less than its argument.
+ *         which does not put a row further up than it is in its wave's part of the tile.
  */
 template <int N, ducks::st::whole ST, typename Rows = rows_in_order>
 struct tile_stream {
@@ -84,11 +84,20 @@ struct tile_stream {
     static_assert(loads * pieces::bytes_per_wave <= 4096, "tile_stream: a wave loads at most 4 KB of a tile");
     static_assert(ST::underlying_subtiles_per_row == 1, "tile_stream: the tile is as wide as its base shape");
 
+    static constexpr bool enough_comes_before() {
+        constexpr int rows_of_wave = ST::rows / N;
+        for (int row = 0; row < ST::rows; row++)
+            if (Rows{}(row) < row % rows_of_wave) return false;
+        return true;
+    }
+    static_assert(enough_comes_before(),
+                  "tile_stream: Rows puts a row further up than it is in its wave's part of the tile");
+
     /**
      * @brief Where in the matrix a lane's loads begin, less what the instructions' own offsets add.
      *
-     * They add it for shared and for global memory alike, and only shared memory wants it. It is less than what comes
-     * before in a matrix whose rows are at least as long as the tile's, if no row of the tile is put further up.
+     * They add it for shared and for global memory alike, and only shared memory wants it. In a matrix whose rows are
+     * at least as long as the tile's that much comes before.
      */
     uint32_t offsets[loads];
 
