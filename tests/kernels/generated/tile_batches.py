@@ -343,6 +343,9 @@ class Family:
                     self.batches.append(batch)
                 batch.add(kernel)
 
+        names = [(b.arch, k.name) for b in self.batches for k in b.kernels]
+        assert len(set(names)) == len(names), f"{name}: two kernels with one name"
+
     def cases(self) -> list[Case]:
         return [case for batch in self.batches for kernel in batch.kernels for case in kernel.cases]
 

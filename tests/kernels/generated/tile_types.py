@@ -21,6 +21,17 @@ SHAPES = {
 }
 """Base shapes of register tiles: rows, columns, stride, as their names and the documentation say."""
 
+ST_SHAPES = {
+    "st_16x16_s": (16, 16),
+    "st_16x16_swizzled_s": (16, 16),
+    "st_32x32_s": (32, 32),
+    "st_16x32_s": (16, 32),
+    "st_32x16_s": (32, 16),
+    "st_8x32_s": (8, 32),
+    "st_16x128_s": (16, 128),
+}
+"""Base shapes of shared tiles: rows and columns, as their names say."""
+
 LAYOUTS = ("row_l", "col_l")
 
 BYTES = {"float": 4, "bf16": 2, "half": 2, "fp8e4m3": 1}

@@ -1,0 +1,93 @@
+"""Matrix multiplication of register tiles: the four forms, every type and base shape."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+import torch
+from tile_batches import Case, Family, Inputs, Kernel, case_id, close, same_values
+from tile_types import SHAPES, Tile, integers, normal
+
+FORMS = ("AB", "ABt", "AtB", "AtBt")
+
+OPERANDS = [shape for shape in SHAPES if shape != "rt_16x128_s"]
+"""Base shapes of operands of 2 bytes an element, M (N) by K; rt_16x128_s is for fp8."""
+
+OPERANDS_FP8 = [shape for shape in SHAPES if shape != "rt_16x16_s"]
+"""The same of fp8: 16 columns of it are 4 bytes a lane, and the instructions take 8 or more."""
+
+SIZES = ((1, 1, 1), (2, 1, 2), (1, 2, 1), (2, 2, 1), (1, 3, 2))
+"""M, N and K in base tiles."""
+
+
+def turned(shape: str) -> str:
+    rows, cols, stride = SHAPES[shape]
+    return f"rt_shape<{cols}, {rows}, {stride}>"
+
+
+def kernel_of(arch: str, number: int, form: str, dtype: str, shape: str, layout: str) -> Kernel:
+    side, depth, _ = SHAPES[shape]
+    m, n, k = (a * b for a, b in zip(SIZES[number % len(SIZES)], (side, side, depth), strict=True))
+    name = f"{form}-{dtype}-{shape}-{layout}-{m}x{n}x{k}"
+    a_turned, b_turned = form.startswith("At"), form.endswith("Bt")
+    a = Tile(dtype, k, m, "col_l", turned(shape)) if a_turned else Tile(dtype, m, k, "row_l", shape)
+    b = Tile(dtype, n, k, "row_l", shape) if b_turned else Tile(dtype, k, n, "col_l", turned(shape))
+    c = Tile("float", m, n, layout, f"rt_{side}x{side}_s")
+    kernel = Kernel(name, arch)
+    for suffix, make in (("", integers), ("_random", normal)):
+        kernel.input(f"a{suffix}", dtype, (m, k), make(dtype, arch, m, k))
+        kernel.input(f"b{suffix}", dtype, (k, n), make(dtype, arch, k, n))
+        kernel.input(f"c{suffix}", "float", (m, n), make("float", arch, m, n))
+    for suffix in ("", "_random"):
+        kernel.derive(
+            f"held_a{suffix}",
+            dtype,
+            a.held_shape,
+            lambda g, s=suffix: a.held(g[f"a{s}"].T if a_turned else g[f"a{s}"]),
+        )
+        kernel.derive(
+            f"held_b{suffix}",
+            dtype,
+            b.held_shape,
+            lambda g, s=suffix: b.held(g[f"b{s}"].T if b_turned else g[f"b{s}"]),
+        )
+        kernel.derive(f"held_c{suffix}", "float", c.held_shape, lambda g, s=suffix: c.held(g[f"c{s}"]))
+    for output in ("d", "twice", "random"):
+        kernel.output(output, "float", c.held_shape)
+    kernel.body = f"""{a.cpp} a; {b.cpp} b; {c.cpp} c, d;
+    take(a, held_a_ptr); take(b, held_b_ptr); take(c, held_c_ptr);
+    mma_{form}(d, a, b, c); put(d, d_ptr);
+    mma_{form}(d, a, b, d); put(d, twice_ptr);
+    take(a, held_a_random_ptr); take(b, held_b_random_ptr); take(c, held_c_random_ptr);
+    mma_{form}(c, a, b, c); put(c, random_ptr);"""
+
+    def product(given: Inputs, times: int, suffix: str = "") -> torch.Tensor:
+        total = times * (given[f"a{suffix}"].double() @ given[f"b{suffix}"].double())
+        return c.held(total + given[f"c{suffix}"].double()).float()
+
+    # Products and sums of small integers are exact in float in whatever order they are summed up.
+    kernel.case(f"mma_{name}", "d", lambda g: product(g, 1), same_values)
+    kernel.case(f"mma_{name}-in-place", "twice", lambda g: product(g, 2), same_values)
+    # K sums of up to about K in size, each rounded to half a unit; the order is the hardware's.
+    off = close(0, k * k * 2.0**-24)
+    kernel.case(f"mma_{name}-random", "random", lambda g: product(g, 1, "_random"), off)
+    return kernel
+
+
+def kernels(arch: str) -> Iterator[Kernel]:
+    number = 0
+    for dtype, shapes in (("bf16", OPERANDS), ("half", OPERANDS), ("fp8e4m3", OPERANDS_FP8)):
+        for form in FORMS:
+            for shape in shapes:
+                for layout in ("col_l", "row_l"):
+                    yield kernel_of(arch, number, form, dtype, shape, layout)
+                    number += 1
+
+
+FAMILY = Family("matrix multiplication", kernels, per_batch=48)
+
+
+@pytest.mark.parametrize("case", FAMILY.cases(), ids=case_id)
+def test_mma(case: Case) -> None:
+    case.run()
