@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -26,6 +27,20 @@ def pytest_terminal_summary(terminalreporter: Any) -> None:
 def _seeded(request: pytest.FixtureRequest) -> None:
     """Each test's draws depend on the run's seed and its own name, not on the tests before it."""
     random.seed(f"{SEED} {request.node.nodeid}")
+
+
+@pytest.fixture(autouse=True)
+def _sanitized() -> Iterator[None]:
+    """With HIPKITTENS_TEST_SANITIZE=1 every launch of a test must be clean; faults that it wants are not."""
+    if os.environ.get("HIPKITTENS_TEST_SANITIZE") != "1":
+        yield
+        return
+    import workbench as wb
+
+    with wb.sanitizing() as watch:
+        yield
+    found = [str(result) for result in watch.results if not result.stopped]
+    assert not found, "\n".join(found)
 
 
 @pytest.fixture(scope="session")

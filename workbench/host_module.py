@@ -93,9 +93,15 @@ class HostModule:
         if not self.device.emulated:
             with self.device.current():
                 return function(*args, **kwargs)
+        from workbench.emulator import interrupts
         from workbench.emulator.hip import take_exception, take_launch_failure
 
-        with self._call_lock, self.device.current(), self.device.registered(tensors((args, kwargs))):
+        with (
+            interrupts.held(),
+            self._call_lock,
+            self.device.current(),
+            self.device.registered(tensors((args, kwargs))),
+        ):
             take_exception()
             take_launch_failure()
             try:

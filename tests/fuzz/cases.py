@@ -7,17 +7,21 @@ examined: memory that no case may reach is unchanged, and a launch that is known
 from __future__ import annotations
 
 import ctypes
+import os
 import random
 import re
+import signal
 import struct
+import threading
+import time
 from collections.abc import Callable, Mapping
 from functools import cache, cached_property
 from typing import Any
 
 import numpy as np
 
-from tests.fuzz.streams import S_ENDPGM, prologue, stream
-from tests.fuzz.template import TARGETS, kernels, template
+from tests.fuzz.streams import DUMPED_ROWS, S_ENDPGM, computing, dump, prologue, stream
+from tests.fuzz.template import TARGETS, deterministic, endless, kernels, template
 from workbench import errors, runtime
 from workbench.codeobject import CodeObject, KernelInfo
 from workbench.codeobject.debug import DebugInfo
@@ -26,6 +30,8 @@ from workbench.emulator.device import Geometry, LaunchOptions, node
 from workbench.emulator.memory import Allocation, MemoryKind
 
 LAUNCH_SECONDS = 0.2
+# A launch that is to stop does so within this on a computer that has much else to do.
+STOP_SECONDS = 5.0
 BUFFER_BYTES = 16384
 _CANARY = 0x5A
 
@@ -60,6 +66,8 @@ class World:
             template(target)
         assert self.good
         assert self.victims
+        assert self.deterministic
+        assert self.endless
 
     def arm(self) -> None:
         """Make the canaries what they were: a kernel may write those of its own device."""
@@ -75,6 +83,16 @@ class World:
     def victims(self) -> dict[str, Any]:
         """The same code loaded again, for cases that may write into its image."""
         return {t: runtime.device(f"emulated:{t}").load(kernels(t)) for t in TARGETS}
+
+    @cached_property
+    def deterministic(self) -> dict[str, Any]:
+        """Modules of kernels whose results do not depend on who is first, by target."""
+        return {t: runtime.device(f"emulated:{t}").load(deterministic(t)) for t in TARGETS}
+
+    @cached_property
+    def endless(self) -> dict[str, Any]:
+        """Modules of kernels that do not end, by target."""
+        return {t: runtime.device(f"emulated:{t}").load(endless(t)) for t in TARGETS}
 
     def examine(self, generator: random.Random) -> None:
         """Raises Broken where memory out of reach has changed or a known launch does not give its result."""
@@ -318,11 +336,231 @@ def wild_arguments(generator: random.Random, world: World) -> None:
         world.check_canary(target)
 
 
+# ---- The same for any number of threads ------------------------------------------------------------------
+
+
+class _Threads:
+    """HIPKITTENS_THREADS for a while."""
+
+    def __init__(self, count: int) -> None:
+        self.count = count
+
+    def __enter__(self) -> None:
+        self.before = os.environ.get("HIPKITTENS_THREADS")
+        os.environ["HIPKITTENS_THREADS"] = str(self.count)
+
+    def __exit__(self, *unused: object) -> None:
+        if self.before is None:
+            del os.environ["HIPKITTENS_THREADS"]
+        else:
+            os.environ["HIPKITTENS_THREADS"] = self.before
+
+
+def _alike(what: str, runs: list[tuple[bytes, Any]]) -> None:
+    contents, counts = zip(*runs, strict=True)
+    if any(content != contents[0] for content in contents):
+        raise Broken(f"{what} gave other bits with another number of threads")
+    if any(count != counts[0] for count in counts):
+        raise Broken(f"{what} counted something else with another number of threads")
+
+
+def thread_count(generator: random.Random, world: World) -> None:
+    """The same launch on one, two and three threads: the same bits, counters and errors."""
+    target = generator.choice(TARGETS)
+    if generator.random() < 0.4:
+        _computed(generator, world, target)
+        return
+    function = world.deterministic[target].function(
+        generator.choice(("each", "floats", "tiles", "sums", "diverging"))
+    )
+    groups = generator.choice((1, 2, 7, 40, 200))
+    steps = generator.choice((0, 1, 5, 40))
+    given = np.random.default_rng(generator.getrandbits(32)).integers(0, 2**32, 256, np.uint32)
+    given &= np.uint32(generator.choice((0xFFFFFFFF, 0x3FFFFFFF, 0xFFF)))
+    runs = []
+    # The lines that an access touches depend on where the memory is: it is the same for every run.
+    out = np.zeros(groups * 256, np.uint32)
+    for threads in (1, 2, 3):
+        out.fill(0)
+        content = struct.pack("<QQi", given.ctypes.data, out.ctypes.data, steps)
+        with _Threads(threads):
+            record = function.launch(
+                (groups, 1, 1),
+                (256, 1, 1),
+                0,
+                content,
+                buffers=[(array.ctypes.data, array.nbytes) for array in (given, out)],
+                options=runtime.LaunchOptions(count=True, profile=True),
+            )
+        runs.append((out.tobytes(), (record.counts, record.counters)))
+    _alike(function.name, runs)
+
+
+def _computed(generator: random.Random, world: World, target: str) -> None:
+    """Random instructions that compute; every register of every wave is compared."""
+    code = (
+        dump(target, True)
+        + computing(generator, target, generator.choice((5, 40, 120)))
+        + dump(target, False)
+    )
+    source = template(target)
+    # Kernel arguments in s[0:1], the work-group in s2, LDS for what goes there.
+    data = source.filled(
+        code[: source.room],
+        {
+            0: 65024,
+            44: source.word(44) & ~0x3F | 15,
+            52: source.word(52) & ~0x3E | 2 << 1 | 1 << 7,
+            56: 1 << 3 | source.word(56) & ~0x7F,
+        },
+    )
+    device = world.devices[target]
+    groups = generator.choice((1, 3, 20))
+    loaded = device.load(data)
+    runs: list[tuple[bytes, Any]] = []
+    try:
+        for threads in (1, 2):
+            size = groups * 4 * 256 * (DUMPED_ROWS + 1)
+            memory = node().memory.allocate(size, MemoryKind.DEVICE, device.ordinal)
+            options = LaunchOptions(count=True, profile=True, timeout=10 * LAUNCH_SECONDS)
+            seen: Any
+            try:
+                with _Threads(threads), node().observe(options) as results:
+                    device.launch(
+                        loaded,
+                        "fuzz",
+                        Geometry.of_blocks((groups, 1, 1), (256, 1, 1)),
+                        0,
+                        struct.pack("<QQQQ", memory.base, 0, 0, 0),
+                    )
+                seen = results[-1].counts, results[-1].counters
+                content = (ctypes.c_char * size).from_address(memory.base).raw
+            except errors.KernelTimeout:
+                return
+            except errors.KernelFault as fault:
+                # Work-groups behind the one at fault have run or not; what is said of it is the same.
+                seen, content = str(fault), b""
+            finally:
+                node().memory.free(memory)
+            runs.append((content, seen))
+    finally:
+        device.unload(loaded)
+    _alike("a stream of instructions", runs)
+
+
+# ---- Ends that come from outside -------------------------------------------------------------------------
+
+
+def _endless(generator: random.Random, world: World) -> tuple[Any, tuple[int, int, int], int, bytes]:
+    """A kernel that does not end: the function, its grid, its block and its arguments."""
+    target = generator.choice(TARGETS)
+    names = ("spin", "spin_atomic", "compute", "between_barriers", "barriers", "wait_for_groups", "stream")
+    function = world.endless[target].function(generator.choice(names))
+    memory = world.buffers[target][0]
+    ctypes.memset(memory.base, 0, memory.size)
+    block = generator.choice((64, 128, 256, 1024))
+    return (
+        function,
+        (generator.choice((1, 1, 2, 5, 300)), 1, 1),
+        block,
+        struct.pack("<Qi", memory.base, generator.randrange(block // 64)),
+    )
+
+
+def time_limit(generator: random.Random, world: World) -> None:
+    """A kernel that does not end is stopped at its limit, and says where it was."""
+    function, grid, block, content = _endless(generator, world)
+    limit = generator.choice((0.005, 0.02, 0.1))
+    options = runtime.LaunchOptions(
+        timeout=limit, count=generator.random() < 0.3, sanitize=generator.random() < 0.3
+    )
+    started = time.monotonic()
+    try:
+        function.launch(grid, (block, 1, 1), 0, content, options=options)
+    except errors.KernelTimeout:
+        if time.monotonic() - started > limit + STOP_SECONDS:
+            raise Broken(f"{function.name} ran {time.monotonic() - started:.1f} s past its limit") from None
+        raise
+    raise Broken(f"{function.name} ended")
+
+
+def interrupt(generator: random.Random, world: World) -> None:
+    """Ctrl-C at a random moment: the launch stops soon, and the next one works."""
+
+    function, grid, block, content = _endless(generator, world)
+    options = runtime.LaunchOptions(timeout=5.0, sanitize=generator.random() < 0.2)
+    delay = generator.choice((1e-4, 1e-3, 0.01, 0.05)) * (0.5 + generator.random())
+    timer = threading.Timer(delay, os.kill, (os.getpid(), signal.SIGINT))
+    started = time.monotonic()
+    try:
+        timer.start()
+        function.launch(grid, (block, 1, 1), 0, content, options=options)
+    except KeyboardInterrupt:
+        if time.monotonic() - started > delay + STOP_SECONDS:
+            raise Broken(f"{function.name} went on for {time.monotonic() - started:.1f} s") from None
+    except errors.KernelTimeout as error:
+        raise Broken("an interrupt was lost") from error
+    world.examine(generator)
+
+
+def memory_limit(generator: random.Random, world: World) -> None:
+    """Random allocations under a low limit: refused or whole, never overlapping, contents kept."""
+    memory = node().memory
+    ordinal = world.devices[generator.choice(TARGETS)].ordinal
+    used, limit = memory.used, memory.limit
+    live: dict[Allocation, int] = {}
+    refused = 0
+    try:
+        memory.limit = used + generator.choice((1 << 12, 1 << 20, 1 << 26))
+        for _ in range(generator.randrange(2, 40)):
+            if live and generator.random() < 0.35:
+                allocation = generator.choice(list(live))
+                _whole(allocation, live.pop(allocation))
+                memory.free(allocation)
+                continue
+            size = generator.choice((0, 1, 255, 4096, 5000, 1 << 16, 1 << 20, 1 << 30, 1 << 45, 1 << 62))
+            room = memory.limit - memory.used
+            try:
+                allocation = memory.allocate(size, MemoryKind.DEVICE, ordinal)
+            except errors.DeviceError:
+                refused += 1
+                if size <= room:
+                    raise Broken(f"{size} bytes were refused with {room} left") from None
+                continue
+            if size > room:
+                raise Broken(f"{size} bytes were given with {room} left")
+            if any(other.base < allocation.end and allocation.base < other.end for other in live):
+                raise Broken("two allocations overlap")
+            if any((ctypes.c_char * min(size, 4096)).from_address(allocation.base).raw):
+                raise Broken("fresh memory is not zero")
+            live[allocation] = value = generator.randrange(1, 256)
+            ctypes.memset(allocation.base, value, size)
+    finally:
+        for allocation, value in live.items():
+            _whole(allocation, value)
+            memory.free(allocation)
+        memory.limit = limit
+    if memory.used != used:
+        raise Broken(f"{memory.used - used} bytes are lost")
+    if refused:
+        raise errors.DeviceError(f"{refused} allocations did not fit")
+
+
+def _whole(allocation: Allocation, value: int) -> None:
+    content = (ctypes.c_char * allocation.size).from_address(allocation.base).raw
+    if content.count(value) != allocation.size:
+        raise Broken("an allocation's content has changed")
+
+
 KINDS: dict[str, tuple[float, Callable[[random.Random, World], None]]] = {
-    "instruction stream": (0.4, instruction_stream),
-    "mutated code object": (0.2, mutated_code_object),
-    "hostile file": (0.2, hostile_file),
-    "wild arguments": (0.2, wild_arguments),
+    "instruction stream": (0.36, instruction_stream),
+    "mutated code object": (0.16, mutated_code_object),
+    "hostile file": (0.16, hostile_file),
+    "wild arguments": (0.16, wild_arguments),
+    "thread count": (0.06, thread_count),
+    "time limit": (0.04, time_limit),
+    "interrupt": (0.03, interrupt),
+    "memory limit": (0.03, memory_limit),
 }
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 import struct
 from collections.abc import Mapping
 from functools import cache
@@ -133,6 +134,97 @@ def stream(generator: random.Random, target: str, length: int) -> bytes:
         parts.append(code[: instruction.size])
         dwords += instruction.size // 4
     return b"".join(parts)
+
+
+# Of the register file, what a dump of it needs: the address of memory, and registers to count in.
+_KEPT_SCALARS = frozenset(range(84, 102))
+_KEPT_VECTORS = frozenset(range(60, 64))
+DUMPED_ROWS = 60
+_COMPUTES = re.compile(r"SOP[12CK]|VOP\w*|DS")
+# What depends on the time, ends the wave, or jumps.
+_REFUSED = re.compile(
+    r"s_mem|s_setpc|s_swappc|s_call|s_cbranch|s_rfe|s_getpc|s_set_gpr_idx|ds_gws|ds_nop|v_nop"
+)
+
+
+def computing(generator: random.Random, target: str, length: int) -> bytes:
+    """Instructions that compute in registers and LDS and touch no memory."""
+    parts: list[bytes] = []
+    choices = [
+        entry
+        for name, entries in _by_format(target).items()
+        if _COMPUTES.fullmatch(name)
+        for entry in entries
+    ]
+    while len(parts) < length:
+        format_, number, form = generator.choice(choices)
+        if _REFUSED.match(form.opcode):
+            continue
+        code = random_encoding(generator, format_, number, form)
+        try:
+            instruction = decode_one(code, 0, 0, target)
+        except CodeObjectError:
+            continue
+        if not executable(instruction, target) or instruction.opcode in translate.ENDS_BLOCK:
+            continue
+        if _touches_kept(instruction):
+            continue
+        parts.append(code[: instruction.size])
+    return b"".join(parts)
+
+
+def _touches_kept(instruction: Instruction) -> bool:
+    # Scalar and vector registers that some instruction names as a source may be written too (v_swap).
+    for operand in (*instruction.dst, *instruction.src):
+        used = range(operand.index, operand.index + max(operand.width, 1))
+        if operand.kind == "s" and _KEPT_SCALARS.intersection(used):
+            return True
+        if operand.kind == "v" and (_KEPT_VECTORS.intersection(used) or used.stop > 64):
+            return True
+    return False
+
+
+def dump(target: str, first: bool) -> bytes:
+    """Keeps the address of the wave's part of memory (`first`), or stores every register there.
+
+    The argument is a pointer; a work-group has 4 waves of DUMPED_ROWS registers of 256 bytes and one more
+    for scalar registers.
+    """
+    parts: list[bytes] = []
+
+    def add(mnemonic: str, literal: int | None = None, **fields: int) -> None:
+        parts.append(one(target, mnemonic, literal, **fields))
+
+    wave_bytes = 256 * (DUMPED_ROWS + 1)
+    if first:
+        add("s_load_dwordx2", sdata=84, sbase=0, imm=1, offset=0)
+        add("s_waitcnt", simm16=0)
+        # s2 is the work-group, v0 the work-item: v63 = (item / 64 + 4 * group) * wave_bytes + item % 64 * 4.
+        add("v_lshrrev_b32_e32", vdst=61, src0=128 + 6, vsrc1=0)
+        add("s_lshl_b32", sdst=86, ssrc0=2, ssrc1=128 + 2)
+        add("v_add_u32_e32", vdst=61, src0=86, vsrc1=61)
+        add("s_mov_b32", wave_bytes, sdst=86, ssrc0=255)
+        add("v_mul_lo_u32", vdst=61, src0=256 + 61, src1=86)
+        add("v_and_b32_e32", vdst=62, src0=128 + 63, vsrc1=0)
+        add("v_lshlrev_b32_e32", vdst=62, src0=128 + 2, vsrc1=62)
+        add("v_add_u32_e32", vdst=63, src0=256 + 62, vsrc1=61)
+        for row in range(1, DUMPED_ROWS):
+            add("v_mul_u32_u24_e32", vdst=row, src0=128 + row, vsrc1=0)
+        return b"".join(parts)
+    add("s_mov_b64", sdst=126, ssrc0=193)
+    add("s_nop", simm16=7)
+    add("s_waitcnt", simm16=0)
+    add("s_mov_b32", 256, sdst=87, ssrc0=255)
+    for row in range(DUMPED_ROWS):
+        add("global_store_dword", vaddr=63, vdata=row, saddr=84)
+        add("v_add_u32_e32", vdst=63, src0=87, vsrc1=63)
+    # Scalar registers add up in one; their order matters to the sum.
+    add("v_mov_b32_e32", vdst=62, src0=128)
+    for register in range(84):
+        add("v_lshlrev_b32_e32", vdst=61, src0=128 + 1, vsrc1=62)
+        add("v_add_u32_e32", vdst=62, src0=register, vsrc1=61)
+    add("global_store_dword", vaddr=63, vdata=62, saddr=84)
+    return b"".join(parts) + S_ENDPGM
 
 
 def words(code: bytes) -> str:

@@ -85,6 +85,92 @@ GLOBAL void atomics(unsigned *x, unsigned long *y, float *z, int place) {{
 """
 
 
+# No launch of these depends on who is first: each work-group has its own part of `out`, sums are of integers.
+DETERMINISTIC = f"""{_ATTRIBUTES}
+GLOBAL void each(const unsigned *in, unsigned *out, int n) {{
+    unsigned h = in[LANE] * 2654435761u + GROUP;
+    for (int i = 0; i < n; i++) h = h * 1664525u + 1013904223u + (h >> 13);
+    out[GROUP * 256 + LANE] = h;
+}}
+GLOBAL void floats(const float *in, float *out, int n) {{
+    float x = in[LANE], y = GROUP;
+    for (int i = 0; i < n; i++) {{
+        y = __builtin_fmaf(x, 0.75f, y * 0.5f);
+        x = __builtin_sqrtf(__builtin_fabsf(y)) - __builtin_amdgcn_exp2f(-x * x);
+    }}
+    out[GROUP * 256 + LANE] = x + y;
+}}
+GLOBAL void tiles(const unsigned *in, unsigned *out, int n) {{
+    SHARED unsigned tile[512];
+    tile[LANE] = in[LANE] + GROUP;
+    for (int i = 0; i < n; i++) {{
+        __builtin_amdgcn_s_barrier();
+        unsigned x = tile[(LANE * 7 + i) & 255];
+        __builtin_amdgcn_s_barrier();
+        tile[LANE] = x * 3 + tile[LANE];
+    }}
+    out[GROUP * 256 + LANE] = tile[LANE];
+}}
+GLOBAL void sums(const unsigned *in, unsigned *out, int n) {{
+    for (int i = 0; i < n; i++)
+        __atomic_fetch_add(out + ((LANE * 5 + i) & 255), in[LANE] + i, __ATOMIC_RELAXED);
+}}
+GLOBAL void diverging(const unsigned *in, unsigned *out, int n) {{
+    unsigned x = in[LANE] + GROUP, steps = 0;
+    while (x > 1 && steps < (unsigned)n) {{
+        x = x & 1 ? 3 * x + 1 : x / 2;
+        steps++;
+    }}
+    out[GROUP * 256 + LANE] = steps * 65536 + x;
+}}
+"""
+
+# Kernels that end only when somebody ends them.
+ENDLESS = f"""{_ATTRIBUTES}
+GLOBAL void spin(volatile int *flag, int who) {{
+    while (*flag != -12345) {{}}
+}}
+GLOBAL void spin_atomic(int *flag, int who) {{
+    while (__atomic_load_n(flag, __ATOMIC_ACQUIRE) != -12345) __builtin_amdgcn_s_sleep(1);
+}}
+GLOBAL void compute(int *flag, int who) {{
+    unsigned x = LANE | 1;
+    while (x) x = x * 2654435761u | 1;
+    *flag = x;
+}}
+GLOBAL void between_barriers(volatile int *flag, int who) {{
+    for (;;) {{
+        if ((int)(LANE / 64) == who)
+            while (*flag != -12345) {{}}
+        __builtin_amdgcn_s_barrier();
+    }}
+}}
+GLOBAL void barriers(int *flag, int who) {{
+    for (;;) __builtin_amdgcn_s_barrier();
+}}
+GLOBAL void wait_for_groups(int *flag, int who) {{
+    // Nobody ever adds enough.
+    __atomic_fetch_add(flag, 1, __ATOMIC_RELAXED);
+    while (__atomic_load_n(flag, __ATOMIC_RELAXED) < (1 << 30)) __builtin_amdgcn_s_sleep(2);
+}}
+GLOBAL void stream(float *flag, int who) {{
+    for (unsigned i = LANE;; i = (i + 64) & 1023) flag[i & 255] += 1.0f;
+}}
+"""
+
+
+@cache
+def endless(target: str) -> bytes:
+    """A code object of ENDLESS."""
+    return compile_device(ENDLESS, arch=target, name="fuzz_endless.hip").code_object
+
+
+@cache
+def deterministic(target: str) -> bytes:
+    """A code object of DETERMINISTIC."""
+    return compile_device(DETERMINISTIC, arch=target, name="fuzz_deterministic.hip").code_object
+
+
 @cache
 def kernels(target: str) -> bytes:
     """A code object of ordinary kernels with debug information."""

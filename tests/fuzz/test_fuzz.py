@@ -1,4 +1,4 @@
-"""Five hundred cases of the fuzzers; the long campaign is `python -m tests.fuzz`."""
+"""Five hundred cases of the fuzzers, of every kind; the long campaign is `python -m tests.fuzz`."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ import sys
 from pathlib import Path
 
 import pytest
+
+from tests.fuzz.cases import KINDS
 
 ROOT = Path(__file__).parents[2]
 
@@ -20,3 +22,5 @@ def test_every_case_ends_well() -> None:
     print(result.stdout)
     assert result.returncode == 0, result.stdout + result.stderr
     assert f"seed {seed}: 500 cases" in result.stdout
+    for kind in KINDS:
+        assert f"  {kind}: " in result.stdout, f"no case of {kind!r}"

@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from workbench import errors
 from workbench.codeobject import KernelArg, KernelDescriptor, KernelInfo
-from workbench.emulator import layout, native_library
+from workbench.emulator import interrupts, layout, native_library
 from workbench.emulator.traffic import Traffic
 
 Dim = tuple[int, int, int]
@@ -355,6 +355,7 @@ def run(
 
     def look() -> None:
         nonlocal timed_out, fault_seen
+        interrupts.deliver()
         now = time.monotonic()
         if timeout is not None and now - started > timeout:
             timed_out = True

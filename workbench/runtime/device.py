@@ -362,6 +362,7 @@ class Function:
         options: LaunchOptions,
     ) -> LaunchRecord:
         from workbench.emulator import device as emulated
+        from workbench.emulator import interrupts
 
         device = self.module.device
         wanted = emulated.LaunchOptions(
@@ -373,6 +374,7 @@ class Function:
             options.traffic,
         )
         with (
+            interrupts.held(),
             device._current() as hip,
             _emulated_launch,
             _registered(device, hip, buffers),

@@ -1,0 +1,68 @@
+"""Ctrl-C during a launch: held back until it can be raised where somebody hears it.
+
+A HIP call goes from Python through C into Python again. An interrupt that Python raises on the way in, before
+the function behind the call has begun, ends in ctypes: it is lost, and the call returns what was in a
+register. So SIGINT is only noted while a launch is made; the loop that runs the work-groups asks for it a few
+times a second, and whatever came later is raised once the launch is over.
+"""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import FrameType
+from typing import Any
+
+_Handler = Callable[[int, FrameType | None], Any]
+
+
+class _Held:
+    """The interrupt that has come while it was held back, and who is to have it."""
+
+    def __init__(self, handler: _Handler) -> None:
+        self.handler = handler
+        self.arrived: tuple[int, FrameType | None] | None = None
+
+    def note(self, number: int, frame: FrameType | None) -> None:
+        self.arrived = number, frame
+
+    def deliver(self) -> None:
+        """Call the handler with what has come; Python's own raises KeyboardInterrupt."""
+        if self.arrived is not None:
+            number, frame = self.arrived
+            self.arrived = None
+            self.handler(number, frame)
+
+
+_held: _Held | None = None
+
+
+@contextmanager
+def held() -> Iterator[None]:
+    """Notes SIGINT instead of raising it, in the main thread; it is raised at `deliver` or at the end."""
+    global _held
+    handler = signal.getsignal(signal.SIGINT)
+    is_main = threading.current_thread() is threading.main_thread()
+    if _held is not None or not is_main or not callable(handler):
+        yield
+        return
+    holder = _Held(handler)
+    _held = holder
+    signal.signal(signal.SIGINT, holder.note)
+    try:
+        yield
+    finally:
+        _held = None
+        signal.signal(signal.SIGINT, handler)
+        holder.deliver()
+
+
+def deliver() -> None:
+    """Raise the interrupt that was held back, if one was; for the main thread, where it can be caught."""
+    if _held is not None and threading.current_thread() is threading.main_thread():
+        _held.deliver()
+
+
+__all__ = ["deliver", "held"]
