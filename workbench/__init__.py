@@ -27,13 +27,22 @@ if TYPE_CHECKING:
     from workbench.kernel import Kernel, Launcher, Module, compile, load
     from workbench.layout import LayoutResult, view_layout
     from workbench.origin import Figure, Origin
-    from workbench.profile import ProfileResult, SweepResult, TimeResult, profile, sweep, time
+    from workbench.profile import (
+        ProfileResult,
+        SweepResult,
+        TimeResult,
+        XcdMap,
+        profile,
+        sweep,
+        time,
+        xcd_map,
+    )
     from workbench.program import ProgramResult, run_program
     from workbench.runtime.device import Device, device, devices
     from workbench.sanitize import sanitize, sanitizing
     from workbench.spec import Choice, KernelSpec, Launch, Published, Range, Tolerance, kernels
     from workbench.verify import VerifyResult, compare, verify
-    from workbench.views import dashboard, panel, report
+    from workbench.views import dashboard, panel, report, view_xcd
 
 __version__ = "0.1.0"
 
@@ -60,6 +69,7 @@ _HOMES = {
     "Tolerance": "spec",
     "VerifyResult": "verify",
     "WorkbenchError": "errors",
+    "XcdMap": "profile",
     "compare": "verify",
     "compile": "kernel",
     "dashboard": "views",
@@ -79,6 +89,8 @@ _HOMES = {
     "time": "profile",
     "verify": "verify",
     "view_layout": "layout",
+    "view_xcd": "views",
+    "xcd_map": "profile",
 }
 """The module that each public name is defined in."""
 
@@ -105,6 +117,7 @@ __all__ = [
     "Tolerance",
     "VerifyResult",
     "WorkbenchError",
+    "XcdMap",
     "compare",
     "compile",
     "dashboard",
@@ -125,6 +138,8 @@ __all__ = [
     "time",
     "verify",
     "view_layout",
+    "view_xcd",
+    "xcd_map",
 ]
 
 

@@ -4,6 +4,7 @@ On the emulated device instruction counts and LDS bank conflicts are counted exa
 on a GPU times are measured. Every figure says which it is.
 """
 
+from workbench.profile.chiplets import XcdMap, xcd_map
 from workbench.profile.counters import COUNTERS, Counter, collect
 from workbench.profile.model import TimeModel, model_time
 from workbench.profile.profiler import ProfileResult, profile
@@ -16,9 +17,11 @@ __all__ = [
     "SweepResult",
     "TimeModel",
     "TimeResult",
+    "XcdMap",
     "collect",
     "model_time",
     "profile",
     "sweep",
     "time",
+    "xcd_map",
 ]

@@ -561,7 +561,7 @@ _TRAFFIC: Sequence[tuple[str, Sequence[tuple[str, float]]]] = (
     ("HBM, written", [("hbm_bytes_written", 1)]),
     ("scratch", [("scratch_bytes", 1)]),
 )
-"""Levels from the lanes outwards: counters that give their traffic, of which the first one collected counts."""
+"""Levels from the lanes outwards: counters that give their traffic (the first one collected), bytes of each."""
 
 _ONLY_IF_ANY = ("scratch", "L2, atomics")
 
@@ -602,7 +602,7 @@ def traffic(now: ProfileResult | None, base: ProfileResult | None) -> View:
             unit="bytes",
         )
         figure.update_xaxes(type="log")
-    rows = [
+    rows: list[tuple[Any, ...]] = [
         (n, int(f.value), difference(f.value, old[n].value if n in old else None), str(f.origin))
         for n, f in found.items()
     ]

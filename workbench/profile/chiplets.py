@@ -1,0 +1,385 @@
+"""Which die (XCD) computes which part of a kernel's output, and what its L2 makes of that.
+
+Work-groups go to the dies in turn, and each die has an L2 of its own; which tile a work-group computes is the
+kernel's choice. `xcd_map` runs the kernel on the emulated device and keeps, for each element of the output,
+which work-group wrote it: the map is seen, not derived from the kernel's formula. The lines that the
+work-groups touched then go through the model of the caches (`emulator.traffic`), once in the order in which
+the kernel takes its tiles and once in other orders of the same work-groups, so that an order can be judged
+before it is written.
+"""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from workbench.emulator.traffic import Replayed, TrafficOptions, Watched
+from workbench.errors import DeviceError, UsageError
+from workbench.events import hub
+from workbench.origin import Figure, Origin
+from workbench.profile.machine import machine
+from workbench.profile.target import Target, resolve
+from workbench.runtime import LaunchOptions
+from workbench.spec import KernelSpec, Shape, kernels
+
+if TYPE_CHECKING:
+    import torch
+
+    from workbench.kernel import Kernel, Launcher, Module
+    from workbench.runtime import Device
+
+MAX_WATCHED = 1 << 26
+"""Elements of tensors whose writers can be kept, 4 bytes each."""
+
+WINDOW, CHUNK = 8, 64
+"""Rows of tiles of a window, and consecutive tiles of a die, in `chiplet_order` unless said otherwise."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tile:
+    """The part of the output that one work-group wrote: rows [top, bottom) and columns [left, right).
+
+    Attributes:
+        group: number of the work-group.
+        whole: whether it wrote all of that.
+    """
+
+    group: int
+    top: int
+    bottom: int
+    left: int
+    right: int
+    whole: bool
+
+
+@dataclass(frozen=True)
+class DispatchOrder:
+    """The work-groups in one order of dispatch, and what the caches make of it.
+
+    Attributes:
+        name: for titles.
+        order: work-groups as they are dispatched.
+        replayed: what the modelled caches did.
+        source: of the figures.
+    """
+
+    name: str
+    order: Sequence[int] = field(repr=False)
+    replayed: Replayed = field(repr=False)
+    source: str
+
+    def turn_of(self) -> npt.NDArray[np.int64]:
+        """[work-groups] when each is dispatched: 0 first."""
+        turns = np.empty(len(self.order), dtype=np.int64)
+        turns[np.asarray(self.order, dtype=np.int64)] = np.arange(len(self.order))
+        return turns
+
+    def die_of(self, xcds: int) -> npt.NDArray[np.int64]:
+        """[work-groups] the die that each goes to."""
+        return self.turn_of() % xcds
+
+    @property
+    def l2_hit_rate(self) -> Figure | None:
+        """Percent of the requests to all L2s; None where there was none."""
+        return self._rate(self.replayed.total.l2_hit_rate)
+
+    @property
+    def l2_hit_rates(self) -> tuple[Figure | None, ...]:
+        """The same of each die."""
+        return tuple(self._rate(die.l2_hit_rate) for die in self.replayed.dies)
+
+    @property
+    def fetched(self) -> Figure:
+        """Bytes that the L2s read from the Infinity Fabric."""
+        return Figure(self.replayed.total.fabric_reads * 128, "bytes", Origin.MODELLED, self.source)
+
+    def _rate(self, value: float | None) -> Figure | None:
+        return None if value is None else Figure(100 * value, "%", Origin.MODELLED, self.source)
+
+
+@dataclass(frozen=True)
+class XcdMap:
+    """Who computed what.
+
+    Attributes:
+        name, device, shape: what ran where.
+        output: name of the tensor.
+        writers: [rows, columns] the work-group that wrote each element; -1: none did. Leading dimensions of
+            the output are among the rows.
+        xcds: dies.
+        tiles: by work-group; those that wrote nothing are absent.
+        orders: orders of dispatch, the kernel's own first.
+    """
+
+    name: str
+    device: str
+    shape: Shape
+    output: str
+    writers: npt.NDArray[np.int64] = field(repr=False)
+    xcds: int
+    tiles: Sequence[Tile] = field(repr=False)
+    orders: Sequence[DispatchOrder]
+
+    def dies(self, order: DispatchOrder | None = None) -> npt.NDArray[np.int64]:
+        """[rows, columns] the die of each element, in the kernel's own order or another; -1: none."""
+        die = (order or self.orders[0]).die_of(self.xcds)
+        return np.where(self.writers >= 0, die[self.writers], -1)
+
+    @property
+    def figure(self) -> Any:
+        """The output coloured by die, one panel an order; a plotly Figure."""
+        from workbench.views.xcd import xcd_figure
+
+        return xcd_figure(self)
+
+    def __str__(self) -> str:
+        size = ", ".join(f"{k}={v}" for k, v in self.shape.items())
+        rows, columns = self.writers.shape
+        lines = [
+            f"{self.name}{f' ({size})' if size else ''} on {self.device}: {self.output} of {rows} x "
+            f"{columns}, {len(self.tiles)} tiles on {self.xcds} XCDs"
+        ]
+        for order in self.orders:
+            rate = order.l2_hit_rate
+            lines.append(
+                f"  {order.name}: L2 hit rate {'none' if rate is None else rate}, "
+                f"{order.fetched.value / 2**20:.4g} MB fetched"
+            )
+        return "\n".join(lines)
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        from workbench.views.badge import STYLE, badge
+
+        rows = []
+        for order in self.orders:
+            rate = order.l2_hit_rate
+            each = [r.value for r in order.l2_hit_rates if r is not None]
+            cells = [
+                order.name,
+                f"{rate.value:.1f}" if rate is not None else "",
+                f"{min(each):.1f} to {max(each):.1f}" if each else "",
+                f"{order.fetched.value / 2**20:,.4g}",
+            ]
+            text = "".join(f"<td>{html.escape(cell)}</td>" for cell in cells)
+            rows.append(f"<tr>{text}<td>{badge(order.fetched)}</td></tr>")
+        head = "".join(f"<th>{h}</th>" for h in ("order", "L2 hit rate %", "of one XCD", "fetched MB", ""))
+        caption = f"XCDs: {html.escape(self.name)}, {html.escape(self.output)}"
+        table = f"<table><caption>{caption}</caption><tr>{head}</tr>{''.join(rows)}</table>"
+        return f'{STYLE}<div class="wb">{table}</div>'
+
+
+Order = Callable[[Sequence[Tile], int, int], Sequence[int]]
+"""Makes an order of dispatch from the tiles, the number of work-groups, and that of dies."""
+
+
+def launched_order(tiles: Sequence[Tile], groups: int, xcds: int) -> list[int]:
+    """The kernel's own: by number."""
+    return list(range(groups))
+
+
+def row_order(tiles: Sequence[Tile], groups: int, xcds: int) -> list[int]:
+    """Tiles from left to right and row after row: what a kernel without an order of its own does."""
+    return _with_the_rest([t.group for t in sorted(tiles, key=lambda t: (t.top, t.left))], groups)
+
+
+def chiplet_order(
+    tiles: Sequence[Tile], groups: int, xcds: int, *, window: int = WINDOW, chunk: int = CHUNK
+) -> list[int]:
+    """Windows of `window` rows of tiles, down their columns, in runs of `chunk` tiles on one die.
+
+    The order that HipKittens describes for GPUs with several L2s ("HipKittens: Fast and Furious AMD Kernels",
+    arXiv 2511.08083); tiles beyond the last whole block of runs stay in turn.
+    """
+    tops = {top: row for row, top in enumerate(sorted({t.top for t in tiles}))}
+    windowed = sorted(tiles, key=lambda t: (tops[t.top] // window, t.left, t.top))
+    listed = _with_the_rest([t.group for t in windowed], groups)
+    block = xcds * chunk
+    whole = groups // block * block
+    order = []
+    for position in range(groups):
+        if position >= whole:
+            order.append(listed[position])
+            continue
+        die, turn = position % xcds, position // xcds
+        order.append(listed[turn // chunk * block + die * chunk + turn % chunk])
+    return order
+
+
+def _with_the_rest(listed: list[int], groups: int) -> list[int]:
+    known = set(listed)
+    return listed + [group for group in range(groups) if group not in known]
+
+
+ORDERS: Mapping[str, Order] = {
+    "as launched": launched_order,
+    "row by row": row_order,
+    "chiplet order": chiplet_order,
+}
+"""Orders by name."""
+
+
+def xcd_map(
+    target: KernelSpec | Launcher | Kernel | Module | str,
+    *args: Any,
+    output: str | None = None,
+    orders: Sequence[str] | Mapping[str, Order] = ("as launched", "row by row"),
+    spec: KernelSpec | str | None = None,
+    shape: Shape | None = None,
+    seed: int = 0,
+    device: Device | str | None = None,
+    **kwargs: Any,
+) -> XcdMap:
+    """Which XCD computes which element of a kernel's output, and the L2 hit rate of orders of dispatch.
+
+    The kernel runs twice. Other orders than its own are the same work-groups, each with the tile that it had,
+    dispatched in another order; a kernel that takes its tiles in that order does the same.
+
+    Args:
+        target, args, spec, shape, seed, device, kwargs: as for `time`.
+        output: name of the tensor to look at; may be left out where the kernel writes only one.
+        orders: names of `ORDERS`, or functions by a name of your own.
+
+    Raises:
+        UsageError: `target` cannot be launched; no such order; no such tensor, or several and none named.
+        DeviceError: the device is a GPU, which does not tell who writes where.
+    """
+    prepared = resolve(target, args, kwargs, spec=spec, shape=shape, seed=seed, device=device)
+    chosen = _orders(orders)
+    if not prepared.device.emulated:
+        raise DeviceError(
+            f"{prepared.device.name} is a GPU, which does not tell which work-group writes where; use an "
+            f"emulated device: device='emulated:{prepared.device.arch}'"
+        )
+    with hub.muted():
+        # The first run makes the tensors' addresses known.
+        prepared.run(None)
+        tensors = _tensors(prepared, _outputs_of(target, spec, prepared), output)
+        watched = tuple(
+            Watched(tensor.data_ptr(), tensor.element_size(), tensor.numel()) for tensor in tensors.values()
+        )
+        record = prepared.run(LaunchOptions(count=True, traffic=TrafficOptions(watched=watched)))
+    traffic = record.traffic
+    if traffic is None:
+        raise DeviceError(f"{prepared.device.name} recorded nothing of {record.kernel}")
+    written = {name: traffic.writers(i) for i, name in enumerate(tensors)}
+    name = _only_written(prepared.name, written, output)
+    tensor = tensors[name]
+    writers = written[name].reshape(-1, tensor.shape[-1] if tensor.dim() else 1)
+    tiles = tiles_of(writers)
+    gpu = machine(str(prepared.device.properties.get("name", "")), prepared.device.arch)
+    x, y, z = record.block
+    fits = prepared.kernel.occupancy(x * y * z, record.dynamic_shared)
+    source = f"cache model of {gpu.name}"
+    made = []
+    for title, order in chosen.items():
+        listed = order(tiles, traffic.group_total, gpu.xcds)
+        replayed = traffic.replay(gpu.hierarchy, fits.groups_per_cu, listed)
+        made.append(DispatchOrder(title, listed, replayed, source))
+    traffic.release()
+    return XcdMap(
+        name=prepared.name,
+        device=prepared.device.name,
+        shape=prepared.shape,
+        output=name,
+        writers=writers,
+        xcds=gpu.xcds,
+        tiles=tiles,
+        orders=made,
+    )
+
+
+def tiles_of(writers: npt.NDArray[np.int64]) -> list[Tile]:
+    """The bounding box of what each work-group wrote, by its number."""
+    rows, columns = np.nonzero(writers >= 0)
+    groups = writers[rows, columns]
+    if not len(groups):
+        return []
+    size = int(groups.max()) + 1
+    top, left = np.full(size, writers.shape[0]), np.full(size, writers.shape[1])
+    bottom, right = np.zeros(size, dtype=np.int64), np.zeros(size, dtype=np.int64)
+    np.minimum.at(top, groups, rows)
+    np.minimum.at(left, groups, columns)
+    np.maximum.at(bottom, groups, rows + 1)
+    np.maximum.at(right, groups, columns + 1)
+    count = np.bincount(groups, minlength=size)
+    found = []
+    for group in np.flatnonzero(count):
+        box = (int(top[group]), int(bottom[group]), int(left[group]), int(right[group]))
+        area = (box[1] - box[0]) * (box[3] - box[2])
+        found.append(Tile(int(group), *box, whole=area == int(count[group])))
+    return found
+
+
+def _orders(wanted: Sequence[str] | Mapping[str, Order]) -> dict[str, Order]:
+    if isinstance(wanted, Mapping):
+        return dict(wanted)
+    names = [wanted] if isinstance(wanted, str) else list(wanted)
+    for name in names:
+        if name not in ORDERS:
+            raise UsageError(
+                f"no order is named {name!r}; there are {', '.join(ORDERS)}, or pass functions: "
+                "orders={'mine': lambda tiles, groups, xcds: [...]}"
+            )
+    if not names:
+        raise UsageError("orders is empty; wanted one of " + ", ".join(ORDERS))
+    return {name: ORDERS[name] for name in names}
+
+
+def _outputs_of(target: Any, spec: KernelSpec | str | None, prepared: Target) -> list[str]:
+    """Names of the outputs, where a spec says them."""
+    given = spec if spec is not None else target
+    if isinstance(given, str):
+        given = kernels[given]
+    if not isinstance(given, KernelSpec):
+        return []
+    last = prepared.kernel.last
+    return list(given.outputs(prepared.shape, dict(last.kwargs) if last is not None else {}))
+
+
+def _tensors(prepared: Target, outputs: Sequence[str], output: str | None) -> dict[str, torch.Tensor]:
+    """Tensors of the last launch that may be its output, by the names of the kernel's arguments."""
+    import torch
+
+    last = prepared.kernel.last
+    given: dict[str, Any] = {}
+    if last is not None:
+        names = [parameter.name for parameter in prepared.kernel.plan.parameters]
+        for name, value in (*zip(names, last.args, strict=False), *last.kwargs.items()):
+            # A struct of globals comes as a dictionary of its members.
+            given.update(value if isinstance(value, Mapping) else {name: value})
+    found = {
+        name: value
+        for name, value in given.items()
+        if isinstance(value, torch.Tensor) and value.is_contiguous() and value.numel()
+    }
+    if output is not None:
+        if output not in found:
+            raise UsageError(
+                f"{prepared.name} has no contiguous tensor {output!r}; it has {', '.join(found) or 'none'}"
+            )
+        return {output: found[output]}
+    candidates = {name: t for name, t in found.items() if name in outputs} or found
+    size = sum(t.numel() for t in candidates.values())
+    if size > MAX_WATCHED:
+        raise UsageError(
+            f"{prepared.name}: {', '.join(candidates)} have {size:,} elements together, and the writers of "
+            f"at most {MAX_WATCHED:,} can be kept; say output=, or take a smaller problem"
+        )
+    return candidates
+
+
+def _only_written(kernel: str, written: Mapping[str, npt.NDArray[np.int64]], output: str | None) -> str:
+    names = [name for name, writers in written.items() if (writers >= 0).any()]
+    if len(names) == 1:
+        return names[0]
+    if not names:
+        what = f"{output!r}" if output is not None else "none of its tensors: " + ", ".join(written)
+        raise UsageError(f"{kernel} wrote {'nothing to ' if output is not None else ''}{what}; say output=")
+    raise UsageError(f"{kernel} wrote {len(names)} tensors: {', '.join(names)}; say which one: output=")

@@ -1,0 +1,170 @@
+"""The XCD map: a kernel's output coloured by the die that computes it, with the L2 hit rate of each order."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from workbench.origin import Origin
+from workbench.views.badge import style
+
+if TYPE_CHECKING:
+    from workbench.profile.chiplets import DispatchOrder, XcdMap
+
+COLOURS = ("#4477aa", "#66ccee", "#228833", "#ccbb44", "#ee6677", "#aa3377", "#bbbbbb", "#332288")
+"""One a die, told apart with colour-blind eyes too (Paul Tol's bright scheme, and indigo)."""
+
+LIGHT = frozenset({"#66ccee", "#ccbb44", "#bbbbbb"})
+"""Those on which text is black."""
+
+MAX_CELLS = 384
+"""Rows and columns of a panel; of a map with more distinct ones, some are left out."""
+
+MAX_NUMBERED = 300
+"""Cells up to which each has its place in the order of dispatch in it."""
+
+_PANEL, _LEFT, _TOP = 430, 56, 96
+
+
+def view_xcd(*targets: Any, **options: Any) -> Any:
+    """Draws which XCD computes which tile of a kernel's output, with the L2 hit rate beside it.
+
+    Args:
+        targets: what `xcd_map` takes, or several of its results to be drawn beside each other (each in its
+            own order), such as those of two kernels.
+        options: of `xcd_map`.
+
+    Returns:
+        a plotly Figure.
+    """
+    from workbench.profile.chiplets import XcdMap, xcd_map
+
+    if targets and all(isinstance(target, XcdMap) for target in targets):
+        return xcd_figure(*targets)
+    return xcd_figure(xcd_map(*targets, **options))
+
+
+def distinct(writers: npt.NDArray[np.int64], axis: int) -> npt.NDArray[np.int64]:
+    """Where rows (axis 0) or columns (axis 1) differ from the one before, the start and the end included.
+
+    These are the edges of what can be drawn as one; of more than `MAX_CELLS` parts, some are left out.
+    """
+    table = writers if axis == 0 else writers.T
+    changes = np.flatnonzero((table[1:] != table[:-1]).any(axis=1)) + 1
+    edges = np.concatenate([[0], changes, [len(table)]])
+    if len(edges) - 1 > MAX_CELLS:
+        edges = np.unique(np.linspace(0, len(table), MAX_CELLS + 1).astype(np.int64))
+    return edges.astype(np.int64)
+
+
+def xcd_figure(*maps: XcdMap) -> Any:
+    """A panel for each order of a map; for several maps each in its own order. A plotly Figure."""
+    import plotly.graph_objects as go
+    from plotly.subplots import make_subplots
+
+    panels = [(one, order) for one in maps for order in (one.orders if len(maps) == 1 else one.orders[:1])]
+    figure = make_subplots(
+        rows=1,
+        cols=len(panels),
+        subplot_titles=[_title(one, order, len(maps) > 1) for one, order in panels],
+        horizontal_spacing=0.06 if len(panels) > 1 else 0,
+    )
+    for column, (one, order) in enumerate(panels, 1):
+        _panel(figure, go, one, order, column, column == len(panels))
+    first = maps[0]
+    size = ", ".join(f"{k}={v}" for k, v in first.shape.items())
+    of = f"{first.output} of {first.name}{f' ({size})' if size else ''}"
+    title = f"{of} by XCD" if len(maps) == 1 else "Output by XCD"
+    for annotation in figure.layout.annotations:
+        annotation.update(font={"size": 12}, yshift=2)
+    style(figure, [Origin.COUNTED, Origin.MODELLED], title)
+    figure.update_annotations(selector={"name": "origin"}, yshift=34)
+    figure.update_layout(
+        width=_LEFT + _PANEL * len(panels) + 100,
+        height=_TOP + _PANEL,
+        margin={"l": _LEFT, "r": 20, "t": _TOP, "b": 46},
+        title={"y": 0.98, "yanchor": "top", "yref": "container"},
+    )
+    figure.update_xaxes(title="column", title_standoff=4, showgrid=False, constrain="domain")
+    figure.update_yaxes(autorange="reversed", showgrid=False, constrain="domain")
+    figure.update_yaxes(title="row", title_standoff=4, col=1)
+    return figure
+
+
+def _title(one: XcdMap, order: DispatchOrder, named: bool) -> str:
+    rate = order.l2_hit_rate
+    hits = "nothing asked of L2" if rate is None else f"L2 hit rate {rate.value:.1f}%"
+    name = f"{one.name}, {order.name}" if named else order.name
+    return f"{name}<br>{hits}, {order.fetched.value / 2**20:,.4g} MB fetched"
+
+
+def _panel(figure: Any, go: Any, one: XcdMap, order: DispatchOrder, column: int, scale: bool) -> None:
+    rows, columns = distinct(one.writers, 0), distinct(one.writers, 1)
+    groups = one.writers[np.ix_(rows[:-1], columns[:-1])]
+    turns = np.where(groups >= 0, order.turn_of()[groups], -1)
+    dies = np.where(turns >= 0, turns % one.xcds, np.nan)
+    spans = [[[*map(int, edges[i : i + 2])] for i in range(len(edges) - 1)] for edges in (rows, columns)]
+    hover = [
+        [_hover(int(groups[i, j]), int(turns[i, j]), one.xcds, high, wide) for j, wide in enumerate(spans[1])]
+        for i, high in enumerate(spans[0])
+    ]
+    numbered = groups.size <= MAX_NUMBERED
+    figure.add_trace(
+        go.Heatmap(
+            z=dies,
+            x=columns,
+            y=rows,
+            zmin=-0.5,
+            zmax=one.xcds - 0.5,
+            colorscale=[stop for die in range(one.xcds) for stop in _band(die, one.xcds)],
+            showscale=scale,
+            colorbar={
+                "title": {"text": "XCD", "side": "top"},
+                "tickvals": list(range(one.xcds)),
+                "thickness": 14,
+                "outlinewidth": 0,
+            },
+            text=hover,
+            hovertemplate="%{text}<extra></extra>",
+            xgap=int(numbered),
+            ygap=int(numbered),
+        ),
+        row=1,
+        col=column,
+    )
+    if numbered:
+        middle_x, middle_y = (columns[1:] + columns[:-1]) / 2, (rows[1:] + rows[:-1]) / 2
+        shown = [(middle_x[j], middle_y[i], int(turns[i, j])) for i, j in np.argwhere(turns >= 0)]
+        figure.add_trace(
+            go.Scatter(
+                x=[x for x, _, _ in shown],
+                y=[y for _, y, _ in shown],
+                text=[str(turn) for _, _, turn in shown],
+                mode="text",
+                textfont={"size": 9, "color": [_ink(turn % one.xcds) for _, _, turn in shown]},
+                hoverinfo="skip",
+                showlegend=False,
+            ),
+            row=1,
+            col=column,
+        )
+
+
+def _band(die: int, xcds: int) -> Sequence[tuple[float, str]]:
+    colour = COLOURS[die % len(COLOURS)]
+    return (die / xcds, colour), ((die + 1) / xcds, colour)
+
+
+def _ink(die: int) -> str:
+    return "black" if COLOURS[die % len(COLOURS)] in LIGHT else "white"
+
+
+def _hover(group: int, turn: int, xcds: int, rows: Sequence[int], columns: Sequence[int]) -> str:
+    place = f"rows {rows[0]} to {rows[1] - 1}, columns {columns[0]} to {columns[1] - 1}"
+    if group < 0:
+        return f"{place}<br>written by nobody"
+    launched = f", launched as {group}" if group != turn else ""
+    return f"{place}<br>XCD {turn % xcds}<br>work-group {turn}{launched}"
