@@ -561,7 +561,7 @@ _TRAFFIC: Sequence[tuple[str, Sequence[tuple[str, float]]]] = (
     ("HBM, written", [("hbm_bytes_written", 1)]),
     ("scratch", [("scratch_bytes", 1)]),
 )
-"""Levels from the lanes outwards: counters that give their traffic (the first one collected), bytes of each."""
+"""Levels from the lanes outwards: their counters (the first one collected counts), and bytes of each."""
 
 _ONLY_IF_ANY = ("scratch", "L2, atomics")
 
