@@ -197,12 +197,13 @@ class Device:
     def _current(self) -> Iterator[Any]:
         """The hip module with this device current for the calling thread."""
         hip = self._hip()
-        before = self._check("hipGetDevice", hip.hipGetDevice())
-        self._check("hipSetDevice", hip.hipSetDevice(self._ordinal))
-        try:
-            yield hip
-        finally:
-            hip.hipSetDevice(before)
+        with _interrupts_held(self.emulated):
+            before = self._check("hipGetDevice", hip.hipGetDevice())
+            self._check("hipSetDevice", hip.hipSetDevice(self._ordinal))
+            try:
+                yield hip
+            finally:
+                hip.hipSetDevice(before)
 
     def _check(self, what: str, answer: tuple[Any, ...]) -> Any:
         """A HIP call's result; its exception where it failed.
@@ -226,6 +227,15 @@ class Device:
 
     def __repr__(self) -> str:
         return f"<Device {self.name} ({self.arch})>"
+
+
+def _interrupts_held(emulated: bool) -> contextlib.AbstractContextManager[None]:
+    """Ctrl-C waits while Python is behind HIP's calls; AMD's library leaves signals alone."""
+    if not emulated:
+        return contextlib.nullcontext()
+    from workbench.emulator import interrupts
+
+    return interrupts.held()
 
 
 def _error(message: str, code: int) -> errors.WorkbenchError:
@@ -362,7 +372,6 @@ class Function:
         options: LaunchOptions,
     ) -> LaunchRecord:
         from workbench.emulator import device as emulated
-        from workbench.emulator import interrupts
 
         device = self.module.device
         wanted = emulated.LaunchOptions(
@@ -374,7 +383,6 @@ class Function:
             options.traffic,
         )
         with (
-            interrupts.held(),
             device._current() as hip,
             _emulated_launch,
             _registered(device, hip, buffers),
