@@ -21,11 +21,36 @@ using half_2 = __half2;
 /** 8-bit float with 4 exponent and 3 mantissa bits: the OCP format, largest value 448. */
 using fp8e4m3 = __hip_fp8_e4m3;
 using fp8e4m3_4 = __hip_fp8x4_e4m3;
+/** 8-bit float with 5 exponent and 2 mantissa bits: the OCP format, largest value 57344. */
+using fp8e5m2 = __hip_fp8_e5m2;
+using fp8e5m2_4 = __hip_fp8x4_e5m2;
 #else
 /** 8-bit float with 4 exponent and 3 mantissa bits: the fnuz format of CDNA3, largest value 240. */
 using fp8e4m3 = __hip_fp8_e4m3_fnuz;
 using fp8e4m3_4 = __hip_fp8x4_e4m3_fnuz;
+/** 8-bit float with 5 exponent and 2 mantissa bits: the fnuz format of CDNA3, largest value 57344. */
+using fp8e5m2 = __hip_fp8_e5m2_fnuz;
+using fp8e5m2_4 = __hip_fp8x4_e5m2_fnuz;
 #endif
+
+/** Power of two, 2^(x - 127); 255 is NaN. The scale of a block of 32 elements (OCP microscaling formats). */
+using fp8e8m0 = unsigned char;
+using fp8e8m0_2 = unsigned short;
+/** Four scales in a register: what the scaled matrix instructions take, which choose one of the bytes. */
+using fp8e8m0_4 = unsigned;
+
+/**
+ * @brief Two 4-bit floats with 2 exponent bits and 1 mantissa bit (0, 0.5, 1, 1.5, 2, 3, 4, 6 and their negatives) in a
+ * byte, the first in the low half.
+ *
+ * A tile of them counts pairs: an M x K matrix is `rt_fp4e2m1_2<M, K / 2>`.
+ */
+struct fp4e2m1_2 {
+    unsigned char bits;
+};
+struct alignas(4) fp4e2m1_8 {
+    fp4e2m1_2 pairs[4];
+};
 
 /** Where a coordinate counts elements and not tiles. */
 struct default_type {};
@@ -49,8 +74,10 @@ using u32x4 = unsigned __attribute__((ext_vector_type(4)));
  */
 template <typename T>
 struct numeric {
-    static_assert(never<T>,
-                  "kittens has no such element type; it has float, bf16, half, fp8e4m3 and their packed forms");
+    static_assert(
+        never<T>,
+        "kittens has no such element type; it has float, bf16, half, fp8e4m3, fp8e5m2, fp4e2m1_2, fp8e8m0 and "
+        "their packed forms");
 };
 template <>
 struct numeric<float> {
@@ -92,6 +119,50 @@ struct numeric<fp8e4m3_4> {
     using native = unsigned;
     using wide = f32x4;
 };
+template <>
+struct numeric<fp8e5m2> {
+    using native = unsigned char;
+    using wide = float;
+};
+template <>
+struct numeric<fp8e5m2_4> {
+    using native = unsigned;
+    using wide = f32x4;
+};
+template <>
+struct numeric<fp8e8m0> {
+    using native = unsigned char;
+    using wide = float;
+};
+template <>
+struct numeric<fp4e2m1_2> {
+    using native = unsigned char;
+    using wide = f32x2;
+};
+
+/** Numbers in a type that arithmetic is done in. */
+template <typename W>
+inline constexpr int wide_count = 1;
+template <>
+inline constexpr int wide_count<f32x2> = 2;
+template <>
+inline constexpr int wide_count<f16x2> = 2;
+template <>
+inline constexpr int wide_count<f32x4> = 4;
+
+/** 4-bit code of the e2m1 float nearest to |x|, ties to even, saturating. */
+__device__ inline unsigned e2m1_code(float x) {
+    const float size = __builtin_fabsf(x);
+    const unsigned sign = __builtin_bit_cast(unsigned, x) >> 31 << 3;
+    return sign | (static_cast<unsigned>(size > 0.25f) + (size >= 0.75f) + (size > 1.25f) + (size >= 1.75f) +
+                   (size > 2.5f) + (size >= 3.5f) + (size > 5.0f));
+}
+/** The value of a 4-bit code: 0, 0.5, then 1, 1.5 times powers of two. */
+__device__ inline float e2m1_value(unsigned code) {
+    const unsigned exponent = code >> 1 & 3, mantissa = code & 1;
+    const unsigned size = exponent == 0 ? mantissa * 0x3f000000u : (exponent + 126) << 23 | mantissa << 22;
+    return __builtin_bit_cast(float, size | (code >> 3 & 1) << 31);
+}
 
 /** The value of an element in the type that arithmetic is done in. */
 template <typename T>
@@ -104,6 +175,18 @@ __device__ inline typename numeric<T>::wide widen(const T &value) {
         const auto low = __builtin_amdgcn_cvt_pk_f32_fp8(bits, false);
         const auto high = __builtin_amdgcn_cvt_pk_f32_fp8(bits, true);
         return wide{low[0], low[1], high[0], high[1]};
+    } else if constexpr (is_same<T, fp8e5m2>) {
+        return __builtin_amdgcn_cvt_f32_bf8(bit_cast<unsigned char>(value), 0);
+    } else if constexpr (is_same<T, fp8e5m2_4>) {
+        const int bits = bit_cast<int>(value);
+        const auto low = __builtin_amdgcn_cvt_pk_f32_bf8(bits, false);
+        const auto high = __builtin_amdgcn_cvt_pk_f32_bf8(bits, true);
+        return wide{low[0], low[1], high[0], high[1]};
+    } else if constexpr (is_same<T, fp8e8m0>) {
+        // Exponent 0 is 2^-127, a denormal number; 255 the NaN without a sign.
+        return bit_cast<float>(value == 0 ? 0x00400000u : value == 255 ? 0x7fc00000u : unsigned{value} << 23);
+    } else if constexpr (is_same<T, fp4e2m1_2>) {
+        return wide{e2m1_value(value.bits & 15u), e2m1_value(value.bits >> 4)};
     } else if constexpr (is_same<T, bf16>) {
         return bit_cast<float>(static_cast<unsigned>(bit_cast<unsigned short>(value)) << 16);
     } else if constexpr (is_same<T, bf16_2>) {
@@ -124,7 +207,15 @@ __device__ inline float within_fp8(float value) {
     return value != value ? value : __builtin_amdgcn_fmed3f(value, largest, -largest);
 }
 
-/** The element nearest to a value, ties to even; fp8 saturates, infinity included. */
+/** The same for fp8e5m2, of which the hardware's conversion makes infinity, or NaN on gfx942. */
+__device__ inline float within_bf8(float value) {
+    return value != value ? value : __builtin_amdgcn_fmed3f(value, 57344.0f, -57344.0f);
+}
+
+/**
+ * @brief The element nearest to a value, ties to even; fp8 and fp4 saturate, infinity included. Of e8m0 the power of
+ * two below it.
+ */
 template <typename T>
 __device__ inline T narrow(const typename numeric<T>::wide &value) {
     if constexpr (is_same<T, fp8e4m3>) {
@@ -133,6 +224,16 @@ __device__ inline T narrow(const typename numeric<T>::wide &value) {
     } else if constexpr (is_same<T, fp8e4m3_4>) {
         const int low = __builtin_amdgcn_cvt_pk_fp8_f32(within_fp8(value[0]), within_fp8(value[1]), 0, false);
         return bit_cast<T>(__builtin_amdgcn_cvt_pk_fp8_f32(within_fp8(value[2]), within_fp8(value[3]), low, true));
+    } else if constexpr (is_same<T, fp8e5m2>) {
+        const float bounded = within_bf8(value);
+        return bit_cast<T>(static_cast<unsigned char>(__builtin_amdgcn_cvt_pk_bf8_f32(bounded, bounded, 0, false)));
+    } else if constexpr (is_same<T, fp8e5m2_4>) {
+        const int low = __builtin_amdgcn_cvt_pk_bf8_f32(within_bf8(value[0]), within_bf8(value[1]), 0, false);
+        return bit_cast<T>(__builtin_amdgcn_cvt_pk_bf8_f32(within_bf8(value[2]), within_bf8(value[3]), low, true));
+    } else if constexpr (is_same<T, fp8e8m0>) {
+        return static_cast<fp8e8m0>(bit_cast<unsigned>(value) >> 23);
+    } else if constexpr (is_same<T, fp4e2m1_2>) {
+        return {static_cast<unsigned char>(e2m1_code(value[0]) | e2m1_code(value[1]) << 4)};
     } else if constexpr (is_same<T, bf16>) {
         return bit_cast<T>(static_cast<__bf16>(value));
     } else if constexpr (is_same<T, bf16_2>) {
@@ -146,12 +247,16 @@ __device__ inline T narrow(const typename numeric<T>::wide &value) {
 
 namespace ducks::base_types {
 
+/** An element type of tiles and vectors. */
 template <typename T>
 concept T1 =
-    detail::is_same<T, float> || detail::is_same<T, bf16> || detail::is_same<T, half> || detail::is_same<T, fp8e4m3>;
+    detail::is_same<T, float> || detail::is_same<T, bf16> || detail::is_same<T, half> || detail::is_same<T, fp8e4m3> ||
+    detail::is_same<T, fp8e5m2> || detail::is_same<T, fp8e8m0> || detail::is_same<T, fp4e2m1_2>;
+/** A packed element type: what register tiles hold. */
 template <typename T>
 concept T2 = detail::is_same<T, float2> || detail::is_same<T, bf16_2> || detail::is_same<T, half_2> ||
-             detail::is_same<T, fp8e4m3_4>;
+             detail::is_same<T, fp8e4m3_4> || detail::is_same<T, fp8e5m2_4> || detail::is_same<T, fp8e8m0_4> ||
+             detail::is_same<T, fp4e2m1_8>;
 
 } // namespace ducks::base_types
 
@@ -170,8 +275,8 @@ namespace base_types {
 /** Packed and unpacked form of an element type, and how many elements are in `T`. */
 template <typename T>
 struct packing {
-    static_assert(detail::never<T>,
-                  "kittens has no such element type; it has float, bf16, half, fp8e4m3 and their packed forms");
+    static_assert(detail::never<T>, "kittens has no such element type; it has float, bf16, half, fp8e4m3, fp8e5m2, "
+                                    "fp4e2m1_2, fp8e8m0 and their packed forms");
 };
 template <>
 struct packing<float> : detail::packing_of<float, float2, 1> {};
@@ -189,6 +294,18 @@ template <>
 struct packing<fp8e4m3> : detail::packing_of<fp8e4m3, fp8e4m3_4, 1> {};
 template <>
 struct packing<fp8e4m3_4> : detail::packing_of<fp8e4m3, fp8e4m3_4, 4> {};
+template <>
+struct packing<fp8e5m2> : detail::packing_of<fp8e5m2, fp8e5m2_4, 1> {};
+template <>
+struct packing<fp8e5m2_4> : detail::packing_of<fp8e5m2, fp8e5m2_4, 4> {};
+template <>
+struct packing<fp8e8m0> : detail::packing_of<fp8e8m0, fp8e8m0_4, 1> {};
+template <>
+struct packing<fp8e8m0_4> : detail::packing_of<fp8e8m0, fp8e8m0_4, 4> {};
+template <>
+struct packing<fp4e2m1_2> : detail::packing_of<fp4e2m1_2, fp4e2m1_8, 1> {};
+template <>
+struct packing<fp4e2m1_8> : detail::packing_of<fp4e2m1_2, fp4e2m1_8, 4> {};
 
 /** Elements of a packed type, one after the other; equally well one unpacked element. */
 template <typename T>
@@ -217,13 +334,14 @@ struct convertor {
         if constexpr (detail::is_same<T, U>) {
             return value;
         } else {
-            static_assert(packing<T>::num() == packing<U>::num(),
-                          "convertor: a packed type converts to a packed type with as many elements");
             using to = typename detail::numeric<T>::wide;
             using from = typename detail::numeric<U>::wide;
+            static_assert(detail::wide_count<to> == detail::wide_count<from> ||
+                              (packing<T>::num() == 1 && detail::is_same<U, float>),
+                          "convertor: a packed type converts to a packed type with as many elements");
             if constexpr (detail::is_same<to, from>)
                 return detail::narrow<T>(detail::widen(value));
-            else if constexpr (packing<T>::num() == 1)
+            else if constexpr (detail::wide_count<from> == 1)
                 return detail::narrow<T>(static_cast<to>(detail::widen(value)));
             else
                 return detail::narrow<T>(__builtin_convertvector(detail::widen(value), to));

@@ -80,7 +80,12 @@ template <int rows, int cols, ducks::rt_layout::all layout = row_l, ducks::rt_sh
 using rt_hf = rt<half, rows, cols, layout, shape>;
 template <int rows, int cols, ducks::rt_layout::all layout = row_l, ducks::rt_shape::all shape = rt_16x16_s>
 using rt_fl = rt<float, rows, cols, layout, shape>;
-template <int rows, int cols, ducks::rt_layout::all layout = row_l, ducks::rt_shape::all shape = rt_16x16_s>
+/** The 8- and 4-bit types stand in the base shapes of the matrix instructions with the longest K by default. */
+template <int rows, int cols, ducks::rt_layout::all layout = row_l, ducks::rt_shape::all shape = rt_16x128_s>
 using rt_fp8e4m3 = rt<fp8e4m3, rows, cols, layout, shape>;
+template <int rows, int cols, ducks::rt_layout::all layout = row_l, ducks::rt_shape::all shape = rt_16x128_s>
+using rt_fp8e5m2 = rt<fp8e5m2, rows, cols, layout, shape>;
+template <int rows, int cols, ducks::rt_layout::all layout = row_l, ducks::rt_shape::all shape = rt_16x64_s>
+using rt_fp4e2m1_2 = rt<fp4e2m1_2, rows, cols, layout, shape>;
 
 } // namespace kittens

@@ -52,6 +52,12 @@ using rt_16x32_4 = rt_shape<16, 32, 4>;
 using rt_32x16_4 = rt_shape<32, 16, 4>;
 /** A and B of a 16x16 MFMA over a K of 128, for fp8. */
 using rt_16x128 = rt_shape<16, 128, 16>;
+/** A and B of a 16x16 MFMA over a K of 128, for pairs of fp4. */
+using rt_16x64 = rt_shape<16, 64, 16>;
+/** A and B of a 32x32 MFMA over a K of 64, for fp8. */
+using rt_32x64 = rt_shape<32, 64, 16>;
+/** A and B of a 32x32 MFMA over a K of 64, for pairs of fp4. */
+using rt_32x32_16 = rt_shape<32, 32, 16>;
 
 /** Any base shape of a register tile. */
 template <typename T>
@@ -88,6 +94,9 @@ using rt_32x16_s = ducks::rt_shape::rt_32x16;
 using rt_16x32_4_s = ducks::rt_shape::rt_16x32_4;
 using rt_32x16_4_s = ducks::rt_shape::rt_32x16_4;
 using rt_16x128_s = ducks::rt_shape::rt_16x128;
+using rt_16x64_s = ducks::rt_shape::rt_16x64;
+using rt_32x64_s = ducks::rt_shape::rt_32x64;
+using rt_32x32_16_s = ducks::rt_shape::rt_32x32_16;
 
 /**
  * @brief The base shape in which a wave reads whole rows from global memory fastest, for kernels that work on rows:

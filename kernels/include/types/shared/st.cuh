@@ -18,10 +18,13 @@ namespace detail {
 template <typename T, ducks::st_shape::all shape, int pitch>
 struct st_order {
     static constexpr int subtile_bytes = shape::num_elements * static_cast<int>(sizeof(T));
-    static constexpr int atom_bytes = shape::template swizzle<static_cast<int>(sizeof(T))>.atom();
+    static constexpr int atom_bytes =
+        is_same<T, fp8e8m0> ? 16 : shape::template swizzle<static_cast<int>(sizeof(T))>.atom();
 
     /** The swizzled byte offset for an unswizzled one in a base tile, and the reverse. */
     static __host__ __device__ constexpr uint32_t swizzled(uint32_t offset) {
+        // Scales are read as words of a lane each, in memory order.
+        if constexpr (is_same<T, fp8e8m0>) return offset;
         // A copy of its own, because the compiler does not look into constants in the GPU's memory.
         constexpr ducks::st_shape::swizzling swizzling = shape::template swizzle<static_cast<int>(sizeof(T))>;
         return swizzling(offset);
@@ -158,5 +161,9 @@ template <int rows, int cols, ducks::st_shape::all shape = st_16x16_s>
 using st_fl = st<float, rows, cols, shape>;
 template <int rows, int cols, ducks::st_shape::all shape = st_16x16_s>
 using st_fp8e4m3 = st<fp8e4m3, rows, cols, shape>;
+template <int rows, int cols, ducks::st_shape::all shape = st_16x16_s>
+using st_fp8e5m2 = st<fp8e5m2, rows, cols, shape>;
+template <int rows, int cols, ducks::st_shape::all shape = st_16x64_s>
+using st_fp4e2m1_2 = st<fp4e2m1_2, rows, cols, shape>;
 
 } // namespace kittens

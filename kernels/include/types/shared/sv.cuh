@@ -25,6 +25,10 @@ struct KITTENS_DEFAULT_ALIGN sv {
 
     dtype data[length];
 
+    /** A part of it, as long as given: `subvec_inplace` makes one. */
+    template <int sub_length>
+    using subvec = sv<dtype, sub_length>;
+
     __device__ inline dtype &operator[](int i) { return data[i]; }
     __device__ inline const dtype &operator[](int i) const { return data[i]; }
 };
@@ -35,6 +39,15 @@ template <typename T>
 concept all = requires { typename T::identifier; } && detail::is_same<typename T::identifier, identifier>;
 } // namespace ducks::sv
 
+/** Part `index` of a shared vector, in place, counted in parts of `length` elements. */
+template <int length, ducks::sv::all SV>
+__device__ inline typename SV::template subvec<length> &subvec_inplace(SV &vector, int index) {
+    static_assert(SV::length % length == 0, "subvec_inplace: the shared vector is a whole number of parts");
+    static_assert(length * static_cast<int>(sizeof(typename SV::dtype)) % 16 == 0,
+                  "subvec_inplace: a part is a multiple of 16 bytes, what shared vectors are aligned to");
+    return *reinterpret_cast<typename SV::template subvec<length> *>(&vector.data[index * length]);
+}
+
 template <int length>
 using sv_bf = sv<bf16, length>;
 template <int length>
@@ -43,5 +56,7 @@ template <int length>
 using sv_fl = sv<float, length>;
 template <int length>
 using sv_fp8e4m3 = sv<fp8e4m3, length>;
+template <int length>
+using sv_fp8e5m2 = sv<fp8e5m2, length>;
 
 } // namespace kittens

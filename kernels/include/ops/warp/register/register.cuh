@@ -9,6 +9,7 @@
 #include "tile/masks.cuh"
 #include "tile/mma.cuh"
 #include "tile/mma_agpr.cuh"
+#include "tile/mma_scaled.cuh"
 #include "tile/reductions.cuh"
 #include "vec/maps.cuh"
 #include "vec/reductions.cuh"

@@ -43,6 +43,19 @@ using f16x8 = _Float16 __attribute__((ext_vector_type(8)));
 using bf16x8 = __bf16 __attribute__((ext_vector_type(8)));
 using i32x8 = int __attribute__((ext_vector_type(8)));
 
+/** How the matrix instructions of gfx950 number the formats of small floats; -1 for the other types. */
+template <typename T>
+inline constexpr int matrix_format = -1;
+template <>
+inline constexpr int matrix_format<fp8e4m3> = 0;
+template <>
+inline constexpr int matrix_format<fp8e5m2> = 1;
+template <>
+inline constexpr int matrix_format<fp4e2m1_2> = 4;
+/** Bytes of 32 elements of such a format, what a lane gives to an instruction. */
+template <typename T>
+inline constexpr int mx_bytes = matrix_format<T> == 4 ? 16 : 32;
+
 template <typename Operand, typename Accumulator>
 struct mfma_of {
     static constexpr bool exists = true;
@@ -86,6 +99,18 @@ struct mfma<fp8e4m3, 32, 8> : mfma_of<long, f32x16> {
         return __builtin_amdgcn_mfma_f32_32x32x16_fp8_fp8(a, b, c, 0, 0, 0);
     }
 };
+template <>
+struct mfma<fp8e5m2, 16, 8> : mfma_of<long, f32x4> {
+    static __device__ inline f32x4 run(long a, long b, f32x4 c) {
+        return __builtin_amdgcn_mfma_f32_16x16x32_bf8_bf8(a, b, c, 0, 0, 0);
+    }
+};
+template <>
+struct mfma<fp8e5m2, 32, 8> : mfma_of<long, f32x16> {
+    static __device__ inline f32x16 run(long a, long b, f32x16 c) {
+        return __builtin_amdgcn_mfma_f32_32x32x16_bf8_bf8(a, b, c, 0, 0, 0);
+    }
+};
 #if defined(KITTENS_CDNA4)
 template <>
 struct mfma<bf16, 16, 16> : mfma_of<bf16x8, f32x4> {
@@ -111,17 +136,18 @@ struct mfma<half, 32, 16> : mfma_of<f16x8, f32x16> {
         return __builtin_amdgcn_mfma_f32_32x32x16_f16(a, b, c, 0, 0, 0);
     }
 };
-// The instructions with block scales; format 0 is fp8 e4m3, and scales of zero are what makes them not scale.
-template <>
-struct mfma<fp8e4m3, 16, 32> : mfma_of<i32x8, f32x4> {
-    static __device__ inline f32x4 run(i32x8 a, i32x8 b, f32x4 c) {
-        return __builtin_amdgcn_mfma_scale_f32_16x16x128_f8f6f4(a, b, c, 0, 0, 0, 0, 0, 0);
-    }
-};
-template <>
-struct mfma<fp8e4m3, 32, 32> : mfma_of<i32x8, f32x16> {
-    static __device__ inline f32x16 run(i32x8 a, i32x8 b, f32x16 c) {
-        return __builtin_amdgcn_mfma_scale_f32_32x32x64_f8f6f4(a, b, c, 0, 0, 0, 0, 0, 0);
+// The instructions for 8-, 6- and 4-bit floats, which also take block scales; scales of zero are what makes them not
+// scale. An operand is 8 registers; formats of fewer bits leave the last ones unused.
+template <typename T, int side, int bytes>
+    requires(matrix_format<T> >= 0 && bytes == mx_bytes<T> && (side == 16 || side == 32))
+struct mfma<T, side, bytes> : mfma_of<i32x8, select<side == 16, f32x4, f32x16>> {
+    using accumulator = select<side == 16, f32x4, f32x16>;
+    static __device__ inline accumulator run(i32x8 a, i32x8 b, accumulator c) {
+        constexpr int format = matrix_format<T>;
+        if constexpr (side == 16)
+            return __builtin_amdgcn_mfma_scale_f32_16x16x128_f8f6f4(a, b, c, format, format, 0, 0, 0, 0);
+        else
+            return __builtin_amdgcn_mfma_scale_f32_32x32x64_f8f6f4(a, b, c, format, format, 0, 0, 0, 0);
     }
 };
 #endif
@@ -145,7 +171,7 @@ __device__ inline void mma_base(D &d, const A &a, const B &b) {
     constexpr int have = A::elements_per_thread * static_cast<int>(sizeof(T));
     constexpr int bytes = mfma_bytes<T, side, have>();
     static_assert(bytes != 0, "mma: the matrix cores of this target have no instruction for these operands; they take "
-                              "bf16, half and fp8e4m3, 8 bytes or more a lane");
+                              "bf16, half, fp8e4m3 and fp8e5m2, 8 bytes or more a lane, on gfx950 fp4e2m1_2, 16 bytes");
     using instruction = mfma<T, side, bytes>;
     static_assert(sizeof(d.data) == sizeof(typename instruction::accumulator),
                   "mma: the accumulator's base shape is rt_16x16_s or rt_32x32_s");
@@ -153,7 +179,7 @@ __device__ inline void mma_base(D &d, const A &a, const B &b) {
     __builtin_memcpy(&sum, d.data, sizeof(sum));
 #pragma unroll
     for (int k = 0; k < have; k += bytes) {
-        typename instruction::operand left, right;
+        typename instruction::operand left = {}, right = {};
         __builtin_memcpy(&left, reinterpret_cast<const char *>(a.data) + k, bytes);
         __builtin_memcpy(&right, reinterpret_cast<const char *>(b.data) + k, bytes);
         if constexpr (D::is_row)
