@@ -62,6 +62,7 @@ def test_a_copy(module):
     found = {name: result[name].value for name in wanted}
     assert found == {**wanted, "bytes_read": size + kernarg}
     assert result.metrics["L2 hit rate"].figure.value == 0
+    assert result.metrics["coalescing"].figure.value == 100
     assert result.metrics["L2 hit rate"].figure.origin is Origin.MODELLED
     # rocprof's own formula of FETCH_SIZE on these targets.
     large = result.counters.get("TCC_BUBBLE_sum") or result["TCC_EA0_RDREQ_128B_sum"]

@@ -18,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from workbench.codeobject import Instruction
+from workbench.emulator import native_library
 from workbench.errors import LaunchError, UsageError
 
 LIMIT = 1 << 23
@@ -255,6 +256,7 @@ class Traffic:
         self._text = text
         self._kinds = kinds
         self._recorders: list[_Traffic] = []
+        self._library = native_library()
         self._sites: list[npt.NDArray[np.uint64]] = []
         self._owner_arrays = [np.zeros(w.count, dtype=np.uint32) for w in options.watched]
         self._owners = (_Owners * max(1, len(options.watched)))(
@@ -313,8 +315,6 @@ class Traffic:
             UsageError: the lines were not kept or have been released; `order` is no permutation.
             LaunchError: there was not enough memory.
         """
-        from workbench.emulator import native_library
-
         if self._released:
             raise UsageError(
                 "the lines of this launch are not there any more: launch again with "
@@ -332,8 +332,7 @@ class Traffic:
                 raise UsageError(
                     f"order has {len(given)} entries; wanted each of the {self.group_total} work-groups once"
                 )
-        library = native_library()
-        sampling = self._sampling(library)
+        sampling = self._sampling()
         counts = (_CacheCounts * hierarchy.xcds)()
         recorders = (c_void_p * max(1, len(self._recorders)))(*(ctypes.addressof(r) for r in self._recorders))
         replay = _Replay(
@@ -354,7 +353,7 @@ class Traffic:
             mall_bytes=hierarchy.mall_bytes,
             counts=counts,
         )
-        if not library.hk_replay(ctypes.byref(replay)):
+        if not self._library.hk_replay(ctypes.byref(replay)):
             raise LaunchError(
                 "no memory for the model of the caches: close other programs, or launch a smaller problem"
             )
@@ -366,9 +365,9 @@ class Traffic:
             sampling,
         )
 
-    def _sampling(self, library: ctypes.CDLL) -> int:
+    def _sampling(self) -> int:
         """The finest sampling whose events are no more than the limit: the same for any number of threads."""
-        count = library.hk_traffic_events
+        count = self._library.hk_traffic_events
         count.restype = c_uint64
         least = max((int(r.sampling) for r in self._recorders), default=0)
         for sampling in range(least, MAX_SAMPLING):
@@ -378,10 +377,8 @@ class Traffic:
 
     def release(self) -> None:
         """Frees the lines; the counts by instruction stay."""
-        from workbench.emulator import native_library
-
         for recorder in self._recorders:
-            native_library().hk_traffic_release_streams(ctypes.byref(recorder))
+            self._library.hk_traffic_release_streams(ctypes.byref(recorder))
         self._released = True
 
     def __del__(self) -> None:

@@ -241,6 +241,12 @@ COUNTERS: Sequence[Counter] = (
         "Bytes that lanes sent to global memory, before any cache.",
         _device("global_bytes_written"),
     ),
+    Counter(
+        "scalar_bytes",
+        "bytes",
+        "The part of bytes_read that scalar loads read.",
+        _device("scalar_bytes_read"),
+    ),
     Counter("lds_bytes_read", "bytes", "Bytes that lanes read from LDS.", _device("lds_bytes_read")),
     Counter("lds_bytes_written", "bytes", "Bytes that lanes wrote to LDS.", _device("lds_bytes_written")),
     Counter(

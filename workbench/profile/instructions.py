@@ -70,10 +70,10 @@ BYTES = Measure(
 )
 MOVED = Measure(
     "bytes_moved",
-    "Bytes of lines touched",
+    "Bytes moved",
     "bytes",
     Origin.COUNTED,
-    "128 bytes for each line that an execution touches: the bytes asked for, where all is coalesced.",
+    "64 bytes for each piece that an execution touches: the bytes asked for, where all is coalesced.",
 )
 LDS_BYTES = Measure(
     "lds_bytes", "LDS bytes", "bytes", Origin.COUNTED, "What lanes read from and write to LDS by address."
@@ -138,7 +138,7 @@ def counted(kernel: Kernel, record: LaunchRecord) -> InstructionProfile | None:
             known = {
                 CONFLICTS.key: site.lds_bank_conflict,
                 BYTES.key: site.bytes,
-                MOVED.key: site.line_bytes,
+                MOVED.key: 64 * site.accesses,
                 LDS_BYTES.key: site.lds_bytes,
             }
             values[address].update({key: float(value) for key, value in known.items() if value})

@@ -202,6 +202,14 @@ def _l1_misses(v: Values) -> float:
         return found
 
 
+def _coalescing(v: Values) -> float:
+    try:
+        asked = v("bytes_read") + v("bytes_written") - v("scalar_bytes")
+        return _percent(asked, 64 * v("TCP_TOTAL_CACHE_ACCESSES_sum"))
+    except KeyError:
+        return _percent(v("bytes_read"), 128 * v("lines_128B_read"))
+
+
 _PROFILER = "ROCm Compute Profiler"
 _MFMA_COUNTERS = tuple(
     f"SQ_INSTS_VALU_MFMA_MOPS_{kind}" for kind in ("I8", "F8", "F16", "BF16", "F32", "F64")
@@ -343,9 +351,10 @@ METRICS: tuple[Metric, ...] = (
     Metric(
         "coalescing",
         "%",
-        "Bytes that lanes asked for, of the 128-byte lines that their loads touch.",
-        "bytes_read / (128 * lines_128B_read)",
-        lambda v, m: min(100.0, _percent(v("bytes_read"), 128 * v("lines_128B_read"))),
+        "Bytes that lanes asked for or sent, of the 64-byte pieces that they touch.",
+        "(bytes_read + bytes_written - scalar_bytes) / (64 * TCP_TOTAL_CACHE_ACCESSES_sum), or bytes_read / "
+        "(128 * lines_128B_read)",
+        lambda v, m: min(100.0, _coalescing(v)),
         "definition of the counters",
         lambda v, m: 100.0,
     ),
