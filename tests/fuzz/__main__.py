@@ -25,7 +25,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 CASE_SECONDS = 30.0
-START_SECONDS = 300.0
+START_SECONDS = 1200.0
 EXAMINE_EVERY = 25
 LARGEST_BYTES = 3 << 30
 ROOT = Path(__file__).parents[2]
