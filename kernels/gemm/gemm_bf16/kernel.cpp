@@ -54,17 +54,6 @@ struct gemm_globals {
     size_t dynamic_shared_memory() const { return 2 * (sizeof(shared_a) + sizeof(shared_b)); }
 };
 
-/** Row and column of the tile that a work-group computes: windows of WINDOW rows, down their columns, one after the
- * other. */
-__device__ inline int2 tile_of(int id, int rows, int cols) {
-    id = chiplet_transform_chunked(id, rows * cols, NUM_XCDS, CHUNK);
-    const int per_window = WINDOW * cols;
-    const int first = id / per_window * WINDOW;
-    const int height = rows - first < WINDOW ? rows - first : WINDOW;
-    const int inside = id % per_window;
-    return {first + inside % height, inside / height};
-}
-
 __global__ __launch_bounds__(NUM_THREADS, 2) void gemm_bf16(const gemm_globals g) {
     extern __shared__ alignment_dummy __shm[];
     shared_allocator al(reinterpret_cast<int *>(&__shm[0]));
@@ -72,7 +61,8 @@ __global__ __launch_bounds__(NUM_THREADS, 2) void gemm_bf16(const gemm_globals g
     shared_b(&Bs)[2] = al.allocate<shared_b, 2>();
 
     const int m = static_cast<int>(g.c.rows()), n = static_cast<int>(g.c.cols()), k = static_cast<int>(g.a.cols());
-    const int2 at = tile_of(static_cast<int>(blockIdx.x), ceil_div(m, TILE_M), ceil_div(n, TILE_N));
+    const int2 at =
+        schedules::chiplet_tile(static_cast<int>(blockIdx.x), ceil_div(m, TILE_M), ceil_div(n, TILE_N), WINDOW, CHUNK);
     const int row = at.x, col = at.y;
 
     // Everything about the loads that does not change along K.

@@ -1,0 +1,86 @@
+"""The table of the GEMMs' main loops and resources in docs/gemm.md.
+
+    python tests/kernels/gemm_table.py           # writes it into docs/gemm.md
+    python tests/kernels/gemm_table.py --print
+
+Everything is read from the code objects that the compiler makes; test_gemm_schedules.py holds the page to it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from main_loop import main_loop
+
+import workbench as wb
+from workbench import toolchain
+
+DOCS = Path(__file__).resolve().parents[2] / "docs" / "gemm.md"
+KERNELS = ["gemm/gemm_bf16_pingpong", "gemm/gemm_bf16_interleave"]
+TARGETS = ["gfx950", "gfx942"]
+SHAPE = {"m": 512, "n": 512, "k": 512}
+
+HEAD = (
+    "| kernel | target | VGPRs | AGPRs | LDS, bytes | waves/SIMD | MFMAs in the loop | VALU | SALU | waits | "
+    "LDS reads | direct loads |"
+)
+
+
+def compiler_name() -> str:
+    """Such as "clang 22"; the clang inside zig or hipcc counts as what it is."""
+    found = re.search(r"clang (?:version )?(\d+)", toolchain.find_compiler().version)
+    return f"clang {found[1]}" if found else "another compiler"
+
+
+def rows() -> Iterator[str]:
+    for name in KERNELS:
+        spec = wb.kernels[name]
+        for arch in TARGETS:
+            kernel = spec.kernel(spec.shape(SHAPE), arch=arch)
+            launch = spec.launch(spec.shape(SHAPE), arch)
+            resources = kernel.resources_at(launch.block[0], launch.dynamic_shared)
+            assert resources.scratch == resources.vgpr_spills == resources.sgpr_spills == 0
+            loop = main_loop(kernel)
+            shares = [
+                loop.per_mfma("valu", "agpr copy"),
+                loop.per_mfma("salu", "branch"),
+                loop.per_mfma("wait"),
+                loop.per_mfma("lds"),
+                loop.per_mfma("direct load"),
+            ]
+            cells = [
+                name,
+                arch,
+                str(resources.vgprs),
+                str(resources.agprs),
+                f"{launch.dynamic_shared:,}",
+                f"{resources.occupancy.waves_per_simd:g}",
+                str(loop.kinds["mfma"]),
+                *(f"{share:.3g}" for share in shares),
+            ]
+            yield f"| {' | '.join(cells)} |"
+
+
+def table() -> str:
+    return "\n".join([HEAD, "|" + " --- |" * (HEAD.count("|") - 1), *rows()])
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="Write the table of docs/gemm.md.")
+    parser.add_argument("--print", action="store_true", help="print it, and write nothing")
+    if parser.parse_args().print:
+        print(table())
+        return
+    text = DOCS.read_text()
+    text = re.sub(r"^\| kernel \| target .*?\n\n", lambda _: table() + "\n\n", text, flags=re.M | re.S)
+    text = re.sub(r"compiled by clang \d+", f"compiled by {compiler_name()}", text)
+    DOCS.write_text(text)
+    print(f"wrote {DOCS}", file=sys.stderr)
+
+
+if __name__ == "__main__":
+    main()

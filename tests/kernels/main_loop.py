@@ -1,0 +1,93 @@
+"""What the main loop of a compiled kernel consists of, read from its machine code."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from workbench.codeobject.instruction import Instruction
+from workbench.kernel import Kernel
+
+WAITS = ("s_waitcnt", "s_barrier", "s_setprio", "s_nop", "s_sleep")
+"""Scalar instructions that only wait or hint: no arithmetic."""
+
+
+def kind_of(instruction: Instruction) -> str:
+    """What an instruction keeps busy.
+
+    One of "mfma", "valu", "agpr copy", "lds", "direct load", "memory", "scratch", "salu", "wait", "branch".
+    """
+    opcode = instruction.opcode
+    if "mfma" in opcode:
+        return "mfma"
+    if opcode.startswith("v_accvgpr"):
+        return "agpr copy"
+    if opcode.startswith("v_"):
+        return "valu"
+    if opcode.startswith("ds_"):
+        return "lds"
+    if opcode.startswith("scratch_"):
+        return "scratch"
+    if opcode.startswith(("buffer_", "global_", "flat_")):
+        return "direct load" if instruction.modifiers.get("lds") else "memory"
+    if opcode.startswith(("s_cbranch", "s_branch")):
+        return "branch"
+    if opcode.startswith(WAITS):
+        return "wait"
+    return "salu"
+
+
+@dataclass(frozen=True)
+class Loop:
+    """The instructions of a loop, once around.
+
+    Attributes:
+        instructions: from the target of the branch back to the branch, in the order of memory.
+    """
+
+    instructions: Sequence[Instruction]
+
+    @property
+    def kinds(self) -> Counter[str]:
+        """Instructions by `kind_of`."""
+        return Counter(map(kind_of, self.instructions))
+
+    def per_mfma(self, *kinds: str) -> float:
+        """Instructions of these kinds for each matrix instruction."""
+        found = self.kinds
+        return sum(found[kind] for kind in kinds) / found["mfma"]
+
+    def longest_gap(self) -> int:
+        """Most memory instructions between two matrix instructions, around the loop's end too."""
+        gaps, gap, seen = [0], 0, False
+        for instruction in [*self.instructions, *self.instructions]:
+            kind = kind_of(instruction)
+            if kind == "mfma":
+                gaps += [gap] if seen else []
+                seen, gap = True, 0
+            gap += kind in ("lds", "direct load", "memory")
+        return max(gaps)
+
+
+def branch_target(instruction: Instruction) -> int:
+    """Address that a branch (SOPP) goes to: its 16-bit offset counts dwords from the next instruction."""
+    offset = instruction.words[0] & 0xFFFF
+    return instruction.address + 4 + 4 * (offset - 0x10000 if offset >= 0x8000 else offset)
+
+
+def main_loop(kernel: Kernel) -> Loop:
+    """The loop with the most matrix instructions.
+
+    Raises:
+        AssertionError: there is none.
+    """
+    instructions = list(kernel.instructions)
+    loops = [
+        Loop([i for i in instructions if branch_target(branch) <= i.address <= branch.address])
+        for branch in instructions
+        if branch.opcode.startswith(("s_cbranch", "s_branch")) and branch_target(branch) <= branch.address
+    ]
+    loops = [loop for loop in loops if loop.kinds["mfma"]]
+    assert loops, f"{kernel.name} has no loop with matrix instructions"
+    return max(loops, key=lambda loop: loop.kinds["mfma"])

@@ -1,0 +1,155 @@
+"""The GEMMs that show the two schedules: results, what their main loops cost, and what the sanitizer says."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from pathlib import Path
+
+import gemm_table
+import pytest
+import torch
+from main_loop import main_loop
+
+import workbench as wb
+from workbench.errors import ShapeError
+from workbench.runtime import LaunchOptions, device
+from workbench.spec import KernelSpec
+
+KERNELS = ["gemm/gemm_bf16_pingpong", "gemm/gemm_bf16_interleave"]
+
+SHAPES = [
+    {"m": 512, "n": 512, "k": 512},
+    {"m": 256, "n": 768, "k": 320},
+    {"m": 1, "n": 8, "k": 64},
+    {"m": 257, "n": 264, "k": 72},
+    {"m": 200, "n": 312, "k": 136},
+    {"m": 130, "n": 520, "k": 1000},
+]
+"""A cube, whole tiles with an odd number of steps, the smallest, and parts of tiles and of steps."""
+
+
+@pytest.fixture(params=KERNELS)
+def spec(request: pytest.FixtureRequest) -> KernelSpec:
+    return wb.kernels[request.param]
+
+
+def aligned(*dims: int, generator: torch.Generator) -> torch.Tensor:
+    """Random bf16 at an address that is a multiple of 256, as a GPU's allocations are."""
+    count = torch.Size(dims).numel()
+    room = torch.empty(count + 128, dtype=torch.bfloat16)
+    skip = -room.data_ptr() % 256 // 2
+    made = room[skip : skip + count].view(dims)
+    return made.copy_(torch.randn(dims, generator=generator))
+
+
+@pytest.mark.parametrize("shape", SHAPES, ids=lambda s: "x".join(str(v) for v in s.values()))
+def test_verifies(arch: str, spec: KernelSpec, shape: dict[str, int]) -> None:
+    result = wb.verify(spec, shape=shape, device=f"emulated:{arch}", seed=7)
+    assert result.passed, result
+
+
+def test_many_tiles() -> None:
+    """272 tiles: a whole block of the order over chiplets, more, and a last window that is not full."""
+    shape = {"m": 17 * 256, "n": 16 * 256, "k": 64}
+    result = wb.verify(KERNELS[0], shape=shape, device="emulated:gfx950", seed=8)
+    assert result.passed, result
+
+
+def test_resources(arch: str, spec: KernelSpec) -> None:
+    """All of the LDS that goes with it, half or all of the registers of a SIMD's lane, nothing spilled."""
+    kernel = spec.kernel(arch=arch)
+    launch = spec.launch(spec.shape(), arch)
+    resources = kernel.resources_at(launch.block[0], launch.dynamic_shared)
+    waves_per_simd = launch.block[0] // 64 // 4
+    assert resources.scratch == resources.vgpr_spills == resources.sgpr_spills == 0
+    assert resources.total_vgprs <= 512 // waves_per_simd
+    assert resources.occupancy.waves_per_simd == waves_per_simd
+    assert launch.dynamic_shared == {"gfx950": 131072, "gfx942": 65536}[arch]
+    assert resources.agprs == (256 if "interleave" in spec.name else 0)
+
+
+def test_main_loop(arch: str, spec: KernelSpec) -> None:
+    """Between matrix instructions there are memory, waits and what starts loads: no address is computed."""
+    loop = main_loop(spec.kernel(arch=arch))
+    kinds = loop.kinds
+    assert kinds["branch"] == 1, "straight code but for the loop itself"
+    assert kinds["valu"] == kinds["agpr copy"] == kinds["scratch"] == kinds["memory"] == 0, kinds
+    # M0 for each run of loads, where the next columns are, and the loop's own count.
+    runs = {"gfx950": 8, "gfx942": 8 if "pingpong" in spec.name else 16}[arch]
+    assert kinds["salu"] <= runs + 4, kinds
+    assert kinds["lds"] / kinds["mfma"] <= (0.375 if "pingpong" in spec.name else 0.25), kinds
+    if "interleave" in spec.name:
+        assert loop.longest_gap() <= 4, (
+            "a run of loads, or a strip of 16 rows, between two matrix instructions"
+        )
+
+
+def test_table_in_the_docs() -> None:
+    """docs/gemm.md states what the compiler makes of the kernels today."""
+    text = Path(gemm_table.DOCS).read_text()
+    compiler = gemm_table.compiler_name()
+    stated = re.search(r"compiled by (clang \d+)", text)
+    assert stated is not None
+    if stated[1] != compiler:
+        pytest.skip(f"the table is of {stated[1]}; this is {compiler}")
+    assert gemm_table.table() in text, "run python tests/kernels/gemm_table.py"
+
+
+def test_no_bank_conflicts_and_whole_lines(arch: str, spec: KernelSpec) -> None:
+    """No bank conflict; a load asks for whole 128-byte lines, for 64 on gfx942, which has 32 columns."""
+    generator = torch.Generator().manual_seed(1)
+    inputs = {name: aligned(256, 512, generator=generator) for name in ("a", "b")}
+    out = aligned(256, 256, generator=generator)
+    options = LaunchOptions(profile=True)
+    _, record = spec.run(inputs, {"c": out}, device=device(f"emulated:{arch}"), options=options)
+    counters = record.counters
+    assert counters is not None
+    assert counters["lds_bank_conflict"] == 0
+    line = {"gfx950": 128, "gfx942": 64}[arch]
+    assert counters["global_bytes_read"] == line * counters[f"global_read_lines_{line}"]
+    assert counters["global_bytes_read"] == 2 * 256 * 512 * 2, "each operand once"
+    assert counters["global_bytes_written"] == 64 * counters["global_write_lines_64"]
+
+
+@pytest.mark.parametrize("shape", [{"m": 512, "n": 256, "k": 320}, {"m": 300, "n": 136, "k": 72}])
+def test_sanitizer_finds_nothing(arch: str, spec: KernelSpec, shape: dict[str, int]) -> None:
+    result = wb.sanitize(spec, shape=shape, device=f"emulated:{arch}")
+    assert not result.findings, result
+
+
+BROKEN = {
+    "gemm/gemm_bf16_pingpong": [
+        ("IN_FLIGHT = 5 *", "IN_FLIGHT = 6 *"),
+        ("constexpr (t + 2 < 8) wait_vmcnt<(5 - t)", "constexpr (t + 2 < 8) wait_vmcnt<(6 - t)"),
+        ("t + 7>{}, loads_a", "t + 7 + 2>{}, loads_a"),
+    ],
+    "gemm/gemm_bf16_interleave": [
+        (
+            "if constexpr (turn % 2 == 1) schedule::end_stage<4 *",
+            "if constexpr (turn % 2 == 1) schedule::end_stage<5 *",
+        ),
+        ("if constexpr (turn % 2 == 1) schedule", "if constexpr (turn % 4 == 1) schedule"),
+    ],
+}
+"""A wait for one load too few, in the loop and after it; a slot overwritten early; a barrier missing."""
+
+
+@pytest.mark.parametrize(("name", "change"), [(name, change) for name in BROKEN for change in BROKEN[name]])
+def test_sanitizer_finds_a_broken_schedule(name: str, change: tuple[str, str]) -> None:
+    """The waits and barriers are as few as they may be: with less the sanitizer has findings."""
+    spec = wb.kernels[name]
+    source = spec.read_source()
+    assert source.count(change[0]) == 1
+    broken = dataclasses.replace(spec, source=source.replace(*change), _modules={})
+    result = wb.sanitize(broken, shape={"m": 256, "n": 256, "k": 512}, device="emulated:gfx950")
+    assert {f.category for f in result.findings} & {"missing wait", "race"}, result
+
+
+@pytest.mark.parametrize(
+    ("k", "n", "says"),
+    [(56, 64, "k is 56; supported is 64 to 65536 in steps of 8"), (64, 60, "n is 60; supported is 8 to")],
+)
+def test_shapes_refused(spec: KernelSpec, k: int, n: int, says: str) -> None:
+    with pytest.raises(ShapeError, match=says):
+        spec(torch.zeros(64, k, dtype=torch.bfloat16), torch.zeros(n, k, dtype=torch.bfloat16))
