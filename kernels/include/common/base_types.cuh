@@ -74,6 +74,9 @@ using u32x4 = unsigned __attribute__((ext_vector_type(4)));
  */
 template <typename T>
 struct numeric {
+    // In front of the assertion, so that the compiler has them and says nothing else.
+    using native = T;
+    using wide = T;
     static_assert(
         never<T>,
         "kittens has no such element type; it has float, bf16, half, fp8e4m3, fp8e5m2, fp4e2m1_2, fp8e8m0 and "
@@ -275,6 +278,10 @@ namespace base_types {
 /** Packed and unpacked form of an element type, and how many elements are in `T`. */
 template <typename T>
 struct packing {
+    // In front of the assertion, so that the compiler has them and says nothing else.
+    using unpacked_type = T;
+    using packed_type = T;
+    static __host__ __device__ inline constexpr int num() { return 1; }
     static_assert(detail::never<T>, "kittens has no such element type; it has float, bf16, half, fp8e4m3, fp8e5m2, "
                                     "fp4e2m1_2, fp8e8m0 and their packed forms");
 };

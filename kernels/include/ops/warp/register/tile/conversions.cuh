@@ -77,28 +77,21 @@ __device__ inline void transpose(DST &dst, const SRC &src) {
                   "transpose: dst has the other layout than src; swap_layout changes it before or after");
     static_assert(detail::is_same<typename DST::shape, typename SRC::shape::transposed>,
                   "transpose: dst's base shape is src's with rows and columns exchanged");
+    if constexpr (detail::is_same<typename DST::T, typename SRC::T>) {
 #pragma unroll
-    for (int i = 0; i < DST::height; i++)
+        for (int i = 0; i < DST::height; i++)
 #pragma unroll
-        for (int j = 0; j < DST::width; j++)
+            for (int j = 0; j < DST::width; j++)
 #pragma unroll
-            for (int k = 0; k < DST::packed_per_base_tile; k++) dst.tiles[i][j].data[k] = src.tiles[j][i].data[k];
+                for (int k = 0; k < DST::packed_per_base_tile; k++) dst.tiles[i][j].data[k] = src.tiles[j][i].data[k];
+    }
 }
 
-/**
- * @brief dst = src in the other layout; both have the same size, element type and base shape sides.
- *
- * Elements go from lane to lane: for n elements a lane holds of a base tile, n * n exchanges through the LDS hardware
- * (ds_bpermute) at most. Going through a shared tile is cheaper for base shapes larger than 16x16.
- */
+namespace detail {
+
+/** Elements from the lanes of one layout to those of the other. */
 template <ducks::rt::all DST, ducks::rt::all SRC>
-__device__ inline void swap_layout(DST &dst, const SRC &src) {
-    static_assert(DST::rows == SRC::rows && DST::cols == SRC::cols, "swap_layout: the tiles have the same size");
-    static_assert(detail::is_same<typename DST::T, typename SRC::T>,
-                  "swap_layout: the tiles have the same element type");
-    static_assert(DST::is_row != SRC::is_row, "swap_layout: dst has the other layout than src");
-    static_assert(DST::base_tile_rows == SRC::base_tile_rows && DST::base_tile_cols == SRC::base_tile_cols,
-                  "swap_layout: the base tiles have the same sides");
+__device__ inline void exchange_layout(DST &dst, const SRC &src) {
     using T = typename DST::T;
     constexpr int count = DST::base_tile_elements_per_thread;
     using elements = struct {
@@ -117,7 +110,7 @@ __device__ inline void swap_layout(DST &dst, const SRC &src) {
             packed source;
 #pragma unroll
             for (int k = 0; k < SRC::packed_per_base_tile; k++) source.v[k] = src.tiles[i][j].data[k];
-            const auto have = detail::bit_cast<elements>(source);
+            const auto have = bit_cast<elements>(source);
             elements wanted;
 #pragma unroll
             for (int e = 0; e < count; e++) {
@@ -130,16 +123,35 @@ __device__ inline void swap_layout(DST &dst, const SRC &src) {
                 for (int f = 0; f < count; f++) {
                     unsigned bits = 0;
                     __builtin_memcpy(&bits, &have.e[f], sizeof(T));
-                    const unsigned got = detail::from_lane(bits, holder);
+                    const unsigned got = from_lane(bits, holder);
                     T value;
                     __builtin_memcpy(&value, &got, sizeof(T));
                     if (held == f) wanted.e[e] = value;
                 }
             }
-            const auto result = detail::bit_cast<packed>(wanted);
+            const auto result = bit_cast<packed>(wanted);
 #pragma unroll
             for (int k = 0; k < DST::packed_per_base_tile; k++) dst.tiles[i][j].data[k] = result.v[k];
         }
+}
+
+} // namespace detail
+
+/**
+ * @brief dst = src in the other layout; both have the same size, element type and base shape sides.
+ *
+ * Elements go from lane to lane: for n elements a lane holds of a base tile, n * n exchanges through the LDS hardware
+ * (ds_bpermute) at most. Going through a shared tile is cheaper for base shapes larger than 16x16.
+ */
+template <ducks::rt::all DST, ducks::rt::all SRC>
+__device__ inline void swap_layout(DST &dst, const SRC &src) {
+    static_assert(DST::rows == SRC::rows && DST::cols == SRC::cols, "swap_layout: the tiles have the same size");
+    static_assert(detail::is_same<typename DST::T, typename SRC::T>,
+                  "swap_layout: the tiles have the same element type");
+    static_assert(DST::is_row != SRC::is_row, "swap_layout: dst has the other layout than src");
+    static_assert(DST::base_tile_rows == SRC::base_tile_rows && DST::base_tile_cols == SRC::base_tile_cols,
+                  "swap_layout: the base tiles have the same sides");
+    if constexpr (detail::is_same<typename DST::T, typename SRC::T>) detail::exchange_layout(dst, src);
 }
 
 /**

@@ -209,30 +209,49 @@ __device__ inline void copy(RT &dst, const RT &src) {
     unary_map<base_ops::copy>(dst, src);
 }
 
+namespace detail {
+/** Whether U is what a map of two arguments takes for its second. */
+template <typename RT, typename U>
+inline constexpr bool is_operand_of_tile =
+    requires(RT &dst, const RT &lhs, const U &rhs) { bin_map<base_ops::sum>(dst, lhs, rhs); };
+} // namespace detail
+
 /** The right-hand side of these is a tile of the same type, or one value for all elements. */
 template <ducks::rt::all RT, typename U>
 __device__ inline void add(RT &dst, const RT &lhs, const U &rhs) {
-    bin_map<base_ops::sum>(dst, lhs, rhs);
+    constexpr bool fits = detail::is_operand_of_tile<RT, U>;
+    static_assert(fits, "add: the right-hand side is a tile of the same type, or one value");
+    if constexpr (fits) bin_map<base_ops::sum>(dst, lhs, rhs);
 }
 template <ducks::rt::all RT, typename U>
 __device__ inline void sub(RT &dst, const RT &lhs, const U &rhs) {
-    bin_map<base_ops::sub>(dst, lhs, rhs);
+    constexpr bool fits = detail::is_operand_of_tile<RT, U>;
+    static_assert(fits, "sub: the right-hand side is a tile of the same type, or one value");
+    if constexpr (fits) bin_map<base_ops::sub>(dst, lhs, rhs);
 }
 template <ducks::rt::all RT, typename U>
 __device__ inline void mul(RT &dst, const RT &lhs, const U &rhs) {
-    bin_map<base_ops::mul>(dst, lhs, rhs);
+    constexpr bool fits = detail::is_operand_of_tile<RT, U>;
+    static_assert(fits, "mul: the right-hand side is a tile of the same type, or one value");
+    if constexpr (fits) bin_map<base_ops::mul>(dst, lhs, rhs);
 }
 template <ducks::rt::all RT, typename U>
 __device__ inline void div(RT &dst, const RT &lhs, const U &rhs) {
-    bin_map<base_ops::div>(dst, lhs, rhs);
+    constexpr bool fits = detail::is_operand_of_tile<RT, U>;
+    static_assert(fits, "div: the right-hand side is a tile of the same type, or one value");
+    if constexpr (fits) bin_map<base_ops::div>(dst, lhs, rhs);
 }
 template <ducks::rt::all RT, typename U>
 __device__ inline void max(RT &dst, const RT &lhs, const U &rhs) {
-    bin_map<base_ops::max>(dst, lhs, rhs);
+    constexpr bool fits = detail::is_operand_of_tile<RT, U>;
+    static_assert(fits, "max: the right-hand side is a tile of the same type, or one value");
+    if constexpr (fits) bin_map<base_ops::max>(dst, lhs, rhs);
 }
 template <ducks::rt::all RT, typename U>
 __device__ inline void min(RT &dst, const RT &lhs, const U &rhs) {
-    bin_map<base_ops::min>(dst, lhs, rhs);
+    constexpr bool fits = detail::is_operand_of_tile<RT, U>;
+    static_assert(fits, "min: the right-hand side is a tile of the same type, or one value");
+    if constexpr (fits) bin_map<base_ops::min>(dst, lhs, rhs);
 }
 
 /** dst = a * b + c, rounded once. */

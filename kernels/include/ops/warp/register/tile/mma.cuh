@@ -172,22 +172,22 @@ __device__ inline void mma_base(D &d, const A &a, const B &b) {
     constexpr int bytes = mfma_bytes<T, side, have>();
     static_assert(bytes != 0, "mma: the matrix cores of this target have no instruction for these operands; they take "
                               "bf16, half, fp8e4m3 and fp8e5m2, 8 bytes or more a lane, on gfx950 fp4e2m1_2, 16 bytes");
-    using instruction = mfma<T, side, bytes>;
-    static_assert(sizeof(d.data) == sizeof(typename instruction::accumulator),
-                  "mma: the accumulator's base shape is rt_16x16_s or rt_32x32_s");
-    typename instruction::accumulator sum;
-    __builtin_memcpy(&sum, d.data, sizeof(sum));
+    if constexpr (bytes != 0) {
+        using instruction = mfma<T, side, bytes>;
+        typename instruction::accumulator sum;
+        __builtin_memcpy(&sum, d.data, sizeof(sum));
 #pragma unroll
-    for (int k = 0; k < have; k += bytes) {
-        typename instruction::operand left = {}, right = {};
-        __builtin_memcpy(&left, reinterpret_cast<const char *>(a.data) + k, bytes);
-        __builtin_memcpy(&right, reinterpret_cast<const char *>(b.data) + k, bytes);
-        if constexpr (D::is_row)
-            sum = instruction::run(right, left, sum);
-        else
-            sum = instruction::run(left, right, sum);
+        for (int k = 0; k < have; k += bytes) {
+            typename instruction::operand left = {}, right = {};
+            __builtin_memcpy(&left, reinterpret_cast<const char *>(a.data) + k, bytes);
+            __builtin_memcpy(&right, reinterpret_cast<const char *>(b.data) + k, bytes);
+            if constexpr (D::is_row)
+                sum = instruction::run(right, left, sum);
+            else
+                sum = instruction::run(left, right, sum);
+        }
+        __builtin_memcpy(d.data, &sum, sizeof(sum));
     }
-    __builtin_memcpy(d.data, &sum, sizeof(sum));
 }
 
 /** The four forms; a is transposed where its rows run along K. */
@@ -208,20 +208,25 @@ __device__ inline void mma(D &d, const A &a, const B &b, const C &c) {
     static_assert(is_same<typename A::minor_shape, typename B::minor_shape>,
                   "mma: the base shapes of a and b put K in the same order: M (N) by K, and the same stride");
     constexpr int side = A::minor_shape::rows;
-    static_assert(D::base_tile_rows == side && D::base_tile_cols == side && D::base_tile_stride == 4,
-                  "mma: the accumulator's base shape is rt_16x16_s or rt_32x32_s, as wide as the operands' base shapes "
-                  "are along M and N");
-    constexpr int depth = a_transposed ? A::height : A::width;
-    d = c;
-    // K outermost: an instruction that adds to the result of another one has others to wait behind.
+    constexpr bool fits = D::base_tile_rows == side && D::base_tile_cols == side && D::base_tile_stride == 4;
+    static_assert(fits, "mma: the accumulator's base shape is rt_16x16_s or rt_32x32_s, as wide as the operands' base "
+                        "shapes are along M and N");
+    // Where something above is wrong, nothing else is to be said.
+    if constexpr (fits && is_same<D, C> && is_same<typename D::T, float> && is_same<T, typename B::T> && k == k_of_b &&
+                  D::rows == m && D::cols == n && A::is_row != a_transposed && B::is_row == b_transposed &&
+                  is_same<typename A::minor_shape, typename B::minor_shape>) {
+        constexpr int depth = a_transposed ? A::height : A::width;
+        d = c;
+        // K outermost: an instruction that adds to the result of another one has others to wait behind.
 #pragma unroll
-    for (int s = 0; s < depth; s++)
+        for (int s = 0; s < depth; s++)
 #pragma unroll
-        for (int i = 0; i < D::height; i++)
+            for (int i = 0; i < D::height; i++)
 #pragma unroll
-            for (int j = 0; j < D::width; j++)
-                mma_base<T, side>(d.tiles[i][j], a_transposed ? a.tiles[s][i] : a.tiles[i][s],
-                                  b_transposed ? b.tiles[j][s] : b.tiles[s][j]);
+                for (int j = 0; j < D::width; j++)
+                    mma_base<T, side>(d.tiles[i][j], a_transposed ? a.tiles[s][i] : a.tiles[i][s],
+                                      b_transposed ? b.tiles[j][s] : b.tiles[s][j]);
+    }
 }
 
 } // namespace detail

@@ -36,10 +36,7 @@ __device__ inline float2 element(const RT &src, int outer, int inner, int k) {
 
 /** Reduces along rows (`along_rows`) or columns into `dst`, after `start` where `has_start`; in float, rounded once. */
 template <typename op, bool along_rows, bool has_start, ducks::rt::all RT, ducks::rv::all RV>
-__device__ inline void reduce(RV &dst, const RT &src, const RV &start) {
-    using wanted = select<along_rows, typename RT::col_vec, typename RT::row_vec>;
-    static_assert(is_same<RV, wanted>, "a row reduction gives the tile's own col_vec, a column reduction its row_vec");
-    static_assert(RT::packing == 2, "reduce: copy an fp8 tile to another type first");
+__device__ inline void reduce_pairs(RV &dst, const RT &src, const RV &start) {
     using distribution = typename RT::base_tile::distribution;
     using stored = typename RV::dtype;
     // One value, or the pair of neighbours that an align vector stores.
@@ -75,6 +72,15 @@ __device__ inline void reduce(RV &dst, const RT &src, const RV &start) {
             dst.data[outer][k] = base_types::convertor<stored, wide>::convert(total);
         }
     }
+}
+
+/** The same, for what is checked to go together. */
+template <typename op, bool along_rows, bool has_start, ducks::rt::all RT, ducks::rv::all RV>
+__device__ inline void reduce(RV &dst, const RT &src, const RV &start) {
+    using wanted = select<along_rows, typename RT::col_vec, typename RT::row_vec>;
+    static_assert(is_same<RV, wanted>, "a row reduction gives the tile's own col_vec, a column reduction its row_vec");
+    static_assert(RT::packing == 2, "reduce: copy an fp8 tile to another type first");
+    if constexpr (is_same<RV, wanted> && RT::packing == 2) reduce_pairs<op, along_rows, has_start>(dst, src, start);
 }
 
 } // namespace detail

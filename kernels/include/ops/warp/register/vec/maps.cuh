@@ -108,30 +108,49 @@ __device__ inline void copy(RV &dst, const RV &src) {
     unary_map<base_ops::copy>(dst, src);
 }
 
+namespace detail {
+/** Whether U is what a map of two arguments takes for its second. */
+template <typename RV, typename U>
+inline constexpr bool is_operand_of_vector =
+    requires(RV &dst, const RV &lhs, const U &rhs) { bin_map<base_ops::sum>(dst, lhs, rhs); };
+} // namespace detail
+
 /** The right-hand side of these is a vector of the same type, or one value for all elements. */
 template <ducks::rv::all RV, typename U>
 __device__ inline void add(RV &dst, const RV &lhs, const U &rhs) {
-    bin_map<base_ops::sum>(dst, lhs, rhs);
+    constexpr bool fits = detail::is_operand_of_vector<RV, U>;
+    static_assert(fits, "add: the right-hand side is a vector of the same type, or one value");
+    if constexpr (fits) bin_map<base_ops::sum>(dst, lhs, rhs);
 }
 template <ducks::rv::all RV, typename U>
 __device__ inline void sub(RV &dst, const RV &lhs, const U &rhs) {
-    bin_map<base_ops::sub>(dst, lhs, rhs);
+    constexpr bool fits = detail::is_operand_of_vector<RV, U>;
+    static_assert(fits, "sub: the right-hand side is a vector of the same type, or one value");
+    if constexpr (fits) bin_map<base_ops::sub>(dst, lhs, rhs);
 }
 template <ducks::rv::all RV, typename U>
 __device__ inline void mul(RV &dst, const RV &lhs, const U &rhs) {
-    bin_map<base_ops::mul>(dst, lhs, rhs);
+    constexpr bool fits = detail::is_operand_of_vector<RV, U>;
+    static_assert(fits, "mul: the right-hand side is a vector of the same type, or one value");
+    if constexpr (fits) bin_map<base_ops::mul>(dst, lhs, rhs);
 }
 template <ducks::rv::all RV, typename U>
 __device__ inline void div(RV &dst, const RV &lhs, const U &rhs) {
-    bin_map<base_ops::div>(dst, lhs, rhs);
+    constexpr bool fits = detail::is_operand_of_vector<RV, U>;
+    static_assert(fits, "div: the right-hand side is a vector of the same type, or one value");
+    if constexpr (fits) bin_map<base_ops::div>(dst, lhs, rhs);
 }
 template <ducks::rv::all RV, typename U>
 __device__ inline void max(RV &dst, const RV &lhs, const U &rhs) {
-    bin_map<base_ops::max>(dst, lhs, rhs);
+    constexpr bool fits = detail::is_operand_of_vector<RV, U>;
+    static_assert(fits, "max: the right-hand side is a vector of the same type, or one value");
+    if constexpr (fits) bin_map<base_ops::max>(dst, lhs, rhs);
 }
 template <ducks::rv::all RV, typename U>
 __device__ inline void min(RV &dst, const RV &lhs, const U &rhs) {
-    bin_map<base_ops::min>(dst, lhs, rhs);
+    constexpr bool fits = detail::is_operand_of_vector<RV, U>;
+    static_assert(fits, "min: the right-hand side is a vector of the same type, or one value");
+    if constexpr (fits) bin_map<base_ops::min>(dst, lhs, rhs);
 }
 
 /** dst = src in dst's element type; both have the same length, layout and base shape. */
@@ -143,11 +162,13 @@ __device__ inline void copy(DST &dst, const SRC &src) {
                   "copy: the vectors have the same length, layout and base shape, and differ in the element type only");
     static_assert(DST::inner_dim == SRC::inner_dim,
                   "copy: a vector of fp8 in the align layout converts by way of a tile");
+    if constexpr (DST::inner_dim == SRC::inner_dim) {
+        using conversion = base_types::convertor<typename DST::dtype, typename SRC::dtype>;
 #pragma unroll
-    for (int i = 0; i < DST::outer_dim; i++)
+        for (int i = 0; i < DST::outer_dim; i++)
 #pragma unroll
-        for (int k = 0; k < DST::inner_dim; k++)
-            dst.data[i][k] = base_types::convertor<typename DST::dtype, typename SRC::dtype>::convert(src.data[i][k]);
+            for (int k = 0; k < DST::inner_dim; k++) dst.data[i][k] = conversion::convert(src.data[i][k]);
+    }
 }
 
 } // namespace kittens

@@ -9,15 +9,12 @@
 
 namespace kittens {
 
-/** result = op over the elements of src, in an order of its own; in float, rounded once. */
+namespace detail {
+
 template <typename op, ducks::rv::all RV>
-__device__ inline void reduce(typename RV::T &result, const RV &src) {
-    static_assert(!RV::is_naive || RV::length % WARP_THREADS == 0,
-                  "reduce: a vector in the naive layout has a multiple of 64 elements");
-    static_assert(!RV::is_align || base_types::packing<typename RV::dtype>::num() == 2,
-                  "reduce: copy an fp8 vector to another type first");
+__device__ inline void reduce_vector(typename RV::T &result, const RV &src) {
     using stored = typename RV::dtype;
-    using wide = detail::select<RV::is_align, float2, float>;
+    using wide = select<RV::is_align, float2, float>;
     wide partial = base_types::convertor<wide, stored>::convert(src.data[0][0]);
 #pragma unroll
     for (int i = 0; i < RV::outer_dim; i++)
@@ -26,12 +23,24 @@ __device__ inline void reduce(typename RV::T &result, const RV &src) {
             partial = op::template op<wide>(partial, base_types::convertor<wide, stored>::convert(src.data[i][k]));
     float total;
     if constexpr (RV::is_align)
-        total = detail::reduce_lanes<op, RV::distribution::minor, WARP_THREADS / 2>(detail::fold_packed<op>(partial));
+        total = reduce_lanes<op, RV::distribution::minor, WARP_THREADS / 2>(fold_packed<op>(partial));
     else if constexpr (RV::is_ortho)
-        total = detail::reduce_lanes<op, 1, RV::distribution::minor / 2>(partial);
+        total = reduce_lanes<op, 1, RV::distribution::minor / 2>(partial);
     else
-        total = detail::reduce_lanes<op, 1, WARP_THREADS / 2>(partial);
+        total = reduce_lanes<op, 1, WARP_THREADS / 2>(partial);
     result = base_types::convertor<typename RV::T, float>::convert(total);
+}
+
+} // namespace detail
+
+/** result = op over the elements of src, in an order of its own; in float, rounded once. */
+template <typename op, ducks::rv::all RV>
+__device__ inline void reduce(typename RV::T &result, const RV &src) {
+    static_assert(!RV::is_naive || RV::length % WARP_THREADS == 0,
+                  "reduce: a vector in the naive layout has a multiple of 64 elements");
+    constexpr bool converts = !RV::is_align || base_types::packing<typename RV::dtype>::num() == 2;
+    static_assert(converts, "reduce: copy an fp8 vector to another type first");
+    if constexpr (converts) detail::reduce_vector<op>(result, src);
 }
 
 template <ducks::rv::all RV>
