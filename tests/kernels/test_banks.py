@@ -1,36 +1,19 @@
-"""Shared memory without bank conflicts: counted by the emulated device, by phases measured on gfx950."""
+"""Shared memory without bank conflicts: counted by the emulated device, by phases measured on gfx950.
+
+Which shapes are meant for each other, and the table of all, stand in workbench/layout/bank_conflicts.py.
+"""
 
 from __future__ import annotations
+
+import random as drawn
 
 import pytest
 import torch
 from test_shared import ALLOCATE, CORNER
 from tile_cases import DTYPES, FP8, SHAPES, Batch, c_type, distinct, random
 
-MEANT_FOR = {
-    "st_16x16_swizzled_s": {"row_l": ["rt_16x16_s"], "col_l": ["rt_16x16_s", "rt_32x16_4_s"]},
-    "st_16x32_s": {"row_l": ["rt_16x32_s"], "col_l": ["rt_16x32_s", "rt_16x32_4_s"]},
-    "st_32x16_s": {"row_l": ["rt_32x16_s"], "col_l": ["rt_32x16_4_s"]},
-    "st_32x32_s": {
-        "row_l": ["rt_32x16_s", "rt_16x32_s", "rt_32x32_8_s"],
-        "col_l": ["rt_32x16_s", "rt_16x32_s", "rt_16x32_4_s", "rt_32x32_s", "rt_32x32_8_s"],
-    },
-    "st_8x32_s": {"row_l": ["rt_16x32_s"], "col_l": ["rt_16x32_s", "rt_16x32_4_s"]},
-    "st_16x128_s": {"row_l": ["rt_16x128_s"], "col_l": []},
-}
-"""Base shapes of shared tiles and the register tiles that they are laid out for, by layout."""
-
-NARROW = {
-    "gfx950": [
-        ("st_32x16_s", "rt_32x16_s"),
-        ("st_32x32_s", "rt_32x16_s"),
-        ("st_32x32_s", "rt_32x32_8_s"),
-        ("st_8x32_s", "rt_16x32_s"),
-    ],
-    "gfx942": [("st_8x32_s", "rt_16x32_s")],
-}
-"""Pairs that are not for 1-byte types in the row layout: a lane holds 8 bytes of a row, and 32 rows of 16 or
-32 bytes share banks however pieces of 16 bytes, which gfx950 loads straight to shared memory, are ordered."""
+from workbench.layout import bank_conflicts
+from workbench.layout.bank_conflicts import ARCHES, MEANT_FOR, NARROW, Pair
 
 
 def cases(batch: Batch, arch: str, dtype: torch.dtype, statement: str) -> None:
@@ -41,7 +24,7 @@ def cases(batch: Batch, arch: str, dtype: torch.dtype, statement: str) -> None:
                 pair = (st_shape, rt_shape)
                 if dtype.itemsize == 1 and layout == "row_l" and pair in NARROW[arch]:
                     continue
-                rows, cols = (max(SHAPES[rt_shape][0], 32), max(SHAPES[rt_shape][1], 32))
+                rows, cols = (max(SHAPES[rt_shape][0], 32), max(SHAPES[rt_shape][1], 64))
                 one_byte = dtype.itemsize == 1
                 x = random(rows, cols).to(dtype) if one_byte else distinct(rows, cols, dtype)
                 batch.add(
@@ -84,3 +67,59 @@ def test_stores_have_no_conflicts(arch: str, batch: Batch, dtype: str) -> None:
         group<1>::store(g.out, s, {CORNER});""",
     )
     check(batch, arch)
+
+
+def test_shapes_meant_for_each_other_exist() -> None:
+    known = set(bank_conflicts.pairs())
+    meant = [
+        Pair(shared, register, layout, element)
+        for shared, by_layout in MEANT_FOR.items()
+        for layout, registers in by_layout.items()
+        for register in registers
+        for element in bank_conflicts.ELEMENTS
+    ]
+    assert set(meant) <= known
+    for arch in ARCHES:
+        assert {p for p in known if p.meant(arch)} <= set(meant)
+        assert sum(not p.meant(arch) for p in meant) == len(NARROW[arch])
+
+
+def page_lines() -> dict[str, list[str]]:
+    """Rows of the page's tables by target."""
+    if not bank_conflicts.page().is_file():
+        pytest.skip("an installation without the documentation")
+    text = bank_conflicts.page().read_text(encoding="utf-8")
+    made_with = f"with {bank_conflicts.compiler_version()};"
+    if made_with not in text:
+        pytest.skip(f"the page was not made {made_with.rstrip(';')}, which chooses other instructions")
+    found: dict[str, list[str]] = {arch: [] for arch in ARCHES}
+    arch = ""
+    for line in text.splitlines():
+        if line.startswith("### "):
+            arch = line.removeprefix("### ")
+        elif line.startswith("| `st_"):
+            found[arch].append(line)
+    return found
+
+
+def test_page_has_every_pair() -> None:
+    wanted = {(p.shared, p.register, p.layout, p.element) for p in bank_conflicts.pairs()}
+    for rows in page_lines().values():
+        cells = [[cell.strip(" `") for cell in row.split("|")[1:]] for row in rows]
+        found = [(*c[:3], element) for c in cells for element in c[3].split(", ")]
+        assert len(found) == len(set(found))
+        assert set(found) == wanted
+
+
+def test_page_is_what_the_library_does(arch: str) -> None:
+    """Some of the pairs, others in every run: each gives the row that the page has."""
+    rows = page_lines()[arch]
+    pairs = bank_conflicts.pairs()
+    groups = sorted({(p.shared, p.register, p.layout) for p in pairs if p.meant(arch)})
+    others = sorted({(p.shared, p.register, p.layout) for p in pairs} - set(groups))
+    chosen = set(drawn.sample(groups, 3) + drawn.sample(others, 3))
+    wanted = [p for p in pairs if (p.shared, p.register, p.layout) in chosen]
+    entries = list(bank_conflicts.count(wanted, arch))
+    for meant in (True, False):
+        for line in bank_conflicts.lines([e for e in entries if e.pair.meant(arch) == meant]):
+            assert line in rows, "run python -m workbench.layout.bank_conflicts"

@@ -236,7 +236,10 @@ def test_figure(conflicting: LayoutResult) -> None:
     )
     lit = figure.frames[2].data
     rows = [r for r in conflicting.rows if (r.access, r.phase) == (0, 0)]
-    tile, memory, lanes = np.asarray(lit[0].z), np.asarray(lit[1].z), lit[2]
+    tile, memory, lanes = np.asarray(lit[0].z), np.asarray(lit[1].z), lit[3]
+    assert {(y, x): t for y, x, t in zip(lit[2].y, lit[2].x, lit[2].text, strict=True)} == {
+        (r.row, r.col): str(r.lane) for r in rows
+    }
     assert {(int(y), int(x)) for y, x in np.argwhere(tile != 1)} == {(r.row, r.col) for r in rows}
     assert {(int(y), int(x)) for y, x in np.argwhere(memory == 2)} == {
         (r.address // 256, r.bank) for r in rows if r.conflict
@@ -250,9 +253,24 @@ def test_figure(conflicting: LayoutResult) -> None:
     assert len(json.dumps(json.loads(figure.to_json()))) < 1_000_000
 
 
+def test_another_beginning(conflicting: LayoutResult) -> None:
+    figure = conflicting.draw("bank", access=1, phase=0)
+    number = figure.layout.sliders[0].active
+    assert figure.layout.sliders[0].steps[number].label.startswith("access 1, ")
+    assert "phase 0 of 2" in figure.layout.sliders[0].steps[number].label
+    assert np.array_equal(figure.data[2].z, figure.frames[number].data[0].z)
+    assert figure.layout.updatemenus[0].buttons[figure.layout.updatemenus[0].active].label == "colour: bank"
+    banks = {(r.row, r.col): r.bank for r in conflicting.rows}
+    assert all(np.asarray(figure.data[0].z)[place] == bank for place, bank in banks.items())
+    with pytest.raises(UsageError, match="colour='wave'; here there are 'lane', 'register'"):
+        conflicting.draw("wave")
+    with pytest.raises(UsageError, match=r"access=4, phase=None; .* has accesses from 0 to 3"):
+        conflicting.draw(access=4)
+
+
 def test_figures_without_accesses_or_banks() -> None:
     alone = view_layout("rt_fl<32, 32, col_l, rt_32x32_s>", arch="gfx950").figure
-    assert len(alone.data) == 3
+    assert len(alone.data) == 2
     assert not alone.layout.sliders
     assert np.asarray(alone.data[0].z)[0, 0] == 0
     memory = view_layout("st_bf<32, 32, st_32x32_s>", arch="gfx942").figure

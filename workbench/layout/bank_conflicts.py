@@ -34,15 +34,33 @@ ARCHES = ("gfx950", "gfx942")
 ELEMENTS = {"float": 4, "bf16": 2, "half": 2, "fp8e4m3": 1}
 """Element types and their bytes."""
 
-MEANT_FOR: dict[str, tuple[str, ...]] = {
-    "st_16x16_swizzled_s": ("rt_16x16_s",),
-    "st_16x32_s": ("rt_16x32_s",),
-    "st_32x16_s": ("rt_32x16_s",),
-    "st_32x32_s": ("rt_32x16_s", "rt_16x32_s", "rt_32x32_8_s"),
-    "st_8x32_s": ("rt_16x32_s",),
-    "st_16x128_s": ("rt_16x128_s",),
+MEANT_FOR: dict[str, dict[str, tuple[str, ...]]] = {
+    "st_16x16_swizzled_s": {"row_l": ("rt_16x16_s",), "col_l": ("rt_16x16_s", "rt_32x16_4_s")},
+    "st_16x32_s": {"row_l": ("rt_16x32_s",), "col_l": ("rt_16x32_s", "rt_16x32_4_s")},
+    "st_32x16_s": {"row_l": ("rt_32x16_s",), "col_l": ("rt_32x16_4_s",)},
+    "st_32x32_s": {
+        "row_l": ("rt_32x16_s", "rt_16x32_s", "rt_32x32_8_s"),
+        "col_l": ("rt_32x16_s", "rt_16x32_s", "rt_16x32_4_s", "rt_32x32_s", "rt_32x32_8_s"),
+    },
+    "st_8x32_s": {"row_l": ("rt_16x32_s",), "col_l": ("rt_16x32_s", "rt_16x32_4_s")},
+    "st_16x64_s": {"row_l": ("rt_16x32_s",)},
+    "st_16x128_s": {"row_l": ("rt_16x128_s",)},
 }
-"""Base shapes of shared tiles, and those of the register tiles in row layout that they are laid out for."""
+"""Base shapes of shared tiles, and those of the register tiles that they are laid out for, by layout."""
+
+NARROW: dict[str, tuple[tuple[str, str], ...]] = {
+    "gfx950": (
+        ("st_32x16_s", "rt_32x16_s"),
+        ("st_32x32_s", "rt_32x16_s"),
+        ("st_32x32_s", "rt_32x32_8_s"),
+        ("st_8x32_s", "rt_16x32_s"),
+        ("st_16x64_s", "rt_16x32_s"),
+    ),
+    "gfx942": (("st_8x32_s", "rt_16x32_s"), ("st_16x64_s", "rt_16x32_s")),
+}
+"""Of these, pairs that are not for 1-byte types in the row layout, by target: a lane holds 8 bytes of a row,
+and 32 rows of 16 or 32 bytes share banks however pieces of 16 bytes, which gfx950 loads straight to shared
+memory, are ordered; `st_16x64_s` is for rows of a cache line."""
 
 _BATCH = 24
 """Pairs in one code object: compilation takes memory by what is in it."""
@@ -93,10 +111,12 @@ class Pair:
         (a, b), (c, d) = _dims(self.shared), _dims(self.register)
         return math.lcm(a, c), math.lcm(b, d)
 
-    @property
-    def meant(self) -> bool:
-        """Whether the shared tile is laid out for this register tile."""
-        return self.layout == "row_l" and self.register in MEANT_FOR.get(self.shared, ())
+    def meant(self, arch: str) -> bool:
+        """Whether the shared tile is laid out for this register tile on a target."""
+        if self.register not in MEANT_FOR.get(self.shared, {}).get(self.layout, ()):
+            return False
+        narrow = ELEMENTS[self.element] == 1 and self.layout == "row_l"
+        return not (narrow and (self.shared, self.register) in NARROW[arch])
 
     def types(self) -> tuple[str, str]:
         """The two C++ types."""
@@ -242,7 +262,7 @@ def document(entries: Sequence[Entry]) -> str:
     for title, meant in (("Shapes that are meant for each other", True), ("All other pairs", False)):
         parts.append(f"## {title}\n")
         for arch in ARCHES:
-            mine = [e for e in entries if e.arch == arch and e.pair.meant == meant]
+            mine = [e for e in entries if e.arch == arch and e.pair.meant(arch) == meant]
             if not mine:
                 continue
             loads = sum(not e.load.conflicts for e in mine)

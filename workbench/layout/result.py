@@ -152,10 +152,22 @@ class LayoutResult:
 
     @property
     def figure(self) -> Any:
-        """Tile and memory, coloured by lane, with a slider over instructions and phases. A plotly Figure."""
+        """Tile and memory, coloured by lane, with a slider over accesses and phases. A plotly Figure."""
+        return self.draw()
+
+    def draw(self, colour: str | None = None, access: int | None = None, phase: int | None = None) -> Any:
+        """The figure, with another beginning.
+
+        Args:
+            colour: what colours say: "lane", "register", "bank", "phase", "access", "wave", "row", "column".
+            access, phase: which are lit; None: all.
+
+        Raises:
+            UsageError: there is no such colour, access or phase.
+        """
         from workbench.views.layout import layout_figure
 
-        return layout_figure(self)
+        return layout_figure(self, colour, access, phase)
 
     def __str__(self) -> str:
         lines = [f"{self.name} on {self.device}"]

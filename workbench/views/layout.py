@@ -7,13 +7,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from workbench.errors import UsageError
 from workbench.views.badge import STYLE, badge, badges, style
 
 if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-    from workbench.layout import LayoutResult, PhaseOf, Row, WaveAccess
+    from workbench.layout import LayoutResult, Row, WaveAccess
 
     Grid = npt.NDArray[np.float32]
 
@@ -23,11 +24,11 @@ LINE_BYTES = 128
 MAX_STEPS = 256
 """Positions of the slider; of an access with more, the figure shows the first ones and says so."""
 
-TEXT_CELLS = 1100
-"""Elements up to which each cell has its number in it."""
+TEXT_CELLS = 2100
+"""Cells of a panel up to which each has a number: of the lane, or without accesses what its colour says."""
 
 CONFLICT = "#e0312d"
-CONFLICTS = "rgba(224,49,45,0.55)"
+CONFLICTS = "rgba(224,49,45,0.7)"
 VEIL = "rgba(128,134,145,0.78)"
 _CLEAR = "rgba(0,0,0,0)"
 _SEEN, _VEILED, _CONFLICTING = 0, 1, 2
@@ -59,6 +60,8 @@ _MODES = (
 )
 
 _FIELDS: tuple[tuple[str, Callable[[Row], int | None]], ...] = (
+    ("element's row", lambda row: row.row),
+    ("element's column", lambda row: row.col),
     ("lane", lambda row: row.lane),
     ("held by lane", lambda row: row.holder if row.holder != row.lane else None),
     ("register", lambda row: row.register),
@@ -67,6 +70,7 @@ _FIELDS: tuple[tuple[str, Callable[[Row], int | None]], ...] = (
     ("bank", lambda row: row.bank),
     ("access", lambda row: row.access),
     ("phase", lambda row: row.phase),
+    ("bank conflict (1: yes)", lambda row: None if row.phase is None else int(row.conflict)),
     ("wave", lambda row: row.wave),
     ("byte offset in global memory", lambda row: row.offset),
 )
@@ -177,10 +181,13 @@ class _Step:
     Attributes:
         label: what it says.
         rows: of the access and phase; None for all.
+        access, phase: their numbers; None where it is about all.
     """
 
     label: str
     rows: Sequence[Row] | None
+    access: int | None = None
+    phase: int | None = None
 
 
 def _steps(result: LayoutResult) -> list[_Step]:
@@ -198,13 +205,11 @@ def _steps(result: LayoutResult) -> list[_Step]:
     for n, access in enumerate(result.accesses):
         name = f"access {n}" + (f" of wave {access.wave}" if waves else "") + f", {access.opcode}"
         cost = f": {_conflict_text(access.conflicts)}" if access.phases else ""
-        steps.append(_Step(name + cost, rows.get((n, None), ())))
+        steps.append(_Step(name + cost, rows.get((n, None), ()), n))
         if len(access.phases) > 1:
             steps += [
-                _Step(
-                    f"{name}, phase {p} of {len(access.phases)}: {_phase_text(phase)}", rows.get((n, p), ())
-                )
-                for p, phase in enumerate(access.phases)
+                _Step(f"{name}, {_phase_text(access, p)}", rows.get((n, p), ()), n, p)
+                for p in range(len(access.phases))
             ]
     return steps
 
@@ -213,17 +218,27 @@ def _conflict_text(conflicts: int) -> str:
     return f"{conflicts} conflict cycle{'' if conflicts == 1 else 's'}" if conflicts else "no conflict"
 
 
-def _phase_text(phase: PhaseOf) -> str:
-    return f"{len(phase.lanes)} lanes, {phase.cycles} cycle{'' if phase.cycles == 1 else 's'}"
+def _phase_text(access: WaveAccess, number: int) -> str:
+    phase = access.phases[number]
+    cycles = f"{phase.cycles} cycle{'' if phase.cycles == 1 else 's'}"
+    return f"phase {number} of {len(access.phases)}: {len(phase.lanes)} lanes, {cycles}"
 
 
-def layout_figure(result: LayoutResult) -> Any:
+def layout_figure(
+    result: LayoutResult, colour: str | None = None, access: int | None = None, phase: int | None = None
+) -> Any:
     """The tile above, memory below; menus choose what colours say and which access and phase is lit.
+
+    Args:
+        colour: what colours say at first; None: the first that tells anything apart.
+        access, phase: which are lit at first; None: all.
 
     Returns:
         a plotly Figure. It needs no Python behind it: the slider and the menu work in an exported page.
+
+    Raises:
+        UsageError: there is no such colour, access or phase here; the message lists what there is.
     """
-    import plotly.graph_objects as go
     from plotly.subplots import make_subplots
 
     panels = _panels(result)
@@ -236,34 +251,40 @@ def layout_figure(result: LayoutResult) -> Any:
         subplot_titles=[panel.title for panel in panels],
     )
     modes = [mode for mode in _MODES if _differs(panels[0].grid(mode.value))] or [_MODES[-1]]
+    mode = next((mode for mode in modes if colour in (None, mode.name)), None)
+    if mode is None:
+        raise UsageError(f"colour={colour!r}; here there are {', '.join(repr(mode.name) for mode in modes)}")
     steps = _steps(result)
     shown, left_out = steps[:MAX_STEPS], len(steps) - MAX_STEPS
-    for number, panel in enumerate(panels, 1):
-        figure.add_trace(_base(panel, modes[0], number == 1), row=number, col=1)
-    for number, panel in enumerate(panels, 1):
-        figure.add_trace(_veil(panel, shown[0].rows), row=number, col=1)
-        figure.update_xaxes(
-            title=panel.x, row=number, col=1, constrain="domain", showgrid=False, zeroline=False
+    active = next((n for n, step in enumerate(shown) if (step.access, step.phase) == (access, phase)), None)
+    if active is None:
+        raise UsageError(
+            f"access={access!r}, phase={phase!r}; {result.name} has accesses from 0 to "
+            f"{len(result.accesses) - 1}, with the phases that its table shows, and the first "
+            f"{MAX_STEPS - 1} positions can be drawn"
         )
-        figure.update_yaxes(
-            title=panel.y,
-            row=number,
-            col=1,
-            autorange="reversed",
-            showgrid=False,
-            zeroline=False,
-            tickformat="d",
-        )
-    figure.add_trace(go.Scatter(mode="text", hoverinfo="skip", showlegend=False), row=len(panels), col=1)
+    for number, panel in enumerate(panels, 1):
+        numbers = number == 1 and not result.accesses and _is_small(panel)
+        figure.add_trace(_base(panel, mode, number == 1, numbers), row=number, col=1)
+    for number, panel in enumerate(panels, 1):
+        figure.add_trace(_veil(panel, shown[active].rows), row=number, col=1)
+        top, left = panel.start
+        bottom, right = top + panel.shape[0], left + panel.shape[1]
+        plain = {"row": number, "col": 1, "showgrid": False, "zeroline": False, "tickformat": "d"}
+        figure.update_xaxes(title=panel.x, range=[left - 0.5, right - 0.5], **plain)
+        figure.update_yaxes(title=panel.y, range=[bottom - 0.5, top - 0.5], **plain)
+    if result.accesses:
+        for number, panel in enumerate(panels, 1):
+            figure.add_trace(_lanes(panel, shown[active].rows), row=number, col=1)
     title = f"{result.name}, {result.arch}"
     if any(a.phases for a in result.accesses):
         title += f": {_conflict_text(result.conflicts)}"
     style(figure, [result.origin], title)
     height = sum(heights) + _BETWEEN * (len(panels) - 1) + 150
-    menus = [_menu(panels, modes)]
+    menus = [_menu(panels, modes, modes.index(mode))]
     if len(shown) > 1:
         figure.frames = [_frame(panels, step, str(n)) for n, step in enumerate(shown)]
-        figure.update_layout(sliders=[_slider(shown)])
+        figure.update_layout(sliders=[_slider(shown, active)])
         menus.append(_play())
         height += 110
     figure.update_layout(updatemenus=menus, height=height, margin={"t": 100, "b": 60}, showlegend=False)
@@ -291,16 +312,22 @@ def _differs(grid: Grid) -> bool:
     return bool(known.size) and bool((known != known[0]).any())
 
 
-def _base(panel: _Panel, mode: _Mode, scale: bool) -> Any:
-    """The cells in colour; the first panel's has the colour bar for both."""
+def _is_small(panel: _Panel) -> bool:
+    """Whether there is room for a number in each cell."""
+    return panel.shape[0] * panel.shape[1] <= TEXT_CELLS
+
+
+def _base(panel: _Panel, mode: _Mode, scale: bool, numbers: bool) -> Any:
+    """The cells in colour, with `numbers` in them; the first panel's has the colour bar for both."""
     import numpy as np
     import plotly.graph_objects as go
 
-    fields = [(name, panel.grid(value)) for name, value in _FIELDS]
+    # The tile's own panel says the element at the head.
+    fields = [(name, panel.grid(value)) for name, value in (_FIELDS[2:] if scale else _FIELDS)]
     fields = [(name, grid) for name, grid in fields if not np.isnan(grid).all()]
     lines = [panel.head, *(f"{name} %{{customdata[{n}]}}" for n, (name, _) in enumerate(fields))]
     text: dict[str, Any] = {}
-    if scale and panel.shape[0] * panel.shape[1] <= TEXT_CELLS:
+    if numbers:
         text = {"texttemplate": "%{z}", "textfont": {"size": 9}}
     return go.Heatmap(
         z=panel.grid(mode.value),
@@ -360,19 +387,21 @@ def _frame(panels: Sequence[_Panel], step: _Step, name: str) -> Any:
 
     count = len(panels)
     data: list[Any] = [_veil(panel, step.rows) for panel in panels]
-    data.append(_lanes(panels[-1], step.rows))
-    return go.Frame(data=data, traces=[*range(count, 2 * count + 1)], name=name)
+    data += [_lanes(panel, step.rows) for panel in panels]
+    return go.Frame(data=data, traces=[*range(count, 3 * count)], name=name)
 
 
 def _lanes(panel: _Panel, rows: Sequence[Row] | None) -> Any:
-    """The numbers of the lanes that meet in each cell of memory."""
+    """The numbers of the lanes that meet in each lit cell, where there is room for them."""
     import plotly.graph_objects as go
 
     lanes: dict[tuple[int, int], list[int]] = {}
-    for row in rows or ():
+    for row in panel.first.values() if rows is None else rows:
         place = panel.place(row)
         if place is not None and row.lane is not None and row.lane not in lanes.setdefault(place, []):
             lanes[place].append(row.lane)
+    if not _is_small(panel):
+        lanes = {}
     return go.Scatter(
         x=[place[1] for place in lanes],
         y=[place[0] for place in lanes],
@@ -380,13 +409,15 @@ def _lanes(panel: _Panel, rows: Sequence[Row] | None) -> Any:
         mode="text",
         textfont={"size": 8, "color": "#ffffff", "shadow": "0px 0px 2px #000000"},
         hoverinfo="skip",
+        showlegend=False,
     )
 
 
-def _menu(panels: Sequence[_Panel], modes: Sequence[_Mode]) -> dict[str, Any]:
+def _menu(panels: Sequence[_Panel], modes: Sequence[_Mode], active: int) -> dict[str, Any]:
     count = len(panels)
     return {
         "type": "dropdown",
+        "active": active,
         "x": 0,
         "xanchor": "left",
         "y": 1,
@@ -413,9 +444,9 @@ def _menu(panels: Sequence[_Panel], modes: Sequence[_Mode]) -> dict[str, Any]:
 _AT_ONCE = {"mode": "immediate", "frame": {"duration": 0, "redraw": True}, "transition": {"duration": 0}}
 
 
-def _slider(steps: Sequence[_Step]) -> dict[str, Any]:
+def _slider(steps: Sequence[_Step], active: int) -> dict[str, Any]:
     return {
-        "active": 0,
+        "active": active,
         "y": 0,
         "pad": {"t": 60, "l": 90},
         "len": 1,
