@@ -288,7 +288,9 @@ GPU**, by these rules:
 {rules}
 
 `wb.view_layout("st_bf<64, 64, st_16x32_s>", access="load", register="rt_bf<64, 64, row_l, rt_16x32_s>")`
-draws any of them, lane by lane.
+draws any of them, lane by lane:
+
+![a load of a shared tile, with its bank conflicts in red](images/layout.png)
 """
 
 
