@@ -274,7 +274,7 @@ class Dashboard:
             description="device",
             options=[d.name for d in runtime.devices()],
             value=device if device is not None else runtime.device().name,
-            layout=widgets.Layout(width="14em"),
+            layout=widgets.Layout(width="16em"),
             style={"description_width": "4em"},
         )
         self._check = widgets.Checkbox(

@@ -31,8 +31,6 @@ export class DashboardView extends Widget {
   ) {
     super();
     this.addClass('jp-hipkittens-Dashboard');
-    this.node.setAttribute('role', 'region');
-    this.node.setAttribute('aria-label', trans.__('HipKittens dashboard of %1', path));
     this.layout = new PanelLayout();
     this.note.addClass('jp-hipkittens-DashboardNote');
     this.note.node.setAttribute('role', 'status');

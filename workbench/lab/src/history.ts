@@ -18,6 +18,8 @@ export const LIMIT = 200;
 export interface IHistoryEntry extends IRun {
   /** Name of the module. */
   module: string;
+  /** What a sanitized run found; absent for other runs. */
+  findings?: number;
 }
 
 /**
@@ -59,7 +61,11 @@ export class RunHistory {
   /** Adds a cell's result, if it is of a run that is not there yet. */
   add(path: string, payload: ICellPayload): void {
     if (payload.run) {
-      this.addAll(path, [{ ...payload.run, module: payload.name }]);
+      const entry: IHistoryEntry = { ...payload.run, module: payload.name };
+      if (entry.kind === 'sanitize') {
+        entry.findings = payload.diagnostics.filter(finding => finding.source === 'sanitizer').length;
+      }
+      this.addAll(path, [entry]);
     }
   }
 

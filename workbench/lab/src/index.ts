@@ -177,6 +177,8 @@ const workbench: JupyterFrontEndPlugin<void> = {
       }
       const content = new IsaView(target, shared.links, trans);
       const widget = new MainAreaWidget({ content });
+      // The frame names all contents alike; a screen reader is to hear which this is.
+      content.node.setAttribute('aria-label', trans.__('Machine code of %1', target.kernel || target.module));
       widget.id = `${ID}-isa-${target.module}-${target.path.replace(/\W+/g, '-')}`;
       widget.title.label = trans.__('ISA of %1', target.module);
       widget.title.icon = isaIcon;
@@ -193,6 +195,7 @@ const workbench: JupyterFrontEndPlugin<void> = {
       }
       const content = new DashboardView(path, fresh, trans);
       const widget = new MainAreaWidget({ content });
+      content.node.setAttribute('aria-label', trans.__('HipKittens dashboard of %1', path));
       widget.id = `${ID}-dashboard-${path.replace(/\W+/g, '-')}`;
       widget.title.label = trans.__('Dashboard');
       widget.title.caption = trans.__('HipKittens dashboard of %1', path);

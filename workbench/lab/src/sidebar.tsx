@@ -457,6 +457,13 @@ function HistoryItem({ entry, trans }: { entry: IHistoryEntry; trans: Translatio
             {mark} {trans.__(verdict)}
           </span>
         )}
+        {entry.findings !== undefined && (
+          <span className={`jp-hipkittens-Verdict-${entry.findings ? 'wrong' : 'verified'}`}>
+            {entry.findings
+              ? `✗ ${trans._n('%1 finding', '%1 findings', entry.findings, entry.findings)}`
+              : `✓ ${trans.__('nothing found')}`}
+          </span>
+        )}
         {entry.time && (
           <span>
             {entry.time.value.toPrecision(4)} {entry.time.unit} <Badge origin={entry.time.origin} />

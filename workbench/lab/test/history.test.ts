@@ -29,6 +29,25 @@ describe('run history', () => {
     expect(Date.parse(history[0].at) / 1000).toBe(LIMIT + 49);
   });
 
+  it('says what a sanitized run found', () => {
+    const history = new RunHistory();
+    const finding = { line: 3, severity: 'error', message: 'race', source: 'sanitizer' };
+    const told = { version: 1, name: 'k', diagnostics: [finding, { ...finding, source: 'compiler' }] };
+    history.add('a.ipynb', parsePayload({ ...told, run: { ...entry(1), kind: 'sanitize' } })!);
+    history.add('a.ipynb', parsePayload({ ...told, run: entry(2) })!);
+    expect(history.of('a.ipynb').map(one => one.findings)).toEqual([undefined, 1]);
+  });
+
+  it('takes several runs at once, each once', () => {
+    const history = new RunHistory();
+    const told: string[] = [];
+    history.changed.connect((_, path) => void told.push(path));
+    history.addAll('a.ipynb', [entry(1), entry(3), entry(2), entry(3)]);
+    history.addAll('a.ipynb', [entry(3)]);
+    expect(history.of('a.ipynb').length).toBe(3);
+    expect(told).toEqual(['a.ipynb']);
+  });
+
   it('comes back from the state, together with what came since', async () => {
     const kept = new Map<string, unknown>();
     const state: any = {
