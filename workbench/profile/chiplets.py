@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from workbench.kernel import Kernel, Launcher, Module
     from workbench.runtime import Device
 
-MAX_WATCHED = 1 << 26
+MAX_WATCHED = 1 << 27
 """Elements of tensors whose writers can be kept, 4 bytes each."""
 
 WINDOW, CHUNK = 8, 64
