@@ -66,6 +66,10 @@ def chromium() -> str | None:
     return shutil.which(chosen) if chosen else next(filter(None, map(shutil.which, PROGRAMS)), None)
 
 
+FAILED: dict[str, str] = {}
+"""The first step that failed, by journey."""
+
+
 @dataclass
 class Server:
     """A running Jupyter server.
@@ -233,6 +237,7 @@ class Lab:
         self.complaints: list[str] = []
         context = browser.new_context(viewport=size, reduced_motion="reduce")  # type: ignore[arg-type]
         context.set_default_timeout(PATIENCE)
+        context.grant_permissions(["clipboard-read", "clipboard-write"])
         self.page: Page = context.new_page()
         self.page.on("console", self._heard)
         self.page.on("pageerror", lambda error: self.complaints.append(f"uncaught: {error}"))
@@ -283,7 +288,9 @@ class Lab:
         """Puts a text in place of a cell's, as pasted by a person."""
         self.editor(number).click()
         self.page.keyboard.press("Control+a")
-        self.page.keyboard.insert_text(text)
+        self.page.evaluate("text => navigator.clipboard.writeText(text)", text)
+        self.page.keyboard.press("Control+v")
+        self.until(lambda: self.text(number) == text, f"the text to be in cell {number}")
 
     def run(self, number: int) -> None:
         """Runs a cell with Ctrl+Enter and waits for its end."""
@@ -303,6 +310,41 @@ class Lab:
     def prompt(self, number: int) -> str:
         return self.cell(number).locator(".jp-InputPrompt").inner_text().strip()
 
+    def line(self, number: int, text: str) -> Locator:
+        """The line of a cell that contains a text."""
+        return self.cell(number).locator(".jp-InputArea-editor .cm-line", has_text=text).first
+
+    def number_of(self, number: int, text: str) -> int:
+        """Number of that line, from 1."""
+        return next(i for i, line in enumerate(self.text(number).splitlines(), 1) if text in line)
+
+    @property
+    def sidebar(self) -> Locator:
+        return self.page.locator(".jp-hipkittens-Sidebar")
+
+    def button(self, name: str) -> Locator:
+        """A button of the sidebar."""
+        return self.sidebar.get_by_role("button", name=name, exact=True)
+
+    def press(self, name: str, number: int) -> None:
+        """Presses a button of the sidebar for a cell and waits until the cell has run."""
+        self.editor(number).click()
+        before = self.prompt(number)
+        self.button(name).click()
+        self.until(lambda: self.prompt(number) != before, f"cell {number} to run")
+        self.finish(number)
+
+    @property
+    def dashboard(self) -> Locator:
+        return self.page.locator(".jp-hipkittens-Dashboard")
+
+    def card(self, key: str) -> Locator:
+        """A figure of the dashboard's panel, once it is drawn."""
+        card = self.dashboard.locator(f".wb-card[data-key='{key}']")
+        card.scroll_into_view_if_needed()
+        card.locator(".main-svg").first.wait_for()
+        return card
+
     def output(self, number: int) -> Locator:
         return self.cell(number).locator(".jp-OutputArea-output")
 
@@ -315,6 +357,11 @@ class Lab:
                 pytest.fail(f"waited {milliseconds / 1000:.0f} s for {what}")
             self.page.wait_for_timeout(50)
         return found
+
+    @property
+    def clean(self) -> bool:
+        """Whether the notebook is saved as it is."""
+        return bool(self.page.evaluate("() => !window.jupyterapp.shell.currentWidget.context.model.dirty"))
 
     def command(self, name: str, **args: Any) -> None:
         """Executes one of JupyterLab's commands, as its palette does."""
@@ -332,12 +379,32 @@ class Lab:
     def shot(self, name: str, of: Locator | None = None) -> Path:
         """A picture of the page, or of a part of it."""
         SCREENSHOTS.mkdir(parents=True, exist_ok=True)
+        # Where a line was clicked says nothing about the page.
+        self.page.evaluate(
+            "document.querySelectorAll('.cm-scroller').forEach(dom => { dom.scrollLeft = 0; })"
+        )
         path = SCREENSHOTS / f"{name}.png"
         (of or self.page).screenshot(path=path, animations="disabled")
         return path
 
     def close(self) -> None:
         self.page.context.close()
+
+
+def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> None:
+    """Remembers which step of a journey failed."""
+    journey = item.parent
+    if not isinstance(journey, pytest.Class) or not getattr(journey.obj, "STEPS", False):
+        return
+    if call.excinfo is not None and not call.excinfo.errisinstance(pytest.skip.Exception):
+        FAILED.setdefault(journey.nodeid, item.name)
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """A step of a journey needs those before it."""
+    failed = FAILED.get(item.parent.nodeid) if item.parent is not None else None
+    if failed is not None:
+        pytest.skip(f"the step before failed: {failed}")
 
 
 @pytest.fixture(scope="module")

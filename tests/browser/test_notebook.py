@@ -1,0 +1,51 @@
+"""The same in Notebook 7: highlighting, marks, heat, and the machine code in the panel below."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from conftest import Lab, Server
+
+pytestmark = pytest.mark.timeout(600)
+
+PYTHON, CPP, LAUNCH = range(3)
+SCALE = """\
+%%hipkittens scale
+__global__ void scale(float *x, float by) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    x[i] *= by;
+}"""
+CELLS = ["%load_ext workbench\nimport torch", SCALE, 'scale["scale"][4, 64](torch.ones(256), 3.0)']
+
+
+def test_notebook_7(open_lab: Callable[..., Lab], server: Server) -> None:
+    pytest.importorskip("notebook", reason="Notebook 7 is not installed: pip install notebook")
+    lab = open_lab()
+    lab.page.goto(server.url(f"notebooks/{server.notebook('classic.ipynb', CELLS)}"))
+    lab.ready()
+    lab.cell(CPP).locator(".jp-hipkittens-editor").wait_for(state="attached")
+    lab.run(PYTHON)
+    lab.write(CPP, SCALE.replace("by;", "bye;"))
+    lab.run(CPP)
+    marked = lab.cell(CPP).locator(".cm-line:has(.cm-lintRange-error)")
+    marked.wait_for()
+    assert marked.inner_text().strip() == "x[i] *= bye;"
+    lab.write(CPP, SCALE)
+    lab.run(CPP)
+    assert lab.cell(CPP).locator(".cm-lintRange-error").count() == 0
+    lab.run(LAUNCH)
+    lab.editor(CPP).click()
+    lab.command("hipkittens:profile-cell")
+    lab.cell(CPP).locator(".jp-hipkittens-HeatMark").first.wait_for()
+    lab.editor(CPP).click()
+    lab.command("hipkittens:open-isa")
+    view = lab.page.locator(".jp-hipkittens-Isa")
+    view.locator(".cm-line", has_text=re.compile("store_dword")).first.wait_for()
+    assert view.bounding_box()["height"] > 150
+    lab.shot("notebook-7")
+    assert lab.complaints == []

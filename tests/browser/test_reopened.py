@@ -1,0 +1,54 @@
+"""A dashboard in a cell: kept with the notebook, shown without a kernel, run again over what was kept."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from conftest import Lab, Server
+
+pytestmark = pytest.mark.timeout(600)
+
+LOAD, SHOW = range(2)
+CELLS = [
+    """\
+%load_ext workbench
+import workbench as wb
+profile = wb.profile("activations/softmax", shape={"rows": 16, "cols": 128})""",
+    "wb.dashboard()",
+]
+
+
+def test_a_saved_dashboard(open_lab: Callable[..., Lab], server: Server) -> None:
+    lab = open_lab()
+    lab.open(server.notebook("kept.ipynb", CELLS))
+    lab.run(LOAD)
+    lab.run(SHOW)
+    live = lab.cell(SHOW).locator(".wb-grid .wb-card[data-key='timeline'] .main-svg").first
+    live.wait_for()
+    copy = lab.cell(SHOW).locator(".wb-static")
+    lab.until(lambda: copy.count() == 1 and not copy.is_visible(), "the copy to be there and hidden")
+    lab.page.keyboard.press("Control+s")
+    lab.until(lambda: lab.clean, "the notebook to be saved")
+    lab.page.evaluate("window.jupyterapp.shell.currentWidget.sessionContext.shutdown()")
+    lab.complaints.clear()
+
+    # A new page, and a kernel that knows nothing of the widgets.
+    lab.page.reload()
+    lab.ready()
+    copy.first.wait_for()
+    figures = lab.cell(SHOW).locator(".js-plotly-plot .main-svg")
+    lab.until(lambda: figures.count() > 0, "the figures of the copy")
+    assert lab.cell(SHOW).locator(".wb-grid").count() == 0
+    assert "softmax" in lab.cell(SHOW).inner_text()
+    lab.shot("reopened")
+    assert lab.complaints == []
+
+    lab.run(LOAD)
+    lab.run(SHOW)
+    live.wait_for()
+    lab.until(lambda: not copy.first.is_visible(), "the copy to be hidden again")
+    assert lab.complaints == []
