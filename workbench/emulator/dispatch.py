@@ -186,7 +186,7 @@ def user_sgprs(
         if enabled:
             result.extend((value >> 32 * i) & 0xFFFFFFFF for i in range(dwords))
 
-    add(descriptor.enable_private_segment_buffer, 0, 4)
+    add(descriptor.enable_private_segment_buffer, layout.PRIVATE_BUFFER, 4)
     add(descriptor.enable_dispatch_ptr, packet, 2)
     add(descriptor.enable_queue_ptr, 0, 2)
     add(descriptor.enable_kernarg_ptr, kernarg, 2)
@@ -288,7 +288,8 @@ def prepare(
             | descriptor.enable_workgroup_id_z << 2
         ),
         enable_group_info=descriptor.enable_workgroup_info,
-        enable_wave_offset=0,
+        # Later targets keep the wave's scratch in a register of its own (architected flat scratch).
+        enable_wave_offset=target == "gfx90a" and descriptor.enable_private_segment,
         item_id_mode=descriptor.workitem_id_mode,
         packed_item_ids=1,
         poison=POISON,

@@ -106,13 +106,11 @@ HK_INLINE int32_t hk_flat_access(Wave *w, const Op *op, HkData data, int is_writ
     return 0;
 }
 
-/* SCRATCH_: offset = VGPR (if src0) + SGPR (if ssrc0) + immediate, in the lane's own space. */
-HK_INLINE int32_t hk_scratch_access(Wave *w, const Op *op, HkData data, int is_write) {
+int32_t hk_scratch_move(Wave *w, const Op *op, HkData data, uint32_t uniform, const uint32_t *row, int is_write) {
     uint64_t exec = hk_exec(w);
     if (exec == 0) return 0;
     uint32_t bytes = hk_data_bytes(data);
     uint32_t *rows = hk_row(w, is_write ? op->src1 : op->dst);
-    uint32_t uniform = (uint32_t)op->offset + (op->ssrc0 == HK_NO_REGISTER ? 0 : w->s[op->ssrc0]);
     if (w->group->profile) {
         uint64_t moved = (uint64_t)__builtin_popcountll(exec) * bytes;
         if (is_write)
@@ -120,7 +118,7 @@ HK_INLINE int32_t hk_scratch_access(Wave *w, const Op *op, HkData data, int is_w
         else
             w->group->counters->scratch_bytes_read += moved;
     }
-    if (op->src0 == HK_NO_REGISTER) {
+    if (row == NULL) {
         if (!hk_check_scratch(w, op, uniform, bytes, is_write, (int32_t)hk_first_lane(exec))) return 1;
         if (hk_data_rows(data) * 4u == bytes && (uniform & 3) == 0) {
             for (int r = 0; r < hk_data_rows(data); r++) {
@@ -134,7 +132,7 @@ HK_INLINE int32_t hk_scratch_access(Wave *w, const Op *op, HkData data, int is_w
         }
     }
     uint32_t offsets[HK_LANES];
-    for (int l = 0; l < HK_LANES; l++) offsets[l] = uniform + (op->src0 == HK_NO_REGISTER ? 0 : hk_row(w, op->src0)[l]);
+    for (int l = 0; l < HK_LANES; l++) offsets[l] = uniform + (row == NULL ? 0 : row[l]);
     HK_FOR_LANES(lane, exec) {
         if (!hk_check_scratch(w, op, offsets[lane], bytes, is_write, (int32_t)lane)) return 1;
     }
@@ -149,6 +147,12 @@ HK_INLINE int32_t hk_scratch_access(Wave *w, const Op *op, HkData data, int is_w
         }
     }
     return 0;
+}
+
+/* SCRATCH_: offset = VGPR (if src0) + SGPR (if ssrc0) + immediate, in the lane's own space. */
+HK_INLINE int32_t hk_scratch_access(Wave *w, const Op *op, HkData data, int is_write) {
+    uint32_t uniform = (uint32_t)op->offset + (op->ssrc0 == HK_NO_REGISTER ? 0 : w->s[op->ssrc0]);
+    return hk_scratch_move(w, op, data, uniform, op->src0 == HK_NO_REGISTER ? NULL : hk_row(w, op->src0), is_write);
 }
 
 #define HK_DEFINE_LOAD(name, data)                                                                                     \

@@ -81,6 +81,9 @@ HK_INLINE int32_t hk_check_addresses(Wave *w, const Op *op, const HkAddresses *a
     return 0;
 }
 
+/* Loads and stores of the lanes' own scratch at `uniform` plus, where `row` is not NULL, the lane's offset in it. */
+int32_t hk_scratch_move(Wave *w, const Op *op, HkData data, uint32_t uniform, const uint32_t *row, int is_write);
+
 /* Memory to LDS: lane l of `exec` moves its data from at[l], and 0 where `out_of_range` names it. */
 int32_t hk_to_lds(Wave *w, const Op *op, HkData data, const uint64_t *at, uint64_t exec, uint64_t out_of_range);
 

@@ -130,6 +130,13 @@ HK_INLINE int32_t hk_buffer_access(Wave *w, const Op *op, HkData data, int is_wr
     uint64_t exec = hk_exec(w);
     if (exec == 0) return 0;
     HkResource r = hk_resource(w, op);
+    if (__builtin_expect(hk_is_private(&r), 0)) {
+        /* Base and scalar offset count bytes of the wave, in which the lanes' dwords take turns. */
+        uint32_t start = (uint32_t)r.base + hk_buffer_scalar_offset(w, op);
+        uint32_t uniform = start / HK_LANES + (uint32_t)op->offset;
+        return hk_scratch_move(w, op, data, uniform, op->flags & HK_BUFFER_OFFEN ? hk_row(w, op->src0) : NULL,
+                               is_write);
+    }
     HkBuffer b;
     uint32_t *rows = hk_row(w, is_write ? op->src1 : op->dst);
     hk_buffer_addresses(w, op, &r, exec, (uint32_t)hk_data_rows(data), hk_component_bytes(data), &b);

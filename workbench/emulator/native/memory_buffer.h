@@ -35,6 +35,10 @@ HK_INLINE HkResource hk_resource(const Wave *w, const Op *op) {
     return r;
 }
 
+/* The resource in the first SGPRs of a kernel that was compiled for scratch in buffers (code for gfx90a). Its base
+ * has a bit that no address of a process has; the rest of the base is the offset in the wave's scratch. */
+HK_INLINE int hk_is_private(const HkResource *r) { return (int)(r->base >> 47) & r->add_tid & r->swizzle; }
+
 /* Where the lanes' data is, and which of it is out of range. */
 typedef struct HkBuffer {
     HkAddresses address;          /* of lanes that are in range with their whole data */

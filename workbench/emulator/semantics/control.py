@@ -181,6 +181,7 @@ def halt(block: BlockTranslator, instruction: Instruction) -> None:
 HW_MODE = 1
 _HW_STATUS = 2
 _HW_ID = 4
+_HW_SH_MEM_BASES = 15
 _HW_XCC_ID = 20
 
 
@@ -226,6 +227,10 @@ def getreg(block: BlockTranslator, instruction: Instruction) -> None:
         value = block.emitter.load(I32, block.field(place.offset), 4)
     elif number == _HW_STATUS:
         value = _status(block)
+    elif number == _HW_SH_MEM_BASES:
+        # Bits 63 to 48 of the private aperture's address, then of the shared one's.
+        bases = layout.PRIVATE_APERTURE >> 48 | layout.SHARED_APERTURE >> 48 << 16
+        value = block.emitter.const(I32, bases)
     else:
         raise Unsupported(f"hardware register {number}")
     value = value.lshr(first) & ((1 << size) - 1)
