@@ -279,3 +279,16 @@ def test_who_wrote(module):
     writers = traffic.writers()
     assert np.array_equal(writers[:768], np.where(np.arange(768) % 256 < 200, np.arange(768) // 256, -1))
     assert np.array_equal(writers >= 0, out.numpy() != 0)
+
+
+def test_tensors_begin_at_lines_as_on_a_gpu(module):
+    """PyTorch's begin at any multiple of 64 bytes here; hipMalloc's are at multiples of 256."""
+    raw, out = torch.zeros(4096 * 4 + 1024), torch.zeros(1)
+    found = []
+    for shift in (0, 16, 40):
+        x = raw[shift : shift + 4096 * 4]
+        record = run(module["stream"], 16, 256, x, out)
+        found.append(
+            (record.traffic.replay(ACTUAL, 1).total.l2_reads, record.counters["global_read_lines_128"])
+        )
+    assert found == [(4096 * 16 // LINE, 4096 * 16 // LINE)] * 3

@@ -26,13 +26,29 @@ static uint32_t hk_distinct_lines(const uint64_t *at, uint64_t exec, uint32_t by
     return count;
 }
 
+/* Where the lanes' data would lie on a GPU, whose allocations begin at a cache line: the emulated device uses host
+ * memory where it is, and PyTorch begins a tensor at any multiple of 64. */
+static void hk_place(const Wave *w, const uint64_t *at, uint64_t exec, uint64_t *placed) {
+    HK_FOR_LANES(lane, exec) {
+        uint64_t base = w->hit_base;
+        if (at[lane] < base || at[lane] >= w->hit_end) {
+            const Allocation *a = hk_find_allocation(w->group->machine, at[lane]);
+            base = a != NULL ? a->base : 0;
+        }
+        placed[lane] = at[lane] + (-base & ((1u << HK_LINE_SHIFT) - 1));
+    }
+}
+
 static void hk_count_lanes(Wave *w, const Op *op, const uint64_t *at, uint64_t exec, uint32_t bytes, int is_write) {
     HkAccess *access = hk_trace(w, op, is_write ? HK_TRACE_GLOBAL_WRITE : HK_TRACE_GLOBAL_READ, exec, bytes);
     if (access != NULL) memcpy(access->at, at, sizeof access->at);
-    if (w->group->traffic != NULL) hk_traffic_lanes(w, op, at, exec, bytes, is_write);
+    uint64_t placed[HK_LANES];
+    hk_place(w, at, exec, placed);
+    if (w->group->traffic != NULL) hk_traffic_lanes(w, op, at, placed, exec, bytes, is_write);
     Counters *c = w->group->counters;
     uint64_t moved = (uint64_t)__builtin_popcountll(exec) * bytes;
-    uint32_t lines_64 = hk_distinct_lines(at, exec, bytes, 6), lines_128 = hk_distinct_lines(at, exec, bytes, 7);
+    uint32_t lines_64 = hk_distinct_lines(placed, exec, bytes, 6);
+    uint32_t lines_128 = hk_distinct_lines(placed, exec, bytes, HK_LINE_SHIFT);
     if (is_write) {
         c->global_bytes_written += moved;
         c->global_write_lines_64 += lines_64;

@@ -102,13 +102,14 @@ static void own(const HkTraffic *t, uint64_t group, const uint64_t *at, uint64_t
     }
 }
 
-void hk_traffic_lanes(Wave *w, const Op *op, const uint64_t *at, uint64_t exec, uint32_t bytes, int is_write) {
+void hk_traffic_lanes(Wave *w, const Op *op, const uint64_t *at, const uint64_t *placed, uint64_t exec, uint32_t bytes,
+                      int is_write) {
     HkTraffic *t = w->group->traffic;
     uint64_t lines[2 * HK_LANES];
     uint8_t sectors[2 * HK_LANES];
     uint32_t count = 0;
     for (uint64_t left = exec; left != 0; left &= left - 1) {
-        uint64_t start = at[__builtin_ctzll(left)], last = start + bytes - 1;
+        uint64_t start = placed[__builtin_ctzll(left)], last = start + bytes - 1;
         for (uint64_t line = start >> HK_LINE_SHIFT; line <= last >> HK_LINE_SHIFT; line++) {
             uint64_t base = line << HK_LINE_SHIFT;
             unsigned first_sector = start > base ? (unsigned)(start - base) / 32 : 0;

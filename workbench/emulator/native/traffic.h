@@ -83,7 +83,9 @@ static inline int hk_sampled(uint64_t line, uint32_t sampling) {
 
 void hk_traffic_start(HkTraffic *t, Group *g, Wave *waves);
 void hk_traffic_barrier(const Group *g, Wave *waves);
-void hk_traffic_lanes(Wave *w, const Op *op, const uint64_t *at, uint64_t exec, uint32_t bytes, int is_write);
+/* `placed`: the addresses as a GPU would have them, with allocations that begin at a line. */
+void hk_traffic_lanes(Wave *w, const Op *op, const uint64_t *at, const uint64_t *placed, uint64_t exec, uint32_t bytes,
+                      int is_write);
 void hk_traffic_lds(Wave *w, const Op *op, uint64_t cycles, uint64_t conflicts, uint64_t bytes);
 
 HK_EXPORT void hk_traffic_release_streams(HkTraffic *t);
