@@ -36,8 +36,8 @@ struct interleave {
         for_each_index<0, computes>([&](auto i) {
             constexpr int step = decltype(i)::v;
             // Of the memory steps those that begin in this compute step's share of the time.
-            constexpr int first = detail::min((step * memories + span - 1) / span, memories);
-            constexpr int end = detail::min(((step + 1) * memories + span - 1) / span, memories);
+            constexpr int first = kittens::detail::min((step * memories + span - 1) / span, memories);
+            constexpr int end = kittens::detail::min(((step + 1) * memories + span - 1) / span, memories);
             if constexpr (first < end) {
                 if constexpr (step > 0) pin();
                 for_each_index<first, end>(memory);

@@ -15,13 +15,20 @@ struct index {
     __host__ __device__ constexpr operator int() const { return value; }
 };
 
+namespace detail {
+template <typename Int, Int... values>
+struct sequence {};
+
+template <int first, typename Call, int... offsets>
+__device__ __attribute__((always_inline)) inline void call_each(Call &call, sequence<int, offsets...>) {
+    (call(index<first + offsets>{}), ...);
+}
+} // namespace detail
+
 /** `call(index<first>)`, `call(index<first + 1>)`, ..., `call(index<end - 1>)`. */
 template <int first, int end, typename Call>
-__device__ inline void for_each_index(Call &&call) {
-    if constexpr (first < end) {
-        call(index<first>{});
-        for_each_index<first + 1, end>(call);
-    }
+__device__ __attribute__((always_inline)) inline void for_each_index(Call &&call) {
+    if constexpr (first < end) detail::call_each<first>(call, __make_integer_seq<detail::sequence, int, end - first>{});
 }
 
 /**
@@ -32,7 +39,7 @@ __device__ inline void for_each_index(Call &&call) {
  */
 template <typename T>
 __device__ inline T &anchor(T &shared) {
-    auto at = (detail::shared_pointer<T>)&shared;
+    auto at = (kittens::detail::shared_pointer<T>)&shared;
     asm volatile("" : "+v"(at));
     return *reinterpret_cast<T *>((T *)at);
 }
