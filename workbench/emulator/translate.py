@@ -23,10 +23,12 @@ from workbench.codeobject.elf import CodeObject
 from workbench.codeobject.instruction import Instruction, Operand
 from workbench.emulator import translate_engine, translate_hazards
 from workbench.emulator.native_ops import NATIVE, Rows
+from workbench.emulator.native_ops.matrix import DENSE
 from workbench.emulator.semantics import ENDS_BLOCK, NO_OPERATION, SEMANTICS
 from workbench.emulator.semantics.control import mode_after, target_of
 from workbench.emulator.translate_block import INDEXED, BlockTranslator, Mode, Options, Unsupported
 from workbench.emulator.translate_hazards import Hazards
+from workbench.emulator.translate_matrix import MatrixChain, passes
 from workbench.emulator.translate_sanitize import Recorder
 from workbench.errors import CodeObjectError, UnsupportedInstruction
 
@@ -488,12 +490,24 @@ def _emit_block(
     hazards: Hazards,
 ) -> None:
     recorder = Recorder(translator, rows, hazards) if translator.options.sanitize else None
+    # The sanitizer hears of each instruction before it runs.
+    chain = MatrixChain(translator) if recorder is None else None
     for instruction in block:
         opcode = instruction.opcode
         if recorder is not None and not translator.indexed_positions:
             translator.begin(instruction)
             recorder.before(instruction)
         if opcode in NO_OPERATION:
+            continue
+        native = NATIVE.get(opcode)
+        try:
+            if chain is not None:
+                if opcode in DENSE and chain.add(instruction, NATIVE[opcode].encode(instruction, rows)):
+                    continue
+                if not passes(instruction):
+                    chain.flush()
+        except UnsupportedInstruction as reason:
+            failures.append((instruction, str(reason)))
             continue
         if translator.indexed_positions and instruction.format.startswith("VOP"):
             translator.close_run()
@@ -502,7 +516,6 @@ def _emit_block(
         else:
             translator.begin(instruction)
         try:
-            native = NATIVE.get(opcode)
             if native is not None:
                 fields = native.encode(instruction, rows)
                 if not translate_engine.has_symbol(fields.function):
@@ -521,6 +534,8 @@ def _emit_block(
         if translator.indexed_positions:
             # Which rows an indexed instruction touches is not known here: it is a run of its own.
             translator.close_run()
+    if chain is not None and not translator.finished:
+        chain.flush()
     if translator.indexed_positions:
         failures.append((block[-1], "a block that ends in the index mode of vector registers"))
     if not translator.finished:

@@ -470,15 +470,17 @@ class BlockTranslator:
         ]
         self._label = stay
 
-    def native(self, function: str, op: bytes, can_fault: bool) -> None:
-        """Call a native operation with a constant Op record."""
+    def native(self, function: str, op: bytes, can_fault: bool, count: int | None = None) -> None:
+        """Call a native operation with a constant Op record, or one that takes `count` records."""
         self.close_run()
         self.flush()
         name = f"@{self.name}_op{len(self.constants)}"
-        words = ", ".join(f"i32 {word}" for word in struct.unpack("<12I", op))
-        self.constants.append(f"{name} = private constant [12 x i32] [{words}], align 8")
+        words = struct.unpack(f"<{len(op) // 4}I", op)
+        text = ", ".join(f"i32 {word}" for word in words)
+        self.constants.append(f"{name} = private constant [{len(words)} x i32] [{text}], align 8")
+        more, number = ("", "") if count is None else (", i32", f", i32 {count}")
         result = self.emitter.call(
-            f"declare i32 @{function}(ptr, ptr)", I32, f"@{function}", f"ptr %wave, ptr {name}"
+            f"declare i32 @{function}(ptr, ptr{more})", I32, f"@{function}", f"ptr %wave, ptr {name}{number}"
         )
         assert result is not None
         if can_fault:

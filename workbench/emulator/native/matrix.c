@@ -95,7 +95,7 @@ HK_INLINE int hk_mfma_dot(const Op *op, int m, HkScratchpad *pad, float *d, cons
         a = (HkPairs){pairs_a, count * m, m};
         b = (HkPairs){pairs_b, count * m, m};
     }
-    hk_dot_multiply(m, d, c, op->imm[0], a, b, groups, count);
+    hk_dot_multiply(m, d, c, op->imm[0], &a, &b, 1, groups, count);
     return 1;
 }
 #endif
@@ -169,6 +169,59 @@ HK_EXPORT int32_t hk_mfma_f32_16x16(Wave *w, const Op *op) { return hk_mfma(w, o
 HK_EXPORT int32_t hk_mfma_f32_32x32(Wave *w, const Op *op) { return hk_mfma(w, op, 32, 0); }
 HK_EXPORT int32_t hk_mfma_i32_16x16(Wave *w, const Op *op) { return hk_mfma(w, op, 16, 1); }
 HK_EXPORT int32_t hk_mfma_i32_32x32(Wave *w, const Op *op) { return hk_mfma(w, op, 32, 1); }
+
+/* A chain: bf16 instructions one after the other, with flags that say what is known of their operands
+ * (translate_matrix.py). No result overlaps an addend that is not itself or, with 32 rows, its own factors. */
+#define HK_LINKS 8
+
+#ifdef HK_DOT
+/* Instructions that add to one result; 0, and nothing written, where VDPBF16PS is not exact. With `trusted` all
+ * earlier ones of the chain were done this way, so that what they looked at need not be looked at again, and what
+ * they made is a multiple of 2^-126. */
+HK_INLINE int hk_mfma_links(const Wave *w, const Op *op, int links, int m, int trusted) {
+    int rows = HK_MATRIX_ROWS_A(op), result_rows = m * m / HK_LANES;
+    const float *c = op->flags & HK_MATRIX_C_CONSTANT ? NULL : (const float *)hk_row(w, op->src2);
+    HkPairs a[HK_LINKS], b[HK_LINKS];
+    for (int n = 0; n < links; n++) {
+        uint32_t seen = trusted ? op[n].flags : 0;
+        const uint32_t *rows_a = hk_row(w, op[n].src0), *rows_b = hk_row(w, op[n].src1);
+        if (!(seen & HK_MATRIX_SEEN_A) && !hk_dot_factors(rows_a, rows)) return 0;
+        if (!(seen & HK_MATRIX_SEEN_B) && !hk_dot_factors(rows_b, rows)) return 0;
+        a[n] = (HkPairs){rows_a, m, HK_LANES};
+        b[n] = (HkPairs){rows_b, m, HK_LANES};
+    }
+    if (c == NULL ? !hk_dot_addend(op->imm[0])
+                  : !(trusted && op->flags & HK_MATRIX_SEEN_C) && !hk_dot_addends(c, result_rows))
+        return 0;
+    hk_dot_multiply(m, (float *)hk_row(w, op->dst), c, op->imm[0], a, b, links, HK_LANES / m, rows);
+    return 1;
+}
+#endif
+
+HK_INLINE int32_t hk_mfma_chain(Wave *w, const Op *op, int32_t count, int m) {
+    const Op *end = op + count;
+#ifdef HK_DOT
+    for (int trusted = 1; op < end;) {
+        int links = 1;
+        while (links < HK_LINKS && op[links - 1].flags & HK_MATRIX_LINKED) links++;
+        if (!hk_mfma_links(w, op, links, m, trusted)) {
+            trusted = 0;
+            for (int n = 0; n < links; n++) (m == 16 ? hk_mfma_f32_16x16 : hk_mfma_f32_32x32)(w, op + n);
+        }
+        op += links;
+    }
+#else
+    for (; op < end; op++) (m == 16 ? hk_mfma_f32_16x16 : hk_mfma_f32_32x32)(w, op);
+#endif
+    return 0;
+}
+
+HK_EXPORT int32_t hk_mfma_f32_16x16_chain(Wave *w, const Op *op, int32_t count) {
+    return hk_mfma_chain(w, op, count, 16);
+}
+HK_EXPORT int32_t hk_mfma_f32_32x32_chain(Wave *w, const Op *op, int32_t count) {
+    return hk_mfma_chain(w, op, count, 32);
+}
 
 /* 16 blocks of 4x4: lane 4 * block + j, register i. Row i of all blocks is one register: B's lanes times A's
  * element i of the lane's own block. */

@@ -32,6 +32,11 @@ typedef enum HkElement {
 #define HK_MATRIX_ABID(op) ((op)->flags >> 19 & 15)
 #define HK_MATRIX_BLGP(op) ((op)->flags >> 23 & 7)
 #define HK_MATRIX_C_CONSTANT 0x08000000u /* srcC is the constant in imm[0] (and imm[1] for f64) */
+/* In a chain: an earlier instruction has looked at the registers of A, of B, or made C; the next one adds to D. */
+#define HK_MATRIX_SEEN_A 0x10000000u
+#define HK_MATRIX_SEEN_B 0x20000000u
+#define HK_MATRIX_SEEN_C 0x40000000u
+#define HK_MATRIX_LINKED 0x80000000u
 /* Op.imm[2]: registers of A in bits 7:0, of B in bits 15:8. */
 #define HK_MATRIX_ROWS_A(op) ((int)((op)->imm[2] & 255))
 #define HK_MATRIX_ROWS_B(op) ((int)((op)->imm[2] >> 8 & 255))

@@ -70,9 +70,10 @@ HK_INLINE void hk_dot_add(__m512 *sum, __m512i b, const uint32_t *a) {
     __asm__("vdpbf16ps %2%{1to16%}, %1, %0" : "+v"(*sum) : "v"(b), "m"(*a));
 }
 
-/* D = C + A B for `m` x `m` floats; `c` is NULL where every element is `constant`. */
-HK_INLINE void hk_dot_multiply(int m, float *d, const float *c, uint32_t constant, HkPairs a, HkPairs b, int groups,
-                               int count) {
+/* D = C + A[0] B[0] + ... for `m` x `m` floats and `links` pairs of A and B; `c` is NULL where every element is
+ * `constant`. */
+HK_INLINE void hk_dot_multiply(int m, float *d, const float *c, uint32_t constant, const HkPairs *a, const HkPairs *b,
+                               int links, int groups, int count) {
     for (int column = 0; column < m; column += 16)
         for (int first = 0; first < m; first += 16) {
             int corner = hk_result_offset(m, first) + column;
@@ -83,10 +84,12 @@ HK_INLINE void hk_dot_multiply(int m, float *d, const float *c, uint32_t constan
             else
 #pragma clang loop unroll(full)
                 for (int i = 0; i < 16; i++) sum[i] = _mm512_load_ps(c + corner + hk_result_offset(m, i));
-            for (int g = 0; g < groups; g++) {
-                const uint32_t *ak = a.base + g * a.group_stride + first, *bk = b.base + g * b.group_stride + column;
+            for (int n = 0; n < links * groups; n++) {
+                int link = n / groups, g = n % groups;
+                const uint32_t *ak = a[link].base + g * a[link].group_stride + first;
+                const uint32_t *bk = b[link].base + g * b[link].group_stride + column;
 #pragma clang loop unroll(disable)
-                for (int r = 0; r < count; r++, ak += a.row_stride, bk += b.row_stride) {
+                for (int r = 0; r < count; r++, ak += a->row_stride, bk += b->row_stride) {
                     __m512i row = _mm512_load_si512(bk);
 #pragma clang loop unroll(full)
                     for (int i = 0; i < 16; i++) hk_dot_add(&sum[i], row, ak + i);

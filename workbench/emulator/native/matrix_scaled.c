@@ -194,7 +194,7 @@ HK_INLINE int32_t hk_mfma_small(Wave *w, const Op *op, int m) {
         }
         if (!constant && op->src2 != op->dst) addends = memcpy(c, addends, sizeof(float) * HK_LANES * (size_t)count);
         HkPairs pa = {pairs_a, 0, m}, pb = {pairs_b, 0, m};
-        hk_dot_multiply(m, (float *)hk_row(w, op->dst), addends, op->imm[0], pa, pb, 1, depth / 2);
+        hk_dot_multiply(m, (float *)hk_row(w, op->dst), addends, op->imm[0], &pa, &pb, 1, 1, depth / 2);
         return 0;
     }
 #endif

@@ -13,7 +13,7 @@ from workbench.emulator.native_ops.operation import NativeOp, OpFields, Rows, un
 
 # matrix.h's HkElement, and the elements that a dword holds.
 _F32, _XF32, _F16, _BF16, _FP8, _BF8, _FP8_FNUZ, _BF8_FNUZ, _INT8 = range(9)
-_CONSTANT_C = 0x08000000
+CONSTANT_C = 0x08000000
 
 
 @dataclass(frozen=True)
@@ -127,7 +127,7 @@ def _encode_dense(instruction: Instruction, rows: Rows) -> OpFields:
     )
     src2, constant = NO_REGISTER, 0
     if c.kind == "imm":
-        flags |= _CONSTANT_C
+        flags |= CONSTANT_C
         constant = c.bits(shape.type_d)
     else:
         src2 = rows.row(c)
@@ -203,7 +203,7 @@ def _encode_small(instruction: Instruction, rows: Rows) -> OpFields:
     flags = formats[0] << 16 | formats[1] << 23
     src2, constant = NO_REGISTER, 0
     if c.kind == "imm":
-        flags |= _CONSTANT_C
+        flags |= CONSTANT_C
         constant = c.bits("f32")
     else:
         src2 = rows.row(c)
