@@ -2,6 +2,7 @@
 # make lab    open JupyterLab on the notebooks
 # make test   run the tests
 # make lint   style, types, formatting
+# make browser  the browser that tests/browser drives, where this machine lets it be installed
 #
 # Each target works alone on a fresh machine with Python 3.11+ and pip; what it needs goes into .venv.
 
@@ -10,7 +11,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: demo lab test lint format clean
+.PHONY: demo lab test lint browser format clean
 
 demo: $(VENV)/.installed
 	$(BIN)/python notebooks/run.py notebooks/01_first_kernel.ipynb --html build/demo.html
@@ -30,6 +31,17 @@ lint: $(VENV)/.installed-test
 	$(BIN)/mypy
 	git ls-files '*.c' '*.h' '*.cpp' '*.cuh' | xargs $(BIN)/clang-format --dry-run --Werror
 	$(BIN)/nbstripout --verify notebooks/*.ipynb
+
+# Without a browser its tests are skipped and say so, so nothing here fails.
+browser:
+	@for name in chromium chromium-browser google-chrome google-chrome-stable "$${HIPKITTENS_CHROMIUM:-none}"; do \
+	  command -v "$$name" >/dev/null && exit 0; done; \
+	if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+	  echo "installing Chromium for the browser tests"; \
+	  { apt-get update -qq && DEBIAN_FRONTEND=noninteractive \
+	    timeout 600 apt-get install -qq -y --no-install-recommends chromium fonts-dejavu-core; } \
+	    >/dev/null 2>&1 || echo "Chromium could not be installed; the browser tests will be skipped"; \
+	else echo "no Chromium here; the browser tests will be skipped"; fi
 
 format: $(VENV)/.installed-test
 	$(BIN)/ruff check --fix .

@@ -156,7 +156,7 @@ class TestJourney:
         assert plain not in seen.values(), seen
         assert len(set(seen.values())) >= 4, seen
         lab.page.mouse.move(5, 5)
-        lab.shot("highlighting")
+        lab.shot("highlighting", lab.cell(RMS).locator(".jp-Cell-inputWrapper"))
 
     def test_python_cells_are_left_alone(self, lab: Lab) -> None:
         assert lab.cell(PYTHON).locator("[class*=hipkittens]").count() == 0
@@ -197,7 +197,7 @@ class TestJourney:
         tip = lab.page.locator(".cm-tooltip-lint")
         tip.wait_for()
         assert "expected ';'" in tip.inner_text()
-        lab.shot("squiggle")
+        lab.shot("squiggle", lab.cell(RMS).locator(".jp-Cell-inputWrapper"))
 
     def test_a_fix_is_applied_by_a_click(self, lab: Lab) -> None:
         lab.page.locator(".cm-tooltip-lint .cm-diagnosticAction").click()
@@ -246,7 +246,7 @@ class TestJourney:
         assert "Issue cycles" in tip.inner_text()
         assert "valu instructions" in tip.inner_text()
         assert "Waits are charged to the line where they show" in tip.inner_text()
-        lab.shot("heat")
+        lab.shot("heat", lab.cell(RMS).locator(".jp-Cell-inputWrapper"))
         lab.page.mouse.move(5, 5)
 
     def test_heat_has_a_switch_for_its_measure(self, lab: Lab) -> None:
@@ -331,7 +331,8 @@ class TestJourney:
         tip = lab.page.locator(".cm-tooltip-lint")
         tip.wait_for()
         assert "race in shared memory" in tip.inner_text()
-        lab.shot("sanitizer")
+        lab.shot("sanitizer", lab.cell(RACE).locator(".jp-Cell-inputWrapper"))
+        lab.shot("sidebar", lab.sidebar)
         lab.page.keyboard.press("Escape")
 
     def test_the_dashboard_opens_beside_the_notebook(self, lab: Lab) -> None:
@@ -344,7 +345,7 @@ class TestJourney:
         lab.editor(RMS).click()
         lab.button("Dashboard").click()
         assert lab.dashboard.count() == 1
-        lab.shot("dashboard")
+        lab.shot("dashboard", lab.dashboard)
 
     def test_a_slider_builds_and_runs_again(self, lab: Lab) -> None:
         lab.dashboard.get_by_label("kernel").select_option("normalization/rmsnorm")
@@ -370,7 +371,7 @@ class TestJourney:
             lab.until(lambda card=card: "baseline" in card.inner_text(), f"the baseline in {key}")
         roofline = lab.card("roofline")
         assert "MFMA bf16" in roofline.inner_text()
-        lab.shot("roofline")
+        lab.shot("roofline", roofline)
         box, page = roofline.bounding_box(), lab.dashboard.bounding_box()
         assert box
         assert page

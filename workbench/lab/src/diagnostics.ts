@@ -6,13 +6,22 @@ import {
   diagnosticCount,
   forEachDiagnostic,
   lintGutter,
+  nextDiagnostic,
+  previousDiagnostic,
   setDiagnosticsEffect,
   setDiagnostics,
   type Action,
   type Diagnostic
 } from '@codemirror/lint';
-import { Annotation, EditorState, type Extension, type Text } from '@codemirror/state';
-import { EditorView } from '@codemirror/view';
+import {
+  Annotation,
+  EditorState,
+  StateEffect,
+  StateField,
+  type Extension,
+  type Text
+} from '@codemirror/state';
+import { EditorView, keymap, showTooltip, type Tooltip } from '@codemirror/view';
 
 import type { IFinding, IFix, Position } from './payload';
 
@@ -147,12 +156,84 @@ export function showFindings(view: EditorView, findings: readonly IFinding[]): v
   }
 }
 
+const setShown = StateEffect.define<readonly Diagnostic[]>();
+
+/** Findings whose text is shown although no pointer is on them, until the cursor or the text moves. */
+const shownFindings = StateField.define<readonly Diagnostic[]>({
+  create: () => [],
+  update(shown, transaction) {
+    for (const effect of transaction.effects) {
+      if (effect.is(setShown)) {
+        return effect.value;
+      }
+    }
+    return transaction.selection || transaction.docChanged ? [] : shown;
+  },
+  provide: field =>
+    showTooltip.from(field, (shown): Tooltip | null =>
+      shown.length
+        ? { pos: shown[0].from, above: false, create: view => ({ dom: messages(view, shown) }) }
+        : null
+    )
+});
+
+function messages(view: EditorView, shown: readonly Diagnostic[]): HTMLElement {
+  const dom = document.createElement('ul');
+  dom.className = 'cm-tooltip-lint';
+  for (const diagnostic of shown) {
+    const item = document.createElement('li');
+    item.className = `cm-diagnostic cm-diagnostic-${diagnostic.severity}`;
+    item.textContent = diagnostic.message;
+    for (const action of diagnostic.actions ?? []) {
+      const button = document.createElement('button');
+      button.className = 'cm-diagnosticAction';
+      button.textContent = action.name;
+      button.addEventListener('click', () => {
+        action.apply(view, diagnostic.from, diagnostic.to);
+        view.focus();
+      });
+      item.append(button);
+    }
+    dom.append(item);
+  }
+  return dom;
+}
+
+/**
+ * Goes to the next or the previous finding, shows its text and has it read out.
+ */
+export function goToFinding(view: EditorView, forward: boolean): boolean {
+  if (!(forward ? nextDiagnostic : previousDiagnostic)(view)) {
+    return false;
+  }
+  const { from, to } = view.state.selection.main;
+  const here: Diagnostic[] = [];
+  forEachDiagnostic(view.state, (diagnostic, start, end) => {
+    if (start === from && end === to) {
+      here.push({ ...diagnostic, from: start, to: end });
+    }
+  });
+  const text = here.map(diagnostic => `${diagnostic.severity}: ${diagnostic.message}`).join('\n');
+  view.dispatch({ effects: [setShown.of(here), EditorView.announce.of(text)] });
+  return true;
+}
+
+function closeMessages(view: EditorView): boolean {
+  if (!view.state.field(shownFindings).length) {
+    return false;
+  }
+  view.dispatch({ effects: setShown.of([]) });
+  return true;
+}
+
 /**
  * Gutter marks and hover text; an edit clears the findings, since they are about other text then.
  */
 export function diagnosticsExtension(): Extension {
   return [
     lintGutter(),
+    shownFindings,
+    keymap.of([{ key: 'Escape', run: closeMessages }]),
     EditorState.transactionExtender.of(transaction =>
       transaction.docChanged && !transaction.annotation(appliedFix) && diagnosticCount(transaction.startState)
         ? { effects: setDiagnosticsEffect.of([]) }

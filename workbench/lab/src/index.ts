@@ -2,7 +2,6 @@
  * The extension's plugins.
  */
 
-import { nextDiagnostic, previousDiagnostic } from '@codemirror/lint';
 import {
   ILabShell,
   ILayoutRestorer,
@@ -29,6 +28,7 @@ import { NotebookWatcher, recordOf } from './cells';
 import { CommandIDs } from './commands';
 import { HipkittensCompletions } from './completion';
 import { DashboardView } from './dashboard';
+import { goToFinding } from './diagnostics';
 import { cellExtension, type IServices } from './editor';
 import { RunHistory } from './history';
 import { dashboardIcon, isaIcon, workbenchIcon } from './icons';
@@ -286,9 +286,9 @@ const workbench: JupyterFrontEndPlugin<void> = {
       isToggled: () => shared.preferences.lineHeat,
       execute: () => shared.preferences.set('lineHeat', !shared.preferences.lineHeat)
     });
-    for (const [id, label, move] of [
-      [CommandIDs.nextFinding, trans.__('Next Finding in Cell'), nextDiagnostic],
-      [CommandIDs.previousFinding, trans.__('Previous Finding in Cell'), previousDiagnostic]
+    for (const [id, label, forward] of [
+      [CommandIDs.nextFinding, trans.__('Next Finding in Cell'), true],
+      [CommandIDs.previousFinding, trans.__('Previous Finding in Cell'), false]
     ] as const) {
       commands.addCommand(id, {
         label,
@@ -297,7 +297,7 @@ const workbench: JupyterFrontEndPlugin<void> = {
           const editor = cell()?.editor as CodeMirrorEditor | undefined;
           if (editor) {
             editor.focus();
-            move(editor.editor);
+            goToFinding(editor.editor, forward);
           }
         }
       });

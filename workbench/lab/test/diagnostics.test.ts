@@ -2,7 +2,7 @@ import { diagnosticCount, forEachDiagnostic, type Diagnostic } from '@codemirror
 import { EditorState, Text } from '@codemirror/state';
 import { EditorView } from '@codemirror/view';
 
-import { diagnosticsExtension, offsetOf, rangeOf, showFindings } from '../src/diagnostics';
+import { diagnosticsExtension, goToFinding, offsetOf, rangeOf, showFindings } from '../src/diagnostics';
 import type { IFinding } from '../src/payload';
 
 const TEXT = '%%hipkittens k\nint main() {\n    return 𝒙 + value\n}';
@@ -75,6 +75,22 @@ describe('findings in an editor', () => {
     expect(remark.source).toBe('sanitizer');
     showFindings(view, []);
     expect(diagnosticCount(view.state)).toBe(0);
+  });
+
+  it('are shown by the keyboard too, one after the other, until the cursor moves', () => {
+    const view = make();
+    const shown = () =>
+      [...view.dom.querySelectorAll('.cm-tooltip-lint .cm-diagnostic')].map(item => item.textContent);
+    expect(goToFinding(view, true)).toBe(false);
+    showFindings(view, [finding(2, 5), finding(3, 12, { message: 'other', severity: 'warning' })]);
+    expect(goToFinding(view, true)).toBe(true);
+    expect(shown()).toEqual(['wrong']);
+    goToFinding(view, true);
+    expect(shown()).toEqual(['other']);
+    goToFinding(view, false);
+    expect(shown()).toEqual(['wrong']);
+    view.dispatch({ selection: { anchor: 0 } });
+    expect(shown()).toEqual([]);
   });
 
   it('are cleared by an edit', () => {
