@@ -2,9 +2,9 @@
 
 A wait state is an instruction of the wave issued in between; `s_nop N` is N + 1 of them. Compilers count them
 for the instructions that they choose themselves, and nobody does for inline assembly. RULES is the table of
-the CDNA3 and CDNA4 instruction set guides ("Manually Inserted Wait States (NOPs)" and the one of dependencies
-that matrix instructions resolve by independent instructions), with the counts that LLVM's GCNHazardRecognizer
-uses for gfx942 and gfx950; what is not in it is interlocked. `find` looks for pairs that are too close on a
+the CDNA3 and CDNA4 instruction set guides ("Manually Inserted Wait States (NOPs)" and the one for matrix
+instructions), with the counts of LLVM's GCNHazardRecognizer for gfx942 and gfx950; what is
+not in it is interlocked. `find` looks for pairs that are too close on a
 way through the code; those that it finds are followed while the kernel runs, so that only ways that are taken
 are reported.
 """
@@ -44,7 +44,7 @@ class Rule:
         producers: classes of accesses of the first instruction.
         consumers: classes of accesses of the second one.
         counts: wait states that are wanted, by target; after a matrix instruction, by its passes.
-        source: where LLVM has the count; the guides' tables say the same in words.
+        source: the function or constant of LLVM's GCNHazardRecognizer that has the count.
     """
 
     name: str

@@ -7,6 +7,7 @@ import pytest
 torch = pytest.importorskip("torch")
 
 import workbench as wb  # noqa: E402
+from tests.emulator.sanitize import tables  # noqa: E402
 from tests.emulator.sanitize.seeded import CASES, HEAD, Seeded  # noqa: E402
 from workbench.sanitize import SanitizeResult  # noqa: E402
 
@@ -38,3 +39,8 @@ def test_seeded_fault_is_found_on_its_line(name: str, arch: str) -> None:
 def test_the_same_kernel_without_the_fault_is_clean(name: str, arch: str) -> None:
     result, _ = run(CASES[name], arch, fault=False)
     assert result.passed, str(result)
+
+
+def test_the_documentation_has_the_tables() -> None:
+    text = tables.DOCUMENT.read_text()
+    assert tables.generated(text) == text, "run python -m tests.emulator.sanitize.tables"
