@@ -12,15 +12,15 @@ from typing import Any
 
 import pytest
 
-pytest.importorskip("torch")
+torch = pytest.importorskip("torch")
 
-import workbench as wb
-from workbench.emulator import native_library
-from workbench.emulator.translate_sanitize import SanOp
-from workbench.errors import ShapeError
-from workbench.profile.target import resolve
-from workbench.runtime import LaunchOptions
-from workbench.spec import KernelSpec, Range
+import workbench as wb  # noqa: E402
+from workbench.emulator import native_library  # noqa: E402
+from workbench.emulator.translate_sanitize import SanOp  # noqa: E402
+from workbench.errors import ShapeError  # noqa: E402
+from workbench.profile.target import resolve  # noqa: E402
+from workbench.runtime import LaunchOptions, device  # noqa: E402
+from workbench.spec import KernelSpec, Range  # noqa: E402
 
 SHAPES = [
     ("normalization/rmsnorm", {"rows": 64, "cols": 1024}),
@@ -67,6 +67,32 @@ def test_nothing_is_reported_of_any_kernel(name: str, arch: str) -> None:
         pytest.skip(f"{name} is not for {arch}")
     result = wb.sanitize(name, shape=small_shape(spec, arch), device=f"emulated:{arch}")
     assert result.passed, str(result)
+
+
+@pytest.mark.parametrize("arch", ["gfx942", "gfx950"])
+@pytest.mark.parametrize(("name", "shape"), SHAPES[::2])
+def test_results_and_counters_are_those_of_a_plain_launch(
+    name: str, shape: dict[str, int], arch: str
+) -> None:
+    spec = wb.kernels[name]
+    where = device(f"emulated:{arch}")
+    full = spec.shape(shape, arch=arch)
+    inputs = spec.make_inputs(full, seed=3, device=where)
+    outputs = spec.make_outputs(full, inputs)
+    seen = []
+    for sanitized in (False, True):
+        for tensor in outputs.values():
+            tensor.zero_()
+        options = LaunchOptions(count=True, profile=True, sanitize=sanitized)
+        kernel = spec.kernel(full, arch=arch)
+        _, record = spec.run(inputs, outputs, shape=full, kernel=kernel, device=where, options=options)
+        content = [tensor.view(torch.uint8).clone() for tensor in outputs.values()]
+        seen.append((content, record.counts, record.counters))
+    (plain, counts, counters), (followed, followed_counts, followed_counters) = seen
+    assert counts
+    assert counts == followed_counts
+    assert counters == followed_counters
+    assert all(torch.equal(a, b) for a, b in zip(plain, followed, strict=True))
 
 
 def test_a_sanitized_launch_costs_at_most_twenty_plain_ones() -> None:
