@@ -11,7 +11,7 @@ import pytest
 
 sys.path.append(str(Path(__file__).parent))
 
-from tile_batches import ARCHS, COMPILING, TIMES, Case
+from tile_batches import ARCHS, COMPILING, TIMES, Batch, Case
 
 
 def _case(item: Any) -> Case | None:
@@ -23,8 +23,10 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     batches = {}
     for item in session.items:
         case = _case(item)
-        if case is not None:
-            batches.setdefault(id(case.kernel.batch), case.kernel.batch)
+        params = item.callspec.params if hasattr(item, "callspec") else {}
+        batch = case.kernel.batch if case else params.get("batch")
+        if isinstance(batch, Batch):
+            batches.setdefault(id(batch), batch)
     COMPILING.plan(batches.values())
 
 

@@ -8,6 +8,7 @@ import pytest
 import torch
 from tile_batches import (
     ELEMENTS,
+    FP8,
     Case,
     Family,
     Kernel,
@@ -22,20 +23,27 @@ from tile_types import LAYOUTS, SHAPES, Tile, distinct, has_layout, layouts_of_t
 
 
 def special(dtype: str, arch: str, count: int) -> Make:
-    """Zeros, infinities, NaN, what overflows or is denormal in a smaller type, ties, and random numbers."""
+    """Zeros, infinities, NaN, what overflows or is denormal in a smaller type, ties, and random numbers.
+
+    Of fp8 every code, so that each is seen to be what PyTorch takes it for.
+    """
 
     def make(generator: torch.Generator) -> torch.Tensor:
+        kind = torch_dtype(dtype, arch)
+        codes = torch.arange(count) % 256
+        fp8 = codes.to(torch.uint8).view(FP8[arch])
+        if dtype == "fp8e4m3":
+            return fp8[torch.randperm(count, generator=generator)]
         named = [0.0, -0.0, float("inf"), float("-inf"), float("nan"), 1e-40, 6e-8, 3e38, -65519.0, 65520.0]
-        fp8 = [448.0, 464.0, 465.0, 240.0, 248.0, 249.0, 2.0**-9, 2.0**-10, 3 * 2.0**-11, 2.0**-7]
-        # Halfway between two neighbours of bf16, half and fp8.
-        ties = [1 + (2 * i + 1) * 2.0**-e for e in (9, 12, 5) for i in range(4)]
-        fixed = torch.tensor(named + fp8 + ties, dtype=torch.float64)
+        beyond = [448.0, 464.0, 465.0, 240.0, 248.0, 249.0, -1000.0]
+        # Halfway between two neighbours of bf16 and half; of fp8 between any two.
+        ties = [1 + (2 * i + 1) * 2.0**-e for e in (9, 12) for i in range(4)]
+        finite = fp8.double()[fp8.double().isfinite()].unique()
+        middles = (finite[1:] + finite[:-1]) / 2
+        fixed = torch.cat([torch.tensor(named + beyond + ties, dtype=torch.float64), middles[::2]])
         drawn = torch.randn(max(0, count - len(fixed)), generator=generator).double()
         drawn *= 10 ** (torch.rand(len(drawn), generator=generator).double() * 6 - 3)
-        values = torch.cat([fixed, drawn])[:count]
-        kind = torch_dtype(dtype, arch)
-        # float8_e4m3 of PyTorch makes NaN of what it cannot hold; here these are saturated beforehand.
-        return rounded(values, dtype, arch) if dtype == "fp8e4m3" else values.to(kind)
+        return torch.cat([fixed, drawn])[:count].to(kind)
 
     return make
 

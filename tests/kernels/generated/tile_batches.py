@@ -147,7 +147,7 @@ class Kernel:
 
     def source(self) -> str:
         parameters = ", ".join(
-            f"{'' if self.is_output(name) else 'const '}{dtype} *{name}_ptr"
+            f"[[maybe_unused]] {'' if self.is_output(name) else 'const '}{dtype} *{name}_ptr"
             for name, (dtype, _) in self.tensors.items()
         )
         layouts = []
@@ -227,7 +227,10 @@ class Batch:
     def compile(self) -> tuple[Module, float]:
         start = time.perf_counter()
         module = wb.compile(
-            self.source(), arch=self.arch, name=f"{self.family}_{self.index}.hip", flags=FLAGS
+            self.source(),
+            arch=self.arch,
+            name=f"{self.family.replace(' ', '_')}_{self.index}.hip",
+            flags=FLAGS,
         )
         return module, time.perf_counter() - start
 
@@ -235,9 +238,14 @@ class Batch:
         """Inputs and outputs of each kernel by name, or the error that ended it."""
         if self._results is None:
             COMPILING.turn_of(self)
-            module, seconds = COMPILING.wait(self)
-            assert not module.result.diagnostics, "\n".join(d.text for d in module.result.diagnostics)
             times = TIMES.setdefault((self.family, self.arch), Times())
+            try:
+                module, seconds = COMPILING.wait(self)
+                if module.result.diagnostics:
+                    raise WorkbenchError("\n".join(d.text for d in module.result.diagnostics))
+            except WorkbenchError as error:
+                self._results = dict.fromkeys((kernel.name for kernel in self.kernels), error)
+                return self._results
             times.compile += seconds
             start = time.perf_counter()
             self._results = {kernel.name: self._launch(module, kernel) for kernel in self.kernels}
@@ -274,6 +282,7 @@ class Batch:
 
     def sanitize(self) -> list[str]:
         """What the sanitizer finds, a line for each finding."""
+        COMPILING.turn_of(self)
         module, _ = COMPILING.wait(self)
         return [
             f"{kernel.name} on {self.arch}: {finding.category}: {finding.message}"
@@ -329,11 +338,17 @@ FAMILIES: dict[str, Family] = {}
 class Family:
     """The kernels of one family of functions on both targets, in batches; its cases are pytest parameters."""
 
+    batches: list[Batch]
+
     def __init__(
         self, name: str, kernels: Callable[[str], Iterator[Kernel]], per_batch: int = KERNELS_PER_BATCH
     ) -> None:
         self.name = name
-        self.batches: list[Batch] = []
+        if name in FAMILIES:
+            # The module was imported under another name.
+            self.batches = FAMILIES[name].batches
+            return
+        self.batches = []
         FAMILIES[name] = self
         for arch in ARCHS:
             batch: Batch | None = None
