@@ -93,16 +93,26 @@ def test_interleave_order(computes: int, memories: int, span: int) -> None:
     assert before == [j * span // memories for j in range(memories)]
 
 
-@pytest.mark.parametrize(("rows", "cols"), [(32, 32), (17, 16), (3, 5), (8, 64), (40, 7)])
-def test_order_of_tiles(rows: int, cols: int) -> None:
-    """A permutation; and what runs on an XCD at a time shares operands."""
-    window, chunk, xcds, cus = 8, 32, 8, 32
+@pytest.mark.parametrize(
+    ("rows", "cols", "window", "shared"),
+    [
+        (16, 16, 8, 8 + 4),
+        (32, 32, 8, 8 + 4),
+        (8, 8, 4, 4 + 2),
+        (17, 16, None, None),
+        (3, 5, None, None),
+        (40, 7, None, None),
+    ],
+)
+def test_order_of_tiles(rows: int, cols: int, window: int | None, shared: int | None) -> None:
+    """A permutation for any size; the first tiles of each XCD are a block with few row and column blocks."""
+    xcds, cus = 8, 32
     tiles = torch.full((2, rows * cols, 2), -1, dtype=torch.int32)
     run(
         f"""__global__ void test(int2 *tiles) {{
             for (int id = static_cast<int>(threadIdx.x); id < {rows * cols}; id += 64) {{
-                tiles[id] = windowed_tile(id, {rows}, {cols}, {window});
-                tiles[{rows * cols} + id] = chiplet_tile(id, {rows}, {cols}, {window}, {chunk});
+                tiles[id] = windowed_tile(id, {rows}, {cols}, {window or 8});
+                tiles[{rows * cols} + id] = chiplet_tile(id, {rows}, {cols});
             }}
         }}""",
         "gfx950",
@@ -112,12 +122,12 @@ def test_order_of_tiles(rows: int, cols: int) -> None:
     everything = {(r, c) for r in range(rows) for c in range(cols)}
     windowed, by_chiplet = ([tuple(t) for t in order.tolist()] for order in tiles)
     assert set(windowed) == set(by_chiplet) == everything
-    assert [r // window for r, _ in windowed] == sorted(r // window for r, _ in windowed)
-    if rows * cols >= xcds * cus and window * cols % chunk == 0:
-        # The first 32 work-groups of each XCD: 8 rows of tiles by 4 columns.
+    in_windows = [r // (window or 8) for r, _ in windowed]
+    assert in_windows == sorted(in_windows)
+    if window is not None:
         for xcd in range(xcds):
-            mine = [by_chiplet[xcd + xcds * turn] for turn in range(cus)]
-            assert len({r for r, _ in mine}) + len({c for _, c in mine}) == window + chunk // window
+            mine = by_chiplet[xcd::xcds][: min(cus, rows * cols // xcds)]
+            assert len({r for r, _ in mine}) + len({c for _, c in mine}) == shared
 
 
 STREAMED = [("bf16", 64, "st_16x64_s", 4), ("bf16", 32, "st_16x32_s", 8), ("float", 16, "st_16x16_s", 2)]

@@ -33,10 +33,6 @@ constexpr int NUM_THREADS = NUM_WARPS * WARP_THREADS;
 constexpr int WARP_M = TILE_M / WARPS_M;
 constexpr int WARP_N = TILE_N / WARPS_N;
 
-/** Consecutive tiles that one chiplet computes, and the height of the window of tiles that they go through. */
-constexpr int CHUNK = 64;
-constexpr int WINDOW = 8;
-
 using G = group<NUM_WARPS>;
 using shared_a = st_bf<TILE_M, K_STEP, st_16x32_s>;
 using shared_b = st_bf<TILE_N, K_STEP, st_16x32_s>;
@@ -61,8 +57,7 @@ __global__ __launch_bounds__(NUM_THREADS, 2) void gemm_bf16(const gemm_globals g
     shared_b(&Bs)[2] = al.allocate<shared_b, 2>();
 
     const int m = static_cast<int>(g.c.rows()), n = static_cast<int>(g.c.cols()), k = static_cast<int>(g.a.cols());
-    const int2 at =
-        schedules::chiplet_tile(static_cast<int>(blockIdx.x), ceil_div(m, TILE_M), ceil_div(n, TILE_N), WINDOW, CHUNK);
+    const int2 at = schedules::chiplet_tile(static_cast<int>(blockIdx.x), ceil_div(m, TILE_M), ceil_div(n, TILE_N), 2);
     const int row = at.x, col = at.y;
 
     // Everything about the loads that does not change along K.

@@ -40,10 +40,6 @@ constexpr int WARPS_N = 2;
 constexpr int QUARTER = 64;
 constexpr int BASES = QUARTER / 16;
 
-/** Consecutive tiles that one chiplet computes, and the height of the window of tiles that they go through. */
-constexpr int CHUNK = 32;
-constexpr int WINDOW = 8;
-
 using schedule = schedules::interleave<NUM_WARPS>;
 
 /** Row of A's block that row `row` of the first half is; the second half's is QUARTER further on. */
@@ -96,8 +92,7 @@ __global__ __launch_bounds__(NUM_THREADS, 1) void gemm_bf16_interleave(const gem
     const int m = static_cast<int>(g.c.rows()), n = static_cast<int>(g.c.cols()), k = static_cast<int>(g.a.cols());
     // As the spec has it: rows of C are whole 16 bytes too.
     __builtin_assume(n % 8 == 0);
-    const int2 at =
-        schedules::chiplet_tile(static_cast<int>(blockIdx.x), ceil_div(m, TILE), ceil_div(n, TILE), WINDOW, CHUNK);
+    const int2 at = schedules::chiplet_tile(static_cast<int>(blockIdx.x), ceil_div(m, TILE), ceil_div(n, TILE));
     const int row = at.x * TILE, col = at.y * TILE;
     const int warp_row = warpid() / WARPS_N, warp_col = warpid() % WARPS_N;
 

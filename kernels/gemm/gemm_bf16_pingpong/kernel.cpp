@@ -40,10 +40,6 @@ constexpr int WARPS_N = 4;
 constexpr int QUARTER_M = 64;
 constexpr int QUARTER_N = 32;
 
-/** Consecutive tiles that one chiplet computes, and the height of the window of tiles that they go through. */
-constexpr int CHUNK = 32;
-constexpr int WINDOW = 8;
-
 using schedule = schedules::ping_pong<NUM_WARPS>;
 
 /** Row of A's block that row `row` of the first half is; the second half's is QUARTER_M further on. */
@@ -98,8 +94,7 @@ __global__ __launch_bounds__(NUM_THREADS, 2) void gemm_bf16_pingpong(const gemm_
     const int m = static_cast<int>(g.c.rows()), n = static_cast<int>(g.c.cols()), k = static_cast<int>(g.a.cols());
     // As the spec has it: rows of C are whole 16 bytes too.
     __builtin_assume(n % 8 == 0);
-    const int2 at =
-        schedules::chiplet_tile(static_cast<int>(blockIdx.x), ceil_div(m, TILE), ceil_div(n, TILE), WINDOW, CHUNK);
+    const int2 at = schedules::chiplet_tile(static_cast<int>(blockIdx.x), ceil_div(m, TILE), ceil_div(n, TILE));
     const int row = at.x * TILE, col = at.y * TILE;
     const int warp_row = warpid() / WARPS_N, warp_col = warpid() % WARPS_N;
 

@@ -25,12 +25,20 @@ __host__ __device__ constexpr int2 windowed_tile(int id, int rows, int cols, int
 }
 
 /**
- * @brief The same for a work-group of the launch, runs of `chunk` tiles of the order to an XCD each.
+ * @brief The same for a work-group of the launch, runs of consecutive tiles to an XCD each.
  *
  * The hardware deals work-groups to the XCDs in turn (`chiplet_transform_chunked`), each of which has an L2 of its own.
+ * A run is as many tiles as an XCD computes at a time, or its share where there are fewer; windows are about as high as
+ * a run is wide, a power of two.
+ *
+ * @param per_cu work-groups that a compute unit holds at a time.
  */
-__host__ __device__ constexpr int2 chiplet_tile(int workgroup, int rows, int cols, int window, int chunk) {
-    return windowed_tile(chiplet_transform_chunked(workgroup, rows * cols, NUM_XCDS, chunk), rows, cols, window);
+__host__ __device__ constexpr int2 chiplet_tile(int workgroup, int rows, int cols, int per_cu = 1) {
+    const int share = rows * cols / NUM_XCDS, at_a_time = CUS_PER_XCD * per_cu;
+    const int run = share < 1 ? 1 : share < at_a_time ? share : at_a_time;
+    int window = 1;
+    while (window * window < run) window *= 2;
+    return windowed_tile(chiplet_transform_chunked(workgroup, rows * cols, NUM_XCDS, run), rows, cols, window);
 }
 
 } // namespace kittens::schedules
