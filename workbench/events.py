@@ -26,7 +26,8 @@ class Event:
 
     Attributes:
         number: counts up from 1.
-        kind: "launch", "time", "profile", "verify" or "sweep".
+        kind: "launch", "time", "profile", "verify", "sweep", "progress" (of a sweep), "compile",
+            "sanitize" or "print" (what a kernel printed).
         name: kernel or spec.
         data: facts for this kind: plain values, or a result.
         seconds: Unix time.

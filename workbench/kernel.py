@@ -16,7 +16,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 from workbench import arguments
-from workbench.errors import ArgumentError, CodeObjectError, DeviceError, LaunchError, UnknownKernel
+from workbench.errors import (
+    ArgumentError,
+    CodeObjectError,
+    CompileError,
+    DeviceError,
+    LaunchError,
+    UnknownKernel,
+)
 from workbench.events import hub
 from workbench.occupancy import Occupancy, occupancy
 from workbench.spec import Launch
@@ -150,16 +157,22 @@ def compile(
         )
     from workbench import toolchain
 
-    result = toolchain.compile_device(
-        source,
-        arch=arch or default_arch(),
-        name=name,
-        include=tuple(str(p) for p in include),
-        flags=tuple(flags),
-        define=_macros(define),
-        timeout=timeout,
-        first_line=first_line,
-    )
+    target = arch or default_arch()
+    try:
+        result = toolchain.compile_device(
+            source,
+            arch=target,
+            name=name,
+            include=tuple(str(p) for p in include),
+            flags=tuple(flags),
+            define=_macros(define),
+            timeout=timeout,
+            first_line=first_line,
+        )
+    except CompileError as error:
+        _tell_compile(name, target, error=str(error).partition("\n")[0])
+        raise
+    _tell_compile(name or result.source_name, target, result.seconds, result.cached, len(result.diagnostics))
     return Module(
         result.code_object,
         name=name or result.source_name,
@@ -167,6 +180,18 @@ def compile(
         result=result,
         first_line=first_line,
     )
+
+
+def _tell_compile(
+    name: str | None,
+    arch: str,
+    seconds: float = 0.0,
+    cached: bool = False,
+    warnings: int = 0,
+    error: str = "",
+) -> None:
+    facts = {"arch": arch, "seconds": seconds, "cached": cached, "warnings": warnings, "error": error}
+    hub.publish("compile", name or "source", facts)
 
 
 def _macros(define: Sequence[str] | Mapping[str, object]) -> tuple[str, ...]:

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from workbench.errors import DeviceError, KernelFault, KernelTimeout, SanitizerError
+from workbench.events import hub
 from workbench.profile.target import Target, resolve
 from workbench.runtime import LaunchOptions
 from workbench.spec import KernelSpec, Shape
@@ -262,7 +263,10 @@ def sanitize_target(target: Target) -> SanitizeResult:
     except KernelFault as error:
         fault, raw = error, error.findings
     code = _Code.of_module(target.kernel.module)
-    return _result(target.name, target.device.name, target.shape, code, raw, fault, seconds)
+    found = _result(target.name, target.device.name, target.shape, code, raw, fault, seconds)
+    first = found.findings[0].message.partition("\n")[0] if found.findings else ""
+    hub.publish("sanitize", found.name, {"findings": len(found.findings), "first": first})
+    return found
 
 
 @dataclass(frozen=True)

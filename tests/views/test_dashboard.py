@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import time
 import tracemalloc
 from dataclasses import replace
 
 import pytest
+import torch
 
 import workbench as wb
 from workbench.events import Hub
@@ -128,6 +130,60 @@ def test_verification_is_shown_with_the_run(small):
     hub.publish("profile", small.name, small)
     assert board.shown.verified is False
     assert by_key(board)["timeline"].rows[0][6] == "failed"
+
+
+def test_the_log_tells_what_figures_do_not(small, monkeypatch):
+    hub = Hub()
+    for name in ("kernel", "sanitize", "emulator.console"):
+        monkeypatch.setattr(importlib.import_module(f"workbench.{name}"), "hub", hub)
+    page = Dashboard(source=hub)
+    source = """
+__global__ void say(float *x) {
+  if (threadIdx.x == 0) printf("lane %d says <hello>", 0);
+  x[threadIdx.x] = 1;
+}"""
+    module = wb.compile(source, arch="gfx950", name="say.hip")
+    module["say"][1, 64](torch.zeros(64))
+    with pytest.raises(wb.errors.CompileError):
+        wb.compile("broken source", arch="gfx950", name="broken.hip")
+    wb.sanitize(module["say"][1, 64], torch.zeros(64))
+    hub.publish("verify", small.name, {"passed": False, "shape": small.shape, "device": small.device})
+    hub.publish("progress", "a/sweep", {"done": 3, "total": 8})
+    notes = {note.kind: note for note in page.board.notes}
+    assert notes["compile"].text.startswith("broken.hip does not compile for gfx950: ")
+    assert notes["compile"].good is False
+    assert any(note.text.startswith("say.hip for gfx950: ") for note in page.board.notes)
+    assert notes["print"].text == "lane 0 says <hello>"
+    assert notes["sanitize"].good is True
+    assert notes["verify"].good is False
+    page.refresh()
+    assert "a/sweep: 3 of 8" in page._log.value
+    assert "lane 0 says &lt;hello&gt;" in page._log.value
+    hub.publish("progress", "a/sweep", {"done": 8, "total": 8})
+    page.refresh()
+    assert "a/sweep" not in page._log.value
+    page.close()
+
+
+def test_only_what_an_event_changes_is_drawn(small):
+    hub = Hub()
+    page = Dashboard(source=hub)
+    hub.publish("profile", small.name, small)
+    page.refresh()
+
+    def drawn(kind, data):
+        before = dict(page.figures)
+        page._next = 0.0
+        hub.publish(kind, small.name, data)
+        return {key for key in KEYS if page.figures[key] is not before[key]}
+
+    assert drawn("time", small.timing) == {"timeline", "shapes"}
+    assert drawn("print", {"text": "x"}) == set()
+    assert drawn("verify", {"passed": True, "shape": small.shape, "device": small.device}) == set()
+    assert drawn("launch", {}) == set()
+    assert "<b>1</b> launches" in page._summary.value
+    assert drawn("profile", small) == set(KEYS)
+    page.close()
 
 
 def test_bounds(small):

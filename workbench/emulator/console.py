@@ -14,6 +14,8 @@ import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
+from workbench.events import hub
+
 SYMBOL = "hipkittens_console"
 """The variable of a code object that holds the buffer's address."""
 
@@ -40,6 +42,7 @@ def _print(text: str, to_stderr: bool) -> None:
     stream = sys.stderr if to_stderr else sys.stdout
     stream.write(text)
     stream.flush()
+    hub.publish("print", "device", {"text": text})
 
 
 writer: Callable[[str, bool], None] = _print

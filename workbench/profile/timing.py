@@ -214,6 +214,7 @@ def sweep(
     results = []
     for one in track(chosen, f"time {spec.name}", total=len(chosen)):
         results.append(time(spec, shape=one, seed=seed, device=device))
+        hub.publish("progress", spec.name, {"done": len(results), "total": len(chosen)})
         if each is not None:
             each(results[-1])
     found = SweepResult(spec.name, results, spec.published)

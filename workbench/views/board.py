@@ -17,6 +17,11 @@ from workbench.spec import Published, Shape
 RUNS = 1000
 """Runs that a board keeps."""
 
+NOTES = 100
+"""Lines of the log that a board keeps."""
+
+NOTE_CHARACTERS = 400
+
 PROFILES = 100
 """Of these, runs that keep their counters: the latest ones."""
 
@@ -62,6 +67,23 @@ class Pinned:
     shapes: Sequence[TimeResult]
 
 
+@dataclass(frozen=True)
+class Note:
+    """A line of the log.
+
+    Attributes:
+        seconds: Unix time.
+        kind: of the event, such as "compile".
+        text: what happened.
+        good: None where it is neither good nor bad.
+    """
+
+    seconds: float
+    kind: str
+    text: str
+    good: bool | None = None
+
+
 class Board:
     """Takes events, keeps a bounded number of runs. Safe to call from any thread.
 
@@ -69,6 +91,7 @@ class Board:
         shown: the run whose counters are drawn; the latest one unless another was chosen.
         pinned: the baseline.
         launches: launches that were not part of a measurement.
+        progress: (name, done, total) of the sweep that is under way; None where there is none.
         version: grows with every change that a view could show.
     """
 
@@ -80,7 +103,9 @@ class Board:
         self._chosen: Run | None = None
         self.pinned: Pinned | None = None
         self.launches = 0
+        self.progress: tuple[str, int, int] | None = None
         self.version = 0
+        self._notes: deque[Note] = deque(maxlen=NOTES)
 
     def take(self, event: Event) -> None:
         """Adds what an event tells."""
@@ -88,6 +113,9 @@ class Board:
             self.version += 1
             if event.kind == "launch":
                 self.launches += 1
+            elif event.kind == "progress":
+                done, total = event.data["done"], event.data["total"]
+                self.progress = (event.name, done, total) if done < total else None
             elif event.kind == "verify":
                 key = _key(event.name, event.data["shape"], event.data["device"])
                 self._verified[key] = event.data["passed"]
@@ -97,6 +125,15 @@ class Board:
                 self._add(event.data, None, event.seconds)
             elif event.kind == "profile" and isinstance(event.data, ProfileResult):
                 self._add(event.data.timing, event.data, event.seconds)
+            note = _note(event)
+            if note is not None:
+                self._notes.append(note)
+
+    @property
+    def notes(self) -> list[Note]:
+        """What happened beside the runs, oldest first."""
+        with self._lock:
+            return list(self._notes)
 
     def _add(self, timing: TimeResult, profile: ProfileResult | None, seconds: float) -> None:
         self._number += 1
@@ -170,3 +207,34 @@ class Board:
 
 def _key(name: str, shape: Shape, device: str) -> Any:
     return (name, device, *sorted((k, str(v)) for k, v in shape.items()))
+
+
+def _note(event: Event) -> Note | None:
+    """The log's line for an event; None for those that figures show."""
+    data, good = event.data, None
+    if event.kind == "compile":
+        if data["error"]:
+            text, good = data["error"], False
+        else:
+            took = "cached" if data["cached"] else f"compiled in {data['seconds']:.2f} s"
+            count = data["warnings"]
+            warnings = f", {count} warning{'s' if count > 1 else ''}" if count else ""
+            text = f"{event.name} for {data['arch']}: {took}{warnings}"
+    elif event.kind == "verify":
+        good = bool(data["passed"])
+        size = ", ".join(f"{k}={v}" for k, v in data["shape"].items())
+        text = f"{event.name} ({size}): {'verified' if good else 'wrong'}"
+    elif event.kind == "sanitize":
+        good = not data["findings"]
+        text = f"{event.name}: {data['first'] or 'nothing found'}"
+        if data["findings"] > 1:
+            text += f"; {data['findings'] - 1} more"
+    elif event.kind == "sweep":
+        text = f"{event.name}: {len(data.results)} shapes timed"
+    elif event.kind == "print":
+        text = str(data["text"]).rstrip("\n")
+    else:
+        return None
+    if len(text) > NOTE_CHARACTERS:
+        text = f"{text[:NOTE_CHARACTERS]} …"
+    return Note(event.seconds, event.kind, text, good)

@@ -22,7 +22,10 @@ LINE_BYTES = 128
 """Width of global memory as drawn: a cache line."""
 
 MAX_STEPS = 256
-"""Positions of the slider; of an access with more, the figure shows the first ones and says so."""
+"""Positions of the slider."""
+
+MAX_CELLS = 2_000_000
+"""Cells in all positions together: each is a byte of the figure. One with more has the first and says so."""
 
 TEXT_CELLS = 2100
 """Cells of a panel up to which each has a number: of the lane, or without accesses what its colour says."""
@@ -255,13 +258,14 @@ def layout_figure(
     if mode is None:
         raise UsageError(f"colour={colour!r}; here there are {', '.join(repr(mode.name) for mode in modes)}")
     steps = _steps(result)
-    shown, left_out = steps[:MAX_STEPS], len(steps) - MAX_STEPS
+    cells = sum(panel.shape[0] * panel.shape[1] for panel in panels)
+    shown = steps[: max(2, min(MAX_STEPS, MAX_CELLS // cells))]
     active = next((n for n, step in enumerate(shown) if (step.access, step.phase) == (access, phase)), None)
     if active is None:
         raise UsageError(
             f"access={access!r}, phase={phase!r}; {result.name} has accesses from 0 to "
             f"{len(result.accesses) - 1}, with the phases that its table shows, and the first "
-            f"{MAX_STEPS - 1} positions can be drawn"
+            f"{len(shown) - 1} of {len(steps) - 1} positions can be drawn"
         )
     for number, panel in enumerate(panels, 1):
         numbers = number == 1 and not result.accesses and _is_small(panel)
@@ -290,9 +294,9 @@ def layout_figure(
     figure.update_layout(updatemenus=menus, height=height, margin={"t": 100, "b": 60}, showlegend=False)
     figure.update_annotations(selector={"name": "origin"}, yshift=52)
     figure.layout.title.update(y=1, yref="container", yanchor="top", pad={"t": 14})
-    if left_out > 0:
+    if len(shown) < len(steps):
         figure.add_annotation(
-            text=f"the slider has the first {MAX_STEPS} of {len(steps)} positions; .accesses has all",
+            text=f"the slider has the first {len(shown)} of {len(steps)} positions; .rows has all",
             xref="paper",
             yref="paper",
             x=0,

@@ -30,6 +30,14 @@ IDLE = 4.0
 """Drawing is followed by a pause of so many times its own length, at least: live figures are not to cost
 more than a fifth of the run that they show."""
 
+LOG_LINES = 8
+"""Lines of the log on the page, the latest."""
+
+NOTHING: frozenset[str] = frozenset()
+EVERYTHING = frozenset({"all"})
+_DRAWS = {"time": frozenset(TIME_KEYS), "profile": EVERYTHING}
+"""Figures that an event changes; the head and the log are written for every one."""
+
 STATIC_SECONDS = 2.0
 """Seconds between two updates of the copy that is saved with the notebook, at least."""
 
@@ -76,7 +84,7 @@ class Dashboard:
         self._timer_lock = threading.Lock()
         self._timer: threading.Timer | None = None
         self._drawn = -1
-        self._full = True
+        self._due = EVERYTHING
         self._next = 0.0
         self._static: list[Any] = []
         self._static_next = 0.0
@@ -158,8 +166,7 @@ class Dashboard:
     def take(self, event: Event) -> None:
         """Takes an event of the hub; draws now or soon."""
         self.board.take(event)
-        if event.kind != "time":
-            self._full = True
+        self._due |= _DRAWS.get(event.kind, NOTHING)
         wait = self._next - time.monotonic()
         # Who publishes never waits for a drawing that is under way.
         if wait <= 0 and self._lock.acquire(blocking=False):
@@ -185,7 +192,7 @@ class Dashboard:
 
     def refresh(self) -> None:
         """Draws everything now."""
-        self._full = True
+        self._due = EVERYTHING
         self._drawn = -1
         self._draw()
         # Asked for, so it does not hold back what comes next.
@@ -197,12 +204,14 @@ class Dashboard:
             if self._drawn == self.board.version:
                 return
             started = time.monotonic()
-            full, self._full = self._full, False
+            due, self._due = self._due, NOTHING
             self._drawn = self.board.version
-            shown = views(self.board, None if full else TIME_KEYS)
-            grid.put(self._grid, shown)
-            self.figures.update((view.key, view.figure) for view in shown)
+            if due:
+                shown = views(self.board, None if due >= EVERYTHING else due)
+                grid.put(self._grid, shown)
+                self.figures.update((view.key, view.figure) for view in shown)
             self._head()
+            self._write_log()
             self.updates += 1
             took = time.monotonic() - started
             self._next = time.monotonic() + max(INTERVAL - took, IDLE * took)
@@ -238,6 +247,24 @@ class Dashboard:
                 self._choice.value = shown.number
             self._quiet = False
 
+    def _write_log(self) -> None:
+        colours = {True: "wb-ok", False: "wb-warn", None: "wb-dim"}
+        lines = [
+            f'<div><span class="wb-dim">{time.strftime("%H:%M:%S", time.localtime(note.seconds))} '
+            f'{html.escape(note.kind)}</span> <span class="{colours[note.good]} wb-text">'
+            f"{html.escape(note.text)}</span></div>"
+            for note in self.board.notes[-LOG_LINES:]
+        ]
+        progress = ""
+        if self.board.progress is not None:
+            name, done, total = self.board.progress
+            progress = (
+                f"<div>{html.escape(name)}: {done} of {total} "
+                f'<progress value="{done}" max="{total}" aria-label="sweep"></progress></div>'
+            )
+        inside = progress + "".join(lines)
+        self._log.value = f'{STYLE}<div class="wb" role="log">{inside}</div>' if inside else ""
+
     def _say(self, text: str, kind: str) -> None:
         self._status.value = f'{STYLE}<div class="wb {kind}"><pre>{html.escape(text)}</pre></div>'
 
@@ -250,6 +277,7 @@ class Dashboard:
 
         self._summary: Any = widgets.HTML()
         self._status: Any = widgets.HTML()
+        self._log: Any = widgets.HTML()
         self._pin: Any = widgets.Button(
             description="Pin as baseline",
             icon="thumb-tack",
@@ -305,6 +333,7 @@ class Dashboard:
                 widgets.HBox([self._kernel, self._where, self._button, self._check, self._live], layout=row),
                 self._sliders,
                 self._status,
+                self._log,
                 self._grid,
             ]
         )
