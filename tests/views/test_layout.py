@@ -23,7 +23,7 @@ ARCHES = ("gfx950", "gfx942")
 
 
 @pytest.mark.parametrize("arch", ARCHES)
-@pytest.mark.parametrize(("element", "size"), [("fl", 4), ("bf", 2), ("fp8e4m3", 1)])
+@pytest.mark.parametrize(("element", "size"), [("fl", 4), ("bf", 2), ("fp8e4m3", 1), ("fp8e5m2", 1)])
 def test_registers_are_those_of_the_documentation(arch: str, element: str, size: int) -> None:
     for shape, layout in (("rt_32x32_s", "col_l"), ("rt_16x32_s", "row_l"), ("rt_32x16_4_s", "col_l")):
         rows, cols, _ = SHAPES[shape]
@@ -277,6 +277,19 @@ def test_figures_without_accesses_or_banks() -> None:
     assert np.asarray(memory.data[1].z).shape == (2048 // 128, 32)
     lines = view_layout("rt_bf<32, 64>", access="store", columns=128, arch="gfx950").figure
     assert np.asarray(lines.data[1].z).shape == ((31 * 256 + 128) // 128, 32)
+
+
+def test_a_figure_stays_small() -> None:
+    found = view_layout(
+        "st_fl<128, 128, st_32x32_s>", "store", "rt_fl<128, 128, col_l, rt_32x32_s>", arch="gfx942"
+    )
+    figure = found.figure
+    steps = 1 + sum(1 + len(a.phases) for a in found.accesses)
+    assert 2 < len(figure.frames) == len(figure.layout.sliders[0].steps) < steps
+    assert any(
+        f"first {len(figure.frames)} of {steps} positions" in a.text for a in figure.layout.annotations
+    )
+    assert len(figure.to_json()) < 6_000_000
 
 
 def test_table_and_report(conflicting: LayoutResult, tmp_path: Any) -> None:

@@ -32,7 +32,7 @@ from workbench.spec import Launch
 ARCHES = ("gfx950", "gfx942")
 
 ELEMENTS = {"float": 4, "bf16": 2, "half": 2, "fp8e4m3": 1}
-"""Element types and their bytes."""
+"""Element types of the table and their bytes; others move as those of their size do."""
 
 MEANT_FOR: dict[str, dict[str, tuple[str, ...]]] = {
     "st_16x16_swizzled_s": {"row_l": ("rt_16x16_s",), "col_l": ("rt_16x16_s", "rt_32x16_4_s")},
@@ -115,7 +115,7 @@ class Pair:
         """Whether the shared tile is laid out for this register tile on a target."""
         if self.register not in MEANT_FOR.get(self.shared, {}).get(self.layout, ()):
             return False
-        narrow = ELEMENTS[self.element] == 1 and self.layout == "row_l"
+        narrow = ELEMENTS.get(self.element, 1) == 1 and self.layout == "row_l"
         return not (narrow and (self.shared, self.register) in NARROW[arch])
 
     def types(self) -> tuple[str, str]:

@@ -10,16 +10,16 @@ from workbench.errors import UsageError
 if TYPE_CHECKING:
     import torch
 
-_BASE = 64
-"""Elements are told apart by digits of this base, one launch for each digit."""
+_BASE = 56
+"""Elements are told apart by digits of this base, one launch for each digit; narrow types have no more."""
 
 
 def _digits() -> torch.Tensor:
-    """Numbers that every element type has exactly: (1 + m / 8) * 2 ** e for 8 m and 8 e."""
+    """Numbers that every element type has exactly: (1 + m / 4) * 2**e for m from 0 to 3, e from -6 to 7."""
     import torch
 
     digit = torch.arange(_BASE)
-    return (1 + digit % 8 / 8) * 2.0 ** (digit // 8 - 4)
+    return (1 + digit % 4 / 4) * 2.0 ** (digit // 4 - 6)
 
 
 def torch_dtype(element: str, arch: str) -> torch.dtype:
@@ -35,6 +35,7 @@ def torch_dtype(element: str, arch: str) -> torch.dtype:
         "bf16": torch.bfloat16,
         "half": torch.float16,
         "fp8e4m3": torch.float8_e4m3fn if arch == "gfx950" else torch.float8_e4m3fnuz,
+        "fp8e5m2": torch.float8_e5m2 if arch == "gfx950" else torch.float8_e5m2fnuz,
     }
     if element not in known:
         raise UsageError(
