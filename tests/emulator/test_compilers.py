@@ -1,0 +1,194 @@
+"""Code objects of every clang that is installed, optimised or not and in every format that it writes.
+
+Compilers of other years choose other instructions, kernel descriptors and hidden arguments for one source.
+The sources need no header. clang 16 is not asked for -O0: it reloads registers from AGPRs before it restores
+EXEC.
+"""
+
+from __future__ import annotations
+
+import random
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+import torch
+
+import workbench as wb
+
+VERSIONS = range(15, 31)
+
+SOURCE = """
+#define kernel extern "C" __attribute__((global, amdgpu_flat_work_group_size(1, 1024))) void
+#define device __attribute__((device))
+#define shared __attribute__((shared))
+typedef float float4_ __attribute__((ext_vector_type(4)));
+typedef __attribute__((ext_vector_type(4))) short short4_;
+
+device int thread() { return __builtin_amdgcn_workitem_id_x(); }
+device int group() { return __builtin_amdgcn_workgroup_id_x(); }
+device int size() { return __builtin_amdgcn_workgroup_size_x(); }
+device void barrier() {
+  __builtin_amdgcn_fence(__ATOMIC_SEQ_CST, "workgroup");
+  __builtin_amdgcn_s_barrier();
+  __builtin_amdgcn_fence(__ATOMIC_SEQ_CST, "workgroup");
+}
+
+__attribute__((noinline)) device int collatz(unsigned n) {
+  int steps = 0;
+  while (n != 1) {
+    n = n % 2 ? 3 * n + 1 : n / 2;
+    ++steps;
+  }
+  return steps;
+}
+
+device int table[8] = {3, 1, 4, 1, 5, 9, 2, 6};
+
+// Calls, loops that lanes leave at different times, device globals, division by a run-time number.
+kernel integers(int *out, const int *x, int n, int divisor) {
+  int i = group() * size() + thread();
+  if (i < n) out[i] = collatz(x[i]) * 10 + table[i % 8] + x[i] / divisor - (x[i] * 7919ll >> 3) % 1000;
+}
+
+// A private array indexed at run time, which lives in scratch memory.
+kernel scratch(int *out, const int *x, int n) {
+  int i = group() * size() + thread();
+  int local[40];
+  for (int k = 0; k < 40; ++k) local[k] = k * k + i;
+  if (i < n) out[i] = local[x[i] % 40] + local[(x[i] * 3) % 40];
+}
+
+// LDS, barriers and an atomic.
+kernel reverse_and_sum(float *out, float *sum, const float *x, int n) {
+  shared static float tile[256];
+  int i = group() * size() + thread();
+  tile[thread()] = i < n ? x[i] : 0;
+  barrier();
+  if (i < n) {
+    out[i] = tile[255 - thread()] * 2 + tile[thread()];
+    __hip_atomic_fetch_add(sum, x[i], __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_AGENT);
+  }
+}
+
+kernel doubles(double *out, const double *x, int n) {
+  int i = group() * size() + thread();
+  if (i < n) out[i] = x[i] / (1 + x[i] * x[i]) + (double)(long long)(x[i] * 1e6) + (float)x[i];
+}
+
+// 16 x 16 x 16 in f16: lane l holds row (column) l % 16, k = 4 (l / 16) + i.
+typedef __attribute__((ext_vector_type(4))) _Float16 half4_;
+kernel matrix(float *out, const _Float16 *a, const _Float16 *b) {
+  int l = thread();
+  half4_ x = *(const half4_ *)(a + (l % 16) * 16 + 4 * (l / 16));
+  half4_ y = *(const half4_ *)(b + (l % 16) * 16 + 4 * (l / 16));
+  float4_ d = {0, 0, 0, 0};
+  d = __builtin_amdgcn_mfma_f32_16x16x16f16(x, y, d, 0, 0, 0);
+  for (int i = 0; i < 4; ++i) out[(4 * (l / 16) + i) * 16 + l % 16] = d[i];
+}
+"""
+
+OBJECTS = {15: ("4",), 16: ("4", "5"), 19: ("4", "5", "6")}
+"""Formats by the first compiler that writes them."""
+
+LEVELS = ("-O0", "-O1", "-O3")
+
+
+def compilers() -> list[tuple[str, int]]:
+    found = {}
+    for name in ("clang++", *(f"clang++-{n}" for n in VERSIONS)):
+        path = shutil.which(name)
+        if path is None or shutil.which("lld", path=str(Path(path).resolve().parent)) is None:
+            continue
+        said = subprocess.run([path, "--version"], capture_output=True, text=True).stdout
+        version = re.search(r"clang version (\d+)", said)
+        targets = subprocess.run([path, "--print-targets"], capture_output=True, text=True).stdout
+        if version and int(version[1]) in VERSIONS and "amdgcn" in targets:
+            found[int(version[1])] = path
+    return [(path, version) for version, path in sorted(found.items())]
+
+
+def targets_of(version: int) -> list[str]:
+    return ["gfx90a", *(["gfx942"] if version >= 17 else []), *(["gfx950"] if version >= 20 else [])]
+
+
+CASES = [
+    pytest.param(path, target, level, objects, id=f"clang{version}-{target}{level}-v{objects}")
+    for path, version in compilers()
+    for target in targets_of(version)
+    for objects in OBJECTS[max(v for v in OBJECTS if v <= version)]
+    # Every level with the newest format, the extremes with others.
+    for level in (
+        LEVELS if objects == OBJECTS[max(v for v in OBJECTS if v <= version)][-1] else ("-O0", "-O3")
+    )
+    if (version, level) != (16, "-O0")
+]
+
+
+@pytest.mark.skipif(not CASES, reason="no clang++ with the AMDGPU target and lld is installed")
+@pytest.mark.parametrize(("path", "target", "level", "objects"), CASES)
+def test_runs(path: str, target: str, level: str, objects: str, tmp_path: Path) -> None:
+    output = tmp_path / "code.o"
+    subprocess.run(
+        [
+            *(
+                path,
+                "-x",
+                "hip",
+                f"--offload-arch={target}",
+                "--offload-device-only",
+                "--no-gpu-bundle-output",
+            ),
+            *("-nogpulib", "-nogpuinc", f"-mcode-object-version={objects}", level, "-ffp-contract=off"),
+            *("-std=c++17", "-", "-o", str(output)),
+        ],
+        input=SOURCE,
+        text=True,
+        check=True,
+    )
+    module = wb.load(output)
+    assert module.arch.partition(":")[0] == target
+    seed = random.randrange(1 << 32)
+    print("seed", seed)
+    generator = torch.Generator().manual_seed(seed)
+    n = 700
+    x = torch.randint(1, 5000, (n,), generator=generator, dtype=torch.int32)
+    i = torch.arange(n, dtype=torch.int32)
+
+    out = torch.zeros(n, dtype=torch.int32)
+    module["integers"][3, 256](out, x, n, 13)
+    table = torch.tensor([3, 1, 4, 1, 5, 9, 2, 6], dtype=torch.int32)
+    wanted = [collatz(int(v)) * 10 + int(v) // 13 - (int(v) * 7919 >> 3) % 1000 for v in x]
+    assert torch.equal(out, torch.tensor(wanted, dtype=torch.int32) + table[i % 8])
+
+    module["scratch"][3, 256](out, x, n)
+    assert torch.equal(out, (x % 40) ** 2 + (x * 3 % 40) ** 2 + 2 * i)
+
+    f = torch.randint(-50, 50, (n,), generator=generator).float()
+    reversed_, total = torch.zeros(n), torch.zeros(1)
+    module["reverse_and_sum"][3, 256](reversed_, total, f, n)
+    padded = torch.cat([f, torch.zeros(768 - n)]).view(3, 256)
+    assert torch.equal(reversed_, (padded.flip(1) * 2 + padded).view(-1)[:n])
+    assert total.item() == f.sum().item()
+
+    d = torch.randn(n, generator=generator, dtype=torch.float64) * 50
+    out64 = torch.zeros_like(d)
+    module["doubles"][3, 256](out64, d, n)
+    torch.testing.assert_close(
+        out64, d / (1 + d * d) + (d * 1e6).trunc() + d.float().double(), rtol=1e-15, atol=0
+    )
+
+    a, b = (torch.randint(-8, 9, (16, 16), generator=generator).half() for _ in "ab")
+    product = torch.zeros(16, 16)
+    module["matrix"][1, 64](product, a, b)
+    assert torch.equal(product, a.float() @ b.float().T)
+
+
+def collatz(n: int) -> int:
+    steps = 0
+    while n != 1:
+        n = 3 * n + 1 if n % 2 else n // 2
+        steps += 1
+    return steps
