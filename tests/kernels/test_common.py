@@ -1,57 +1,12 @@
-"""What tiles stand on: where threads are, the order over chiplets, the interface as big kernels use it."""
+"""The interface as big kernels use it."""
 
 from __future__ import annotations
 
 import torch
-from tile_cases import Batch, random
+from tile_cases import random
 
 import workbench as wb
 from workbench.runtime import device
-
-
-def test_threads(arch: str, batch: Batch) -> None:
-    lanes = torch.arange(192)
-    batch.add(
-        "ids",
-        """const int t = threadIdx.x;
-        g.warp[t] = warpid(); g.lane[t] = laneid(); g.warps[t] = num_warps();
-        using G = group<2>;
-        g.group_lane[t] = G::laneid(); g.group_warp[t] = G::warpid(); g.group[t] = G::groupid();""",
-        threads=192,
-        wanted={
-            "warp": (lanes // 64).int(),
-            "lane": (lanes % 64).int(),
-            "warps": torch.full((192,), 3).int(),
-            "group_lane": (lanes % 128).int(),
-            "group_warp": (lanes // 64 % 2).int(),
-            "group": (lanes // 128).int(),
-        },
-    )
-    batch.run(arch)
-
-
-def chiplet_order(count: int, xcds: int, chunk: int) -> list[int]:
-    """Work-groups renumbered: of each xcds * chunk ids, XCD x (id modulo xcds) gets the x-th run of chunk."""
-    block, whole = xcds * chunk, count // (xcds * chunk) * (xcds * chunk)
-    order = []
-    for i in range(count):
-        turn = i % block // xcds
-        order.append(i // block * block + i % xcds * chunk + turn if i < whole else i)
-    return order
-
-
-def test_chiplets(arch: str, batch: Batch) -> None:
-    for count, xcds, chunk in ((64, 8, 4), (100, 8, 4), (31, 8, 4), (1000, 8, 64), (48, 4, 3), (7, 8, 1)):
-        order = chiplet_order(count, xcds, chunk)
-        assert sorted(order) == list(range(count))
-        batch.add(
-            f"{count} over {xcds} in chunks of {chunk}",
-            f"""for (int i = laneid(); i < {count}; i += 64)
-                g.order[i] = chiplet_transform_chunked(i, {count}, {xcds}, {chunk});""",
-            wanted={"order": torch.tensor(order, dtype=torch.int32)},
-        )
-    batch.run(arch)
-
 
 BIG = """
 #include "kittens.cuh"

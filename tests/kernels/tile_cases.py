@@ -31,44 +31,7 @@ FP8 = {"gfx950": torch.float8_e4m3fn, "gfx942": torch.float8_e4m3fnuz}
 PREAMBLE = """
 #include "kittens.cuh"
 using namespace kittens;
-
-/* Every element that a lane holds of a register tile, in order: out[base tile][element][lane]. */
-template <typename RT> __device__ void dump(const RT &tile, typename RT::T *out) {
-    using lanes = base_types::lanes_of<typename RT::dtype>;
-    constexpr int held = RT::base_tile_elements_per_thread;
-#pragma unroll
-    for (int i = 0; i < RT::height; i++)
-#pragma unroll
-        for (int j = 0; j < RT::width; j++)
-#pragma unroll
-            for (int k = 0; k < RT::packed_per_base_tile; k++) {
-                const auto elements = detail::bit_cast<lanes>(tile.tiles[i][j].data[k]);
-#pragma unroll
-                for (int e = 0; e < RT::packing; e++)
-                    out[((i * RT::width + j) * held + k * RT::packing + e) * 64 + laneid()] = elements.e[e];
-            }
-}
 """
-
-
-def has_layout(shape: str, layout: str) -> bool:
-    """Whether a base shape exists in a layout: 64 lanes cannot hold 128 columns."""
-    return not (layout == "col_l" and SHAPES[shape][1] > 64)
-
-
-def positions(shape: str, layout: str) -> tuple[torch.Tensor, torch.Tensor]:
-    """Row and column in the base tile of each element that each lane holds, [element][lane].
-
-    Written from the documentation: in the row layout lane l holds row l % rows, and the lanes of a row hold
-    `stride` elements each in turn; in the column layout rows and columns change places.
-    """
-    rows, cols, stride = SHAPES[shape]
-    across = rows if layout == "row_l" else cols
-    lane = torch.arange(64).expand(rows * cols // 64, 64)
-    element = torch.arange(rows * cols // 64)[:, None].expand(-1, 64)
-    turn = 64 // across * stride
-    along = element // stride * turn + lane // across * stride + element % stride
-    return (lane % across, along) if layout == "row_l" else (along, lane % across)
 
 
 def distinct(rows: int, cols: int, dtype: torch.dtype, seed: int = 0) -> torch.Tensor:
