@@ -77,7 +77,7 @@ def xcd_figure(*maps: XcdMap) -> Any:
     first = maps[0]
     size = ", ".join(f"{k}={v}" for k, v in first.shape.items())
     of = f"{first.output} of {first.name}{f' ({size})' if size else ''}"
-    title = f"{of} by XCD" if len(maps) == 1 else "Output by XCD"
+    title = f"{of} by XCD, {first.device}" if len(maps) == 1 else "Output by XCD"
     for annotation in figure.layout.annotations:
         annotation.update(font={"size": 12}, yshift=2)
     style(figure, [Origin.COUNTED, Origin.MODELLED], title)
@@ -89,7 +89,7 @@ def xcd_figure(*maps: XcdMap) -> Any:
         title={"y": 0.98, "yanchor": "top", "yref": "container"},
     )
     figure.update_xaxes(title="column", title_standoff=4, showgrid=False, constrain="domain")
-    figure.update_yaxes(autorange="reversed", showgrid=False, constrain="domain")
+    figure.update_yaxes(showgrid=False, constrain="domain")
     figure.update_yaxes(title="row", title_standoff=4, col=1)
     return figure
 
@@ -112,6 +112,8 @@ def _panel(figure: Any, go: Any, one: XcdMap, order: DispatchOrder, column: int,
         for i, high in enumerate(spans[0])
     ]
     numbered = groups.size <= MAX_NUMBERED
+    figure.update_xaxes(range=[0, int(columns[-1])], row=1, col=column)
+    figure.update_yaxes(range=[int(rows[-1]), 0], row=1, col=column)
     figure.add_trace(
         go.Heatmap(
             z=dies,
