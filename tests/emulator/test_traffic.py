@@ -292,3 +292,14 @@ def test_tensors_begin_at_lines_as_on_a_gpu(module):
             (record.traffic.replay(ACTUAL, 1).total.l2_reads, record.counters["global_read_lines_128"])
         )
     assert found == [(4096 * 16 // LINE, 4096 * 16 // LINE)] * 3
+
+
+def test_memory_of_many_small_work_groups_is_bounded(module):
+    """Streams are counted against the limit too: 4096 of 8 lines each are more than 8192 lines."""
+    elements = 1024 * 256
+    x, out = aligned(elements * 4), torch.zeros(1)
+    record = run(module["stream"], 1024, 256, x, out, limit=8192)
+    replayed = record.traffic.replay(ACTUAL, 8)
+    assert replayed.sampling > 3
+    assert replayed.total.l2_hits == 0
+    assert replayed.total.l2_reads == pytest.approx(elements * 16 / LINE, rel=0.02)

@@ -357,6 +357,7 @@ HK_EXPORT int32_t hk_run(Worker *worker, uint64_t slice_nanoseconds) {
             /* fall through: its memory serves the next work-group */
         case GROUP_ENDED:
             if (!dropped && result == GROUP_ENDED) __atomic_fetch_add(&l->finished, 1, __ATOMIC_RELAXED);
+            if (r->group.traffic != NULL) hk_traffic_end(r->group.traffic, &r->group, r->waves);
             r->next = worker->spare;
             worker->spare = r;
             break;

@@ -15,8 +15,41 @@ void hk_traffic_start(HkTraffic *t, Group *g, Wave *waves) {
         s->group = g->index;
         s->wave = i;
         s->next = t->streams;
+        if (s->next != NULL) s->next->previous = s;
         t->streams = s;
         waves[i].stream = s;
+    }
+}
+
+static void drop(HkTraffic *t, HkStream *s) {
+    if (s->previous != NULL)
+        s->previous->next = s->next;
+    else
+        t->streams = s->next;
+    if (s->next != NULL) s->next->previous = s->previous;
+    free(s->events);
+    free(s);
+}
+
+static void fit(HkStream *s) {
+    if (s->count == s->capacity || s->count == 0) return;
+    uint64_t *smaller = realloc(s->events, (size_t)s->count * sizeof *smaller);
+    if (smaller == NULL) return;
+    s->events = smaller;
+    s->capacity = (uint32_t)s->count;
+}
+
+/* A work-group has ended: launches have many, so that none keeps more than it needs. */
+void hk_traffic_end(HkTraffic *t, const Group *g, Wave *waves) {
+    for (uint32_t i = 0; i < g->wave_count; i++) {
+        HkStream *s = waves[i].stream;
+        waves[i].stream = NULL;
+        if (s == NULL) continue;
+        s->ended = 1;
+        if (s->count == 0)
+            drop(t, s);
+        else
+            fit(s);
     }
 }
 
@@ -38,7 +71,8 @@ static HkSite *site_of(HkTraffic *t, const Op *op) {
 static void thin(HkTraffic *t, uint32_t sampling) {
     t->sampling = sampling;
     t->events = 0;
-    for (HkStream *s = t->streams; s != NULL; s = s->next) {
+    for (HkStream *s = t->streams, *next; s != NULL; s = next) {
+        next = s->next;
         uint64_t kept = 0, delay = 0;
         for (uint64_t i = 0; i < s->count; i++) {
             uint64_t e = s->events[i];
@@ -50,22 +84,18 @@ static void thin(HkTraffic *t, uint32_t sampling) {
         }
         s->count = kept;
         s->last -= delay < s->last ? delay : s->last;
-        if (kept < s->capacity / 4) {
-            uint32_t room = kept > 16 ? (uint32_t)kept : 16;
-            uint64_t *smaller = realloc(s->events, (size_t)room * sizeof *smaller);
-            if (smaller != NULL) {
-                s->events = smaller;
-                s->capacity = room;
-            }
-        }
-        t->events += kept;
+        if (kept > 0) t->events += kept + HK_STREAM_COST;
+        if (s->ended && kept == 0)
+            drop(t, s);
+        else
+            fit(s);
     }
 }
 
 static void append(HkTraffic *t, HkStream *s, uint64_t line, uint32_t sectors, uint32_t kind) {
     if (!hk_sampled(line, t->sampling)) return;
     if (s->count == s->capacity) {
-        uint32_t room = s->capacity ? s->capacity * 2 : 16;
+        uint32_t room = s->capacity ? s->capacity * 2 : 8;
         uint64_t *larger = realloc(s->events, (size_t)room * sizeof *larger);
         if (larger == NULL) {
             t->failed = 1;
@@ -77,8 +107,8 @@ static void append(HkTraffic *t, HkStream *s, uint64_t line, uint32_t sectors, u
     uint64_t delay = s->clock - s->last;
     s->last = s->clock;
     if (delay > 0xffff) delay = 0xffff;
+    t->events += s->count == 0 ? 1 + HK_STREAM_COST : 1;
     s->events[s->count++] = line | (uint64_t)sectors << 41 | (uint64_t)kind << 45 | delay << 48;
-    t->events++;
 }
 
 static void own(const HkTraffic *t, uint64_t group, const uint64_t *at, uint64_t exec, uint32_t bytes) {
@@ -153,8 +183,11 @@ void hk_traffic_lds(Wave *w, const Op *op, uint64_t cycles, uint64_t conflicts, 
 /* Events that would be left with a sampling; it may not be finer than what the recorder has. */
 uint64_t hk_traffic_events(const HkTraffic *t, uint32_t sampling) {
     uint64_t count = 0;
-    for (const HkStream *s = t->streams; s != NULL; s = s->next)
-        for (uint64_t i = 0; i < s->count; i++) count += (uint64_t)hk_sampled(HK_EVENT_LINE(s->events[i]), sampling);
+    for (const HkStream *s = t->streams; s != NULL; s = s->next) {
+        uint64_t kept = 0;
+        for (uint64_t i = 0; i < s->count; i++) kept += (uint64_t)hk_sampled(HK_EVENT_LINE(s->events[i]), sampling);
+        if (kept > 0) count += kept + HK_STREAM_COST;
+    }
     return count;
 }
 

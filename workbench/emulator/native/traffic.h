@@ -38,10 +38,11 @@ enum {
 
 /* Lines of one wave. */
 typedef struct HkStream {
-    struct HkStream *next;
+    struct HkStream *next, *previous;
     uint64_t group; /* linear index of the work-group */
     uint32_t wave;
     uint32_t capacity;
+    uint32_t ended; /* nonzero: the work-group is over */
     uint64_t *events;
     uint64_t count;
     uint64_t clock; /* memory instructions so far; a barrier lifts all waves of a work-group to the most */
@@ -62,7 +63,7 @@ struct HkTraffic {
     HkSite *sites;        /* by dword of the code */
     const uint8_t *kinds; /* by dword of the code: HK_LINE_ATOMIC, HK_LINE_READ_PAST_L1, or 0 */
     HkStream *streams;    /* newest first */
-    uint64_t events;      /* in all streams */
+    uint64_t events;      /* in all streams; a stream that has any counts for HK_STREAM_COST more */
     uint64_t limit;       /* of events; beyond it half of the sampled sets are dropped */
     uint32_t sampling;    /* lines of one in 1 << sampling sets are kept */
     uint32_t keep_lines;  /* zero: counts by instruction only */
@@ -72,6 +73,7 @@ struct HkTraffic {
 };
 
 #define HK_MAX_SAMPLING 8u
+#define HK_STREAM_COST 12u /* events that would take as much memory as a stream itself */
 
 /* A line's place among the sets of a cache: its bits folded, so that neighbours lie in different sets and strides
  * that are powers of two still spread. Real caches fold address bits too; which ones is not published. */
@@ -82,6 +84,7 @@ static inline int hk_sampled(uint64_t line, uint32_t sampling) {
 }
 
 void hk_traffic_start(HkTraffic *t, Group *g, Wave *waves);
+void hk_traffic_end(HkTraffic *t, const Group *g, Wave *waves);
 void hk_traffic_barrier(const Group *g, Wave *waves);
 /* `placed`: the addresses as a GPU would have them, with allocations that begin at a line. */
 void hk_traffic_lanes(Wave *w, const Op *op, const uint64_t *at, const uint64_t *placed, uint64_t exec, uint32_t bytes,
