@@ -1,0 +1,68 @@
+"""The headers of the tile library: each stands on its own, without a warning, and is quick to compile."""
+
+from __future__ import annotations
+
+import resource
+import uuid
+
+import pytest
+
+import workbench as wb
+from workbench import toolchain
+from workbench.errors import CompilerNotFound
+from workbench.toolchain.compiler import kernel_headers
+
+INCLUDE = kernel_headers()
+
+HEADERS = sorted(
+    str(path.relative_to(INCLUDE))
+    for path in INCLUDE.rglob("*.cuh")
+    # Includes pybind11: host modules are compiled with it in tests/test_host_module.py.
+    if path.parent.name != "pyutils"
+)
+
+
+@pytest.mark.parametrize("arch", ["gfx950", "gfx942"])
+@pytest.mark.parametrize("header", HEADERS)
+def test_stands_alone_without_warnings(header: str, arch: str) -> None:
+    source = f'#include "{header}"\n__global__ void nothing() {{}}\n'
+    module = wb.compile(source, arch=arch, name="alone.hip", flags=("-Wall", "-Wextra", "-g0"))
+    assert not module.result.diagnostics, "\n".join(d.text for d in module.result.diagnostics)
+
+
+SMALL = """
+#include "kittens.cuh"
+using namespace kittens;
+
+struct scale_globals {
+    gl<bf16, -1, -1, -1, -1> x, out;
+    float factor;
+};
+
+__global__ void scale(const scale_globals g) {
+    rt_bf<16, 64> tile;
+    load(tile, g.x, {0, 0, static_cast<int>(blockIdx.x), 0});
+    mul(tile, tile, base_types::constants<bf16>::of(g.factor));
+    store(g.out, tile, {0, 0, static_cast<int>(blockIdx.x), 0});
+}
+"""
+
+
+@pytest.mark.parametrize("compiler", ["zig", "clang"])
+def test_small_cell_compiles_in_under_three_seconds(compiler: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Time of the processor, which others may use too; of a first cell, without a precompiled header."""
+    monkeypatch.setenv("HIPKITTENS_COMPILER", compiler)
+    try:
+        toolchain.find_compiler("gfx950")
+    except CompilerNotFound as error:
+        pytest.skip(str(error).splitlines()[0])
+    times = []
+    for _ in range(2):
+        # A name that is in no cache; text in front of the include keeps a precompiled header out.
+        source = f'constexpr char cell[] = "{uuid.uuid4()}";\n{SMALL}'
+        start = resource.getrusage(resource.RUSAGE_CHILDREN)
+        wb.compile(source, arch="gfx950", name="small.hip")
+        end = resource.getrusage(resource.RUSAGE_CHILDREN)
+        times.append(end.ru_utime + end.ru_stime - start.ru_utime - start.ru_stime)
+    print(f"{compiler}: {min(times):.2f} s")
+    assert min(times) < 3.0, times
