@@ -407,11 +407,18 @@ def _inside(widget: Any) -> list[Any]:
     return [*found, *(part for part in parts if hasattr(part, "comm")), widget]
 
 
+# The output before the copy is the live page. Without its kernel a front end has only a message for it.
+_NO_DEAD_WIDGET = (
+    "<style>.jp-OutputArea-child:not(:has(.wb-grid)):has(+.jp-OutputArea-child .wb-static)"
+    "{display:none}</style>"
+)
+
+
 def _note(shown: Sequence[View]) -> dict[str, Any]:
     """The first part of the copy; it tells grid.js how many outputs follow."""
     when = time.strftime("%Y-%m-%d %H:%M")
     text = (
-        f'{STYLE}<div class="wb wb-static" data-outputs="{len(shown)}">'
+        f'{STYLE}{_NO_DEAD_WIDGET}<div class="wb wb-static" data-outputs="{len(shown)}">'
         f"Dashboard as it was on {when}; run this cell again for the live one."
         f"{''.join(view.table for view in shown if view.rows)}</div>"
     )
