@@ -64,6 +64,8 @@ def test_a_copy(module):
     assert result.metrics["L2 hit rate"].figure.value == 0
     assert result.metrics["coalescing"].figure.value == 100
     assert result.metrics["L2 hit rate"].figure.origin is Origin.MODELLED
+    # Work-groups 0, 8, 16 and 24 are on die 0, and so on.
+    assert [die.l2_requests for die in result.caches.dies] == [3 * size // 128 // 8] * 8
     # rocprof's own formula of FETCH_SIZE on these targets.
     large = result.counters.get("TCC_BUBBLE_sum") or result["TCC_EA0_RDREQ_128B_sum"]
     rest = result["TCC_EA0_RDREQ_sum"].value - large.value

@@ -25,7 +25,7 @@ from workbench.profile.machine import matrix_instruction
 
 if TYPE_CHECKING:
     from workbench.codeobject.instruction import Instruction
-    from workbench.emulator.traffic import CacheCounts, Site
+    from workbench.emulator.traffic import CacheCounts, Replayed, Site
     from workbench.runtime import LaunchRecord
 
 WAVE = 64
@@ -51,7 +51,7 @@ class Tally:
         device: address-dependent counts of the device, by its names; empty where they were not collected.
         pieces: 64-byte pieces that vector memory instructions touched, by class ("..._return" for atomics
             that return a value); None where not collected.
-        caches: what the modelled caches did; None where they were not asked.
+        replayed: what the modelled caches did, die by die; None where they were not asked.
     """
 
     arch: str
@@ -65,7 +65,7 @@ class Tally:
     blocks: tuple[Block, ...] = field(default=(), repr=False)
     device: Mapping[str, int] = field(default_factory=dict)
     pieces: Mapping[str, int] | None = None
-    caches: CacheCounts | None = None
+    replayed: Replayed | None = None
 
     def of(self, *classes: str) -> int:
         """Wave instructions of the classes together."""
@@ -115,7 +115,7 @@ def _pieces(*endings: str) -> Callable[[Tally], int | None]:
 
 
 def _caches(formula: Callable[[CacheCounts], float]) -> Callable[[Tally], float | None]:
-    return lambda tally: None if tally.caches is None else formula(tally.caches)
+    return lambda tally: None if tally.replayed is None else formula(tally.replayed.total)
 
 
 def _modelled(

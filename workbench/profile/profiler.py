@@ -32,6 +32,7 @@ from workbench.profile.timing import TimeResult, counted, modelled
 from workbench.spec import KernelSpec, Shape
 
 if TYPE_CHECKING:
+    from workbench.emulator.traffic import Replayed
     from workbench.kernel import Kernel, Launcher, Module, Resources
     from workbench.profile.rocprof import RocprofResult
     from workbench.runtime import Device, LaunchRecord
@@ -74,6 +75,7 @@ class ProfileResult:
         missing: counters that were asked for and are not there.
         rocprof: what rocprofv3 wrote; None on an emulated device.
         instructions: costs of single instructions; None where a GPU was not asked for them.
+        caches: what the modelled caches of each XCD did; None on a GPU.
     """
 
     name: str
@@ -91,6 +93,7 @@ class ProfileResult:
     missing: tuple[str, ...] = ()
     rocprof: RocprofResult | None = field(default=None, repr=False)
     instructions: InstructionProfile | None = field(default=None, repr=False)
+    caches: Replayed | None = field(default=None, repr=False)
 
     def __getitem__(self, name: str) -> Figure:
         return self.counters[name]
@@ -293,6 +296,7 @@ def _emulated(target: Target, names: Sequence[str] | None) -> ProfileResult:
         argument_bytes=_argument_bytes(target),
         missing=missing,
         instructions=costs,
+        caches=sums.replayed,
     )
 
 

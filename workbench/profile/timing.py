@@ -247,7 +247,7 @@ def counted(target: Target, *, caches: bool = False) -> tuple[LaunchRecord, Tall
     sums = tally(target.kernel.arch, record, instructions)
     if record.traffic is not None:
         fits = _occupancy(target, record)
-        sums.caches = record.traffic.replay(_machine(target).hierarchy, fits.groups_per_cu).total
+        sums.replayed = record.traffic.replay(_machine(target).hierarchy, fits.groups_per_cu)
         record.traffic.release()
     return record, sums
 
