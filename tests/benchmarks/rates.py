@@ -62,6 +62,38 @@ KERNEL run(float *data, int n) {
 """
 
 
+_WIDE_MIX = (
+    *("v_add_f32_e32 v{a}, v{b}, v{c}", "v_fma_f32 v{a}, v{b}, v{c}, v{a}", "v_xor_b32_e32 v{a}, v{b}, v{c}"),
+    *("v_mul_f32_e32 v{a}, v{b}, v{c}", "v_lshlrev_b32_e32 v{a}, 3, v{b}", "v_add_u32_e32 v{a}, v{b}, v{c}"),
+    *("v_max_f32_e32 v{a}, v{b}, v{c}", "v_and_b32_e32 v{a}, v{b}, v{c}", "v_pk_add_f16 v{a}, v{b}, v{c}"),
+    *(
+        "v_cvt_f32_i32_e32 v{a}, v{b}",
+        "v_sub_f32_e32 v{a}, v{b}, v{c}",
+        "v_pk_fma_f32 v[{e}:{f}], v[{g}:{h}]",
+    ),
+)
+
+
+def _wide(count: int = 1500) -> str:
+    """A loop of vector instructions over 250 registers, no two of the same in a row."""
+    lines = []
+    for i in range(count):
+        a, b, c = (i * 97 % 250, i * 61 % 250, i * 29 % 250)
+        e, g = a & ~1, b & ~1
+        text = _WIDE_MIX[i % len(_WIDE_MIX)]
+        if "pk_fma_f32" in text:
+            text += ", v[{g}:{h}], v[{e}:{f}]"
+        lines.append(text.format(a=a, b=b, c=c, e=e, f=e + 1, g=g, h=g + 1))
+    body = "\\n".join(lines)
+    clobbers = ", ".join(f'"v{i}"' for i in range(250))
+    return f"""
+KERNEL run(float *data, int n) {{
+    for (int k = 0; k < n; k++) asm volatile("{body}" ::: {clobbers});
+    data[GROUP * 256 + LANE] = n;
+}}
+"""
+
+
 def _repeated(body: str, times: int = 32) -> str:
     return "".join(body.replace("OFFSET", str(16 * i)) for i in range(times))
 
@@ -147,6 +179,7 @@ class Benchmark:
 
 BENCHMARKS = (
     Benchmark("valu mixed", _VALU, "v_", 400, goal=200),
+    Benchmark("valu 250 registers", _wide(), "v_", 40, goal=200),
     Benchmark("lds read b128", _LDS_READ, "ds_read_b128", 400, goal=15),
     Benchmark("lds write b128", _LDS_WRITE, "ds_write_b128", 400, goal=15),
     Benchmark("global read b128", _GLOBAL_READ, "global_load_dwordx4", 400, goal=10),

@@ -2,7 +2,8 @@
 
     python tests/benchmarks/rows.py [--rows 16384] [--cols 1024] [--threads 1 2] [--repeat 7]
 
-Wall time of whole calls, medians, the two sides in turns; PyTorch gets as many threads as the device.
+Wall and processor time of whole calls, medians, the two sides in turns; PyTorch gets as many threads as the
+device. On a busy computer the ratios of processor time, that of all threads, are the ones to look at.
 Goal: no slower than 3 times PyTorch's eager operator.
 """
 
@@ -10,24 +11,11 @@ from __future__ import annotations
 
 import argparse
 import os
-import statistics
-import time
-from collections.abc import Callable
 
 import torch
+from turns import Times, in_turns
 
 import workbench as wb
-
-
-def in_turns(calls: list[Callable[[], object]], repeat: int) -> list[float]:
-    """Median seconds of each call, one after the other in every round; the first round does not count."""
-    seconds: list[list[float]] = [[] for _ in calls]
-    for _ in range(repeat + 1):
-        for call, times in zip(calls, seconds, strict=True):
-            start = time.perf_counter()
-            call()
-            times.append(time.perf_counter() - start)
-    return [statistics.median(times[1:]) for times in seconds]
 
 
 def main() -> None:
@@ -52,16 +40,19 @@ def main() -> None:
         ),
     }
     print(f"{options.rows}x{options.cols} bf16 on {options.device}")
-    first: dict[str, float] = {}
+    alone: dict[str, Times] = {}
     for threads in options.threads:
         os.environ["HIPKITTENS_THREADS"] = str(threads)
         torch.set_num_threads(threads)
         for name, calls in cases.items():
-            emulated, eager = in_turns(list(calls), options.repeat)
-            scaling = first.setdefault(name, emulated) / emulated
+            emulated, eager = in_turns(calls, options.repeat)
+            one = alone.setdefault(name, emulated)
             print(
-                f"  {name:10}{threads} thread(s)  emulated {emulated * 1e3:8.1f} ms  "
-                f"PyTorch {eager * 1e3:8.1f} ms  {emulated / eager:6.2f}x  scaling {scaling:4.2f}x"
+                f"  {name:8} {threads} thread(s)  emulated {emulated.wall * 1e3:7.1f} ms  "
+                f"PyTorch {eager.wall * 1e3:7.1f} ms  {emulated.wall / eager.wall:5.2f}x by wall, "
+                f"{emulated.processor / eager.processor:5.2f}x by processor  "
+                f"scaling {one.wall / emulated.wall:4.2f}x, "
+                f"processor time {emulated.processor / one.processor:4.2f}x"
             )
 
 

@@ -69,7 +69,11 @@ def registers(random: np.random.Generator, kind: str) -> np.ndarray:
     return bits[..., 0] | bits[..., 1] << 16
 
 
-NAMES = ["v_mfma_f32_16x16x32_bf16", "v_mfma_f32_16x16x16_bf16", "v_mfma_f32_32x32x16_bf16"]
+NAMES = [
+    *(f"v_mfma_f32_{shape}_bf16" for shape in ("16x16x32", "16x16x16", "32x32x16")),
+    *(f"v_mfma_f32_{shape}_f16" for shape in ("16x16x32", "32x32x16", "32x32x8")),
+]
+OTHERS = [*NAMES, "v_mfma_f32_16x16x32_fp8_fp8", "v_mfma_f32_32x32x4_2b_bf16", "v_mfma_f32_16x16x4_f32"]
 
 
 @pytest.mark.parametrize("kind", ["plain", "edge", "any"])
@@ -89,8 +93,8 @@ def test_random_sequences(native: SimpleNamespace, random: np.random.Generator, 
             a, b = (native.v(int(random.integers(0, 20)) * 2 + 30, 4) for _ in range(2))
             sequence.append(native.instruction(name, [native.v(to, width)], [a, b, c]))
             if random.random() < 0.1:
-                other = native.v(40, 4), native.v(44, 4), native.v(8, 4)
-                sequence.append(native.instruction("v_mfma_f32_16x16x32_f16", [native.v(8, 4)], list(other)))
+                other = OTHERS[int(random.integers(0, len(OTHERS)))]
+                sequence.append(native.instruction(other, [native.v(to, 16)], [a, b, native.v(to, 16)]))
         one, other = native.Wave("gfx950"), native.Wave("gfx950")
         one.v[:] = other.v[:] = registers(random, kind)
         for instruction in sequence:

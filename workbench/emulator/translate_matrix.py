@@ -1,4 +1,4 @@
-"""Matrix instructions one after the other become one call: native/matrix.c's "chain".
+"""The same matrix instruction several times in a row becomes one call: native/matrix.c's "chain".
 
 A GEMM's inner loop is a row of MFMAs that share their operands: looking at each operand once, and keeping a
 result in registers while one instruction after the other adds to it, saves a quarter of their time.
@@ -35,6 +35,7 @@ def passes(instruction: Instruction) -> bool:
 class _Link:
     """One instruction of a chain and the rows that it touches; `c` is empty for a constant."""
 
+    opcode: str
     fields: OpFields
     address: int
     a: range
@@ -46,13 +47,14 @@ class _Link:
 def _link(instruction: Instruction, fields: OpFields) -> _Link | None:
     """None for an instruction that has no place in a chain."""
     shape = DENSE.get(instruction.opcode)
-    if shape is None or shape.blocks != 1 or (shape.type_a, shape.type_d) != ("bf16", "f32"):
+    if shape is None or shape.blocks != 1 or shape.type_a not in ("f16", "bf16"):
         return None
     if any(instruction.modifiers.get(name, 0) for name in ("cbsz", "abid", "blgp", "neg_lo")):
         return None
     results = shape.m * shape.n // 64
     rows_a, rows_b = fields.imm[2] & 255, fields.imm[2] >> 8 & 255
     link = _Link(
+        instruction.opcode,
         fields,
         instruction.address,
         a=range(fields.src0, fields.src0 + rows_a),
@@ -123,7 +125,7 @@ class MatrixChain:
         if link is None:
             self.flush()
             return False
-        if self._links and (len(self._links) == LONGEST or self._links[0].fields.function != fields.function):
+        if self._links and (len(self._links) == LONGEST or self._links[0].opcode != link.opcode):
             self.flush()
         self._links.append(link)
         return True

@@ -132,10 +132,11 @@ HK_INLINE int32_t hk_mfma(Wave *w, const Op *op, int m, int integer) {
 #ifdef HK_MULTIPLY_HALVES
     if (blocks == 1 && (type_a == HK_F16 || type_a == HK_BF16) &&
         (m == 16 || !hk_rows_overlap(rows_b, HK_MATRIX_ROWS_B(op), d, result_rows))) {
+        HkFactors factors = {rows_a, rows_b};
         if (type_a == HK_F16)
-            hk_multiply_halves(HK_F16, m, d, c, pad.a, rows_a, rows_b, HK_MATRIX_ROWS_A(op));
+            hk_multiply_halves(HK_F16, m, d, c, pad.a, &factors, 1, HK_MATRIX_ROWS_A(op));
         else
-            hk_multiply_halves(HK_BF16, m, d, c, pad.a, rows_a, rows_b, HK_MATRIX_ROWS_A(op));
+            hk_multiply_halves(HK_BF16, m, d, c, pad.a, &factors, 1, HK_MATRIX_ROWS_A(op));
         return 0;
     }
 #endif
@@ -170,10 +171,9 @@ HK_EXPORT int32_t hk_mfma_f32_32x32(Wave *w, const Op *op) { return hk_mfma(w, o
 HK_EXPORT int32_t hk_mfma_i32_16x16(Wave *w, const Op *op) { return hk_mfma(w, op, 16, 1); }
 HK_EXPORT int32_t hk_mfma_i32_32x32(Wave *w, const Op *op) { return hk_mfma(w, op, 32, 1); }
 
-/* A chain: bf16 instructions one after the other, with flags that say what is known of their operands
- * (translate_matrix.py). No result overlaps an addend that is not itself or, with 32 rows, its own factors. */
-#define HK_LINKS 8
-
+/* A chain: the same instruction of f16 or bf16 several times in a row, with flags that say what is known of the
+ * operands (translate_matrix.py). No result overlaps an addend that is not itself or, with 32 rows, its own
+ * factors. */
 #ifdef HK_DOT
 /* Instructions that add to one result; 0, and nothing written, where VDPBF16PS is not exact. With `trusted` all
  * earlier ones of the chain were done this way, so that what they looked at need not be looked at again, and what
@@ -198,21 +198,44 @@ HK_INLINE int hk_mfma_links(const Wave *w, const Op *op, int links, int m, int t
 }
 #endif
 
+#ifdef HK_MULTIPLY_HALVES
+HK_INLINE void hk_mfma_halves(const Wave *w, const Op *op, int links, int m) {
+    float a[HK_LINKS * 16 * 32] __attribute__((aligned(64))), constant[16 * HK_LANES] __attribute__((aligned(64)));
+    HkFactors factors[HK_LINKS];
+    for (int n = 0; n < links; n++) factors[n] = (HkFactors){hk_row(w, op[n].src0), hk_row(w, op[n].src1)};
+    const float *c = constant;
+    if (op->flags & HK_MATRIX_C_CONSTANT)
+        hk_fill_constant(constant, m * m / HK_LANES, op->imm[0]);
+    else
+        c = (const float *)hk_row(w, op->src2);
+    float *d = (float *)hk_row(w, op->dst);
+    if (HK_MATRIX_TYPE_A(op) == HK_F16)
+        hk_multiply_halves(HK_F16, m, d, c, a, factors, links, HK_MATRIX_ROWS_A(op));
+    else
+        hk_multiply_halves(HK_BF16, m, d, c, a, factors, links, HK_MATRIX_ROWS_A(op));
+}
+#endif
+
 HK_INLINE int32_t hk_mfma_chain(Wave *w, const Op *op, int32_t count, int m) {
-    const Op *end = op + count;
 #ifdef HK_DOT
-    for (int trusted = 1; op < end;) {
+    int trusted = HK_MATRIX_TYPE_A(op) == HK_BF16;
+#endif
+    for (const Op *end = op + count; op < end;) {
         int links = 1;
         while (links < HK_LINKS && op[links - 1].flags & HK_MATRIX_LINKED) links++;
-        if (!hk_mfma_links(w, op, links, m, trusted)) {
-            trusted = 0;
-            for (int n = 0; n < links; n++) (m == 16 ? hk_mfma_f32_16x16 : hk_mfma_f32_32x32)(w, op + n);
-        }
+#ifdef HK_DOT
+        int done = HK_MATRIX_TYPE_A(op) == HK_BF16 && hk_mfma_links(w, op, links, m, trusted);
+        trusted &= done;
+#else
+        int done = 0;
+#endif
+#ifdef HK_MULTIPLY_HALVES
+        if (!done) hk_mfma_halves(w, op, links, m);
+#else
+        for (int n = 0; n < links && !done; n++) (m == 16 ? hk_mfma_f32_16x16 : hk_mfma_f32_32x32)(w, op + n);
+#endif
         op += links;
     }
-#else
-    for (; op < end; op++) (m == 16 ? hk_mfma_f32_16x16 : hk_mfma_f32_32x32)(w, op);
-#endif
     return 0;
 }
 

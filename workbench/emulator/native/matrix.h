@@ -238,26 +238,35 @@ HK_INLINE void hk_multiply(int m, float *d, const float *c, const float *a, cons
         }
 }
 
+/* Instructions that add to one result, done together at most. */
+#define HK_LINKS 8
+
 #if defined(__AVX512F__)
-/* The same for an instruction of one block of f16 or bf16, from its registers: elements of A are converted into `a`,
+/* Registers of A and B of one of them. */
+typedef struct HkFactors {
+    const uint32_t *a, *b;
+} HkFactors;
+
+/* The same for instructions of one block of f16 or bf16, from their registers: elements of A are converted into `a`,
  * those of B as they are needed, which is twice at most. */
 #define HK_MULTIPLY_HALVES 1
-HK_INLINE void hk_multiply_halves(HkElement type, int m, float *d, const float *c, float *a, const uint32_t *rows_a,
-                                  const uint32_t *rows_b, int count) {
+HK_INLINE void hk_multiply_halves(HkElement type, int m, float *d, const float *c, float *a, const HkFactors *factors,
+                                  int links, int count) {
     int groups = HK_LANES / m;
     /* Floats between neighbours in M, and between the two of a pair: as the conversions leave them. */
     int step = type == HK_F16 ? 2 : 1, other = type == HK_F16 ? 1 : m;
-    for (int g = 0; g < groups; g++)
-        for (int r = 0; r < count; r++)
+    float *to = a;
+    for (int n = 0; n < links * groups; n++)
+        for (int r = 0; r < count; r++, to += 2 * m)
             for (int half = 0; half < m; half += 16) {
-                const uint32_t *from = rows_a + r * HK_LANES + g * m + half;
-                float *to = a + 2 * m * (g * count + r) + step * half;
+                const uint32_t *from = factors[n / groups].a + r * HK_LANES + n % groups * m + half;
+                float *at = to + step * half;
                 if (type == HK_F16) {
-                    *(f32x16 *)to = __builtin_convertvector(*(const f16x16 *)from, f32x16);
-                    *(f32x16 *)(to + 16) = __builtin_convertvector(*(const f16x16 *)(from + 8), f32x16);
+                    *(f32x16 *)at = __builtin_convertvector(*(const f16x16 *)from, f32x16);
+                    *(f32x16 *)(at + 16) = __builtin_convertvector(*(const f16x16 *)(from + 8), f32x16);
                 } else {
-                    *(f32x16 *)to = hk_element(HK_BF16, *(const u32x16 *)from, 0, 0);
-                    *(f32x16 *)(to + m) = hk_element(HK_BF16, *(const u32x16 *)from, 1, 0);
+                    *(f32x16 *)at = hk_element(HK_BF16, *(const u32x16 *)from, 0, 0);
+                    *(f32x16 *)(at + m) = hk_element(HK_BF16, *(const u32x16 *)from, 1, 0);
                 }
             }
     for (int column = 0; column < m; column += 16)
@@ -267,8 +276,8 @@ HK_INLINE void hk_multiply_halves(HkElement type, int m, float *d, const float *
 #pragma clang loop unroll(full)
             for (int i = 0; i < 16; i++) sum[i] = *(const f32x16 *)(c + corner + hk_result_offset(m, i));
             const float *ak = a + step * first;
-            for (int g = 0; g < groups; g++) {
-                const uint32_t *bk = rows_b + g * m + column;
+            for (int n = 0; n < links * groups; n++) {
+                const uint32_t *bk = factors[n / groups].b + n % groups * m + column;
 #pragma clang loop unroll(disable)
                 for (int r = 0; r < count; r++, ak += 2 * m, bk += HK_LANES) {
                     u32x16 pair = *(const u32x16 *)bk;
