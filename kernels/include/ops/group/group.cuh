@@ -158,7 +158,8 @@ struct group {
      */
     template <ducks::sv::all SV, ducks::gl::all GL, ducks::coord::vec COORD = coord<SV>>
     static __device__ inline void load(SV &dst, const GL &src, const COORD &idx) {
-        static_assert(detail::is_same<typename SV::dtype, typename GL::dtype>,
+        constexpr bool same_type = detail::is_same<typename SV::dtype, typename GL::dtype>;
+        static_assert(same_type,
                       "group::load: goes straight to shared memory, so the vector and the global layout have the same "
                       "element type");
         constexpr int words = static_cast<int>(sizeof(SV)) / 4;
@@ -195,7 +196,8 @@ struct group {
   private:
     template <typename ST, typename GL>
     static __device__ inline constexpr void check_types() {
-        static_assert(detail::is_same<typename ST::dtype, typename GL::dtype>,
+        constexpr bool same_type = detail::is_same<typename ST::dtype, typename GL::dtype>;
+        static_assert(same_type,
                       "group: tiles move without passing through registers, so the shared tile and the global layout "
                       "have the same element type");
     }

@@ -329,7 +329,8 @@ struct transposing {
 
 template <typename RT, typename ST>
 inline constexpr void check_sizes() {
-    static_assert(RT::rows == ST::rows && RT::cols == ST::cols,
+    constexpr bool same_size = RT::rows == ST::rows && RT::cols == ST::cols;
+    static_assert(same_size,
                   "load, store: the register tile and the shared tile have the same size; subtile_inplace takes a part "
                   "of a shared tile");
 }

@@ -12,7 +12,8 @@ namespace kittens {
 /** dst = src, of the same length. */
 template <ducks::rv::all RV, ducks::sv::all SV>
 __device__ inline void load(RV &dst, const SV &src) {
-    static_assert(RV::length == SV::length, "load: the register vector and the shared vector have the same length");
+    constexpr bool same_length = RV::length == SV::length;
+    static_assert(same_length, "load: the register vector and the shared vector have the same length");
     using T = typename RV::T;
     using U = typename SV::dtype;
     constexpr int stride = detail::vector_run<RV>;
@@ -39,7 +40,8 @@ __device__ inline void load(RV &dst, const SV &src) {
 /** dst = src, of the same length; of the lanes that hold copies of an element, one stores it. */
 template <ducks::sv::all SV, ducks::rv::all RV>
 __device__ inline void store(SV &dst, const RV &src) {
-    static_assert(RV::length == SV::length, "store: the register vector and the shared vector have the same length");
+    constexpr bool same_length = RV::length == SV::length;
+    static_assert(same_length, "store: the register vector and the shared vector have the same length");
     using T = typename RV::T;
     using U = typename SV::dtype;
     constexpr int stride = detail::vector_run<RV>;

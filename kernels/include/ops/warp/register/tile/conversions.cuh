@@ -12,7 +12,8 @@ namespace kittens {
 template <ducks::rt::all DST, ducks::rt::all SRC>
     requires(!detail::is_same<DST, SRC>)
 __device__ inline void copy(DST &dst, const SRC &src) {
-    static_assert(detail::same_distribution<DST, SRC>,
+    constexpr bool same_distribution = detail::same_distribution<DST, SRC>;
+    static_assert(same_distribution,
                   "copy: the tiles have the same size, layout and base shape, and differ in the element type only; "
                   "swap_layout changes the layout");
     using to = typename DST::dtype;
@@ -70,14 +71,15 @@ __device__ inline void copy(DST &dst, const SRC &src) {
  */
 template <ducks::rt::all DST, ducks::rt::all SRC>
 __device__ inline void transpose(DST &dst, const SRC &src) {
-    static_assert(DST::rows == SRC::cols && DST::cols == SRC::rows,
-                  "transpose: dst has as many rows as src has columns, and the reverse");
-    static_assert(detail::is_same<typename DST::T, typename SRC::T>, "transpose: the tiles have the same element type");
-    static_assert(DST::is_row != SRC::is_row,
-                  "transpose: dst has the other layout than src; swap_layout changes it before or after");
-    static_assert(detail::is_same<typename DST::shape, typename SRC::shape::transposed>,
-                  "transpose: dst's base shape is src's with rows and columns exchanged");
-    if constexpr (detail::is_same<typename DST::T, typename SRC::T>) {
+    constexpr bool turned_size = DST::rows == SRC::cols && DST::cols == SRC::rows;
+    static_assert(turned_size, "transpose: dst has as many rows as src has columns, and the reverse");
+    constexpr bool same_type = detail::is_same<typename DST::T, typename SRC::T>;
+    static_assert(same_type, "transpose: the tiles have the same element type");
+    constexpr bool other_layout = DST::is_row != SRC::is_row;
+    static_assert(other_layout, "transpose: dst has the other layout than src; swap_layout changes it before or after");
+    constexpr bool turned_shape = detail::is_same<typename DST::shape, typename SRC::shape::transposed>;
+    static_assert(turned_shape, "transpose: dst's base shape is src's with rows and columns exchanged");
+    if constexpr (same_type) {
 #pragma unroll
         for (int i = 0; i < DST::height; i++)
 #pragma unroll
@@ -145,13 +147,16 @@ __device__ inline void exchange_layout(DST &dst, const SRC &src) {
  */
 template <ducks::rt::all DST, ducks::rt::all SRC>
 __device__ inline void swap_layout(DST &dst, const SRC &src) {
-    static_assert(DST::rows == SRC::rows && DST::cols == SRC::cols, "swap_layout: the tiles have the same size");
-    static_assert(detail::is_same<typename DST::T, typename SRC::T>,
-                  "swap_layout: the tiles have the same element type");
-    static_assert(DST::is_row != SRC::is_row, "swap_layout: dst has the other layout than src");
-    static_assert(DST::base_tile_rows == SRC::base_tile_rows && DST::base_tile_cols == SRC::base_tile_cols,
-                  "swap_layout: the base tiles have the same sides");
-    if constexpr (detail::is_same<typename DST::T, typename SRC::T>) detail::exchange_layout(dst, src);
+    constexpr bool same_size = DST::rows == SRC::rows && DST::cols == SRC::cols;
+    static_assert(same_size, "swap_layout: the tiles have the same size");
+    constexpr bool same_type = detail::is_same<typename DST::T, typename SRC::T>;
+    static_assert(same_type, "swap_layout: the tiles have the same element type");
+    constexpr bool other_layout = DST::is_row != SRC::is_row;
+    static_assert(other_layout, "swap_layout: dst has the other layout than src");
+    constexpr bool same_sides =
+        DST::base_tile_rows == SRC::base_tile_rows && DST::base_tile_cols == SRC::base_tile_cols;
+    static_assert(same_sides, "swap_layout: the base tiles have the same sides");
+    if constexpr (same_type) detail::exchange_layout(dst, src);
 }
 
 /**

@@ -25,7 +25,8 @@ inline constexpr bool same_distribution =
 template <bool along_rows, ducks::rt::all RT, ducks::rv::all RV>
 __device__ inline typename RT::dtype vector_value(const RV &values, int i, int j, int k) {
     using wanted = select<along_rows, typename RT::col_vec, typename RT::row_vec>;
-    static_assert(is_same<RV, wanted>, "a row map takes the tile's own col_vec, a column map its row_vec");
+    constexpr bool own_vector = is_same<RV, wanted>;
+    static_assert(own_vector, "a row map takes the tile's own col_vec, a column map its row_vec");
     const int tile = along_rows ? i : j;
     if constexpr (RV::is_align)
         return values.data[tile][k];

@@ -196,25 +196,32 @@ __device__ inline void mma(D &d, const A &a, const B &b, const C &c) {
     using T = typename A::T;
     constexpr int m = a_transposed ? A::cols : A::rows, k = a_transposed ? A::rows : A::cols;
     constexpr int n = b_transposed ? B::rows : B::cols, k_of_b = b_transposed ? B::cols : B::rows;
-    static_assert(is_same<D, C>, "mma: the accumulators c and d have the same type");
-    static_assert(is_same<typename D::T, float>, "mma: the accumulators are of float");
-    static_assert(is_same<T, typename B::T>, "mma: a and b have the same element type");
-    static_assert(k == k_of_b, "mma: a and b have the same size along K");
-    static_assert(D::rows == m && D::cols == n, "mma: the accumulator is M x N, M and N being those of a and b");
-    static_assert(A::is_row != a_transposed,
+    constexpr bool one_accumulator = is_same<D, C>;
+    static_assert(one_accumulator, "mma: the accumulators c and d have the same type");
+    constexpr bool accumulates_floats = is_same<typename D::T, float>;
+    static_assert(accumulates_floats, "mma: the accumulators are of float");
+    constexpr bool same_type = is_same<T, typename B::T>;
+    static_assert(same_type, "mma: a and b have the same element type");
+    constexpr bool same_depth = k == k_of_b;
+    static_assert(same_depth, "mma: a and b have the same size along K");
+    constexpr bool right_size = D::rows == m && D::cols == n;
+    static_assert(right_size, "mma: the accumulator is M x N, M and N being those of a and b");
+    constexpr bool a_layout = A::is_row != a_transposed;
+    static_assert(a_layout,
                   "mma: a is in the row layout in mma_AB and mma_ABt, in the column layout in mma_AtB and mma_AtBt");
-    static_assert(B::is_row == b_transposed,
+    constexpr bool b_layout = B::is_row == b_transposed;
+    static_assert(b_layout,
                   "mma: b is in the row layout in mma_ABt and mma_AtBt, in the column layout in mma_AB and mma_AtB");
-    static_assert(is_same<typename A::minor_shape, typename B::minor_shape>,
+    constexpr bool same_order = is_same<typename A::minor_shape, typename B::minor_shape>;
+    static_assert(same_order,
                   "mma: the base shapes of a and b put K in the same order: M (N) by K, and the same stride");
     constexpr int side = A::minor_shape::rows;
     constexpr bool fits = D::base_tile_rows == side && D::base_tile_cols == side && D::base_tile_stride == 4;
     static_assert(fits, "mma: the accumulator's base shape is rt_16x16_s or rt_32x32_s, as wide as the operands' base "
                         "shapes are along M and N");
     // Where something above is wrong, nothing else is to be said.
-    if constexpr (fits && is_same<D, C> && is_same<typename D::T, float> && is_same<T, typename B::T> && k == k_of_b &&
-                  D::rows == m && D::cols == n && A::is_row != a_transposed && B::is_row == b_transposed &&
-                  is_same<typename A::minor_shape, typename B::minor_shape>) {
+    if constexpr (fits && one_accumulator && accumulates_floats && same_type && same_depth && right_size && a_layout &&
+                  b_layout && same_order) {
         constexpr int depth = a_transposed ? A::height : A::width;
         d = c;
         // K outermost: an instruction that adds to the result of another one has others to wait behind.

@@ -78,9 +78,11 @@ __device__ inline void reduce_pairs(RV &dst, const RT &src, const RV &start) {
 template <typename op, bool along_rows, bool has_start, ducks::rt::all RT, ducks::rv::all RV>
 __device__ inline void reduce(RV &dst, const RT &src, const RV &start) {
     using wanted = select<along_rows, typename RT::col_vec, typename RT::row_vec>;
-    static_assert(is_same<RV, wanted>, "a row reduction gives the tile's own col_vec, a column reduction its row_vec");
-    static_assert(RT::packing == 2, "reduce: copy an fp8 tile to another type first");
-    if constexpr (is_same<RV, wanted> && RT::packing == 2) reduce_pairs<op, along_rows, has_start>(dst, src, start);
+    constexpr bool own_vector = is_same<RV, wanted>;
+    static_assert(own_vector, "a row reduction gives the tile's own col_vec, a column reduction its row_vec");
+    constexpr bool in_pairs = RT::packing == 2;
+    static_assert(in_pairs, "reduce: copy an fp8 tile to another type first");
+    if constexpr (own_vector && in_pairs) reduce_pairs<op, along_rows, has_start>(dst, src, start);
 }
 
 } // namespace detail

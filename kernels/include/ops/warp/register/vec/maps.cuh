@@ -157,12 +157,14 @@ __device__ inline void min(RV &dst, const RV &lhs, const U &rhs) {
 template <ducks::rv::all DST, ducks::rv::all SRC>
     requires(!detail::is_same<DST, SRC>)
 __device__ inline void copy(DST &dst, const SRC &src) {
-    static_assert(DST::length == SRC::length && detail::is_same<typename DST::layout, typename SRC::layout> &&
-                      detail::is_same<typename DST::shape, typename SRC::shape>,
+    constexpr bool same_distribution = DST::length == SRC::length &&
+                                       detail::is_same<typename DST::layout, typename SRC::layout> &&
+                                       detail::is_same<typename DST::shape, typename SRC::shape>;
+    static_assert(same_distribution,
                   "copy: the vectors have the same length, layout and base shape, and differ in the element type only");
-    static_assert(DST::inner_dim == SRC::inner_dim,
-                  "copy: a vector of fp8 in the align layout converts by way of a tile");
-    if constexpr (DST::inner_dim == SRC::inner_dim) {
+    constexpr bool converts = DST::inner_dim == SRC::inner_dim;
+    static_assert(converts, "copy: a vector of fp8 in the align layout converts by way of a tile");
+    if constexpr (converts) {
         using conversion = base_types::convertor<typename DST::dtype, typename SRC::dtype>;
 #pragma unroll
         for (int i = 0; i < DST::outer_dim; i++)

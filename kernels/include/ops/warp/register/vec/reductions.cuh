@@ -36,8 +36,8 @@ __device__ inline void reduce_vector(typename RV::T &result, const RV &src) {
 /** result = op over the elements of src, in an order of its own; in float, rounded once. */
 template <typename op, ducks::rv::all RV>
 __device__ inline void reduce(typename RV::T &result, const RV &src) {
-    static_assert(!RV::is_naive || RV::length % WARP_THREADS == 0,
-                  "reduce: a vector in the naive layout has a multiple of 64 elements");
+    constexpr bool whole = !RV::is_naive || RV::length % WARP_THREADS == 0;
+    static_assert(whole, "reduce: a vector in the naive layout has a multiple of 64 elements");
     constexpr bool converts = !RV::is_align || base_types::packing<typename RV::dtype>::num() == 2;
     static_assert(converts, "reduce: copy an fp8 vector to another type first");
     if constexpr (converts) detail::reduce_vector<op>(result, src);
