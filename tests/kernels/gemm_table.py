@@ -2,6 +2,7 @@
 
     python tests/kernels/gemm_table.py           # writes it into docs/gemm.md
     python tests/kernels/gemm_table.py --print
+    python tests/kernels/gemm_table.py --times   # CPU seconds of the compiler
 
 Everything is read from the code objects that the compiler makes; test_gemm_schedules.py holds the page to it.
 """
@@ -9,8 +10,11 @@ Everything is read from the code objects that the compiler makes; test_gemm_sche
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import re
+import resource
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -69,10 +73,29 @@ def table() -> str:
     return "\n".join([HEAD, "|" + " --- |" * (HEAD.count("|") - 1), *rows()])
 
 
+def compile_seconds(name: str, arch: str) -> float:
+    """CPU seconds of the compiler for a kernel, headers ready."""
+    spec = wb.kernels[name]
+    spec.kernel(spec.shape(SHAPE), arch=arch)
+    again = {"COMPILED_AGAIN": time.time_ns()}
+    fresh = dataclasses.replace(spec, define=lambda s, a: {**spec.define(s, a), **again}, _modules={})
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    fresh.kernel(fresh.shape(SHAPE), arch=arch)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description="Write the table of docs/gemm.md.")
     parser.add_argument("--print", action="store_true", help="print it, and write nothing")
-    if parser.parse_args().print:
+    parser.add_argument("--times", action="store_true", help="print the compiler's CPU time, write nothing")
+    options = parser.parse_args()
+    if options.times:
+        for name in KERNELS:
+            for arch in TARGETS:
+                print(f"{name} {arch}: {compile_seconds(name, arch):.1f} s")
+        return
+    if options.print:
         print(table())
         return
     text = DOCS.read_text()
