@@ -317,7 +317,9 @@ CASES = [
 def test_wrong_program(arch: str, body: str, says: str) -> None:
     said = errors(arch)[body]
     assert said, f"compiles: {body}"
-    assert says in said[0].message.partition("\n")[0], f"{body}\n{said[0].text}"
+    first_line = said[0].message.partition("\n")[0]
+    assert says in first_line, f"{body}\n{said[0].text}"
+    assert len(first_line) < 240, first_line
     assert len(said) == 1, "\n".join(each.message for each in said)
 
 
