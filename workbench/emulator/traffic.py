@@ -141,8 +141,7 @@ class CacheCounts:
         fabric_reads: of 128 bytes, from L2 to the Infinity Cache.
         fabric_writes_32, fabric_writes_64: of that many bytes.
         mall_read_hits, mall_read_misses: reads that the Infinity Cache had, and those that went to HBM.
-        memory_bytes_written: from the Infinity Cache to HBM, what is left in it at the end included; that is
-            counted at die 0.
+        memory_bytes_written: from the Infinity Cache to HBM, what is left in it at the end included.
     """
 
     l1_reads: int = 0

@@ -108,15 +108,10 @@ typedef struct Model {
 
 static uint32_t halves(uint32_t sectors) { return ((sectors & 3) != 0) + ((sectors & 12) != 0); }
 
-static void spill_mall(HkCacheCounts *c, uint64_t entry) {
-    c->memory_bytes_written += 32u * (uint32_t)__builtin_popcount(DIRTY(entry));
-}
-
 static void fabric_read(Model *m, HkCacheCounts *c, uint64_t line) {
     int hit;
     uint64_t evicted;
     uint64_t *entry = find(&m->mall, line, 1, &hit, &evicted);
-    if (evicted) spill_mall(c, evicted);
     /* What L2 wrote of the line only in part is not the line. */
     hit = hit && HAS(*entry) == 15;
     *entry |= 15ull << 41;
@@ -130,7 +125,8 @@ static void fabric_write(Model *m, HkCacheCounts *c, uint64_t from) {
     int hit;
     uint64_t evicted;
     uint64_t *entry = find(&m->mall, from & LINE_MASK, 1, &hit, &evicted);
-    if (evicted) spill_mall(c, evicted);
+    /* Each sector goes to HBM once, when the line is evicted or after the end. */
+    c->memory_bytes_written += 32u * (uint32_t)__builtin_popcount(dirty & ~DIRTY(*entry));
     *entry |= (uint64_t)dirty << 41 | (uint64_t)dirty << 45;
     for (uint32_t half = 0; half < 2; half++) {
         uint32_t part = dirty >> 2 * half & 3;
@@ -259,7 +255,6 @@ static void run(Model *m) {
     for (uint32_t xcd = 0; xcd < r->xcds; xcd++)
         for (uint64_t i = 0; i < m->l2[xcd].sets * m->l2[xcd].ways; i++)
             fabric_write(m, &r->counts[xcd], m->l2[xcd].entries[i]);
-    for (uint64_t i = 0; i < m->mall.sets * m->mall.ways; i++) spill_mall(&r->counts[0], m->mall.entries[i]);
 }
 
 static int prepare(Model *m) {
