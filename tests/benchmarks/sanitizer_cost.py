@@ -1,4 +1,4 @@
-"""How many times longer a sanitized launch takes than a plain one, for every kernel of the library.
+"""How many times longer a sanitized launch takes: every kernel of the library, and loops of one kind.
 
     python tests/benchmarks/sanitizer_cost.py [--arch gfx950 gfx942] [--size 512] [--repeat 3] [--only gemm]
 
@@ -12,8 +12,10 @@ import argparse
 import contextlib
 import os
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
+
+import torch
 
 import workbench as wb
 from workbench.errors import ShapeError
@@ -22,6 +24,96 @@ from workbench.runtime import LaunchOptions
 from workbench.spec import KernelSpec, Range
 
 LIMIT = 20.0
+
+
+# Loops of one kind of instruction: what costs the sanitizer most, without anything beside it.
+LOOPS = r"""
+#include <hip/hip_runtime.h>
+typedef int i4 __attribute__((ext_vector_type(4)));
+__global__ void lds_read(const int *in, int *out, int n) {
+    __shared__ i4 s[2048];
+    for (int i = threadIdx.x; i < 2048; i += 256) s[i] = i;
+    __syncthreads();
+    i4 a = 0;
+    for (int k = 0; k < n; k++) {
+#pragma unroll
+        for (int j = 0; j < 8; j++) a += s[j * 256 + threadIdx.x];
+        asm volatile("" ::: "memory");
+    }
+    out[blockIdx.x * 256 + threadIdx.x] = a.x;
+}
+__global__ void lds_write(const int *in, int *out, int n) {
+    __shared__ i4 s[2048];
+    i4 a = in[threadIdx.x];
+    for (int k = 0; k < n; k++) {
+#pragma unroll
+        for (int j = 0; j < 8; j++) s[j * 256 + threadIdx.x] = a;
+        asm volatile("" : "+v"(a)::"memory");
+    }
+    out[blockIdx.x * 256 + threadIdx.x] = s[threadIdx.x].x;
+}
+__global__ void lds_exchange(const int *in, int *out, int n) {
+    __shared__ i4 s[2048];
+    i4 a = in[threadIdx.x];
+    for (int k = 0; k < n; k++) {
+#pragma unroll
+        for (int j = 0; j < 8; j++) s[j * 256 + threadIdx.x] = a + j;
+        __syncthreads();
+#pragma unroll
+        for (int j = 0; j < 8; j++) a += s[j * 256 + (threadIdx.x ^ 64)];
+        __syncthreads();
+    }
+    out[blockIdx.x * 256 + threadIdx.x] = a.x;
+}
+__global__ void global_read(const int *in, int *out, int n) {
+    i4 a = 0;
+    const i4 *p = (const i4 *)in + threadIdx.x;
+    for (int k = 0; k < n; k++) {
+#pragma unroll
+        for (int j = 0; j < 16; j++) a += p[256 * j];
+        asm volatile("" ::: "memory");
+    }
+    out[blockIdx.x * 256 + threadIdx.x] = a.x;
+}
+__global__ void global_stream(const int *in, int *out, int n) {
+    const i4 *p = (const i4 *)in;
+    i4 *q = (i4 *)out;
+    for (int i = blockIdx.x * 256 + threadIdx.x; i < n * 1024; i += gridDim.x * 256) q[i] = p[i] + 1;
+}
+__global__ void valu(const int *in, int *out, int n) {
+    float x[8];
+    for (int i = 0; i < 8; i++) x[i] = in[threadIdx.x + i];
+    for (int k = 0; k < 4 * n; k++)
+#pragma unroll
+        for (int i = 0; i < 8; i++) x[i] = __builtin_fmaf(x[i], 0.99f, x[(i + 1) & 7]) * 0.5f + 1.0f;
+    out[blockIdx.x * 256 + threadIdx.x] = x[0] + x[1] + x[2] + x[3] + x[4] + x[5] + x[6] + x[7];
+}
+__global__ void atomics(const int *in, int *out, int n) {
+    for (int k = 0; k < n; k++) atomicAdd(out + ((threadIdx.x * 5 + k) & 1023), 1);
+}
+"""
+LOOP_COUNT = 300
+ELEMENTS = 1 << 21
+
+
+def loops(arch: str) -> Iterator[tuple[str, Target, str]]:
+    """Name, launch and problem of each of LOOPS."""
+    module = wb.compile(LOOPS, arch=arch, name="loops.hip")
+    given = torch.ones(ELEMENTS, dtype=torch.int32)
+    out = torch.zeros(ELEMENTS, dtype=torch.int32)
+    for name in module:
+        target = resolve(module[name][4, 256], (given, out, LOOP_COUNT), device=f"emulated:{arch}")
+        yield name, target, f"n={LOOP_COUNT}"
+
+
+def library(arch: str, size: int) -> Iterator[tuple[str, Target, str]]:
+    """The same of every kernel of the library."""
+    specs: Mapping[str, KernelSpec] = wb.kernels
+    for name, spec in sorted(specs.items()):
+        if arch in spec.targets:
+            shape = shape_of(spec, arch, size)
+            problem = " ".join(f"{key}={value}" for key, value in shape.items())
+            yield name, resolve(name, shape=shape, device=f"emulated:{arch}"), problem
 
 
 def shape_of(spec: KernelSpec, arch: str, size: int) -> dict[str, Any]:
@@ -64,17 +156,13 @@ def main() -> int:
         f"{'kernel':32} {'target':8} {'plain':>9} {'sanitized':>10} {'ratio':>6} {'translation':>12}  problem"
     )
     worst = 0.0
-    specs: Mapping[str, KernelSpec] = wb.kernels
-    for name, spec in sorted(specs.items()):
-        for arch in options.arch:
-            if options.only not in name or arch not in spec.targets:
+    for arch in options.arch:
+        for name, target, problem in (*library(arch, options.size), *loops(arch)):
+            if options.only not in name:
                 continue
-            shape = shape_of(spec, arch, options.size)
-            target = resolve(name, shape=shape, device=f"emulated:{arch}")
             plain, sanitized, translation = measure(target, options.repeat)
             ratio = sanitized / plain
             worst = max(worst, ratio)
-            problem = " ".join(f"{key}={value}" for key, value in shape.items())
             print(
                 f"{name:32} {arch:8} {1e3 * plain:7.1f}ms {1e3 * sanitized:8.1f}ms {ratio:5.1f}x "
                 f"{translation:11.2f}s  {problem}",

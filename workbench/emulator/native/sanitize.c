@@ -65,7 +65,7 @@ struct San {
     uint64_t memory_count;
     const SanMemory *last_memory;
     int32_t lost_writes; /* something was written that was not followed */
-    uint64_t report_count;
+    uint64_t report_count, report_total;
     SanReport reports[REPORTS];
 };
 
@@ -100,6 +100,7 @@ struct SanGroup {
     uint32_t rows;
     uint32_t lds_dwords;
     LdsCell *lds;
+    uint64_t *quick; /* by dword of LDS: epoch << 32, waves that may read it again, << 16: that may write it again */
     SanWave *waves;
 };
 
@@ -151,6 +152,7 @@ __attribute__((cold, noinline)) static void found(Wave *w, uint32_t kind, const 
                                                   uint32_t other_wave) {
     SanWave *sw = w->san;
     San *s = sw->group->san;
+    s->report_total++;
     for (uint64_t i = 0; i < s->report_count; i++) {
         SanReport *r = &s->reports[i];
         if (r->pc == op->pc && r->kind == kind) {
@@ -181,7 +183,10 @@ static size_t wave_bytes(const Launch *l) {
     return round64(sizeof(SanWave)) + round64(rows * 8) + 4 * round64(rows * 4) + round64(dwords * 8);
 }
 
-static size_t lds_bytes(const Launch *l) { return round64(((size_t)l->lds_size + 3) / 4 * sizeof(LdsCell)); }
+static size_t lds_bytes(const Launch *l) {
+    size_t dwords = ((size_t)l->lds_size + 3) / 4;
+    return round64(dwords * sizeof(LdsCell)) + round64(dwords * sizeof(uint64_t));
+}
 
 size_t hk_san_bytes(const Launch *l, uint32_t waves) {
     return round64(sizeof(SanGroup)) + round64(waves * sizeof(SanWave)) + lds_bytes(l) + waves * wave_bytes(l);
@@ -200,8 +205,10 @@ void hk_san_start(const Launch *l, Group *g, Wave *waves, void *memory) {
     sg->waves = (SanWave *)p;
     p += round64(g->wave_count * sizeof(SanWave));
     sg->lds = (LdsCell *)p;
+    sg->quick = (uint64_t *)(p + round64(sg->lds_dwords * sizeof(LdsCell)));
     p += lds_bytes(l);
     for (uint32_t i = 0; i < sg->lds_dwords; i++) sg->lds[i] = (LdsCell){.writer = 255, .undefined = 15};
+    memset(sg->quick, 0, sg->lds_dwords * sizeof(uint64_t));
     size_t rows = l->row_count, dwords = ((size_t)l->scratch_size + 3) / 4;
     for (uint32_t i = 0; i < g->wave_count; i++) {
         SanWave *sw = &sg->waves[i];
@@ -568,6 +575,96 @@ static int same_in_lds(const Wave *w, const SanOp *o, uint64_t offset, unsigned 
     return o->src_count[1] != 0 && memcmp(data, w->lds + offset, o->bytes) == 0;
 }
 
+/* Whether nothing new can come of an access: this wave has made the same one since the last barrier, without a
+ * finding, and no other wave has come in between. */
+HK_INLINE int nothing_new(const SanGroup *sg, uint64_t dword, uint32_t bit) {
+    uint64_t wanted = (uint64_t)sg->epoch << 32 | bit;
+    return (sg->quick[dword] & (0xffffffff00000000ull | bit)) == wanted;
+}
+
+/* Reads of whole dwords that need no look at their cells. */
+HK_INLINE int quick_read(const SanWave *sw, uint64_t offset, uint32_t bytes) {
+    const SanGroup *sg = sw->group;
+    if (((offset | bytes) & 3) || offset + bytes > 4ull * sg->lds_dwords) return 0;
+    for (uint64_t dword = offset / 4; dword * 4 < offset + bytes; dword++)
+        if (!nothing_new(sg, dword, 1u << sw->index)) return 0;
+    return 1;
+}
+
+/* The same for writes: what the cell says of the newest write changes, and nothing else. */
+HK_INLINE int quick_write(SanWave *sw, const SanOp *o, uint64_t offset, uint32_t bytes, uint32_t how, uint32_t number) {
+    SanGroup *sg = sw->group;
+    if (((offset | bytes) & 3) || offset + bytes > 4ull * sg->lds_dwords) return 0;
+    for (uint64_t dword = offset / 4; dword * 4 < offset + bytes; dword++) {
+        const LdsCell *c = &sg->lds[dword];
+        if (!nothing_new(sg, dword, 0x10000u << sw->index) || c->how != how || c->tick != sg->san->tick) return 0;
+    }
+    for (uint64_t dword = offset / 4; dword * 4 < offset + bytes; dword++) {
+        LdsCell *c = &sg->lds[dword];
+        c->write_number = number;
+        c->write_pc = (uint32_t)o->op.pc;
+        c->undefined = 0;
+    }
+    return 1;
+}
+
+/* Reads of whole dwords that are right: written, by this wave or before a barrier that the writer passed with its
+ * wait. 0, and nothing done, where it takes a closer look. */
+HK_INLINE int plain_read(SanWave *sw, const SanOp *o, uint64_t offset, uint32_t bytes) {
+    SanGroup *sg = sw->group;
+    if (((offset | bytes) & 3) || offset + bytes > 4ull * sg->lds_dwords) return 0;
+    uint32_t me = sw->index, epoch = sg->epoch, count = bytes / 4;
+    LdsCell *cells = &sg->lds[offset / 4];
+    uint64_t *quick = &sg->quick[offset / 4];
+    for (uint32_t n = 0; n < count; n++) {
+        const LdsCell *c = &cells[n];
+        if (c->undefined || (c->read_epoch == epoch && c->read_mask != 15)) return 0;
+        if (c->writer == me) {
+            if ((c->how & 2) && c->write_number > sw->vm_done) return 0;
+        } else if (c->writer != 255) {
+            const SanWave *other = &sg->waves[c->writer];
+            if (c->write_epoch == epoch) return 0;
+            if (c->write_number > (c->how & 2 ? other->vm_published : other->lgkm_published)) return 0;
+        }
+    }
+    for (uint32_t n = 0; n < count; n++) {
+        LdsCell *c = &cells[n];
+        c->readers = (uint16_t)((c->read_epoch == epoch ? c->readers : 0u) | 1u << me);
+        c->read_mask = 15;
+        c->read_epoch = epoch;
+        c->read_pc = (uint32_t)o->op.pc;
+        uint64_t kept = quick[n] >> 32 == epoch ? quick[n] & (0xffffull | 0x10000ull << me) : 0;
+        quick[n] = (uint64_t)epoch << 32 | kept | 1u << me;
+    }
+    return 1;
+}
+
+/* Writes of whole dwords that nobody else has used since the last barrier; likewise. */
+HK_INLINE int plain_write(SanWave *sw, const SanOp *o, uint64_t offset, uint32_t bytes, uint32_t how, uint32_t number) {
+    SanGroup *sg = sw->group;
+    if (((offset | bytes) & 3) || (how & 4) || offset + bytes > 4ull * sg->lds_dwords) return 0;
+    uint32_t me = sw->index, epoch = sg->epoch, count = bytes / 4;
+    LdsCell *cells = &sg->lds[offset / 4];
+    for (uint32_t n = 0; n < count; n++) {
+        const LdsCell *c = &cells[n];
+        if (c->read_epoch == epoch && (c->readers & ~(1u << me))) return 0;
+        if (c->writer == me ? (c->how & 2) && c->write_number > sw->vm_done : c->write_epoch == epoch) return 0;
+    }
+    for (uint32_t n = 0; n < count; n++) {
+        LdsCell *c = &cells[n];
+        c->write_mask = 15;
+        c->writer = (uint8_t)me;
+        c->write_epoch = epoch;
+        c->write_number = number;
+        c->write_pc = (uint32_t)o->op.pc;
+        c->how = (uint8_t)how;
+        c->tick = sg->san->tick;
+        c->undefined = 0;
+        sg->quick[offset / 4 + n] = (uint64_t)epoch << 32 | 0x10000u << me;
+    }
+    return 1;
+}
+
 static void lds_access(Wave *w, SanWave *sw, const SanOp *o, uint64_t offset, uint32_t bytes, unsigned lane,
                        int is_write, uint32_t how, uint32_t number, uint32_t *undefined) {
     SanGroup *sg = sw->group;
@@ -576,6 +673,7 @@ static void lds_access(Wave *w, SanWave *sw, const SanOp *o, uint64_t offset, ui
     *undefined = 0;
     for (uint64_t dword = offset / 4; dword * 4 < end && dword < sg->lds_dwords; dword++) {
         LdsCell *c = &sg->lds[dword];
+        uint64_t before = sw->group->san->report_total;
         uint32_t first = dword * 4 < offset ? (uint32_t)(offset & 3) : 0;
         uint32_t last = dword * 4 + 4 > end ? (uint32_t)(end - dword * 4) : 4;
         uint8_t mask = (uint8_t)((15u >> (4 - (last - first))) << first);
@@ -612,6 +710,8 @@ static void lds_access(Wave *w, SanWave *sw, const SanOp *o, uint64_t offset, ui
             c->how = (uint8_t)how;
             c->tick = sg->san->tick;
             c->undefined &= (uint8_t)~mask;
+            int whole = mask == 15 && !(how & 4) && before == sg->san->report_total;
+            sg->quick[dword] = whole ? (uint64_t)sg->epoch << 32 | 0x10000u << me : 0;
         } else {
             if (c->undefined & mask) *undefined |= 1u << (dword - offset / 4 < 4 ? dword - offset / 4 : 3);
             if (c->read_epoch != sg->epoch || (c->readers != (1u << me) && c->read_mask != mask)) {
@@ -622,6 +722,11 @@ static void lds_access(Wave *w, SanWave *sw, const SanOp *o, uint64_t offset, ui
             c->read_mask |= mask;
             c->read_epoch = sg->epoch;
             c->read_pc = (uint32_t)o->op.pc;
+            uint64_t q = sg->quick[dword];
+            /* What another wave has written may be written again by it alone as long as nobody reads it. */
+            q = q >> 32 == sg->epoch ? q & (0xffffffff0000ffffull | 0x10000ull << me) : (uint64_t)sg->epoch << 32;
+            if (mask == 15 && c->undefined == 0 && before == sg->san->report_total) q |= 1u << me;
+            sg->quick[dword] = q;
         }
     }
 }
@@ -629,7 +734,9 @@ static void lds_access(Wave *w, SanWave *sw, const SanOp *o, uint64_t offset, ui
 static void lds_undefine(SanWave *sw, uint64_t offset, uint32_t bytes, uint32_t words) {
     for (uint32_t n = 0; n * 4 < bytes; n++) {
         uint64_t dword = offset / 4 + n;
-        if (words >> n & 1 && dword < sw->group->lds_dwords) sw->group->lds[dword].undefined = 15;
+        if (!(words >> n & 1) || dword >= sw->group->lds_dwords) continue;
+        sw->group->lds[dword].undefined = 15;
+        sw->group->quick[dword] = 0;
     }
 }
 
@@ -682,6 +789,17 @@ static int same_value(Wave *w, const SanOp *o, uint64_t address, unsigned lane) 
     return memcmp(data, (const void *)(uintptr_t)address, o->bytes) == 0;
 }
 
+/* Whether a wave makes the same access as before, and no other has come in between: nothing new can come of it. */
+HK_INLINE int again(const Cell *c, uint32_t group, uint32_t me, uint32_t epoch, uint32_t tick, uint16_t mask,
+                    int synced, int is_write) {
+    int mine = c->write_group == group && c->writer == me;
+    if (is_write)
+        return mine && c->write_epoch == epoch && c->write_tick == tick && c->atomic == synced &&
+               !(mask & ~c->write_mask) && c->read_group == NOBODY;
+    return !synced && c->read_group == group && c->read_epoch == epoch && c->read_tick == tick &&
+           c->readers == 1u << me && !(mask & ~c->read_mask) && (mine || c->write_group == NOBODY);
+}
+
 static void global_access(Wave *w, SanWave *sw, const SanOp *o, uint64_t address, uint32_t bytes, unsigned lane,
                           int is_write) {
     San *s = sw->group->san;
@@ -695,6 +813,10 @@ static void global_access(Wave *w, SanWave *sw, const SanOp *o, uint64_t address
         uint32_t first = granule << 4 < address ? (uint32_t)(address & 15) : 0;
         uint32_t last = (granule << 4) + 16 > end ? (uint32_t)(end - (granule << 4)) : 16;
         uint16_t mask = (uint16_t)((0xffffu >> (16 - (last - first))) << first);
+        if (again(c, group, me, sw->group->epoch, s->tick, mask, synced, is_write)) {
+            if (is_write) c->write_pc = (uint32_t)o->op.pc;
+            continue;
+        }
         if (c->write_group != NOBODY && (c->write_mask & mask) && !(c->atomic && synced) &&
             !(c->write_group == group && c->writer == me)) {
             if (!ordered(sw, w, c->write_group, c->writer, c->write_epoch, c->write_tick)) {
@@ -847,28 +969,31 @@ static void lds_one(Wave *w, SanWave *sw, const SanOp *o, uint64_t exec, uint32_
     uint32_t rows = (o->bytes + 3u) / 4u, alignment = lds_alignment(o);
     int is_write = (o->flags & (SAN_STORE | SAN_ATOMIC)) != 0;
     uint32_t how = 1u | (o->flags & SAN_ATOMIC ? 4u : 0u), number = sw->lgkm_issued + 1;
+    uint64_t result[4] = {0};
+    int is_data_undefined = (o->flags & SAN_STORE) && undefined_rows(sw, o->src[source], o->src_count[source]) != 0;
     HK_FOR_LANES(lane, exec) {
         uint64_t at = (uint32_t)((row != NULL ? row[lane] : (w->s[HK_S_M0] & 0xffff) + 4 * lane) + offset);
         uint32_t undefined;
-        if (at % alignment) found(w, SAN_FOUND_ALIGNMENT, &o->op, ~0ull, (int32_t)lane, at, alignment, 0, 0);
-        if (!is_write || (o->flags & SAN_ATOMIC)) {
-            if (!is_write)
-                lds_access(w, sw, o, at, o->bytes, lane, 0, how, number, &undefined);
-            else
-                undefined = 0;
-            if (o->dst_count && !(o->flags & SAN_TRANSPOSED))
-                for (uint32_t n = 0; n < rows; n++)
-                    set_rows(sw, first_row + n, 1, 1ull << lane, undefined >> n & 1 ? ~0ull : 0);
+        if (at & (alignment - 1)) found(w, SAN_FOUND_ALIGNMENT, &o->op, ~0ull, (int32_t)lane, at, alignment, 0, 0);
+        if (!is_write) {
+            if (quick_read(sw, at, o->bytes) || plain_read(sw, o, at, o->bytes)) continue;
+            lds_access(w, sw, o, at, o->bytes, lane, 0, how, number, &undefined);
+            for (uint32_t n = 0; n < 4; n++) result[n] |= (uint64_t)(undefined >> n & 1) << lane;
+            continue;
         }
-        if (is_write) {
-            lds_access(w, sw, o, at, o->bytes, lane, 1, how, number, &undefined);
-            if (!(o->flags & SAN_ATOMIC)) {
-                uint32_t words = data_words(sw, o->src[source], o->src_count[source], lane);
-                if (words) lds_undefine(sw, at, o->bytes, words);
-            }
+        if (!is_data_undefined &&
+            (quick_write(sw, o, at, o->bytes, how, number) || plain_write(sw, o, at, o->bytes, how, number)))
+            continue;
+        lds_access(w, sw, o, at, o->bytes, lane, 1, how, number, &undefined);
+        if (is_data_undefined) {
+            uint32_t words = data_words(sw, o->src[source], o->src_count[source], lane);
+            if (words) lds_undefine(sw, at, o->bytes, words);
         }
     }
-    if (o->flags & SAN_TRANSPOSED) set_rows(sw, first_row, o->dst_count, exec, 0);
+    if (o->flags & SAN_TRANSPOSED)
+        set_rows(sw, first_row, o->dst_count, exec, 0);
+    else if (o->dst_count)
+        for (uint32_t n = 0; n < rows && n < 4; n++) set_rows(sw, first_row + n, 1, exec, result[n]);
 }
 
 static void lds_memory(Wave *w, SanWave *sw, const SanOp *o, uint64_t exec) {
