@@ -27,7 +27,7 @@ MEANINGS: Mapping[Origin, str] = {
 STYLE = (
     "<style>"
     ".wb{font-size:var(--jp-content-font-size0,13px);color:var(--jp-content-font-color1,inherit);"
-    "font-family:var(--jp-content-font-family,sans-serif);overflow-x:auto}"
+    "font-family:var(--jp-content-font-family,sans-serif);overflow-x:auto;line-height:1.4}"
     ".wb table{border-collapse:collapse;margin:.4em 0}"
     ".wb caption{text-align:left;font-weight:600;padding:.2em 0;white-space:nowrap}"
     # Notebook front ends align table cells to the right by rules of their own.

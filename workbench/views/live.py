@@ -30,7 +30,7 @@ IDLE = 4.0
 """Drawing is followed by a pause of so many times its own length, at least: live figures are not to cost
 more than a fifth of the run that they show."""
 
-LOG_LINES = 8
+LOG_LINES = 5
 """Lines of the log on the page, the latest."""
 
 NOTHING: frozenset[str] = frozenset()
