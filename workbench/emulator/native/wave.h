@@ -94,9 +94,9 @@ struct Wave {
     Fault fault;
     uint64_t hit_base, hit_end; /* allocation that the last checked access fell in */
     uint64_t hit_flags;
-    uint32_t index; /* of the wave in its work-group */
-    uint32_t lanes; /* work-items of this wave, 1..64 */
-    void *san;      /* the sanitizer's state of the wave; NULL where nothing is sanitized */
+    uint32_t index;   /* of the wave in its work-group */
+    uint32_t lanes;   /* work-items of this wave, 1..64 */
+    void *san;        /* the sanitizer's state of the wave; NULL where nothing is sanitized */
     HkStream *stream; /* lines that it touches (traffic.h), or NULL */
     uint32_t xcc_id;  /* hardware registers: HW_REG_XCC_ID, HW_REG_HW_ID, and the fixed bits of HW_REG_STATUS */
     uint32_t hw_id;
@@ -118,7 +118,7 @@ struct Group {
     const int32_t *stop;
     int32_t profile; /* nonzero: native operations add to `counters` */
     int32_t reserved;
-    HkTrace *trace; /* where accesses are recorded one by one (trace.h), or NULL */
+    HkTrace *trace;     /* where accesses are recorded one by one (trace.h), or NULL */
     HkTraffic *traffic; /* of the worker, where the launch asks for it (traffic.h), or NULL */
 };
 
@@ -305,9 +305,9 @@ typedef struct Launch {
     uint64_t finished;   /* work-groups that ended */
     int32_t stop;        /* nonzero: leave as soon as possible */
     int32_t reserved;
-    void *san; /* the sanitizer's state of the launch, or NULL; one worker only */
+    void *san;      /* the sanitizer's state of the launch, or NULL; one worker only */
     HkTrace *trace; /* where accesses are recorded one by one, or NULL; one worker only */
-    uint32_t xcds; /* dies that work-groups go to in turn */
+    uint32_t xcds;  /* dies that work-groups go to in turn */
     uint32_t units; /* compute units of a die */
 } Launch;
 
