@@ -23,8 +23,8 @@ EXEC = 126
 SHARED_APERTURE = 0x0001_0000_0000_0000
 PRIVATE_APERTURE = 0x0002_0000_0000_0000
 
-# Buffer resource of a wave's scratch (memory_buffer.h knows it by its base): swizzled, indexed by the lane, all
-# of the 32-bit offsets in range.
+# Buffer resource of a wave's scratch (memory_buffer.h knows it by its base): swizzled, indexed by the lane,
+# all of the 32-bit offsets in range.
 PRIVATE_BUFFER = 1 << 47 | 1 << 63 | 0xFFFFFFFF << 64 | (1 << 23 | 3 << 21) << 96
 # Hidden arguments point here where the emulated device does not have their service: nothing is at these
 # addresses, so a use is found out and named.

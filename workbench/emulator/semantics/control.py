@@ -208,8 +208,10 @@ def mode_after(instruction: Instruction, mode: Mode | None) -> Mode | None:
 
 
 def _status(block: BlockTranslator) -> Value:
-    """STATUS (CDNA3 ISA guide, "Status register fields"): SCC 0, EXECZ 9, VCCZ 10, and from the wave IN_WG 11 and
-    VALID 16; no trap handler, debugger or priority sets another bit."""
+    """STATUS: SCC 0, EXECZ 9, VCCZ 10, IN_WG 11, VALID 16 (CDNA3 ISA guide, "Status register fields").
+
+    No trap handler, debugger or priority sets another bit.
+    """
     block.close_run()
     fixed = block.emitter.load(I32, block.field(layout.Wave.status.offset), 4)
     exec_zero = block.register(layout.EXEC, 2).eq(0).zext(32).shl(9)
