@@ -31,6 +31,20 @@ __device__ inline W each(F function, const W &value) {
 
 } // namespace detail
 
+namespace ducks::base_ops {
+
+/** An operation on one element, as a type: what `unary_map` takes. */
+template <typename F>
+concept unary = requires(const float &a) { F::template op<float>(a); };
+/** On two elements: what `bin_map`, `row_map` and the reductions take. */
+template <typename F>
+concept binary = requires(const float &a) { F::template op<float>(a, a); };
+/** On three elements: what `tri_map` takes. */
+template <typename F>
+concept ternary = requires(const float &a) { F::template op<float>(a, a, a); };
+
+} // namespace ducks::base_ops
+
 namespace base_ops {
 
 using detail::narrow;

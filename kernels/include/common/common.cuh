@@ -9,6 +9,7 @@
 #include "buffer.cuh"
 #include "hip.cuh"
 #include "lanes.cuh"
+#include "macros.cuh"
 #include "meta.cuh"
 #include "sync.cuh"
 #include "target.cuh"

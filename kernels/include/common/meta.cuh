@@ -36,4 +36,13 @@ __host__ __device__ constexpr int min(int a, int b) { return a < b ? a : b; }
 __host__ __device__ constexpr int max(int a, int b) { return a > b ? a : b; }
 __host__ __device__ constexpr bool is_power_of_two(int n) { return n > 0 && (n & (n - 1)) == 0; }
 
+/** Calls f.template operator()<first>(), ..., <count - 1>(). */
+template <int count, int first = 0, typename F>
+__host__ __device__ constexpr void for_constants(F f) {
+    if constexpr (first < count) {
+        f.template operator()<first>();
+        for_constants<count, first + 1>(f);
+    }
+}
+
 } // namespace kittens::detail

@@ -6,6 +6,8 @@
 
 #include "global/coord.cuh"
 #include "global/gl.cuh"
+#include "register/art.cuh"
+#include "register/art_base.cuh"
 #include "register/rt.cuh"
 #include "register/rt_base.cuh"
 #include "register/rt_layout.cuh"

@@ -4,8 +4,11 @@
  */
 #pragma once
 
+#include "memory/tile/assembly/global_to_register.cuh"
+#include "memory/tile/assembly/shared_to_register.cuh"
 #include "memory/tile/global_to_register.cuh"
 #include "memory/tile/shared_to_register.cuh"
+#include "memory/vec/assembly/shared_to_register.cuh"
 #include "memory/vec/global_to_register.cuh"
 #include "memory/vec/shared_to_register.cuh"
 #include "register/register.cuh"

@@ -74,6 +74,18 @@ template <typename T>
 concept col_layout = all<T> && detail::is_same<typename T::layout, rt_layout::col>;
 } // namespace ducks::rt
 
+/**
+ * @brief Rows {index * rows, ...} of a register tile, in place: a part made of whole rows of base tiles. Used like a
+ * register tile; costs nothing.
+ */
+template <int rows, ducks::rt::all RT>
+__device__ inline rt<typename RT::T, rows, RT::cols, typename RT::layout, typename RT::shape> &
+subtile_inplace(RT &tile, int index) {
+    using part = rt<typename RT::T, rows, RT::cols, typename RT::layout, typename RT::shape>;
+    static_assert(RT::rows % rows == 0, "subtile_inplace: the register tile is a whole number of subtiles");
+    return *reinterpret_cast<part *>(&tile.tiles[index * part::height][0]);
+}
+
 template <int rows, int cols, ducks::rt_layout::all layout = row_l, ducks::rt_shape::all shape = rt_16x16_s>
 using rt_bf = rt<bf16, rows, cols, layout, shape>;
 template <int rows, int cols, ducks::rt_layout::all layout = row_l, ducks::rt_shape::all shape = rt_16x16_s>

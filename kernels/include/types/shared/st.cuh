@@ -161,8 +161,10 @@ template <int rows, int cols, ducks::st_shape::all shape = st_16x16_s>
 using st_fl = st<float, rows, cols, shape>;
 template <int rows, int cols, ducks::st_shape::all shape = st_16x16_s>
 using st_fp8e4m3 = st<fp8e4m3, rows, cols, shape>;
+/** Of fp8e5m2. */
 template <int rows, int cols, ducks::st_shape::all shape = st_16x16_s>
 using st_fp8e5m2 = st<fp8e5m2, rows, cols, shape>;
+/** Of pairs of fp4, which `cols` counts. */
 template <int rows, int cols, ducks::st_shape::all shape = st_16x64_s>
 using st_fp4e2m1_2 = st<fp4e2m1_2, rows, cols, shape>;
 

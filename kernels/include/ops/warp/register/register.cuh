@@ -4,6 +4,9 @@
  */
 #pragma once
 
+#include "tile/assembly/conversions.cuh"
+#include "tile/assembly/maps.cuh"
+#include "tile/assembly/mma.cuh"
 #include "tile/conversions.cuh"
 #include "tile/maps.cuh"
 #include "tile/masks.cuh"

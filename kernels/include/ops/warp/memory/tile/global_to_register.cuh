@@ -211,23 +211,28 @@ __device__ inline void load_tile(RT &dst, const GL &src, const COORD &idx) {
         });
 }
 
-template <int axis, typename bounds, ducks::rt::all RT, ducks::gl::all GL, ducks::coord::tile COORD>
-__device__ inline void store_tile(const GL &dst, const RT &src, const COORD &idx) {
+/** Stores a tile's elements, `first` bytes from where they would be; `columns` as in for_each_run. */
+template <ducks::rt::all RT, typename U, typename bounds>
+__device__ inline void store_runs(const buffer &memory, uint32_t pitch, uint32_t first, int columns, const RT &src) {
     using T = typename RT::T;
-    using U = typename GL::dtype;
     using base = typename RT::base_tile;
-    const coord<> at = idx.template unit_coord<axis, 3>();
-    const window<axis, GL> view(dst, at);
-    const buffer memory(view.base, view.bytes);
     for_each_run<RT, static_cast<int>(sizeof(U)), bounds>(
-        view.pitch, bounds::columns(dst, at),
+        pitch, columns,
         [&](int i, int j, int s, uint32_t offset) {
-            run<U, base::stride>::store(memory, offset, get_words<U>(src.tiles[i][j], s));
+            run<U, base::stride>::store(memory, first + offset, get_words<U>(src.tiles[i][j], s));
         },
         [&](int i, int j, int s, int e, uint32_t offset) {
             const U value = base_types::convertor<U, T>::convert(get_run(src.tiles[i][j], s).e[e]);
-            run<U, 1>::store(memory, offset, bit_cast<typename run<U, 1>::words>(value));
+            run<U, 1>::store(memory, first + offset, bit_cast<typename run<U, 1>::words>(value));
         });
+}
+
+template <int axis, typename bounds, ducks::rt::all RT, ducks::gl::all GL, ducks::coord::tile COORD>
+__device__ inline void store_tile(const GL &dst, const RT &src, const COORD &idx) {
+    const coord<> at = idx.template unit_coord<axis, 3>();
+    const window<axis, GL> view(dst, at);
+    const buffer memory(view.base, view.bytes);
+    store_runs<RT, typename GL::dtype, bounds>(memory, view.pitch, 0, bounds::columns(dst, at), src);
 }
 
 } // namespace detail

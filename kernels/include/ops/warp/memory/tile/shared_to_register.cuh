@@ -302,7 +302,7 @@ using cell_word = select<bytes == 16, u32x4, select<bytes == 8, unsigned long lo
  * There 16 lanes read 8 bytes each of several rows of 16 columns, and each gets a column: 4 elements of 2 bytes or 8 of
  * one at a time.
  */
-template <ducks::rt::all RT, ducks::st::all ST>
+template <typename RT, ducks::st::all ST>
 struct transposing {
     static constexpr int size = static_cast<int>(sizeof(typename ST::dtype));
     static constexpr bool possible = !RT::is_row && size <= 2 && ST::atom_bytes >= 8 && RT::base_tile_cols % 16 == 0 &&
@@ -407,6 +407,46 @@ __device__ inline void load(RT &dst, const ST &src) {
         }
 }
 
+namespace detail {
+
+/** Stores base tile {i, j} of a tile like RT to the shared tile whose first element is at `memory`. */
+template <typename RT, ducks::st::all ST>
+__device__ inline void store_base(ST &, shared_pointer<char> memory, int i, int j, int lane,
+                                  const typename RT::base_tile &src) {
+    using U = typename ST::dtype;
+    using base = typename RT::base_tile;
+    using C = cells<RT, ST>;
+    constexpr int stride = base::stride;
+    if constexpr (C::possible) {
+        constexpr typename C::plan how = C::store_plan;
+        using word = cell_word<how.bytes>;
+        cell_words<RT, ST> out;
+#pragma unroll
+        for (int s = 0; s < base::num_strides; s++) {
+            const auto run = get_words<U>(src, s);
+            __builtin_memcpy(&out.w[s * stride * C::size / 4], &run, sizeof(run));
+        }
+        if constexpr (!C::is_row)
+#pragma unroll
+            for (int w = 0; w < out.count; w++) out.w[w] = transpose_word<C::side>(out.w[w], lane);
+        flip_cells<RT, ST>(out, how, lane);
+        for_each_cell<RT, ST, true>(i, j, lane, [&](uint32_t offset, int first) {
+            word cell;
+            __builtin_memcpy(&cell, &out.w[first], sizeof(cell));
+            *(shared_pointer<word>)(memory + offset) = cell;
+        });
+    } else {
+        constexpr int together = RT::is_row ? ST::atom_bytes : static_cast<int>(sizeof(U));
+#pragma unroll
+        for (int s = 0; s < base::num_strides; s++)
+            shared_run<U, stride, together>::store(
+                memory, [&](int e) { return held_offset<RT, ST>(i, j, lane, s * stride + e); },
+                convert_run<U, typename RT::T, stride>(get_run(src, s)));
+    }
+}
+
+} // namespace detail
+
 /**
  * @brief dst = src, of the same size. Other waves see it after `wait_lgkmcnt` here and a barrier. All lanes take part.
  *
@@ -418,43 +458,12 @@ __device__ inline void load(RT &dst, const ST &src) {
 template <ducks::st::all ST, ducks::rt::all RT>
 __device__ inline void store(ST &dst, const RT &src) {
     detail::check_sizes<RT, ST>();
-    using U = typename ST::dtype;
-    using base = typename RT::base_tile;
-    using C = detail::cells<RT, ST>;
-    constexpr int stride = base::stride;
     const auto memory = (detail::shared_pointer<char>)reinterpret_cast<char *>(&dst.data[0]);
     const int lane = laneid();
 #pragma unroll
     for (int i = 0; i < RT::height; i++)
 #pragma unroll
-        for (int j = 0; j < RT::width; j++) {
-            if constexpr (C::possible) {
-                constexpr typename C::plan how = C::store_plan;
-                using word = detail::cell_word<how.bytes>;
-                detail::cell_words<RT, ST> out;
-#pragma unroll
-                for (int s = 0; s < base::num_strides; s++) {
-                    const auto run = detail::get_words<U>(src.tiles[i][j], s);
-                    __builtin_memcpy(&out.w[s * stride * C::size / 4], &run, sizeof(run));
-                }
-                if constexpr (!C::is_row)
-#pragma unroll
-                    for (int w = 0; w < out.count; w++) out.w[w] = detail::transpose_word<C::side>(out.w[w], lane);
-                detail::flip_cells<RT, ST>(out, how, lane);
-                detail::for_each_cell<RT, ST, true>(i, j, lane, [&](uint32_t offset, int first) {
-                    word cell;
-                    __builtin_memcpy(&cell, &out.w[first], sizeof(cell));
-                    *(detail::shared_pointer<word>)(memory + offset) = cell;
-                });
-            } else {
-                constexpr int together = RT::is_row ? ST::atom_bytes : static_cast<int>(sizeof(U));
-#pragma unroll
-                for (int s = 0; s < base::num_strides; s++)
-                    detail::shared_run<U, stride, together>::store(
-                        memory, [&](int e) { return detail::held_offset<RT, ST>(i, j, lane, s * stride + e); },
-                        detail::convert_run<U, typename RT::T, stride>(detail::get_run(src.tiles[i][j], s)));
-            }
-        }
+        for (int j = 0; j < RT::width; j++) detail::store_base<RT>(dst, memory, i, j, lane, src.tiles[i][j]);
 }
 
 } // namespace kittens

@@ -37,7 +37,7 @@ __device__ inline typename RT::dtype vector_value(const RV &values, int i, int j
 } // namespace detail
 
 /** dst = op(src). */
-template <typename op, ducks::rt::all RT>
+template <ducks::base_ops::unary op, ducks::rt::all RT>
 __device__ inline void unary_map(RT &dst, const RT &src) {
 #pragma unroll
     for (int i = 0; i < RT::height; i++)
@@ -49,7 +49,7 @@ __device__ inline void unary_map(RT &dst, const RT &src) {
 }
 
 /** dst = op(src, value) with the same packed value everywhere. */
-template <typename op, ducks::rt::all RT>
+template <ducks::base_ops::binary op, ducks::rt::all RT>
 __device__ inline void bin_map(RT &dst, const RT &src, const typename RT::dtype &value) {
 #pragma unroll
     for (int i = 0; i < RT::height; i++)
@@ -61,13 +61,13 @@ __device__ inline void bin_map(RT &dst, const RT &src, const typename RT::dtype 
 }
 
 /** dst = op(src, value) with the same value everywhere. */
-template <typename op, ducks::rt::all RT>
+template <ducks::base_ops::binary op, ducks::rt::all RT>
 __device__ inline void bin_map(RT &dst, const RT &src, const typename RT::T &value) {
     bin_map<op, RT>(dst, src, base_types::pack(value));
 }
 
 /** dst = op(lhs, rhs). */
-template <typename op, ducks::rt::all RT>
+template <ducks::base_ops::binary op, ducks::rt::all RT>
 __device__ inline void bin_map(RT &dst, const RT &lhs, const RT &rhs) {
 #pragma unroll
     for (int i = 0; i < RT::height; i++)
@@ -80,7 +80,7 @@ __device__ inline void bin_map(RT &dst, const RT &lhs, const RT &rhs) {
 }
 
 /** dst = op(a, b, c). */
-template <typename op, ducks::rt::all RT>
+template <ducks::base_ops::ternary op, ducks::rt::all RT>
 __device__ inline void tri_map(RT &dst, const RT &a, const RT &b, const RT &c) {
 #pragma unroll
     for (int i = 0; i < RT::height; i++)
@@ -93,7 +93,7 @@ __device__ inline void tri_map(RT &dst, const RT &a, const RT &b, const RT &c) {
 }
 
 /** dst = op(src, value of the element's row). */
-template <typename op, ducks::rt::all RT, ducks::rv::all RV>
+template <ducks::base_ops::binary op, ducks::rt::all RT, ducks::rv::all RV>
 __device__ inline void row_map(RT &dst, const RT &src, const RV &row_values) {
 #pragma unroll
     for (int i = 0; i < RT::height; i++)
@@ -106,7 +106,7 @@ __device__ inline void row_map(RT &dst, const RT &src, const RV &row_values) {
 }
 
 /** dst = op(src, value of the element's column). */
-template <typename op, ducks::rt::all RT, ducks::rv::all RV>
+template <ducks::base_ops::binary op, ducks::rt::all RT, ducks::rv::all RV>
 __device__ inline void col_map(RT &dst, const RT &src, const RV &col_values) {
 #pragma unroll
     for (int i = 0; i < RT::height; i++)
@@ -119,7 +119,7 @@ __device__ inline void col_map(RT &dst, const RT &src, const RV &col_values) {
 }
 
 /** dst = op(a, b, value of the element's row). */
-template <typename op, ducks::rt::all RT, ducks::rv::all RV>
+template <ducks::base_ops::ternary op, ducks::rt::all RT, ducks::rv::all RV>
 __device__ inline void row_map(RT &dst, const RT &a, const RT &b, const RV &row_values) {
 #pragma unroll
     for (int i = 0; i < RT::height; i++)
@@ -132,7 +132,7 @@ __device__ inline void row_map(RT &dst, const RT &a, const RT &b, const RV &row_
 }
 
 /** dst = op(a, b, value of the element's column). */
-template <typename op, ducks::rt::all RT, ducks::rv::all RV>
+template <ducks::base_ops::ternary op, ducks::rt::all RT, ducks::rv::all RV>
 __device__ inline void col_map(RT &dst, const RT &a, const RT &b, const RV &col_values) {
 #pragma unroll
     for (int i = 0; i < RT::height; i++)

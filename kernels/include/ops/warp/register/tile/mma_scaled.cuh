@@ -67,15 +67,6 @@ __host__ __device__ constexpr int scaled_format() {
     return given == -1 ? matrix_format<T> : given;
 }
 
-/** Calls f.template operator()<0>(), ..., <count - 1>(). */
-template <int count, int i = 0, typename F>
-__device__ inline void for_constants(F f) {
-    if constexpr (i < count) {
-        f.template operator()<i>();
-        for_constants<count, i + 1>(f);
-    }
-}
-
 /** The four forms; a is transposed where its rows run along K. */
 template <bool a_transposed, bool b_transposed, int cbsz, int blgp, ducks::rt::all D, ducks::rt::all A,
           ducks::rt::all B, ducks::rt::all C>

@@ -35,7 +35,7 @@ __device__ inline float2 element(const RT &src, int outer, int inner, int k) {
 }
 
 /** Reduces along rows (`along_rows`) or columns into `dst`, after `start` where `has_start`; in float, rounded once. */
-template <typename op, bool along_rows, bool has_start, ducks::rt::all RT, ducks::rv::all RV>
+template <ducks::base_ops::binary op, bool along_rows, bool has_start, ducks::rt::all RT, ducks::rv::all RV>
 __device__ inline void reduce_pairs(RV &dst, const RT &src, const RV &start) {
     using distribution = typename RT::base_tile::distribution;
     using stored = typename RV::dtype;
@@ -75,7 +75,7 @@ __device__ inline void reduce_pairs(RV &dst, const RT &src, const RV &start) {
 }
 
 /** The same, for what is checked to go together. */
-template <typename op, bool along_rows, bool has_start, ducks::rt::all RT, ducks::rv::all RV>
+template <ducks::base_ops::binary op, bool along_rows, bool has_start, ducks::rt::all RT, ducks::rv::all RV>
 __device__ inline void reduce(RV &dst, const RT &src, const RV &start) {
     using wanted = select<along_rows, typename RT::col_vec, typename RT::row_vec>;
     constexpr bool own_vector = is_same<RV, wanted>;
@@ -88,22 +88,22 @@ __device__ inline void reduce(RV &dst, const RT &src, const RV &start) {
 } // namespace detail
 
 /** row_values = op over each row of src. */
-template <typename op, ducks::rv::all RV, ducks::rt::all RT>
+template <ducks::base_ops::binary op, ducks::rv::all RV, ducks::rt::all RT>
 __device__ inline void row_reduce(RV &row_values, const RT &src) {
     detail::reduce<op, true, false>(row_values, src, row_values);
 }
 /** row_values = op(start, op over each row of src); `start` may be `row_values` itself. */
-template <typename op, ducks::rv::all RV, ducks::rt::all RT>
+template <ducks::base_ops::binary op, ducks::rv::all RV, ducks::rt::all RT>
 __device__ inline void row_reduce(RV &row_values, const RT &src, const RV &start) {
     detail::reduce<op, true, true>(row_values, src, start);
 }
 /** col_values = op over each column of src. */
-template <typename op, ducks::rv::all RV, ducks::rt::all RT>
+template <ducks::base_ops::binary op, ducks::rv::all RV, ducks::rt::all RT>
 __device__ inline void col_reduce(RV &col_values, const RT &src) {
     detail::reduce<op, false, false>(col_values, src, col_values);
 }
 /** col_values = op(start, op over each column of src); `start` may be `col_values` itself. */
-template <typename op, ducks::rv::all RV, ducks::rt::all RT>
+template <ducks::base_ops::binary op, ducks::rv::all RV, ducks::rt::all RT>
 __device__ inline void col_reduce(RV &col_values, const RT &src, const RV &start) {
     detail::reduce<op, false, true>(col_values, src, start);
 }

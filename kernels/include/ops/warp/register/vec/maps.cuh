@@ -9,7 +9,7 @@
 namespace kittens {
 
 /** dst = op(src). */
-template <typename op, ducks::rv::all RV>
+template <ducks::base_ops::unary op, ducks::rv::all RV>
 __device__ inline void unary_map(RV &dst, const RV &src) {
 #pragma unroll
     for (int i = 0; i < RV::outer_dim; i++)
@@ -18,7 +18,7 @@ __device__ inline void unary_map(RV &dst, const RV &src) {
 }
 
 /** dst = op(lhs, rhs). */
-template <typename op, ducks::rv::all RV>
+template <ducks::base_ops::binary op, ducks::rv::all RV>
 __device__ inline void bin_map(RV &dst, const RV &lhs, const RV &rhs) {
 #pragma unroll
     for (int i = 0; i < RV::outer_dim; i++)
@@ -28,7 +28,7 @@ __device__ inline void bin_map(RV &dst, const RV &lhs, const RV &rhs) {
 }
 
 /** dst = op(src, value) with the same value everywhere. */
-template <typename op, ducks::rv::all RV>
+template <ducks::base_ops::binary op, ducks::rv::all RV>
 __device__ inline void bin_map(RV &dst, const RV &src, const typename RV::T &value) {
     typename RV::dtype stored;
     if constexpr (RV::is_align)

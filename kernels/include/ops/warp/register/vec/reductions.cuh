@@ -34,7 +34,7 @@ __device__ inline void reduce_vector(typename RV::T &result, const RV &src) {
 } // namespace detail
 
 /** result = op over the elements of src, in an order of its own; in float, rounded once. */
-template <typename op, ducks::rv::all RV>
+template <ducks::base_ops::binary op, ducks::rv::all RV>
 __device__ inline void reduce(typename RV::T &result, const RV &src) {
     constexpr bool whole = !RV::is_naive || RV::length % WARP_THREADS == 0;
     static_assert(whole, "reduce: a vector in the naive layout has a multiple of 64 elements");

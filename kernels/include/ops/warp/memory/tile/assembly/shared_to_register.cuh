@@ -1,0 +1,225 @@
+/**
+ * @file
+ * @brief Explicit-register tiles from and to shared tiles.
+ *
+ * Loads are under way when the functions return, straight to the tile's registers, VGPRs or AGPRs; the kernel waits
+ * with `wait_lgkmcnt` before anything uses them. The tiles have the same size and element type.
+ *
+ * With the address of a lane from `get_address`, forms with <N, M> move base tile {N, M} only and compute nothing: all
+ * base tiles are at constant distances.
+ */
+#pragma once
+
+#include "../../../register/tile/assembly/conversions.cuh"
+#include "../shared_to_register.cuh"
+
+namespace kittens {
+
+namespace detail {
+
+/** Where the steps of a row layout's loads and stores begin: cells of `bytes` bytes. */
+template <typename A, ducks::st::all ST, int bytes>
+struct row_steps {
+    using C = cells<A, ST>;
+    static __host__ __device__ constexpr int row(int lane, int step) { return C::row(lane, step, bytes); }
+    static __host__ __device__ constexpr int col(int lane, int step) { return C::col(lane, step, bytes); }
+};
+/** The same of elements of a column layout, one by one. */
+template <typename A>
+struct element_steps {
+    static __host__ __device__ constexpr int row(int lane, int step) { return A::base_tile::row(lane, step); }
+    static __host__ __device__ constexpr int col(int lane, int step) { return A::base_tile::col(lane, step); }
+};
+#if defined(KITTENS_CDNA4)
+/** The same of the reads that transpose. */
+template <typename A, ducks::st::all ST>
+struct transposing_steps {
+    using how = transposing<A, ST>;
+    static __host__ __device__ constexpr int row(int lane, int step) {
+        return A::base_tile::row(lane, step * how::rows) + lane % 16 / how::lanes_of_row;
+    }
+    static __host__ __device__ constexpr int col(int lane, int step) {
+        return A::base_tile::col(lane, step * how::rows) / 16 * 16 + lane % how::lanes_of_row * how::rows;
+    }
+};
+#endif
+
+/** A lane's address of a step of base tile {i, j}, in a part that is the lane's and a constant for the instruction. */
+template <ducks::art::all A, ducks::st::all ST, typename Steps, int i, int j, int step>
+struct step_address {
+    using base = typename A::base_tile;
+    using shape = typename ST::shape;
+    static constexpr int first_row = i * base::rows, first_col = j * base::cols;
+    /** The base tile lies in one of the shared tile's, in which offsets are linear in the bits of lane and step. */
+    static constexpr bool contained = shape::rows % base::rows == 0 && shape::cols % base::cols == 0;
+
+    static __host__ __device__ constexpr uint32_t lane_bits() {
+        uint32_t bits = 0;
+        for (int lane = 1; lane < WARP_THREADS; lane *= 2)
+            bits |= ST::order::inside(Steps::row(lane, 0), Steps::col(lane, 0));
+        return bits;
+    }
+    static constexpr uint32_t of_step = contained ? ST::order::inside(first_row % shape::rows + Steps::row(0, step),
+                                                                      first_col % shape::cols + Steps::col(0, step))
+                                                  : 0;
+    /** Whether the lane's part is the same for every step. */
+    static constexpr bool one_address = contained && (lane_bits() & of_step) == 0;
+    static constexpr uint32_t constant =
+        contained ? static_cast<uint32_t>(
+                        (first_row / shape::rows * ST::underlying_subtiles_per_row + first_col / shape::cols) *
+                        ST::underlying_subtile_bytes) +
+                        (one_address ? of_step : 0)
+                  : 0;
+    /** What of it fits the offset of an instruction, 16 bits. */
+    static constexpr int immediate = static_cast<int>(constant % 65536);
+
+    /** A lane's part, where it is the same for every step, and the tile begins at `memory`. */
+    static __device__ inline uint32_t of_lane(uint32_t memory, int lane) {
+        return memory + ST::order::inside(Steps::row(lane, 0), Steps::col(lane, 0));
+    }
+    static __device__ inline uint32_t address(uint32_t memory, int lane) {
+        if constexpr (one_address)
+            return of_lane(memory, lane) + (constant - immediate);
+        else if constexpr (contained)
+            return memory + (ST::order::inside(Steps::row(lane, 0), Steps::col(lane, 0)) ^ of_step) +
+                   (constant - immediate);
+        else
+            return memory + shared_offset<A, ST>(i, j, Steps::row(lane, step), Steps::col(lane, step));
+    }
+};
+
+/** How a tile's base tiles are read: steps, their number, and what one does. */
+template <ducks::art::all A, ducks::st::all ST>
+struct pinned_access {
+    using U = typename ST::dtype;
+    static constexpr int size = static_cast<int>(sizeof(U));
+    static_assert(is_same<typename A::T, U>,
+                  "load, store: an explicit-register tile has the shared tile's element type; "
+                  "copy converts in registers");
+    static_assert(A::rows == ST::rows && A::cols == ST::cols,
+                  "load, store: the register tile and the shared tile have the same size; subtile_inplace takes a part "
+                  "of a shared tile");
+    using C = cells<A, ST>;
+#if defined(KITTENS_CDNA4)
+    static constexpr bool transposes = transposing<A, ST>::possible;
+    using of_columns = select<transposes, transposing_steps<A, ST>, element_steps<A>>;
+#else
+    static constexpr bool transposes = false;
+    using of_columns = element_steps<A>;
+#endif
+    static_assert(
+        A::is_row || transposes || size >= 2,
+        "load, store: on gfx942 there is no access to single bytes of given registers, so that tiles of fp8 are "
+        "in the row layout");
+    static_assert(!A::is_row || C::possible,
+                  "load, store: a lane of an explicit-register tile holds whole words of a row");
+    static constexpr int bytes = A::is_row ? C::widest : transposes ? 8 : size;
+    static constexpr int count = C::total_bytes / bytes;
+    using steps = select<A::is_row, row_steps<A, ST, (A::is_row ? C::widest : 4)>, of_columns>;
+
+    template <int i, int j, int step>
+    using at = step_address<A, ST, steps, i, j, step>;
+
+    template <int i, int j, int step>
+    static __device__ inline void read(uint32_t address) {
+        constexpr int offset = at<i, j, step>::immediate;
+        constexpr int to = A::template first_register<i, j> + step * bytes / 4;
+        if constexpr (transposes)
+            macros::ds_read_transposed<to, size, offset>(address);
+        else if constexpr (bytes == 2)
+            macros::ds_read_half<to, step % 2 == 1, offset>(address);
+        else
+            macros::ds_read<to, bytes / 4, offset>(address);
+    }
+
+    /** Whether every step of a base tile is at a constant distance from the first base tile's first. */
+    template <int i, int j>
+    static __host__ __device__ constexpr bool one_address() {
+        bool all = true;
+        for_constants<count>([&]<int step>() { all = all && at<i, j, step>::one_address; });
+        return all;
+    }
+};
+
+} // namespace detail
+
+/** A lane's address for the forms of `load` and `store` that take one; it serves all base tiles. */
+template <ducks::art::all A, ducks::st::all ST>
+__device__ inline uint32_t get_address(A &, const ST &src) {
+    using access = detail::pinned_access<A, ST>;
+    return access::template at<0, 0, 0>::of_lane(detail::shared_address(&src.data[0]), laneid());
+}
+
+/** Starts loading base tile {N, M} from a lane's address. */
+template <int N, int M, ducks::art::all A, ducks::st::all ST>
+__device__ inline void load(A &, const ST &, uint32_t address) {
+    using access = detail::pinned_access<A, ST>;
+    static_assert(
+        access::template one_address<N, M>(),
+        "load: for this pair of base shapes a lane needs more than one address; load(dst, src) computes them");
+    detail::for_constants<access::count>([&]<int step>() {
+        using at = typename access::template at<N, M, step>;
+        access::template read<N, M, step>(address + (at::constant - at::immediate));
+    });
+}
+
+/**
+ * @brief Starts loading dst = src.
+ *
+ * Costs the loads of `load` for register tiles; on gfx942 and for float a column layout is loaded element by element.
+ */
+template <ducks::art::all A, ducks::st::all ST>
+__device__ inline void load(A &, const ST &src) {
+    using access = detail::pinned_access<A, ST>;
+    const uint32_t memory = detail::shared_address(&src.data[0]);
+    const int lane = laneid();
+    detail::for_base_tiles<A>([&]<int i, int j>() {
+        detail::for_constants<access::count>([&]<int step>() {
+            access::template read<i, j, step>(access::template at<i, j, step>::address(memory, lane));
+        });
+    });
+}
+
+/** Starts storing base tile {N, M}, of a tile in the row layout, at a lane's address. */
+template <int N, int M, ducks::art::all A, ducks::st::all ST>
+__device__ inline void store(ST &, const A &, uint32_t address) {
+    using access = detail::pinned_access<A, ST>;
+    static_assert(A::is_row, "store: base tiles are stored one by one in the row layout; store(dst, src) takes both");
+    static_assert(
+        access::template one_address<N, M>(),
+        "store: for this pair of base shapes a lane needs more than one address; store(dst, src) computes them");
+    detail::for_constants<access::count>([&]<int step>() {
+        using at = typename access::template at<N, M, step>;
+        macros::ds_write<A::template first_register<N, M> + step * access::bytes / 4, access::bytes / 4, at::immediate>(
+            address + (at::constant - at::immediate));
+    });
+}
+
+/**
+ * @brief dst = src. Other waves see it after `wait_lgkmcnt` here and a barrier.
+ *
+ * Straight from the tile's registers where the widest stores have no bank conflicts; else, and in the column layout, by
+ * way of registers of the compiler's choice, at the cost of `store` for register tiles and one instruction a register.
+ */
+template <ducks::st::all ST, ducks::art::all A>
+__device__ inline void store(ST &dst, const A &) {
+    using access = detail::pinned_access<A, ST>;
+    using C = detail::cells<A, ST>;
+    const uint32_t memory = detail::shared_address(&dst.data[0]);
+    const int lane = laneid();
+    if constexpr (A::is_row && C::plan_of(C::widest, true, false).clean) {
+        detail::for_base_tiles<A>([&]<int i, int j>() {
+            detail::for_constants<access::count>([&]<int step>() {
+                using at = typename access::template at<i, j, step>;
+                macros::ds_write<A::template first_register<i, j> + step * access::bytes / 4, access::bytes / 4,
+                                 at::immediate>(at::address(memory, lane));
+            });
+        });
+    } else {
+        const auto pointer = (detail::shared_pointer<char>)reinterpret_cast<char *>(&dst.data[0]);
+        detail::for_base_tiles<A>(
+            [&]<int i, int j>() { detail::store_base<A>(dst, pointer, i, j, lane, detail::read_base<i, j, A>()); });
+    }
+}
+
+} // namespace kittens

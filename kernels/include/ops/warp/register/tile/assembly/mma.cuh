@@ -1,0 +1,181 @@
+/**
+ * @file
+ * @brief Matrix multiplication of explicit-register tiles: operands and accumulators in VGPRs or AGPRs, read where they
+ * are.
+ *
+ * The forms, layouts and base shapes are those of mma.cuh. In addition each form exists without c, for d = a b, which
+ * saves setting d to zero, and with <N, M, K> for one base tile of d and one along K.
+ *
+ * The forms on whole tiles keep the distances that matrix instructions need: two wait states before, for operands that
+ * vector instructions have just written, and 12 (base shape rt_16x16_s) or 20 after, for what reads or overwrites the
+ * result other than as an accumulator; the matrix core is busy as long. The forms with <N, M, K> leave both to the
+ * kernel. Memory loads of operands are waited for by the kernel in either case.
+ */
+#pragma once
+
+#include "../mma.cuh"
+#include "maps.cuh"
+
+namespace kittens {
+
+namespace detail {
+
+/** The instruction of `mfma` on registers D, A, B and C given by number; C of -1 is a matrix of zeros. */
+template <typename T, int side, int bytes>
+struct mfma_pinned;
+
+#define KITTENS_MFMA_ON(d, a, b, name, suffix)                                                                         \
+    if constexpr (C < 0)                                                                                               \
+        asm volatile("v_mfma_f32_" name " " d "[%0:%1], " a "[%2:%3], " b "[%4:%5], 0" suffix::"n"(D & 255),           \
+                     "n"((D & 255) + last), "n"(A & 255), "n"((A & 255) + last_of_operand), "n"(B & 255),              \
+                     "n"((B & 255) + last_of_operand));                                                                \
+    else                                                                                                               \
+        asm volatile("v_mfma_f32_" name " " d "[%0:%1], " a "[%2:%3], " b "[%4:%5], " d                                \
+                     "[%6:%7]" suffix::"n"(D & 255),                                                                   \
+                     "n"((D & 255) + last), "n"(A & 255), "n"((A & 255) + last_of_operand), "n"(B & 255),              \
+                     "n"((B & 255) + last_of_operand), "n"(C & 255), "n"((C & 255) + last))
+#define KITTENS_MFMA_PINNED(type, side, bytes, name, suffix)                                                           \
+    template <>                                                                                                        \
+    struct mfma_pinned<type, side, bytes> {                                                                            \
+        template <int D, int A, int B, int C>                                                                          \
+        static __device__ inline void run() {                                                                          \
+            static_assert(C < 0 || (D < FIRST_AGPR) == (C < FIRST_AGPR),                                               \
+                          "mma: the accumulators c and d are both in VGPRs or both in AGPRs");                         \
+            constexpr int last = (side) == 16 ? 3 : 15, last_of_operand = (bytes) / 4 - 1;                             \
+            constexpr bool v = D < FIRST_AGPR, a = A < FIRST_AGPR, b = B < FIRST_AGPR;                                 \
+            if constexpr (v && a && b) {                                                                               \
+                KITTENS_MFMA_ON("v", "v", "v", name, suffix);                                                          \
+            } else if constexpr (v && a) {                                                                             \
+                KITTENS_MFMA_ON("v", "v", "a", name, suffix);                                                          \
+            } else if constexpr (v && b) {                                                                             \
+                KITTENS_MFMA_ON("v", "a", "v", name, suffix);                                                          \
+            } else if constexpr (v) {                                                                                  \
+                KITTENS_MFMA_ON("v", "a", "a", name, suffix);                                                          \
+            } else if constexpr (a && b) {                                                                             \
+                KITTENS_MFMA_ON("a", "v", "v", name, suffix);                                                          \
+            } else if constexpr (a) {                                                                                  \
+                KITTENS_MFMA_ON("a", "v", "a", name, suffix);                                                          \
+            } else if constexpr (b) {                                                                                  \
+                KITTENS_MFMA_ON("a", "a", "v", name, suffix);                                                          \
+            } else {                                                                                                   \
+                KITTENS_MFMA_ON("a", "a", "a", name, suffix);                                                          \
+            }                                                                                                          \
+        }                                                                                                              \
+    };
+KITTENS_MFMA_PINNED(bf16, 16, 8, "16x16x16_bf16", "")
+KITTENS_MFMA_PINNED(bf16, 32, 8, "32x32x8_bf16", "")
+KITTENS_MFMA_PINNED(half, 16, 8, "16x16x16_f16", "")
+KITTENS_MFMA_PINNED(half, 32, 8, "32x32x8_f16", "")
+KITTENS_MFMA_PINNED(fp8e4m3, 16, 8, "16x16x32_fp8_fp8", "")
+KITTENS_MFMA_PINNED(fp8e4m3, 32, 8, "32x32x16_fp8_fp8", "")
+KITTENS_MFMA_PINNED(fp8e5m2, 16, 8, "16x16x32_bf8_bf8", "")
+KITTENS_MFMA_PINNED(fp8e5m2, 32, 8, "32x32x16_bf8_bf8", "")
+#if defined(KITTENS_CDNA4)
+KITTENS_MFMA_PINNED(bf16, 16, 16, "16x16x32_bf16", "")
+KITTENS_MFMA_PINNED(bf16, 32, 16, "32x32x16_bf16", "")
+KITTENS_MFMA_PINNED(half, 16, 16, "16x16x32_f16", "")
+KITTENS_MFMA_PINNED(half, 32, 16, "32x32x16_f16", "")
+KITTENS_MFMA_PINNED(fp8e4m3, 16, 32, "16x16x128_f8f6f4", "")
+KITTENS_MFMA_PINNED(fp8e4m3, 32, 32, "32x32x64_f8f6f4", "")
+KITTENS_MFMA_PINNED(fp8e5m2, 16, 32, "16x16x128_f8f6f4", " cbsz:1 blgp:1")
+KITTENS_MFMA_PINNED(fp8e5m2, 32, 32, "32x32x64_f8f6f4", " cbsz:1 blgp:1")
+KITTENS_MFMA_PINNED(fp4e2m1_2, 16, 16, "16x16x128_f8f6f4", " cbsz:4 blgp:4")
+KITTENS_MFMA_PINNED(fp4e2m1_2, 32, 16, "32x32x64_f8f6f4", " cbsz:4 blgp:4")
+#endif
+#undef KITTENS_MFMA_PINNED
+#undef KITTENS_MFMA_ON
+
+/** The checks of a form, and its steps; `first` says that step 0 adds to c, or to nothing where C is void. */
+template <bool a_transposed, bool b_transposed, ducks::art::all D, ducks::art::all A, ducks::art::all B, typename C>
+struct pinned_product {
+    using T = typename A::T;
+    static constexpr int m = a_transposed ? A::cols : A::rows, k = a_transposed ? A::rows : A::cols;
+    static constexpr int n = b_transposed ? B::rows : B::cols, k_of_b = b_transposed ? B::cols : B::rows;
+    using left_shape = typename A::like::minor_shape;
+    static constexpr int side = left_shape::rows;
+    static constexpr int depth = a_transposed ? A::height : A::width;
+    static constexpr int have = A::base_tile_elements_per_thread * static_cast<int>(sizeof(T));
+    static constexpr int bytes = mfma_bytes<T, side, have>();
+    static constexpr bool has_c = !is_same<C, void>;
+
+    static_assert(is_same<typename D::T, float>, "mma: the accumulators are of float");
+    static_assert(is_same<T, typename B::T>, "mma: a and b have the same element type");
+    static_assert(k == k_of_b, "mma: a and b have the same size along K");
+    static_assert(D::rows == m && D::cols == n, "mma: the accumulator is M x N, M and N being those of a and b");
+    static_assert(A::is_row != a_transposed,
+                  "mma: a is in the row layout in mma_AB and mma_ABt, in the column layout in mma_AtB and mma_AtBt");
+    static_assert(B::is_row == b_transposed,
+                  "mma: b is in the row layout in mma_ABt and mma_AtBt, in the column layout in mma_AB and mma_AtB");
+    static_assert(is_same<left_shape, typename B::like::minor_shape>,
+                  "mma: the base shapes of a and b put K in the same order: M (N) by K, and the same stride");
+    static_assert(D::base_tile_rows == side && D::base_tile_cols == side && D::base_tile_stride == 4,
+                  "mma: the accumulator's base shape is rt_16x16_s or rt_32x32_s, as wide as the operands' base shapes "
+                  "are along M and N");
+    static_assert(bytes != 0, "mma: the matrix cores of this target have no instruction for these operands; they take "
+                              "bf16, half, fp8e4m3 and fp8e5m2, 8 bytes or more a lane, on gfx950 fp4e2m1_2, 16 bytes");
+
+    /** Base tile {i, j} of d: plus, or where `from_c` c plus, a's and b's product at base tile s along K. */
+    template <int i, int j, int s, bool from_c>
+    static __device__ inline void step() {
+        constexpr int d = D::template first_register<i, j>;
+        constexpr int a = A::template first_register < a_transposed ? s : i, a_transposed ? i : s > ;
+        constexpr int b = B::template first_register < b_transposed ? j : s, b_transposed ? s : j > ;
+        constexpr int c = [] {
+            if constexpr (!from_c)
+                return D::template first_register<i, j>;
+            else if constexpr (has_c)
+                return C::template first_register<i, j>;
+            else
+                return -1;
+        }();
+        for_constants<have / bytes>([]<int p>() {
+            constexpr int first_a = a + p * bytes / 4, first_b = b + p * bytes / 4, sum = p == 0 ? c : d;
+            // The accumulator's row layout is its column layout with the operands exchanged.
+            if constexpr (D::is_row)
+                mfma_pinned<T, side, bytes>::template run<d, first_b, first_a, sum>();
+            else
+                mfma_pinned<T, side, bytes>::template run<d, first_a, first_b, sum>();
+        });
+    }
+
+    static __device__ inline void all() {
+        wait_states<2>();
+        for_constants<depth>([]<int s>() { for_base_tiles<D>([]<int i, int j>() { step<i, j, s, s == 0>(); }); });
+        wait_states<side == 16 ? 12 : 20>();
+    }
+};
+
+template <typename D, typename C>
+__device__ inline constexpr void check_accumulators() {
+    static_assert(same_distribution<D, C> && is_same<typename D::T, typename C::T>,
+                  "mma: the accumulators c and d have the same size, type, layout and base shape");
+}
+
+} // namespace detail
+
+#define KITTENS_ART_MMA(name, a_transposed, b_transposed)                                                              \
+    template <ducks::art::all D, ducks::art::all A, ducks::art::all B, ducks::art::all C>                              \
+    __device__ inline void name(D &, const A &, const B &, const C &) {                                                \
+        detail::check_accumulators<D, C>();                                                                            \
+        detail::pinned_product<a_transposed, b_transposed, D, A, B, C>::all();                                         \
+    }                                                                                                                  \
+    template <ducks::art::all D, ducks::art::all A, ducks::art::all B>                                                 \
+    __device__ inline void name(D &, const A &, const B &) {                                                           \
+        detail::pinned_product<a_transposed, b_transposed, D, A, B, void>::all();                                      \
+    }                                                                                                                  \
+    template <int N, int M, int K, ducks::art::all D, ducks::art::all A, ducks::art::all B, ducks::art::all C>         \
+    __device__ inline void name(D &, const A &, const B &, const C &) {                                                \
+        detail::check_accumulators<D, C>();                                                                            \
+        detail::pinned_product<a_transposed, b_transposed, D, A, B, C>::template step<N, M, K, true>();                \
+    }                                                                                                                  \
+    template <int N, int M, int K, ducks::art::all D, ducks::art::all A, ducks::art::all B>                            \
+    __device__ inline void name(D &, const A &, const B &) {                                                           \
+        detail::pinned_product<a_transposed, b_transposed, D, A, B, void>::template step<N, M, K, true>();             \
+    }
+KITTENS_ART_MMA(mma_AB, false, false)
+KITTENS_ART_MMA(mma_ABt, false, true)
+KITTENS_ART_MMA(mma_AtB, true, false)
+KITTENS_ART_MMA(mma_AtBt, true, true)
+#undef KITTENS_ART_MMA
+
+} // namespace kittens

@@ -1,0 +1,192 @@
+/**
+ * @file
+ * @brief Ranges of registers given by number, and base tiles that live in them.
+ *
+ * Numbers 0 to 255 are VGPRs, 256 to 511 AGPRs, as in macros.cuh.
+ */
+#pragma once
+
+#include "rt_base.cuh"
+
+namespace kittens {
+
+namespace ducks::art {
+
+/** Registers `lo` to `hi`, both included. */
+template <int _lo, int _hi>
+struct range {
+    static constexpr int lo = _lo, hi = _hi;
+    static constexpr int size = hi - lo + 1;
+    static_assert(lo >= 0 && lo <= hi && hi < 512, "art::range: registers are numbered 0 to 511, lowest first");
+    static_assert(hi < 256 || lo >= 256, "art::range: a range is of VGPRs (0 to 255) or of AGPRs (256 to 511)");
+};
+
+/** Ranges in a row: those of a tile's base tiles, row by row. */
+template <typename... Ts>
+struct type_list {
+    static constexpr int size = sizeof...(Ts);
+};
+
+template <typename A, typename B>
+struct concat;
+/** Two lists, one after the other. */
+template <typename... As, typename... Bs>
+struct concat<type_list<As...>, type_list<Bs...>> {
+    using type = type_list<As..., Bs...>;
+};
+
+template <int n, typename... Ts>
+struct nth_of {
+    static_assert(detail::never<nth_of<n, Ts...>>, "art: the list has fewer ranges of registers than are asked for");
+};
+template <typename T, typename... Ts>
+struct nth_of<0, T, Ts...> {
+    using type = T;
+};
+template <int n, typename T, typename... Ts>
+    requires(n > 0)
+struct nth_of<n, T, Ts...> : nth_of<n - 1, Ts...> {};
+template <typename List, int n>
+struct get_nth_range;
+template <typename... Ts, int n>
+struct get_nth_range<type_list<Ts...>, n> {
+    using type = typename nth_of<n, Ts...>::type;
+};
+/** The n-th range of a list, from 0. */
+template <typename List, int n>
+using get_nth_range_t = typename get_nth_range<List, n>::type;
+
+template <int lo, int count, int n, typename Done = type_list<>>
+struct split_one;
+template <int lo, int n, typename... Done>
+struct split_one<lo, 0, n, type_list<Done...>> {
+    using type = type_list<Done...>;
+};
+template <int lo, int count, int n, typename... Done>
+struct split_one<lo, count, n, type_list<Done...>>
+    : split_one<lo + n, count - 1, n, type_list<Done..., range<lo, lo + n - 1>>> {};
+template <typename List, int n>
+struct split_many;
+template <int n>
+struct split_many<type_list<>, n> {
+    using type = type_list<>;
+};
+/** The ranges of a list cut into ranges of n registers. */
+template <typename R, typename... Rs, int n>
+struct split_many<type_list<R, Rs...>, n> {
+    static_assert(n > 0 && R::size % n == 0, "art::split_many: a range is a whole number of ranges of that size");
+    using type = typename concat<typename split_one<R::lo, R::size / n, n>::type,
+                                 typename split_many<type_list<Rs...>, n>::type>::type;
+};
+/** `split_many` as a type: the ranges of the list, cut. */
+template <typename List, int n>
+using split_many_t = typename split_many<List, n>::type;
+
+template <typename List, int h, int w, int at, typename Done>
+struct transpose_list;
+template <typename List, int h, int w, int at, typename... Done>
+struct transpose_list<List, h, w, at, type_list<Done...>>
+    : transpose_list<List, h, w, at + 1, type_list<Done..., get_nth_range_t<List, at % h * w + at / h>>> {};
+template <typename List, int h, int w, int at, typename... Done>
+    requires(at == h * w)
+struct transpose_list<List, h, w, at, type_list<Done...>> {
+    using type = type_list<Done...>;
+};
+template <typename List, int h, int w>
+struct transposed {
+    static_assert(List::size == h * w, "art::transpose_2d: the list has height x width ranges");
+    using type = typename transpose_list<List, h, w, 0, type_list<>>::type;
+};
+/** The ranges of a tile of h x w base tiles in the order of its transpose: the same registers seen as w x h. */
+template <typename List, int h, int w>
+using transpose_2d = typename transposed<List, h, w>::type;
+
+/** A range of registers. */
+template <typename T>
+concept register_range_t = requires {
+    T::lo;
+    T::hi;
+    T::size;
+};
+/** A list of ranges. */
+template <typename T>
+concept register_list_t = requires { T::size; } && !register_range_t<T>;
+
+template <typename R, int at = 0>
+__device__ inline void clobber_range() {
+    if constexpr (at < R::size) {
+        macros::clobber_gpr<R::lo + at>();
+        clobber_range<R, at + 1>();
+    }
+}
+/**
+ * @brief Tells the compiler that the registers of a list are in use, so that the kernel gets as many.
+ *
+ * Declaring a tile does it for the tile's own.
+ */
+template <register_list_t List, int at = 0>
+__device__ inline void clobber() {
+    if constexpr (at < List::size) {
+        clobber_range<get_nth_range_t<List, at>>();
+        clobber<List, at + 1>();
+    }
+}
+
+} // namespace ducks::art
+
+namespace ducks::art_base {
+struct identifier {};
+} // namespace ducks::art_base
+
+/**
+ * @brief One base tile in given registers: what `rt_base` is in registers of the compiler's choice. Holds no data
+ * itself.
+ *
+ * The range has as many registers as the base tile needs, and begins with an even one where it is of more than one.
+ */
+template <typename _T, ducks::rt_layout::all _layout, ducks::rt_shape::all _shape,
+          ducks::art::register_range_t _register_range>
+struct art_base {
+    using identifier = ducks::art_base::identifier;
+    using like = rt_base<_T, _layout, _shape>;
+    using T = typename like::T;
+    using T2 = typename like::T2;
+    using dtype = T2;
+    using layout = _layout;
+    using shape = _shape;
+    using register_range = _register_range;
+
+    static constexpr int rows = like::rows;
+    static constexpr int cols = like::cols;
+    static constexpr int stride = like::stride;
+    static constexpr int num_elements = like::num_elements;
+    static constexpr int elements_per_thread = like::elements_per_thread;
+    static constexpr int num_strides = like::num_strides;
+    static constexpr int packed_per_thread = like::packed_per_thread;
+    static constexpr int registers_per_thread = like::registers_per_thread;
+    static constexpr int registers_per_stride = registers_per_thread / num_strides;
+
+    static_assert(register_range::size == registers_per_thread,
+                  "art: a range has as many registers as a base tile takes; split_many cuts ranges");
+    static_assert(register_range::size == 1 || register_range::lo % 2 == 0,
+                  "art: a range of two registers or more begins with an even one, as the instructions want it");
+};
+
+namespace ducks::art_base {
+/** Any base tile in given registers. */
+template <typename T>
+concept all = requires { typename T::identifier; } && detail::is_same<typename T::identifier, identifier>;
+} // namespace ducks::art_base
+
+/** Base tiles in given registers by element type. */
+template <ducks::rt_layout::all L = row_l, ducks::rt_shape::all S = rt_16x16_s,
+          ducks::art::register_range_t R = ducks::art::range<0, 3>>
+using art_base_fl = art_base<float, L, S, R>;
+template <ducks::rt_layout::all L = row_l, ducks::rt_shape::all S = rt_16x16_s,
+          ducks::art::register_range_t R = ducks::art::range<0, 1>>
+using art_base_bf = art_base<bf16, L, S, R>;
+template <ducks::rt_layout::all L = row_l, ducks::rt_shape::all S = rt_16x16_s,
+          ducks::art::register_range_t R = ducks::art::range<0, 1>>
+using art_base_hf = art_base<half, L, S, R>;
+
+} // namespace kittens
