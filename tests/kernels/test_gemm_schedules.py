@@ -49,9 +49,16 @@ def test_verifies(arch: str, spec: KernelSpec, shape: dict[str, int]) -> None:
     assert result.passed, result
 
 
+@pytest.mark.parametrize(("name", "on"), [(KERNELS[0], "gfx950"), (KERNELS[1], "gfx942")])
+def test_larger_cube(name: str, on: str) -> None:
+    side = {"m": 1024, "n": 1024, "k": 1024}
+    result = wb.verify(name, shape=side, device=f"emulated:{on}", seed=9)
+    assert result.passed, result
+
+
 def test_many_tiles() -> None:
-    """272 tiles: a whole block of the order over chiplets, more, and a last window that is not full."""
-    shape = {"m": 17 * 256, "n": 16 * 256, "k": 64}
+    """35 tiles: a run of four for each XCD and three more, in windows of which the last is not full."""
+    shape = {"m": 7 * 256, "n": 5 * 256, "k": 64}
     result = wb.verify(KERNELS[0], shape=shape, device="emulated:gfx950", seed=8)
     assert result.passed, result
 
