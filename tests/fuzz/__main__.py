@@ -34,6 +34,8 @@ ROOT = Path(__file__).parents[2]
 def child(seed: int, first: int, count: int, step: int, folder: str) -> None:
     """Run cases; a line before and a line after each goes to standard output."""
     faulthandler.enable()
+    # A shell starts what runs in the background with SIGINT ignored, and cases send it to themselves.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     from tests.fuzz import cases
 
     world = cases.World()
