@@ -445,6 +445,8 @@ class TestJourney:
         lab.theme(dark=False)
 
     def test_menu_palette_and_settings(self, lab: Lab) -> None:
+        # A command that has nothing to act on is not offered.
+        lab.editor(RMS).click()
         lab.page.get_by_role("menuitem", name="HipKittens", exact=True).click()
         menu = lab.page.locator(".lm-Menu")
         for name in ("Run HipKittens Cell", "Profile HipKittens Cell", "Open HipKittens Dashboard"):

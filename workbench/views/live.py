@@ -30,6 +30,11 @@ IDLE = 4.0
 """Drawing is followed by a pause of so many times its own length, at least: live figures are not to cost
 more than a fifth of the run that they show."""
 
+MIME_TYPE = "application/vnd.hipkittens.dashboard+json"
+"""Marks the live page in a cell's output: the JupyterLab extension shows it only while the kernel has it."""
+
+_WIDGET = "application/vnd.jupyter.widget-view+json"
+
 LOG_LINES = 5
 """Lines of the log on the page, the latest."""
 
@@ -375,7 +380,9 @@ class Dashboard:
 
         live = self.box._repr_mimebundle_() or {}
         # A notebook that is not trusted shows this text in place of the widget.
-        display({**live, "text/plain": str(self)}, raw=True)  # type: ignore[no-untyped-call]
+        view = live.get(_WIDGET)
+        ours = {MIME_TYPE: view} if view else {}
+        display({**live, **ours, "text/plain": str(self)}, raw=True)  # type: ignore[no-untyped-call]
         shown = self.views()
         bundles = [_note(shown), *(_figure_bundle(view) for view in shown)]
         self._static = [

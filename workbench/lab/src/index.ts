@@ -34,6 +34,7 @@ import { RunHistory } from './history';
 import { dashboardIcon, isaIcon, workbenchIcon } from './icons';
 import { IsaView, type IIsaTarget } from './isaview';
 import { SourceLinks } from './links';
+import { addLiveViews } from './liveview';
 import { moduleName } from './magic';
 import { Names } from './names';
 import { Preferences } from './preferences';
@@ -122,7 +123,10 @@ const workbench: JupyterFrontEndPlugin<void> = {
       }
       return watcher;
     };
-    tracker.widgetAdded.connect((_, panel) => void watcherOf(panel));
+    tracker.widgetAdded.connect((_, panel) => {
+      watcherOf(panel);
+      addLiveViews(panel);
+    });
 
     const model = new WorkbenchModel(tracker, history, shared.preferences, shared.names, watcherOf);
     const sidebar = new Sidebar(model, commands, trans);

@@ -1,0 +1,80 @@
+/**
+ * A dashboard in a cell's output: the live page while the kernel has it, nothing once it is gone.
+ *
+ * The widget manager answers a view whose model is gone with an error, on the page and in the console; a
+ * notebook that was reopened shows the copy that is kept beside the view.
+ */
+
+import type { NotebookPanel } from '@jupyterlab/notebook';
+import type { IRenderMime } from '@jupyterlab/rendermime-interfaces';
+import type { Kernel, KernelMessage } from '@jupyterlab/services';
+import { PanelLayout, Widget } from '@lumino/widgets';
+
+/** As `workbench.views.live` names it. */
+export const MIME_TYPE = 'application/vnd.hipkittens.dashboard+json';
+const WIDGET_MIME_TYPE = 'application/vnd.jupyter.widget-view+json';
+
+/** Before the widget manager's own renderer, which has -10. */
+const RANK = -20;
+
+/**
+ * Shows the dashboards of a notebook.
+ */
+export function addLiveViews(panel: NotebookPanel): void {
+  // A kernel that is busy answers late, so what it opened while this page was there is remembered.
+  const opened = new Set<string>();
+  panel.sessionContext.iopubMessage.connect((_, message) => {
+    if (message.header.msg_type === 'comm_open') {
+      opened.add((message as KernelMessage.ICommOpenMsg).content.comm_id);
+    }
+  });
+  panel.sessionContext.statusChanged.connect((_, status) => {
+    if (status === 'restarting' || status === 'autorestarting') {
+      opened.clear();
+    }
+  });
+  panel.content.rendermime.addFactory(
+    { safe: false, mimeTypes: [MIME_TYPE], createRenderer: () => new LiveView(panel, opened) },
+    RANK
+  );
+}
+
+/**
+ * Whether a kernel has a widget.
+ */
+export async function hasWidget(
+  kernel: Pick<Kernel.IKernelConnection, 'requestCommInfo'> | null | undefined,
+  opened: ReadonlySet<string>,
+  id: string
+): Promise<boolean> {
+  if (opened.has(id)) {
+    return true;
+  }
+  const reply = await kernel?.requestCommInfo({ target_name: 'jupyter.widget' });
+  return reply?.content.status === 'ok' && id in reply.content.comms;
+}
+
+class LiveView extends Widget implements IRenderMime.IRenderer {
+  constructor(
+    private readonly panel: NotebookPanel,
+    private readonly opened: ReadonlySet<string>
+  ) {
+    super();
+    this.layout = new PanelLayout();
+  }
+
+  async renderModel(model: IRenderMime.IMimeModel): Promise<void> {
+    const { sessionContext, content } = this.panel;
+    const id = (model.data[WIDGET_MIME_TYPE] as { model_id?: string } | undefined)?.model_id ?? '';
+    if (!this.opened.has(id)) {
+      await sessionContext.ready;
+    }
+    if (!(await hasWidget(sessionContext.session?.kernel, this.opened, id)) || this.isDisposed) {
+      this.hide();
+      return;
+    }
+    const live = content.rendermime.createRenderer(WIDGET_MIME_TYPE);
+    (this.layout as PanelLayout).addWidget(live);
+    await live.renderModel(model);
+  }
+}
