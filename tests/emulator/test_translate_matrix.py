@@ -12,7 +12,7 @@ import pytest
 from workbench.codeobject.instruction import Instruction
 from workbench.emulator import layout
 from workbench.emulator.native_ops import NATIVE, Rows
-from workbench.emulator.translate_matrix import LINKED, SEEN_A, SEEN_B, SEEN_C, MatrixChain, passes
+from workbench.emulator.translate_matrix import LINKED, SEEN_A, SEEN_B, SEEN_C, MatrixChain
 
 WORDS = ctypes.sizeof(layout.Op) // 4
 FLAGS_WORD = layout.Op.flags.offset // 4
@@ -22,6 +22,7 @@ class Calls:
     """Stands for the block's translator: keeps what is handed over."""
 
     indexed_positions = 0
+    row_of = staticmethod(Rows("gfx950", 256).row)
 
     def __init__(self) -> None:
         self.made: list[tuple[str, bytes, int | None]] = []
@@ -133,18 +134,40 @@ def test_alone_is_no_chain(native: SimpleNamespace) -> None:
     assert [count for _, _, count in chained([native.instruction(NAMES[0], *operands)]).made] == [None]
 
 
+SCALAR = [
+    ("s_add_u32", "SOP2", True),
+    ("s_cmp_lg_u32", "SOPC", True),
+    ("s_setreg_b32", "SOPK", False),
+    ("s_set_gpr_idx_on", "SOPC", False),
+    ("s_cbranch_scc0", "SOPP", False),
+    ("s_swappc_b64", "SOP1", False),
+    ("v_mov_b32_e32", "VOP1", False),
+    ("s_load_dword", "SMEM", False),
+]
+
+
+@pytest.mark.parametrize(("opcode", "format_", "expected"), SCALAR)
+def test_what_may_run_before(native: SimpleNamespace, opcode: str, format_: str, expected: bool) -> None:
+    chain = MatrixChain(Calls())
+    assert chain.lets_pass(replace(native.instruction(opcode), format=format_)) is expected
+
+
 @pytest.mark.parametrize(
-    ("opcode", "format_", "expected"),
+    ("dst", "src", "expected"),
     [
-        ("s_add_u32", "SOP2", True),
-        ("s_cmp_lg_u32", "SOPC", True),
-        ("s_setreg_b32", "SOPK", False),
-        ("s_set_gpr_idx_on", "SOPC", False),
-        ("s_cbranch_scc0", "SOPP", False),
-        ("s_swappc_b64", "SOP1", False),
-        ("v_mov_b32_e32", "VOP1", False),
-        ("s_load_dword", "SMEM", False),
+        ([(40, 4)], [(50, 1)], True),
+        ([(2, 4)], [(50, 1)], False),  # into A
+        ([(40, 4)], [(33, 1)], False),  # an address that is a result
+        ([], [(50, 1), (29, 4)], False),  # stores a result
+        ([(13, 4)], [(50, 1)], False),  # the last row of B, and past it
+        ([], [(50, 2)], True),
     ],
 )
-def test_what_may_run_before(native: SimpleNamespace, opcode: str, format_: str, expected: bool) -> None:
-    assert passes(replace(native.instruction(opcode), format=format_)) is expected
+def test_memory_beside_the_chain(native: SimpleNamespace, dst: list, src: list, expected: bool) -> None:
+    """A in v0 to v3, B in v10 to v13, C and D in v32 to v35."""
+    chain = MatrixChain(Calls())
+    operands = [native.v(32, 4)], [native.v(0, 4), native.v(10, 4), native.v(32, 4)]
+    matrix = native.instruction(NAMES[0], *operands)
+    assert chain.add(matrix, NATIVE[NAMES[0]].encode(matrix, Rows("gfx950", 256)))
+    memory = native.instruction("ds_read_b128", [native.v(*d) for d in dst], [native.v(*s) for s in src])
+    assert chain.lets_pass(replace(memory, format="DS")) is expected

@@ -28,7 +28,7 @@ from workbench.emulator.semantics import ENDS_BLOCK, NO_OPERATION, SEMANTICS
 from workbench.emulator.semantics.control import mode_after, target_of
 from workbench.emulator.translate_block import INDEXED, BlockTranslator, Mode, Options, Unsupported
 from workbench.emulator.translate_hazards import Hazards
-from workbench.emulator.translate_matrix import MatrixChain, passes
+from workbench.emulator.translate_matrix import MatrixChain
 from workbench.emulator.translate_sanitize import Recorder
 from workbench.errors import CodeObjectError, UnsupportedInstruction
 
@@ -504,7 +504,7 @@ def _emit_block(
             if chain is not None:
                 if opcode in DENSE and chain.add(instruction, NATIVE[opcode].encode(instruction, rows)):
                     continue
-                if not passes(instruction):
+                if not chain.lets_pass(instruction):
                     chain.flush()
         except UnsupportedInstruction as reason:
             failures.append((instruction, str(reason)))

@@ -19,16 +19,7 @@ SEEN_A, SEEN_B, SEEN_C, LINKED = (1 << bit for bit in (28, 29, 30, 31))
 LONGEST = 64
 
 _SCALAR_FORMATS = frozenset({"SOP1", "SOP2", "SOPC", "SOPK"})
-
-
-def passes(instruction: Instruction) -> bool:
-    """Whether an instruction may as well run before the matrix instructions in front of it: it touches no
-    vector registers and not how they are read."""
-    return (
-        instruction.format in _SCALAR_FORMATS
-        and instruction.opcode not in ENDS_BLOCK
-        and not instruction.opcode.startswith(("s_setreg", "s_set_gpr_idx"))
-    )
+_MEMORY_FORMATS = frozenset({"DS", "MUBUF", "FLAT", "GLOBAL", "SCRATCH"})
 
 
 @dataclass(frozen=True)
@@ -129,6 +120,28 @@ class MatrixChain:
             self.flush()
         self._links.append(link)
         return True
+
+    def lets_pass(self, instruction: Instruction) -> bool:
+        """Whether an instruction may as well run before the ones that are waiting: one of scalar registers
+        that does not change how vector registers are read, or of memory, with other vector registers."""
+        if instruction.opcode in ENDS_BLOCK or instruction.opcode.startswith(("s_setreg", "s_set_gpr_idx")):
+            return False
+        if instruction.format in _SCALAR_FORMATS:
+            return True
+        if instruction.format not in _MEMORY_FORMATS or instruction.modifiers.get("tfe", 0):
+            return False
+        touched = [
+            range(first, first + operand.width)
+            for operand in (*instruction.dst, *instruction.src)
+            if operand.kind in ("v", "a")
+            for first in (self._translator.row_of(operand),)
+        ]
+        return all(
+            _apart(rows, of_link)
+            for link in self._links
+            for of_link in (link.a, link.b, link.c, link.d)
+            for rows in touched
+        )
 
     def flush(self) -> None:
         """Hand over what is waiting."""
