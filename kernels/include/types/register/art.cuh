@@ -64,8 +64,9 @@ struct art {
     static constexpr int registers_per_base_tile = base_tile::registers_per_thread;
     static constexpr int registers_per_stride = registers_per_base_tile / base_tile::num_strides;
 
+    static constexpr bool enough_ranges = register_ranges::size == height * width;
     static_assert(
-        register_ranges::size == height * width,
+        enough_ranges,
         "art: there is one range of registers for each base tile; split_many makes ranges of a base tile's size");
 
     /** The base tile at {row, col}. */

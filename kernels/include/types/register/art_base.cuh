@@ -74,7 +74,8 @@ struct split_many<type_list<>, n> {
 /** The ranges of a list cut into ranges of n registers. */
 template <typename R, typename... Rs, int n>
 struct split_many<type_list<R, Rs...>, n> {
-    static_assert(n > 0 && R::size % n == 0, "art::split_many: a range is a whole number of ranges of that size");
+    static constexpr bool divides = n > 0 && R::size % n == 0;
+    static_assert(divides, "art::split_many: a range is a whole number of ranges of that size");
     using type = typename concat<typename split_one<R::lo, R::size / n, n>::type,
                                  typename split_many<type_list<Rs...>, n>::type>::type;
 };
@@ -166,9 +167,10 @@ struct art_base {
     static constexpr int registers_per_thread = like::registers_per_thread;
     static constexpr int registers_per_stride = registers_per_thread / num_strides;
 
-    static_assert(register_range::size == registers_per_thread,
-                  "art: a range has as many registers as a base tile takes; split_many cuts ranges");
-    static_assert(register_range::size == 1 || register_range::lo % 2 == 0,
+    static constexpr bool right_size = register_range::size == registers_per_thread;
+    static_assert(right_size, "art: a range has as many registers as a base tile takes; split_many cuts ranges");
+    static constexpr bool begins_even = register_range::size == 1 || register_range::lo % 2 == 0;
+    static_assert(begins_even,
                   "art: a range of two registers or more begins with an even one, as the instructions want it");
 };
 

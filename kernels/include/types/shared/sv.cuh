@@ -42,9 +42,10 @@ concept all = requires { typename T::identifier; } && detail::is_same<typename T
 /** Part `index` of a shared vector, in place, counted in parts of `length` elements. */
 template <int length, ducks::sv::all SV>
 __device__ inline typename SV::template subvec<length> &subvec_inplace(SV &vector, int index) {
-    static_assert(SV::length % length == 0, "subvec_inplace: the shared vector is a whole number of parts");
-    static_assert(length * static_cast<int>(sizeof(typename SV::dtype)) % 16 == 0,
-                  "subvec_inplace: a part is a multiple of 16 bytes, what shared vectors are aligned to");
+    constexpr bool divides = SV::length % length == 0;
+    static_assert(divides, "subvec_inplace: the shared vector is a whole number of parts");
+    constexpr bool aligned = length * static_cast<int>(sizeof(typename SV::dtype)) % 16 == 0;
+    static_assert(aligned, "subvec_inplace: a part is a multiple of 16 bytes, what shared vectors are aligned to");
     return *reinterpret_cast<typename SV::template subvec<length> *>(&vector.data[index * length]);
 }
 

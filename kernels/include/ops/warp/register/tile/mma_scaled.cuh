@@ -28,8 +28,8 @@ template <int opsel_a, int opsel_b, int cbsz, int blgp, typename D, typename A, 
 __device__ inline void mma_scaled_base(D &d, const A &a, const B &b, [[maybe_unused]] fp8e8m0_4 scale_a,
                                        [[maybe_unused]] fp8e8m0_4 scale_b) {
 #if defined(KITTENS_CDNA4)
-    static_assert(opsel_a >= 0 && opsel_a < 4 && opsel_b >= 0 && opsel_b < 4,
-                  "mma_*_scaled: a scale register has four bytes, chosen by opsel 0 to 3");
+    constexpr bool is_a_byte = opsel_a >= 0 && opsel_a < 4 && opsel_b >= 0 && opsel_b < 4;
+    static_assert(is_a_byte, "mma_*_scaled: a scale register has four bytes, chosen by opsel 0 to 3");
     using accumulator = select<sizeof(d.data) == 16, f32x4, f32x16>;
     i32x8 left = {}, right = {};
     __builtin_memcpy(&left, a.data, sizeof(a.data));
@@ -59,11 +59,13 @@ __device__ inline void mma_scaled_base(D &d, const A &a, const B &b, [[maybe_unu
 /** A format given by number, or -1 for that of the element type; a type stands for every format of its size. */
 template <int given, typename T>
 __host__ __device__ constexpr int scaled_format() {
-    static_assert(matrix_format<T> >= 0, "mma_*_scaled: a and b are of fp8e4m3, fp8e5m2 or fp4e2m1_2");
-    static_assert(given == -1 || (given == 4) == (matrix_format<T> == 4),
+    constexpr bool has_format = matrix_format<T> >= 0;
+    static_assert(has_format, "mma_*_scaled: a and b are of fp8e4m3, fp8e5m2 or fp4e2m1_2");
+    constexpr bool fits_type = given == -1 || (given == 4) == (matrix_format<T> == 4);
+    static_assert(fits_type,
                   "mma_*_scaled: formats are 0 (e4m3) and 1 (e5m2) of 8-bit tiles, 4 (e2m1) of tiles of fp4e2m1_2");
-    static_assert(given >= -1 && given <= 4 && given != 2 && given != 3,
-                  "mma_*_scaled: tiles have no 6-bit floats; formats are 0 (e4m3), 1 (e5m2) and 4 (e2m1)");
+    constexpr bool is_a_format = given >= -1 && given <= 4 && given != 2 && given != 3;
+    static_assert(is_a_format, "mma_*_scaled: tiles have no 6-bit floats; formats are 0 (e4m3), 1 (e5m2) and 4 (e2m1)");
     return given == -1 ? matrix_format<T> : given;
 }
 
@@ -77,22 +79,29 @@ __device__ inline void mma_scaled(D &d, const A &a, const B &b, const C &c, cons
     constexpr int format_a = scaled_format<cbsz, typename A::T>(), format_b = scaled_format<blgp, typename B::T>();
     constexpr int per_a = format_a == 4 ? 2 : 1, per_b = format_b == 4 ? 2 : 1;
     constexpr int side = A::minor_shape::rows;
-    static_assert(is_same<D, C>, "mma_*_scaled: the accumulators c and d have the same type");
-    static_assert(is_same<typename D::T, float>, "mma_*_scaled: the accumulators are of float");
-    static_assert(k * per_a == k_of_b * per_b, "mma_*_scaled: a and b have the same size along K");
-    static_assert(D::rows == m && D::cols == n, "mma_*_scaled: the accumulator is M x N, M and N being those of a, b");
-    static_assert(A::is_row != a_transposed,
-                  "mma_*_scaled: a is in the row layout in mma_AB_scaled and mma_ABt_scaled, "
-                  "in the column layout in mma_AtB_scaled and mma_AtBt_scaled");
-    static_assert(B::is_row == b_transposed,
-                  "mma_*_scaled: b is in the row layout in mma_ABt_scaled and "
-                  "mma_AtBt_scaled, in the column layout in mma_AB_scaled and mma_AtB_scaled");
-    static_assert((side == 16 || side == 32) && B::minor_shape::rows == side &&
-                      A::minor_shape::cols * per_a == 2048 / side && B::minor_shape::cols * per_b == 2048 / side &&
-                      A::minor_shape::stride == 16 && B::minor_shape::stride == 16,
+    constexpr bool one_accumulator = is_same<D, C>;
+    static_assert(one_accumulator, "mma_*_scaled: the accumulators c and d have the same type");
+    constexpr bool accumulates_floats = is_same<typename D::T, float>;
+    static_assert(accumulates_floats, "mma_*_scaled: the accumulators are of float");
+    constexpr bool same_depth = k * per_a == k_of_b * per_b;
+    static_assert(same_depth, "mma_*_scaled: a and b have the same size along K");
+    constexpr bool right_size = D::rows == m && D::cols == n;
+    static_assert(right_size, "mma_*_scaled: the accumulator is M x N, M and N being those of a, b");
+    constexpr bool a_layout = A::is_row != a_transposed;
+    static_assert(a_layout, "mma_*_scaled: a is in the row layout in mma_AB_scaled and mma_ABt_scaled, "
+                            "in the column layout in mma_AtB_scaled and mma_AtBt_scaled");
+    constexpr bool b_layout = B::is_row == b_transposed;
+    static_assert(b_layout, "mma_*_scaled: b is in the row layout in mma_ABt_scaled and "
+                            "mma_AtBt_scaled, in the column layout in mma_AB_scaled and mma_AtB_scaled");
+    constexpr bool right_shapes =
+        (side == 16 || side == 32) && B::minor_shape::rows == side && A::minor_shape::cols * per_a == 2048 / side &&
+        B::minor_shape::cols * per_b == 2048 / side && A::minor_shape::stride == 16 && B::minor_shape::stride == 16;
+    static_assert(right_shapes,
                   "mma_*_scaled: the base shapes are rt_16x128_s or rt_32x64_s, of fp4e2m1_2 rt_16x64_s or "
                   "rt_32x32_16_s, and for the column layout these with rows and columns exchanged");
-    static_assert(D::base_tile_rows == side && D::base_tile_cols == side && D::base_tile_stride == 4,
+    constexpr bool right_accumulator =
+        D::base_tile_rows == side && D::base_tile_cols == side && D::base_tile_stride == 4;
+    static_assert(right_accumulator,
                   "mma_*_scaled: the accumulator's base shape is rt_16x16_s or rt_32x32_s, as wide as the operands' "
                   "base shapes are along M and N");
     constexpr int depth = a_transposed ? A::height : A::width;

@@ -44,16 +44,19 @@ __device__ inline void load(A &, const GL &src, const COORD &idx, const COORD &w
     using T = typename A::T;
     using base = typename A::base_tile;
     constexpr int size = static_cast<int>(sizeof(T));
-    static_assert(detail::is_same<T, typename GL::dtype>,
+    constexpr bool same_type = detail::is_same<T, typename GL::dtype>;
+    static_assert(same_type,
                   "load: an explicit-register tile has the global layout's element type; copy converts in registers");
+    constexpr bool accessible = A::is_row || size >= 2;
     static_assert(
-        A::is_row || size >= 2,
+        accessible,
         "load: there is no access to single bytes of given registers, so that tiles of fp8 are in the row layout");
     const detail::window<axis, GL> view(src, detail::sum_of<axis>(idx, warp_idx));
     const i32x4 resource = detail::settled_resource(view);
     const int lane = laneid();
     constexpr int bytes = A::is_row ? detail::run<T, base::stride>::word_bytes : size;
-    static_assert(!A::is_row || bytes >= 4, "load: a lane of an explicit-register tile holds whole words of a row");
+    constexpr bool whole_words = !A::is_row || bytes >= 4;
+    static_assert(whole_words, "load: a lane of an explicit-register tile holds whole words of a row");
     constexpr int per_step = bytes / size, count = base::elements_per_thread / per_step;
     detail::for_base_tiles<A>([&]<int i, int j>() {
         detail::for_constants<count>([&]<int step>() {

@@ -93,10 +93,11 @@ template <ducks::art::all A, ducks::st::all ST>
 struct pinned_access {
     using U = typename ST::dtype;
     static constexpr int size = static_cast<int>(sizeof(U));
-    static_assert(is_same<typename A::T, U>,
-                  "load, store: an explicit-register tile has the shared tile's element type; "
-                  "copy converts in registers");
-    static_assert(A::rows == ST::rows && A::cols == ST::cols,
+    static constexpr bool same_type = is_same<typename A::T, U>;
+    static_assert(same_type, "load, store: an explicit-register tile has the shared tile's element type; "
+                             "copy converts in registers");
+    static constexpr bool same_size = A::rows == ST::rows && A::cols == ST::cols;
+    static_assert(same_size,
                   "load, store: the register tile and the shared tile have the same size; subtile_inplace takes a part "
                   "of a shared tile");
     using C = cells<A, ST>;
@@ -107,12 +108,13 @@ struct pinned_access {
     static constexpr bool transposes = false;
     using of_columns = element_steps<A>;
 #endif
+    static constexpr bool accessible = A::is_row || transposes || size >= 2;
     static_assert(
-        A::is_row || transposes || size >= 2,
+        accessible,
         "load, store: on gfx942 there is no access to single bytes of given registers, so that tiles of fp8 are "
         "in the row layout");
-    static_assert(!A::is_row || C::possible,
-                  "load, store: a lane of an explicit-register tile holds whole words of a row");
+    static constexpr bool whole_words = !A::is_row || C::possible;
+    static_assert(whole_words, "load, store: a lane of an explicit-register tile holds whole words of a row");
     static constexpr int bytes = A::is_row ? C::widest : transposes ? 8 : size;
     static constexpr int count = C::total_bytes / bytes;
     using steps = select<A::is_row, row_steps<A, ST, (A::is_row ? C::widest : 4)>, of_columns>;
@@ -154,8 +156,9 @@ __device__ inline uint32_t get_address(A &, const ST &src) {
 template <int N, int M, ducks::art::all A, ducks::st::all ST>
 __device__ inline void load(A &, const ST &, uint32_t address) {
     using access = detail::pinned_access<A, ST>;
+    constexpr bool one_address = access::template one_address<N, M>();
     static_assert(
-        access::template one_address<N, M>(),
+        one_address,
         "load: for this pair of base shapes a lane needs more than one address; load(dst, src) computes them");
     detail::for_constants<access::count>([&]<int step>() {
         using at = typename access::template at<N, M, step>;
@@ -184,9 +187,11 @@ __device__ inline void load(A &, const ST &src) {
 template <int N, int M, ducks::art::all A, ducks::st::all ST>
 __device__ inline void store(ST &, const A &, uint32_t address) {
     using access = detail::pinned_access<A, ST>;
-    static_assert(A::is_row, "store: base tiles are stored one by one in the row layout; store(dst, src) takes both");
+    constexpr bool in_rows = A::is_row;
+    static_assert(in_rows, "store: base tiles are stored one by one in the row layout; store(dst, src) takes both");
+    constexpr bool one_address = access::template one_address<N, M>();
     static_assert(
-        access::template one_address<N, M>(),
+        one_address,
         "store: for this pair of base shapes a lane needs more than one address; store(dst, src) computes them");
     detail::for_constants<access::count>([&]<int step>() {
         using at = typename access::template at<N, M, step>;

@@ -16,9 +16,11 @@ namespace kittens {
  */
 template <int GPR, ducks::sv::all SV>
 __device__ inline void load(const SV &src) {
-    static_assert(detail::is_same<typename SV::dtype, float> && SV::length == 16,
+    constexpr bool right_vector = detail::is_same<typename SV::dtype, float> && SV::length == 16;
+    static_assert(right_vector,
                   "load<GPR>: the shared vector has 16 floats; subvec_inplace takes a part of a longer one");
-    static_assert(GPR < detail::FIRST_AGPR, "load<GPR>: the register is a VGPR, number 0 to 255");
+    constexpr bool is_vgpr = GPR < detail::FIRST_AGPR;
+    static_assert(is_vgpr, "load<GPR>: the register is a VGPR, number 0 to 255");
     macros::clobber_gpr<GPR>();
     const int lane = laneid();
     macros::ds_read<GPR, 1>(detail::shared_address(&src.data[0]) +

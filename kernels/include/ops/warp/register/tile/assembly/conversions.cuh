@@ -38,16 +38,16 @@ __device__ inline void write_base(const typename A::base_tile &tile) {
 /** dst = src, a register tile with the same elements in the same lanes. One instruction for each register. */
 template <ducks::rt::all RT, ducks::art::all A>
 __device__ inline void copy(RT &dst, const A &) {
+    constexpr bool alike = detail::is_same<RT, typename A::like>;
     static_assert(
-        detail::is_same<RT, typename A::like>,
-        "copy: the register tile has the same type, size, layout and base shape as the explicit-register tile");
+        alike, "copy: the register tile has the same type, size, layout and base shape as the explicit-register tile");
     detail::for_base_tiles<A>([&]<int i, int j>() { dst.tiles[i][j] = detail::read_base<i, j, A>(); });
 }
 template <ducks::art::all A, ducks::rt::all RT>
 __device__ inline void copy(A &, const RT &src) {
+    constexpr bool alike = detail::is_same<RT, typename A::like>;
     static_assert(
-        detail::is_same<RT, typename A::like>,
-        "copy: the register tile has the same type, size, layout and base shape as the explicit-register tile");
+        alike, "copy: the register tile has the same type, size, layout and base shape as the explicit-register tile");
     detail::for_base_tiles<A>([&]<int i, int j>() { detail::write_base<i, j, A>(src.tiles[i][j]); });
 }
 
@@ -60,7 +60,8 @@ __device__ inline void copy(A &, const RT &src) {
  */
 template <int N, int M, ducks::art::all T0, ducks::art::all T1>
 __device__ inline void copy(T0 &, const T1 &) {
-    static_assert(detail::same_distribution<T0, T1>,
+    constexpr bool same_shape = detail::same_distribution<T0, T1>;
+    static_assert(same_shape,
                   "copy: the tiles have the same size, layout and base shape, and differ in the element type only");
     constexpr int to = T0::template first_register<N, M>, from = T1::template first_register<N, M>;
     constexpr bool in_vgprs = to < detail::FIRST_AGPR && from < detail::FIRST_AGPR;
@@ -97,9 +98,9 @@ __device__ inline void copy(T0 &dst, const T1 &src) {
 /** A tile in AGPRs to a tile in VGPRs, whatever their types and shapes: base tile by base tile, bit for bit. */
 template <ducks::art::all T0, ducks::art::all T1>
 __device__ inline void accvgpr_read(T0 &, const T1 &) {
-    static_assert(T0::height == T1::height && T0::width == T1::width &&
-                      T0::registers_per_base_tile == T1::registers_per_base_tile,
-                  "accvgpr_read: the tiles have as many base tiles of as many registers");
+    constexpr bool as_many = T0::height == T1::height && T0::width == T1::width &&
+                             T0::registers_per_base_tile == T1::registers_per_base_tile;
+    static_assert(as_many, "accvgpr_read: the tiles have as many base tiles of as many registers");
     detail::for_base_tiles<T0>([]<int i, int j>() {
         detail::for_constants<T0::registers_per_base_tile>([]<int r>() {
             macros::v_accvgpr_read_b32<T0::template first_register<i, j> + r, T1::template first_register<i, j> + r>();
@@ -109,9 +110,9 @@ __device__ inline void accvgpr_read(T0 &, const T1 &) {
 /** A tile in VGPRs to a tile in AGPRs likewise. */
 template <ducks::art::all T0, ducks::art::all T1>
 __device__ inline void accvgpr_write(T0 &, const T1 &) {
-    static_assert(T0::height == T1::height && T0::width == T1::width &&
-                      T0::registers_per_base_tile == T1::registers_per_base_tile,
-                  "accvgpr_write: the tiles have as many base tiles of as many registers");
+    constexpr bool as_many = T0::height == T1::height && T0::width == T1::width &&
+                             T0::registers_per_base_tile == T1::registers_per_base_tile;
+    static_assert(as_many, "accvgpr_write: the tiles have as many base tiles of as many registers");
     detail::for_base_tiles<T0>([]<int i, int j>() {
         detail::for_constants<T0::registers_per_base_tile>([]<int r>() {
             macros::v_accvgpr_write_b32<T0::template first_register<i, j> + r, T1::template first_register<i, j> + r>();
@@ -127,18 +128,20 @@ __device__ inline void accvgpr_write(T0 &, const T1 &) {
  */
 template <ducks::art::all T0, ducks::art::all T1>
 __device__ inline void swap_layout_inplace(T0 &, const T1 &) {
-    static_assert(T0::rows == T1::rows && T0::cols == T1::cols && sizeof(typename T0::T) == 2 &&
-                      detail::is_same<typename T0::T, typename T1::T>,
-                  "swap_layout_inplace: the tiles have the same size and type, of 2 bytes");
-    static_assert(!T0::is_row && !T1::is_row && detail::is_same<typename T1::shape, rt_16x16_s> &&
-                      detail::is_same<typename T0::shape, rt_16x32_s>,
+    constexpr bool same_size = T0::rows == T1::rows && T0::cols == T1::cols && sizeof(typename T0::T) == 2 &&
+                               detail::is_same<typename T0::T, typename T1::T>;
+    static_assert(same_size, "swap_layout_inplace: the tiles have the same size and type, of 2 bytes");
+    constexpr bool right_shapes = !T0::is_row && !T1::is_row && detail::is_same<typename T1::shape, rt_16x16_s> &&
+                                  detail::is_same<typename T0::shape, rt_16x32_s>;
+    static_assert(right_shapes,
                   "swap_layout_inplace: from base shape rt_16x16_s to rt_16x32_s, both in the column layout");
 #if defined(KITTENS_CDNA4)
     // The registers may just have been written, and are read by way of other lanes.
     wait_states<2>();
     detail::for_base_tiles<T0>([]<int i, int j>() {
         constexpr int first = T1::template first_register<i, 2 * j>, second = T1::template first_register<i, 2 * j + 1>;
-        static_assert(first == T0::template first_register<i, j> && second == first + 2,
+        constexpr bool same_registers = first == T0::template first_register<i, j> && second == first + 2;
+        static_assert(same_registers,
                       "swap_layout_inplace: the registers of dst's base tile are those of two of src's side by side");
         macros::v_permlane16_swap_b32_e32<first, second>();
         macros::v_permlane16_swap_b32_e32<first + 1, second + 1>();

@@ -35,12 +35,12 @@ inline constexpr bool transcendental =
 
 template <typename op, typename A, typename... Bs>
 __device__ inline constexpr void check_map() {
-    static_assert(any_type<op> || is_same<typename A::T, float>,
-                  "maps of explicit-register tiles are of float tiles; copy converts");
-    static_assert((same_distribution<A, Bs> && ...),
-                  "maps of explicit-register tiles: the tiles have the same size, layout and base shape");
-    static_assert((is_same<typename A::T, typename Bs::T> && ...),
-                  "maps of explicit-register tiles: the tiles have the same element type");
+    constexpr bool is_float = any_type<op> || is_same<typename A::T, float>;
+    static_assert(is_float, "maps of explicit-register tiles are of float tiles; copy converts");
+    constexpr bool same_shape = (same_distribution<A, Bs> && ...);
+    static_assert(same_shape, "maps of explicit-register tiles: the tiles have the same size, layout and base shape");
+    constexpr bool same_type = (is_same<typename A::T, typename Bs::T> && ...);
+    static_assert(same_type, "maps of explicit-register tiles: the tiles have the same element type");
 }
 
 } // namespace detail
@@ -190,7 +190,8 @@ __device__ inline void vector_map(T0 &, const T1 &, const RV &values) {
 template <int i, int j, int GPR, typename op, ducks::art::all T0, ducks::art::all T1>
 __device__ inline void register_row_map() {
     check_map<op, T0, T1>();
-    static_assert(!T0::is_row && is_same<typename T0::shape, rt_16x16_s>,
+    constexpr bool in_columns = !T0::is_row && is_same<typename T0::shape, rt_16x16_s>;
+    static_assert(in_columns,
                   "row maps with a register of values are of tiles in the column layout with base shape rt_16x16_s");
     for_constants<4>([]<int r>() {
         op::template op_of_quad<T0::template first_register<i, j> + r, T1::template first_register<i, j> + r, GPR, r>();
@@ -233,8 +234,10 @@ namespace detail {
 template <typename op, bool along_rows, bool has_start, ducks::art::all A, ducks::rv::all RV>
 __device__ inline void reduce_pinned(RV &dst, const RV &start) {
     using wanted = select<along_rows, typename A::col_vec, typename A::row_vec>;
-    static_assert(is_same<RV, wanted>, "a row reduction gives the tile's own col_vec, a column reduction its row_vec");
-    static_assert(is_same<typename A::T, float>, "reductions of explicit-register tiles are of float tiles");
+    constexpr bool own_vector = is_same<RV, wanted>;
+    static_assert(own_vector, "a row reduction gives the tile's own col_vec, a column reduction its row_vec");
+    constexpr bool is_float = is_same<typename A::T, float>;
+    static_assert(is_float, "reductions of explicit-register tiles are of float tiles");
     using distribution = typename A::base_tile::distribution;
     constexpr int outer_size = along_rows ? A::height : A::width, inner_size = along_rows ? A::width : A::height;
     for_constants<outer_size>([&]<int outer>() {

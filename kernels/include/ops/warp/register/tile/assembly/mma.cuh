@@ -98,21 +98,32 @@ struct pinned_product {
     static constexpr int bytes = mfma_bytes<T, side, have>();
     static constexpr bool has_c = !is_same<C, void>;
 
-    static_assert(is_same<typename D::T, float>, "mma: the accumulators are of float");
-    static_assert(is_same<T, typename B::T>, "mma: a and b have the same element type");
-    static_assert(k == k_of_b, "mma: a and b have the same size along K");
-    static_assert(D::rows == m && D::cols == n, "mma: the accumulator is M x N, M and N being those of a and b");
-    static_assert(A::is_row != a_transposed,
+    static constexpr bool accumulates_floats = is_same<typename D::T, float>;
+    static_assert(accumulates_floats, "mma: the accumulators are of float");
+    static constexpr bool same_type = is_same<T, typename B::T>;
+    static_assert(same_type, "mma: a and b have the same element type");
+    static constexpr bool same_depth = k == k_of_b;
+    static_assert(same_depth, "mma: a and b have the same size along K");
+    static constexpr bool right_size = D::rows == m && D::cols == n;
+    static_assert(right_size, "mma: the accumulator is M x N, M and N being those of a and b");
+    static constexpr bool a_layout = A::is_row != a_transposed;
+    static_assert(a_layout,
                   "mma: a is in the row layout in mma_AB and mma_ABt, in the column layout in mma_AtB and mma_AtBt");
-    static_assert(B::is_row == b_transposed,
+    static constexpr bool b_layout = B::is_row == b_transposed;
+    static_assert(b_layout,
                   "mma: b is in the row layout in mma_ABt and mma_AtBt, in the column layout in mma_AB and mma_AtB");
-    static_assert(is_same<left_shape, typename B::like::minor_shape>,
+    static constexpr bool same_order = is_same<left_shape, typename B::like::minor_shape>;
+    static_assert(same_order,
                   "mma: the base shapes of a and b put K in the same order: M (N) by K, and the same stride");
-    static_assert(D::base_tile_rows == side && D::base_tile_cols == side && D::base_tile_stride == 4,
+    static constexpr bool right_accumulator =
+        D::base_tile_rows == side && D::base_tile_cols == side && D::base_tile_stride == 4;
+    static_assert(right_accumulator,
                   "mma: the accumulator's base shape is rt_16x16_s or rt_32x32_s, as wide as the operands' base shapes "
                   "are along M and N");
-    static_assert(bytes != 0, "mma: the matrix cores of this target have no instruction for these operands; they take "
-                              "bf16, half, fp8e4m3 and fp8e5m2, 8 bytes or more a lane, on gfx950 fp4e2m1_2, 16 bytes");
+    static constexpr bool has_instruction = bytes != 0;
+    static_assert(has_instruction,
+                  "mma: the matrix cores of this target have no instruction for these operands; they take "
+                  "bf16, half, fp8e4m3 and fp8e5m2, 8 bytes or more a lane, on gfx950 fp4e2m1_2, 16 bytes");
 
     /** Base tile {i, j} of d: plus, or where `from_c` c plus, a's and b's product at base tile s along K. */
     template <int i, int j, int s, bool from_c>
@@ -147,8 +158,8 @@ struct pinned_product {
 
 template <typename D, typename C>
 __device__ inline constexpr void check_accumulators() {
-    static_assert(same_distribution<D, C> && is_same<typename D::T, typename C::T>,
-                  "mma: the accumulators c and d have the same size, type, layout and base shape");
+    constexpr bool one_accumulator = same_distribution<D, C> && is_same<typename D::T, typename C::T>;
+    static_assert(one_accumulator, "mma: the accumulators c and d have the same size, type, layout and base shape");
 }
 
 } // namespace detail
