@@ -92,7 +92,8 @@ def test_ranges() -> None:
     """
     for arch in ("gfx950", "gfx942"):
         result = wb.compile(source, arch=arch, name="ranges.hip").result
-        assert result is not None and not result.diagnostics
+        assert result is not None
+        assert not result.diagnostics
 
 
 T16 = "art_fl<16, 16, row_l, rt_16x16_s, type_list"
