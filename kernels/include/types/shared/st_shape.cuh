@@ -144,7 +144,8 @@ struct st_16x128 : base<16, 128> {
 /**
  * @brief 16x64: for `rt_16x32_s` of 2-byte elements, where rows are whole cache lines of 128 bytes.
  *
- * A wave that loads it straight from global memory asks for whole lines. Not among HipKittens' own shapes.
+ * A wave that loads it straight from global memory asks for whole lines. Of 1 byte it is also for pairs of fp4
+ * (`rt_16x64_s`), and for tiles of scales (fp8e8m0), which are not swizzled.
  */
 struct st_16x64 : base<16, 64> {
 #if defined(KITTENS_CDNA4)
