@@ -22,6 +22,9 @@ from workbench.emulator.memory import Memory, MemoryKind
 
 HERE = Path(__file__).parent
 
+SOON_SECONDS = 10.0
+"""Within which an endless kernel must have ended; an idle computer takes less than one, a busy one longer."""
+
 
 @pytest.fixture(scope="module")
 def blocks() -> ctypes.CDLL:
@@ -301,7 +304,7 @@ def test_an_endless_loop_ends_at_its_time_limit(blocks: ctypes.CDLL, memory: Mem
     started = time.monotonic()
     outcome = dispatch.run(prepare(fake, memory, geometry, 0), timeout=0.2, threads=2)
     assert outcome.timed_out
-    assert time.monotonic() - started < 2
+    assert time.monotonic() - started < SOON_SECONDS
     error = faults.timeout(scene(fake, memory, geometry), outcome.stopped_at, 0.2, "Next step.")
     assert "time limit of 0.2 s" in str(error)
     assert error.workgroup is not None
@@ -315,7 +318,7 @@ def test_an_interrupt_stops_an_endless_loop(blocks: ctypes.CDLL, memory: Memory)
     started = time.monotonic()
     with pytest.raises(KeyboardInterrupt):
         dispatch.run(run, threads=2)
-    assert time.monotonic() - started < 1.3
+    assert time.monotonic() - started < SOON_SECONDS
     timer.join()
     assert not any(t.name == "emulated-device" for t in threading.enumerate())
 

@@ -131,7 +131,8 @@ def test_a_clangd_that_is_of_no_use(
     start = time.monotonic()
     assert completer.known(f"{HEAD}    til\n", 5, 7, patience) == []
     assert completer.hover(HEAD, 4, 6, patience) == ""
-    assert time.monotonic() - start < 4 * patience + 2
+    # The stand-ins sleep for a minute: nobody waited for them, on a busy computer either.
+    assert time.monotonic() - start < 30
 
 
 def test_an_ended_clangd_is_started_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

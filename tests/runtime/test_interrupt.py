@@ -46,7 +46,8 @@ def test_sigint_stops_a_launch_and_the_process_goes_on() -> None:
         process.send_signal(signal.SIGINT)
         sent = time.monotonic()
         assert process.stdout.readline() == "interrupted\n"
-        assert time.monotonic() - sent < 1
+        # Well below the time limit of a launch, which would end it too; a busy computer takes its time.
+        assert time.monotonic() - sent < 10
         assert process.stdout.readline() == "works\n"
         assert process.wait(timeout=60) == 0
         assert process.stderr is not None
