@@ -20,14 +20,14 @@ def _case(item: Any) -> Case | None:
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
-    batches = {}
+    batches: list[Batch] = []
     for item in session.items:
         case = _case(item)
         params = item.callspec.params if hasattr(item, "callspec") else {}
         batch = case.kernel.batch if case else params.get("batch")
-        if isinstance(batch, Batch):
-            batches.setdefault(id(batch), batch)
-    COMPILING.plan(batches.values())
+        if isinstance(batch, Batch) and (not batches or batches[-1] is not batch):
+            batches.append(batch)
+    COMPILING.plan(batches)
 
 
 _passed: Counter[tuple[str, str]] = Counter()

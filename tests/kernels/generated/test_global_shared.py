@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 import torch
 from tile_batches import ELEMENTS, Case, Family, Inputs, Kernel, case_id, poisoned
-from tile_types import BYTES, ST_SHAPES, distinct
+from tile_types import ALL_ST_SHAPES, BYTES, ST_SHAPES, distinct
 
 ALLOCATE = """extern __shared__ alignment_dummy __shm[];
     shared_allocator al(reinterpret_cast<int *>(&__shm[0]));"""
@@ -32,7 +32,7 @@ SIZES = ((1, 1), (2, 1), (2, 2), (1, 3), (4, 2), (4, 4))
 
 def sizes_of(dtype: str, shape: str, waves: int) -> list[tuple[int, int]]:
     """Sizes that are whole loads and stores of 16 bytes by 64 lanes."""
-    rows, cols = ST_SHAPES[shape]
+    rows, cols = ALL_ST_SHAPES[shape]
     held = rows * cols * BYTES[dtype]
     # Large groups get large tiles, so that each wave has something to load.
     most = 4096 * max(1, waves // 2)
@@ -166,26 +166,34 @@ def vector_kernel(arch: str, dtype: str, length: int, waves: int) -> Kernel:
     return kernel
 
 
+def tile_kernels(arch: str, dtype: str, shape: str, number: int) -> Iterator[Kernel]:
+    """Of one base shape, the sizes in turn from `number` on."""
+    for waves, ways in (
+        (1, list(WAYS)),
+        (2, ["computed", "bounded"]),
+        (3, ["offsets"]),
+        (4, list(WAYS)),
+        (8, ["offsets", "resource"]),
+    ):
+        sizes = sizes_of(dtype, shape, waves)
+        rows, cols = sizes[number % len(sizes)]
+        yield tile_kernel(arch, dtype, shape, rows, cols, waves, ways)
+        number += 1
+    rows, cols = sizes_of(dtype, shape, 4)[0]
+    yield edge_kernel(arch, dtype, shape, rows, cols, 4)
+    yield one_wave(arch, dtype, shape, rows, cols)
+
+
 def kernels(arch: str) -> Iterator[Kernel]:
     number = 0
     for dtype in ELEMENTS:
         for shape in ST_SHAPES:
-            for waves, ways in (
-                (1, list(WAYS)),
-                (2, ["computed", "bounded"]),
-                (3, ["offsets"]),
-                (4, list(WAYS)),
-                (8, ["offsets", "resource"]),
-            ):
-                sizes = sizes_of(dtype, shape, waves)
-                rows, cols = sizes[number % len(sizes)]
-                yield tile_kernel(arch, dtype, shape, rows, cols, waves, ways)
-                number += 1
-            rows, cols = sizes_of(dtype, shape, 4)[0]
-            yield edge_kernel(arch, dtype, shape, rows, cols, 4)
-            yield one_wave(arch, dtype, shape, rows, cols)
+            yield from tile_kernels(arch, dtype, shape, number)
+            number += 5
         for waves, length in ((1, 64), (2, 128), (2, 1000), (4, 256), (8, 4096)):
             yield vector_kernel(arch, dtype, length, waves)
+    for number, dtype in enumerate(ELEMENTS):
+        yield from tile_kernels(arch, dtype, "st_16x64_s", number)
 
 
 FAMILY = Family("global memory, shared", kernels)

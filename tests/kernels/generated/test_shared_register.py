@@ -18,7 +18,18 @@ from tile_batches import (
     rounded,
     same_values,
 )
-from tile_types import BYTES, LAYOUTS, SHAPES, ST_SHAPES, Tile, distinct, has_layout, normal
+from tile_types import (
+    ALL_SHAPES,
+    ALL_ST_SHAPES,
+    BYTES,
+    LAYOUTS,
+    SHAPES,
+    ST_SHAPES,
+    Tile,
+    distinct,
+    has_layout,
+    normal,
+)
 
 MATCHED = {
     "st_16x16_s": ["rt_16x16_s"],
@@ -30,6 +41,13 @@ MATCHED = {
     "st_16x128_s": ["rt_16x128_s", "rt_16x32_s"],
 }
 """Base shapes that kernels pair, tested in every type; every other pair is in one type or another."""
+
+MATCHED_WIDE = {
+    "st_16x64_s": ["rt_16x32_s", "rt_16x64_s"],
+    "st_16x32_s": ["rt_32x32_16_s"],
+    "st_32x32_s": ["rt_32x64_s"],
+}
+"""The same of whole cache lines, and of operands with block scales."""
 
 ALLOCATE = """extern __shared__ alignment_dummy __shm[];
     shared_allocator al(reinterpret_cast<int *>(&__shm[0]));"""
@@ -103,8 +121,8 @@ def kernel_of(arch: str, number: int, st_type: str, st_shape: str, tile: Tile) -
 
 def smallest(dtype: str, st_shape: str, layout: str, rt_shape: str) -> Tile:
     """The smallest register tile of whole base tiles of both."""
-    rows, cols, _ = SHAPES[rt_shape]
-    st_rows, st_cols = ST_SHAPES[st_shape]
+    rows, cols, _ = ALL_SHAPES[rt_shape]
+    st_rows, st_cols = ALL_ST_SHAPES[st_shape]
     return Tile(dtype, lcm(rows, st_rows), lcm(cols, st_cols), layout, rt_shape)
 
 
@@ -135,6 +153,14 @@ def kernels(arch: str) -> Iterator[Kernel]:
                     if has_layout(rt_shape, layout):
                         tile = smallest(dtype, st_shape, layout, rt_shape)
                         yield kernel_of(arch, number, st_type, st_shape, tile)
+    for st_shape, rt_shapes in MATCHED_WIDE.items():
+        for rt_shape in rt_shapes:
+            for layout in LAYOUTS:
+                for dtype in ELEMENTS:
+                    number += 1
+                    yield kernel_of(
+                        arch, number, dtype, st_shape, smallest(dtype, st_shape, layout, rt_shape)
+                    )
 
 
 FAMILY = Family("shared memory, registers", kernels)

@@ -19,7 +19,7 @@ from tile_batches import (
     same_values,
     torch_dtype,
 )
-from tile_types import LAYOUTS, SHAPES, Tile, distinct, has_layout, layouts_of_tiles, sized
+from tile_types import ALL_SHAPES, LAYOUTS, Tile, distinct, has_layout, layouts_of_tiles, sized
 
 
 def special(dtype: str, arch: str, count: int) -> Make:
@@ -70,7 +70,7 @@ def copies(arch: str, tile: Tile) -> Kernel:
 
 
 def turned(shape: str) -> str:
-    rows, cols, stride = SHAPES[shape]
+    rows, cols, stride = ALL_SHAPES[shape]
     return f"rt_shape<{cols}, {rows}, {stride}>"
 
 

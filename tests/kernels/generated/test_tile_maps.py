@@ -154,7 +154,7 @@ def with_vectors(arch: str, tile: Tile) -> Kernel:
 
 
 def kernels(arch: str) -> Iterator[Kernel]:
-    for number, dtype, layout, shape in layouts_of_tiles():
+    for number, dtype, layout, shape in layouts_of_tiles(scaled=False):
         names = list(UNARY)
         yield unary(arch, sized(number, dtype, layout, shape), names[:9], "short")
         yield unary(arch, sized(number + 1, dtype, layout, shape, 8), names[9:], "long")

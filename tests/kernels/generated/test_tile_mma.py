@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 import torch
 from tile_batches import Case, Family, Inputs, Kernel, case_id, close, same_values
-from tile_types import SHAPES, Tile, integers, normal
+from tile_types import ALL_SHAPES, SCALED_SHAPES, SHAPES, Tile, integers, normal
 
 FORMS = ("AB", "ABt", "AtB", "AtBt")
 
@@ -22,12 +22,12 @@ SIZES = ((1, 1, 1), (2, 1, 2), (1, 2, 1), (2, 2, 1), (1, 3, 2))
 
 
 def turned(shape: str) -> str:
-    rows, cols, stride = SHAPES[shape]
+    rows, cols, stride = ALL_SHAPES[shape]
     return f"rt_shape<{cols}, {rows}, {stride}>"
 
 
 def kernel_of(arch: str, number: int, form: str, dtype: str, shape: str, layout: str) -> Kernel:
-    side, depth, _ = SHAPES[shape]
+    side, depth, _ = ALL_SHAPES[shape]
     m, n, k = (a * b for a, b in zip(SIZES[number % len(SIZES)], (side, side, depth), strict=True))
     name = f"{form}-{dtype}-{shape}-{layout}-{m}x{n}x{k}"
     a_turned, b_turned = form.startswith("At"), form.endswith("Bt")
@@ -77,7 +77,12 @@ def kernel_of(arch: str, number: int, form: str, dtype: str, shape: str, layout:
 
 def kernels(arch: str) -> Iterator[Kernel]:
     number = 0
-    for dtype, shapes in (("bf16", OPERANDS), ("half", OPERANDS), ("fp8e4m3", OPERANDS_FP8)):
+    for dtype, shapes in (
+        ("bf16", OPERANDS),
+        ("half", OPERANDS),
+        ("fp8e4m3", OPERANDS_FP8),
+        *((dtype, list(SCALED_SHAPES)) for dtype in ("bf16", "half", "fp8e4m3")),
+    ):
         for form in FORMS:
             for shape in shapes:
                 for layout in ("col_l", "row_l"):

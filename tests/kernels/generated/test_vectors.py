@@ -171,7 +171,7 @@ def reductions(arch: str, vector: Vector) -> Kernel:
 
 
 def all_vectors() -> Iterator[tuple[int, Vector]]:
-    for number, dtype, layout, shape in layouts_of_tiles():
+    for number, dtype, layout, shape in layouts_of_tiles(scaled=False):
         tile: Tile = sized(number, dtype, layout, shape, 32)
         for vector in vectors_of(tile):
             yield number, vector

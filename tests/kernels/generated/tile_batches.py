@@ -93,6 +93,7 @@ class Case:
         wanted = self.wanted(inputs).to(got.dtype) if got.dtype == torch.float32 else self.wanted(inputs)
         assert got.dtype == wanted.dtype, (got.dtype, wanted.dtype)
         found = self.compare(got, wanted.reshape(got.shape))
+        self.kernel.batch.looked_at(self)
         assert found is None, (
             f"{self.name} on {self.kernel.arch}, seed {seed()}: {found}\n{self.kernel.source()}"
         )
@@ -216,6 +217,7 @@ class Batch:
         self.index = index
         self.kernels: list[Kernel] = []
         self._results: dict[str, Result] | None = None
+        self._done: set[str] = set()
 
     def add(self, kernel: Kernel) -> None:
         kernel.batch = self
@@ -240,7 +242,7 @@ class Batch:
             COMPILING.turn_of(self)
             times = TIMES.setdefault((self.family, self.arch), Times())
             try:
-                module, seconds = COMPILING.wait(self)
+                module, seconds = COMPILING.take(self)
                 if module.result.diagnostics:
                     raise WorkbenchError("\n".join(d.text for d in module.result.diagnostics))
             except WorkbenchError as error:
@@ -280,10 +282,17 @@ class Batch:
             return error
         return inputs, outputs
 
+    def looked_at(self, case: Case) -> None:
+        """Lets go of the results after the last case."""
+        self._done.add(case.name)
+        if len(self._done) == sum(len(kernel.cases) for kernel in self.kernels):
+            self._results = None
+            self._done.clear()
+
     def sanitize(self) -> list[str]:
         """What the sanitizer finds, a line for each finding."""
         COMPILING.turn_of(self)
-        module, _ = COMPILING.wait(self)
+        module, _ = COMPILING.take(self)
         return [
             f"{kernel.name} on {self.arch}: {finding.category}: {finding.message}"
             for kernel in self.kernels
@@ -297,18 +306,22 @@ class _Compiling:
     def __init__(self) -> None:
         self._pool: ThreadPoolExecutor | None = None
         self._order: list[Batch] = []
+        self._at = 0
         self._started: dict[int, Future[tuple[Module, float]]] = {}
 
     def plan(self, batches: Iterable[Batch]) -> None:
-        """The batches that will be wanted, in order."""
+        """The batches that will be wanted, in order; one may be wanted again."""
         self._order = list(batches)
+        self._at = 0
 
     def turn_of(self, batch: Batch) -> None:
-        """Starts what comes after `batch`."""
-        if batch in self._order:
-            at = self._order.index(batch)
-            for following in self._order[at : at + AHEAD]:
-                self._start(following)
+        """Starts `batch` and what comes after it."""
+        try:
+            self._at = self._order.index(batch, self._at)
+        except ValueError:
+            return
+        for following in self._order[self._at : self._at + AHEAD]:
+            self._start(following)
 
     def _start(self, batch: Batch) -> Future[tuple[Module, float]]:
         if id(batch) not in self._started:
@@ -317,8 +330,12 @@ class _Compiling:
             self._started[id(batch)] = self._pool.submit(batch.compile)
         return self._started[id(batch)]
 
-    def wait(self, batch: Batch) -> tuple[Module, float]:
-        return self._start(batch).result()
+    def take(self, batch: Batch) -> tuple[Module, float]:
+        """The compiled batch, which is not kept here."""
+        try:
+            return self._start(batch).result()
+        finally:
+            self._started.pop(id(batch), None)
 
 
 COMPILING = _Compiling()

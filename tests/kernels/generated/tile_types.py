@@ -21,6 +21,15 @@ SHAPES = {
 }
 """Base shapes of register tiles: rows, columns, stride, as their names and the documentation say."""
 
+SCALED_SHAPES = {
+    "rt_16x64_s": (16, 64, 16),
+    "rt_32x64_s": (32, 64, 16),
+    "rt_32x32_16_s": (32, 32, 16),
+}
+"""The same of operands of matrix instructions with block scales."""
+
+ALL_SHAPES = SHAPES | SCALED_SHAPES
+
 ST_SHAPES = {
     "st_16x16_s": (16, 16),
     "st_16x16_swizzled_s": (16, 16),
@@ -32,6 +41,9 @@ ST_SHAPES = {
 }
 """Base shapes of shared tiles: rows and columns, as their names say."""
 
+ALL_ST_SHAPES = ST_SHAPES | {"st_16x64_s": (16, 64)}
+"""And that for operands with block scales."""
+
 LAYOUTS = ("row_l", "col_l")
 
 BYTES = {"float": 4, "bf16": 2, "half": 2, "fp8e4m3": 1}
@@ -39,7 +51,7 @@ BYTES = {"float": 4, "bf16": 2, "half": 2, "fp8e4m3": 1}
 
 def has_layout(shape: str, layout: str) -> bool:
     """Whether a base shape exists in a layout: 64 lanes cannot hold 128 columns."""
-    return not (layout == "col_l" and SHAPES[shape][1] > 64)
+    return not (layout == "col_l" and ALL_SHAPES[shape][1] > 64)
 
 
 @cache
@@ -78,8 +90,8 @@ class Tile:
 
     @property
     def base(self) -> tuple[int, int, int]:
-        if self.shape in SHAPES:
-            return SHAPES[self.shape]
+        if self.shape in ALL_SHAPES:
+            return ALL_SHAPES[self.shape]
         rows, cols, stride = self.shape.removeprefix("rt_shape<").removesuffix(">").split(",")
         return int(rows), int(cols), int(stride)
 
@@ -162,20 +174,27 @@ def vectors_of(tile: Tile) -> tuple[Vector, Vector]:
     )
 
 
-def layouts_of_tiles(dtypes: tuple[str, ...] = ELEMENTS) -> Iterator[tuple[int, str, str, str]]:
-    """Every element type, layout and base shape that go together, with a running number."""
+def layouts_of_tiles(
+    dtypes: tuple[str, ...] = ELEMENTS, *, scaled: bool = True
+) -> Iterator[tuple[int, str, str, str]]:
+    """Every element type, layout and base shape that go together, with a running number.
+
+    Args:
+        scaled: whether the base shapes for block scales are among them.
+    """
     number = 0
-    for dtype in dtypes:
-        for layout in LAYOUTS:
-            for shape in SHAPES:
-                if has_layout(shape, layout):
-                    yield number, dtype, layout, shape
-                    number += 1
+    for shapes in (SHAPES, SCALED_SHAPES) if scaled else (SHAPES,):
+        for dtype in dtypes:
+            for layout in LAYOUTS:
+                for shape in shapes:
+                    if has_layout(shape, layout):
+                        yield number, dtype, layout, shape
+                        number += 1
 
 
 def sized(number: int, dtype: str, layout: str, shape: str, most: int = 16) -> Tile:
     """A tile of one of several sizes, in turn: up to `most` elements a lane, or one base tile."""
-    rows, cols, _ = SHAPES[shape]
+    rows, cols, _ = ALL_SHAPES[shape]
     sizes = [
         (down, across)
         for down, across in ((1, 1), (2, 1), (1, 3), (2, 2))
