@@ -173,7 +173,7 @@ def test_only_what_an_event_changes_is_drawn(small):
 
     def drawn(kind, data):
         before = dict(page.figures)
-        page._next = 0.0
+        page._next = page._next_line = 0.0
         hub.publish(kind, small.name, data)
         return {key for key in KEYS if page.figures[key] is not before[key]}
 
@@ -183,6 +183,19 @@ def test_only_what_an_event_changes_is_drawn(small):
     assert drawn("launch", {}) == set()
     assert "<b>1</b> launches" in page._summary.value
     assert drawn("profile", small) == set(KEYS)
+    page.close()
+
+
+def test_a_profile_is_drawn_at_once_after_lines_that_came_before(small):
+    """A cell's compile and launches are told just before its counters, and must not hold those back."""
+    hub = Hub()
+    page = Dashboard(source=hub)
+    page._next = page._next_line = 0.0
+    told = {"arch": "gfx950", "seconds": 0.0, "cached": True, "warnings": 0, "error": ""}
+    hub.publish("compile", "cell.hip", told)
+    hub.publish("launch", "kernel", {})
+    hub.publish("profile", small.name, small)
+    assert page.figures["timeline"].data[0].x == (1,)
     page.close()
 
 

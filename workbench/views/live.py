@@ -91,6 +91,7 @@ class Dashboard:
         self._drawn = -1
         self._due = EVERYTHING
         self._next = 0.0
+        self._next_line = 0.0
         self._static: list[Any] = []
         self._static_next = 0.0
         self._static_drawn = -1
@@ -171,8 +172,10 @@ class Dashboard:
     def take(self, event: Event) -> None:
         """Takes an event of the hub; draws now or soon."""
         self.board.take(event)
-        self._due |= _DRAWS.get(event.kind, NOTHING)
-        wait = self._next - time.monotonic()
+        changes = _DRAWS.get(event.kind, NOTHING)
+        self._due |= changes
+        # What only writes a line holds no figure back.
+        wait = (self._next if changes else max(self._next, self._next_line)) - time.monotonic()
         # Who publishes never waits for a drawing that is under way.
         if wait <= 0 and self._lock.acquire(blocking=False):
             try:
@@ -219,7 +222,10 @@ class Dashboard:
             self._write_log()
             self.updates += 1
             took = time.monotonic() - started
-            self._next = time.monotonic() + max(INTERVAL - took, IDLE * took)
+            pause = time.monotonic() + max(INTERVAL - took, IDLE * took)
+            self._next_line = pause
+            if due:
+                self._next = pause
             self._keep_copy()
 
     def _head(self) -> None:
