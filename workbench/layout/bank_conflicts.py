@@ -14,6 +14,7 @@ import itertools
 import math
 import re
 import sys
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -23,7 +24,7 @@ from workbench import toolchain
 from workbench.emulator.native_ops.lds import CONFLICT_RULES
 from workbench.kernel import Module, compile, resolve_device
 from workbench.layout.elements import torch_dtype
-from workbench.layout.result import WaveAccess, by_opcode
+from workbench.layout.result import WaveAccess
 from workbench.layout.run import wave_access
 from workbench.layout.tile_type import vocabulary
 from workbench.runtime import LaunchOptions
@@ -125,32 +126,36 @@ class Pair:
         return f"st<{dims}, {self.shared}>", f"rt<{dims}, {self.layout}, {self.register}>"
 
 
+_TWO_ADDRESSES = re.compile(r"(?<=d|e)2(st64)?_")
+
+
 @dataclass(frozen=True)
 class Direction:
     """What a store or a load did.
 
     Attributes:
-        instructions: how many of each opcode.
+        accesses: how many of each opcode. One with two addresses, such as ds_write2_b32, is two accesses of
+            ds_write_b32, as the LDS serves it: whether the compiler joins two depends on what is around.
         phases: of all of them, with active lanes.
         conflicts: SQ_LDS_BANK_CONFLICT: cycles beyond one a phase.
     """
 
-    instructions: dict[str, int]
+    accesses: dict[str, int]
     phases: int
     conflicts: int
 
     @classmethod
     def of(cls, accesses: Sequence[WaveAccess]) -> Direction:
         return cls(
-            {opcode: len({a.pc for a in found}) for opcode, found in by_opcode(accesses).items()},
+            dict(Counter(_TWO_ADDRESSES.sub("_", access.opcode) for access in accesses)),
             sum(len(a.phases) for a in accesses),
             sum(a.conflicts for a in accesses),
         )
 
     @property
     def cells(self) -> tuple[str, str, str]:
-        """As the table has it: instructions, phases, conflicts."""
-        text = " + ".join(f"{count} `{opcode}`" for opcode, count in self.instructions.items())
+        """As the table has it: accesses, phases, conflicts."""
+        text = " + ".join(f"{count} `{opcode}`" for opcode, count in self.accesses.items())
         return text, str(self.phases), str(self.conflicts)
 
 
@@ -279,9 +284,9 @@ Made by `python -m workbench.layout.bank_conflicts` with {compiler}; do not edit
 
 Every load and store between a shared tile (`st`) and a register tile (`rt`), for each pair of base shapes,
 layout and type: which instructions the compiler made of it, in how many phases the LDS serves them, and how
-many cycles it loses to bank conflicts, as `SQ_LDS_BANK_CONFLICT` counts them: cycles beyond one a phase. One
-wave moves the smallest tile that both base shapes fit in. **Counted by the emulated device, not measured on a
-GPU**, by these rules:
+many cycles it loses to bank conflicts, as `SQ_LDS_BANK_CONFLICT` counts them: cycles beyond one a phase. An
+instruction with two addresses, such as `ds_write2_b32`, counts as two. One wave moves the smallest tile that
+both base shapes fit in. **Counted by the emulated device, not measured on a GPU**, by these rules:
 
 | target | access, bytes a lane | lanes served together | banks | source |
 | --- | --- | --- | --- | --- |
