@@ -153,6 +153,22 @@ class Published:
             self.value, self.unit, Origin.PUBLISHED, f"{self.implementation}, {self.gpu}: {self.source}"
         )
 
+    @classmethod
+    def times(cls, shape: Shape, gpu: str, source: str, times: Mapping[str, float]) -> list[Published]:
+        """Times of several implementations on one shape; `times` has microseconds by implementation."""
+        return [cls(shape, us, "us", gpu, who, source) for who, us in times.items()]
+
+
+def lanes_of_row(cols: int, size: int) -> int:
+    """Lanes of a wave that share a row of `cols` elements of `size` bytes, at least 16 bytes each.
+
+    A power of two; what the register tile base shape `rt_rows_s` of the tile library has.
+    """
+    lanes = 1
+    while lanes < 64 and lanes * (16 // size) < cols:
+        lanes *= 2
+    return lanes
+
 
 def _nothing(*_: Any) -> dict[str, Any]:
     return {}

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 
 from workbench.errors import ShapeError
-from workbench.spec import Choice, KernelSpec, Launch, Published, Range, Tolerance
+from workbench.spec import Choice, KernelSpec, Launch, Published, Range, Tolerance, lanes_of_row
 
 WAVES = 4
 DTYPES = {"bf16": torch.bfloat16, "fp32": torch.float32}
@@ -37,14 +37,6 @@ def size_of(shape: Mapping[str, Any]) -> int:
     return DTYPES[shape["dtype"]].itemsize
 
 
-def lanes_of_row(cols: int, size: int) -> int:
-    """Lanes that share a row of elements of `size` bytes, 16 bytes each: `rt_rows_s` of the tile library."""
-    lanes = 1
-    while lanes < 64 and lanes * (16 // size) < cols:
-        lanes *= 2
-    return lanes
-
-
 def launch(shape: Mapping[str, Any], arch: str) -> Launch:
     rows_of_group = WAVES * 64 // lanes_of_row(shape["cols"], size_of(shape))
     return Launch(grid=-(-shape["rows"] // rows_of_group), block=WAVES * 64)
@@ -57,8 +49,8 @@ def arguments(shape: Mapping[str, Any], tensors: Mapping[str, Any]) -> dict[str,
 
 def published(rows: int, hipkittens: float, pytorch: float, aiter: float) -> list[Published]:
     shape = {"rows": rows, "cols": 128, "dtype": "bf16"}
-    values = {"HipKittens (port)": hipkittens, "PyTorch": pytorch, "AITER Triton": aiter}
-    return [Published(shape, us, "us", "MI325X", who, PORT) for who, us in values.items()]
+    times = {"HipKittens (port)": hipkittens, "PyTorch": pytorch, "AITER Triton": aiter}
+    return Published.times(shape, "MI325X", PORT, times)
 
 
 spec = KernelSpec(

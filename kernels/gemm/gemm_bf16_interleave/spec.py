@@ -3,27 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
-from typing import Any
 
-from workbench.spec import Launch, Range, kernels
-
-TILE = 256
-"""Rows and columns of C that a work-group computes."""
-
-K_STEP = {"gfx950": 64, "gfx942": 32}
-"""Columns of A and B that are in shared memory at a time, twice."""
+from workbench.spec import kernels
 
 THREADS = 256
 
-
-def launch(shape: Mapping[str, Any], arch: str) -> Launch:
-    tiles = -(-shape["m"] // TILE) * -(-shape["n"] // TILE)
-    # Two steps of A and B, 2 bytes an element.
-    return Launch(grid=tiles, block=THREADS, dynamic_shared=2 * 2 * TILE * K_STEP[arch] * 2)
-
-
-base = kernels["gemm/gemm_bf16"]
+base = kernels["gemm/gemm_bf16_pingpong"]
+"""Tiles, shared memory and what sizes are taken are the same."""
 
 spec = dataclasses.replace(
     base,
@@ -31,20 +17,7 @@ spec = dataclasses.replace(
     doc="C = A Bᵀ as gemm/gemm_bf16, by 4 waves, one on each SIMD, that mix memory and matrix "
     "instructions finely; a work-group computes 256 x 256 of C.",
     entry="gemm_bf16_interleave",
-    parameters={
-        "m": base.parameters["m"],
-        "n": Range(
-            8, 65536, step=8, default=512, doc="rows of B, columns of C, of which a row is whole 16 bytes"
-        ),
-        "k": Range(64, 65536, step=8, default=512, doc="columns of A and B; a row is whole 16 bytes"),
-    },
-    shapes=[
-        {"m": 512, "n": 512, "k": 512},
-        {"m": 256, "n": 768, "k": 1024},
-        {"m": 200, "n": 312, "k": 136},
-        {"m": 300, "n": 136, "k": 72},
-    ],
-    define=lambda shape, arch: {},
-    launch=launch,
+    launch=lambda shape, arch: dataclasses.replace(base.launch(shape, arch), block=THREADS),
+    published=kernels["gemm/gemm_bf16"].published,
     _modules={},
 )

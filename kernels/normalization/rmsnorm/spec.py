@@ -9,7 +9,7 @@ from typing import Any
 import torch
 
 from workbench.errors import ShapeError
-from workbench.spec import KernelSpec, Launch, Published, Range
+from workbench.spec import KernelSpec, Launch, Published, Range, lanes_of_row
 
 WAVES = 4
 PORT = "m8than/amd-kernels README.md, Normalization: RMSNorm (D=128)"
@@ -34,14 +34,6 @@ def shape_of(x: torch.Tensor, weight: torch.Tensor, eps: float = 1e-5) -> dict[s
     return {"rows": math.prod(x.shape[:-1]), "cols": x.shape[-1]}
 
 
-def lanes_of_row(cols: int, size: int) -> int:
-    """Lanes that share a row of elements of `size` bytes, 16 bytes each: `rt_rows_s` of the tile library."""
-    lanes = 1
-    while lanes < 64 and lanes * (16 // size) < cols:
-        lanes *= 2
-    return lanes
-
-
 def launch(shape: Mapping[str, Any], arch: str) -> Launch:
     rows_of_group = WAVES * 64 // lanes_of_row(shape["cols"], 2)
     return Launch(grid=-(-shape["rows"] // rows_of_group), block=WAVES * 64)
@@ -58,9 +50,8 @@ def arguments(shape: Mapping[str, Any], tensors: Mapping[str, Any]) -> dict[str,
 
 
 def published(rows: int, hipkittens: float, pytorch: float, aiter: float) -> list[Published]:
-    values = {"HipKittens (port)": hipkittens, "PyTorch": pytorch, "AITER Triton": aiter}
-    shape = {"rows": rows, "cols": 128}
-    return [Published(shape, us, "us", "MI325X", who, PORT) for who, us in values.items()]
+    times = {"HipKittens (port)": hipkittens, "PyTorch": pytorch, "AITER Triton": aiter}
+    return Published.times({"rows": rows, "cols": 128}, "MI325X", PORT, times)
 
 
 spec = KernelSpec(
