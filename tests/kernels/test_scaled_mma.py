@@ -166,7 +166,7 @@ def test_forms(batch: Batch) -> None:
 
 
 def test_through_shared_memory(batch: Batch) -> None:
-    """Tiles and their scales by way of the LDS: st_16x128_s, st_16x64_s, scales read by words; no conflicts."""
+    """Tiles and scales by way of the LDS, free of conflicts: st_16x128_s, st_16x64_s, scales by words."""
     m, k = 64, 128
     for kind, bytes_ in (("fp8e4m3", 128), ("fp8e5m2", 128), ("fp4e2m1_2", 64)):
         a, a_values = operand(kind, m, k, 1)
