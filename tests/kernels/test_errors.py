@@ -9,33 +9,13 @@ from __future__ import annotations
 from functools import cache
 
 import pytest
+from tile_cases import SHAPES, ST_SHAPES
 
 import workbench as wb
 from workbench.errors import CompileError
 from workbench.toolchain import Diagnostic
 
 ARCHS = ("gfx950", "gfx942")
-
-RT_SHAPES = {
-    "rt_16x16_s": (16, 16),
-    "rt_32x32_s": (32, 32),
-    "rt_32x32_8_s": (32, 32),
-    "rt_16x32_s": (16, 32),
-    "rt_32x16_s": (32, 16),
-    "rt_16x32_4_s": (16, 32),
-    "rt_32x16_4_s": (32, 16),
-    "rt_16x128_s": (16, 128),
-}
-
-ST_SHAPES = {
-    "st_16x16_s": (16, 16),
-    "st_16x16_swizzled_s": (16, 16),
-    "st_32x32_s": (32, 32),
-    "st_16x32_s": (16, 32),
-    "st_32x16_s": (32, 16),
-    "st_8x32_s": (8, 32),
-    "st_16x128_s": (16, 128),
-}
 
 TYPES = ("float", "bf16", "half", "fp8e4m3")
 
@@ -52,7 +32,7 @@ def no_match(name: str) -> str:
 
 def register_types() -> Programs:
     wrong: Programs = []
-    for shape, (rows, cols) in RT_SHAPES.items():
+    for shape, (rows, cols, _) in SHAPES.items():
         for dtype in TYPES:
             tall, wide = f"{rows + 8}, {cols}", f"{rows}, {cols + 8}"
             says = "is a multiple of the base shape's"

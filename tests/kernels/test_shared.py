@@ -3,20 +3,9 @@
 from __future__ import annotations
 
 import torch
-from tile_cases import Batch, distinct
+from tile_cases import ST_SHAPES, Batch, distinct
 
 CORNER = "{0, 0, 0, 0}"
-
-ST_SHAPES = {
-    "st_16x16_s": (16, 16),
-    "st_16x16_swizzled_s": (16, 16),
-    "st_32x32_s": (32, 32),
-    "st_16x32_s": (16, 32),
-    "st_32x16_s": (32, 16),
-    "st_8x32_s": (8, 32),
-    "st_16x128_s": (16, 128),
-}
-"""Base shapes of shared tiles, rows and columns, as their names say."""
 
 FLIPS = {
     "st_16x16_s": {},

@@ -22,6 +22,17 @@ SHAPES = {
 }
 """Base shapes of register tiles: rows, columns, stride, as their names and the documentation say."""
 
+ST_SHAPES = {
+    "st_16x16_s": (16, 16),
+    "st_16x16_swizzled_s": (16, 16),
+    "st_32x32_s": (32, 32),
+    "st_16x32_s": (16, 32),
+    "st_32x16_s": (32, 16),
+    "st_8x32_s": (8, 32),
+    "st_16x128_s": (16, 128),
+}
+"""Base shapes of shared tiles: rows and columns, as their names say."""
+
 DTYPES = {"float": torch.float32, "bf16": torch.bfloat16, "half": torch.float16}
 """Element types by their C++ names."""
 

@@ -8,41 +8,19 @@ from functools import cache
 
 import torch
 from tile_batches import ELEMENTS, Make, rounded, torch_dtype
-
-SHAPES = {
-    "rt_16x16_s": (16, 16, 4),
-    "rt_32x32_s": (32, 32, 4),
-    "rt_32x32_8_s": (32, 32, 8),
-    "rt_16x32_s": (16, 32, 8),
-    "rt_32x16_s": (32, 16, 8),
-    "rt_16x32_4_s": (16, 32, 4),
-    "rt_32x16_4_s": (32, 16, 4),
-    "rt_16x128_s": (16, 128, 16),
-}
-"""Base shapes of register tiles: rows, columns, stride, as their names and the documentation say."""
+from tile_cases import SHAPES, ST_SHAPES
 
 SCALED_SHAPES = {
     "rt_16x64_s": (16, 64, 16),
     "rt_32x64_s": (32, 64, 16),
     "rt_32x32_16_s": (32, 32, 16),
 }
-"""The same of operands of matrix instructions with block scales."""
+"""Rows, columns and stride of operands of matrix instructions with block scales, as of SHAPES."""
 
 ALL_SHAPES = SHAPES | SCALED_SHAPES
 
-ST_SHAPES = {
-    "st_16x16_s": (16, 16),
-    "st_16x16_swizzled_s": (16, 16),
-    "st_32x32_s": (32, 32),
-    "st_16x32_s": (16, 32),
-    "st_32x16_s": (32, 16),
-    "st_8x32_s": (8, 32),
-    "st_16x128_s": (16, 128),
-}
-"""Base shapes of shared tiles: rows and columns, as their names say."""
-
 ALL_ST_SHAPES = ST_SHAPES | {"st_16x64_s": (16, 64)}
-"""And that for operands with block scales."""
+"""With that for operands with block scales."""
 
 LAYOUTS = ("row_l", "col_l")
 
