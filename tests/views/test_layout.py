@@ -291,17 +291,14 @@ def test_figures_without_accesses_or_banks() -> None:
     assert np.asarray(lines.data[1].z).shape == ((31 * 256 + 128) // 128, 32)
 
 
-def test_a_figure_stays_small() -> None:
-    found = view_layout(
-        "st_fl<128, 128, st_32x32_s>", "store", "rt_fl<128, 128, col_l, rt_32x32_s>", arch="gfx942"
-    )
-    figure = found.figure
-    steps = 1 + sum(1 + len(a.phases) for a in found.accesses)
-    assert 2 < len(figure.frames) == len(figure.layout.sliders[0].steps) < steps
-    assert any(
-        f"first {len(figure.frames)} of {steps} positions" in a.text for a in figure.layout.annotations
-    )
-    assert len(figure.to_json()) < 6_000_000
+def test_a_figure_stays_small(conflicting: LayoutResult, monkeypatch: pytest.MonkeyPatch) -> None:
+    every = len(conflicting.figure.frames)
+    monkeypatch.setattr("workbench.views.layout.MAX_CELLS", 5 * (16 * 64 + 8 * 64))
+    figure = conflicting.figure
+    assert len(figure.frames) == len(figure.layout.sliders[0].steps) == 5 < every
+    assert any(f"the first 5 of {every} positions" in a.text for a in figure.layout.annotations)
+    with pytest.raises(UsageError, match="the first 4 of 12 positions can be drawn"):
+        conflicting.draw(access=3)
 
 
 def test_table_and_report(conflicting: LayoutResult, tmp_path: Any) -> None:
