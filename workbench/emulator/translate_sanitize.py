@@ -321,9 +321,9 @@ def _scalar_memory(record: SanOp, instruction: Instruction) -> SanOp | None:
     if not instruction.dst:
         return None
     record.kind, record.space, record.flags = MEMORY, SMEM, LOAD
-    base, *others = instruction.src
     record.op.ssrc0 = record.op.ssrc1 = layout.NO_REGISTER
-    if base.kind == "s" and instruction.opcode.startswith(("s_load", "s_buffer_load")):
+    if instruction.opcode.startswith(("s_load", "s_buffer_load")) and instruction.src[0].kind == "s":
+        base, *others = instruction.src
         record.op.ssrc0 = base.index
         record.op.offset = instruction.modifiers.get("offset", 0)
         record.flags |= RESOURCE if instruction.opcode.startswith("s_buffer") else 0

@@ -44,3 +44,21 @@ def test_the_same_kernel_without_the_fault_is_clean(name: str, arch: str) -> Non
 def test_the_documentation_has_the_tables() -> None:
     text = tables.DOCUMENT.read_text()
     assert tables.generated(text) == text, "run python -m tests.emulator.sanitize.tables"
+
+
+CLOCKS = """
+#include <hip/hip_runtime.h>
+__global__ void k(const float *in, float *out) {
+    unsigned long long start = clock64(), wall = wall_clock64(), scalar;
+    asm volatile("s_memtime %0\\n\\ts_waitcnt lgkmcnt(0)" : "=s"(scalar));
+    out[threadIdx.x] = in[threadIdx.x] + (clock64() >= start) + (wall > 0) + (scalar > 0);
+}
+"""
+
+
+@pytest.mark.parametrize("arch", ["gfx942", "gfx950"])
+def test_scalar_memory_without_an_address_is_followed(arch: str) -> None:
+    module = wb.compile(CLOCKS, arch=arch, name="clocks.hip")
+    out = torch.zeros(64)
+    assert wb.sanitize(module["k"][1, 64], torch.zeros(64), out, device=f"emulated:{arch}").passed
+    assert (out == 3).all()
