@@ -12,6 +12,9 @@ import type { Names } from './names';
 
 const SHOWN_OVERLOADS = 4;
 
+/** Milliseconds that a person who points at a word waits for clangd. */
+const PATIENCE = 500;
+
 /**
  * The word at a place, with its range; options of the magic line are words with their dashes.
  */
@@ -70,6 +73,11 @@ export function describeText(text: string): HTMLElement {
   return dom;
 }
 
+/** Whether what clangd tells is a name of the library, of which the index has the signatures and documentation. */
+export function isIndexed(text: string, entries: readonly IEntry[]): boolean {
+  return entries.some(entry => entry.header !== '' && text.includes(entry.header));
+}
+
 /** Asks the kernel of a name at a place, counted from 0; "" where nothing is known. */
 export type Ask = (text: string, line: number, column: number) => Promise<string>;
 
@@ -93,13 +101,15 @@ export function hoverExtension(names: Names, ask: Ask | null = null): Extension 
       above: true,
       create: () => ({ dom })
     });
-    if (entries.length) {
-      return tooltip(describe(entries));
-    }
+    const indexed = () => (entries.length ? tooltip(describe(entries)) : null);
     if (magic || !ask) {
-      return null;
+      return indexed();
     }
+    // clangd knows which of the names it is; a kernel that runs a cell does not answer in time.
+    const late = new Promise<string>(resolve => setTimeout(() => resolve(''), PATIENCE));
     const answer = ask(view.state.doc.toString(), line.number - 1, found.from);
-    return answer.then(text => (text ? tooltip(describeText(text)) : null));
+    return Promise.race([answer, late]).then(text =>
+      text && !isIndexed(text, entries) ? tooltip(describeText(text)) : indexed()
+    );
   });
 }
