@@ -98,12 +98,6 @@ class Hierarchy:
     mall_ways: int = 16
 
 
-class _Site(Structure):
-    """native/traffic.h's HkSite."""
-
-    _fields_ = tuple((field.name, c_uint64) for field in fields(Site))
-
-
 class _Owners(Structure):
     """native/traffic.h's HkOwners."""
 

@@ -10,8 +10,6 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-SEVERITIES = ("fatal error", "error", "warning", "note", "remark")
-
 
 @dataclass(frozen=True, slots=True)
 class FixIt:
