@@ -39,6 +39,9 @@ def view_xcd(*targets: Any, **options: Any) -> Any:
 
     Returns:
         a plotly Figure.
+
+    Raises:
+        UsageError, DeviceError: as `xcd_map`.
     """
     from workbench.profile.chiplets import XcdMap, xcd_map
 
