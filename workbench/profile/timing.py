@@ -207,7 +207,14 @@ def sweep(
     """Times over shapes of a spec, its own where none are given.
 
     Args:
+        target: a spec, or its name.
+        shapes: problems by parameter name; a missing parameter takes its default.
+        seed, device: as for `time`.
         each: called with each result as it comes, for live figures.
+
+    Raises:
+        ShapeError: the kernel does not support one of the shapes.
+        UnknownKernel: no kernel has that name.
     """
     spec = kernels[target] if isinstance(target, str) else target
     chosen = spec.shapes if shapes is None else shapes
