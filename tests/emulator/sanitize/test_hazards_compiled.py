@@ -14,7 +14,7 @@ import pytest
 import workbench as wb
 from workbench.codeobject.instruction import Instruction
 from workbench.emulator import translate
-from workbench.emulator.translate_hazards import RULES, TARGETS, Hazards, find
+from workbench.emulator.translate_hazards import RULES, TARGETS, Hazards, Rule, find
 from workbench.kernel import Module
 
 _HEAD = """
@@ -130,6 +130,11 @@ def _shorter(blocks: list[list[Instruction]], block: int, place: int) -> list[li
     return changed
 
 
+def values(rule: Rule, target: str) -> tuple[int, ...]:
+    counts = rule.counts[target]
+    return (counts,) if isinstance(counts, int) else tuple(counts.values())
+
+
 @pytest.mark.parametrize("target", TARGETS)
 def test_every_wait_state_of_the_compiler_is_wanted(target: str) -> None:
     module = wb.compile(_source(), arch=target, name="compiled.hip")
@@ -141,7 +146,12 @@ def test_every_wait_state_of_the_compiler_is_wanted(target: str) -> None:
             for place, instruction in enumerate(block):
                 if instruction.opcode != "s_nop" or len(block) == 1:
                     continue
-                found = find(_shorter(blocks, index, place), ways.__getitem__, target).found
+                less = _shorter(blocks, index, place)
+                found = find(less, ways.__getitem__, target).found
+                if not found and target == "gfx950":
+                    # A count of 20, of which LLVM does not look for the last.
+                    found = find(_shorter(less, index, place), ways.__getitem__, target).found
+                    assert all(20 in values(RULES[hazard.rule], target) for hazard in found)
                 around = "; ".join(each.text() for each in block[max(0, place - 3) : place + 2])
                 assert found, f"{target}: one less is not reported: {around}"
                 seen.update(RULES[hazard.rule].name for hazard in found)
