@@ -68,7 +68,24 @@ void launch_twice(globals g) {
     g.x = g.out;
     scale<<<g.grid(), g.block()>>>(g);
 }
+// Functions that are not const, members with initialisers that use those before them, and a constant one.
+struct derived {
+    gl<bf16, -1, -1, -1, -1> x, out;
+    int N = x.rows();
+    int last = N - 1;
+    const int rows_each = 16;
+    dim3 grid() { return dim3(N / rows_each); }
+    dim3 block() { return dim3(64); }
+};
+__global__ void shape(const derived g) {
+    if (threadIdx.x + blockIdx.x == 0) {
+        g.out.raw_ptr[0] = __float2bfloat16(g.N);
+        g.out.raw_ptr[1] = __float2bfloat16(g.last);
+        g.out.raw_ptr[2] = __float2bfloat16(gridDim.x);
+    }
+}
 PYBIND11_MODULE(tiles, m) {
+    py::bind_kernel<shape>(m, "shape", &derived::x, &derived::out);
     py::bind_kernel<scale>(m, "scale", &globals::x, &globals::out, &globals::factor);
     py::bind_function<launch_twice>(m, "twice", &globals::out, &globals::x, &globals::factor);
     m.def("count", []() { return 3; });
@@ -166,6 +183,13 @@ def test_bound_kernels_take_tensors(tiles: wb.HostModule) -> None:
     tiles.twice(out, x, 2)
     assert torch.equal(out, (x.float() * 4).bfloat16())
     assert tiles.count() == 3
+
+
+@needs_python_headers
+def test_other_members_get_their_initialisers(tiles: wb.HostModule) -> None:
+    out = torch.zeros(3).bfloat16()
+    tiles.shape(torch.zeros(48, 8).bfloat16(), out)
+    assert out.tolist() == [48, 47, 3]
 
 
 @pytest.mark.parametrize(

@@ -23,6 +23,7 @@
 #include <new>
 #include <stdexcept>
 #include <string>
+#include <tuple>
 #include <type_traits>
 #include <vector>
 
@@ -151,20 +152,38 @@ GL from_tensor(const pybind11::object &value, call &now) {
     }
 }
 
-/** Put an argument where it belongs. The structure's memory holds no object there yet. */
-template <typename Globals, typename Member>
-void place(Globals &globals, Member Globals::*member, const pybind11::object &value, call &now) {
+/** The value of a member that an argument gives. */
+template <typename Member>
+Member member_from(const pybind11::object &value, call &now) {
     now.position++;
     if constexpr (ducks::gl::all<Member>) {
-        new (&(globals.*member)) Member(from_tensor<Member>(value, now));
+        return from_tensor<Member>(value, now);
     } else {
         try {
-            new (&(globals.*member)) Member(value.cast<Member>());
+            return value.cast<Member>();
         } catch (const pybind11::cast_error &) {
             now.wrong_type("is a " + std::string(Py_TYPE(value.ptr())->tp_name) +
                            ", which does not convert to the number that the kernel takes");
         }
     }
+}
+
+/**
+ * @brief Make the structure in `memory`, which is zero, from the values of some members.
+ *
+ * Where they are its first members, in order, the others get their default initialisers, which may use those before
+ * them (`int M = a.rows();`). Otherwise the others are zero.
+ */
+template <typename Globals, typename... Members>
+Globals &make_globals(unsigned char *memory, const Members &...values, Members Globals::*...members) {
+    Globals &globals = *reinterpret_cast<Globals *>(memory);
+    if constexpr (std::is_aggregate_v<Globals> && requires { Globals{values...}; }) {
+        new (memory) Globals{values...};
+        if ((... && (std::memcmp(&(globals.*members), &values, sizeof(Members)) == 0))) return globals;
+        std::memset(memory, 0, sizeof(Globals));
+    }
+    (new (&(globals.*members)) Members(values), ...);
+    return globals;
 }
 
 template <typename Globals>
@@ -196,8 +215,13 @@ void define(pybind11::module_ &m, const char *name, Action action, Members Globa
                                        std::to_string(values.size()) + " came");
         call now{text};
         alignas(Globals) unsigned char memory[sizeof(Globals)] = {};
-        Globals &globals = *reinterpret_cast<Globals *>(memory);
-        (place(globals, members, pybind11::object(values[now.position]), now), ...);
+        // In braces they are made in order.
+        const std::tuple<Members...> given{member_from<Members>(pybind11::object(values[now.position]), now)...};
+        Globals &globals = std::apply(
+            [&](const Members &...each) -> Globals & {
+                return make_globals<Globals, Members...>(memory, each..., members...);
+            },
+            given);
         use_current_stream(globals, now);
         action(globals);
         check(hipGetLastError(), text);
@@ -215,7 +239,7 @@ template <auto kernel, typename Globals, typename... Members>
 void bind_kernel(pybind11::module_ &m, const char *name, Members Globals::*...members) {
     detail::define<Globals>(
         m, name,
-        [text = std::string(name)](const Globals &globals) {
+        [text = std::string(name)](Globals &globals) {
             size_t shared = 0;
             if constexpr (requires { globals.dynamic_shared_memory(); }) {
                 shared = globals.dynamic_shared_memory();
@@ -232,7 +256,7 @@ void bind_kernel(pybind11::module_ &m, const char *name, Members Globals::*...me
 /** @brief Define a function that calls `function`, host code that launches something, with the structure. */
 template <auto function, typename Globals, typename... Members>
 void bind_function(pybind11::module_ &m, const char *name, Members Globals::*...members) {
-    detail::define<Globals>(m, name, [](const Globals &globals) { function(globals); }, members...);
+    detail::define<Globals>(m, name, [](Globals &globals) { function(globals); }, members...);
 }
 
 } // namespace kittens::py

@@ -5,6 +5,7 @@
 #pragma once
 
 #include "memory/tile/global_to_shared.cuh"
+#include "memory/tile/register_buffer.cuh"
 #include "memory/tile/stream.cuh"
 
 namespace kittens {
@@ -17,6 +18,8 @@ namespace kittens {
  * `load` goes straight from global to shared memory, without registers in between, and is asynchronous: it returns when
  * the loads are under way, and the kernel waits with `wait_vmcnt` and `barrier` before anything reads the tile. A lane
  * loads 16 bytes at a time on gfx950 and 4 on gfx942, at addresses that are multiples of 4.
+ *
+ * `axis` is the axis of the rows: 2, 1 or 0. `aligned` is there for source compatibility; nothing depends on it.
  */
 template <int N>
 struct group {
@@ -50,7 +53,7 @@ struct group {
      *
      * They depend on neither the coordinate nor the tile's address, so one array serves all loads of the kernel.
      */
-    template <int axis = 2, ducks::st::whole ST, ducks::gl::all GL>
+    template <int axis = 2, bool aligned = false, ducks::st::whole ST, ducks::gl::all GL>
     static __device__ inline void prefill_swizzled_offsets([[maybe_unused]] ST &dst, const GL &src, uint32_t *offsets) {
         using P = detail::pieces<ST, N, ST::underlying_subtile_bytes_per_thread>;
         const auto pitch = static_cast<uint32_t>(src.template stride<axis>() * sizeof(typename GL::dtype));
@@ -70,7 +73,8 @@ struct group {
      * @param base where the resource begins, at or before the tile.
      * @param lds from `lds_base`.
      */
-    template <int axis = 2, ducks::st::whole ST, ducks::gl::all GL, ducks::coord::tile COORD = coord<ST>>
+    template <int axis = 2, bool aligned = false, ducks::st::whole ST, ducks::gl::all GL,
+              ducks::coord::tile COORD = coord<ST>>
     static __device__ inline void load([[maybe_unused]] ST &dst, const GL &src, const COORD &idx,
                                        const uint32_t *offsets, const i32x4 &resource, const void *base, uint32_t lds) {
         check_types<ST, GL>();
@@ -82,7 +86,8 @@ struct group {
     }
 
     /** The same with the resource made here, its range ending with the last row of the axis. */
-    template <int axis = 2, ducks::st::whole ST, ducks::gl::all GL, ducks::coord::tile COORD = coord<ST>>
+    template <int axis = 2, bool aligned = false, ducks::st::whole ST, ducks::gl::all GL,
+              ducks::coord::tile COORD = coord<ST>>
     static __device__ inline void load(ST &dst, const GL &src, const COORD &idx, const uint32_t *offsets) {
         check_types<ST, GL>();
         using P = detail::pieces<ST, N, ST::underlying_subtile_bytes_per_thread>;
@@ -92,11 +97,12 @@ struct group {
     }
 
     /** Starts loading the tile at `idx` of `src`. Rows past the end of the axis read as zero. */
-    template <int axis = 2, ducks::st::whole ST, ducks::gl::all GL, ducks::coord::tile COORD = coord<ST>>
+    template <int axis = 2, bool aligned = false, ducks::st::whole ST, ducks::gl::all GL,
+              ducks::coord::tile COORD = coord<ST>>
     static __device__ inline void load(ST &dst, const GL &src, const COORD &idx) {
         uint32_t offsets[loads_per_tile<ST>];
         prefill_swizzled_offsets<axis>(dst, src, offsets);
-        load<axis, ST, GL, COORD>(dst, src, idx, offsets);
+        load<axis, aligned, ST, GL, COORD>(dst, src, idx, offsets);
     }
 
     /**
@@ -105,7 +111,8 @@ struct group {
      * What a lane loads at a time is within the row or past it as a whole: the number of columns is a multiple of
      * `bytes_per_load<ST>` bytes.
      */
-    template <int axis = 2, ducks::st::whole ST, ducks::gl::all GL, ducks::coord::tile COORD = coord<ST>>
+    template <int axis = 2, bool aligned = false, ducks::st::whole ST, ducks::gl::all GL,
+              ducks::coord::tile COORD = coord<ST>>
     static __device__ inline void load_bounded(ST &dst, const GL &src, const COORD &idx) {
         check_types<ST, GL>();
         using P = detail::pieces<ST, N, ST::underlying_subtile_bytes_per_thread>;
@@ -125,12 +132,29 @@ struct group {
                                                                            0, lds_base(dst), wave);
     }
 
+    /** `kittens::load_global_to_register_buffer` by this group. */
+    template <int axis = 2, bool aligned = false, ducks::st::whole ST, ducks::gl::all GL,
+              ducks::coord::tile COORD = coord<ST>>
+    static __device__ inline void load_global_to_register_buffer(float4 *buffer, int buffer_size, const GL &src,
+                                                                 const COORD &idx, const ST &dst) {
+        kittens::load_global_to_register_buffer<axis, aligned, GROUP_THREADS, ST, GL, COORD>(buffer, buffer_size, src,
+                                                                                             idx, dst);
+    }
+    /** `kittens::store_register_buffer_to_shared` by this group. */
+    template <bool wait = true, ducks::st::whole ST>
+    static __device__ inline void
+    store_register_buffer_to_shared(ST &dst, const float4 *buffer,
+                                    int buffer_size = detail::buffered<ST, GROUP_THREADS>::per_thread) {
+        kittens::store_register_buffer_to_shared<GROUP_THREADS, wait, ST>(dst, buffer, buffer_size);
+    }
+
     /** Bytes that a lane loads at once into a shared tile. */
     template <ducks::st::whole ST>
     static constexpr int bytes_per_load = ST::underlying_subtile_bytes_per_thread;
 
     /** The tile at `idx` of dst = src. Rows past the end of the axis are not written. */
-    template <int axis = 2, ducks::st::whole ST, ducks::gl::all GL, ducks::coord::tile COORD = coord<ST>>
+    template <int axis = 2, bool aligned = false, ducks::st::whole ST, ducks::gl::all GL,
+              ducks::coord::tile COORD = coord<ST>>
     static __device__ inline void store(const GL &dst, const ST &src, const COORD &idx) {
         check_types<ST, GL>();
         constexpr int bytes = ST::atom_bytes;

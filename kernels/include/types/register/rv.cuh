@@ -84,5 +84,8 @@ template <int length, ducks::rv_layout::all layout = naive_l, ducks::rt_shape::a
 using rv_hf = rv<half, length, layout, shape>;
 template <int length, ducks::rv_layout::all layout = naive_l, ducks::rt_shape::all shape = rt_16x16_s>
 using rv_fl = rv<float, length, layout, shape>;
+/** A vector that goes with no tile: lane l has elements l, l + 64, ... */
+template <typename T, int length>
+using rv_naive = rv<T, length, naive_l>;
 
 } // namespace kittens

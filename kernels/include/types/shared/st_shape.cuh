@@ -55,28 +55,35 @@ __host__ __device__ constexpr swizzling by_rows(int row_bytes, int atom) {
 }
 
 /** Rows and columns of a base tile; the shapes derive from it. */
-template <int _rows, int _cols>
+template <typename derived, int _rows, int _cols>
 struct base {
     using identifier = st_shape::identifier;
     static constexpr int rows = _rows;
     static constexpr int cols = _cols;
     static constexpr int num_elements = rows * cols;
+
+    /** Bytes that a lane loads at once when a tile of T is filled straight from global memory. */
+    template <typename T>
+    static __host__ __device__ constexpr int bytes_per_thread() {
+        constexpr bool together = detail::is_same<T, fp8e8m0> || derived::template swizzle<sizeof(T)>.atom() >= 16;
+        return detail::min(MAX_DIRECT_LOAD_BYTES, together ? 16 : 4);
+    }
 };
 
 /** 16x16, row-major and not swizzled. */
-struct st_16x16 : base<16, 16> {
+struct st_16x16 : base<st_16x16, 16, 16> {
     template <int size>
     static constexpr swizzling swizzle = {};
 };
 
 /** 16x16 for lanes that read 8 bytes: `rt_16x16_s` of 2-byte elements. */
-struct st_16x16_swizzled : base<16, 16> {
+struct st_16x16_swizzled : base<st_16x16_swizzled, 16, 16> {
     template <int size>
     static constexpr swizzling swizzle = by_rows(16 * size, size == 4 ? 16 : 8);
 };
 
 /** 32x32: for `rt_32x16_s`, `rt_16x32_s` and `rt_32x32_8_s`. */
-struct st_32x32 : base<32, 32> {
+struct st_32x32 : base<st_32x32, 32, 32> {
 #if defined(KITTENS_CDNA4)
     template <int size>
     static constexpr swizzling swizzle = size == 1   ? swizzling{{8, 4, 1}}
@@ -89,7 +96,7 @@ struct st_32x32 : base<32, 32> {
 };
 
 /** 16x32: for `rt_16x32_s`. */
-struct st_16x32 : base<16, 32> {
+struct st_16x32 : base<st_16x32, 16, 32> {
 #if defined(KITTENS_CDNA4)
     template <int size>
     static constexpr swizzling swizzle = size == 1   ? swizzling{{8, 4, 1}}
@@ -102,7 +109,7 @@ struct st_16x32 : base<16, 32> {
 };
 
 /** 32x16: for `rt_32x16_s`. */
-struct st_32x16 : base<32, 16> {
+struct st_32x16 : base<st_32x16, 32, 16> {
 #if defined(KITTENS_CDNA4)
     template <int size>
     static constexpr swizzling swizzle = size == 1   ? swizzling{}
@@ -115,7 +122,7 @@ struct st_32x16 : base<32, 16> {
 };
 
 /** 8x32: two of them, one above the other, for `rt_16x32_s`. */
-struct st_8x32 : base<8, 32> {
+struct st_8x32 : base<st_8x32, 8, 32> {
 #if defined(KITTENS_CDNA4)
     template <int size>
     static constexpr swizzling swizzle =
@@ -127,7 +134,7 @@ struct st_8x32 : base<8, 32> {
 };
 
 /** 16x128: for `rt_16x128_s`, above all of fp8. */
-struct st_16x128 : base<16, 128> {
+struct st_16x128 : base<st_16x128, 16, 128> {
 #if defined(KITTENS_CDNA4)
     template <int size>
     static constexpr swizzling swizzle = size == 1   ? swizzling{{7, 4, 3}}
@@ -147,7 +154,7 @@ struct st_16x128 : base<16, 128> {
  * A wave that loads it straight from global memory asks for whole lines. Of 1 byte it is also for pairs of fp4
  * (`rt_16x64_s`), and for tiles of scales (fp8e8m0), which are not swizzled.
  */
-struct st_16x64 : base<16, 64> {
+struct st_16x64 : base<st_16x64, 16, 64> {
 #if defined(KITTENS_CDNA4)
     template <int size>
     static constexpr swizzling swizzle = size == 1   ? swizzling{{9, 5, 1}}

@@ -154,6 +154,10 @@ template <ducks::rt::all RT>
 __device__ inline void one(RT &dst) {
     unary_map<base_ops::one>(dst, dst);
 }
+template <ducks::rt::all RT>
+__device__ inline void ones(RT &dst) {
+    unary_map<base_ops::one>(dst, dst);
+}
 /** Sets every element to +infinity. */
 template <ducks::rt::all RT>
 __device__ inline void pos_infty(RT &dst) {

@@ -52,6 +52,10 @@ template <ducks::rv::all RV>
 __device__ inline void one(RV &dst) {
     unary_map<base_ops::one>(dst, dst);
 }
+template <ducks::rv::all RV>
+__device__ inline void ones(RV &dst) {
+    unary_map<base_ops::one>(dst, dst);
+}
 /** Sets every element to +infinity. */
 template <ducks::rv::all RV>
 __device__ inline void pos_infty(RV &dst) {
