@@ -24,7 +24,6 @@ template <typename T, int axis, typename shape, bool members>
 __device__ inline void through_registers(const T *x, T *out, int rows) {
     extern __shared__ alignment_dummy __shm[];
     shared_allocator al((int *)&__shm[0]);
-    // One of 32 x 128 has fewer pieces than threads where its elements are 1 byte and the other way round for floats.
     using tile = st<T, 32, 128, shape>;
     tile &s = al.allocate<tile>();
     using memory = gl<T, -1, -1, -1, -1>;
