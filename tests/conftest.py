@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+import signal
 from collections.abc import Iterator
 from typing import Any
 
@@ -17,6 +18,10 @@ if not SEED:
     SEED = "1" if os.environ.get("CI") else str(random.randrange(1 << 32))
 # For tests that draw outside of a test function, and for the processes that tests start.
 os.environ["HIPKITTENS_TEST_SEED"] = SEED
+
+# A shell starts what runs in the background with SIGINT ignored, and tests send it to themselves.
+if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:
