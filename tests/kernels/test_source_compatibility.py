@@ -112,6 +112,7 @@ __global__ __launch_bounds__(256) void names(const bf16 *x, bf16 *by_tile, bf16 
     ones(square);
     rv_naive<float, 128> line;
     ones(line);
+    line[int2{1, 0}] = 3.0f;
     static_assert(ducks::rv::naive_layout<decltype(line)> && decltype(line)::length == 128);
     float total = 0;
     sum(total, line);
@@ -133,4 +134,4 @@ def test_argument_orders_and_further_names(arch: str) -> None:
     module["names"].launch(launch, (x, by_tile, prefilled, vectors), {}, device=device(f"emulated:{arch}"))
     assert torch.equal(by_tile, x[64:, 1])
     assert torch.equal(prefilled, x[64:, 1])
-    assert vectors.tolist() == [128, 1]
+    assert vectors.tolist() == [256, 1]

@@ -64,6 +64,9 @@ struct rv {
 
     __device__ inline const dtype *operator[](int i) const { return data[i]; }
     __device__ inline dtype *operator[](int i) { return data[i]; }
+    /** Of base tile x the lane's y-th. */
+    __device__ inline const dtype &operator[](const int2 &at) const { return data[at.x][at.y]; }
+    __device__ inline dtype &operator[](const int2 &at) { return data[at.x][at.y]; }
 };
 
 namespace ducks::rv {
