@@ -135,3 +135,34 @@ def test_argument_orders_and_further_names(arch: str) -> None:
     assert torch.equal(by_tile, x[64:, 1])
     assert torch.equal(prefilled, x[64:, 1])
     assert vectors.tolist() == [256, 1]
+
+
+BASE = r"""
+#include "kittens.cuh"
+using namespace kittens;
+__global__ __launch_bounds__(64) void base(gl<bf16, 1, 1, 16, 16> x, gl<float, 1, 1, 16, 16> abt,
+                                           gl<float, 1, 1, 16, 16> atb) {
+    rt_bf<16, 16> rows;
+    rt_bf<16, 16, col_l> cols;
+    rt_fl<16, 16, col_l> sum;
+    load(rows, x, {0, 0, 0, 0});
+    load(cols, x, {0, 0, 0, 0});
+    one(sum);
+    mma_ABt_base(sum.tiles[0][0], rows.tiles[0][0], rows.tiles[0][0], sum.tiles[0][0]);
+    store(abt, sum, {0, 0, 0, 0});
+    one(sum);
+    mma_AtB_base(sum.tiles[0][0], cols.tiles[0][0], cols.tiles[0][0], sum.tiles[0][0]);
+    store(atb, sum, {0, 0, 0, 0});
+}
+"""
+
+
+@pytest.mark.parametrize("arch", ARCHS)
+def test_products_of_single_base_tiles(arch: str) -> None:
+    x = torch.arange(256).remainder(13).sub(6).reshape(16, 16).bfloat16()
+    abt, atb = torch.zeros(2, 16, 16).unbind()
+    module = wb.compile(BASE, arch=arch, name="base.hip")
+    launch = wb.Launch((1,), 64, 0)
+    module["base"].launch(launch, (x, abt, atb), {}, device=device(f"emulated:{arch}"))
+    assert torch.equal(abt, x.float() @ x.float().T + 1)
+    assert torch.equal(atb, x.float().T @ x.float() + 1)

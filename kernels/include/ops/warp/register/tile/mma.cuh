@@ -259,4 +259,31 @@ __device__ inline void mma_AtBt(D &d, const A &a, const B &b, const C &c) {
     detail::mma<true, true>(d, a, b, c);
 }
 
+namespace detail {
+/** A base tile as the register tile of it alone. */
+template <typename Base>
+using alone = rt<typename Base::T, Base::rows, Base::cols, typename Base::layout, typename Base::shape>;
+template <typename Base>
+__device__ inline alone<Base> as_tile(const Base &base) {
+    alone<Base> tile;
+    tile.tiles[0][0] = base;
+    return tile;
+}
+} // namespace detail
+
+/** d = a bᵀ + c of single base tiles, such as `tile.tiles[i][j]`; layouts as for `mma_ABt`. */
+template <typename D, typename A, typename B, typename C>
+__device__ inline void mma_ABt_base(D &d, const A &a, const B &b, const C &c) {
+    detail::alone<D> result;
+    mma_ABt(result, detail::as_tile(a), detail::as_tile(b), detail::as_tile(c));
+    d = result.tiles[0][0];
+}
+/** d = aᵀ b + c of single base tiles; layouts as for `mma_AtB`. */
+template <typename D, typename A, typename B, typename C>
+__device__ inline void mma_AtB_base(D &d, const A &a, const B &b, const C &c) {
+    detail::alone<D> result;
+    mma_AtB(result, detail::as_tile(a), detail::as_tile(b), detail::as_tile(c));
+    d = result.tiles[0][0];
+}
+
 } // namespace kittens
