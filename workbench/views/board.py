@@ -230,7 +230,7 @@ def _note(event: Event) -> Note | None:
         if data["findings"] > 1:
             text += f"; {data['findings'] - 1} more"
     elif event.kind == "sweep":
-        text = f"{event.name}: {len(data.results)} shapes timed"
+        text = f"{event.name}: {len(data)} shapes timed"
     elif event.kind == "print":
         text = str(data["text"]).rstrip("\n")
     else:
