@@ -7,40 +7,19 @@ import stat
 import sys
 
 import pytest
-import torch
 
-import workbench as wb
 from workbench.errors import ProfilerError, UsageError
 from workbench.profile import rocprof
 from workbench.profile.profiler import _measured
 from workbench.profile.rocprof.instructions import of_kernel, read_pc_samples, read_thread_trace
-from workbench.profile.target import resolve
 
-SOURCE = """
-__global__ void twice(float *out, const float *x, int n) {
-  int i = blockIdx.x * blockDim.x + threadIdx.x;
-  if (i < n) out[i] = x[i] + x[i];
-}
-__global__ void other(float *out) { out[threadIdx.x] = 1; }
-"""
 NAME = "twice(float*, float const*, int)"
-
-
-@pytest.fixture(scope="module")
-def module():
-    return wb.compile(SOURCE, arch="gfx950")
-
-
-@pytest.fixture
-def target(module):
-    x = torch.arange(512, dtype=torch.float32)
-    return resolve(module["twice"][2, 256], (torch.zeros(512), x, 512), device="emulated:gfx950")
 
 
 def trace_of(module, head="CodeObj"):
     """A statistics file: each instruction with its place in the kernel as hits, ten times that as latency."""
     rows = [f"{head},Vaddr,Instruction,Hitcount,Latency,Stall,Idle,Source"]
-    for name, shown in (("other", "other(float*)"), ("twice", NAME)):
+    for name, shown in (("count", "count(int*)"), ("twice", NAME)):
         code = module[name].instructions
         rows.append(f'3,{code[0].address},"; {module[name].info.name}",0,0,0,0,"{shown}"')
         for i, one in enumerate(code, 1):

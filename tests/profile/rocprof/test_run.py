@@ -22,14 +22,6 @@ from workbench.profile.profiler import _measured
 from workbench.profile.rocprof import replay
 from workbench.profile.target import resolve
 
-SOURCE = """
-__global__ void twice(float *out, const float *x, int n) {
-  int i = blockIdx.x * blockDim.x + threadIdx.x;
-  if (i < n) out[i] = x[i] + x[i];
-}
-__global__ void count(int *out) { out[threadIdx.x] += 1; }
-"""
-
 # Does what rocprofv3 does as far as this project sees it: runs the program, then writes CSV files.
 STAND_IN = """
 #!{python}
@@ -71,17 +63,6 @@ if counters:
                                  for row in (copy, common) for c in counters])
 write("agent_info", [dict(Node_Id=2, Agent_Type="GPU", Name="gfx950")])
 """
-
-
-@pytest.fixture(scope="module")
-def module():
-    return wb.compile(SOURCE, arch="gfx950")
-
-
-@pytest.fixture
-def target(module):
-    x = torch.arange(512, dtype=torch.float32)
-    return resolve(module["twice"][2, 256], (torch.zeros(512), x, 512), device="emulated:gfx950")
 
 
 def install(folder, monkeypatch, *, before="", program="program", **tools):
