@@ -140,6 +140,33 @@ def test_a_clangd_that_is_of_no_use(
     assert time.monotonic() - start < 30
 
 
+OVERLOADS = """
+import json
+def answer(number, result):
+    body = json.dumps({'jsonrpc': '2.0', 'id': number, 'result': result}).encode()
+    sys.stdout.buffer.write(b'Content-Length: %d\\r\\n\\r\\n' % len(body) + body)
+    sys.stdout.buffer.flush()
+def item(order, detail, documentation=''):
+    return {'label': ' mul' + detail, 'insertText': 'mul', 'kind': 3, 'sortText': order, 'detail': 'void',
+            'documentation': documentation}
+while line := sys.stdin.buffer.readline():
+    sys.stdin.buffer.readline()
+    message = json.loads(sys.stdin.buffer.read(int(line.split(b':')[1])))
+    if message.get('method') == 'textDocument/completion':
+        said = 'From "maps.cuh"\\n@brief Multiplies.'
+        answer(message['id'], [item('a', '(plain)'), item('b', '(told)', said), item('c', '(late)', said)])
+    elif 'id' in message:
+        answer(message['id'], {})
+"""
+
+
+def test_of_overloads_the_documented_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    program = stand_in(tmp_path, "clangd", f"{version(22)}\n{OVERLOADS}")
+    monkeypatch.setenv("HIPKITTENS_CLANGD", str(program))
+    told = clangd.Candidate("mul", "function", "void mul(told)", "Multiplies.", "maps.cuh")
+    assert eventually(lambda: completer.known(f"{HEAD}    mul\n", 5, 7, 20)) == [told]
+
+
 def test_an_ended_clangd_is_started_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     program = stand_in(tmp_path, "clangd", f"{version(22)}\nsys.stdin.read()")
     monkeypatch.setenv("HIPKITTENS_CLANGD", str(program))

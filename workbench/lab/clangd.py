@@ -183,7 +183,9 @@ class Clangd:
             signature = f"{detail} {item['label'].strip(' •')}{details.get('detail') or ''}".strip()
             header, doc = _header_and_doc(_plain(item.get("documentation")))
             kind = _KINDS.get(item.get("kind", 0), "text")
-            found.setdefault(name, Candidate(name, kind, signature, doc, header))
+            # Of overloads, which clangd gives in no fixed order, the first that is documented.
+            if name not in found or (doc and not found[name].doc):
+                found[name] = Candidate(name, kind, signature, doc, header)
         return list(found.values())
 
     def hover(self, text: str, line: int, column: int, timeout: float) -> str:
@@ -275,7 +277,8 @@ def _message(stream: IO[bytes]) -> dict[str, Any] | None:
 def _header_and_doc(text: str) -> tuple[str, str]:
     """clangd puts `From "header.cuh"` above a name's documentation."""
     origin = re.match(r'From ["<]([^">]+)[">]\s*', text)
-    return (origin[1], text[origin.end() :]) if origin else ("", text)
+    header, doc = (origin[1], text[origin.end() :]) if origin else ("", text)
+    return header, doc.removeprefix("@brief").lstrip()
 
 
 def _plain(content: Any) -> str:

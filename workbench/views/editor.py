@@ -58,7 +58,7 @@ def failure_bundle(name: str, cell: str, error: CompileError) -> dict[str, Any]:
 
 
 def _now() -> str:
-    return datetime.now(UTC).isoformat(timespec="seconds")
+    return datetime.now(UTC).isoformat(timespec="milliseconds")
 
 
 def _device(device: Device) -> payload.Device:

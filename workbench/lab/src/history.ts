@@ -49,11 +49,9 @@ export class RunHistory {
   async restore(path: string): Promise<void> {
     const kept = await this.state?.fetch(STATE_KEY + path);
     if (Array.isArray(kept)) {
-      let merged = [...this.of(path)];
-      for (const entry of kept as unknown as IHistoryEntry[]) {
-        merged = withEntry(merged, entry);
-      }
-      this.byPath.set(path, merged);
+      // The oldest first, as they came: runs of the same moment keep their order.
+      const came = [...(kept as unknown as IHistoryEntry[])].reverse();
+      this.byPath.set(path, came.reduce(withEntry, [...this.of(path)]));
       this._changed.emit(path);
     }
   }

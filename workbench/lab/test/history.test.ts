@@ -66,6 +66,14 @@ describe('run history', () => {
     await second.restore('a.ipynb');
     expect(second.of('a.ipynb').length).toBe(2);
     expect(second.of('b.ipynb')).toEqual([]);
+    // Those of one moment come back in the order in which they were.
+    const third = new RunHistory(state);
+    third.addAll('c.ipynb', [entry(1), entry(2, 'a'), entry(2, 'b'), entry(2, 'c')]);
+    await Promise.resolve();
+    const fourth = new RunHistory(state);
+    await fourth.restore('c.ipynb');
+    expect(fourth.of('c.ipynb')).toEqual(third.of('c.ipynb'));
+    expect(fourth.of('c.ipynb').map(one => one.module)).toEqual(['c', 'b', 'a', 'k']);
     second.clear('a.ipynb');
     expect(second.of('a.ipynb')).toEqual([]);
   });
