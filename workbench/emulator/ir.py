@@ -10,10 +10,13 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable
-from functools import cache
+from functools import cache, lru_cache
 
 LANES = 16
 """Lanes that generated code handles at once: a row of the wave, an AVX-512 register of dwords."""
+
+_CONSTANTS = 1 << 14
+"""Texts of constants that are remembered of each kind."""
 
 
 class Type:
@@ -80,20 +83,30 @@ def as_float(type: Type) -> Type:
     return floating(type.bits, type.lanes)
 
 
-@cache
 def constant_text(type: Type, value: int | float) -> str:
     """A constant of a type, the same in every lane; a float type takes a float, or an int as bit pattern."""
+    # By bits: 1 and 1.0, 0.0 and -0.0 are equal as keys of a cache.
+    if type.is_float and isinstance(value, float):
+        return _float_text(type, struct.pack("<d", value))
+    return _integer_text(type, int(value))
+
+
+@lru_cache(maxsize=_CONSTANTS)
+def _float_text(type: Type, double: bytes) -> str:
+    # LLVM writes floats of every width as the bits of the double of the same value.
+    number = f"0x{int.from_bytes(double, 'little'):016X}"
+    if type.bits == 16:
+        (value,) = struct.unpack("<d", double)
+        number = f"0xH{int.from_bytes(struct.pack('<e', value), 'little'):04X}"
+    return f"splat ({type.element} {number})" if type.lanes else number
+
+
+@lru_cache(maxsize=_CONSTANTS)
+def _integer_text(type: Type, value: int) -> str:
     if type.is_float:
-        if isinstance(value, float) and value == value:
-            # LLVM writes floats of every width as the bits of the double of the same value.
-            number = f"0x{struct.unpack('<Q', struct.pack('<d', value))[0]:016X}"
-            if type.bits == 16:
-                number = f"0xH{struct.unpack('<H', struct.pack('<e', value))[0]:04X}"
-            scalar = f"{type.element} {number}"
-            return f"splat ({scalar})" if type.lanes else number
         bits = as_integer(type)
-        return f"bitcast ({bits.text} {constant_text(bits, int(value))} to {type.text})"
-    number = str(int(value) & ((1 << type.bits) - 1))
+        return f"bitcast ({bits.text} {_integer_text(bits, value)} to {type.text})"
+    number = str(value & ((1 << type.bits) - 1))
     return f"splat ({type.element} {number})" if type.lanes else number
 
 

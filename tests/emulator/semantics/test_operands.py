@@ -557,3 +557,17 @@ def test_conversion_keeps_nan_quiet(machine) -> None:
     run(state)
     assert F16.is_nan(int(state.v[10][0]))
     assert F16.is_nan(convert(0x7F800001, F32, F16))
+
+
+def test_small_integers_are_bit_patterns_beside_floats_of_the_same_value(machine) -> None:
+    """The inline constant 1 of a float instruction is the least denormal; a reciprocal divides 1.0."""
+    programs = [
+        ["v_rcp_f32_e32 v3, v2", "v_max_f32_e32 v4, 1, v2"],
+        ["v_max_f32_e32 v4, 1, v2", "v_rcp_f32_e32 v3, v2"],
+    ]
+    for run in machine.build(programs):
+        state = machine.State()
+        state.v[2] = 0
+        run(state)
+        assert (state.v[3] == 0x7F800000).all()
+        assert (state.v[4] == 1).all()
