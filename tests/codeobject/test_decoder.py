@@ -12,6 +12,7 @@ import csv
 import random
 import re
 import shutil
+import struct
 import subprocess
 import time
 from pathlib import Path
@@ -19,7 +20,7 @@ from pathlib import Path
 import pytest
 
 from tests.codeobject.random_encodings import random_encoding
-from workbench.codeobject import CodeObject, Instruction
+from workbench.codeobject import CodeObject, Instruction, decoder
 from workbench.codeobject.decoder import TARGETS, decode, decode_one, forms
 from workbench.codeobject.isa.enumerate import disassemble, encode
 from workbench.errors import CodeObjectError
@@ -261,3 +262,15 @@ def test_decoding_is_fast() -> None:
     rate = len(encodings) / (time.process_time() - started)
     print(f"{rate:.0f} instructions a second")
     assert rate > 20000
+
+
+def test_what_is_remembered_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(decoder, "_seen", {})
+    monkeypatch.setattr(decoder, "_REMEMBERED", 100)
+    # v_add_f32 and v_sub_f32 v0, v[n], v0: one memory serves all opcodes, and what it forgot is decoded anew.
+    words = [0x0200_0100 | n for n in range(90)] + [0x0400_0100 | n for n in range(90)]
+    data = struct.pack(f"<{len(words)}I", *words)
+    first = [instruction.text() for instruction in decode(data, 0, "gfx950")]
+    assert 0 < len(decoder._seen) <= 100
+    assert [instruction.text() for instruction in decode(data, 0, "gfx950")] == first
+    assert first[91] == "v_sub_f32_e32 v0, v1, v0"

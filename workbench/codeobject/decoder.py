@@ -12,6 +12,7 @@ was seen before is not read again.
 from __future__ import annotations
 
 import csv
+import itertools
 import struct
 from collections.abc import Callable, Mapping
 from functools import cache
@@ -32,13 +33,17 @@ _F8F6F4_DWORDS = {0: 8, 1: 8, 2: 6, 3: 6, 4: 4}
 _SCALED = 1 << 11
 _LD_SCALE = "v_mfma_ld_scale_b32"
 
-_CACHED_ENCODINGS = 1 << 15
-"""Encodings of one opcode that are remembered; beyond that the memory starts anew."""
+_REMEMBERED = 1 << 16
+"""Encodings that are remembered, of all forms together: more than a kernel of 50,000 instructions has."""
 
 OperandReader = Callable[[int, int, int], Operand | None]
 """Makes an operand from the encoding's bits, its literal, and the instruction's address."""
 
 Decoded = tuple[tuple[Operand, ...], tuple[Operand, ...], Mapping[str, int]]
+
+
+_seen: dict[int, Decoded] = {}
+_numbers = itertools.count()
 
 
 class _ReservedSource(Exception):
@@ -164,7 +169,7 @@ class Form:
             self.literal_fields = self.literal_fields[:1]
         self.is_scale = self.mnemonic == _LD_SCALE
         self._readers: list[tuple[str, bool, bool, OperandReader]] | None = None
-        self._seen: dict[int, Decoded] = {}
+        self._number = next(_numbers)
         self._modifier_bits = 0
         self._plain: Mapping[str, int] | None = None
 
@@ -184,12 +189,12 @@ class Form:
         """
         if self.has_label:
             return self._decode(bits, literal, address)
-        key = bits | literal << 64
-        found = self._seen.get(key)
+        key = literal << 80 | bits << 16 | self._number
+        found = _seen.get(key)
         if found is None:
-            if len(self._seen) >= _CACHED_ENCODINGS:
-                self._seen.clear()
-            found = self._seen[key] = self._decode(bits, literal, address)
+            if len(_seen) >= _REMEMBERED:
+                _seen.clear()
+            found = _seen[key] = self._decode(bits, literal, address)
         return found
 
     def _decode(self, bits: int, literal: int, address: int) -> Decoded:
