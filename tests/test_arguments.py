@@ -85,6 +85,7 @@ def test_scalars_and_pointers():
         (pointer(FLOAT), torch.zeros(3).double(), "is a float64 tensor; wanted float32; convert with"),
         (pointer(FLOAT), torch.zeros(3, 4).T, r"non-contiguous tensor \(shape \(4, 3\), stride \(1, 4\)\)"),
         (pointer(FLOAT), torch.zeros(3, device="meta"), "is a tensor on meta; wanted one on cpu"),
+        (FLOAT, 10**400, "is an int beyond every float; wanted a value that float can hold"),
         (Type("struct", "Point", 8, members=(Field("a", 0, INT),)), 3, "wanted Point: its members by name"),
         (Type("struct", "Point", 8, members=(Field("a", 0, INT),)), b"123", "is 3 bytes; wanted Point of 8"),
     ],

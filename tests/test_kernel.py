@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import ctypes
 
 import numpy as np
@@ -10,7 +11,14 @@ import torch
 
 import workbench as wb
 from workbench import kernel as kernel_module
-from workbench.errors import ArgumentError, DeviceError, LaunchError, UnknownKernel, WorkbenchError
+from workbench.errors import (
+    ArgumentError,
+    DeviceError,
+    LaunchError,
+    UnknownKernel,
+    UsageError,
+    WorkbenchError,
+)
 from workbench.kernel import instance_name
 
 SOURCE = """
@@ -73,6 +81,18 @@ def test_kernels_are_found_by_every_name(module):
         module["add"]
     with pytest.raises(KeyError, match=r"has no kernel 'scael'; its kernels: scale, .*did you mean scale"):
         module["scael"]
+
+
+def test_what_is_no_name_of_a_kernel(module):
+    for wrong in (None, 3):
+        with pytest.raises(
+            UnknownKernel, match=rf"kernels\.hip\[{wrong}\]: a kernel's name is wanted, one of"
+        ):
+            module[wrong]
+    with pytest.raises(AttributeError, match=r"no attribute 'scale'; its kernel .* is module\['scale'\]"):
+        module.scale  # noqa: B018
+    assert not hasattr(module, "nothing")
+    assert copy.copy(module)["scale"].name == "scale"
 
 
 def test_launch_in_place(module):
@@ -145,6 +165,17 @@ def test_launch_shapes(module):
         kernel[0, 64]
     with pytest.raises(LaunchError, match="dynamic shared memory is -1"):
         kernel[1, 64, -1]
+    with pytest.raises(LaunchError, match=r"dynamic shared memory is 1\.5"):
+        kernel[1, 64, 1.5]
+    with pytest.raises(LaunchError, match=r"grid is 2\.0; wanted .* // divides integers"):
+        kernel[4 / 2, 64]
+    with pytest.raises(LaunchError, match="grid is '1'; wanted one to three positive integers"):
+        kernel["1", 64]
+    with pytest.raises(LaunchError, match="block is None"):
+        kernel[1, None]
+    taken = kernel[np.int64(4), (torch.tensor(64), np.int32(2)), np.uint16(8)].launch
+    assert taken == wb.Launch((4, 1, 1), (64, 2, 1), 8)
+    assert {type(v) for v in (*taken.grid, *taken.block, taken.dynamic_shared)} == {int}
     with pytest.raises(LaunchError):
         kernel[1, 2048](x, 2.0, 64)
     with pytest.raises(LaunchError):
@@ -184,6 +215,10 @@ def test_load_from_bytes_and_file(module, tmp_path):
         wb.load(tmp_path / "absent.co")
     with pytest.raises(WorkbenchError):
         wb.load(b"not code at all")
+    with pytest.raises(UsageError, match="load: got Module; wanted the path of a code object, or its bytes"):
+        wb.load(module)
+    with pytest.raises(UsageError, match="arch is 3"):
+        wb.load(module.code, arch=3)
 
 
 def test_macros_in_every_form():

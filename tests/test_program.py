@@ -116,6 +116,18 @@ def test_a_symbol_that_nobody_has() -> None:
     assert re.search(r"does not load: .*nowhere", result.stderr)
 
 
+def test_a_program_of_one_line_is_no_path() -> None:
+    assert wb.run_program("int main() { return 3; }").exit_code == 3
+
+
+def test_arguments_of_another_type() -> None:
+    for source in (None, 3, ""):
+        with pytest.raises(errors.UsageError, match=f"run_program: got {source!r}; wanted the path of a C"):
+            wb.run_program(source)  # type: ignore[arg-type]
+    with pytest.raises(errors.UsageError, match=r"args is the text 'abc'; wanted a list such as \['abc'\]"):
+        wb.run_program("int main() { return 0; }", args="abc")
+
+
 def test_a_file_that_is_not_there() -> None:
     with pytest.raises(FileNotFoundError):
         wb.run_program("no/such/program.cpp")

@@ -361,10 +361,15 @@ class Plan:
         if kind.kind == "float":
             if isinstance(number, bool) or not isinstance(number, (int, float)):
                 raise self._wrong(name, _came(value), f"a number ({kind.name})")
-            return self._float(name, kind, float(number))
+            return self._float(name, kind, number)
         raise self._wrong(name, _came(value), f"{kind.name}, which only bytes or a ctypes.Structure can give")
 
-    def _float(self, name: str, kind: Type, number: float) -> bytes:
+    def _float(self, name: str, kind: Type, value: int | float) -> bytes:
+        try:
+            number = float(value)
+        except OverflowError:
+            wanted = f"a value that {kind.name} can hold"
+            raise self._wrong(name, "an int beyond every float", wanted) from None
         if kind.size == 8:
             return struct.pack("<d", number)
         narrow = "bf16" in kind.name or "bfloat16" in kind.name

@@ -7,13 +7,15 @@ a `Launcher`, which is called with the kernel's arguments.
 from __future__ import annotations
 
 import difflib
+import operator
+import os
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, overload
+from typing import TYPE_CHECKING, Any, Literal, NoReturn, overload
 
 from workbench import arguments
 from workbench.errors import (
@@ -23,6 +25,7 @@ from workbench.errors import (
     DeviceError,
     LaunchError,
     UnknownKernel,
+    UsageError,
 )
 from workbench.events import hub
 from workbench.occupancy import Occupancy, occupancy
@@ -47,7 +50,7 @@ def resolve_device(device: Device | str | None) -> Device:
     """A device from itself, its name, or None for the default one."""
     from workbench import runtime
 
-    return runtime.device(device) if device is None or isinstance(device, str) else device
+    return device if isinstance(device, runtime.Device) else runtime.device(device)
 
 
 def default_arch() -> str:
@@ -88,7 +91,7 @@ def compile(
     arch: str | None = None,
     name: str | None = None,
     include: Sequence[str | Path] = (),
-    flags: Sequence[str] = (),
+    flags: str | Sequence[str] = (),
     define: Sequence[str] | Mapping[str, object] = (),
     timeout: float | None = None,
     first_line: int = 1,
@@ -101,7 +104,7 @@ def compile(
     arch: str | None = None,
     name: str | None = None,
     include: Sequence[str | Path] = (),
-    flags: Sequence[str] = (),
+    flags: str | Sequence[str] = (),
     define: Sequence[str] | Mapping[str, object] = (),
     timeout: float | None = None,
     first_line: int = 1,
@@ -113,7 +116,7 @@ def compile(
     arch: str | None = None,
     name: str | None = None,
     include: Sequence[str | Path] = (),
-    flags: Sequence[str] = (),
+    flags: str | Sequence[str] = (),
     define: Sequence[str] | Mapping[str, object] = (),
     timeout: float | None = None,
     first_line: int = 1,
@@ -126,7 +129,8 @@ def compile(
         arch: target, such as "gfx950" or "gfx942"; the default device's where it is None.
         name: how diagnostics call the source, such as a cell's name or a file's.
         include: folders for `#include`.
-        flags: further compiler flags; the defaults are -O3, -std=c++20 and debug info.
+        flags: further compiler flags, a list or a text such as "-O1 -Wall"; the defaults are -O3, -std=c++20
+            and debug info.
         define: macros: `("N=4", "FAST")` or `{"N": 4, "FAST": None}`.
         timeout: seconds that the compiler may take.
         first_line: number of the source's first line in messages and debug info.
@@ -140,7 +144,8 @@ def compile(
         CompileError: the source does not compile; the message shows line and caret.
         CompilerNotFound, CompilerCrashed, CompilerTimeout
         ToolchainError: host code does not link or load.
-        UsageError: host code without a Python module.
+        UsageError: an argument of another type, an unknown target, a folder that is not there, a flag that is
+            the workbench's own; host code without a Python module.
     """
     if host:
         from workbench.host_module import compile_module
@@ -163,8 +168,8 @@ def compile(
             source,
             arch=target,
             name=name,
-            include=tuple(str(p) for p in include),
-            flags=tuple(flags),
+            include=include,
+            flags=flags,
             define=_macros(define),
             timeout=timeout,
             first_line=first_line,
@@ -214,10 +219,17 @@ def load(path_or_bytes: str | Path | bytes, *, arch: str | None = None) -> Modul
 
     Raises:
         CodeObjectError: the bytes are none of these.
+        UsageError: neither a path nor bytes.
         FileNotFoundError
     """
     from workbench.codeobject import CodeObject
 
+    if not isinstance(path_or_bytes, (str, os.PathLike, bytes, bytearray, memoryview)):
+        raise UsageError(
+            f"load: got {type(path_or_bytes).__name__}; wanted the path of a code object, or its bytes"
+        )
+    if arch is not None and not isinstance(arch, str):
+        raise UsageError(f"load: arch is {arch!r}; wanted a target such as 'gfx950'")
     if isinstance(path_or_bytes, (bytes, bytearray, memoryview)):
         data, name = bytes(path_or_bytes), "module"
     else:
@@ -295,6 +307,9 @@ class Module:
             UnknownKernel: no kernel, or several, are named so; the message lists what there is.
         """
         kernels = self.kernels
+        if not isinstance(name, str):
+            there = ", ".join(kernels)
+            raise UnknownKernel(f"{self.name}[{name!r}]: a kernel's name is wanted, one of: {there}")
         if name in kernels:
             return kernels[name]
         wanted = _normal(name)
@@ -311,6 +326,15 @@ class Module:
         hint = f"; did you mean {' or '.join(close)}?" if close else ""
         there = ", ".join(kernels) or "none; is a function marked __global__, and a template instantiated?"
         raise UnknownKernel(f"{self.name} has no kernel {name!r}; its kernels: {there}{hint}")
+
+    if not TYPE_CHECKING:  # with it a type checker would know no wrong attribute any more
+
+        def __getattr__(self, name: str) -> NoReturn:
+            hint = ""
+            # Not for the private names that copy and IPython ask for, perhaps of a half-made module.
+            if not name.startswith("_") and "code_object" in vars(self) and name in self.kernels:
+                hint = f"; its kernel of that name is module[{name!r}]"
+            raise AttributeError(f"module {vars(self).get('name')!r} has no attribute {name!r}{hint}")
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.kernels)
@@ -600,9 +624,13 @@ class Kernel:
                 f"{self.name}[{shape!r}]: wanted kernel[grid, block] or "
                 "kernel[grid, block, dynamic_shared_bytes], such as kernel[(64, 1, 1), 256]"
             )
-        shared = shape[2] if len(shape) == 3 else 0
-        if not isinstance(shared, int) or shared < 0:
-            raise LaunchError(f"{self.name}: dynamic shared memory is {shared!r}; wanted bytes, 0 or more")
+        given = shape[2] if len(shape) == 3 else 0
+        try:
+            shared = int(operator.index(given))
+        except TypeError:
+            shared = -1
+        if shared < 0:
+            raise LaunchError(f"{self.name}: dynamic shared memory is {given!r}; wanted bytes, 0 or more")
         return Launcher(self, Launch(shape[0], shape[1], shared))
 
     def __call__(self, *_: Any, **__: Any) -> None:
@@ -625,6 +653,17 @@ class Kernel:
             LaunchError: a grid, block or LDS size that the device cannot take.
             KernelFault: the kernel was stopped.
         """
+        with hub.failures("run", self.name):
+            return self._launch(launch, args, kwargs, device, options)
+
+    def _launch(
+        self,
+        launch: Launch,
+        args: Sequence[Any],
+        kwargs: Mapping[str, Any],
+        device: Device | None,
+        options: LaunchOptions | None,
+    ) -> LaunchRecord:
         where = device if device is not None else device_of([*args, *kwargs.values()], self.arch)
         if where.arch != self.arch:
             raise DeviceError(

@@ -69,14 +69,14 @@ def run_program(
     env: Mapping[str, str] | None = None,
     cwd: str | Path | None = None,
     include: Sequence[str | Path] = (),
-    flags: Sequence[str] = (),
+    flags: str | Sequence[str] = (),
     define: Sequence[str] | Mapping[str, object] = (),
     compile_timeout: float | None = None,
 ) -> ProgramResult:
     """Compile a HIP program and run it on a device.
 
     Args:
-        source: a file, or the C++ text itself; text has a line break.
+        source: a file, or the C++ text itself; text has a line break or a brace.
         args: command line arguments.
         device: where it runs; it sees this device as number 0. None: the default device.
         stdin: what it reads from its standard input.
@@ -92,12 +92,14 @@ def run_program(
 
     Raises:
         CompileError: the source does not compile.
-        UsageError: it has no main.
+        UsageError: it has no main, or an argument is of another type.
         ProgramTimeout: it ran past its time limit; `result` has what it wrote until then.
         FileNotFoundError
     """
     from workbench.toolchain.host import compile_host
 
+    if isinstance(args, (str, bytes)):
+        raise UsageError(f"args is the text {args!r}; wanted a list such as [{args!r}]")
     text, name = _read(source)
     chosen = resolve_device(device) if device is not None else device_of(())
     built = compile_host(
@@ -105,8 +107,8 @@ def run_program(
         arch=chosen.arch,
         module=False,
         name=name,
-        include=tuple(str(p) for p in include),
-        flags=tuple(flags),
+        include=include,
+        flags=flags,
         define=define,
         timeout=compile_timeout,
     )
@@ -146,8 +148,10 @@ NO_MAIN = 254
 
 
 def _read(source: str | Path) -> tuple[str, str]:
-    if isinstance(source, str) and "\n" in source:
+    if isinstance(source, str) and ("\n" in source or "{" in source):
         return source, "program.cpp"
+    if not isinstance(source, (str, os.PathLike)) or not str(source):
+        raise UsageError(f"run_program: got {source!r}; wanted the path of a C++ file, or its text")
     path = Path(source)
     return path.read_text(encoding="utf-8"), str(path)
 

@@ -15,6 +15,7 @@ import dataclasses
 import difflib
 import importlib.util
 import inspect
+import operator
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -38,10 +39,15 @@ TensorLike = tuple[Sequence[int], "torch.dtype"]
 """Dimensions and dtype of a tensor that does not exist yet."""
 
 
-def _dims(name: str, value: int | Sequence[int]) -> tuple[int, int, int]:
-    dims = (value,) if isinstance(value, int) else tuple(int(v) for v in value)
+def _dims(name: str, value: Any) -> tuple[int, int, int]:
+    parts = value if isinstance(value, (tuple, list)) else (value,)
+    try:
+        dims = tuple(int(operator.index(part)) for part in parts)
+    except TypeError:
+        dims = ()
     if not 1 <= len(dims) <= 3 or any(d < 1 for d in dims):
-        raise LaunchError(f"{name} is {value!r}; wanted one to three positive integers (x, y, z)")
+        hint = "; // divides integers to an integer" if any(isinstance(p, float) for p in parts) else ""
+        raise LaunchError(f"{name} is {value!r}; wanted one to three positive integers (x, y, z){hint}")
     x, y, z = (*dims, 1, 1)[:3]
     return x, y, z
 
@@ -252,6 +258,9 @@ class KernelSpec:
         Raises:
             ShapeError: an unknown parameter, or a value that the kernel does not support.
         """
+        if given is not None and not isinstance(given, Mapping):
+            example = ", ".join(f"{key!r}: {p.first!r}" for key, p in self.parameters.items())
+            raise ShapeError(f"{self.name}: the shape is {given!r}; wanted a dict such as {{{example}}}")
         chosen = {**(given or {}), **values}
         if not chosen and self.shapes:
             chosen = dict(self.shapes[0])

@@ -233,11 +233,30 @@ def test_no_source_at_all(zig: toolchain.Compiler) -> None:
         ({"flags": "'"}, "No closing quotation"),
         ({"define": ["1X"]}, "define '1X'"),
         ({"include": ["/no/such/folder"]}, "include folder /no/such/folder does not exist"),
+        ({"include": "/usr"}, r"include is '/usr'; wanted a list of folders such as \['/usr'\]"),
+        ({"include": [3]}, "include folder 3: a path is wanted"),
+        ({"define": [3]}, "define 3: NAME or NAME=VALUE"),
+        ({"arch": 950}, "target 950: one of 'gfx950'"),
+        ({"name": 3}, "name 3: a text is wanted"),
+        ({"first_line": 0}, "first_line 0: the number of a line is wanted, 1 or more"),
+        ({"first_line": "2"}, "first_line '2'"),
+        ({"timeout": 0}, "timeout 0: a positive number of seconds"),
+        ({"timeout": "1"}, "timeout '1': a positive number of seconds"),
+        ({"timeout": float("nan")}, "timeout nan"),
+        ({"source": None}, "the source is a NoneType; wanted the C[+][+] text"),
+        ({"source": b"int i;"}, "the source is a bytes; wanted the C[+][+] text"),
+        ({"source": Path("a.hip")}, r"the source is the path 'a.hip'; .* Path\('a.hip'\).read_text\(\)"),
+        ({"source": __file__}, r"the source is the path '.*test_compilation.py'; wanted the C[+][+] text"),
     ],
 )
 def test_options_that_do_not_fit(zig: toolchain.Compiler, options: dict[str, object], message: str) -> None:
     with pytest.raises(UsageError, match=message):
-        compile_device(SCALE, **{"arch": "gfx950", **options})  # type: ignore[arg-type]
+        compile_device(**{"source": SCALE, "arch": "gfx950", **options})  # type: ignore[arg-type]
+
+
+def test_the_byte_order_mark_of_other_editors_is_no_text(zig: toolchain.Compiler) -> None:
+    marked = compile_device("\ufeff" + SCALE, arch="gfx950")
+    assert marked.code_object == compile_device(SCALE, arch="gfx950").code_object
 
 
 def test_defines_and_flags_reach_the_compiler(zig: toolchain.Compiler) -> None:

@@ -153,7 +153,9 @@ class Job:
         timeout: float | None,
         first_line: int,
     ) -> None:
-        self.source = source
+        _check_types(source, arch, name, first_line)
+        # Editors of other systems begin a file with this mark, which clang takes only at the very start.
+        self.source = source.removeprefix("\ufeff")
         self.arch = arch
         self.name = name or DEFAULT_NAME
         self.first_line = first_line
@@ -163,7 +165,14 @@ class Job:
             raise UsageError(f"target {arch!r}: one of {', '.join(MACROS)} is wanted")
         extra = _flags(flags)
         macros = _defines(define)
-        includes = [os.path.abspath(os.fspath(folder)) for folder in include]
+        if isinstance(include, (str, bytes, os.PathLike)):
+            text = os.fsdecode(include)
+            raise UsageError(f"include is {text!r}; wanted a list of folders such as [{text!r}]")
+        given = list(include)
+        for folder in given:
+            if not isinstance(folder, (str, os.PathLike)):
+                raise UsageError(f"include folder {folder!r}: a path is wanted")
+        includes = [os.path.abspath(os.fspath(folder)) for folder in given]
         for folder in includes:
             if not os.path.isdir(folder):
                 raise UsageError(f"include folder {folder} does not exist")
@@ -362,6 +371,25 @@ def _quoted(name: str) -> str:
     return '"' + re.sub(r'[\\"]', r"\\\g<0>", re.sub(r"[\r\n\0]+", " ", name)) + '"'
 
 
+def _check_types(source: object, arch: object, name: object, first_line: object) -> None:
+    """What a person may hand over in place of the right thing, said before the compiler meets it."""
+    is_path = isinstance(source, os.PathLike) or (
+        isinstance(source, str) and 0 < len(source) < 4096 and "\n" not in source and os.path.isfile(source)
+    )
+    if is_path:
+        raise UsageError(
+            f"the source is the path {str(source)!r}; wanted the C++ text: Path({str(source)!r}).read_text()"
+        )
+    if not isinstance(source, str):
+        raise UsageError(f"the source is a {type(source).__name__}; wanted the C++ text, a str")
+    if not isinstance(arch, str):
+        raise UsageError(f"target {arch!r}: one of {', '.join(map(repr, MACROS))} is wanted")
+    if name is not None and not isinstance(name, str):
+        raise UsageError(f"name {name!r}: a text is wanted, such as 'rmsnorm.hip'")
+    if not isinstance(first_line, int) or not 1 <= first_line < 2**31:
+        raise UsageError(f"first_line {first_line!r}: the number of a line is wanted, 1 or more")
+
+
 def _flags(flags: str | Iterable[str]) -> list[str]:
     if isinstance(flags, str):
         try:
@@ -394,7 +422,7 @@ def _defines(define: Iterable[str] | Mapping[str, object]) -> list[str]:
     else:
         macros = list(define)
     for macro in macros:
-        if not re.fullmatch(r"[A-Za-z_]\w*(\([^)]*\))?(=[^\n]*)?", macro):
+        if not isinstance(macro, str) or not re.fullmatch(r"[A-Za-z_]\w*(\([^)]*\))?(=[^\n]*)?", macro):
             raise UsageError(f"define {macro!r}: NAME or NAME=VALUE is wanted")
     return macros
 
@@ -407,6 +435,8 @@ def _macro(name: str, value: object) -> str:
 
 def _time_limit(timeout: float | None) -> float:
     if timeout is not None:
+        if not isinstance(timeout, (int, float)) or not timeout > 0:
+            raise UsageError(f"timeout {timeout!r}: a positive number of seconds is wanted")
         return timeout
     text = os.environ.get("HIPKITTENS_COMPILE_TIMEOUT")
     if not text:
@@ -415,7 +445,7 @@ def _time_limit(timeout: float | None) -> float:
         seconds = float(text)
     except ValueError:
         seconds = 0.0
-    if seconds <= 0:
+    if not seconds > 0:
         raise UsageError(f"HIPKITTENS_COMPILE_TIMEOUT={text!r}: a number of seconds is wanted, such as 600")
     return seconds
 
