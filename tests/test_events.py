@@ -48,3 +48,27 @@ def test_muted_is_of_one_thread():
         other.join()
     hub.publish("launch", "after")
     assert [e.name for e in hub.history()] == ["other", "after"]
+
+
+def test_a_failure_is_told_once_by_the_outermost():
+    hub = Hub()
+    with (
+        pytest.raises(ValueError, match="first"),
+        hub.failures("time", "spec", shape={"n": 1}),
+        hub.muted(),
+        hub.failures("run", "kernel"),
+    ):
+        raise ValueError("first line\nsecond")
+    with pytest.raises(KeyError), hub.failures("outer", "k"), hub.failures("run", "k"):
+        raise KeyError
+    with pytest.raises(KeyboardInterrupt), hub.failures("run", "k"):
+        raise KeyboardInterrupt
+    with hub.failures("run", "k"):
+        pass
+    measured, launched = hub.history()
+    assert measured.kind == launched.kind == "failed"
+    assert (measured.name, measured.data) == (
+        "spec",
+        {"kind": "time", "error": "first line", "shape": {"n": 1}},
+    )
+    assert launched.data == {"kind": "run", "error": "KeyError"}

@@ -170,3 +170,41 @@ def test_an_unchanged_cell_shows_no_change_after_a_launch(shell):
     shell.user_ns["same"]["scale"][4, 64](torch.ones(256), 2.0, 256)
     told = run(shell, "same --time").outputs[0].data["application/vnd.hipkittens.cell+json"]
     assert told["kernels"][0]["changes"] == []
+
+
+WILD = """
+__global__ void scale(float *x, float factor, int n) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  x[i + (1 << 28)] *= factor;
+}
+"""
+
+
+def test_a_fault_is_a_failed_run_with_its_line(shell):
+    run(shell, "faulty")
+    shell.user_ns["faulty"]["scale"][1, 64](torch.ones(64), 2.0, 64)
+    for option in ("--time", "--profile"):
+        with capture_output() as out, pytest.raises(wb.errors.KernelFault) as raised:
+            shell.run_cell_magic("hipkittens", f"faulty {option}", WILD)
+        told = out.outputs[0].data["application/vnd.hipkittens.cell+json"]
+        assert told["status"] == "compiled"
+        assert told["run"]["kind"] == "run"
+        assert told["run"]["error"] == str(raised.value).partition("\n")[0]
+        [finding] = told["diagnostics"]
+        assert (finding["line"], finding["source"], finding["severity"]) == (5, "device", "error")
+    # Its machine code is there to be looked at, and the launch to be made again with a kernel that is right.
+    assert "1 << 28" in shell.user_ns["faulty"].source
+    assert "SQ_WAVES" in html_of(run(shell, "faulty --profile"))
+
+
+def test_a_launch_is_repeated_after_a_compile_alone(shell):
+    run(shell, "again")
+    x = torch.ones(64)
+    shell.user_ns["again"]["scale"][1, 64](x, 2.0, 64)
+    run(shell, "again", CELL.replace("*= factor", "+= factor"))
+    assert shell.user_ns["again"]["scale"].last.record.counts is None
+    assert "SQ_WAVES" in html_of(run(shell, "again --profile", CELL.replace("*= factor", "+= factor")))
+    # What the failing check before it gave stays; the sanitizer's fault does not end the chain either.
+    out = run(shell, "again --sanitize", WILD)
+    assert out.outputs[0].data["application/vnd.hipkittens.cell+json"]["diagnostics"]
+    assert "SQ_WAVES" in html_of(run(shell, "again --profile"))

@@ -27,7 +27,7 @@ class Event:
     Attributes:
         number: counts up from 1.
         kind: "launch", "time", "profile", "verify", "sweep", "progress" (of a sweep), "compile",
-            "sanitize" or "print" (what a kernel printed).
+            "sanitize", "print" (what a kernel printed) or "failed" (see `Hub.failures`).
         name: kernel or spec.
         data: facts for this kind: plain values, or a result.
         seconds: Unix time.
@@ -81,6 +81,23 @@ class Hub:
             yield
         finally:
             self._muted.depth -= 1
+
+    @contextlib.contextmanager
+    def failures(self, kind: str, name: str, **facts: Any) -> Iterator[None]:
+        """An exception that leaves the block is told once, as "failed", and goes on.
+
+        Its data is {"kind": what failed, "error": the first line of the message, **facts}. Inside of `muted`
+        it is left to whoever muted.
+        """
+        try:
+            yield
+        except Exception as error:
+            # Marked on the exception: a reference to it would keep its frames' tensors alive.
+            if not getattr(self._muted, "depth", 0) and not vars(error).get("_told"):
+                vars(error)["_told"] = True
+                text = str(error).strip().partition("\n")[0] or type(error).__name__
+                self.publish("failed", name, {"kind": kind, "error": text, **facts})
+            raise
 
     def subscribe(self, listener: Listener) -> Callable[[], None]:
         """Calls `listener` with each event from now on; returns what ends that."""

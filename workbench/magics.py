@@ -11,6 +11,7 @@ import html
 import keyword
 import shlex
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from IPython.core.error import UsageError as IPythonUsageError
@@ -115,6 +116,8 @@ def hipkittens_cell(shell: InteractiveShell, line: str, cell: str) -> CellResult
     except WorkbenchError as error:
         raise _quiet(error) from None
     _show(result, cell)
+    if result.error is not None:
+        raise _quiet(result.error) from None
     return None
 
 
@@ -176,11 +179,29 @@ def _run_cell(shell: InteractiveShell, options: argparse.Namespace, cell: str) -
     before = dict(previous.kernels) if previous is not None else {}
     device = kernel.device_of((), module.arch)
     results: list[Any] = []
+    failure: WorkbenchError | None = None
     if options.verify or options.time or options.profile or options.sanitize:
         target = _target(module, previous, spec, shape, options)
-        results = _checks(options, module, spec, shape, target)
+        try:
+            _checks(options, module, spec, shape, target, results)
+        except (UsageError, ShapeError, UnknownKernel):
+            raise
+        except WorkbenchError as error:
+            failure = error
+    if previous is not None:
+        _keep_launches(previous, module)
+    # Bound even where a launch failed: that machine code is what one then wants to look at.
     shell.user_ns[options.name] = module
-    return CellResult(options.name, module, device, before, results)
+    return CellResult(options.name, module, device, before, results, failure)
+
+
+def _keep_launches(previous: Module, module: Module) -> None:
+    """Launches of the module before can be repeated with the new one, which may have run nothing yet."""
+    for name, kernel in module.kernels.items():
+        old = previous.kernels.get(name)
+        if kernel.last is None and old is not None and old.last is not None:
+            # What was counted there belongs to other machine code.
+            kernel.last = replace(old.last, record=replace(old.last.record, counts=None, traffic=None))
 
 
 def _macro(text: str) -> tuple[str, str | None]:
@@ -228,19 +249,24 @@ def _kernel_for(module: Module, spec: KernelSpec, shape: Any) -> Kernel:
 
 
 def _checks(
-    options: argparse.Namespace, module: Module, spec: KernelSpec | None, shape: Any, target: Target
-) -> list[Any]:
+    options: argparse.Namespace,
+    module: Module,
+    spec: KernelSpec | None,
+    shape: Any,
+    target: Target,
+    results: list[Any],
+) -> None:
+    """Adds the result of each check that is asked for; those before one that fails stay."""
     from workbench.profile.profiler import profile_target
     from workbench.profile.timing import time_target
     from workbench.sanitize import sanitize_target
     from workbench.verify import verify
 
-    results: list[Any] = []
     if options.sanitize:
         found = sanitize_target(target)
         results.append(found)
         if found.stopped:
-            return results  # every further launch would meet the same fault
+            return  # every further launch would meet the same fault
     if options.verify and spec is not None:
         results.append(verify(target.kernel, spec, shape=shape))
     profiled = profile_target(target) if options.profile else None
@@ -249,7 +275,6 @@ def _checks(
         results.append(profiled.timing if profiled is not None else time_target(target))
     if profiled is not None:
         results.append(profiled)
-    return results
 
 
 def _show(result: CellResult, cell: str) -> None:

@@ -255,18 +255,26 @@ def sanitize_target(target: Target) -> SanitizeResult:
         )
     fault: KernelFault | None = None
     seconds = None
-    try:
-        record = target.run(LaunchOptions(sanitize=True))
-        raw, seconds = record.findings, record.wall_seconds
-    except KernelTimeout:
-        raise
-    except KernelFault as error:
-        fault, raw = error, error.findings
+    told = {"shape": target.shape, "device": target.device.name}
+    with hub.failures("sanitize", target.name, **told):
+        try:
+            with hub.muted():
+                record = target.run(LaunchOptions(sanitize=True))
+            raw, seconds = record.findings, record.wall_seconds
+        except KernelTimeout:
+            raise
+        except KernelFault as error:
+            fault, raw = error, error.findings
     code = _Code.of_module(target.kernel.module)
     found = _result(target.name, target.device.name, target.shape, code, raw, fault, seconds)
     first = found.findings[0].message.partition("\n")[0] if found.findings else ""
     hub.publish("sanitize", found.name, {"findings": len(found.findings), "first": first})
     return found
+
+
+def finding_of(module: Module, fault: KernelFault) -> Finding:
+    """A fault of a launch without the sanitizer, as a finding at the line that a person wrote."""
+    return _of_fault(_Code.of_module(module), fault)
 
 
 @dataclass(frozen=True)

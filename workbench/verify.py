@@ -331,9 +331,13 @@ def compare(
 
     Raises:
         VerificationError: the shapes differ.
+        UsageError: one of them is no tensor.
     """
     import torch
 
+    for what, value in (("got", got), ("wanted", wanted)):
+        if not isinstance(value, torch.Tensor):
+            raise UsageError(f"compare: {what!r} is a {type(value).__name__}; wanted a torch tensor")
     if tuple(got.shape) != tuple(wanted.shape):
         raise VerificationError(
             f"{name} has shape {tuple(got.shape)}, its reference {tuple(wanted.shape)}; wanted the same"
@@ -442,7 +446,7 @@ def verify(
         a VerifyResult; VerifyResults where `shapes` was given. `.passed` says whether all is well.
 
     Raises:
-        UsageError: the arguments fit none of the forms.
+        UsageError: the arguments fit none of the forms, or exclude each other; `shapes` is empty.
         ShapeError: a shape that the spec does not support.
     """
     from workbench.kernel import Kernel, Module
@@ -474,17 +478,22 @@ def verify(
     if inputs is not None and callable(inputs):
         raise UsageError("verify: inputs= of a spec is a dict of tensors by name")
     if shapes is None:
-        return _verify_spec(spec, kernel, shape, inputs, seed, tolerance, device)
+        with hub.failures("verify", spec.name, shape=shape):
+            return _verify_spec(spec, kernel, shape, inputs, seed, tolerance, device)
     if isinstance(shapes, str):
         if shapes != "all":
             raise UsageError(f'verify: shapes is {shapes!r}; wanted a list of shapes, or "all"')
         shapes = spec.shapes
-    return VerifyResults(
-        [
-            _verify_spec(spec, kernel, each, None, seed, tolerance, device, alone=False)
-            for each in track(shapes, f"verify {spec.name}", total=len(shapes))
-        ]
-    )
+    if not isinstance(shapes, Sequence) or not shapes:
+        raise UsageError(f'verify: shapes is {shapes!r}; wanted a list of at least one shape, or "all"')
+    if shape is not None or inputs is not None:
+        other = "shape" if shape is not None else "inputs"
+        raise UsageError(f"verify: shapes and {other} are given; wanted one of them")
+    results = []
+    for each in track(shapes, f"verify {spec.name}", total=len(shapes)):
+        with hub.failures("verify", spec.name, shape=each):
+            results.append(_verify_spec(spec, kernel, each, None, seed, tolerance, device, alone=False))
+    return VerifyResults(results)
 
 
 def _verify_spec(

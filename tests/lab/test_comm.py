@@ -243,6 +243,11 @@ def test_runs_outside_of_cells_are_told_in_batches() -> None:
     assert len(told(runs, sent)) >= comm.RUNS
     assert len(sent) <= 3
     sent.clear()
+    hub.publish("failed", spec, {"kind": "profile", "error": "wild address", "shape": shape})
+    (failed,) = told(runs, sent)
+    assert (failed["kind"], failed["error"], failed["verified"]) == ("profile", "wild address", None)
+    assert failed["changes"] == ["rows=4, cols=128"]
+    sent.clear()
     runs.told_by_cell = True
     hub.publish("time", spec, timed)
     assert told(runs, sent) == []

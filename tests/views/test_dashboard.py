@@ -323,3 +323,64 @@ def test_the_copy_for_a_notebook_without_a_kernel(small, capsys):
     bundle = live._figure_bundle(shown[2])["application/vnd.plotly.v1+json"]
     assert bundle["data"]
     json.dumps(bundle)
+
+
+def test_what_failed_stands_in_the_timeline(small):
+    hub = Hub()
+    page = Dashboard(source=hub)
+    hub.publish("profile", small.name, small)
+    page.refresh()
+    text = "kernel <scale> reads at 0x10; the allocation ends at 0x8 " * 20
+    hub.publish("failed", "scale", {"kind": "profile", "error": text, "shape": {"n": 8}, "device": "d"})
+    hub.publish("profile", small.name, small)
+    page.refresh()
+    figure = page.figures["timeline"]
+    runs, failed = figure.data
+    assert list(runs.x) == [1, 3]
+    assert (list(failed.x), list(failed.y)) == ([2], [0])
+    assert "&lt;scale&gt;" in failed.text[0]
+    assert all(len(line) < 100 for line in failed.text[0].split("<br>"))
+    rows = by_key(page.board)["timeline"].rows
+    assert [row[0] for row in rows] == [1, 2, 3]
+    assert rows[1][6].startswith("profile failed: kernel <scale> reads at 0x10")
+    assert len(rows[1][6]) < 450
+    assert "1 failed" in page._summary.value
+    assert page.board.notes[-1].good is False
+    assert "kernel &lt;scale&gt;" in page._log.value
+    page.close()
+    for _ in range(RUNS + 2):
+        page.board._add(small.timing, None, 0.0)
+    assert page.board.failures == []
+
+
+def test_a_fault_of_a_launch_is_told(monkeypatch):
+    hub = Hub()
+    for name in ("kernel", "profile.timing", "profile.target", "profile.profiler", "verify", "sanitize"):
+        monkeypatch.setattr(importlib.import_module(f"workbench.{name}"), "hub", hub)
+    module = wb.compile("__global__ void wild(float *x) { x[1 << 28] = 1; }", arch="gfx950", name="w.hip")
+    launcher = module["wild"][1, 64]
+    for act in (launcher, lambda x: wb.time(launcher, x), lambda x: wb.profile(launcher, x)):
+        with pytest.raises(wb.errors.KernelFault):
+            act(torch.zeros(64))
+    with pytest.raises(wb.errors.LaunchError):
+        module["wild"][1, 4096](torch.zeros(64))
+    with pytest.raises(wb.errors.ShapeError):
+        wb.time("gemm/gemm_bf16", shape={"m": 0})
+    with pytest.raises(wb.errors.ShapeError):
+        wb.verify("gemm/gemm_bf16", shape={"m": 0})
+    with pytest.raises(Exception, match="shape"):
+        wb.time("gemm/gemm_bf16", shape="large")
+    board = Board()
+    board.extend(hub.history())
+    assert board.failures[-1].shape == {}
+    told = hub.history("failed")[:-1]
+    assert [(e.name, e.data["kind"]) for e in told] == [
+        ("wild", "run"),
+        ("wild", "time"),
+        ("wild", "profile"),
+        ("wild", "run"),
+        ("gemm/gemm_bf16", "run"),
+        ("gemm/gemm_bf16", "verify"),
+    ]
+    assert all(e.data["error"] and "\n" not in e.data["error"] for e in told)
+    assert told[1].data["device"] == "emulated:gfx950"

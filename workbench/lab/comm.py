@@ -184,7 +184,7 @@ class Service:
 
 
 class Runs:
-    """What was timed, profiled and verified outside of `%%hipkittens` cells, told in batches.
+    """What was timed, profiled, verified, or failed outside of `%%hipkittens` cells, told in batches.
 
     Args:
         send: takes what is told.
@@ -221,8 +221,12 @@ class Runs:
 
 def _run(event: Event) -> dict[str, Any] | None:
     """An event as the extension's run history keeps it; None where it is no run."""
-    figure, verified, shape = None, None, {}
-    if event.kind == "verify":
+    figure, verified, shape, error = None, None, {}, ""
+    if event.kind == "failed":
+        asked = event.data.get("shape")
+        shape = asked if isinstance(asked, Mapping) else {}
+        error = event.data["error"]
+    elif event.kind == "verify":
         verified, shape = bool(event.data["passed"]), event.data["shape"]
     elif event.kind in ("time", "profile"):
         timing = event.data.timing if event.kind == "profile" else event.data
@@ -231,7 +235,7 @@ def _run(event: Event) -> dict[str, Any] | None:
         return None
     size = ", ".join(f"{key}={value}" for key, value in shape.items())
     return {
-        "kind": event.kind,
+        "kind": event.data["kind"] if event.kind == "failed" else event.kind,
         "at": datetime.fromtimestamp(event.seconds, UTC).isoformat(timespec="milliseconds"),
         "module": event.name,
         "kernel": "",
@@ -240,7 +244,7 @@ def _run(event: Event) -> dict[str, Any] | None:
         else {"value": figure.value, "unit": figure.unit, "origin": str(figure.origin)},
         "verified": verified,
         "changes": [size] if size else [],
-        "error": "",
+        "error": error,
     }
 
 

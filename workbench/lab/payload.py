@@ -34,7 +34,7 @@ class Fix:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A squiggle: what the compiler or the sanitizer says about a place in the cell.
+    """A squiggle: what the compiler, the sanitizer or the device says about a place in the cell.
 
     Attributes:
         line: line in the cell; 0 puts the finding on line 1.
@@ -45,7 +45,7 @@ class Finding:
         end_column: column just past its end; 0 likewise.
         fixits: changes that the editor offers.
         notes: further places and remarks, one line each, such as "kittens.cuh:12:3: note: declared here".
-        source: who says it: "compiler" or "sanitizer".
+        source: who says it: "compiler", "sanitizer" or "device" (a fault that stopped the kernel).
         option: the flag that controls it, such as "-Wunused-variable"; "" where there is none.
     """
 

@@ -258,7 +258,8 @@ def profile_target(
     pc_sampling: bool | str = False,
 ) -> ProfileResult:
     """Counters of a prepared launch; see `profile`."""
-    with hub.muted():
+    told = {"shape": target.shape, "device": target.device.name}
+    with hub.failures("profile", target.name, **told), hub.muted():
         if target.device.emulated:
             result = _emulated(target, counters)
         else:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from workbench.errors import UsageError
+from workbench.events import hub
 from workbench.kernel import Kernel, Launcher, Module, device_of, resolve_device
 from workbench.spec import KernelSpec, Shape, kernels
 
@@ -110,6 +111,19 @@ def _again(kernel: Kernel, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> 
 
 
 def _of_spec(
+    spec: KernelSpec,
+    kernel: Kernel | None,
+    args: tuple[Any, ...],
+    kwargs: Mapping[str, Any],
+    shape: Shape | None,
+    seed: int,
+    device: Device | str | None,
+) -> Target:
+    with hub.failures("run", spec.name, shape=shape):
+        return _bound(spec, kernel, args, kwargs, shape, seed, device)
+
+
+def _bound(
     spec: KernelSpec,
     kernel: Kernel | None,
     args: tuple[Any, ...],

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from workbench.errors import DeviceError
+from workbench.errors import DeviceError, UsageError
 from workbench.events import hub
 from workbench.origin import Figure, Origin
 from workbench.profile.counters import Tally, tally
@@ -17,7 +17,7 @@ from workbench.profile.machine import Machine, machine
 from workbench.profile.model import TimeModel, model_time
 from workbench.profile.target import Target, resolve
 from workbench.progress import track
-from workbench.spec import KernelSpec, Published, Shape, kernels
+from workbench.spec import KernelSpec, Published, Shape, spec_of
 
 if TYPE_CHECKING:
     from workbench.kernel import Kernel, Launcher, Module
@@ -190,7 +190,8 @@ def time(
 
 def time_target(target: Target) -> TimeResult:
     """Time of a prepared launch."""
-    with hub.muted():
+    told = {"shape": target.shape, "device": target.device.name}
+    with hub.failures("time", target.name, **told), hub.muted():
         result = _model(target) if target.device.emulated else _measure(target)
     hub.publish("time", result.name, result)
     return result
@@ -215,9 +216,12 @@ def sweep(
     Raises:
         ShapeError: the kernel does not support one of the shapes.
         UnknownKernel: no kernel has that name.
+        UsageError: `target` is no spec, or there are no shapes.
     """
-    spec = kernels[target] if isinstance(target, str) else target
+    spec = spec_of(target, "sweep")
     chosen = spec.shapes if shapes is None else shapes
+    if not isinstance(chosen, Sequence) or isinstance(chosen, str) or not chosen:
+        raise UsageError(f"sweep: shapes is {chosen!r}; wanted a list of at least one shape")
     results = []
     for one in track(chosen, f"time {spec.name}", total=len(chosen)):
         results.append(time(spec, shape=one, seed=seed, device=device))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -16,6 +16,9 @@ from workbench.spec import Published, Shape
 
 RUNS = 1000
 """Runs that a board keeps."""
+
+FAILURES = 100
+"""Failed launches and measurements that a board keeps."""
 
 NOTES = 100
 """Lines of the log that a board keeps."""
@@ -60,6 +63,29 @@ class Run:
 
 
 @dataclass(frozen=True)
+class Failure:
+    """A launch or a measurement that an exception ended.
+
+    Attributes:
+        number: counted with the runs.
+        kind: what failed: "run", "time", "profile", "verify" or "sanitize".
+        name: kernel or spec.
+        shape: as far as known.
+        device: its name, "" where none was chosen yet.
+        text: first line of the message.
+        seconds: Unix time.
+    """
+
+    number: int
+    kind: str
+    name: str
+    shape: Shape
+    device: str
+    text: str
+    seconds: float
+
+
+@dataclass(frozen=True)
 class Pinned:
     """A baseline: the run that was shown, and the times over shapes of its kernel as they were then."""
 
@@ -98,6 +124,7 @@ class Board:
     def __init__(self, runs: int = RUNS) -> None:
         self._lock = threading.RLock()
         self._runs: deque[Run] = deque(maxlen=runs)
+        self._failures: deque[Failure] = deque(maxlen=FAILURES)
         self._verified: dict[Any, bool] = {}
         self._number = 0
         self._chosen: Run | None = None
@@ -125,6 +152,19 @@ class Board:
                 self._add(event.data, None, event.seconds)
             elif event.kind == "profile" and isinstance(event.data, ProfileResult):
                 self._add(event.data.timing, event.data, event.seconds)
+            elif event.kind == "failed":
+                self._number += 1
+                told = event.data
+                failure = Failure(
+                    self._number,
+                    told["kind"],
+                    event.name,
+                    shape_told(told),
+                    told.get("device", ""),
+                    _short(told["error"]),
+                    event.seconds,
+                )
+                self._failures.append(failure)
             note = _note(event)
             if note is not None:
                 self._notes.append(note)
@@ -156,6 +196,13 @@ class Board:
         """Oldest first."""
         with self._lock:
             return list(self._runs)
+
+    @property
+    def failures(self) -> list[Failure]:
+        """Oldest first; none older than the oldest run that is kept."""
+        with self._lock:
+            first = self._runs[0].number if len(self._runs) == self._runs.maxlen else 0
+            return [failure for failure in self._failures if failure.number > first]
 
     @property
     def shown(self) -> Run | None:
@@ -229,12 +276,22 @@ def _note(event: Event) -> Note | None:
         text = f"{event.name}: {data['first'] or 'nothing found'}"
         if data["findings"] > 1:
             text += f"; {data['findings'] - 1} more"
+    elif event.kind == "failed":
+        text, good = f"{event.name}, {data['kind']}: {data['error']}", False
     elif event.kind == "sweep":
         text = f"{event.name}: {len(data)} shapes timed"
     elif event.kind == "print":
         text = str(data["text"]).rstrip("\n")
     else:
         return None
-    if len(text) > NOTE_CHARACTERS:
-        text = f"{text[:NOTE_CHARACTERS]} …"
-    return Note(event.seconds, event.kind, text, good)
+    return Note(event.seconds, event.kind, _short(text), good)
+
+
+def shape_told(data: Mapping[str, Any]) -> Shape:
+    """The shape of a "failed" event; what failed may be that it is none."""
+    shape = data.get("shape")
+    return dict(shape) if isinstance(shape, Mapping) else {}
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= NOTE_CHARACTERS else f"{text[:NOTE_CHARACTERS]} …"

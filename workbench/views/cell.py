@@ -12,6 +12,7 @@ from workbench.views.badge import STYLE, badge
 from workbench.views.resources import changes, kernel_table
 
 if TYPE_CHECKING:
+    from workbench.errors import WorkbenchError
     from workbench.kernel import Kernel, Module
     from workbench.runtime import Device
 
@@ -26,6 +27,7 @@ class CellResult:
         device: where it was, or would be, launched.
         before: kernels of the cell's previous run by name.
         results: of verify, time and profile, in order.
+        error: what ended them early; None where nothing did.
     """
 
     name: str
@@ -33,6 +35,7 @@ class CellResult:
     device: Device
     before: Mapping[str, Kernel] = field(default_factory=dict)
     results: Sequence[Any] = ()
+    error: WorkbenchError | None = None
 
     @property
     def compile_text(self) -> str:

@@ -6,11 +6,12 @@ import html
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
+from workbench.errors import KernelFault
 from workbench.lab import payload
 from workbench.lab.heat import heat
 from workbench.profile.profiler import ProfileResult
 from workbench.profile.timing import TimeResult
-from workbench.sanitize import Finding, SanitizeResult
+from workbench.sanitize import Finding, SanitizeResult, finding_of
 from workbench.verify import VerifyResult
 from workbench.views.badge import STYLE
 
@@ -35,6 +36,7 @@ def cell_bundle(result: CellResult, cell: str) -> dict[str, Any]:
         diagnostics=(
             *(payload.findings(compiled.diagnostics) if compiled is not None else ()),
             *_sanitizer(result),
+            *_fault(result),
         ),
         kernels=_kernels(result),
         run=_run(result),
@@ -52,7 +54,7 @@ def failure_bundle(name: str, cell: str, error: CompileError) -> dict[str, Any]:
         status="failed",
         body=cell,
         diagnostics=payload.findings(error.diagnostics),
-        run=payload.Run("compile", _now(), error=str(error).splitlines()[0] if str(error) else ""),
+        run=payload.Run("compile", _now(), error=first_line(error)),
     )
     return payload.bundle(told, f'{STYLE}<div class="wb wb-bad">{html.escape(text)}</div>', text)
 
@@ -100,6 +102,8 @@ def _run(result: CellResult) -> payload.Run:
     kind = "profile" if profiled else "time" if timed else "verify" if verified is not None else "compile"
     if kind == "compile" and any(isinstance(r, SanitizeResult) for r in result.results):
         kind = "sanitize"
+    if result.error is not None:
+        kind = "run"
     return payload.Run(
         kind,
         _now(),
@@ -107,24 +111,38 @@ def _run(result: CellResult) -> payload.Run:
         time=payload.Time(figure.value, figure.unit, str(figure.origin)) if figure is not None else None,
         verified=verified.passed if verified is not None else None,
         changes=tuple(f"{name}: {text}" for name, text in result.changes().items()),
+        error=first_line(result.error) if result.error is not None else "",
     )
+
+
+def first_line(error: Exception) -> str:
+    """What a list of runs says of an error."""
+    return str(error).strip().partition("\n")[0] or type(error).__name__
 
 
 def _sanitizer(result: CellResult) -> tuple[payload.Finding, ...]:
     """The sanitizer's findings on the cell's lines; those of a file elsewhere say where they are."""
     return tuple(
-        payload.Finding(
-            line=f.line if f.is_own else 0,
-            column=f.column if f.is_own else 0,
-            severity="error",
-            message=f.message if f.is_own else f"{f.message}\nat {f.place}",
-            notes=(f"`{f.instruction}`; {f.who}", *_related(f)),
-            source="sanitizer",
-            option=f.category,
-        )
-        for r in result.results
-        if isinstance(r, SanitizeResult)
-        for f in r.findings
+        _mark(f, "sanitizer") for r in result.results if isinstance(r, SanitizeResult) for f in r.findings
+    )
+
+
+def _fault(result: CellResult) -> tuple[payload.Finding, ...]:
+    """The fault that ended a check, on the cell's line that it happened in."""
+    if not isinstance(result.error, KernelFault):
+        return ()
+    return (_mark(finding_of(result.module, result.error), "device"),)
+
+
+def _mark(f: Finding, source: str) -> payload.Finding:
+    return payload.Finding(
+        line=f.line if f.is_own else 0,
+        column=f.column if f.is_own else 0,
+        severity="error",
+        message=f.message if f.is_own else f"{f.message}\nat {f.place}",
+        notes=(f"`{f.instruction}`; {f.who}", *_related(f)),
+        source=source,
+        option=f.category,
     )
 
 

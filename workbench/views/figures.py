@@ -6,6 +6,7 @@ Every function takes what is shown and what it is compared with, and draws the d
 from __future__ import annotations
 
 import html
+import textwrap
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -20,10 +21,13 @@ from workbench.views.timing import breakdown_bars, shape_label, sweep_figure
 if TYPE_CHECKING:
     from workbench.profile.machine import Machine
     from workbench.profile.profiler import ProfileResult
-    from workbench.views.board import Board, Run
+    from workbench.views.board import Board, Failure, Run
 
 GREY = "rgba(128,134,145,0.55)"
 """Of the baseline: neither an origin's colour nor a theme's text."""
+
+FAILED = "#c0392b"
+"""Of what failed, as in the tables."""
 
 HEIGHT = 300
 """Pixels of a figure; room for a legend comes on top."""
@@ -94,7 +98,9 @@ def views(board: Board, keys: Collection[str] | None = None) -> list[View]:
     now = shown.profile if shown is not None else None
     base = board.pinned.run.profile if board.pinned is not None else None
     makers: Mapping[str, Callable[[], View]] = {
-        "timeline": lambda: timeline(board.runs, board.pinned.run if board.pinned is not None else None),
+        "timeline": lambda: timeline(
+            board.runs, board.pinned.run if board.pinned is not None else None, board.failures
+        ),
         "shapes": lambda: shapes(board),
         "speed": lambda: speed_of_light(now, base),
         "breakdown": lambda: breakdown(now, base),
@@ -200,8 +206,8 @@ def _one(values: Sequence[str]) -> Any:
     return values[0] if len(set(values)) == 1 else list(values)
 
 
-def timeline(runs: Sequence[Run], base: Run | None) -> View:
-    """Times of the runs, one after another."""
+def timeline(runs: Sequence[Run], base: Run | None, failures: Sequence[Failure] = ()) -> View:
+    """Times of the runs, one after another; what an exception ended stands on the axis."""
     import plotly.graph_objects as go
 
     figure = go.Figure()
@@ -223,6 +229,19 @@ def timeline(runs: Sequence[Run], base: Run | None) -> View:
                 showlegend=False,
             )
         )
+    if failures:
+        figure.add_trace(
+            go.Scatter(
+                x=[f.number for f in failures],
+                y=[0] * len(failures),
+                mode="markers",
+                marker={"color": FAILED, "symbol": "x", "size": 9},
+                text=[_wrapped(f"{f.name}, {f.kind}: {f.text}") for f in failures],
+                hovertemplate="%{text}<extra>failed</extra>",
+                cliponaxis=False,
+                showlegend=False,
+            )
+        )
     if base is not None:
         figure.add_hline(
             y=base.time.value,
@@ -230,10 +249,11 @@ def timeline(runs: Sequence[Run], base: Run | None) -> View:
             annotation_text=f"baseline #{base.number}",
         )
     figure.update_yaxes(title="us", rangemode="tozero")
-    figure.update_xaxes(title="run; ● verified, ✕ failed, ○ not verified", tickformat="d")
-    if len(runs) <= 12:
+    stopped = f", <span style='color:{FAILED}'>✕</span> stopped" if failures else ""
+    figure.update_xaxes(title=f"run; ● verified, ✕ wrong, ○ not verified{stopped}", tickformat="d")
+    if len(runs) + len(failures) <= 12:
         figure.update_xaxes(dtick=1)
-    rows = [
+    rows: list[tuple[Any, ...]] = [
         (
             r.number,
             r.name,
@@ -246,8 +266,18 @@ def timeline(runs: Sequence[Run], base: Run | None) -> View:
         )
         for r in runs
     ]
+    rows += [
+        (f.number, f.name, shape_label(f.shape), f.device, "", "", f"{f.kind} failed: {f.text}", "")
+        for f in failures
+    ]
+    rows.sort(key=lambda row: int(row[0]))
     head = ("run", "kernel", "shape", "device", "us", "to baseline", "verified", "origin")
     return _finish(figure, "Runs", "timeline", [r.time.origin for r in runs], head, rows)
+
+
+def _wrapped(text: str) -> str:
+    """A message as a tool tip: short lines, and nothing in it taken for plotly's markup."""
+    return "<br>".join(html.escape(line) for line in textwrap.wrap(text, 70))
 
 
 def shapes(board: Board) -> View:

@@ -17,7 +17,7 @@ from typing import Any
 
 from workbench.errors import WorkbenchError
 from workbench.events import Event, Hub, hub
-from workbench.spec import KernelSpec, Shape, kernels
+from workbench.spec import KernelSpec, Shape, kernels, spec_of
 from workbench.views import grid
 from workbench.views.badge import STYLE, badge
 from workbench.views.board import Board
@@ -43,7 +43,7 @@ LOG_LINES = 5
 
 NOTHING: frozenset[str] = frozenset()
 EVERYTHING = frozenset({"all"})
-_DRAWS = {"time": frozenset(TIME_KEYS), "profile": EVERYTHING}
+_DRAWS = {"time": frozenset(TIME_KEYS), "profile": EVERYTHING, "failed": frozenset({"timeline"})}
 """Figures that an event changes; the head and the log are written for every one."""
 
 STATIC_SECONDS = 2.0
@@ -64,8 +64,9 @@ def dashboard(spec: KernelSpec | str | None = None, *, device: str | None = None
 
     Raises:
         UnknownKernel: no kernel has this name.
+        UsageError: `spec` is neither a spec nor a name.
     """
-    chosen = kernels[spec] if isinstance(spec, str) else spec
+    chosen = spec_of(spec, "dashboard") if spec is not None else None
     return Dashboard(chosen, device)
 
 
@@ -235,7 +236,11 @@ class Dashboard:
     def _head(self) -> None:
         shown, pinned = self.board.shown, self.board.pinned
         runs = self.board.runs
-        parts = [f"<b>{len(runs)}</b> runs, <b>{self.board.launches}</b> launches"]
+        failed = len(self.board.failures)
+        parts = [
+            f"<b>{len(runs)}</b> runs, <b>{self.board.launches}</b> launches"
+            + (f', <span class="wb-bad">{failed} failed</span>' if failed else "")
+        ]
         if shown is not None:
             mark: dict[bool | None, str] = {
                 True: '<span class="wb-ok">✓ verified</span>',

@@ -99,7 +99,7 @@ export function toDiagnostics(doc: Text, findings: readonly IFinding[]): Diagnos
         severity:
           finding.severity === 'error' ? 'error' : finding.severity === 'warning' ? 'warning' : 'info',
         message: `${finding.message}${option}${notes}`,
-        source: finding.source === 'sanitizer' ? 'sanitizer' : undefined
+        source: finding.source === 'compiler' ? undefined : finding.source
       };
       if (finding.fixits.length) {
         diagnostic.actions = [fixAction(doc, finding.fixits, finding)];

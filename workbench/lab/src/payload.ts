@@ -25,7 +25,7 @@ export interface IFinding {
   message: string;
   fixits: IFix[];
   notes: string[];
-  source: 'compiler' | 'sanitizer';
+  source: 'compiler' | 'sanitizer' | 'device';
   option: string;
 }
 
