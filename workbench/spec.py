@@ -23,7 +23,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from workbench import paths
-from workbench.errors import ArgumentError, LaunchError, ShapeError, UnknownKernel, WorkbenchError
+from workbench.errors import (
+    ArgumentError,
+    LaunchError,
+    ShapeError,
+    UnknownKernel,
+    UsageError,
+    WorkbenchError,
+)
 from workbench.origin import Figure, Origin
 
 if TYPE_CHECKING:
@@ -258,10 +265,7 @@ class KernelSpec:
         Raises:
             ShapeError: an unknown parameter, or a value that the kernel does not support.
         """
-        if given is not None and not isinstance(given, Mapping):
-            example = ", ".join(f"{key!r}: {p.first!r}" for key, p in self.parameters.items())
-            raise ShapeError(f"{self.name}: the shape is {given!r}; wanted a dict such as {{{example}}}")
-        chosen = {**(given or {}), **values}
+        chosen = {**self.given(given), **values}
         if not chosen and self.shapes:
             chosen = dict(self.shapes[0])
         for key in chosen:
@@ -277,6 +281,17 @@ class KernelSpec:
             self.check(full, arch)
         return full
 
+    def given(self, shape: Shape | None) -> dict[str, Any]:
+        """The values of a shape as they were given, unchecked.
+
+        Raises:
+            ShapeError: it is no mapping from names to values.
+        """
+        if shape is not None and not isinstance(shape, Mapping):
+            example = ", ".join(f"{key!r}: {p.first!r}" for key, p in self.parameters.items())
+            raise ShapeError(f"{self.name}: the shape is {shape!r}; wanted a dict such as {{{example}}}")
+        return dict(shape or {})
+
     def bind(self, *args: Any, **kwargs: Any) -> dict[str, Any]:
         """The inputs of a call by name, `reference`'s defaults filled in.
 
@@ -284,13 +299,29 @@ class KernelSpec:
             ArgumentError: too many, too few or unknown arguments.
         """
         signature = inspect.signature(self.reference)
+        parameters = signature.parameters.values()
         try:
             bound = signature.bind(*args, **kwargs)
         except TypeError as error:
-            names = ", ".join(str(p) for p in signature.parameters.values())
-            raise ArgumentError(f"{self.name}({names}): {error}") from None
+            # Where one is misspelt, Python names another that is missing.
+            unknown = [name for name in kwargs if name not in signature.parameters]
+            why = f"there is no argument {unknown[0]!r}" if unknown else str(error)
+            names = ", ".join(str(p.replace(annotation=p.empty)) for p in parameters)
+            raise ArgumentError(f"{self.name}({names}): {why}") from None
         bound.apply_defaults()
+        for p in parameters:
+            self._check_tensor(p, bound.arguments[p.name])
         return dict(bound.arguments)
+
+    def _check_tensor(self, parameter: inspect.Parameter, value: Any) -> None:
+        import torch
+
+        if parameter.annotation in ("torch.Tensor", torch.Tensor) and not isinstance(value, torch.Tensor):
+            wrap = "; wrap the array with torch.from_numpy" if type(value).__module__ == "numpy" else ""
+            raise ArgumentError(
+                f"{self.name}: argument {parameter.name!r} is a {type(value).__name__}; wanted a torch "
+                f"tensor{wrap}"
+            )
 
     @property
     def source_path(self) -> Path | None:
@@ -357,9 +388,16 @@ class KernelSpec:
     def make_inputs(
         self, shape: Shape | None = None, *, seed: int = 0, device: Device | None = None
     ) -> dict[str, Any]:
-        """Fresh inputs for `shape`, equal for equal seeds, on `device`'s memory, defaults filled in."""
+        """Fresh inputs for `shape`, equal for equal seeds, on `device`'s memory, defaults filled in.
+
+        Raises:
+            ShapeError: the kernel does not support the shape.
+            UsageError: the seed is no integer of 64 bits.
+        """
         import torch
 
+        if not isinstance(seed, int) or not -(1 << 63) <= seed < 1 << 64:
+            raise UsageError(f"{self.name}: seed is {seed!r}; wanted an integer of 64 bits")
         full = self.shape(shape)
         generator = torch.Generator().manual_seed(seed)
         made = self.bind(**self.inputs(full, generator))
@@ -568,6 +606,23 @@ class KernelRegistry(Mapping[str, KernelSpec]):
 
     def _ipython_key_completions_(self) -> list[str]:
         return self._names()
+
+
+def spec_of(given: KernelSpec | str, asked: str) -> KernelSpec:
+    """A spec from itself or its name, for `asked`, the function that a person called.
+
+    Raises:
+        UnknownKernel: no kernel of the library has this name.
+        UsageError: it is neither.
+    """
+    if isinstance(given, str):
+        return kernels[given]
+    if not isinstance(given, KernelSpec):
+        raise UsageError(
+            f"{asked}: got a {type(given).__name__}; wanted a KernelSpec, or the name of one such as "
+            '"gemm/gemm_bf16"'
+        )
+    return given
 
 
 def _unknown_kernel(name: str, names: Sequence[str]) -> UnknownKernel:

@@ -484,7 +484,7 @@ def verify(
         if shapes != "all":
             raise UsageError(f'verify: shapes is {shapes!r}; wanted a list of shapes, or "all"')
         shapes = spec.shapes
-    if not isinstance(shapes, Sequence) or not shapes:
+    if isinstance(shapes, Mapping) or not shapes:
         raise UsageError(f'verify: shapes is {shapes!r}; wanted a list of at least one shape, or "all"')
     if shape is not None or inputs is not None:
         other = "shape" if shape is not None else "inputs"

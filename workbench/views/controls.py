@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from workbench.errors import WorkbenchError
 from workbench.origin import Origin
-from workbench.spec import Choice, KernelSpec, Range, Shape, kernels
+from workbench.spec import Choice, KernelSpec, Range, Shape, spec_of
 from workbench.views.badge import COLOURS, STYLE, badge, style
 from workbench.views.timing import breakdown_bars, shape_label
 
@@ -34,8 +34,12 @@ def panel(spec: KernelSpec | str, *, device: str | None = None) -> Any:
 
     Returns:
         an ipywidgets box, shown by a notebook as a cell's last value. `.run()` is what the button does.
+
+    Raises:
+        UnknownKernel: no kernel has this name.
+        UsageError: `spec` is neither a spec nor a name.
     """
-    return _build(kernels[spec] if isinstance(spec, str) else spec, device)
+    return _build(spec_of(spec, "panel"), device)
 
 
 def control(name: str, parameter: Range | Choice, start: Any, shapes: Sequence[Shape]) -> Any:

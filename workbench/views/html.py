@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import html
+import os
 from pathlib import Path
 from typing import Any
 
+from workbench.errors import UsageError
 from workbench.views.badge import STYLE
 from workbench.views.figures import View
 
@@ -37,7 +39,13 @@ def report(path: str | Path, *items: Any, title: str = "HipKittens workbench") -
 
     Returns:
         the path.
+
+    Raises:
+        UsageError: `path` is no path, such as a result that was meant as an item.
+        OSError: the file cannot be written.
     """
+    if not isinstance(path, (str, os.PathLike)):
+        raise UsageError(f"report: the path is a {type(path).__name__}; wanted a file's path, then the items")
     target = Path(path)
     target.parent.mkdir(parents=True, exist_ok=True)
     page = _Page()
