@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 _ROOM = 1024
 _SHADOW_BYTES = 1 << 31
 _NO_ADDRESS = 2**64 - 1
+# What an overwritten access was, in a report's detail.
+_VECTOR, _READ, _OWN_READ, _OWN_WRITE = 2, 4, 8, 16
 
 (
     WAIT_VECTOR,
@@ -26,6 +28,7 @@ _NO_ADDRESS = 2**64 - 1
     WAIT_SCALAR,
     WAIT_LDS,
     PUBLISH_LDS,
+    OVERWRITE_LDS,
     RACE_LDS,
     RACE_GLOBAL,
     UNDEFINED_STORE,
@@ -34,11 +37,11 @@ _NO_ADDRESS = 2**64 - 1
     RANGE,
     ALIGNMENT,
     HAZARD,
-) = (1, 2, 3, 4, 5, *range(7, 15))
+) = range(1, 15)
 
 CLASSES: dict[int, str] = {
     **dict.fromkeys((WAIT_VECTOR, WAIT_LGKM, WAIT_SCALAR, WAIT_LDS), "missing wait"),
-    PUBLISH_LDS: "missing wait",
+    **dict.fromkeys((PUBLISH_LDS, OVERWRITE_LDS), "missing wait"),
     **dict.fromkeys((RACE_LDS, RACE_GLOBAL), "race"),
     **dict.fromkeys((UNDEFINED_STORE, UNDEFINED_BRANCH, UNDEFINED_ADDRESS), "uninitialised"),
     RANGE: "out of bounds",
@@ -200,6 +203,24 @@ def _race(scene: Scene, report: SanReport, where: str) -> str:
     )
 
 
+def _overwrite(scene: Scene, report: SanReport) -> str:
+    detail = int(report.detail)
+    access = _place(scene, int(report.other_pc))
+    what = "read" if detail in (_READ, _OWN_READ) else "write"
+    if detail in (_OWN_READ, _OWN_WRITE):
+        return (
+            f"missing wait: shared memory at byte {report.address} is loaded over while the same wave's "
+            f"{what} {access} is not known to be done; a load to LDS does not wait for it: an s_waitcnt lgkmcnt is "
+            "wanted between them"
+        )
+    counter = "vmcnt" if detail == _VECTOR else "lgkmcnt"
+    return (
+        f"missing wait: shared memory is written at byte {report.address} after a barrier that wave "
+        f"{report.other_wave} passed before its {what} {access} was known to be done; s_waitcnt {counter} is "
+        "wanted before the barrier"
+    )
+
+
 def _hazard(scene: Scene, report: SanReport) -> str:
     detail = int(report.detail)
     there, wanted, rule = detail & 255, detail >> 8 & 255, RULES[detail >> 16]
@@ -262,6 +283,8 @@ def _message(scene: Scene, report: SanReport) -> str:
                 f"passed before its write {_place(scene, other)} was known to be done; s_waitcnt {counter} "
                 "is wanted before the barrier"
             )
+        case 6:
+            return _overwrite(scene, report)
         case 7:
             return _race(scene, report, f"shared memory at byte {report.address}")
         case 8:

@@ -142,6 +142,142 @@ __global__ void k(const float *in, float *out) {
         "after a barrier",
         block=128,
     ),
+    "lds_overwritten_before_read": Seeded(
+        """
+__global__ void k(const float *in, float *out) {
+    __shared__ float s[128];
+    s[threadIdx.x] = in[threadIdx.x];
+    __syncthreads();
+    float x, y = in[threadIdx.x + 128];
+    unsigned from = (unsigned)(size_t)(LDS float *)&s[threadIdx.x ^ 64];
+    unsigned to = (unsigned)(size_t)(LDS float *)&s[threadIdx.x];
+    asm volatile("s_waitcnt vmcnt(0)\\n\\tds_read_b32 %0, %1\\n\\t"
+                 IF_FAULT("s_barrier", "s_waitcnt lgkmcnt(0)\\n\\ts_barrier")
+                 : "=&v"(x) : "v"(from) : "memory");
+    asm volatile("ds_write_b32 %0, %1" : : "v"(to), "v"(y) : "memory"); // HERE
+    asm volatile("s_waitcnt lgkmcnt(0)" : "+v"(x) : : "memory");
+    out[threadIdx.x] = x;
+}""",
+        "missing wait",
+        "before its read",
+        block=128,
+    ),
+    "lds_overwritten_by_a_load_before_read": Seeded(
+        """
+__global__ void k(const float *in, float *out) {
+    __shared__ float s[128];
+    s[threadIdx.x] = in[threadIdx.x];
+    __syncthreads();
+    float x;
+    unsigned at = threadIdx.x * 4;
+    unsigned from = (unsigned)(size_t)(LDS float *)&s[threadIdx.x ^ 64];
+    unsigned base = __builtin_amdgcn_readfirstlane((unsigned)(size_t)(LDS float *)&s[threadIdx.x & 64]);
+    asm volatile("ds_read_b32 %0, %1\\n\\t"
+                 IF_FAULT("s_barrier", "s_waitcnt lgkmcnt(0)\\n\\ts_barrier")
+                 : "=&v"(x) : "v"(from) : "memory");
+    asm volatile("s_mov_b32 m0, %0\\n\\ts_nop 0" : : "s"(base));
+    asm volatile("global_load_lds_dword %0, %1" : : "v"(at), "s"(in + 128) : "memory"); // HERE
+    asm volatile("s_waitcnt vmcnt(0) lgkmcnt(0)" : "+v"(x) : : "memory");
+    out[threadIdx.x] = x;
+}""",
+        "missing wait",
+        "before its read",
+        block=128,
+    ),
+    "lds_overwritten_by_a_load_of_the_same_wave": Seeded(
+        """
+__global__ void k(const float *in, float *out) {
+    __shared__ float s[64];
+    s[threadIdx.x] = in[threadIdx.x];
+    __syncthreads();
+    float x;
+    unsigned at = threadIdx.x * 4;
+    unsigned from = (unsigned)(size_t)(LDS float *)&s[threadIdx.x];
+    unsigned base = __builtin_amdgcn_readfirstlane((unsigned)(size_t)(LDS float *)&s[0]);
+    asm volatile("s_mov_b32 m0, %1\\n\\tds_read_b32 %0, %2" : "=&v"(x) : "s"(base), "v"(from) : "memory");
+    asm volatile(IF_FAULT("", "s_waitcnt lgkmcnt(0)"));
+    asm volatile("global_load_lds_dword %0, %1" : : "v"(at), "s"(in + 64) : "memory"); // HERE
+    asm volatile("s_waitcnt vmcnt(0) lgkmcnt(0)" : "+v"(x) : : "memory");
+    out[threadIdx.x] = x;
+}""",
+        "missing wait",
+        "same wave's read",
+    ),
+    "lds_write_overwritten_by_a_load_of_the_same_wave": Seeded(
+        """
+__global__ void k(const float *in, float *out) {
+    __shared__ float s[64];
+    unsigned at = threadIdx.x * 4;
+    float y = in[threadIdx.x];
+    unsigned to = (unsigned)(size_t)(LDS float *)&s[threadIdx.x];
+    unsigned base = __builtin_amdgcn_readfirstlane((unsigned)(size_t)(LDS float *)&s[0]);
+    asm volatile("s_mov_b32 m0, %0\\n\\tds_write_b32 %1, %2" : : "s"(base), "v"(to), "v"(y) : "memory");
+    asm volatile(IF_FAULT("", "s_waitcnt lgkmcnt(0)"));
+    asm volatile("global_load_lds_dword %0, %1" : : "v"(at), "s"(in + 64) : "memory"); // HERE
+    asm volatile("s_waitcnt vmcnt(0) lgkmcnt(0)" : : : "memory");
+    out[threadIdx.x] = s[threadIdx.x];
+}""",
+        "missing wait",
+        "same wave's write",
+    ),
+    "lds_overwritten_before_write": Seeded(
+        """
+__global__ void k(const float *in, float *out) {
+    __shared__ float s[128];
+    float x = in[threadIdx.x], y = in[threadIdx.x + 128];
+    unsigned first = (unsigned)(size_t)(LDS float *)&s[threadIdx.x];
+    unsigned second = (unsigned)(size_t)(LDS float *)&s[threadIdx.x ^ 64];
+    asm volatile("s_waitcnt vmcnt(0)\\n\\tds_write_b32 %0, %1\\n\\t"
+                 IF_FAULT("s_barrier", "s_waitcnt lgkmcnt(0)\\n\\ts_barrier")
+                 : : "v"(first), "v"(x) : "memory");
+    asm volatile("ds_write_b32 %0, %1" : : "v"(second), "v"(y) : "memory"); // HERE
+    asm volatile("s_waitcnt lgkmcnt(0)" : : : "memory");
+    __syncthreads();
+    out[threadIdx.x] = s[threadIdx.x];
+}""",
+        "missing wait",
+        "before its write",
+        block=128,
+    ),
+    "load_to_lds_overwritten": Seeded(
+        """
+__global__ void k(const float *in, float *out) {
+    __shared__ float s[128];
+    float y = (float)threadIdx.x;
+    unsigned at = threadIdx.x * 4;
+    unsigned to = (unsigned)(size_t)(LDS float *)&s[threadIdx.x ^ 64];
+    unsigned base = __builtin_amdgcn_readfirstlane((unsigned)(size_t)(LDS float *)&s[threadIdx.x & 64]);
+    asm volatile("s_waitcnt vmcnt(0)\\n\\ts_mov_b32 m0, %2\\n\\ts_nop 0\\n\\tglobal_load_lds_dword %0, %1"
+                 : : "v"(at), "s"(in), "s"(base) : "memory");
+    asm volatile(IF_FAULT("s_barrier", "s_waitcnt vmcnt(0)\\n\\ts_barrier") ::: "memory");
+    asm volatile("ds_write_b32 %0, %1" : : "v"(to), "v"(y) : "memory"); // HERE
+    asm volatile("s_waitcnt vmcnt(0) lgkmcnt(0)" : : : "memory");
+    __syncthreads();
+    out[threadIdx.x] = s[threadIdx.x];
+}""",
+        "missing wait",
+        "vmcnt is wanted before the barrier",
+        block=128,
+    ),
+    "load_to_lds_overwritten_by_the_same_wave": Seeded(
+        """
+__global__ void k(const float *in, float *out) {
+    __shared__ float s[64];
+    float y = (float)threadIdx.x;
+    unsigned at = threadIdx.x * 4;
+    unsigned to = (unsigned)(size_t)(LDS float *)&s[threadIdx.x];
+    unsigned base = __builtin_amdgcn_readfirstlane((unsigned)(size_t)(LDS float *)&s[0]);
+    asm volatile("s_waitcnt vmcnt(0)\\n\\ts_mov_b32 m0, %2\\n\\ts_nop 0\\n\\tglobal_load_lds_dword %0, %1"
+                 : : "v"(at), "s"(in), "s"(base) : "memory");
+    asm volatile(IF_FAULT("", "s_waitcnt vmcnt(0)"));
+    asm volatile("ds_write_b32 %0, %1" : : "v"(to), "v"(y) : "memory"); // HERE
+    asm volatile("s_waitcnt vmcnt(0) lgkmcnt(0)" : : : "memory");
+    __syncthreads();
+    out[threadIdx.x] = s[threadIdx.x];
+}""",
+        "missing wait",
+        "load to LDS",
+    ),
     "lds_read_after_write": Seeded(
         """
 __global__ void k(const float *in, float *out) {

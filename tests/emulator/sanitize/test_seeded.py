@@ -62,3 +62,61 @@ def test_scalar_memory_without_an_address_is_followed(arch: str) -> None:
     out = torch.zeros(64)
     assert wb.sanitize(module["k"][1, 64], torch.zeros(64), out, device=f"emulated:{arch}").passed
     assert (out == 3).all()
+
+
+IN_ORDER = """
+#include <hip/hip_runtime.h>
+#define LDS __attribute__((address_space(3)))
+typedef float f4 __attribute__((ext_vector_type(4)));
+// A load of global memory is under way at a barrier, and another wave stores there.
+__global__ void load_at_barrier(const float *in, float *out) {
+    float x, y = (float)threadIdx.x;
+    unsigned at = threadIdx.x * 4, other = at ^ 256;
+    asm volatile("global_load_dword %0, %1, %2\\n\\ts_barrier" : "=&v"(x) : "v"(at), "s"(out) : "memory");
+    asm volatile("global_store_dword %0, %1, %2\\n\\ts_waitcnt vmcnt(0)"
+                 : : "v"(other), "v"(y), "s"(out) : "memory");
+    asm volatile("v_add_f32 %0, %0, 1.0" : "+v"(x));
+    out[threadIdx.x + 128] = x;
+}
+// Registers of a store change when it has been issued.
+__global__ void store_data(const float *in, float *out) {
+    float y = in[threadIdx.x];
+    unsigned at = threadIdx.x * 4;
+    asm volatile("s_waitcnt vmcnt(0)\\n\\tglobal_store_dword %0, %1, %2\\n\\t"
+                 "v_mov_b32 %1, 0\\n\\tv_mov_b32 %0, 0"
+                 : "+v"(at), "+v"(y) : "s"(out) : "memory");
+}
+// A wave's own accesses of LDS are in order.
+__global__ void own_order(const float *in, float *out) {
+    __shared__ float s[128];
+    float x, y = in[threadIdx.x];
+    unsigned at = (unsigned)(size_t)(LDS float *)&s[threadIdx.x];
+    asm volatile("s_waitcnt vmcnt(0)\\n\\tds_write_b32 %1, %2\\n\\tds_read_b32 %0, %1\\n\\ts_barrier\\n\\t"
+                 "ds_write_b32 %1, %1\\n\\ts_waitcnt lgkmcnt(0)" : "=&v"(x) : "v"(at), "v"(y) : "memory");
+    out[threadIdx.x] = x;
+}
+// 16 accesses after a read cannot all be under way with it.
+__global__ void counter_full(const float *in, float *out) {
+    __shared__ float s[256];
+    s[threadIdx.x] = in[threadIdx.x];
+    s[threadIdx.x + 128] = 0;
+    __syncthreads();
+    float x, y;
+    unsigned from = (unsigned)(size_t)(LDS float *)&s[threadIdx.x ^ 64];
+    unsigned to = (unsigned)(size_t)(LDS float *)&s[threadIdx.x];
+    asm volatile("ds_read_b32 %0, %2\\n\\t.rept 16\\n\\tds_read_b32 %1, %2 offset:512\\n\\t.endr\\n\\t"
+                 "s_barrier\\n\\t"
+                 "ds_write_b32 %3, %3\\n\\ts_waitcnt lgkmcnt(0)"
+                 : "=&v"(x), "=&v"(y) : "v"(from), "v"(to) : "memory");
+    out[threadIdx.x] = x + y;
+}
+"""
+
+
+@pytest.mark.parametrize("arch", ["gfx942", "gfx950"])
+@pytest.mark.parametrize("name", ["load_at_barrier", "store_data", "own_order", "counter_full"])
+def test_what_hardware_orders_is_not_reported(name: str, arch: str) -> None:
+    module = wb.compile(IN_ORDER, arch=arch, name="order.hip")
+    given, out = torch.arange(512.0), torch.zeros(512)
+    result = wb.sanitize(module[name][1, 128], given, out, device=f"emulated:{arch}")
+    assert result.passed, str(result)

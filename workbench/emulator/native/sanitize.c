@@ -44,6 +44,19 @@ typedef struct Cell {
     uint8_t writer, atomic;
 } Cell;
 
+/* A read of LDS, whose data may still be on its way. */
+typedef struct LdsRead {
+    uint64_t lanes;
+    uint32_t number, epoch, tick, pc;
+    uint32_t low, high; /* bytes that it touches lie in [low, high) */
+    uint32_t bytes;     /* of a lane, at each address */
+    uint32_t second;    /* distance of the second address; 0: there is none */
+    uint32_t at[HK_LANES];
+} LdsRead;
+
+/* lgkmcnt has 4 bits: an instruction that would count further waits, so that no more can be under way. */
+#define READS 16
+
 #define PAGE_SHIFT 12
 #define PAGE_CELLS ((1u << PAGE_SHIFT) / 16)
 
@@ -78,6 +91,9 @@ typedef struct SanWave {
     uint32_t vm_issued, vm_done, vm_published;
     uint32_t lgkm_issued, lgkm_done, lgkm_published;
     uint32_t last_scalar, last_flat; /* numbers (lgkm) of the newest accesses that complete out of order */
+    uint32_t last_read;              /* of the newest read of LDS */
+    uint32_t read_next;              /* place of the next one in `reads` */
+    uint32_t passed_count;
     uint32_t tick;
     uint64_t unwritten_pc;     /* of the newest load of memory that nobody wrote; ~0: none */
     uint64_t states;           /* wait states of the blocks that it has run */
@@ -90,6 +106,8 @@ typedef struct SanWave {
     uint32_t scalar_pc[SCALARS + 3];
     uint64_t *scratch; /* [dwords] undefined lanes */
     uint64_t scratch_dwords;
+    LdsRead reads[READS];  /* the newest ones, round and round */
+    LdsRead passed[READS]; /* those that were under way when the wave passed the last barrier */
 } SanWave;
 
 struct SanGroup {
@@ -99,6 +117,7 @@ struct SanGroup {
     uint32_t wave_count;
     uint32_t rows;
     uint32_t lds_dwords;
+    uint32_t reads_passed; /* of all waves together */
     LdsCell *lds;
     uint64_t *quick; /* by dword of LDS: epoch << 32, waves that may read it again, << 16: that may write it again */
     SanWave *waves;
@@ -242,13 +261,26 @@ void hk_san_start(const Launch *l, Group *g, Wave *waves, void *memory) {
     }
 }
 
+/* Keeps the reads of LDS with which a wave passes a barrier. */
+static void pass_reads(SanWave *sw) {
+    sw->passed_count = 0;
+    if (sw->last_read <= sw->lgkm_done) return;
+    for (uint32_t i = 0; i < READS; i++) {
+        const LdsRead *r = &sw->reads[i];
+        if (r->number > sw->lgkm_done && sw->lgkm_issued - r->number < READS - 1) sw->passed[sw->passed_count++] = *r;
+    }
+}
+
 void hk_san_barrier(const Group *g, Wave *waves) {
-    SanWave *first = waves[0].san;
-    first->group->epoch++;
+    SanGroup *sg = ((SanWave *)waves[0].san)->group;
+    sg->epoch++;
+    sg->reads_passed = 0;
     for (uint32_t i = 0; i < g->wave_count; i++) {
         SanWave *sw = waves[i].san;
         sw->vm_published = sw->vm_done;
         sw->lgkm_published = sw->lgkm_done;
+        pass_reads(sw);
+        sg->reads_passed += sw->passed_count;
     }
 }
 
@@ -648,7 +680,13 @@ HK_INLINE int plain_write(SanWave *sw, const SanOp *o, uint64_t offset, uint32_t
     for (uint32_t n = 0; n < count; n++) {
         const LdsCell *c = &cells[n];
         if (c->read_epoch == epoch && (c->readers & ~(1u << me))) return 0;
-        if (c->writer == me ? (c->how & 2) && c->write_number > sw->vm_done : c->write_epoch == epoch) return 0;
+        if (c->writer == me) {
+            if ((c->how & 2) && c->write_number > sw->vm_done) return 0;
+        } else if (c->writer != 255) {
+            const SanWave *other = &sg->waves[c->writer];
+            if (c->write_epoch == epoch) return 0;
+            if (c->write_number > (c->how & 2 ? other->vm_published : other->lgkm_published)) return 0;
+        }
     }
     for (uint32_t n = 0; n < count; n++) {
         LdsCell *c = &cells[n];
@@ -686,14 +724,17 @@ static void lds_access(Wave *w, SanWave *sw, const SanOp *o, uint64_t offset, ui
                     if (!synced && !(is_write && same_in_lds(w, o, offset, lane)))
                         found(w, SAN_FOUND_RACE_LDS, &o->op, c->write_pc, (int32_t)lane, dword * 4, is_write ? 2 : 0,
                               w->group->index, c->writer);
-                } else if (!is_write) {
+                } else {
                     uint32_t known = c->how & 2 ? other->vm_published : other->lgkm_published;
-                    if (c->write_number > known && !synced)
-                        found(w, SAN_FOUND_PUBLISH_LDS, &o->op, c->write_pc, (int32_t)lane, dword * 4, c->how & 3,
-                              w->group->index, c->writer);
+                    if (c->write_number > known && !synced && !(is_write && same_in_lds(w, o, offset, lane)))
+                        found(w, is_write ? SAN_FOUND_OVERWRITE_LDS : SAN_FOUND_PUBLISH_LDS, &o->op, c->write_pc,
+                              (int32_t)lane, dword * 4, c->how & 3, w->group->index, c->writer);
                 }
             } else if ((c->how & 2) && c->write_number > sw->vm_done && !(how & 2))
                 found(w, SAN_FOUND_WAIT_LDS, &o->op, c->write_pc, (int32_t)lane, dword * 4, 0, 0, 0);
+            else if ((how & 2) && !(c->how & 2) && c->write_number > sw->lgkm_done)
+                found(w, SAN_FOUND_OVERWRITE_LDS, &o->op, c->write_pc, (int32_t)lane, dword * 4, 16, w->group->index,
+                      me);
         }
         if (is_write) {
             uint32_t others = c->readers & ~(1u << me);
@@ -727,6 +768,79 @@ static void lds_access(Wave *w, SanWave *sw, const SanOp *o, uint64_t offset, ui
             q = q >> 32 == sg->epoch ? q & (0xffffffff0000ffffull | 0x10000ull << me) : (uint64_t)sg->epoch << 32;
             if (mask == 15 && c->undefined == 0 && before == sg->san->report_total) q |= 1u << me;
             sg->quick[dword] = q;
+        }
+    }
+}
+
+/* Remembers a read of LDS: the wave may pass a barrier, or load over it, before the data has come. */
+static void note_read(SanWave *sw, const SanOp *o, uint64_t lanes, const uint32_t *at, uint32_t second) {
+    if (lanes == 0) return;
+    LdsRead *r = &sw->reads[sw->read_next++ % READS];
+    r->lanes = lanes;
+    r->number = sw->last_read = sw->lgkm_issued;
+    r->epoch = sw->group->epoch;
+    r->tick = sw->group->san->tick;
+    r->pc = (uint32_t)o->op.pc;
+    r->bytes = o->bytes;
+    r->second = second;
+    uint32_t low = ~0u, high = 0;
+    for (unsigned lane = 0; lane < HK_LANES; lane++) {
+        uint32_t a = at[lane];
+        int is_active = (int)(lanes >> lane & 1);
+        r->at[lane] = a;
+        low = is_active && a < low ? a : low;
+        high = is_active && a > high ? a : high;
+    }
+    r->low = second >> 31 ? low + second : low;
+    r->high = high + o->bytes + (second >> 31 ? 0 : second);
+}
+
+/* A lane of `r` that reads of [at, at + bytes); -1: none does. */
+static int reading_lane(const LdsRead *r, uint32_t at, uint32_t bytes) {
+    for (uint32_t offset = 0;; offset = r->second) {
+        HK_FOR_LANES(lane, r->lanes) {
+            uint32_t from = r->at[lane] + offset;
+            if (at < from + r->bytes && from < at + bytes) return (int)lane;
+        }
+        if (offset == r->second) return -1;
+    }
+}
+
+/* A write of LDS where a read is under way: of this wave, which only a load to LDS can come before, or of another
+ * one that has passed a barrier with it. What the waves' accesses of LDS are among each other is no order: each
+ * SIMD has a queue of its own (LLVM AMDGPUUsage, "Memory model gfx942"). */
+static void overwrite(Wave *w, const SanWave *sw, const SanOp *o, uint64_t lanes, const uint32_t *at, uint32_t bytes,
+                      const SanWave *other, const LdsRead *r) {
+    HK_FOR_LANES(lane, lanes) {
+        if (at[lane] >= r->high || at[lane] + bytes <= r->low || reading_lane(r, at[lane], bytes) < 0) continue;
+        if (same_in_lds(w, o, at[lane], lane)) continue;
+        found(w, SAN_FOUND_OVERWRITE_LDS, &o->op, r->pc, (int32_t)lane, at[lane], other == sw ? 8 : 4, w->group->index,
+              other->index);
+        return;
+    }
+}
+
+static void check_reads(Wave *w, SanWave *sw, const SanOp *o, uint64_t lanes, const uint32_t *at, uint32_t bytes) {
+    SanGroup *sg = sw->group;
+    int is_load = (o->flags & SAN_TO_LDS) != 0, is_late = is_load && sw->last_read > sw->lgkm_done;
+    if (sg->reads_passed == 0 && !is_late) return;
+    uint32_t low = ~0u, high = 0;
+    HK_FOR_LANES(lane, lanes) {
+        low = at[lane] < low ? at[lane] : low;
+        high = at[lane] + bytes > high ? at[lane] + bytes : high;
+    }
+    for (uint32_t i = 0; i < READS && is_late; i++) {
+        const LdsRead *r = &sw->reads[i];
+        if (r->number > sw->lgkm_done && sw->lgkm_issued - r->number < READS - 1 && r->low < high && low < r->high)
+            overwrite(w, sw, o, lanes, at, bytes, sw, r);
+    }
+    for (uint32_t i = 0; i < sg->wave_count && sg->reads_passed; i++) {
+        const SanWave *other = &sg->waves[i];
+        if (other == sw) continue;
+        for (uint32_t n = 0; n < other->passed_count; n++) {
+            const LdsRead *r = &other->passed[n];
+            if (r->low >= high || low >= r->high || (other->tick > r->tick && sw->tick > r->tick)) continue;
+            overwrite(w, sw, o, lanes, at, bytes, other, r);
         }
     }
 }
@@ -963,6 +1077,12 @@ static uint32_t lds_alignment(const SanOp *o) {
     return o->bytes == 8 ? 8 : o->bytes >= 12 ? 16 : 1;
 }
 
+static void lds_addresses(const Wave *w, const SanOp *o, uint32_t offset, uint32_t *at) {
+    const uint32_t *row = o->src_count[0] ? hk_row(w, o->src[0]) : NULL;
+    for (uint32_t lane = 0; lane < HK_LANES; lane++)
+        at[lane] = (row != NULL ? row[lane] : (w->s[HK_S_M0] & 0xffff) + 4 * lane) + offset;
+}
+
 static void lds_one(Wave *w, SanWave *sw, const SanOp *o, uint64_t exec, uint32_t offset, uint32_t first_row,
                     int source) {
     const uint32_t *row = o->src_count[0] ? hk_row(w, o->src[0]) : NULL;
@@ -971,6 +1091,11 @@ static void lds_one(Wave *w, SanWave *sw, const SanOp *o, uint64_t exec, uint32_
     uint32_t how = 1u | (o->flags & SAN_ATOMIC ? 4u : 0u), number = sw->lgkm_issued + 1;
     uint64_t result[4] = {0};
     int is_data_undefined = (o->flags & SAN_STORE) && undefined_rows(sw, o->src[source], o->src_count[source]) != 0;
+    if ((o->flags & SAN_STORE) && sw->group->reads_passed) {
+        uint32_t at[HK_LANES];
+        lds_addresses(w, o, offset, at);
+        check_reads(w, sw, o, exec, at, o->bytes);
+    }
     HK_FOR_LANES(lane, exec) {
         uint64_t at = (uint32_t)((row != NULL ? row[lane] : (w->s[HK_S_M0] & 0xffff) + 4 * lane) + offset);
         uint32_t undefined;
@@ -1007,6 +1132,11 @@ static void lds_memory(Wave *w, SanWave *sw, const SanOp *o, uint64_t exec) {
     if (o->flags & SAN_ATOMIC) advance(sw, w);
     sw->lgkm_issued++;
     if (exec == 0) return;
+    if ((o->flags & SAN_LOAD) && !(o->flags & SAN_PLAIN_ADDRESS)) {
+        uint32_t at[HK_LANES];
+        lds_addresses(w, o, (uint32_t)o->op.offset, at);
+        note_read(sw, o, exec, at, o->flags & SAN_TWO ? o->op.imm[0] - (uint32_t)o->op.offset : 0);
+    }
     for (uint32_t n = 0; n < o->dst_count && o->dst + n < sw->group->rows; n++) {
         sw->lgkm_wait[o->dst + n] = sw->lgkm_issued;
         sw->lgkm_pc[o->dst + n] = (uint32_t)o->op.pc;
@@ -1087,6 +1217,19 @@ static void flat_lane(Wave *w, SanWave *sw, const SanOp *o, uint64_t address, un
             set_rows(sw, o->dst + n, 1, bit, undefined >> n & 1 ? bit : 0);
 }
 
+/* What a flat access does to the reads of LDS that are under way, and its own. */
+static void flat_reads(Wave *w, SanWave *sw, const SanOp *o, uint64_t elsewhere, const uint64_t *at) {
+    uint32_t places[HK_LANES] = {0};
+    uint64_t lanes = 0;
+    HK_FOR_LANES(lane, elsewhere) {
+        if ((at[lane] & HK_APERTURE_MASK) != HK_SHARED_APERTURE) continue;
+        places[lane] = (uint32_t)(at[lane] & ~HK_APERTURE_MASK);
+        lanes |= 1ull << lane;
+    }
+    if (o->flags & SAN_STORE) check_reads(w, sw, o, lanes, places, o->bytes);
+    if ((o->flags & SAN_LOAD) && !(o->flags & SAN_ATOMIC)) note_read(sw, o, lanes, places, 0);
+}
+
 static void vector_memory(Wave *w, SanWave *sw, const SanOp *o, uint64_t exec) {
     uint64_t at[HK_LANES], undefined[4] = {0};
     uint64_t elsewhere = 0;
@@ -1114,14 +1257,19 @@ static void vector_memory(Wave *w, SanWave *sw, const SanOp *o, uint64_t exec) {
     sw->vm_issued++;
     if (o->space == SAN_FLAT) {
         sw->lgkm_issued++;
-        if (elsewhere) sw->last_flat = sw->lgkm_issued;
+        if (elsewhere) {
+            sw->last_flat = sw->lgkm_issued;
+            flat_reads(w, sw, o, elsewhere, at);
+        }
     }
     if (exec == 0) return;
     if (o->flags & SAN_TO_LDS) {
         uint32_t m0 = w->s[HK_S_M0] & (w->group->machine->target == 0x950 ? 0x3fffcu : 0xfffcu);
-        uint32_t width = o->bytes < 4 ? 4 : o->bytes, step = o->bytes <= 4 ? 4 : 16, unused;
+        uint32_t width = o->bytes < 4 ? 4 : o->bytes, step = o->bytes <= 4 ? 4 : 16, unused, places[HK_LANES];
+        for (uint32_t lane = 0; lane < HK_LANES; lane++) places[lane] = m0 + (uint32_t)o->op.offset + lane * step;
+        check_reads(w, sw, o, exec, places, width);
         HK_FOR_LANES(lane, exec) {
-            uint64_t to = m0 + (uint32_t)o->op.offset + lane * step;
+            uint64_t to = places[lane];
             uint32_t words = 0;
             lds_access(w, sw, o, to, width, lane, 1, 2, sw->vm_issued, &unused);
             for (uint32_t n = 0; n < 4; n++) words |= (uint32_t)(undefined[n] >> lane & 1) << n;

@@ -84,7 +84,10 @@ enum {
     SAN_FOUND_WAIT_SCALAR = 3, /* a scalar register, lgkmcnt */
     SAN_FOUND_WAIT_LDS = 4,    /* LDS read while a load to LDS of the same wave is under way */
     SAN_FOUND_PUBLISH_LDS = 5, /* LDS read after a barrier that its writer passed without a wait; detail: 1 lgkm */
-    SAN_FOUND_RACE_LDS = 7,    /* detail: 0 read after write, 1 write after read, 2 write after write */
+    /* LDS written where an access is under way. Detail: another wave's, with which it passed a barrier: 1 a write by
+     * lgkmcnt, 2 by vmcnt, 4 a read; or this wave's own, before a load to LDS: 8 a read, 16 a write. */
+    SAN_FOUND_OVERWRITE_LDS = 6,
+    SAN_FOUND_RACE_LDS = 7, /* detail: 0 read after write, 1 write after read, 2 write after write */
     SAN_FOUND_RACE_GLOBAL = 8,
     SAN_FOUND_UNDEFINED_STORE = 9,
     SAN_FOUND_UNDEFINED_BRANCH = 10,
