@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 import torch
 
@@ -75,6 +76,41 @@ def test_a_spec_is_called_on_tensors(spec):
         spec(x, uot=given)
     with pytest.raises(ArgumentError, match="'x' is a float64 tensor; wanted float32"):
         spec(x.double())
+
+
+def test_wrong_arguments_say_what_was_wanted(spec):
+    shape = {"rows": 8, "cols": 64}
+    for function in (wb.verify, wb.time, wb.profile, wb.sanitize):
+        with pytest.raises(ShapeError, match=r"the shape is \(8, 64\); wanted a dict such as {'rows': 1, "):
+            function(spec, shape=(8, 64))
+        with pytest.raises(UsageError, match="seed is 'x'; wanted an integer of 64 bits"):
+            function(spec, shape=shape, seed="x")
+    with pytest.raises(ArgumentError, match=r"tests/rowsum\(x, factor=0.5\): there is no argument 'shap'"):
+        wb.time(spec, shap=shape)
+    with pytest.raises(UsageError, match=r"verify: shapes is \[\]; wanted a list of at least one shape"):
+        wb.verify(spec, shapes=[])
+    with pytest.raises(UsageError, match=r"verify: shapes is {'rows': 8, 'cols': 64}; wanted a list"):
+        wb.verify(spec, shapes=shape)
+    for other in ({"shape": shape}, {"inputs": {"x": torch.ones(8, 64)}}):
+        with pytest.raises(UsageError, match=f"verify: shapes and {next(iter(other))} are given"):
+            wb.verify(spec, shapes=[shape], **other)
+    for shapes in ([], 3, shape, "all"):
+        with pytest.raises(UsageError, match=r"sweep: shapes is .*; wanted a list of at least one shape"):
+            wb.sweep(spec, shapes)
+    kernel = spec.kernel(shape)
+    for function in (wb.sweep, wb.panel, wb.dashboard):
+        with pytest.raises(UsageError, match="got a Kernel; wanted a KernelSpec, or the name of one"):
+            function(kernel)
+    for got in ([1.0], None):
+        with pytest.raises(UsageError, match=f"'got' is a {type(got).__name__}; wanted a torch tensor"):
+            wb.compare(got, torch.ones(1))
+    with pytest.raises(UsageError, match="the path is a Kernel; wanted a file's path, then the items"):
+        wb.report(kernel)
+
+
+def test_an_array_in_place_of_a_tensor():
+    with pytest.raises(ArgumentError, match=r"'a' is a ndarray; wanted a torch tensor; wrap .*from_numpy"):
+        wb.kernels["gemm/gemm_bf16"](np.ones((4, 4)), np.ones((4, 4)))
 
 
 def test_one_module_for_equal_macros(spec):
