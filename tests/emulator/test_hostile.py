@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import io
 import struct
 
 import pytest
+from elftools.elf.elffile import ELFFile
+from elftools.elf.sections import SymbolTableSection
 
 from tests.fuzz.streams import S_ENDPGM
 from tests.fuzz.template import template
 from workbench import errors
 from workbench.emulator.device import Geometry, node
+from workbench.toolchain import compile_device
 
 
 def launch(**words: int) -> None:
@@ -38,3 +42,37 @@ def test_more_user_sgprs_than_there_are() -> None:
     properties = struct.unpack("<I", struct.pack("<HH", 0x7F, 100))[0]
     with pytest.raises(errors.CodeObjectError, match="user SGPRs"):
         launch(at52=template_word & ~0x3E, at56=properties)
+
+
+def with_symbol_at(data: bytes, name: str, address: int) -> bytes:
+    """A code object whose symbol tables put a symbol somewhere else."""
+    changed = bytearray(data)
+    elf = ELFFile(io.BytesIO(data))
+    for table in elf.iter_sections():
+        if isinstance(table, SymbolTableSection):
+            for number, symbol in enumerate(table.iter_symbols()):
+                if symbol.name == name:
+                    place = table["sh_offset"] + number * table["sh_entsize"] + 8
+                    changed[place : place + 8] = address.to_bytes(8, "little")
+    assert changed != data
+    return bytes(changed)
+
+
+VARIABLES = {
+    "hipkittens_console": """__global__ void k(int *p) { printf("%d", *p); }""",
+    "hipkittens_grid_barrier": """__device__ unsigned hipkittens_grid_barrier;
+__global__ void k(unsigned *p) { *p = hipkittens_grid_barrier; }""",
+}
+
+
+@pytest.mark.parametrize("name", VARIABLES)
+@pytest.mark.parametrize("address", [1 << 40, (1 << 64) - 4])
+def test_a_variable_outside_the_image_is_not_written(name: str, address: int) -> None:
+    device = node().devices[0]
+    source = "#include <hip/hip_runtime.h>\n" + VARIABLES[name]
+    good = compile_device(source, arch=device.facts.arch, name="cell").code_object
+    device.unload(device.load(good))
+    used = node().memory.used
+    with pytest.raises(errors.DeviceError, match=f"variable '{name}' at 0x.* is outside its image"):
+        device.load(with_symbol_at(good, name, address))
+    assert node().memory.used == used

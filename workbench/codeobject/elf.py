@@ -474,6 +474,21 @@ class CodeObject:
             f"the code object has no {size} bytes at {address:#x} (its image has {self.image_size:#x} bytes)."
         )
 
+    def variable(self, name: str) -> Symbol | None:
+        """A variable in the image; None where there is none of that name.
+
+        Raises CodeObjectError where it is not inside the image.
+        """
+        symbol = self.symbols.get(name)
+        if symbol is None or symbol.kind != "object":
+            return None
+        if symbol.address + symbol.size > self.image_size:
+            raise CodeObjectError(
+                f"the code object is damaged: variable {name!r} at {symbol.address:#x} is outside its image "
+                f"of {self.image_size:#x} bytes."
+            )
+        return symbol
+
     def load(self, base: int) -> bytearray:
         """The image as it lies in memory when virtual address 0 is at device address `base`.
 

@@ -241,14 +241,25 @@ class EmulatedDevice:
             capacity=self.facts.hbm_bytes,
             label=names,
         )
+        try:
+            return self._fill(image, code_object)
+        except errors.CodeObjectError as error:
+            self.node.memory.free(image)
+            raise errors.DeviceError(str(error), _INVALID_IMAGE) from error
+        except BaseException:
+            self.node.memory.free(image)
+            raise
+
+    def _fill(self, image: Allocation, code_object: CodeObject) -> LoadedCode:
+        """Copy a code object to its place, and set the variables that the device itself looks after."""
         content = code_object.load(image.base)
         ctypes.memmove(image.base, (ctypes.c_char * len(content)).from_buffer(content), len(content))
         loaded = LoadedCode(code_object, self.ordinal, image)
-        variable = code_object.symbols.get(console.SYMBOL)
+        variable = code_object.variable(console.SYMBOL)
         if variable is not None and variable.size == 8:
             ctypes.c_uint64.from_address(image.base + variable.address).value = self.node.console()
             loaded.prints = True
-        barrier = code_object.symbols.get(_GRID_BARRIER)
+        barrier = code_object.variable(_GRID_BARRIER)
         if barrier is not None and barrier.size == 4:
             loaded.grid_barrier = image.base + barrier.address
         return loaded

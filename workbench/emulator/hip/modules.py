@@ -169,8 +169,8 @@ def _get_global(address: int, size: int, handle: int, name: int) -> None:
 
 
 def _global(loaded: LoadedCode, name: str) -> tuple[int, int]:
-    symbol = loaded.code_object.symbols.get(name)
-    if symbol is None or symbol.kind != "object":
+    symbol = loaded.code_object.variable(name)
+    if symbol is None:
         raise errors.DeviceError(f"no variable {name!r} in the code object.", abi.NOT_FOUND)
     return loaded.base + symbol.address, symbol.size
 
@@ -643,6 +643,9 @@ def _unregister_fat_binary(handle: int) -> None:
     if binary is not None:
         for loaded in binary.loaded.values():
             node().devices[loaded.device].unload(loaded)
+        with node().launch_lock:
+            for _, allocation in binary.managed:
+                node().memory.free(allocation)
 
 
 @call(
