@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 import torch
 from IPython.core.error import UsageError
@@ -111,11 +113,22 @@ def test_run_all_stops_at_a_compile_error(shell):
         ("mod --verify norm/rmsnrm", "no kernel is named 'norm/rmsnrm'"),
         ("mod --shape n=4", "--shape needs --verify SPEC or --spec SPEC"),
         ('mod --flags "-O2', "No closing quotation"),
+        ('mod --flags "-DX=\'a"', "No closing quotation"),
+        ("mod --profil", "unrecognized arguments: --profil; did you mean --profile?"),
+        ("print", "print is a function or value of Python's own; choose another, such as print_kernel"),
+        ("__builtins__", "__builtins__ is the name of an imported module; choose another"),
+        (
+            "__spare__",
+            "__spare__ is a name that Python or IPython needs; choose another",
+        ),
+        ("In", "In is a name that Python or IPython needs"),
+        ("math", "math is the name of an imported module; choose another, such as math_kernel"),
         ("fresh --time", "--time needs a launch: add --verify SPEC"),
         ("fresh --profile", "--profile needs a launch"),
     ],
 )
 def test_usage_errors_are_one_line(shell, line, message):
+    shell.user_ns["math"] = math
     with pytest.raises(UsageError) as raised:
         run(shell, line)
     assert message in str(raised.value)
@@ -153,6 +166,21 @@ def test_line_magic(shell):
     ):
         with pytest.raises(UsageError, match=message):
             shell.run_line_magic("hipkittens", line)
+
+
+@pytest.mark.parametrize("line", ["-h", "--help", "helped --help"])
+def test_help_in_the_line(shell, line):
+    assert "--sanitize" in run(shell, line).stdout
+    assert "helped" not in shell.user_ns
+    with capture_output() as out:
+        shell.run_line_magic("hipkittens", line.split()[-1])
+    assert "%hipkittens doctor" in out.stdout
+
+
+def test_a_cell_without_a_kernel_says_so(shell):
+    out = run(shell, "empty", "// nothing yet\n")
+    assert "no kernel: is a function marked __global__" in html_of(out)
+    assert "no kernel: is a function marked __global__" in str(out.outputs[0].data["text/plain"])
 
 
 def test_help_lists_every_option(shell):

@@ -6,12 +6,14 @@ Thin on purpose: everything that they do is a function of `workbench` that works
 from __future__ import annotations
 
 import argparse
+import builtins
 import difflib
 import html
 import keyword
 import shlex
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from types import ModuleType
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from IPython.core.error import UsageError as IPythonUsageError
@@ -42,7 +44,13 @@ class _Parser(argparse.ArgumentParser):
     """Reports a wrong option as one line."""
 
     def error(self, message: str) -> NoReturn:
-        raise IPythonUsageError(f"%%hipkittens: {message}. See %%hipkittens?")
+        raise IPythonUsageError(f"%%hipkittens: {message}{self._hint(message)}. See %%hipkittens?")
+
+    def _hint(self, message: str) -> str:
+        known = [flag for action in self._actions for flag in action.option_strings]
+        unknown = [word for word in message.split() if word.startswith("-")]
+        close = [m for word in unknown for m in difflib.get_close_matches(word, known, n=1)]
+        return f"; did you mean {close[0]}?" if "unrecognized" in message and close else ""
 
 
 def _parser() -> _Parser:
@@ -83,7 +91,7 @@ def _options_text() -> str:
 CELL_HELP = f"""Compile the cell as HIP C++ and bind the module to NAME.
 
     %%hipkittens NAME [--arch A] [-I DIR] [-D X] [--flags "..."] [--time] [--profile] [--sanitize]
-        [--verify SPEC]
+        [--verify SPEC | --spec SPEC] [--shape K=V,...]
 
 {_options_text()}
 
@@ -104,8 +112,12 @@ them: the magic is line 1.
 
 def hipkittens_cell(shell: InteractiveShell, line: str, cell: str) -> CellResult | None:
     """What `%%hipkittens` does; its help text is `CELL_HELP`."""
-    options = _parser().parse_args(_split(line))
-    _check_name(options.name)
+    words = _split(line)
+    if "-h" in words or "--help" in words:
+        print(CELL_HELP)
+        return None
+    options = _parser().parse_args(words)
+    _check_name(options.name, shell)
     try:
         result = _run_cell(shell, options, cell)
     except CompileError as error:
@@ -133,9 +145,20 @@ def _split(line: str) -> list[str]:
     return words
 
 
-def _check_name(name: str) -> None:
+def _check_name(name: str, shell: InteractiveShell) -> None:
+    """Refuses what is no name, and names whose loss would surprise: `print`, `torch`, IPython's own."""
     if not name.isidentifier() or keyword.iskeyword(name):
         raise IPythonUsageError(f"%%hipkittens: {name!r} cannot be a Python name; choose one such as rmsnorm")
+    if isinstance(shell.user_ns.get(name), ModuleType):
+        taken = "the name of an imported module"
+    elif name.startswith("__") or name in shell.user_ns_hidden:
+        taken = "a name that Python or IPython needs"
+    elif hasattr(builtins, name):
+        taken = "a function or value of Python's own"
+    else:
+        return
+    other = f"{name.strip('_')}_kernel"
+    raise IPythonUsageError(f"%%hipkittens: {name} is {taken}; choose another, such as {other}")
 
 
 def _shape(text: str) -> dict[str, Any] | None:
@@ -169,7 +192,7 @@ def _run_cell(shell: InteractiveShell, options: argparse.Namespace, cell: str) -
         arch=arch,
         name=f"{options.name}.hip",
         include=options.include,
-        flags=shlex.split(options.flags),
+        flags=options.flags,
         define={**macros, **dict(_macro(text) for text in options.define)},
         first_line=FIRST_LINE,
     )
@@ -393,6 +416,9 @@ def hipkittens_line(line: str) -> Any:
     """What `%hipkittens` does; its help text is `LINE_HELP`."""
     words = line.split()
     known = ", ".join(QUESTIONS)
+    if words and words[0] in ("-h", "--help", "help"):
+        print(LINE_HELP)
+        return None
     if not words:
         raise IPythonUsageError(
             f"%hipkittens: say what: {known}. To compile, use %%hipkittens in a cell of its own"

@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from workbench.runtime import Device
 
 
+NO_KERNEL = "no kernel: is a function marked __global__, and a template instantiated?"
+
+
 @dataclass(frozen=True)
 class CellResult:
     """A compiled cell and what was done with it.
@@ -75,6 +78,8 @@ class CellResult:
             lines.append(f"  {kernel.name}: {kernel.resources}")
             if kernel.name in changed:
                 lines.append(f"    since the last run: {changed[kernel.name]}")
+        if not self.module.kernels:
+            lines.append(f"  {NO_KERNEL}")
         lines += self.warnings()
         lines += [str(r) for r in self.results]
         return "\n".join(lines)
@@ -92,7 +97,7 @@ class CellResult:
         if kernels:
             parts.append(kernel_table(kernels, self.before))
         else:
-            parts.append('<div class="wb wb-warn">no kernel: is a function marked __global__?</div>')
+            parts.append(f'<div class="wb wb-warn">{NO_KERNEL}</div>')
         warnings = self.warnings()
         if warnings:
             text = html.escape("\n".join(warnings))
