@@ -210,16 +210,18 @@ def test_sweep_and_its_figure(spec):
 def test_panel_runs_and_updates_in_place(spec):
     panel = wb.panel(spec)
     assert set(panel.controls) == {"rows", "cols"}
-    timeline, parts = panel.figures
     panel.run()
-    assert len(timeline.data[0].y) == 1
-    assert max(parts.data[0].x) > 0
+    assert len(panel.figures["timeline"].data[0].y) == 1
+    assert max(panel.figures["breakdown"].data[0].x) > 0
     assert "modelled" in panel.status.value
     panel.controls["rows"].value = 300
     panel.controls["cols"].value = 512
     panel.run()
-    assert len(timeline.data[0].y) == 2
-    assert "rows=300, cols=512" in timeline.data[0].text[1]
+    timeline = panel.figures["timeline"].data[0]
+    assert len(timeline.y) == 2
+    assert timeline.marker.symbol == "circle"  # verified
+    assert "rows=300, cols=512" in timeline.text[1]
+    panel.close()
 
 
 def test_wide_ranges_get_chosen_stops():
@@ -237,6 +239,9 @@ def test_panel_shows_errors(spec):
     panel = wb.panel(dataclasses.replace(spec, check=check))
     panel.run()
     assert "no shape is good enough" in panel.status.value
+    assert [f.text for f in panel.board.failures] == ["no shape is good enough"]
+    assert panel.figures["timeline"].data[0].text[0].endswith("no shape is good enough")
+    panel.close()
 
 
 def test_report(spec, tmp_path):

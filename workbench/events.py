@@ -12,7 +12,7 @@ import threading
 import time
 import warnings
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -122,6 +122,12 @@ class Hub:
 
     def __len__(self) -> int:
         return len(self._events)
+
+
+def shape_told(data: Mapping[str, Any]) -> dict[str, Any]:
+    """The shape of a "failed" event; what failed may be that it is none."""
+    shape = data.get("shape")
+    return dict(shape) if isinstance(shape, Mapping) else {}
 
 
 hub = Hub()

@@ -296,7 +296,7 @@ def test_a_report_without_items_is_the_dashboard(tmp_path, small):
 
 
 def test_a_cell_s_output_is_the_live_page_and_the_copy(small, monkeypatch):
-    from workbench.views import live
+    from workbench.views import saved
 
     hub = Hub()
     page = Dashboard(source=hub)
@@ -306,21 +306,21 @@ def test_a_cell_s_output_is_the_live_page_and_the_copy(small, monkeypatch):
     page._ipython_display_()
     view = {"version_major": 2, "version_minor": 0, "model_id": page.box.model_id}
     # The extension tells by its own type which view is a dashboard's; other front ends show the widget.
-    assert shown[0][live.MIME_TYPE] == shown[0]["application/vnd.jupyter.widget-view+json"] == view
+    assert shown[0][saved.MIME_TYPE] == shown[0]["application/vnd.jupyter.widget-view+json"] == view
     assert "wb-static" in shown[1]["text/html"]
     assert len(shown) == 2 + len(KEYS)
     page.close()
 
 
 def test_the_copy_for_a_notebook_without_a_kernel(small, capsys):
-    from workbench.views import live
+    from workbench.views import saved
 
     board = board_of(small)
     shown = views(board)
-    note = live._note(shown)["text/html"]
+    note = saved.note("Dashboard", shown)["text/html"]
     assert f'data-outputs="{len(KEYS)}"' in note
     assert "<script" not in note
-    bundle = live._figure_bundle(shown[2])["application/vnd.plotly.v1+json"]
+    bundle = saved.figure_bundle(shown[2])["application/vnd.plotly.v1+json"]
     assert bundle["data"]
     json.dumps(bundle)
 
@@ -384,3 +384,51 @@ def test_a_fault_of_a_launch_is_told(monkeypatch):
     ]
     assert all(e.data["error"] and "\n" not in e.data["error"] for e in told)
     assert told[1].data["device"] == "emulated:gfx950"
+
+
+def test_a_panel_keeps_a_copy_and_no_plotly(monkeypatch):
+    from ipywidgets.widgets import widget
+
+    shown, kept = [], []
+
+    class Handle:
+        @staticmethod
+        def update(bundle, raw):
+            kept.append(bundle)
+
+    def display(bundle, **options):
+        shown.append(bundle)
+        return Handle() if "display_id" in options else None
+
+    monkeypatch.setattr("IPython.display.display", display)
+    before = set(widget._instances)
+    panel = wb.panel("activations/softmax", device="emulated:gfx950")
+    panel._ipython_display_()
+    assert "application/vnd.jupyter.widget-view+json" in shown[0]
+    assert [b["text/plain"] for b in shown[2:]] == ["Runs", "Where the time goes"]
+    panel.controls["rows"].value = 16
+    panel.run()
+    note, timeline, parts = kept
+    for text in ("activations/softmax", "✓ passed", "SQ_WAVES", "rows=16"):
+        assert text in note["text/html"], text
+    assert timeline["application/vnd.plotly.v1+json"]["data"][0]["y"]
+    assert parts["application/vnd.plotly.v1+json"]["data"][0]["x"]
+    # What nbconvert and JupyterLab save of the widgets: plotly itself would be megabytes.
+    state = {
+        model_id: widget._instances[model_id].get_state() for model_id in set(widget._instances) - before
+    }
+    assert len(state) > 10
+    assert len(json.dumps(state, default=str)) < 200_000
+    panel.close()
+    assert set(widget._instances) == before
+
+
+def test_a_page_gets_html_of_the_copy_s_figures(small, monkeypatch):
+    import plotly.io
+
+    from workbench.views import saved
+
+    view = views(board_of(small))[0]
+    assert "text/html" not in saved.figure_bundle(view)
+    monkeypatch.setattr(plotly.io.renderers, "default", "plotly_mimetype+notebook_connected")
+    assert "Plotly.newPlot" in saved.figure_bundle(view)["text/html"]

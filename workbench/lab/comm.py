@@ -21,7 +21,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from workbench.errors import UnknownKernel, UsageError
-from workbench.events import Event, hub
+from workbench.events import Event, hub, shape_told
 from workbench.lab import index as names
 
 if TYPE_CHECKING:
@@ -221,11 +221,10 @@ class Runs:
 
 def _run(event: Event) -> dict[str, Any] | None:
     """An event as the extension's run history keeps it; None where it is no run."""
-    figure, verified, shape, error = None, None, {}, ""
+    figure, verified, error = None, None, ""
+    shape: Mapping[str, Any] = {}
     if event.kind == "failed":
-        asked = event.data.get("shape")
-        shape = asked if isinstance(asked, Mapping) else {}
-        error = event.data["error"]
+        shape, error = shape_told(event.data), event.data["error"]
     elif event.kind == "verify":
         verified, shape = bool(event.data["passed"]), event.data["shape"]
     elif event.kind in ("time", "profile"):

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from workbench.events import Event
+from workbench.events import Event, shape_told
 from workbench.origin import Figure
 from workbench.profile.profiler import ProfileResult
 from workbench.profile.timing import TimeResult
@@ -285,12 +285,6 @@ def _note(event: Event) -> Note | None:
     else:
         return None
     return Note(event.seconds, event.kind, _short(text), good)
-
-
-def shape_told(data: Mapping[str, Any]) -> Shape:
-    """The shape of a "failed" event; what failed may be that it is none."""
-    shape = data.get("shape")
-    return dict(shape) if isinstance(shape, Mapping) else {}
 
 
 def _short(text: str) -> str:

@@ -3,26 +3,28 @@
 from __future__ import annotations
 
 import html
+import time
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from workbench.errors import WorkbenchError
-from workbench.origin import Origin
+from workbench.events import Event
 from workbench.spec import Choice, KernelSpec, Range, Shape, spec_of
-from workbench.views.badge import COLOURS, STYLE, badge, style
-from workbench.views.timing import breakdown_bars, shape_label
+from workbench.views import grid
+from workbench.views.badge import STYLE, badge
+from workbench.views.board import Board
+from workbench.views.figures import View, views
+from workbench.views.saved import Copy, display_live
+from workbench.views.timing import shape_label
 
-if TYPE_CHECKING:
-    from workbench.profile.timing import TimeResult
-
-_HISTORY = 200
-"""Runs that the timeline keeps."""
+KEYS = ("timeline", "breakdown")
+"""Figures of a panel, of those that `views.figures.views` knows."""
 
 _FINE_STEPS = 512
 """A range of more steps gets a slider over chosen values: one pixel would be too many steps."""
 
 
-def panel(spec: KernelSpec | str, *, device: str | None = None) -> Any:
+def panel(spec: KernelSpec | str, *, device: str | None = None) -> Panel:
     """Sliders for the shape, a Run button, and figures that a run updates.
 
     A run verifies the kernel on fresh inputs (where "verify" is ticked), times it, and on an emulated device
@@ -33,13 +35,13 @@ def panel(spec: KernelSpec | str, *, device: str | None = None) -> Any:
         device: the device chosen at first; the default device where it is None.
 
     Returns:
-        an ipywidgets box, shown by a notebook as a cell's last value. `.run()` is what the button does.
+        the panel, shown by a notebook as a cell's last value. `.run()` is what the button does.
 
     Raises:
         UnknownKernel: no kernel has this name.
         UsageError: `spec` is neither a spec nor a name.
     """
-    return _build(spec_of(spec, "panel"), device)
+    return Panel(spec_of(spec, "panel"), device)
 
 
 def control(name: str, parameter: Range | Choice, start: Any, shapes: Sequence[Shape]) -> Any:
@@ -69,108 +71,140 @@ def slider_values(parameter: Range, also: Iterable[int]) -> list[int]:
     return sorted({v for v in (*powers, parameter.low, top, parameter.first, *also) if v in parameter})
 
 
-def _build(spec: KernelSpec, device: str | None) -> Any:
-    import ipywidgets as widgets
-    import plotly.graph_objects as go
+class Panel:
+    """What `panel` gives.
 
-    from workbench import runtime
+    Attributes:
+        controls: a widget for each parameter of the shape, by name.
+        board: the runs made here.
+        figures: the plotly figures as they were drawn last, by key: "timeline" and "breakdown".
+        status: the widget with the last result or error.
+        box: the ipywidgets box with all of it.
+    """
 
-    start = spec.shape()
-    controls = {name: control(name, p, start[name], spec.shapes) for name, p in spec.parameters.items()}
-    names = [d.name for d in runtime.devices() if d.arch in spec.targets]
-    chosen = device if device is not None else runtime.device().name
-    where = widgets.Dropdown(
-        options=names,
-        value=chosen if chosen in names else None,
-        description="device",
-        style={"description_width": "7em"},
-        layout=widgets.Layout(width="24em"),
-    )
-    check = widgets.Checkbox(
-        value=True, description="verify", indent=False, layout=widgets.Layout(width="7em")
-    )
-    button = widgets.Button(
-        description="Run", button_style="primary", icon="play", tooltip=f"Run {spec.name}"
-    )
-    status = widgets.HTML(STYLE)
-    verdict = widgets.HTML()
-    counters = widgets.HTML()
+    def __init__(self, spec: KernelSpec, device: str | None) -> None:
+        self._spec = spec
+        self.board = Board()
+        self._copy: Copy | None = None
+        self._build(device)
 
-    timeline = go.FigureWidget(
-        style(go.Figure(go.Scatter(mode="lines+markers", line_color=COLOURS[Origin.MODELLED])), [], "runs")
-    )
-    timeline.update_yaxes(title="us", rangemode="tozero")
-    parts = go.FigureWidget(style(go.Figure(go.Bar(orientation="h")), [], "where the time goes"))
-    for figure in (timeline, parts):
-        figure.update_layout(height=300, width=520)
-    history: list[tuple[str, TimeResult]] = []
+    @property
+    def shape(self) -> Shape:
+        """The sliders' values."""
+        return {name: control.value for name, control in self.controls.items()}
 
-    def shape() -> Shape:
-        return {name: control.value for name, control in controls.items()}
+    def views(self) -> list[View]:
+        """The figures as they are now, for a report."""
+        return views(self.board, KEYS)
 
-    def show(result: TimeResult) -> None:
-        history.append((f"{len(history) + 1}: {shape_label(result.shape)}", result))
-        del history[:-_HISTORY]
-        with timeline.batch_update():
-            timeline.data[0].x = [label.partition(":")[0] for label, _ in history]
-            timeline.data[0].y = [r.median.value for _, r in history]
-            timeline.data[0].text = [f"{label}, {r.device}, {r.origin}" for label, r in history]
-            timeline.data[0].marker.color = [COLOURS[r.origin] for _, r in history]
-        _retitle(timeline, f"runs: last {result.median.value:.4g} us", [r.origin for _, r in history])
-        units, values = breakdown_bars(result)
-        with parts.batch_update():
-            parts.data[0].x, parts.data[0].y = values, units
-            parts.data[0].marker.color = COLOURS[result.origin]
-        _retitle(parts, "where the time goes", [result.origin])
+    def run(self, _: Any = None) -> None:
+        """Builds and runs the kernel with the sliders' values; what the button does."""
+        spec, shape, where = self._spec, self.shape, self._where.value
+        self._button.disabled = True
+        self._say(f"running {shape_label(shape)} …", "wb-dim")
+        try:
+            self._measure(spec, shape, where)
+        except WorkbenchError as error:
+            first = str(error).partition("\n")[0]
+            self._take("failed", {"kind": "run", "error": first, "shape": shape, "device": where})
+            self._say(str(error), "wb-bad")
+        finally:
+            self._button.disabled = False
+            self._draw()
 
-    def run(_: Any = None) -> None:
+    def close(self) -> None:
+        """Takes the widgets off the page and lets go of them."""
+        grid.close(self.box)
+
+    def _measure(self, spec: KernelSpec, shape: Shape, where: str) -> None:
         from workbench.profile.profiler import profile_target
         from workbench.profile.target import resolve
         from workbench.profile.timing import time_target
         from workbench.verify import verify
 
-        button.disabled = True
-        status.value = f'{STYLE}<div class="wb wb-dim">running {html.escape(shape_label(shape()))} …</div>'
-        try:
-            if check.value:
-                verdict.value = verify(spec, shape=shape(), device=where.value)._repr_html_()
-            target = resolve(spec, shape=shape(), device=where.value)
-            if target.device.emulated:
-                profiled = profile_target(target)
-                counters.value = profiled._repr_html_()
-                result = profiled.timing
-            else:
-                result = time_target(target)
-                counters.value = ""
-            show(result)
-            rate = f", {result.rate.value:.4g} {result.rate.unit}" if result.rate is not None else ""
-            text = f"<b>{result.median.value:.4g} us</b>{rate} {badge(result.median)}"
-            status.value = f'{STYLE}<div class="wb">{text}</div>'
-        except WorkbenchError as error:
-            status.value = f'{STYLE}<div class="wb wb-bad"><pre>{html.escape(str(error))}</pre></div>'
-        finally:
-            button.disabled = False
+        self._verdict.value = self._counters.value = ""
+        if self._check.value:
+            verified = verify(spec, shape=shape, device=where)
+            self._verdict.value = verified._repr_html_()
+            self._take("verify", {"passed": verified.passed, "shape": verified.shape, "device": where})
+        target = resolve(spec, shape=shape, device=where)
+        if target.device.emulated:
+            profiled = profile_target(target)
+            self._counters.value = profiled._repr_html_()
+            self._take("profile", profiled)
+            result = profiled.timing
+        else:
+            result = time_target(target)
+            self._take("time", result)
+        rate = f", {result.rate.value:.4g} {result.rate.unit}" if result.rate is not None else ""
+        text = f"<b>{result.median.value:.4g} us</b>{rate} {badge(result.median)}"
+        self.status.value = f'{STYLE}<div class="wb">{text}</div>'
 
-    button.on_click(run)
-    left = widgets.VBox([*controls.values(), where, widgets.HBox([button, check]), status])
-    box = widgets.VBox(
-        [
-            widgets.HTML(
-                f'{STYLE}<div class="wb"><b>{html.escape(spec.name)}</b> {html.escape(spec.doc)}</div>'
-            ),
-            widgets.HBox([left, timeline, parts], layout=widgets.Layout(flex_flow="row wrap")),
-            verdict,
-            counters,
-        ]
-    )
-    box.run = run
-    box.controls = controls
-    box.figures = (timeline, parts)
-    box.status = status
-    return box
+    def _take(self, kind: str, data: Any) -> None:
+        self.board.take(Event(0, kind, self._spec.name, data, time.time()))
 
+    def _say(self, text: str, kind: str) -> None:
+        self.status.value = f'{STYLE}<div class="wb {kind}"><pre>{html.escape(text)}</pre></div>'
 
-def _retitle(figure: Any, title: str, origins: list[Origin]) -> None:
-    """New title and badges for a figure that is on the screen."""
-    figure.layout.annotations = ()
-    style(figure, origins, title)
+    def _draw(self) -> None:
+        shown = self.views()
+        self.figures = {view.key: view.figure for view in shown}
+        grid.put(self._grid, shown)
+        if self._copy is not None:
+            self._copy.update(shown, self._told)
+
+    @property
+    def _told(self) -> str:
+        return f"{self._title}{self.status.value}{self._verdict.value}{self._counters.value}"
+
+    def _build(self, device: str | None) -> None:
+        import ipywidgets as widgets
+
+        from workbench import runtime
+
+        spec = self._spec
+        start = spec.shape()
+        self.controls = {
+            name: control(name, p, start[name], spec.shapes) for name, p in spec.parameters.items()
+        }
+        names = [d.name for d in runtime.devices() if d.arch in spec.targets]
+        chosen = device if device is not None else runtime.device().name
+        self._where = widgets.Dropdown(
+            options=names,
+            value=chosen if chosen in names else None,
+            description="device",
+            style={"description_width": "7em"},
+            layout=widgets.Layout(width="24em"),
+        )
+        self._check = widgets.Checkbox(
+            value=True, description="verify", indent=False, layout=widgets.Layout(width="7em")
+        )
+        self._button = widgets.Button(
+            description="Run", button_style="primary", icon="play", tooltip=f"Run {spec.name}"
+        )
+        self._button.on_click(self.run)
+        self.status: Any = widgets.HTML(STYLE)
+        self._verdict: Any = widgets.HTML()
+        self._counters: Any = widgets.HTML()
+        shown = self.views()
+        self.figures = {view.key: view.figure for view in shown}
+        self._grid = grid.grid(shown)
+        self._title = f'{STYLE}<div class="wb"><b>{html.escape(spec.name)}</b> {html.escape(spec.doc)}</div>'
+        row = widgets.Layout(flex_flow="row wrap", align_items="center")
+        self.box = widgets.VBox(
+            [
+                widgets.HTML(self._title),
+                widgets.HBox([*self.controls.values(), self._where], layout=row),
+                widgets.HBox([self._button, self._check, self.status], layout=row),
+                self._grid,
+                self._verdict,
+                self._counters,
+            ]
+        )
+
+    def _ipython_display_(self, **_: Any) -> None:
+        display_live(self.box, str(self))
+        self._copy = Copy(f"Panel of {self._spec.name}", self.views(), self._told)
+
+    def __repr__(self) -> str:
+        return f"<Panel of {self._spec.name}: {len(self.board.runs)} runs>"

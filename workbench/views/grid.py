@@ -29,6 +29,17 @@ def put(widget: Any, views: Sequence[View]) -> None:
             setattr(widget, trait(view.key), text(view))
 
 
+def close(widget: Any) -> None:
+    """Closes a widget and all that are in it, which closing a box alone would leave alive."""
+    for child in getattr(widget, "children", ()):
+        close(child)
+    for name in ("layout", "style"):
+        part = getattr(widget, name, None)
+        if part is not None and hasattr(part, "comm"):
+            part.close()
+    widget.close()
+
+
 def trait(key: str) -> str:
     """Name of the trait that holds a figure."""
     return f"figure_{key}"

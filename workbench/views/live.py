@@ -8,11 +8,9 @@ from __future__ import annotations
 
 import contextlib
 import html
-import json
 import threading
 import time
 import weakref
-from collections.abc import Sequence
 from typing import Any
 
 from workbench.errors import WorkbenchError
@@ -22,6 +20,7 @@ from workbench.views import grid
 from workbench.views.badge import STYLE, badge
 from workbench.views.board import Board
 from workbench.views.figures import TIME_KEYS, View, views
+from workbench.views.saved import Copy, display_live
 
 INTERVAL = 0.1
 """Seconds between two updates, at least."""
@@ -32,11 +31,6 @@ a fifth of the run that they show."""
 
 BUSY = 1.5
 """And of so many times its length."""
-
-MIME_TYPE = "application/vnd.hipkittens.dashboard+json"
-"""Marks the live page in a cell's output: the JupyterLab extension shows it only while the kernel has it."""
-
-_WIDGET = "application/vnd.jupyter.widget-view+json"
 
 LOG_LINES = 5
 """Lines of the log on the page, the latest."""
@@ -96,9 +90,9 @@ class Dashboard:
         self._due = EVERYTHING
         self._next = 0.0
         self._next_line = 0.0
-        self._static: list[Any] = []
-        self._static_next = 0.0
-        self._static_drawn = -1
+        self._copy: Copy | None = None
+        self._copy_next = 0.0
+        self._copied = -1
         self._busy = False
         self._quiet = False
         self._build(device)
@@ -168,8 +162,7 @@ class Dashboard:
         """Stops following what happens, takes the widgets off the page and lets go of them."""
         self._unsubscribe()
         self._forget_timer()
-        for widget in _inside(self.box):
-            widget.close()
+        grid.close(self.box)
 
     # Drawing
 
@@ -391,70 +384,21 @@ class Dashboard:
     # What is saved with the notebook
 
     def _ipython_display_(self, **_: Any) -> None:
-        from IPython.display import display
-
-        live = self.box._repr_mimebundle_() or {}
-        # A notebook that is not trusted shows this text in place of the widget.
-        view = live.get(_WIDGET)
-        ours = {MIME_TYPE: view} if view else {}
-        display({**live, **ours, "text/plain": str(self)}, raw=True)  # type: ignore[no-untyped-call]
-        shown = self.views()
-        bundles = [_note(shown), *(_figure_bundle(view) for view in shown)]
-        self._static = [
-            display(bundle, raw=True, display_id=f"workbench-dashboard-{id(self)}-{i}")  # type: ignore[no-untyped-call]
-            for i, bundle in enumerate(bundles)
-        ]
-        self._static_drawn = self.board.version
+        display_live(self.box, str(self))
+        self._copy = Copy("Dashboard", self.views())
+        self._copied = self.board.version
 
     def _keep_copy(self) -> None:
-        if not self._static or self._static_drawn == self.board.version:
+        if self._copy is None or self._copied == self.board.version:
             return
-        if time.monotonic() >= self._static_next:
-            shown = self.views()
-            bundles = [_note(shown), *(_figure_bundle(view) for view in shown)]
-            for handle, bundle in zip(self._static, bundles, strict=True):
-                handle.update(bundle, raw=True)
-            self._static_drawn = self.board.version
-            self._static_next = time.monotonic() + STATIC_SECONDS
+        if time.monotonic() >= self._copy_next:
+            self._copy.update(self.views())
+            self._copied = self.board.version
+            self._copy_next = time.monotonic() + STATIC_SECONDS
 
     def __repr__(self) -> str:
         shown = self.board.shown
         return f"<Dashboard of {len(self.board.runs)} runs{f', {shown.label}' if shown is not None else ''}>"
-
-
-def _inside(widget: Any) -> list[Any]:
-    """A widget with all that are in it; a closed box alone would leave them alive in page and kernel."""
-    found = [part for child in getattr(widget, "children", ()) for part in _inside(child)]
-    parts = (getattr(widget, name, None) for name in ("layout", "style"))
-    return [*found, *(part for part in parts if hasattr(part, "comm")), widget]
-
-
-# The output before the copy is the live page. Without its kernel a front end has only a message for it.
-_NO_DEAD_WIDGET = (
-    "<style>.jp-OutputArea-child:not(:has(.wb-grid)):has(+.jp-OutputArea-child .wb-static)"
-    "{display:none}</style>"
-)
-
-
-def _note(shown: Sequence[View]) -> dict[str, Any]:
-    """The first part of the copy; it tells grid.js how many outputs follow."""
-    when = time.strftime("%Y-%m-%d %H:%M")
-    text = (
-        f'{STYLE}{_NO_DEAD_WIDGET}<div class="wb wb-static" data-outputs="{len(shown)}">'
-        f"Dashboard as it was on {when}; run this cell again for the live one."
-        f"{''.join(view.table for view in shown if view.rows)}</div>"
-    )
-    return {"text/html": text, "text/plain": f"Dashboard of {when}"}
-
-
-def _figure_bundle(view: View) -> dict[str, Any]:
-    return {
-        "application/vnd.plotly.v1+json": {
-            **json.loads(view.figure.to_json()),
-            "config": {"responsive": True, "displaylogo": False},
-        },
-        "text/plain": view.title,
-    }
 
 
 def _listener(board: Dashboard) -> Any:

@@ -1,0 +1,93 @@
+"""The copy of a live page that is saved with the notebook: figures and tables that need no kernel."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Sequence
+from typing import Any
+
+from workbench.views.badge import STYLE
+from workbench.views.figures import View
+
+MIME_TYPE = "application/vnd.hipkittens.dashboard+json"
+"""Marks the live page in a cell's output: the JupyterLab extension shows it only while the kernel has it."""
+
+_WIDGET = "application/vnd.jupyter.widget-view+json"
+
+_PLOTLY = "application/vnd.plotly.v1+json"
+
+# The output before the copy is the live page. Without its kernel a front end has only a message for it.
+_NO_DEAD_WIDGET = (
+    "<style>.jp-OutputArea-child:not(:has(.wb-grid)):has(+.jp-OutputArea-child .wb-static)"
+    "{display:none}</style>"
+)
+
+
+class Copy:
+    """The outputs after a live page.
+
+    Args:
+        what: such as "Dashboard".
+        views: the figures, always as many.
+        more: HTML that stands above their tables.
+    """
+
+    def __init__(self, what: str, views: Sequence[View], more: str = "") -> None:
+        from IPython.display import display
+
+        self._what = what
+        self._handles = [
+            display(bundle, raw=True, display_id=f"workbench-copy-{id(self)}-{i}")  # type: ignore[no-untyped-call]
+            for i, bundle in enumerate(self._bundles(views, more))
+        ]
+
+    def update(self, views: Sequence[View], more: str = "") -> None:
+        """Replaces what is kept, wherever it is shown."""
+        for handle, bundle in zip(self._handles, self._bundles(views, more), strict=True):
+            # A shell without a display has none.
+            if handle is not None:
+                handle.update(bundle, raw=True)
+
+    def _bundles(self, views: Sequence[View], more: str) -> list[dict[str, Any]]:
+        return [note(self._what, views, more), *(figure_bundle(view) for view in views)]
+
+
+def display_live(box: Any, text: str) -> None:
+    """Displays a live page's widget; the copy is to be displayed right after it.
+
+    Args:
+        box: the ipywidgets box.
+        text: what a notebook that is not trusted shows in its place.
+    """
+    from IPython.display import display
+
+    live = box._repr_mimebundle_() or {}
+    view = live.get(_WIDGET)
+    ours = {MIME_TYPE: view} if view else {}
+    display({**live, **ours, "text/plain": text}, raw=True)  # type: ignore[no-untyped-call]
+
+
+def note(what: str, views: Sequence[View], more: str = "") -> dict[str, Any]:
+    """The first part of the copy; it tells grid.js how many outputs follow."""
+    when = time.strftime("%Y-%m-%d %H:%M")
+    text = (
+        f'{STYLE}{_NO_DEAD_WIDGET}<div class="wb wb-static" data-outputs="{len(views)}">'
+        f"{what} as it was on {when}; run this cell again for the live one."
+        f"{more}{''.join(view.table for view in views if view.rows)}</div>"
+    )
+    return {"text/html": text, "text/plain": f"{what} of {when}"}
+
+
+def figure_bundle(view: View) -> dict[str, Any]:
+    """A figure as plotly's own type; as HTML too where plotly's renderer makes that, such as for a page."""
+    made = view.figure._repr_mimebundle_() or {}
+    page = {"text/html": made["text/html"]} if "text/html" in made else {}
+    return {
+        **page,
+        _PLOTLY: {
+            **json.loads(view.figure.to_json()),
+            "config": {"responsive": True, "displaylogo": False},
+        },
+        "text/plain": view.title,
+    }
