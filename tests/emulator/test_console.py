@@ -140,6 +140,33 @@ def test_an_assertion_names_itself_and_the_thread(module: wb.Module) -> None:
     assert fault.source[:2] == ("console.hip", line)
 
 
+@pytest.mark.parametrize("length", [1 << 40, (1 << 64) - 8, 7])
+def test_a_kernel_that_overwrites_the_buffer_is_no_trouble(
+    length: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    source = f"""
+    #include <cstdio>
+    __global__ void wild(int *x) {{
+        if (threadIdx.x == 70) printf("not reached");
+        if (threadIdx.x) return;
+        hipkittens_console[0] = hipkittens_console[1] = ~0ull;
+        hipkittens_console[2] = 1ull << 32 | 5;  // a record of printf of five words
+        hipkittens_console[5] = {length}ull;  // whose text is that long
+        x[0] = 1;
+    }}
+    __global__ void fine(int *x) {{ if (threadIdx.x == 0) printf("fine"); }}
+    """
+    module = wb.compile(source, arch="gfx950")
+    values = x()
+    module["wild"][1, 64](values)
+    assert values[0] == 1
+    printed = capsys.readouterr().out
+    assert ("a record of printf was overwritten" in printed) == (length != 7)
+    assert printed.endswith("printed more than 16 MB; the rest is lost\n")
+    module["fine"][1, 64](values)
+    assert capsys.readouterr().out == "fine"
+
+
 def test_kernels_have_no_heap() -> None:
     source = "#include <cstdlib>\n__global__ void k(int **x) {\n  *x = (int *)malloc(4);\n}\n"
     with pytest.raises(

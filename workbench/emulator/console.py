@@ -23,6 +23,7 @@ BYTES = 16 << 20
 """Size of the buffer; memory of the computer is taken only as far as kernels print."""
 
 _HEAD_WORDS = 2
+_ROOM_WORDS = BYTES // 8 - _HEAD_WORDS
 _RECORD_WORDS = 3
 _PRINT, _ASSERTION = 1, 2
 _INTEGER, _REAL, _TEXT = 1, 2, 3
@@ -69,34 +70,42 @@ class Assertion:
 def prepare(address: int) -> None:
     """Empty a buffer of BYTES zero bytes at a device address."""
     header = (ctypes.c_uint64 * _HEAD_WORDS).from_address(address)
-    header[0], header[1] = 0, BYTES // 8 - _HEAD_WORDS
+    header[0], header[1] = 0, _ROOM_WORDS
 
 
 def drain(address: int) -> tuple[str, list[Assertion]]:
     """The text that a launch's work-items printed and the assertions that failed; empties the buffer."""
     header = (ctypes.c_uint64 * _HEAD_WORDS).from_address(address)
-    used, room = header[0], header[1]
+    used = header[0]
     if used == 0:
         return "", []
-    words = min(used, room)
+    # Kernels can write here what they like: nothing in the buffer is believed about its size.
+    words = min(used, _ROOM_WORDS)
     content = ctypes.string_at(address + 8 * _HEAD_WORDS, 8 * words)
     ctypes.memset(address + 8 * _HEAD_WORDS, 0, 8 * words)
-    header[0] = 0
+    prepare(address)
     printed: list[tuple[int, str]] = []
     assertions: list[Assertion] = []
     for kind, group, item, reader in _records(content):
-        if kind == _PRINT:
-            printed.append((group, reader.formatted()))
-        elif kind == _ASSERTION:
-            line = reader.word()
-            texts = [reader.text() or "" for _ in range(3)]
-            assertions.append(Assertion(group, item, texts[0], texts[1], line, texts[2]))
+        try:
+            if kind == _PRINT:
+                printed.append((group, reader.formatted()))
+            elif kind == _ASSERTION:
+                line = reader.word()
+                texts = [reader.text() or "" for _ in range(3)]
+                assertions.append(Assertion(group, item, texts[0], texts[1], line, texts[2]))
+        except _DamagedRecord:
+            printed.append((group, "hipkittens: a record of printf was overwritten by the kernel\n"))
     printed.sort(key=lambda entry: entry[0])
     assertions.sort(key=lambda entry: (entry.group, entry.item))
     text = "".join(entry for _, entry in printed)
-    if used > room:
+    if used > _ROOM_WORDS:
         text += f"hipkittens: the kernel printed more than {BYTES >> 20} MB; the rest is lost\n"
     return text, assertions
+
+
+class _DamagedRecord(Exception):
+    """A record's own words say more than it has room for."""
 
 
 class _Reader:
@@ -107,18 +116,20 @@ class _Reader:
         self._at = start
         self._end = end
 
+    def _take(self, size: int) -> bytes:
+        start, self._at = self._at, self._at + size
+        if self._at > self._end:
+            raise _DamagedRecord
+        return self._content[start : self._at]
+
     def word(self) -> int:
-        value: int = struct.unpack_from("<Q", self._content, self._at)[0]
-        self._at += 8
-        return value
+        return int.from_bytes(self._take(8), "little")
 
     def text(self) -> str | None:
         length = self.word()
         if length == _NULL_TEXT:
             return None
-        found = self._content[self._at : self._at + length]
-        self._at += -(-length // 8) * 8
-        return found.decode("utf-8", "surrogateescape")
+        return self._take(-(-length // 8) * 8)[:length].decode("utf-8", "surrogateescape")
 
     def values(self) -> Iterator[Value]:
         while self._at < self._end:
