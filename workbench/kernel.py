@@ -664,17 +664,6 @@ class Kernel:
         device: Device | None,
         options: LaunchOptions | None,
     ) -> LaunchRecord:
-        with hub.failures("run", self.name):
-            return self._launch(launch, args, kwargs, device, options)
-
-    def _launch(
-        self,
-        launch: Launch,
-        args: Sequence[Any],
-        kwargs: Mapping[str, Any],
-        device: Device | None,
-        options: LaunchOptions | None,
-    ) -> LaunchRecord:
         where = device if device is not None else device_of([*args, *kwargs.values()], self.arch)
         if where.arch != self.arch:
             raise DeviceError(
