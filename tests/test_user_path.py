@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 import pytest
 import torch
@@ -116,6 +118,21 @@ def test_an_array_in_place_of_a_tensor():
 def test_one_module_for_equal_macros(spec):
     assert spec.module({"rows": 1, "cols": 64}) is spec.module({"rows": 9, "cols": 64})
     assert spec.module({"cols": 64}) is not spec.module({"cols": 128})
+
+
+def test_a_header_that_changed_is_compiled_anew(tmp_path, spec):
+    (tmp_path / "sign.cuh").write_text("#pragma once\n#define SIGN 1\n")
+    (tmp_path / "kernel.cpp").write_text(
+        '#include "sign.cuh"\n' + SOURCE.replace("* factor", "* SIGN * factor")
+    )
+    here = dataclasses.replace(spec, source="kernel.cpp", folder=tmp_path, _modules={})
+    x = torch.ones(2, 64)
+    assert here(x)[0] == 32
+    module = here.module({"cols": 64})
+    assert here.module({"cols": 64}) is module
+    (tmp_path / "sign.cuh").write_text("#pragma once\n#define SIGN -1\n")
+    assert here(x)[0] == -32
+    assert here.module({"cols": 64}) is not module
 
 
 @pytest.mark.parametrize("device", ["emulated:gfx950", "emulated:gfx942"])

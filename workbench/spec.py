@@ -11,11 +11,13 @@ reference.
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import difflib
 import importlib.util
 import inspect
 import operator
+import os
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -255,7 +257,7 @@ class KernelSpec:
     flags: tuple[str, ...] = ()
     doc: str = ""
     folder: Path | None = None
-    _modules: dict[Any, Module] = field(default_factory=dict, repr=False)
+    _modules: dict[Any, tuple[Any, Module]] = field(default_factory=dict, repr=False)
 
     def shape(self, given: Shape | None = None, *, arch: str | None = None, **values: Any) -> dict[str, Any]:
         """A complete, supported shape from `given` and `values`; what is missing takes its default.
@@ -351,7 +353,7 @@ class KernelSpec:
         return dict(self.define(shape, arch))
 
     def module(self, shape: Shape | None = None, *, arch: str | None = None) -> Module:
-        """The compiled module for `shape`; compiled once for each set of macros and target.
+        """The compiled module for `shape`; compiled anew where the source or a header of it has changed.
 
         Raises:
             ShapeError, CompileError, WorkbenchError
@@ -364,18 +366,21 @@ class KernelSpec:
         full = self.shape(shape, arch=arch)
         macros = self.macros(full, arch)
         text = self.read_source()
-        key = (arch, text, tuple(sorted((k, str(v)) for k, v in macros.items())))
-        if key not in self._modules:
-            path = self.source_path
-            self._modules[key] = kernel.compile(
-                text,
-                arch=arch,
-                name=f"{self.name}/{self.source}" if path is not None else self.name,
-                include=(str(self.folder),) if self.folder is not None else (),
-                flags=self.flags,
-                define=macros,
-            )
-        return self._modules[key]
+        key = (arch, tuple(sorted((k, str(v)) for k, v in macros.items())))
+        files = (text, _stamps((paths.include_dir(), self.folder)))
+        known = self._modules.get(key)
+        if known is not None and known[0] == files:
+            return known[1]
+        made = kernel.compile(
+            text,
+            arch=arch,
+            name=f"{self.name}/{self.source}" if self.source_path is not None else self.name,
+            include=(str(self.folder),) if self.folder is not None else (),
+            flags=self.flags,
+            define=macros,
+        )
+        self._modules[key] = files, made
+        return made
 
     def kernel(self, shape: Shape | None = None, *, arch: str | None = None) -> Kernel:
         """The kernel of `module(shape)` that `entry` names."""
@@ -508,6 +513,19 @@ class KernelSpec:
     def located(self, folder: Path) -> KernelSpec:
         """The same spec with `folder` as the place of its source."""
         return dataclasses.replace(self, folder=folder, _modules={})
+
+
+def _stamps(folders: Sequence[Path | None]) -> list[tuple[str, int, int]]:
+    """Names, times and sizes of the headers below some folders: they differ where a header has changed."""
+    found = []
+    for folder in folders:
+        for root, _, files in os.walk(folder) if folder is not None else ():
+            for name in files:
+                if name.endswith((".cuh", ".h", ".hpp")):
+                    with contextlib.suppress(OSError):
+                        status = os.stat(os.path.join(root, name))
+                        found.append((os.path.join(root, name), status.st_mtime_ns, status.st_size))
+    return sorted(found)
 
 
 def _plain(value: Any) -> Any:
