@@ -289,3 +289,19 @@ def test_command_line(capsys):
     assert "* emulated:gfx950" in capsys.readouterr().out
     assert main(["run", "no/such"]) == 2
     assert "no kernel is named 'no/such'" in capsys.readouterr().err
+
+
+def test_the_cache_from_a_shell(capsys, monkeypatch, tmp_path):
+    from workbench import cache
+    from workbench.__main__ import main
+
+    monkeypatch.setenv("HIPKITTENS_CACHE", str(tmp_path))
+    cache.Cache("things").put("a", bytes(3 << 20))
+    assert main(["cache"]) == 0
+    assert capsys.readouterr().out.splitlines() == [
+        "things                  1 entries        3.0 MiB",
+        f"limit 4,096 MiB in {tmp_path}",
+    ]
+    assert main(["cache", "clear"]) == 0
+    assert capsys.readouterr().out == "freed 3.0 MiB\n"
+    assert not cache.Cache("things").usage().entries

@@ -18,6 +18,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     commands.add_parser("devices", help="the devices that kernels can run on")
     commands.add_parser("kernels", help="the kernel library")
+    kept = commands.add_parser("cache", help="what is kept of earlier compilations")
+    kept.add_argument("action", nargs="?", choices=["clear"], help="empty it")
     run = commands.add_parser("run", help="verify and time kernels of the library")
     run.add_argument("names", nargs="+", metavar="NAME", help='such as "gemm/gemm_bf16"')
     run.add_argument("--device", help='such as "emulated:gfx942"; the default device where it is not given')
@@ -31,6 +33,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             return _devices()
         if chosen.command == "kernels":
             return _kernels()
+        if chosen.command == "cache":
+            return _cache(chosen.action)
         return _run(chosen.names, chosen.device, chosen.shapes, chosen.report)
     except WorkbenchError as error:
         print(f"{type(error).__name__}: {error}", file=sys.stderr)
@@ -63,6 +67,18 @@ def _kernels() -> int:
         spec = kernels[name]
         sizes = ", ".join(f"{key}: {p}" for key, p in spec.parameters.items())
         print(f"{name:32} {', '.join(spec.targets)}  {sizes}")
+    return 0
+
+
+def _cache(action: str | None) -> int:
+    from workbench import cache
+
+    if action == "clear":
+        print(f"freed {cache.clear() / 2**20:,.1f} MiB")
+        return 0
+    for usage in cache.usage():
+        print(f"{usage.namespace:16} {usage.entries:8,} entries {usage.size / 2**20:10,.1f} MiB")
+    print(f"limit {cache.limit() / 2**20:,.0f} MiB in {cache.folder()}")
     return 0
 
 
