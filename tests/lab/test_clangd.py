@@ -135,7 +135,7 @@ def test_a_clangd_that_is_of_no_use(
     clangd.running("gfx950")
     start = time.monotonic()
     assert completer.known(f"{HEAD}    til\n", 5, 7, patience) == []
-    assert completer.hover(HEAD, 4, 6, patience) == ""
+    assert completer.hover(HEAD, 4, 6, patience) is None
     # The stand-ins sleep for a minute: nobody waited for them, on a busy computer either.
     assert time.monotonic() - start < 30
 
@@ -180,3 +180,59 @@ def test_an_ended_clangd_is_started_anew(tmp_path: Path, monkeypatch: pytest.Mon
     assert second is not first
     with pytest.raises((WorkbenchError, TimeoutError)):
         first.hover(HEAD, 4, 6, 1)
+
+
+DOCUMENTED = """%%hipkittens x --arch gfx942
+/**
+ * @brief Doubles a value
+ *        in place.
+ * @tparam T the type
+ * @param x the value, see \\p x
+ */
+template <typename T> __device__ T twice(T &x) { return x + x; }
+__global__ void k(float *p) { twice(p[0]); }
+"""
+
+
+@needs_clangd
+def test_documentation_of_the_cell_s_own_names() -> None:
+    line, column = 8, 32
+    found = eventually(lambda: completer.hover(DOCUMENTED, line, column, 20))
+    assert found.title == "function twice"
+    assert found.doc == "Doubles a value in place.\n\n- `T`: the type\n- `x`: the value, see `x`"
+    assert found.signature == "template <> float twice<float>(float &x)"
+    text = DOCUMENTED.replace("twice(p[0])", "twi")
+    offered = eventually(lambda: completer.known(text, line, column + 1, 20))
+    assert [one.doc for one in offered if one.name == "twice"] == [found.doc]
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        (
+            'function mul\n\nprovided by "maps.cuh"\n\n→ void\n\nParameters:\n\n- T & a\n- int b\n\n'
+            "@brief Sum\nof two.\n\n@param a first\n\n"
+            "// In namespace kittens\ntemplate <>\nvoid mul<int>(T &a)",
+            ("template <>\nvoid mul<int>(T &a)", (), "Sum of two.\n\n- `a`: first", "maps.cuh"),
+        ),
+        (
+            "function mul\n\n→ void\nParameters:\n- T & a\n\n// In k\nvoid mul(T &a)",
+            ("void mul(T &a)", (), "", ""),
+        ),
+        (
+            "variable tile\n\nType: rt_fl<32, 32> (aka rt<float>)\n\n// In k\nrt_fl<32, 32> tile",
+            ("rt_fl<32, 32> tile", ("Type: rt_fl<32, 32> (aka rt<float>)",), "", ""),
+        ),
+        (
+            "macro SQUARE\n\n#define SQUARE(a) ((a) * (a))\n\n// Expands to\n((p[0]) * (p[0]))",
+            ("#define SQUARE(a) ((a) * (a))\n\n// Expands to\n((p[0]) * (p[0]))", (), "", ""),
+        ),
+        ("namespace kittens", ("namespace kittens", (), "", "")),
+    ],
+    ids=["function", "one block", "variable", "macro", "bare"],
+)
+def test_clangd_s_text_is_taken_apart(text: str, wanted: tuple[Any, ...]) -> None:
+    found = clangd.read_hover(text)
+    assert (found.signature, found.facts, found.doc, found.header) == wanted
+    assert found.title == text.partition("\n")[0]
+    assert found.text == text

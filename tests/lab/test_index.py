@@ -85,7 +85,7 @@ def test_signatures_scopes_and_documentation(entries) -> None:
     assert entries["copy"].scope == "kittens"
     assert entries["at"].scope == "kittens::tile"
     assert entries["all"].scope == "kittens::ducks::rt"
-    assert entries["tile"].doc == "A tile.\n\nT: element type."
+    assert entries["tile"].doc == "A tile.\n\n- `T`: element type."
     assert entries["copy"].doc == entries["move"].doc == "dst = src."
     assert entries["undocumented"].doc == ""
     assert entries["tile16"].doc == "Shorter."
@@ -94,7 +94,7 @@ def test_signatures_scopes_and_documentation(entries) -> None:
 
 def test_doc_text_takes_doxygen_away() -> None:
     text = "/**\n * @brief Sums.\n * @param[in] a the @p b th\n * @return a sum\n */"
-    assert doc_text(text) == "Sums.\na: the b th\nreturns: a sum"
+    assert doc_text(text) == "Sums.\n\n- `a`: the `b` th\n\nReturns: a sum"
 
 
 def test_index_is_read_again_when_a_header_changes(tmp_path: Path) -> None:

@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from workbench.errors import WorkbenchError
+from workbench.lab.doxygen import tidy
 
 OLDEST = 17
 """Older ones do not know gfx942, or the C++20 of the library."""
@@ -56,6 +57,59 @@ class Candidate:
     signature: str
     doc: str = ""
     header: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Hover:
+    """What is known of a name.
+
+    Attributes:
+        text: all that clangd says, as it says it.
+        title: such as "variable tile".
+        signature: its declaration.
+        facts: such as "Type: rt<float, 32, 32>".
+        doc: its documentation, as `doxygen.tidy` gives it.
+        header: that it comes from, "" for the cell itself.
+    """
+
+    text: str
+    title: str
+    signature: str
+    facts: tuple[str, ...] = ()
+    doc: str = ""
+    header: str = ""
+
+
+_FACT = re.compile(r"(?:Type|Value|Size|Offset|Passed)\b[^\n]*$")
+_SCOPE = re.compile(r"// In [^\n]*\n")
+
+
+def read_hover(text: str) -> Hover:
+    """Takes clangd's plain text apart: title, origin, facts, documentation, declaration.
+
+    Its lists of result and parameters are left out: the declaration has them.
+    """
+    title, *blocks = [block for block in text.strip().split("\n\n") if block.strip()]
+    header, facts = "", []
+    while len(blocks) > 1:
+        block = blocks[0]
+        if origin := re.fullmatch(r'provided by ["<](.+)[">]', block):
+            header = origin[1]
+        elif _FACT.match(block):
+            facts.append(block)
+        elif block.startswith("Parameters:"):
+            # A list of its own in newer versions.
+            if block == "Parameters:" and blocks[1].startswith("- "):
+                del blocks[0]
+        elif not block.startswith("→ "):
+            break
+        del blocks[0]
+    code = len(blocks) - 1
+    if code > 0 and blocks[code].startswith("// Expands to"):
+        code -= 1
+    signature = _SCOPE.sub("", "\n\n".join(blocks[max(code, 0) :]), count=1)
+    doc = tidy("\n\n".join(blocks[: max(code, 0)]))
+    return Hover(text, title, signature or title, tuple(facts), doc, header)
 
 
 def find() -> Path | None:
@@ -188,10 +242,11 @@ class Clangd:
                 found[name] = Candidate(name, kind, signature, doc, header)
         return list(found.values())
 
-    def hover(self, text: str, line: int, column: int, timeout: float) -> str:
-        """What clangd says of the name at a place, "" where it knows none; as `complete`."""
+    def hover(self, text: str, line: int, column: int, timeout: float) -> Hover | None:
+        """What clangd says of the name at a place, None where it knows none; as `complete`."""
         reply = self._ask("textDocument/hover", text, line, column, timeout)
-        return _plain((reply or {}).get("contents"))
+        said = _plain((reply or {}).get("contents"))
+        return read_hover(said) if said else None
 
     def _ask(self, method: str, text: str, line: int, column: int, timeout: float) -> Any:
         self._ready.result(timeout)
@@ -278,7 +333,7 @@ def _header_and_doc(text: str) -> tuple[str, str]:
     """clangd puts `From "header.cuh"` above a name's documentation."""
     origin = re.match(r'From ["<]([^">]+)[">]\s*', text)
     header, doc = (origin[1], text[origin.end() :]) if origin else ("", text)
-    return header, doc.removeprefix("@brief").lstrip()
+    return header, tidy(doc)
 
 
 def _plain(content: Any) -> str:

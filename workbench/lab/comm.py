@@ -146,7 +146,8 @@ class Service:
         """What clangd says of the name at a place; as `complete`."""
         from workbench.lab.completer import hover
 
-        return {"text": hover(text, line, column)}
+        found = hover(text, line, column)
+        return asdict(found) if found is not None else {"text": ""}
 
     def isa(self, module: str, kernel: str = "") -> dict[str, Any]:
         """Machine code of a kernel, and that of the compile before.

@@ -46,13 +46,13 @@ def known(text: str, line: int, column: int, patience: float = PATIENCE) -> list
         return []
 
 
-def hover(text: str, line: int, column: int, patience: float = PATIENCE) -> str:
-    """What clangd says of the name at a place; "" where it says nothing. As `known`."""
+def hover(text: str, line: int, column: int, patience: float = PATIENCE) -> clangd.Hover | None:
+    """What clangd says of the name at a place; None where it says nothing. As `known`."""
     try:
         server = clangd.running(arch_of(text))
-        return server.hover(text, line, column, patience) if server is not None else ""
+        return server.hover(text, line, column, patience) if server is not None else None
     except (TimeoutError, WorkbenchError, OSError):
-        return ""
+        return None
 
 
 def arch_of(text: str) -> str:

@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import hashlib
 import re
+import textwrap
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from workbench.lab.doxygen import tidy
 from workbench.paths import include_dir
 
 SIGNATURE_LIMIT = 400
@@ -77,22 +79,16 @@ def _read(root: Path, stamp: tuple[tuple[str, int, int], ...]) -> Index:
     return Index(digest.hexdigest()[:16], tuple(entries))
 
 
-_DOC_LINE = re.compile(r"^\s*\*? ?", re.MULTILINE)
-_TAG = re.compile(r"[@\\](brief|file|details)\s*")
-_PARAMETER = re.compile(r"[@\\](tparam|param)(?:\[\w+\])?\s+(\S+)\s*")
-_CODE = re.compile(r"[@\\](?:p|c|ref)\s+(\S+)")
+_DOC_LINE = re.compile(r"^[ \t]*\*? ?", re.MULTILINE)
 
 
 def doc_text(comment: str) -> str:
-    """Plain text of a `/** */` or `///` comment: markers and Doxygen's tags taken away."""
+    """What a `/** */` or `///` comment says, as `doxygen.tidy` gives it."""
     if comment.startswith("///"):
         body = re.sub(r"^\s*///<? ?", "", comment, flags=re.MULTILINE)
     else:
         body = _DOC_LINE.sub("", comment[3:-2])
-    body = _TAG.sub("", body)
-    body = _PARAMETER.sub(lambda m: f"{m[2]}: ", body)
-    body = re.sub(r"[@\\]returns?\s+", "returns: ", body)
-    return _CODE.sub(r"\1", body).strip()
+    return tidy(textwrap.dedent(body))
 
 
 @dataclass(slots=True)

@@ -355,6 +355,7 @@ def editor_arguments(arch: str) -> list[str]:
         *compiler.arguments,
         f"-D{MACROS[arch.split(':', 1)[0]]}",
         *("-I", str(kernel_headers())),
+        *("-include", precompiled.RUNTIME),
     ]
 
 
