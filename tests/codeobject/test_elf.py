@@ -172,3 +172,9 @@ def test_names() -> None:
     assert short_name("void a::rms<gl<float, 1>, 4>(float*, int)") == "rms"
     assert short_name("(anonymous namespace)::k(int)") == "k"
     assert short_name("plain") == "plain"
+    if demangle("_Z1kPfi") == "k(float*, int)":
+        # GCC's library of before version 13 does not know the first, and takes the second for another.
+        assert demangle("_Z3f16PKDF16_S0_Pf") == "f16(_Float16 const*, _Float16 const*, float*)"
+        assert short_name(demangle("_Z4fillILi16EDF16bEvPT0_PKS0_")) == "fill"
+        assert demangle("_Z1kPDF16bDv4_DF16_") == "k(__bf16*, _Float16 __vector(4))"
+        assert demangle("_ZN6DF16_x1kIDF16_Lj16EEEvT_") == "void DF16_x::k<_Float16, 16u>(_Float16)"

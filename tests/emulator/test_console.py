@@ -190,3 +190,20 @@ def test_services_of_rocms_device_library_are_named(offset: int, words: str) -> 
     """
     with pytest.raises(errors.AddressFault, match=words):
         wb.compile(source, arch="gfx950")["k"][1, 64](x())
+
+
+@pytest.mark.parametrize("flags", ["-O0", "-O3"])
+def test_code_that_ends_with_a_failed_assertion(flags: str) -> None:
+    # The compiler puts the call that never returns last, and nothing but padding behind it.
+    source = """
+#include <cassert>
+__global__ void k(int *x) {
+    if (x[0] == 12) __assert_fail("x[0] != 12", "k.hip", 1, "k");
+    x[1] = 3;
+}"""
+    kernel = wb.compile(source, name="ends.hip", arch="gfx950", flags=[flags])["k"]
+    values = torch.zeros(2, dtype=torch.int32)
+    kernel[1, 64](values)
+    assert values.tolist() == [0, 3]
+    with pytest.raises(errors.AssertionFault, match=r"`x\[0\] != 12` failed"):
+        kernel[1, 64](values + 12)

@@ -21,9 +21,43 @@ def _demangler() -> Any:
     return None
 
 
+# _Float16 and __bf16: GCC's library knows them since its version 13, under other names. Types that nobody
+# has on a GPU take their place, and are renamed in what comes out.
+_STAND_INS = {"DF16_": ("De", "decimal128", "_Float16"), "DF16b": ("Dd", "decimal64", "__bf16")}
+# Template arguments that are numbers, references to what was before, and identifiers begin with these.
+_MANGLED = re.compile(r"Dv\d+_|L[a-z]n?\d+E|[ST][0-9A-Z]*_|(?P<length>\d+)|(?P<type>DF16[_b])|.", re.DOTALL)
+
+
+def _with_stand_ins(name: str) -> str:
+    """A mangled name without the types that an old demangler does not know."""
+    result = ""
+    at = 0
+    while found := _MANGLED.match(name, at):
+        at = found.end()
+        if found["length"]:
+            at = min(at + int(found["length"]), len(name))
+            result += name[found.start() : at]
+        else:
+            result += _STAND_INS[found["type"]][0] if found["type"] else found[0]
+    return result
+
+
 @cache
 def demangle(name: str) -> str:
     """The C++ name behind an Itanium-mangled one; the name itself where no C++ runtime is present."""
+    if "DF16" not in name:
+        return _demangled(name)
+    stand_in = _with_stand_ins(name)
+    found = _demangled(stand_in)
+    if found == stand_in:
+        return _demangled(name)
+    for _, there, wanted in _STAND_INS.values():
+        found = re.sub(rf"\b{there}\b", wanted, found)
+    return found
+
+
+def _demangled(name: str) -> str:
+    """What the C++ runtime makes of a name; the name itself where it makes nothing of it."""
     function = _demangler()
     if not name.startswith("_Z") or function is None:
         return name

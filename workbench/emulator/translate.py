@@ -202,6 +202,8 @@ def reachable(code_object: CodeObject, entry: int) -> _Code:
             opcode = instruction.opcode
             if opcode in ENDS_BLOCK:
                 for successor in _successors(instruction):
+                    if opcode == "s_swappc_b64" and _is_padding(data, successor - base):
+                        continue  # this call never returns, such as a failed assertion's
                     code.leaders.add(successor)
                     pending.append(successor)
                 if opcode in _INDIRECT:
@@ -218,6 +220,12 @@ def reachable(code_object: CodeObject, entry: int) -> _Code:
             constants.follow(instruction)
             address = after
     return code
+
+
+def _is_padding(data: bytes, offset: int) -> bool:
+    """Whether only s_nop follows to the end of the code, which compilers fill up for the prefetcher."""
+    words = data[offset:]
+    return 0 <= offset <= len(data) and len(words) % 4 == 0 and words == b"\0\0\x80\xbf" * (len(words) // 4)
 
 
 def _is_return(instruction: Instruction) -> bool:

@@ -18,9 +18,9 @@ __hip_device_inline unsigned long long __lanemask_eq() { return 1ull << __lane_i
 __hip_device_inline unsigned long long __lanemask_gt() { return ~__lanemask_le(); }
 __hip_device_inline unsigned long long __lanemask_ge() { return ~__lanemask_lt(); }
 
-// A value of 1 to 16 bytes from another lane, moved in words of 32 bits. A lane that is not active gives 0.
+// A value of 1 to 32 bytes from another lane, moved in words of 32 bits. A lane that is not active gives 0.
 template <typename T>
-    requires(std::is_trivially_copyable_v<T> && sizeof(T) <= 16)
+    requires(std::is_trivially_copyable_v<T> && sizeof(T) <= 32)
 __device__ inline __attribute__((always_inline)) T __hip_from_lane(T value, int lane) {
     int words[(sizeof(T) + 3) / 4] = {};
     __builtin_memcpy(words, &value, sizeof(T));
@@ -82,12 +82,18 @@ __hip_device_inline int __all_sync(unsigned long long mask, int predicate) {
 
 // Whether two values have the same bits.
 template <typename T>
-    requires(sizeof(T) == 4 || sizeof(T) == 8)
+    requires std::is_trivially_copyable_v<T>
 __device__ inline __attribute__((always_inline)) bool __hip_same_bits(T a, T b) {
-    if constexpr (sizeof(T) == 4)
+    if constexpr (sizeof(T) == 1)
+        return __builtin_bit_cast(unsigned char, a) == __builtin_bit_cast(unsigned char, b);
+    else if constexpr (sizeof(T) == 2)
+        return __builtin_bit_cast(unsigned short, a) == __builtin_bit_cast(unsigned short, b);
+    else if constexpr (sizeof(T) == 4)
         return __builtin_bit_cast(unsigned, a) == __builtin_bit_cast(unsigned, b);
-    else
+    else {
+        static_assert(sizeof(T) == 8, "values of 1, 2, 4 or 8 bytes are compared");
         return __builtin_bit_cast(unsigned long long, a) == __builtin_bit_cast(unsigned long long, b);
+    }
 }
 
 // For each lane the active lanes that hold the same value.

@@ -1,0 +1,273 @@
+"""Cooperative groups of the HIP headers, against the same groups computed in Python."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+import torch
+
+import workbench as wb
+
+HEAD = """
+#include <hip/hip_cooperative_groups.h>
+#include <hip/cooperative_groups/hip_reduce.h>
+#include <hip/cooperative_groups/hip_scan.h>
+#include <hip/cooperative_groups/memcpy_async.h>
+namespace cg = cooperative_groups;
+"""
+
+
+@pytest.fixture
+def generator() -> np.random.Generator:
+    seed = random.randrange(1 << 30)
+    print("seed", seed)
+    return np.random.default_rng(seed)
+
+
+def run(body: str, block: int, *arrays: np.ndarray, arch: str = "gfx950", flag: str = "-O3") -> None:
+    """Run a kernel of one block; the arrays are int pointers a, b, c, ..., and i is the thread's number."""
+    parameters = ", ".join(f"int *{name}" for name, _ in zip("abcdef", arrays, strict=False))
+    source = f"{HEAD}__global__ void k({parameters}) {{ int i = threadIdx.x;\n{body}\n}}"
+    module = wb.compile(source, arch=arch, name="groups.hip", flags=[flag])
+    module["k"][1, block](*[torch.from_numpy(array) for array in arrays])
+
+
+def bits_of(values: np.ndarray) -> int:
+    return sum(1 << place for place, value in enumerate(values) if value)
+
+
+@pytest.mark.parametrize(
+    ("arch", "flag", "size"),
+    [
+        ("gfx950", "-O0", 32),
+        ("gfx950", "-O3", 4),
+        ("gfx950", "-O3", 64),
+        ("gfx942", "-O3", 32),
+        ("gfx90a", "-O3", 16),
+    ],
+)
+def test_a_tile_of_a_block(generator: np.random.Generator, arch: str, flag: str, size: int) -> None:
+    block = 192
+    values = generator.integers(-4, 5, block).astype(np.int32)
+    out = np.full((16, block), -99, np.int32)
+    run(
+        f"""
+    auto tile = cg::tiled_partition<{size}>(cg::this_thread_block());
+    cg::thread_block_tile<{size}> plain = tile;
+    int v = a[i], *out = b + i, same;
+    out[0] = tile.thread_rank();
+    out[192] = tile.size() + 1000 * plain.num_threads();
+    out[2 * 192] = tile.meta_group_rank() + 1000 * tile.meta_group_size();
+    out[3 * 192] = tile.shfl(v, 3) + 100 * plain.shfl_xor(v, 1);
+    out[4 * 192] = tile.shfl_down(v, 2) + 100 * tile.shfl_up(v, 1);
+    out[5 * 192] = (int)tile.ballot(v > 0);
+    out[6 * 192] = (int)(tile.ballot(v > 0) >> 32);
+    out[7 * 192] = tile.any(v == 4) + 2 * tile.all(v < 4);
+    out[8 * 192] = (int)tile.match_any(v);
+    out[9 * 192] = (int)tile.match_all(v / 8, same) + same;
+    out[10 * 192] = cg::reduce(tile, v) + 1000 * cg::reduce(tile, v, cg::greater<int>());
+    out[11 * 192] = cg::inclusive_scan(tile, v);
+    out[12 * 192] = cg::exclusive_scan(tile, v, cg::plus<int>());
+    out[13 * 192] = cg::exclusive_scan(tile, v, cg::less<int>());
+    out[14 * 192] = cg::inclusive_scan(tile, v, [](int x, int y) {{ return 3 * x + y; }});
+    tile.sync();
+    auto half = cg::tiled_partition<{size // 2}>(tile);
+    out[15 * 192] = half.thread_rank() + 100 * half.meta_group_rank() + 10000 * half.meta_group_size();""",
+        block,
+        values,
+        out,
+        arch=arch,
+        flag=flag,
+    )
+    rank = np.arange(block) % size
+    rows = values.reshape(-1, size)
+
+    def each(function: Callable[[np.ndarray], object]) -> np.ndarray:
+        """For each thread what its tile's values give: one number or one for each thread."""
+        return np.concatenate([np.broadcast_to(np.asarray(function(row)), size) for row in rows])
+
+    def word(row: np.ndarray, shift: int = 0) -> int:
+        low = bits_of(row) >> shift & 0xFFFFFFFF
+        return low - (low >> 31 << 32)
+
+    places = np.arange(size)
+    before = each(lambda row: np.r_[np.iinfo(np.int32).max, np.minimum.accumulate(row)[:-1]])
+
+    def folded(row: np.ndarray) -> np.ndarray:
+        # The operation is not associative: what a scan by doubling steps gives.
+        result = row.astype(np.int64)
+        for step in (1, 2, 4, 8, 16, 32):
+            if step < size:
+                result = np.where(places >= step, 3 * np.roll(result, step) + result, result)
+        return result.astype(np.uint64).astype(np.uint32).view(np.int32)
+
+    assert out[0].tolist() == rank.tolist()
+    assert (out[1] == 1001 * size).all()
+    assert (out[2] == np.arange(block) // size + 1000 * (block // size)).all()
+    assert (out[3] == each(lambda row: row[3]) + 100 * each(lambda row: row[places ^ 1])).all()
+    down = each(lambda row: row[np.where(places + 2 < size, places + 2, places)])
+    assert (out[4] == down + 100 * each(lambda row: row[np.maximum(places - 1, 0)])).all()
+    assert (out[5] == each(lambda row: word(row > 0))).all()
+    assert (out[6] == each(lambda row: word(row > 0, 32))).all()
+    assert (out[7] == each(lambda row: int((row == 4).any()) + 2 * int((row < 4).all()))).all()
+    assert (out[8] == each(lambda row: [word(row == value) for value in row])).all()
+    assert (out[9] == word(np.ones(size)) + 1).all()
+    assert (out[10] == each(lambda row: row.sum() + 1000 * row.max())).all()
+    assert (out[11] == each(np.cumsum)).all()
+    assert (out[12] == each(lambda row: np.cumsum(row) - row)).all()
+    assert (out[13] == before).all()
+    assert (out[14] == each(folded)).all()
+    thread = np.arange(block)
+    assert (out[15] == thread % (size // 2) + 100 * (thread % size // (size // 2)) + 20000).all()
+
+
+@pytest.mark.parametrize(
+    ("arch", "flag"), [("gfx950", "-O0"), ("gfx950", "-O3"), ("gfx942", "-O3"), ("gfx90a", "-O3")]
+)
+def test_the_threads_that_are_active(generator: np.random.Generator, arch: str, flag: str) -> None:
+    values = generator.integers(0, 6, 64).astype(np.int32)
+    values[generator.integers(0, 64)] = 5
+    out = np.full((10, 64), -99, np.int32)
+    run(
+        """
+    int v = a[i], *out = b + i, same;
+    if (v > 1) {
+        auto group = cg::coalesced_threads();
+        out[0] = group.size() + 100 * group.thread_rank();
+        out[64] = group.shfl(v, 2) + 10 * group.shfl_down(v, 3) + 100 * group.shfl_up(v, 1);
+        out[128] = (int)group.ballot(v == 5);
+        out[192] = group.any(v == 1) + 2 * group.all(v > 1) + 4 * group.any(v == 5);
+        out[256] = (int)group.match_any(v) ^ (int)group.match_all(v > 0, same) * same;
+        out[320] = cg::reduce(group, v) + 1000 * cg::inclusive_scan(group, v);
+        auto part = cg::tiled_partition(group, 8);
+        out[384] = part.size() + 100 * part.thread_rank() + 10000 * part.meta_group_rank() +
+                   1000000 * part.meta_group_size();
+        auto half = cg::binary_partition(group, v & 1);
+        out[448] = half.size() + 100 * half.thread_rank() + 10000 * half.meta_group_rank();
+        cg::thread_group any = group;
+        cg::sync(any);
+        out[512] = cg::group_size(any) + 100 * cg::thread_rank(any) + 10000 * any.is_valid();
+        int leader = 0;
+        if (group.thread_rank() == 0) leader = atomicAdd(c, (int)group.size());
+        out[576] = group.shfl(leader, 0) + group.thread_rank();
+    }""",
+        64,
+        values,
+        out,
+        counter := np.full(1, 7, np.int32),
+        arch=arch,
+        flag=flag,
+    )
+    active = np.flatnonzero(values > 1)
+    own, count = values[active], len(active)
+    rank = np.arange(count)
+
+    def low(bits: int) -> int:
+        return (bits & 0xFFFFFFFF) - (bits >> 31 & 1) * (1 << 32)
+
+    got = out[:, active]
+    assert (np.delete(out, active, 1) == -99).all()
+    assert (got[0] == count + 100 * rank).all()
+    down = np.where(rank + 3 < count, own[(rank + 3) % count], own)
+    assert (got[1] == own[2 % count] + 10 * down + 100 * own[np.maximum(rank - 1, 0)]).all()
+    assert (got[2] == low(bits_of(own == 5))).all()
+    assert (got[3] == 6).all()
+    everyone = low((1 << count) - 1)
+    assert got[4].tolist() == [low(bits_of(own == value)) ^ everyone for value in own]
+    assert (got[5] == own.sum() + 1000 * np.cumsum(own)).all()
+    parts = -(-count // 8)
+    sizes = np.where(rank // 8 == parts - 1, count - 8 * (parts - 1), 8)
+    assert (got[6] == sizes + 100 * (rank % 8) + 10000 * (rank // 8) + 1000000 * parts).all()
+    odd = own & 1
+    among = np.where(odd, np.cumsum(odd) - 1, np.cumsum(1 - odd) - 1)
+    assert (got[7] == np.where(odd, odd.sum(), count - odd.sum()) + 100 * among + 10000 * odd).all()
+    assert (got[8] == count + 100 * rank + 10000).all()
+    assert (got[9] == 7 + rank).all()
+    assert counter[0] == 7 + count
+
+
+def test_a_partition_whose_size_is_known_at_run_time() -> None:
+    out = np.zeros((3, 100), np.int32)
+    run(
+        """
+    cg::thread_group part = cg::tiled_partition(cg::this_thread_block(), a[0]);
+    b[i] = part.size();
+    b[100 + i] = part.thread_rank();
+    part.sync();
+    cg::thread_group smaller = cg::tiled_partition(part, 4);
+    b[200 + i] = smaller.size() + 100 * smaller.thread_rank();""",
+        100,
+        np.array([16], np.int32),
+        out,
+    )
+    i = np.arange(100)
+    assert (out[0] == np.where(i < 96, 16, 4)).all()
+    assert (out[1] == i % 16).all()
+    assert (out[2] == 4 + 100 * (i % 4)).all()
+    with pytest.raises(wb.KernelFault, match="the size is a power of two, at most 64"):
+        run(
+            "a[i] = cg::tiled_partition(cg::this_thread_block(), a[0]).size();", 64, np.full(64, 12, np.int32)
+        )
+
+
+def test_a_block_that_copies_and_waits_in_two_steps(generator: np.random.Generator) -> None:
+    source = generator.integers(0, 1 << 30, 4 * 96 + 1).astype(np.int32)
+    out = np.zeros((2, 4 * 96), np.int32)
+    run(
+        """
+    __shared__ alignas(16) int tiles[2][96];
+    auto block = cg::this_thread_block();
+    cg::memcpy_async(block, tiles[0], a, sizeof tiles[0]);
+    block.sync();
+    for (int t = 0; t < 4; ++t) {
+        if (t < 3) cg::memcpy_async(block, tiles[(t + 1) & 1], a + 96 * (t + 1), sizeof tiles[0]);
+        auto token = block.barrier_arrive();
+        int i = block.thread_rank();
+        if (i < 96) b[96 * t + i] = tiles[t & 1][95 - i];
+        block.barrier_wait(static_cast<decltype(token) &&>(token));
+    }
+    // Bytes that no word holds, by a tile, and the smaller of two counts.
+    auto tile = cg::tiled_partition<32>(block);
+    char *bytes = (char *)(b + 384);
+    if (i < 32) cg::memcpy_async(tile, bytes + 1, (const char *)a + 2, 37u);
+    if (i < 32) cg::memcpy_async(tile, b + 400, 9u, (const int *)a, 5u);
+    if (i == 0) b[500] = block.dim_threads().x + 1000 * block.group_index().x + block.thread_index().y;""",
+        128,
+        source,
+        out.reshape(-1),
+    )
+    assert (out[0].reshape(4, 96) == source[:384].reshape(4, 96)[:, ::-1]).all()
+    copied = out[1, :16].view(np.uint8)
+    assert copied[1:38].tolist() == source.view(np.uint8)[2:39].tolist()
+    assert not copied[0]
+    assert not copied[38:].any()
+    assert out[1, 16:25].tolist() == [*source[:5], 0, 0, 0, 0]
+    assert out[1, 116] == 128
+
+
+def test_structures_of_up_to_32_bytes_travel() -> None:
+    out = np.zeros((64, 4), np.int64)
+    source = f"""{HEAD}
+struct Four {{ long long v[4]; __device__ friend Four operator+(Four a, Four b) {{
+    for (int j = 0; j < 4; ++j) a.v[j] += b.v[j]; return a; }} }};
+__global__ void k(Four *out) {{
+    long long i = threadIdx.x;
+    Four mine{{{{i, 2 * i, i << 33, 1}}}};
+    out[i] = cg::reduce(cg::tiled_partition<16>(cg::this_thread_block()), mine);
+}}"""
+    wb.compile(source, name="groups.hip", arch="gfx950")["k"][1, 64](torch.from_numpy(out))
+    sums = np.arange(64).reshape(4, 16).sum(1).repeat(16)
+    assert (out == np.stack([sums, 2 * sums, sums << 33, np.full(64, 16)], 1)).all()
+
+
+def test_what_a_tile_cannot_be_is_said() -> None:
+    for size in (48, 128):
+        with pytest.raises(wb.CompileError, match="a power of two of threads, at most the 64 of a wave"):
+            run(
+                f"a[i] = cg::tiled_partition<{size}>(cg::this_thread_block()).size();",
+                64,
+                np.zeros(64, np.int32),
+            )
