@@ -23,7 +23,7 @@ lab: $(VENV)/.installed
 	$(BIN)/jupyter lab --notebook-dir=notebooks $(if $(filter 0,$(shell id -u)),--allow-root)
 
 test: $(VENV)/.installed-test
-	$(BIN)/python -m pytest tests
+	$(BIN)/python -m pytest tests -n auto
 
 lint: $(VENV)/.installed-test
 	$(BIN)/ruff check .

@@ -1,9 +1,8 @@
-"""Plans the compilation of generated cases, and says how many there were."""
+"""Plans the compilation of generated cases, and reports what they were."""
 
 from __future__ import annotations
 
 import sys
-from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +10,7 @@ import pytest
 
 sys.path.append(str(Path(__file__).parent))
 
-from tile_batches import ARCHS, COMPILING, TIMES, Batch, Case
+from tile_batches import COMPILING, TIMES, Batch, Case, Times
 
 
 def _case(item: Any) -> Case | None:
@@ -30,36 +29,14 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     COMPILING.plan(batches)
 
 
-_passed: Counter[tuple[str, str]] = Counter()
-_failed: Counter[tuple[str, str]] = Counter()
-
-
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item: Any, call: Any) -> Any:
+    """Says what the case was and what time its batch took, for the table at the end (tests/conftest.py)."""
     report = yield
     case = _case(item)
     if case is not None and call.when == "call":
-        (_passed if report.passed else _failed)[case.kernel.batch.family, case.kernel.arch] += 1
+        batch = case.kernel.batch
+        times = TIMES.pop((batch.family, batch.arch), None) or Times()
+        said = [batch.family, batch.arch, times.compile, times.run]
+        report.user_properties.append(("generated case", said))
     return report
-
-
-def pytest_terminal_summary(terminalreporter: Any) -> None:
-    total = _passed + _failed
-    if not total:
-        return
-    line = terminalreporter.write_line
-    line("")
-    line(
-        f"{'generated cases':<28}"
-        + "".join(f"{arch:>8}{'failed':>8}{'compile':>9}{'run':>8}" for arch in ARCHS)
-    )
-    for family in dict.fromkeys(family for family, _ in total):
-        cells = []
-        for arch in ARCHS:
-            key = family, arch
-            times = TIMES.get(key)
-            seconds = (times.compile, times.run) if times else (0.0, 0.0)
-            cells.append(f"{total[key]:>8}{_failed[key]:>8}{seconds[0]:>8.1f}s{seconds[1]:>7.1f}s")
-        line(f"{family:<28}" + "".join(cells))
-    counts = [(sum(n for (_, a), n in total.items() if a == arch), arch) for arch in ARCHS]
-    line(f"{'total':<28}" + "".join(f"{n:>8}{'':>25}" for n, _ in counts) + f"{sum(total.values()):>8}")

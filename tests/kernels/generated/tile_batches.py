@@ -54,8 +54,9 @@ template <typename X> __device__ inline void take(X &x, const void *memory) {
 """
 
 KERNELS_PER_BATCH = 24
-AHEAD = 3
-"""Batches that are compiled or ready before their turn."""
+AHEAD = 1 if "PYTEST_XDIST_WORKER" in os.environ else 3
+"""Batches that are compiled or ready at a time, that whose turn it is included; what comes next may be
+another worker's (tests/workers.py)."""
 
 
 def torch_dtype(name: str, arch: str) -> torch.dtype:
@@ -383,8 +384,9 @@ class Family:
 
 
 def case_id(case: object) -> str:
+    """Target, number of the batch, name; tests/workers.py keeps batches together by it."""
     assert isinstance(case, Case)
-    return f"{case.kernel.arch}-{case.name}"
+    return f"{case.kernel.arch}-{case.kernel.batch.index}-{case.name}"
 
 
 def bits(tensor: torch.Tensor) -> torch.Tensor:
