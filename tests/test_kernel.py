@@ -20,6 +20,7 @@ from workbench.errors import (
     WorkbenchError,
 )
 from workbench.kernel import instance_name
+from workbench.views.resources import kernel_table
 
 SOURCE = """
 __global__ void scale(float *x, float factor, int n) {
@@ -202,6 +203,31 @@ def test_resources_signature_and_isa(module):
     assert kernel.source == SOURCE
     assert "deep::reverse" in repr(module)
     assert "<table>" in module._repr_html_()
+
+
+@pytest.mark.parametrize("arch", ["gfx950", "gfx942"])
+def test_a_block_that_has_no_room_for_its_registers(arch):
+    """Assembly may name more registers than the largest block can have; nothing tells the compiler."""
+    source = """__global__ void many(int *p) {
+      asm volatile("" ::: "v250");
+      p[threadIdx.x] = 1;
+    }"""
+    block = 512
+    module = wb.compile(source, arch=arch, name="many.hip")
+    kernel = module["many"]
+    assert kernel.resources.block == block
+    assert "many" in module._repr_html_()
+    x = torch.zeros(1024, dtype=torch.int32)
+    device = wb.device(f"emulated:{arch}")
+    kernel.launch(wb.Launch(1, block), (x,), {}, device=device)
+    assert int(x.sum()) == block
+    with pytest.raises(LaunchError, match=f"{2 * block} work-items of .* registers, .* room for {block} of"):
+        kernel.launch(wb.Launch(1, 2 * block), (x,), {}, device=device)
+    assert int(x.sum()) == block
+    # What changed since a run whose registers do not fit the block of this one is not known.
+    smaller = wb.compile(source.replace("v250", "v5"), arch=arch, name="many.hip")
+    table = kernel_table(smaller.kernels.values(), {"many": kernel})
+    assert "1024 work-items" in table
 
 
 def test_load_from_bytes_and_file(module, tmp_path):

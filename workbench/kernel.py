@@ -26,9 +26,10 @@ from workbench.errors import (
     LaunchError,
     UnknownKernel,
     UsageError,
+    WorkbenchError,
 )
 from workbench.events import hub
-from workbench.occupancy import Occupancy, occupancy
+from workbench.occupancy import WAVE, Occupancy, occupancy
 from workbench.spec import Launch
 
 if TYPE_CHECKING:
@@ -546,12 +547,20 @@ class Kernel:
 
     @property
     def resources(self) -> Resources:
-        """Registers, LDS, scratch and occupancy, for the last launch's block or else the largest allowed."""
+        """Registers, LDS, scratch and occupancy: for the last launch's block, else the largest that fits."""
         if self.last is not None:
             launch = self.last.launch
             x, y, z = launch.block
             return self.resources_at(x * y * z, launch.dynamic_shared)
-        return self.resources_at(self.info.max_workgroup_size)
+        block = self.info.max_workgroup_size
+        while True:
+            try:
+                return self.resources_at(block)
+            except WorkbenchError:
+                # Assembly that names high registers, without __launch_bounds__: fewer waves can have them.
+                if block <= WAVE:
+                    raise
+                block = max(WAVE, block // 2)
 
     def resources_at(self, block: int, dynamic_shared: int = 0) -> Resources:
         """The same for a work-group of `block` work-items with so many bytes of dynamic LDS."""

@@ -80,6 +80,11 @@ def _lds(arch: str) -> _Lds:
     return _LDS[arch]
 
 
+def waves_of_registers(vgprs: int) -> int:
+    """Waves of so many vector registers (AGPRs included) that the registers of a compute unit hold."""
+    return SIMDS * min(MAX_WAVES, VGPRS // _up(max(vgprs, 1), VGPR_GRANULE))
+
+
 def occupancy(arch: str, *, vgprs: int, sgprs: int, lds: int, block: int) -> Occupancy:
     """Occupancy of a kernel.
 

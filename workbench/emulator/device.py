@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import json
+import math
 import os
 import threading
 from collections.abc import Callable, Iterator
@@ -16,7 +17,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from workbench import errors
+from workbench import errors, occupancy
 from workbench.codeobject import CodeObject, KernelInfo
 from workbench.emulator import console, dispatch, faults, layout
 from workbench.emulator.dispatch import Dim, Geometry, TranslatedKernel
@@ -309,6 +310,14 @@ class EmulatedDevice:
             raise errors.LaunchError(
                 f"kernel {name}: it was compiled for blocks of exactly {required}, and {geometry.block} came."
             )
+        registers = kernel.descriptor.vgpr_count
+        most = layout.LANES * occupancy.waves_of_registers(registers)
+        if geometry.block_size > most:
+            raise errors.LaunchError(
+                f"kernel {name}: block {geometry.block} has {geometry.block_size} work-items of {registers} "
+                f"vector registers, and a compute unit has room for {most} of them; use a smaller block, and "
+                "compile with __launch_bounds__ so that the compiler knows it."
+            )
         scratch = dispatch.scratch_bytes(kernel)
         if scratch > MAX_SCRATCH_BYTES + dispatch.DYNAMIC_STACK_BYTES:
             raise errors.LaunchError(
@@ -516,9 +525,11 @@ def time_limit(chosen: float | None) -> float | None:
         try:
             chosen = float(text) if text else _DEFAULT_TIMEOUT_SECONDS
         except ValueError:
+            chosen = math.nan
+        if not chosen >= 0:
             raise errors.UsageError(
                 f"HIPKITTENS_TIMEOUT is {text!r}: a number of seconds is wanted, or 0 for no limit."
-            ) from None
+            )
     return chosen or None
 
 

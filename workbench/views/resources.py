@@ -6,6 +6,7 @@ import html
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
+from workbench.errors import WorkbenchError
 from workbench.views.badge import STYLE
 
 if TYPE_CHECKING:
@@ -52,8 +53,16 @@ def _cell(value: Any, before: Any) -> str:
 
 
 def _at_same_launch(before: Kernel | None, now: Resources) -> Resources | None:
-    """Resources of the kernel before, its occupancy for the same work-group: only the code is to differ."""
-    return before.resources_at(now.block, now.dynamic_shared) if before is not None else None
+    """Resources of the kernel before, its occupancy for the same work-group: only the code is to differ.
+
+    None where such a work-group of it does not fit.
+    """
+    if before is None:
+        return None
+    try:
+        return before.resources_at(now.block, now.dynamic_shared)
+    except WorkbenchError:
+        return None
 
 
 def changes(kernel: Kernel, last: Kernel | None) -> str:
