@@ -42,6 +42,16 @@ _scan_lock = threading.Lock()
 _written: dict[Path, int] = {}
 
 
+# What this process was told already: once is enough, whoever asks for the folder.
+_warned: set[str] = set()
+
+
+def _warn(text: str) -> None:
+    if text not in _warned:
+        _warned.add(text)
+        warnings.warn(text, stacklevel=3)
+
+
 def digest(*parts: str | bytes) -> str:
     """Key for what is made from `parts`: 64 hexadecimal digits, different for ("ab", "c") and ("a", "bc")."""
     state = hashlib.sha256()
@@ -61,9 +71,28 @@ def parse_size(text: str) -> int:
 
 
 def limit() -> int:
-    """Size in bytes above which the least recently used entries go."""
-    text = os.environ.get("HIPKITTENS_CACHE_LIMIT")
-    return parse_size(text) if text else DEFAULT_LIMIT
+    """Size in bytes above which the least recently used entries go.
+
+    Raises:
+        UsageError: HIPKITTENS_CACHE_LIMIT is no size.
+    """
+    chosen = size_from_environment("HIPKITTENS_CACHE_LIMIT")
+    return DEFAULT_LIMIT if chosen is None else chosen
+
+
+def size_from_environment(variable: str) -> int | None:
+    """Bytes in an environment variable; None where it is not set or empty.
+
+    Raises:
+        UsageError: it holds no size; the message names it.
+    """
+    text = os.environ.get(variable)
+    if not text:
+        return None
+    try:
+        return parse_size(text)
+    except UsageError as error:
+        raise UsageError(f"{variable}: {error}") from None
 
 
 def folder() -> Path:
@@ -82,10 +111,9 @@ def folder() -> Path:
     if _usable(wanted):
         return wanted
     spare = Path(tempfile.gettempdir()) / f"hipkittens-cache-{os.getuid()}"
-    warnings.warn(
+    _warn(
         f"the cache folder {wanted} cannot be written; using {spare}. "
-        "Set HIPKITTENS_CACHE to a folder that can be written.",
-        stacklevel=2,
+        "Set HIPKITTENS_CACHE to a folder that can be written."
     )
     spare.mkdir(mode=0o700, exist_ok=True)
     owner = spare.lstat()
@@ -182,7 +210,7 @@ class Cache:
         try:
             write_atomically(path, data)
         except OSError as error:
-            warnings.warn(f"nothing could be cached in {path.parent}: {error.strerror}", stacklevel=2)
+            _warn(f"nothing could be cached in {folder() / self.namespace}: {error.strerror}")
             return False
         _account(path, len(data))
         return True
@@ -197,7 +225,7 @@ class Cache:
             shutil.move(file, beside)
             os.replace(beside, path)
         except OSError as error:
-            warnings.warn(f"nothing could be cached in {path.parent}: {error.strerror}", stacklevel=2)
+            _warn(f"nothing could be cached in {folder() / self.namespace}: {error.strerror}")
             return False
         _account(path, size)
         return True

@@ -98,6 +98,9 @@ def test_limits_of_the_device_and_of_this_computer(memory: Memory) -> None:
 def test_the_limit_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HIPKITTENS_MEMORY", "64M")
     assert usable_memory() == 64 << 20
+    monkeypatch.setenv("HIPKITTENS_MEMORY", "lots")
+    with pytest.raises(errors.UsageError, match=r"^HIPKITTENS_MEMORY: 'lots' is no size"):
+        usable_memory()
 
 
 def test_the_address_range_is_used_again_when_it_ends(memory: Memory) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 
@@ -31,6 +32,21 @@ def test_the_device_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setenv("HIPKITTENS_DEVICE", "tpu:0")
     with pytest.raises(errors.DeviceError, match=r"'tpu:0' \(from HIPKITTENS_DEVICE\).*emulated:gfx950"):
         runtime.device()
+    monkeypatch.setenv("HIPKITTENS_DEVICE", "gfx942")
+    with pytest.raises(errors.DeviceError, match=r"'gfx942' .*; did you mean emulated:gfx942[?]"):
+        runtime.device()
+
+
+def test_a_limit_of_memory_that_is_no_size_is_said_by_its_name() -> None:
+    code = "from workbench import runtime; runtime.device('emulated').synchronize()"
+    result = subprocess.run(
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        env={**os.environ, "HIPKITTENS_MEMORY": "lots"},
+    )
+    assert "UsageError: HIPKITTENS_MEMORY: 'lots' is no size" in result.stderr
 
 
 def test_a_process_uses_one_hip_library(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -239,6 +239,13 @@ def test_too_few_arguments(loaded: Any, works: None) -> None:
         loaded.function("out_of_bounds").launch((1, 1, 1), (64, 1, 1), 0, b"\0" * 8)
 
 
+@pytest.mark.parametrize("text", ["soon", "-1", "nan"])
+def test_a_time_limit_that_is_no_time(loaded: Any, monkeypatch: pytest.MonkeyPatch, text: str) -> None:
+    monkeypatch.setenv("HIPKITTENS_TIMEOUT", text)
+    with pytest.raises(errors.UsageError, match=f"HIPKITTENS_TIMEOUT is '{text}': a number of seconds"):
+        launch(loaded, "endless", 1, 64, np.zeros(1, dtype=np.int32))
+
+
 def test_an_endless_loop_ends_at_its_time_limit(loaded: Any, works: None) -> None:
     started = time.monotonic()
     with pytest.raises(errors.KernelTimeout) as caught:

@@ -90,10 +90,14 @@ class Allocation:
 
 def usable_memory() -> int:
     """Bytes that device allocations may take together: HIPKITTENS_MEMORY, else four fifths of the computer's
-    memory or of this process's control group."""
-    chosen = os.environ.get("HIPKITTENS_MEMORY")
-    if chosen:
-        return cache.parse_size(chosen)
+    memory or of this process's control group.
+
+    Raises:
+        UsageError: HIPKITTENS_MEMORY is no size.
+    """
+    chosen = cache.size_from_environment("HIPKITTENS_MEMORY")
+    if chosen is not None:
+        return chosen
     total = os.sysconf("SC_PHYS_PAGES") * _PAGE
     for name in ("memory.max", "memory/memory.limit_in_bytes"):
         try:

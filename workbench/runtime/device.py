@@ -502,7 +502,9 @@ def device(name: str | None = None) -> Device:
         if wanted in (found.name, found.name.split(":")[0]):
             return found
     origin = "" if name else " (from HIPKITTENS_DEVICE)"
+    close = next((d.name for d in known if str(wanted).strip().lower() in (d.name, d.arch)), None)
+    hint = f"; did you mean {close}?" if close else "."
     raise errors.DeviceError(
-        f"no device {wanted!r}{origin} here; there are: {', '.join(d.name for d in known)}."
+        f"no device {wanted!r}{origin} here; there are: {', '.join(d.name for d in known)}{hint}"
         + ("" if any(not d.emulated for d in known) else " No AMD GPU with ROCm was found.")
     )

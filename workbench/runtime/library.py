@@ -115,7 +115,10 @@ def hip(kind: Kind) -> Any:
 def _load(kind: Kind) -> Any:
     if kind is Kind.EMULATED:
         from workbench.emulator import hip as emulated
+        from workbench.emulator.memory import usable_memory
 
+        # Asked here too: behind the C API an exception is but a number.
+        usable_memory()
         path = str(emulated.load().path)
     else:
         found = find_library()
