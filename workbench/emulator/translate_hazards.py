@@ -98,7 +98,7 @@ RULES: tuple[Rule, ...] = (
     Rule(
         "sgpr-valu",
         "a VALU instruction writes an SGPR or VCC",
-        "a VALU instruction reads it, as a constant, a mask or a carry",
+        "a VALU instruction reads it, as a constant or as v_cndmask's mask",
         ("valu scalar",),
         ("valu reads scalar",),
         _both(2),
@@ -242,7 +242,7 @@ RULES: tuple[Rule, ...] = (
     ),
     Rule(
         "store-data",
-        "a vector memory instruction stores more than 8 bytes a lane",
+        "a vector memory instruction takes more than 8 bytes a lane of data (stores, cmpswap_x2)",
         "a VALU instruction writes a VGPR of its data",
         ("store data",),
         ("valu writes",),
@@ -306,9 +306,9 @@ RULES: tuple[Rule, ...] = (
     ),
     Rule(
         "two-pass-c",
-        "a matrix instruction of 2 passes (4x4) writes a result",
+        "an XDL matrix instruction of 2 passes (4x4) writes a result",
         "a matrix instruction reads exactly it as SrcC",
-        ("xdl", "sgemm"),
+        ("xdl",),
         tuple(f"{kind} c same" for kind in ("xdl", *_NOT_XDL)),
         _both({2: 2}),
         "GFX940_SMFMA4x4WritesVGPRFullSrcCWaitStates",
@@ -357,6 +357,15 @@ RULES: tuple[Rule, ...] = (
         tuple(f"{kind} c overlap" for kind in _NOT_XDL),
         _by_passes((2, 4, 8, 16)),
         "GFX940_SMFMA_N_PassWritesVGPROverlappedSMFMASrcCWaitStates",
+    ),
+    Rule(
+        "sgemm-two-pass-c",
+        "an f32 matrix instruction of 2 passes (4x4) writes a result",
+        "an f32 or f64 matrix instruction reads exactly it as SrcC",
+        ("sgemm",),
+        tuple(f"{kind} c same" for kind in _NOT_XDL),
+        _both({2: 2}),
+        "GFX940_SMFMA4x4WritesVGPRFullSrcCWaitStates",
     ),
     Rule(
         "sgemm-read",
@@ -567,6 +576,7 @@ def _span(operand: Operand) -> tuple[int, int]:
 
 
 _TRANSCENDENTAL = ("v_exp_", "v_log_", "v_rcp_", "v_rsq_", "v_sqrt_", "v_sin_", "v_cos_")
+_CARRY_IN = ("v_addc_co", "v_subb_co", "v_subbrev_co")
 _MEMORY = ("FLAT", "GLOBAL", "SCRATCH", "MUBUF", "MTBUF")
 
 
@@ -612,8 +622,10 @@ def _valu(facts: _Facts, instruction: Instruction, target: str) -> None:
     for operand in instruction.dst:
         if operand.kind == "s":
             facts.produces += [("valu scalar", unit) for unit in _units(operand)]
-    for operand in instruction.src:
+    for place, operand in enumerate(instruction.src):
         if operand.kind == "s":
+            if place == 2 and opcode.startswith(_CARRY_IN):
+                continue  # a carry is forwarded: 0 wait states in the guides' table
             facts.consumes += [("valu reads scalar", unit) for unit in _units(operand)]
         elif operand.kind == "special" and operand.index in (_VCCZ, _EXECZ):
             first = _SCALAR + (layout.VCC if operand.index == _VCCZ else layout.EXEC)
@@ -736,7 +748,7 @@ def _memory(facts: _Facts, instruction: Instruction) -> None:
         facts.consumes.append(("uses m0", _SCALAR + layout.M0))
     if to_lds:
         facts.consumes.append(("memory scalar", _SCALAR + layout.M0))
-    if not is_lds and "_store_" in opcode:
+    if not is_lds and ("_store_" in opcode or "cmpswap_x2" in opcode):
         is_buffer = instruction.format in ("MUBUF", "MTBUF")
         data = instruction.src[0 if is_buffer else 1] if len(instruction.src) > 1 else None
         by_register = is_buffer and instruction.src[-1].kind == "s"

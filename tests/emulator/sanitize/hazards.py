@@ -61,7 +61,7 @@ def _plain() -> list[Pair]:
         Pair("sgpr-vmem", "v_readfirstlane_b32 s20, v11", "global_load_dword v24, v10, s[20:21]"),
         Pair("sgpr-vmem", "v_readlane_b32 s30, v10, 3", "buffer_load_dword v24, off, s[24:27], s30"),
         Pair("sgpr-valu", "v_cmp_eq_u32_e32 vcc, v1, v2", "v_cndmask_b32_e32 v20, v1, v2, vcc"),
-        Pair("sgpr-valu", "v_add_co_u32_e32 v1, vcc, v1, v2", "v_addc_co_u32_e32 v20, vcc, v3, v4, vcc"),
+        Pair("sgpr-valu", "v_cmp_eq_u32_e64 s[30:31], v1, v2", "v_cndmask_b32_e64 v20, v1, v2, s[30:31]"),
         Pair("sgpr-valu", "v_readfirstlane_b32 s30, v1", "v_add_u32_e32 v20, s30, v2"),
         Pair("lane-select", "v_readfirstlane_b32 s30, v10", "v_readlane_b32 s31, v1, s30"),
         Pair("lane-select", "v_readfirstlane_b32 s30, v10", "v_writelane_b32 v1, 1, s30"),
@@ -93,6 +93,8 @@ def _plain() -> list[Pair]:
         Pair("partial", "v_fma_f16 v20, v1, v2, v3 op_sel:[0,0,0,1]", "v_mov_b32_e32 v21, v20"),
         Pair("fp4", "v_cvt_scalef32_pk_fp4_f32 v20, v1, v2, v3", "v_mov_b32_e32 v21, v20"),
         Pair("store-data", "global_store_dwordx4 v10, v[24:27], s[20:21]", "v_mov_b32_e32 v25, 0"),
+        Pair("store-data", "global_atomic_cmpswap_x2 v10, v[24:27], s[20:21]", "v_mov_b32_e32 v27, 0"),
+        Pair("store-data", "buffer_atomic_cmpswap_x2 v[28:31], off, s[24:27], 0", "v_mov_b32_e32 v30, 0"),
         Pair("store-data", "buffer_store_dwordx3 v[28:30], off, s[24:27], 0", "v_add_f32_e32 v30, 1.0, v1"),
         Pair("dot-read", "v_dot2_f32_f16 v20, v1, v2, v3", "v_add_f32_e32 v21, v20, v1"),
         Pair("dot-read", "v_dot2_f32_f16 v20, v1, v2, v3", "v_dot2_f32_f16 v21, v20, v2, v3"),
@@ -127,7 +129,7 @@ def _matrix(target: str) -> list[Pair]:
             )
         ]
     pairs.append(Pair("two-pass-c", _MFMA[2], _C_XDL.replace("34:37", "32:35"), 2))
-    pairs.append(Pair("two-pass-c", _SGEMM[2], _C_SGEMM.replace("34:37", "32:35"), 2))
+    pairs.append(Pair("sgemm-two-pass-c", _SGEMM[2], _C_SGEMM.replace("34:37", "32:35"), 2))
     for passes, first in _SGEMM.items():
         pairs += [
             Pair("sgemm-ab", first, _READ_A, passes),
@@ -172,12 +174,16 @@ INTERLOCKED: tuple[tuple[str, str], ...] = (
     ("v_readfirstlane_b32 s30, v1", "s_add_u32 s31, s30, 1"),
     ("v_cmp_eq_u32_e32 vcc, v1, v2", "s_and_b64 s[30:31], vcc, exec"),
     ("s_mov_b64 exec, -1", _DPP),
+    ("v_add_co_u32_e32 v1, vcc, v1, v2", "v_addc_co_u32_e32 v20, vcc, v3, v4, vcc"),
+    ("v_sub_co_u32_e64 v1, s[30:31], v1, v2", "v_subb_co_u32_e64 v20, s[32:33], v3, v4, s[30:31]"),
     ("v_exp_f32_e32 v20, v1", "v_log_f32_e32 v21, v20"),
     ("v_dot2_f32_f16 v20, v1, v2, v3", "v_dot2_f32_f16 v20, v1, v2, v20"),
     (_MFMA[4], _MFMA[4].replace("v[40:43]", "v[32:35]")),
     (_MFMA[8], "v_mfma_f32_32x32x8_f16 v[32:47], v[0:1], v[2:3], v[32:47]"),
     (_DGEMM_16, "v_mfma_f64_16x16x4_f64 v[32:39], v[0:1], v[2:3], v[32:39]"),
     (_MFMA[8], "v_add_f32_e32 v20, v1, v2"),
+    (_SGEMM[2], _C_XDL.replace("34:37", "32:35")),
+    ("global_atomic_cmpswap v10, v[24:25], s[20:21]", "v_mov_b32_e32 v25, 0"),
     ("global_store_dwordx2 v10, v[24:25], s[20:21]", "v_mov_b32_e32 v25, 0"),
 )
 """Pairs that share a register and that hardware takes care of."""
