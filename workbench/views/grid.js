@@ -7,6 +7,10 @@
 const PLOTLY = Symbol.for('hipkittens-workbench.plotly');
 const AREA = '.jp-OutputArea, .jp-SimplifiedOutputArea, .output';
 const CHILD = '.jp-OutputArea-child, .output_area';
+// The figures' own colour of text is readable on light and dark; a page that has a theme knows a better one.
+const INK = /#808691/g;
+const TITLE = '--jp-ui-font-color1';
+const TEXT = '--jp-ui-font-color2';
 
 function plotly(model) {
   globalThis[PLOTLY] ??= new Promise((resolve, reject) => {
@@ -65,10 +69,29 @@ class Card {
     this.take();
   }
 
+  // Again in the colours of another theme.
+  recolour() {
+    if (this.model.get(this.trait)) {
+      this.wanted = this.read();
+      this.draw();
+    }
+  }
+
+  read() {
+    const style = getComputedStyle(this.card);
+    const text = style.getPropertyValue(TEXT).trim();
+    const given = this.model.get(this.trait);
+    const wanted = JSON.parse(text ? given.replace(INK, text) : given);
+    const title = style.getPropertyValue(TITLE).trim();
+    if (title && wanted.figure.layout.title) {
+      wanted.figure.layout.title.font = { ...wanted.figure.layout.title.font, color: title };
+    }
+    return wanted;
+  }
+
   take() {
-    const text = this.model.get(this.trait);
-    if (text) {
-      this.wanted = JSON.parse(text);
+    if (this.model.get(this.trait)) {
+      this.wanted = this.read();
       this.card.setAttribute('aria-label', this.wanted.title);
       const open = this.table.querySelector('details')?.open ?? false;
       this.table.innerHTML = this.wanted.table;
@@ -167,7 +190,12 @@ function render({ model, el }) {
   el.classList.add('wb-grid');
   const cards = model.get('order').map(key => new Card(model, key, el));
   const show = hideCopies(el);
+  const themes = new MutationObserver(() => cards.forEach(card => card.recolour()));
+  themes.observe(document.body, { attributes: true, attributeFilter: ['data-jp-theme-name'] });
+  // The theme's variables are known once this is on the page.
+  requestAnimationFrame(() => cards.forEach(card => card.recolour()));
   return () => {
+    themes.disconnect();
     for (const card of cards) {
       card.remove();
     }

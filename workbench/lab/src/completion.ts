@@ -4,6 +4,7 @@
  */
 
 import {
+  Completer,
   CompleterModel,
   type CompletionHandler,
   type ICompletionContext,
@@ -13,6 +14,7 @@ import { Text } from '@jupyterlab/coreutils';
 import type { NotebookPanel } from '@jupyterlab/notebook';
 
 import { candidates, documentation, merged } from './candidates';
+import { describeName } from './documentation';
 import { kernelLine } from './kernel';
 import type { IEntry } from './keywords';
 import { isHipkittens } from './magic';
@@ -57,8 +59,34 @@ class CellCompleterModel extends CompleterModel {
   }
 }
 
+/** Shows a candidate's declaration and documentation beside the list. */
+class DocumentationRenderer extends Completer.Renderer {
+  constructor(private readonly entryOf: (name: string) => IEntry | undefined) {
+    super();
+  }
+
+  createDocumentationNode(item: CompletionHandler.ICompletionItem): HTMLElement {
+    // The label comes with what was typed marked.
+    const entry = this.entryOf(item.insertText ?? item.label.replace(/<\/?mark>/g, ''));
+    if (!entry) {
+      return super.createDocumentationNode(item);
+    }
+    const dom = document.createElement('div');
+    dom.className = 'jp-hipkittens-Hover jp-hipkittens-Completion';
+    dom.append(...describeName(entry.signature, entry.doc));
+    if (entry.header) {
+      const foot = document.createElement('small');
+      foot.textContent = entry.header;
+      dom.append(foot);
+    }
+    return dom;
+  }
+}
+
 export class HipkittensCompletions implements ICompletionProvider {
   constructor(private readonly names: Names) {}
+
+  readonly renderer = new DocumentationRenderer(name => this.offered.get(name));
 
   readonly identifier = 'hipkittens-workbench';
   readonly rank = 1000;
@@ -84,6 +112,7 @@ export class HipkittensCompletions implements ICompletionProvider {
     );
     const member = /(?:\.|->)\s*$/.test(request.text.slice(0, start));
     const entries = member && this.known.length ? [...this.known] : merged(named, this.known);
+    this.offered = new Map(entries.map(entry => [entry.name, entry]));
     return {
       start: Text.jsIndexToCharIndex(start, request.text),
       end: request.offset,
@@ -117,4 +146,5 @@ export class HipkittensCompletions implements ICompletionProvider {
   }
 
   private known: readonly IEntry[] = [];
+  private offered = new Map<string, IEntry>();
 }

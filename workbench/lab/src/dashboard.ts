@@ -20,12 +20,12 @@ const CODE = "__import__('workbench.lab.panel', fromlist=['show']).show()";
  */
 export class DashboardView extends Widget {
   /**
-   * @param path - of the notebook.
+   * @param _path - of the notebook.
    * @param fresh - whether the user just asked for it, so that a kernel without the workbench loads it.
    * @param trans - the interface's language.
    */
   constructor(
-    readonly path: string,
+    private _path: string,
     private readonly fresh: boolean,
     private readonly trans: TranslationBundle
   ) {
@@ -35,7 +35,31 @@ export class DashboardView extends Widget {
     this.note.addClass('jp-hipkittens-DashboardNote');
     this.note.node.setAttribute('role', 'status');
     (this.layout as PanelLayout).addWidget(this.note);
-    this.say(trans.__('Waiting for the notebook %1.', path));
+    this.say(trans.__('Waiting for the notebook %1.', _path));
+  }
+
+  /** Of the notebook. */
+  get path(): string {
+    return this._path;
+  }
+
+  /** Follows a notebook that got another name. */
+  renamed(path: string): void {
+    this._path = path;
+    this.name();
+  }
+
+  /** Tells which notebook's it is: on the tab, and to a screen reader. */
+  private name(): void {
+    const text = this.trans.__('HipKittens dashboard of %1', this._path);
+    this.node.setAttribute('aria-label', text);
+    if (this.parent) {
+      this.parent.title.caption = text;
+    }
+  }
+
+  protected onAfterAttach(): void {
+    this.name();
   }
 
   /** Shows the dashboard of a notebook's kernel. */

@@ -8,7 +8,7 @@ import { EditorView, ViewPlugin, type ViewUpdate } from '@codemirror/view';
 import type { CellRecord } from './cells';
 import { diagnosticsExtension, showFindings } from './diagnostics';
 import { heatExtension, setHeat } from './heat';
-import { hoverExtension, type Ask } from './hover';
+import { hoverExtension, type Ask, type IKnown } from './hover';
 import { kernelLine } from './kernel';
 import { hipkittens } from './language';
 import { linksExtension, type SourceLinks } from './links';
@@ -111,12 +111,12 @@ function asking(record: CellRecord): Ask {
   return async (text, line, column) => {
     const open = record.session && kernelLine(record.session);
     if (!open?.isOpen) {
-      return '';
+      return null;
     }
     try {
-      return (await open.ask<{ text: string }>('hover', { text, line, column })).text;
+      return await open.ask<IKnown>('hover', { text, line, column });
     } catch {
-      return '';
+      return null;
     }
   };
 }

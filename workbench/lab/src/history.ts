@@ -78,6 +78,15 @@ export class RunHistory {
     }
   }
 
+  /** Takes the history along with a notebook that is renamed or moved. */
+  move(from: string, to: string): void {
+    const moved = this.of(from);
+    if (from !== to && moved.length) {
+      this.clear(from);
+      this.addAll(to, [...moved].reverse());
+    }
+  }
+
   clear(path: string): void {
     this.byPath.delete(path);
     this._changed.emit(path);

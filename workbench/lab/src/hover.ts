@@ -7,6 +7,7 @@ import { syntaxTree } from '@codemirror/language';
 import type { Extension } from '@codemirror/state';
 import { hoverTooltip, type EditorView, type Tooltip } from '@codemirror/view';
 
+import { describeName } from './documentation';
 import type { IEntry } from './keywords';
 import type { Names } from './names';
 
@@ -41,45 +42,48 @@ export function describe(entries: readonly IEntry[]): HTMLElement {
   const dom = document.createElement('div');
   dom.className = 'jp-hipkittens-Hover';
   for (const entry of entries.slice(0, SHOWN_OVERLOADS)) {
-    const signature = document.createElement('pre');
-    signature.textContent = entry.signature;
-    dom.append(signature);
-    if (entry.doc) {
-      const doc = document.createElement('p');
-      doc.textContent = entry.doc;
-      dom.append(doc);
-    }
+    dom.append(...describeName(entry.signature, entry.doc));
   }
-  const foot = document.createElement('small');
   const more = entries.length - SHOWN_OVERLOADS;
-  foot.textContent = [entries[0].header, more > 0 ? `${more} more of this name` : '']
-    .filter(Boolean)
-    .join(' · ');
+  return withFoot(dom, entries[0].header, more > 0 ? `${more} more of this name` : '');
+}
+
+function withFoot(dom: HTMLElement, ...told: string[]): HTMLElement {
+  const foot = document.createElement('small');
+  foot.textContent = told.filter(Boolean).join(' · ');
   if (foot.textContent) {
     dom.append(foot);
   }
   return dom;
 }
 
+/** What clangd says of a name, as `workbench.lab.clangd.Hover`; an older kernel tells the text alone. */
+export interface IKnown {
+  text: string;
+  title?: string;
+  signature?: string;
+  facts?: string[];
+  doc?: string;
+  header?: string;
+}
+
 /**
  * What clangd says of a name, as the tooltip's content.
  */
-export function describeText(text: string): HTMLElement {
+export function describeKnown(known: IKnown): HTMLElement {
   const dom = document.createElement('div');
   dom.className = 'jp-hipkittens-Hover';
-  const told = document.createElement('pre');
-  told.textContent = text;
-  dom.append(told);
-  return dom;
+  dom.append(...describeName(known.signature ?? known.text, known.doc ?? '', known.facts));
+  return withFoot(dom, known.title ?? '', known.header ?? '');
 }
 
 /** Whether what clangd tells is a name of the library, of which the index has the signatures and documentation. */
-export function isIndexed(text: string, entries: readonly IEntry[]): boolean {
-  return entries.some(entry => entry.header !== '' && text.includes(entry.header));
+export function isIndexed(known: IKnown, entries: readonly IEntry[]): boolean {
+  return entries.some(entry => entry.header !== '' && known.text.includes(entry.header));
 }
 
-/** Asks the kernel of a name at a place, counted from 0; "" where nothing is known. */
-export type Ask = (text: string, line: number, column: number) => Promise<string>;
+/** Asks the kernel of a name at a place, counted from 0; null where nothing is known. */
+export type Ask = (text: string, line: number, column: number) => Promise<IKnown | null>;
 
 export function hoverExtension(names: Names, ask: Ask | null = null): Extension {
   return hoverTooltip((view: EditorView, position: number): Tooltip | Promise<Tooltip | null> | null => {
@@ -106,10 +110,10 @@ export function hoverExtension(names: Names, ask: Ask | null = null): Extension 
       return indexed();
     }
     // clangd knows which of the names it is; a kernel that runs a cell does not answer in time.
-    const late = new Promise<string>(resolve => setTimeout(() => resolve(''), PATIENCE));
+    const late = new Promise<null>(resolve => setTimeout(() => resolve(null), PATIENCE));
     const answer = ask(view.state.doc.toString(), line.number - 1, found.from);
-    return Promise.race([answer, late]).then(text =>
-      text && !isIndexed(text, entries) ? tooltip(describeText(text)) : indexed()
+    return Promise.race([answer, late]).then(known =>
+      known?.text && !isIndexed(known, entries) ? tooltip(describeKnown(known)) : indexed()
     );
   });
 }

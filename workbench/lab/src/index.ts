@@ -33,6 +33,7 @@ import { cellExtension, type IServices } from './editor';
 import { RunHistory } from './history';
 import { dashboardIcon, isaIcon, workbenchIcon } from './icons';
 import { IsaView, type IIsaTarget } from './isaview';
+import { kernelLine } from './kernel';
 import { SourceLinks } from './links';
 import { addLiveViews } from './liveview';
 import { moduleName } from './magic';
@@ -120,8 +121,27 @@ const workbench: JupyterFrontEndPlugin<void> = {
           }
         });
         void history.restore(panel.context.path);
+        // Also of a notebook that is not looked at.
+        kernelLine(panel.sessionContext).ran.connect((_, runs) => history.addAll(panel.context.path, runs));
+        let path = panel.context.path;
+        panel.context.pathChanged.connect((_, renamed) => {
+          history.move(path, renamed);
+          moved(path, renamed);
+          path = renamed;
+        });
       }
       return watcher;
+    };
+    // Views of a notebook that is renamed stay its views, also after a reload.
+    const moved = (from: string, to: string) => {
+      for (const tracked of [views, dashboards]) {
+        tracked.forEach(widget => {
+          if (pathOf(widget.content) === from) {
+            widget.content.renamed(to);
+            void (tracked as WidgetTracker<MainAreaWidget<IsaView | DashboardView>>).save(widget);
+          }
+        });
+      }
     };
     tracker.widgetAdded.connect((_, panel) => {
       watcherOf(panel);
@@ -142,8 +162,7 @@ const workbench: JupyterFrontEndPlugin<void> = {
     const views = new WidgetTracker<MainAreaWidget<IsaView>>({ namespace: `${ID}-isa` });
     const dashboards = new WidgetTracker<MainAreaWidget<DashboardView>>({ namespace: `${ID}-dashboard` });
     const attach = (view: IsaView | DashboardView) => {
-      const path = view instanceof IsaView ? view.target.path : view.path;
-      const panel = tracker.find(one => one.context.path === path);
+      const panel = tracker.find(one => one.context.path === pathOf(view));
       if (panel) {
         view.attachNotebook(panel);
       }
@@ -199,10 +218,8 @@ const workbench: JupyterFrontEndPlugin<void> = {
       }
       const content = new DashboardView(path, fresh, trans);
       const widget = new MainAreaWidget({ content });
-      content.node.setAttribute('aria-label', trans.__('HipKittens dashboard of %1', path));
       widget.id = `${ID}-dashboard-${path.replace(/\W+/g, '-')}`;
       widget.title.label = trans.__('Dashboard');
-      widget.title.caption = trans.__('HipKittens dashboard of %1', path);
       widget.title.icon = dashboardIcon;
       widget.title.closable = true;
       void dashboards.add(widget);
@@ -351,5 +368,9 @@ const workbench: JupyterFrontEndPlugin<void> = {
     }
   }
 };
+
+function pathOf(view: IsaView | DashboardView): string {
+  return view instanceof IsaView ? view.target.path : view.path;
+}
 
 export default [services, editors, completion, workbench];

@@ -261,6 +261,57 @@ export function chosenColumn(listing: IListing, key: string): IColumn | null {
   return columns.find(column => column.key === key) ?? columns[0] ?? null;
 }
 
+export interface IHeading {
+  /** Class of the gutter below it, '' for the code itself. */
+  gutter: string;
+  name: string;
+  /** Unit or origin. */
+  detail: string;
+  doc: string;
+}
+
+/**
+ * What each gutter counts, in the order in which they stand.
+ */
+export function headings(listing: IListing, column: IColumn | null): IHeading[] {
+  const measured = (listing.measures ?? []).some(measure => measure.origin === 'measured');
+  const executed: IHeading = {
+    gutter: 'jp-hipkittens-IsaCount',
+    name: 'executed',
+    detail: measured ? 'measured' : 'counted',
+    doc: 'Executions, summed over all waves of the last counted launch'
+  };
+  const cost: IHeading | null = column && {
+    gutter: 'jp-hipkittens-IsaCost',
+    name: column.label,
+    detail: `% · ${column.origin}`,
+    doc: `${column.label}: share of the kernel's${column.unit ? ` (in ${column.unit})` : ''}. ${column.doc ?? ''}`.trim()
+  };
+  return [
+    {
+      gutter: 'jp-hipkittens-IsaAddress',
+      name: 'address',
+      detail: 'in the code',
+      doc: 'Address of the instruction in the code object'
+    },
+    ...(listing.counts ? [executed] : []),
+    ...(cost ? [cost] : []),
+    {
+      gutter: 'jp-hipkittens-IsaPressure',
+      name: 'live',
+      detail: 'VGPR + AGPR',
+      doc: 'Vector and accumulation registers that hold a value still needed before the instruction; derived from the code'
+    },
+    {
+      gutter: 'jp-hipkittens-IsaSource',
+      name: 'line',
+      detail: '* header',
+      doc: 'Line of the cell. * marks code of a header that the line calls, · code of no line of the cell'
+    },
+    { gutter: '', name: 'instruction', detail: listing.arch, doc: `Machine code for ${listing.arch}` }
+  ];
+}
+
 export function grouped(value: number): string {
   return value.toLocaleString('en-US');
 }

@@ -17,7 +17,9 @@ import {
   GutterMarker,
   ViewPlugin,
   gutter,
-  type DecorationSet
+  showPanel,
+  type DecorationSet,
+  type Panel
 } from '@codemirror/view';
 import { jupyterTheme } from '@jupyterlab/codemirror';
 import type { NotebookPanel } from '@jupyterlab/notebook';
@@ -29,6 +31,7 @@ import { compiledCells, type CellRecord } from './cells';
 import { count, percent, quantity } from './format';
 import {
   chosenColumn,
+  headings,
   hex,
   mix,
   rowsOfLine,
@@ -36,6 +39,7 @@ import {
   total,
   type IColumn,
   type IDocument,
+  type IHeading,
   type IListing
 } from './isa';
 import { NotLoaded, kernelLine, type IIsaReply, type KernelLine } from './kernel';
@@ -160,6 +164,55 @@ function costGutter(column: IColumn, rowMarker: RowMarker): Extension {
   });
 }
 
+/** A row of headings above the gutters, as wide as they are. */
+function headingRowOf(told: readonly IHeading[]): (view: EditorView) => Panel {
+  return view => {
+    const dom = document.createElement('div');
+    dom.className = 'jp-hipkittens-IsaHeadings';
+    dom.setAttribute('role', 'note');
+    dom.setAttribute(
+      'aria-label',
+      `Columns: ${told.map(({ name, detail, doc }) => `${name}, ${detail}: ${doc}`).join('; ')}`
+    );
+    const cells = told.map(heading => {
+      const cell = document.createElement('div');
+      cell.title = heading.doc;
+      cell.dataset.gutter = heading.gutter;
+      const name = document.createElement('b');
+      name.textContent = heading.name;
+      const detail = document.createElement('small');
+      detail.textContent = heading.detail;
+      cell.append(name, detail);
+      dom.append(cell);
+      return cell;
+    });
+    const fit = () =>
+      view.requestMeasure({
+        key: dom,
+        read: () =>
+          told.map(({ gutter: name }) =>
+            name ? (view.dom.querySelector(`.cm-gutter.${name}`)?.getBoundingClientRect().width ?? 0) : 0
+          ),
+        write: widths =>
+          widths.forEach((width, index) => {
+            if (width) {
+              cells[index].style.width = `${width}px`;
+            }
+          })
+      });
+    fit();
+    return {
+      dom,
+      top: true,
+      update: update => {
+        if (update.geometryChanged || update.docChanged || update.viewportChanged) {
+          fit();
+        }
+      }
+    };
+  };
+}
+
 type RowMarker = (
   marker: (row: number) => GutterMarker | null
 ) => (view: EditorView, block: { from: number }) => GutterMarker | null;
@@ -180,6 +233,7 @@ function decorate({ document: doc, listing, column }: IShown): Extension {
       const last = doc.folds.get(number - 1);
       return last === undefined ? null : { from: state.doc.line(number).to, to: state.doc.line(last + 1).to };
     }),
+    showPanel.of(headingRowOf(headings(listing, column))),
     ViewPlugin.define(view => new RowDecorations(view, doc, listing), {
       decorations: plugin => plugin.decorations
     }),
@@ -319,6 +373,11 @@ export class IsaView extends Widget {
   }
 
   readonly toolbar = new Toolbar();
+
+  /** Follows a notebook that got another name. */
+  renamed(path: string): void {
+    this.target.path = path;
+  }
 
   /** Connects to the notebook that the code is of; asks its kernel. */
   attachNotebook(panel: NotebookPanel): void {

@@ -17,7 +17,8 @@ import type { IHistoryEntry, RunHistory } from './history';
 import { dashboardIcon, isaIcon, profileIcon } from './icons';
 import type { Names } from './names';
 import { NotLoaded, kernelLine, type IKernelState, type KernelLine } from './kernel';
-import type { ICellPayload, IKernel, Origin } from './payload';
+import { chosenMeasure, shares } from './heat';
+import type { ICellPayload, IHeat, IKernel, Origin } from './payload';
 import type { Preferences } from './preferences';
 
 /**
@@ -65,19 +66,24 @@ export class WorkbenchModel {
     return compiledCells(this._panel?.content.model).map(cell => cell.payload as ICellPayload);
   }
 
+  /** Of the current cell, else of the last one that was profiled. */
+  get heat(): IHeat | null {
+    const cells = compiledCells(this._panel?.content.model).filter(cell => cell.payload?.heat);
+    const active = this._panel?.content.activeCell?.model;
+    return (cells.find(cell => cell.model === active) ?? cells.pop())?.payload?.heat ?? null;
+  }
+
   private setPanel(panel: NotebookPanel | null): void {
     if (panel === this._panel) {
       return;
     }
     this.line?.changed.disconnect(this.refresh, this);
-    this.line?.ran.disconnect(this.onRuns, this);
     this.watcher?.changed.disconnect(this.onCell, this);
     this._panel = panel;
     this._state = null;
     this.line = panel ? kernelLine(panel.sessionContext) : null;
     this.watcher = panel ? this.watcherOf(panel) : null;
     this.line?.changed.connect(this.refresh, this);
-    this.line?.ran.connect(this.onRuns, this);
     this.watcher?.changed.connect(this.onCell, this);
     this._changed.emit();
     void panel?.context.ready.then(() => this.refresh());
@@ -88,12 +94,6 @@ export class WorkbenchModel {
     // A result means that the kernel has the workbench now.
     if (!this.line?.isOpen) {
       this.refresh();
-    }
-  }
-
-  private onRuns(_line: KernelLine, runs: readonly IHistoryEntry[]): void {
-    if (this._panel) {
-      this.history.addAll(this._panel.context.path, runs);
     }
   }
 
@@ -295,20 +295,18 @@ function withKeys(commands: CommandRegistry, id: string): string {
 }
 
 function HeatSwitch({ model, trans }: IProps): JSX.Element | null {
-  const heat = model.payloads
-    .map(payload => payload.heat)
-    .filter(Boolean)
-    .pop();
+  const heat = model.heat;
   if (!heat) {
     return null;
   }
   const { preferences } = model;
+  const shown = chosenMeasure(heat, preferences.heatMeasure);
   return (
     <Section title={trans.__('Line heat')}>
       <select
         className="jp-hipkittens-Select"
         aria-label={trans.__('Measure of the line heat')}
-        value={preferences.lineHeat ? preferences.heatMeasure : ''}
+        value={preferences.lineHeat ? shown.key : ''}
         onChange={event => {
           const measure = event.target.value;
           void preferences
@@ -318,12 +316,16 @@ function HeatSwitch({ model, trans }: IProps): JSX.Element | null {
       >
         {heat.measures.map(measure => (
           <option key={measure.key} value={measure.key}>
-            {measure.label} ({measure.origin})
+            {measure.label} ({measure.origin}){shares(heat, measure.key).size ? '' : `: ${trans.__('none')}`}
           </option>
         ))}
         <option value="">{trans.__('off')}</option>
       </select>
-      <p className="jp-hipkittens-Hint">{heat.note}</p>
+      {preferences.lineHeat && (
+        <p className="jp-hipkittens-Hint" aria-live="polite">
+          {shown.doc} {heat.note}
+        </p>
+      )}
     </Section>
   );
 }
@@ -409,8 +411,13 @@ function ResourceLine({ kernel, trans }: { kernel: IKernel; trans: TranslationBu
   );
 }
 
+/** Entries that are shown until one asks for the others. */
+const SHOWN = 50;
+
 function History({ model, commands, trans }: IProps): JSX.Element {
   const entries = model.history.of(model.panel?.context.path ?? '');
+  const [all, setAll] = React.useState(false);
+  const shown = all ? entries : entries.slice(0, SHOWN);
   return (
     <Section title={trans.__('Runs')}>
       {entries.length === 0 ? (
@@ -418,10 +425,19 @@ function History({ model, commands, trans }: IProps): JSX.Element {
       ) : (
         <>
           <ol className="jp-hipkittens-List" aria-label={trans.__('Run history, newest first')}>
-            {entries.slice(0, 50).map(entry => (
+            {shown.map(entry => (
               <HistoryItem key={`${entry.module}${entry.at}${entry.kind}`} entry={entry} trans={trans} />
             ))}
           </ol>
+          {entries.length > SHOWN && (
+            <button
+              className="jp-hipkittens-Link jp-hipkittens-More"
+              aria-expanded={all}
+              onClick={() => setAll(!all)}
+            >
+              {all ? trans.__('Show the latest %1', SHOWN) : trans.__('Show all %1', entries.length)}
+            </button>
+          )}
           <button
             className="jp-hipkittens-Link"
             onClick={() => void commands.execute(CommandIDs.clearHistory)}

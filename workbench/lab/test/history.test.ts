@@ -48,6 +48,19 @@ describe('run history', () => {
     expect(told).toEqual(['a.ipynb']);
   });
 
+  it('goes along with a notebook that is renamed', () => {
+    const history = new RunHistory();
+    history.addAll('a.ipynb', [entry(1), entry(2), entry(2, 'b')]);
+    const before = history.of('a.ipynb');
+    history.addAll('new.ipynb', [entry(9)]);
+    history.move('a.ipynb', 'new.ipynb');
+    expect(history.of('a.ipynb')).toEqual([]);
+    expect(history.of('new.ipynb')).toEqual([entry(9), ...before]);
+    history.move('new.ipynb', 'new.ipynb');
+    history.move('none.ipynb', 'new.ipynb');
+    expect(history.of('new.ipynb').length).toBe(4);
+  });
+
   it('comes back from the state, together with what came since', async () => {
     const kept = new Map<string, unknown>();
     const state: any = {

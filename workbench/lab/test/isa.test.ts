@@ -2,6 +2,7 @@ import {
   chosenColumn,
   comparable,
   difference,
+  headings,
   mix,
   rowsOfLine,
   toDocument,
@@ -172,5 +173,46 @@ describe('costs', () => {
     expect(total(shown as IColumn, 1, 2)).toBe(80);
     expect(toDocument(code, null, column('x', [0, 0, 0, 0])).text).not.toContain('stall');
     expect(toDocument(code, null).text).not.toContain('% of');
+  });
+});
+
+const stalls: IColumn = {
+  key: 'stall_cycles',
+  label: 'Stall cycles',
+  unit: 'cycles',
+  origin: 'modelled',
+  doc: 'Waits.',
+  values: [1]
+};
+
+describe('headings of the ISA view', () => {
+  it('are one for each gutter that is there', () => {
+    expect(headings(listing(['s_endpgm']), null).map(one => one.name)).toEqual([
+      'address',
+      'live',
+      'line',
+      'instruction'
+    ]);
+    const all = headings(listing(['s_endpgm'], { counts: [1], measures: [stalls] }), stalls);
+    expect(all.map(one => one.name)).toEqual([
+      'address',
+      'executed',
+      'Stall cycles',
+      'live',
+      'line',
+      'instruction'
+    ]);
+    expect(new Set(all.map(one => one.gutter)).size).toBe(all.length);
+  });
+
+  it('say unit and origin', () => {
+    const [, executed, cost] = headings(listing(['s_endpgm'], { counts: [1], measures: [stalls] }), stalls);
+    expect(executed.detail).toBe('counted');
+    expect(cost.detail).toBe('% · modelled');
+    expect(cost.doc).toBe("Stall cycles: share of the kernel's (in cycles). Waits.");
+    const traced = { ...stalls, origin: 'measured' as const };
+    expect(headings(listing(['s_endpgm'], { counts: [1], measures: [traced] }), traced)[1].detail).toBe(
+      'measured'
+    );
   });
 });
