@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import ctypes
+import pickle
 
 import numpy as np
 import pytest
@@ -94,6 +95,23 @@ def test_what_is_no_name_of_a_kernel(module):
         module.scale  # noqa: B018
     assert not hasattr(module, "nothing")
     assert copy.copy(module)["scale"].name == "scale"
+
+
+def test_copies_and_pickles(module):
+    x = torch.ones(64)
+    module["scale"][1, 64](x, 2.0, 64)
+    for other in (copy.deepcopy(module), pickle.loads(pickle.dumps(module))):
+        assert other is not module
+        assert (other.name, other.source, other.code) == (module.name, module.source, module.code)
+        assert other["scale"].isa == module["scale"].isa.replace(
+            str(module["scale"].resources), str(other["scale"].resources)
+        )
+        other["scale"][1, 64](x, 0.5, 64)
+    assert x.unique().tolist() == [0.5]
+    kernel = pickle.loads(pickle.dumps(module["scale"]))
+    assert kernel.signature == module["scale"].signature
+    assert kernel.last is None
+    assert kernel.module["scale"] is kernel
 
 
 def test_launch_in_place(module):

@@ -328,6 +328,10 @@ class Module:
         there = ", ".join(kernels) or "none; is a function marked __global__, and a template instantiated?"
         raise UnknownKernel(f"{self.name} has no kernel {name!r}; its kernels: {there}{hint}")
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """A copy, or the module in another process, is read from the code anew; it is loaded nowhere yet."""
+        return _unpickled, (self.code, self.name, self.source, self.result, self.first_line)
+
     if not TYPE_CHECKING:  # with it a type checker would know no wrong attribute any more
 
         def __getattr__(self, name: str) -> NoReturn:
@@ -393,6 +397,12 @@ class Module:
         from workbench.views.resources import module_table
 
         return module_table(self)
+
+
+def _unpickled(
+    code: bytes, name: str, source: str | None, result: CompileResult | None, first_line: int
+) -> Module:
+    return Module(code, name=name, source=source, result=result, first_line=first_line)
 
 
 def instance_name(demangled: str) -> str:
@@ -622,6 +632,10 @@ class Kernel:
                     parts.append(f"{self.module.name if own else Path(file).name}:{line}{text}")
                 yield "; " + ", inlined at ".join(parts)
             yield f"  {instruction.address:#08x}  {instruction.text()}"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """As the module's; the last launch stays behind."""
+        return operator.getitem, (self.module, self.name)
 
     def __getitem__(self, shape: Any) -> Launcher:
         """`kernel[grid, block]` or `kernel[grid, block, dynamic_shared_bytes]`: a launcher.
