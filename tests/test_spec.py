@@ -76,6 +76,23 @@ def test_bind_takes_the_reference_signature():
         spec.bind(x, y=1)
 
 
+@pytest.mark.parametrize(
+    ("arch", "wanted", "largest"),
+    [
+        ("gfx950", torch.float8_e4m3fn, [3.0, -448.0, 240.0]),
+        ("gfx942", torch.float8_e4m3fnuz, [3.0, -240.0, 240.0]),
+    ],
+)
+def test_fp8_inputs_come_in_the_target_s_format(arch, wanted, largest):
+    from workbench.runtime import device
+
+    made = torch.tensor([3.0, -448.0, 240.0]).to(torch.float8_e4m3fn)
+    spec = make(inputs=lambda shape, generator: {"x": made})
+    got = spec.make_inputs(device=device(f"emulated:{arch}"))["x"]
+    assert got.dtype == wanted
+    assert got.float().tolist() == largest
+
+
 def test_inputs_repeat_with_the_seed_and_outputs_are_poisoned():
     spec = make(outputs=lambda shape, inputs: {"out": ((4,), torch.bfloat16), "index": ((3,), torch.int32)})
     device = type("Fake", (), {"emulated": True, "name": "emulated:gfx950"})()

@@ -395,6 +395,8 @@ class KernelSpec:
     ) -> dict[str, Any]:
         """Fresh inputs for `shape`, equal for equal seeds, on `device`'s memory, defaults filled in.
 
+        fp8 tensors come in the format of the device's target (of the default one where `device` is None).
+
         Raises:
             ShapeError: the kernel does not support the shape.
             UsageError: the seed is no integer of 64 bits.
@@ -407,7 +409,10 @@ class KernelSpec:
         generator = torch.Generator().manual_seed(seed)
         made = self.bind(**self.inputs(full, generator))
         where = torch_device(device)
-        return {k: v.to(where) if isinstance(v, torch.Tensor) else v for k, v in made.items()}
+        return {
+            k: _in_format_of(v, device).to(where) if isinstance(v, torch.Tensor) else v
+            for k, v in made.items()
+        }
 
     def make_outputs(
         self, shape: Shape, inputs: Mapping[str, Any], *, poison: bool = False
@@ -555,6 +560,24 @@ def _describe(result: Any) -> str:
     if isinstance(result, (tuple, list)):
         return f"{len(result)} values"
     return f"one {type(result).__name__}"
+
+
+def _in_format_of(tensor: torch.Tensor, device: Device | None) -> torch.Tensor:
+    """An fp8 tensor in the format that a device's target computes in, saturating; any other tensor itself."""
+    import torch
+
+    from workbench import kernel
+
+    pairs = ((torch.float8_e4m3fn, torch.float8_e4m3fnuz), (torch.float8_e5m2, torch.float8_e5m2fnuz))
+    for ocp, fnuz in pairs:
+        if tensor.dtype not in (ocp, fnuz):
+            continue
+        arch = device.arch if device is not None else kernel.default_arch()
+        wanted = fnuz if arch in ("gfx940", "gfx941", "gfx942") else ocp
+        if tensor.dtype != wanted:
+            largest = torch.finfo(wanted).max
+            return tensor.float().clamp(-largest, largest).to(wanted)
+    return tensor
 
 
 def _poison(tensor: torch.Tensor) -> torch.Tensor:

@@ -14,7 +14,12 @@ import time
 
 import workbench as wb
 
-KERNELS = ["gemm/gemm_bf16", "gemm/gemm_bf16_pingpong", "gemm/gemm_bf16_interleave"]
+KERNELS = [
+    "gemm/gemm_bf16",
+    "gemm/gemm_bf16_pingpong",
+    "gemm/gemm_bf16_interleave",
+    "gemm/gemm_fp8_pingpong",
+]
 DEVICES = ["emulated:gfx950", "emulated:gfx942"]
 SIZES = [
     (512, 512, 512),
@@ -22,7 +27,7 @@ SIZES = [
     (2048, 2048, 2048),
     (2048, 512, 1024),
     (256, 2048, 4096),
-    (1000, 1432, 776),
+    (1000, 1432, 784),
 ]
 """M, N and K."""
 

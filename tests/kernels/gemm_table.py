@@ -24,7 +24,7 @@ import workbench as wb
 from workbench import toolchain
 
 DOCS = Path(__file__).resolve().parents[2] / "docs" / "gemm.md"
-KERNELS = ["gemm/gemm_bf16_pingpong", "gemm/gemm_bf16_interleave"]
+KERNELS = ["gemm/gemm_bf16_pingpong", "gemm/gemm_bf16_interleave", "gemm/gemm_fp8_pingpong"]
 TARGETS = ["gfx950", "gfx942"]
 SHAPE = {"m": 512, "n": 512, "k": 512}
 

@@ -6,10 +6,12 @@ import resource
 import uuid
 
 import pytest
+import torch
 
 import workbench as wb
 from workbench import toolchain
 from workbench.errors import CompilerNotFound
+from workbench.runtime import device
 from workbench.toolchain.compiler import kernel_headers
 
 INCLUDE = kernel_headers()
@@ -66,3 +68,45 @@ def test_small_cell_compiles_in_under_three_seconds(compiler: str, monkeypatch: 
         times.append(end.ru_utime + end.ru_stime - start.ru_utime - start.ru_stime)
     print(f"{compiler}: {min(times):.2f} s")
     assert min(times) < 3.0, times
+
+
+UNOPTIMIZED = """
+#include "kittens.cuh"
+using namespace kittens;
+
+using tile = st_bf<64, 64, st_16x64_s>;
+using stream = tile_stream<4, tile>;
+
+using rows_of_64 = gl<bf16, 1, 1, -1, 64>;
+
+__global__ __launch_bounds__(256) void copies(rows_of_64 x, rows_of_64 loaded, rows_of_64 streamed) {
+    extern __shared__ alignment_dummy __shm[];
+    shared_allocator al(reinterpret_cast<int *>(&__shm[0]));
+    tile(&s)[2] = al.allocate<tile, 2>();
+    group<4>::load(s[0], x, {0, 0, 0, 0});
+    const uint32_t pitch = stream::bytes_of(64);
+    const i32x4 rows = stream::rows_resource(x.raw_ptr, 0, static_cast<int>(x.rows()), pitch);
+    stream(pitch).start(rows, 0, stream::lds_base(s[1]));
+    wait_and_barrier();
+    group<4>::store(loaded, s[0], {0, 0, 0, 0});
+    group<4>::store(streamed, s[1], {0, 0, 0, 0});
+}
+"""
+
+
+@pytest.mark.parametrize("level", ["-O0", "-O1"])
+def test_direct_loads_at_any_level_of_optimization(arch: str, level: str) -> None:
+    """What inline assembly takes in scalar registers is in them without optimization too."""
+    module = wb.compile(UNOPTIMIZED, arch=arch, name="copies.hip", flags=(level, "-Wall", "-Wextra"))
+    assert not module.result.diagnostics
+    x = torch.randn(50, 64, generator=torch.Generator().manual_seed(1)).bfloat16()
+    loaded, streamed = torch.full((2, 64, 64), 7.0).bfloat16().unbind()
+    arguments = {"x": x, "loaded": loaded, "streamed": streamed}
+    with wb.sanitizing() as watch:
+        module["copies"].launch(
+            wb.Launch(1, 256, 2 * 64 * 64 * 2), (), arguments, device=device(f"emulated:{arch}")
+        )
+    watch.check()
+    wanted = torch.cat([x, torch.zeros(14, 64).bfloat16()])
+    assert torch.equal(loaded, wanted)
+    assert torch.equal(streamed, wanted)

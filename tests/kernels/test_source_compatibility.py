@@ -140,19 +140,26 @@ def test_argument_orders_and_further_names(arch: str) -> None:
 BASE = r"""
 #include "kittens.cuh"
 using namespace kittens;
-__global__ __launch_bounds__(64) void base(gl<bf16, 1, 1, 16, 16> x, gl<float, 1, 1, 16, 16> abt,
-                                           gl<float, 1, 1, 16, 16> atb) {
-    rt_bf<16, 16> rows;
-    rt_bf<16, 16, col_l> cols;
+template <typename A, typename B, typename Product>
+__device__ inline void product(const gl<bf16, 1, 1, 16, 16> &x, const gl<bf16, 1, 1, 16, 16> &y,
+                               const gl<float, 4, 1, 16, 16> &out, int form, Product one_product) {
+    A a;
+    B b;
     rt_fl<16, 16, col_l> sum;
-    load(rows, x, {0, 0, 0, 0});
-    load(cols, x, {0, 0, 0, 0});
+    load(a, x, {0, 0, 0, 0});
+    load(b, y, {0, 0, 0, 0});
     one(sum);
-    mma_ABt_base(sum.tiles[0][0], rows.tiles[0][0], rows.tiles[0][0], sum.tiles[0][0]);
-    store(abt, sum, {0, 0, 0, 0});
-    one(sum);
-    mma_AtB_base(sum.tiles[0][0], cols.tiles[0][0], cols.tiles[0][0], sum.tiles[0][0]);
-    store(atb, sum, {0, 0, 0, 0});
+    one_product(sum.tiles[0][0], a.tiles[0][0], b.tiles[0][0]);
+    store(out, sum, {form, 0, 0, 0});
+}
+__global__ __launch_bounds__(64) void base(gl<bf16, 1, 1, 16, 16> x, gl<bf16, 1, 1, 16, 16> y,
+                                           gl<float, 4, 1, 16, 16> out) {
+    using rows = rt_bf<16, 16>;
+    using cols = rt_bf<16, 16, col_l>;
+    product<rows, cols>(x, y, out, 0, [](auto &d, auto &a, auto &b) { mma_AB_base(d, a, b, d); });
+    product<rows, rows>(x, y, out, 1, [](auto &d, auto &a, auto &b) { mma_ABt_base(d, a, b, d); });
+    product<cols, cols>(x, y, out, 2, [](auto &d, auto &a, auto &b) { mma_AtB_base(d, a, b, d); });
+    product<cols, rows>(x, y, out, 3, [](auto &d, auto &a, auto &b) { mma_AtBt_base(d, a, b, d); });
 }
 """
 
@@ -160,9 +167,103 @@ __global__ __launch_bounds__(64) void base(gl<bf16, 1, 1, 16, 16> x, gl<float, 1
 @pytest.mark.parametrize("arch", ARCHS)
 def test_products_of_single_base_tiles(arch: str) -> None:
     x = torch.arange(256).remainder(13).sub(6).reshape(16, 16).bfloat16()
-    abt, atb = torch.zeros(2, 16, 16).unbind()
+    y = torch.arange(256).remainder(11).sub(4).reshape(16, 16).bfloat16()
+    out = torch.zeros(4, 1, 16, 16)
     module = wb.compile(BASE, arch=arch, name="base.hip")
-    launch = wb.Launch((1,), 64, 0)
-    module["base"].launch(launch, (x, abt, atb), {}, device=device(f"emulated:{arch}"))
-    assert torch.equal(abt, x.float() @ x.float().T + 1)
-    assert torch.equal(atb, x.float().T @ x.float() + 1)
+    module["base"].launch(wb.Launch((1,), 64, 0), (x, y, out), {}, device=device(f"emulated:{arch}"))
+    a, b = x.float(), y.float()
+    for got, wanted in zip(out[:, 0], (a @ b, a @ b.T, a.T @ b, a.T @ b.T), strict=True):
+        assert torch.equal(got, wanted + 1)
+
+
+BY_HAND = r"""
+#include "kittens.cuh"
+using namespace kittens;
+using tile = st_fp8e4m3<32, 128, st_16x128_s>;
+using operand = rt_fp8e4m3<32, 128>;
+static_assert(operand::base_tile_num_strides == 2);
+static_assert(tile::underlying_subtile_row_bytes == 128);
+
+/* A kernel's own loads: each lane finds out what belongs where its bytes go. */
+template <int i>
+__device__ inline void load_part(tile &s, const gl<fp8e4m3, 1, 1, 32, 128> &x, const i32x4 &resource) {
+    constexpr int bytes = tile::underlying_subtile_bytes_per_thread;
+    const int to = i * 64 * bytes + laneid() * bytes;
+    const int subtile = to / tile::underlying_subtile_bytes, inside = to % tile::underlying_subtile_bytes;
+    const uint32_t from = s.swizzle({inside / tile::underlying_subtile_row_bytes,
+                                     inside % tile::underlying_subtile_row_bytes});
+    const auto lds = (as3_uint32_ptr)(reinterpret_cast<uintptr_t>(&s.data[0]) + i * 64 * bytes);
+    const uint32_t offset = subtile * 16 * static_cast<uint32_t>(x.stride<2>()) + from;
+    constexpr int policy = static_cast<int>(coherency::cache_all);
+    llvm_amdgcn_raw_buffer_load_lds(resource, lds, bytes, static_cast<int>(offset), 0, 0, policy);
+}
+template <int i = 0>
+__device__ inline void load_all(tile &s, const gl<fp8e4m3, 1, 1, 32, 128> &x, const i32x4 &resource) {
+    load_part<i>(s, x, resource);
+    constexpr int done = (i + 1) * 64 * tile::underlying_subtile_bytes_per_thread;
+    if constexpr (done < sizeof(tile)) load_all<i + 1>(s, x, resource);
+}
+
+__global__ __launch_bounds__(64) void by_hand(const gl<fp8e4m3, 1, 1, 32, 128> x,
+                                              const gl<fp8e4m3, 1, 1, 32, 128> library,
+                                              const gl<fp8e4m3, 1, 1, 32, 128> hand) {
+    __shared__ tile s;
+    load_all(s, x, make_srsrc(x.raw_ptr, 32 * 128));
+    wait_and_barrier();
+    operand a;
+    load(a, s);
+    store(library, a, {0, 0, 0, 0});
+    // Its own reads: 16 bytes of a row, and the flipped bits by the rule that the documentation states.
+    const auto *bytes = reinterpret_cast<const unsigned char *>(&s.data[0]);
+    auto *out = reinterpret_cast<unsigned char *>(hand.raw_ptr);
+    for (int i = laneid(); i < 32 * 128; i += 64) {
+        const int inside = i % 2048;
+        out[i] = bytes[i - inside + (inside ^ (inside >> 8 << 4))];
+    }
+}
+"""
+
+
+def test_fp8_tiles_filled_and_read_by_hand() -> None:
+    """As the public fp8 GEMM does on CDNA4: names, and the place of each element in st_16x128_s."""
+    module = wb.compile(BY_HAND, arch="gfx950", name="by_hand.hip", flags=("-Wall", "-Wextra"))
+    assert not module.result.diagnostics
+    x = torch.arange(32 * 128).remainder(127).to(torch.uint8).view(torch.float8_e4m3fn).reshape(32, 128)
+    library, hand = (torch.zeros(32, 128).to(x.dtype) for _ in range(2))
+    module["by_hand"].launch(wb.Launch((1,), 64, 0), (x, library, hand), {}, device=device("emulated:gfx950"))
+    assert torch.equal(library.view(torch.uint8), x.view(torch.uint8))
+    assert torch.equal(hand.view(torch.uint8), x.view(torch.uint8))
+
+
+ASYNC = r"""
+#include "kittens.cuh"
+using namespace kittens;
+__global__ __launch_bounds__(128) void copies(gl<bf16, 1, 1, -1, 64> x, gl<bf16, 1, 1, 96, 64> out) {
+    __shared__ st_bf<64, 64, st_16x32_s> whole;
+    __shared__ st_bf<32, 64, st_16x32_s> part;
+    __shared__ sv_bf<64> line;
+    group<2>::load_async(whole, x, {0, 0, 0, 0});
+    if (warpid() == 1) {
+        load_async(part, x, {0, 0, 2, 0});
+        load_async(line, x, {0, 0, 3, 0});
+    }
+    load_async_wait();
+    barrier();
+    group<2>::store(out, whole, {0, 0, 0, 0});
+    if (warpid() == 1) {
+        store(out, part, {0, 0, 2, 0});
+        store(out, line, {0, 0, 95, 0});
+    }
+}
+"""
+
+
+@pytest.mark.parametrize("arch", ARCHS)
+def test_asynchronous_loads_by_that_name(arch: str) -> None:
+    module = wb.compile(ASYNC, arch=arch, name="async.hip", flags=("-Wall", "-Wextra"))
+    assert not module.result.diagnostics
+    x = torch.randn(96, 64, generator=torch.Generator().manual_seed(1)).bfloat16()
+    out = torch.zeros(96, 64).bfloat16()
+    module["copies"].launch(wb.Launch((1,), 128, 0), (x, out), {}, device=device(f"emulated:{arch}"))
+    assert torch.equal(out[:95], x[:95])
+    assert torch.equal(out[95], x[3])

@@ -61,26 +61,7 @@ struct rows_of_b {
 using stream_a = tile_stream<NUM_WARPS, shared_half, rows_of_a>;
 using stream_b = tile_stream<NUM_WARPS, shared_half, rows_of_b>;
 
-struct gemm_globals {
-    using matrix = gl<bf16, 1, 1, -1, -1>;
-
-    matrix a, b, c;
-    hipStream_t stream;
-
-    dim3 grid() const {
-        return dim3(static_cast<unsigned>(ceil_div(c.rows(), size_t{TILE}) * ceil_div(c.cols(), size_t{TILE})));
-    }
-    dim3 block() const { return dim3(NUM_THREADS); }
-    size_t dynamic_shared_memory() const { return 8 * sizeof(shared_half); }
-};
-
-/** Bytes of some elements. */
-__device__ constexpr uint32_t bytes_of(int elements) { return static_cast<uint32_t>(elements) * sizeof(bf16); }
-
-/** Bytes of a matrix of `rows` rows from row `first` on. */
-__device__ inline uint32_t bytes_from(int first, int rows, uint32_t pitch) {
-    return first < rows ? static_cast<uint32_t>(rows - first) * pitch : 0;
-}
+using gemm_globals = schedules::gemm_globals<bf16, bf16, TILE, NUM_THREADS, 8 * sizeof(shared_half)>;
 
 __global__ __launch_bounds__(NUM_THREADS, 1) void gemm_bf16_interleave(const gemm_globals g) {
     extern __shared__ alignment_dummy __shm[];
@@ -99,15 +80,15 @@ __global__ __launch_bounds__(NUM_THREADS, 1) void gemm_bf16_interleave(const gem
     // Two steps at least, and an even number of them.
     const int pairs = ceil_div(k, 2 * K_STEP);
     const int lacking = pairs * 2 * K_STEP - k;
-    const uint32_t pitch = bytes_of(k);
+    const uint32_t pitch = stream_a::bytes_of(k);
     const stream_a loads_a(pitch);
     const stream_b loads_b(pitch);
     const int rows_a = m - row < TILE ? m - row : TILE, rows_b = n - col < TILE ? n - col : TILE;
     const bf16 *first_a = &g.a[{row, 0}], *first_b = &g.b[{col, 0}];
-    const i32x4 a0 = stream_a::resource(first_a, bytes_from(0, rows_a, pitch));
-    const i32x4 a1 = stream_a::resource(first_a + QUARTER * k, bytes_from(QUARTER, rows_a, pitch));
-    const i32x4 b0 = stream_b::resource(first_b, bytes_from(0, rows_b, pitch));
-    const i32x4 b1 = stream_b::resource(first_b + QUARTER * k, bytes_from(QUARTER, rows_b, pitch));
+    const i32x4 a0 = stream_a::rows_resource(first_a, 0, rows_a, pitch);
+    const i32x4 a1 = stream_a::rows_resource(first_a, QUARTER, rows_a, pitch);
+    const i32x4 b0 = stream_b::rows_resource(first_b, 0, rows_b, pitch);
+    const i32x4 b1 = stream_b::rows_resource(first_b, QUARTER, rows_b, pitch);
     const uint32_t lds_a = stream_a::lds_base(As[0][0]), lds_b = stream_b::lds_base(Bs[0][0]);
     auto &read_a = schedules::anchor(As), &read_b = schedules::anchor(Bs);
 
@@ -164,7 +145,7 @@ __global__ __launch_bounds__(NUM_THREADS, 1) void gemm_bf16_interleave(const gem
     const int second = lacking > K_STEP ? lacking - K_STEP : 0;
     const stream_a begin_a[2] = {stream_a(pitch, lacking), stream_a(pitch, second)};
     const stream_b begin_b[2] = {stream_b(pitch, lacking), stream_b(pitch, second)};
-    const uint32_t columns[2] = {0, lacking > K_STEP ? 0 : bytes_of(K_STEP - lacking)};
+    const uint32_t columns[2] = {0, lacking > K_STEP ? 0 : stream_a::bytes_of(K_STEP - lacking)};
     schedules::for_each_index<0, 8>([&](auto half) {
         schedules::for_each_index<0, RUNS>(
             [&](auto run) { start(half, run, begin_a[half / 4], begin_b[half / 4], columns[half / 4]); });
@@ -177,13 +158,13 @@ __global__ __launch_bounds__(NUM_THREADS, 1) void gemm_bf16_interleave(const gem
 
     constexpr schedules::index<1> YES;
     constexpr schedules::index<0> NO;
-    uint32_t column = bytes_of(2 * K_STEP - lacking);
+    uint32_t column = stream_a::bytes_of(2 * K_STEP - lacking);
     for (int pair = 1; pair < pairs; pair++) {
         schedules::for_each_index<0, 8>([&](auto turn) {
-            take_turn(turn, YES, schedules::index<RUNS>{}, column + bytes_of(turn / 4 * K_STEP));
+            take_turn(turn, YES, schedules::index<RUNS>{}, column + stream_a::bytes_of(turn / 4 * K_STEP));
             if constexpr (turn % 2 == 1) schedule::end_stage<4 * LOADS>();
         });
-        column += bytes_of(2 * K_STEP);
+        column += stream_a::bytes_of(2 * K_STEP);
     }
     schedules::for_each_index<0, 8>([&](auto turn) {
         if constexpr (turn < 6)

@@ -1,9 +1,10 @@
 /**
  * @file
- * @brief Matrix multiplication C = A Bᵀ of bf16 matrices, summed in float, by the 8-wave ping-pong schedule.
+ * @brief Matrix multiplication C = A Bᵀ, summed in float, by the 8-wave ping-pong schedule: of bf16 matrices, or, with
+ * GEMM_FP8, of fp8e4m3 matrices with a scale for each row.
  *
  * A is M x K and B is N x K, both row-major. A work-group of 8 waves, two rows of four, computes 256 x 256 of C; a wave
- * 128 x 64, as four quarters of 64 x 32. Along K it goes in steps of 64 columns (32 on gfx942), and shared memory holds
+ * 128 x 64, as four quarters of 64 x 32. Along K it goes in steps of 128 bytes (64 on gfx942), and shared memory holds
  * two steps of A and B, each in two halves: eight slots of 128 rows.
  *
  * The halves are numbered in the order of their use: 4 s to 4 s + 3 are B's first, A's first, B's second and A's second
@@ -13,12 +14,12 @@
  *   - waits for half t + 2, all but the last five to have been started,
  *   - and computes a quarter of C: A's first half by B's first, A's first by B's second, A's second by B's first,
  *     A's second by B's second.
- * So each turn reads 8 or 4 times 16 bytes a lane, starts one half and has 16 matrix instructions, and a load has six
- * turns to arrive.
+ * So each turn reads 8 or 4 times 16 bytes a lane, starts one half and has 16 matrix instructions (8 of twice the
+ * length for fp8 on gfx950), and a load has six turns to arrive.
  *
  * Columns that K lacks to a multiple of two steps are zeros in front of the first, made by out-of-range loads in the
- * first two steps, before the loop. Rows past M and N read as zero and are not written. K and N are multiples of 8, so
- * that rows are whole 16 bytes.
+ * first two steps, before the loop. Rows past M and N read as zero and are not written. Rows of A, B and C are whole 16
+ * bytes.
  */
 #include "kittens.cuh"
 
@@ -26,12 +27,27 @@ using namespace kittens;
 
 constexpr int TILE = 256;
 constexpr int HALF = TILE / 2;
+#if defined(GEMM_FP8)
+using element = fp8e4m3;
+#if defined(KITTENS_CDNA4)
+constexpr int K_STEP = 128;
+using shared_half = st<element, HALF, K_STEP, st_16x128_s>;
+using operand_shape = rt_16x128_s;
+#else
+constexpr int K_STEP = 64; // 64 KB of LDS
+using shared_half = st<element, HALF, K_STEP, st_16x64_s>;
+using operand_shape = rt_16x64_s;
+#endif
+#else
+using element = bf16;
+using operand_shape = rt_16x32_s;
 #if defined(KITTENS_CDNA4)
 constexpr int K_STEP = 64;
-using shared_half = st_bf<HALF, K_STEP, st_16x64_s>;
+using shared_half = st<element, HALF, K_STEP, st_16x64_s>;
 #else
 constexpr int K_STEP = 32; // 64 KB of LDS
-using shared_half = st_bf<HALF, K_STEP, st_16x32_s>;
+using shared_half = st<element, HALF, K_STEP, st_16x32_s>;
+#endif
 #endif
 
 constexpr int NUM_WARPS = 8;
@@ -63,28 +79,19 @@ struct rows_of_b {
 using stream_a = tile_stream<NUM_WARPS, shared_half, rows_of_a>;
 using stream_b = tile_stream<NUM_WARPS, shared_half, rows_of_b>;
 
-struct gemm_globals {
-    using matrix = gl<bf16, 1, 1, -1, -1>;
+using matrices = schedules::gemm_globals<element, bf16, TILE, NUM_THREADS, 8 * sizeof(shared_half)>;
+#if defined(GEMM_FP8)
+struct gemm_globals : matrices {
+    using scales = gl<float, 1, 1, 1, -1>;
 
-    matrix a, b, c;
-    hipStream_t stream;
-
-    dim3 grid() const {
-        return dim3(static_cast<unsigned>(ceil_div(c.rows(), size_t{TILE}) * ceil_div(c.cols(), size_t{TILE})));
-    }
-    dim3 block() const { return dim3(NUM_THREADS); }
-    size_t dynamic_shared_memory() const { return 8 * sizeof(shared_half); }
+    /** Of the rows of A and of B, which are those and the columns of C: C(i, j) = scale_a(i) scale_b(j) sum. */
+    scales scale_a, scale_b;
 };
+#else
+using gemm_globals = matrices;
+#endif
 
-/** Bytes of some elements. */
-__device__ constexpr uint32_t bytes_of(int elements) { return static_cast<uint32_t>(elements) * sizeof(bf16); }
-
-/** Bytes of a matrix of `rows` rows from row `first` on. */
-__device__ inline uint32_t bytes_from(int first, int rows, uint32_t pitch) {
-    return first < rows ? static_cast<uint32_t>(rows - first) * pitch : 0;
-}
-
-__global__ __launch_bounds__(NUM_THREADS, 2) void gemm_bf16_pingpong(const gemm_globals g) {
+__device__ inline void gemm(const gemm_globals &g) {
     extern __shared__ alignment_dummy __shm[];
     shared_allocator al(reinterpret_cast<int *>(&__shm[0]));
     // By step, of which there are two, and half.
@@ -101,20 +108,20 @@ __global__ __launch_bounds__(NUM_THREADS, 2) void gemm_bf16_pingpong(const gemm_
     // Two steps at least, and an even number of them.
     const int pairs = ceil_div(k, 2 * K_STEP);
     const int lacking = pairs * 2 * K_STEP - k;
-    const uint32_t pitch = bytes_of(k);
+    const uint32_t pitch = stream_a::bytes_of(k);
     const stream_a loads_a(pitch);
     const stream_b loads_b(pitch);
     const int rows_a = m - row < TILE ? m - row : TILE, rows_b = n - col < TILE ? n - col : TILE;
-    const bf16 *first_a = &g.a[{row, 0}], *first_b = &g.b[{col, 0}];
-    const i32x4 a0 = stream_a::resource(first_a, bytes_from(0, rows_a, pitch));
-    const i32x4 a1 = stream_a::resource(first_a + QUARTER_M * k, bytes_from(QUARTER_M, rows_a, pitch));
-    const i32x4 b0 = stream_b::resource(first_b, bytes_from(0, rows_b, pitch));
-    const i32x4 b1 = stream_b::resource(first_b + QUARTER_N * k, bytes_from(QUARTER_N, rows_b, pitch));
+    const element *first_a = &g.a[{row, 0}], *first_b = &g.b[{col, 0}];
+    const i32x4 a0 = stream_a::rows_resource(first_a, 0, rows_a, pitch);
+    const i32x4 a1 = stream_a::rows_resource(first_a, QUARTER_M, rows_a, pitch);
+    const i32x4 b0 = stream_b::rows_resource(first_b, 0, rows_b, pitch);
+    const i32x4 b1 = stream_b::rows_resource(first_b, QUARTER_N, rows_b, pitch);
     const uint32_t lds_a = stream_a::lds_base(As[0][0]), lds_b = stream_b::lds_base(Bs[0][0]);
     auto &read_a = schedules::anchor(As), &read_b = schedules::anchor(Bs);
 
-    rt_bf<QUARTER_M, K_STEP, row_l, rt_16x32_s> a;
-    rt_bf<QUARTER_N, K_STEP, row_l, rt_16x32_s> b[2];
+    rt<element, QUARTER_M, K_STEP, row_l, operand_shape> a;
+    rt<element, QUARTER_N, K_STEP, row_l, operand_shape> b[2];
     // In the row layout a lane holds neighbours in a row of C.
     rt_fl<QUARTER_M, QUARTER_N, row_l, rt_16x16_s> c[2][2];
 
@@ -149,7 +156,7 @@ __global__ __launch_bounds__(NUM_THREADS, 2) void gemm_bf16_pingpong(const gemm_
             const int second = lacking > K_STEP ? lacking - K_STEP : 0;
             const stream_a begin_a[2] = {stream_a(pitch, lacking), stream_a(pitch, second)};
             const stream_b begin_b[2] = {stream_b(pitch, lacking), stream_b(pitch, second)};
-            const uint32_t begin[2] = {0, lacking > K_STEP ? 0 : bytes_of(K_STEP - lacking)};
+            const uint32_t begin[2] = {0, lacking > K_STEP ? 0 : stream_a::bytes_of(K_STEP - lacking)};
             schedules::for_each_index<0, 8>(
                 [&](auto half) { start(half, begin_a[half / 4], begin_b[half / 4], begin[half / 4]); });
             zero(c[0][0]);
@@ -168,17 +175,18 @@ __global__ __launch_bounds__(NUM_THREADS, 2) void gemm_bf16_pingpong(const gemm_
                     wait_vmcnt<IN_FLIGHT>();
                 },
                 compute);
-            uint32_t column = bytes_of(2 * K_STEP - lacking);
+            uint32_t column = stream_a::bytes_of(2 * K_STEP - lacking);
             for (int pair = 1; pair < pairs; pair++) {
                 schedule::turns<1, 9>(
                     [&](auto turn) {
                         constexpr int t = decltype(turn)::v;
                         read(schedules::index<t + 1>{});
-                        start(schedules::index<t + 7>{}, loads_a, loads_b, column + bytes_of((t + 7) / 4 % 2 * K_STEP));
+                        start(schedules::index<t + 7>{}, loads_a, loads_b,
+                              column + stream_a::bytes_of((t + 7) / 4 % 2 * K_STEP));
                         wait_vmcnt<IN_FLIGHT>();
                     },
                     compute);
-                column += bytes_of(2 * K_STEP);
+                column += stream_a::bytes_of(2 * K_STEP);
             }
             schedule::turns<1, 8>(
                 [&](auto turn) {
@@ -193,16 +201,30 @@ __global__ __launch_bounds__(NUM_THREADS, 2) void gemm_bf16_pingpong(const gemm_
             for (int i = 0; i < 2; i++)
 #pragma unroll
                 for (int j = 0; j < 2; j++) {
-                    rt_bf<QUARTER_M, QUARTER_N, row_l, rt_16x16_s> fours;
-                    rt_bf<QUARTER_M, QUARTER_N, row_l, rt_16x32_s> eights;
-                    copy(fours, c[i][j]);
+                    rt_fl<QUARTER_M, QUARTER_N, row_l, rt_16x32_s> sums;
 #pragma unroll
                     for (int x = 0; x < QUARTER_M / 16; x++)
 #pragma unroll
-                        for (int e = 0; e < 4; e++) eights.tiles[x][0].data[e] = fours.tiles[x][e / 2].data[e % 2];
-                    const coord<decltype(eights)> to(at.x * (TILE / QUARTER_M) + warp_row * 2 + i,
-                                                     at.y * (TILE / QUARTER_N) + warp_col * 2 + j);
-                    store_bounded(g.c, eights, to);
+                        for (int e = 0; e < 4; e++) sums.tiles[x][0].data[e] = c[i][j].tiles[x][e / 2].data[e % 2];
+                    const int quarter_row = at.x * (TILE / QUARTER_M) + warp_row * 2 + i;
+                    const int quarter_col = at.y * (TILE / QUARTER_N) + warp_col * 2 + j;
+#if defined(GEMM_FP8)
+                    decltype(sums)::col_vec scale_a;
+                    decltype(sums)::row_vec scale_b;
+                    load(scale_a, g.scale_a, {quarter_row});
+                    load(scale_b, g.scale_b, {quarter_col});
+                    mul_row(sums, sums, scale_a);
+                    mul_col(sums, sums, scale_b);
+#endif
+                    rt_bf<QUARTER_M, QUARTER_N, row_l, rt_16x32_s> rounded;
+                    copy(rounded, sums);
+                    store_bounded(g.c, rounded, coord<decltype(rounded)>(quarter_row, quarter_col));
                 }
         });
 }
+
+#if defined(GEMM_FP8)
+__global__ __launch_bounds__(NUM_THREADS, 2) void gemm_fp8_pingpong(const gemm_globals g) { gemm(g); }
+#else
+__global__ __launch_bounds__(NUM_THREADS, 2) void gemm_bf16_pingpong(const gemm_globals g) { gemm(g); }
+#endif

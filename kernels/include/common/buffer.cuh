@@ -32,6 +32,27 @@ __device__ inline i32x4 make_srsrc(const void *ptr, uint32_t range_bytes,
     return resource;
 }
 
+/** Shared memory as the compiler's own direct loads take it. */
+using as3_uint32_ptr = __attribute__((address_space(3))) uint32_t *;
+
+/** Cache policies of buffer instructions: the bits of their last argument. */
+enum class coherency { cache_all = 0, cache_global = 1, cache_stream = 2, non_temporal = 3 };
+
+/**
+ * @brief The compiler's own load of `size` bytes a lane (constant; 4, on gfx950 also 12 and 16) straight to shared
+ * memory, at `lds` plus size times the lane.
+ *
+ * @param lds the same in all lanes.
+ * @param voffset,soffset,offset bytes from the resource's beginning: a lane's own, one for all lanes, and a constant.
+ * @param aux a `coherency`.
+ *
+ * Unlike those of `group::load` it is known to the compiler, which waits for it before any later access to shared
+ * memory that it cannot tell apart.
+ */
+extern "C" __device__ void llvm_amdgcn_raw_buffer_load_lds(i32x4 resource, as3_uint32_ptr lds, int size, int voffset,
+                                                           int soffset, int offset,
+                                                           int aux) __asm("llvm.amdgcn.raw.buffer.load.lds");
+
 namespace detail {
 
 /** An offset that is outside every range, with room above it for what is added to an offset. */
@@ -144,6 +165,22 @@ struct buffer {
     }
 };
 
+// Operands of inline assembly that are in scalar registers. Without optimization the compiler keeps what it does not
+// know to be the same in all lanes in vector registers, also where assembly asks for a scalar one; v_readfirstlane,
+// right at the operand, moves it. With optimization it finds out for itself.
+#if defined(__OPTIMIZE__)
+#define KITTENS_UNIFORM(value) (value)
+#define KITTENS_UNIFORM_RESOURCE(resource) (resource)
+/** Cycles, less one, before what a uniform operand was made for may use it: M0's one. */
+#define KITTENS_AFTER_UNIFORM "0"
+#else
+#define KITTENS_UNIFORM(value) __builtin_amdgcn_readfirstlane(static_cast<int>(value))
+#define KITTENS_UNIFORM_RESOURCE(resource)                                                                             \
+    (i32x4{__builtin_amdgcn_readfirstlane((resource)[0]), __builtin_amdgcn_readfirstlane((resource)[1]),               \
+           __builtin_amdgcn_readfirstlane((resource)[2]), __builtin_amdgcn_readfirstlane((resource)[3])})
+#define KITTENS_AFTER_UNIFORM "4"
+#endif
+
 /**
  * @brief Starts a load of `bytes` bytes a lane from global memory straight into shared memory.
  *
@@ -159,20 +196,26 @@ __device__ inline void load_direct(i32x4 resource, uint32_t lds, uint32_t lane_o
     // waits longer, because its resource may just have come from a vector instruction (v_readfirstlane), and for
     // inline assembly the compiler does not insert the five cycles that takes.
     if constexpr (bytes == 16 && step == 0)
-        asm volatile("s_mov_b32 m0, %0\n\ts_nop 4\n\tbuffer_load_dwordx4 %1, %2, %3 offen lds" ::"s"(lds),
-                     "v"(lane_offset), "s"(resource), "s"(uniform_offset)
-                     : "memory");
+        asm volatile(
+            "s_mov_b32 m0, %0\n\ts_nop 4\n\tbuffer_load_dwordx4 %1, %2, %3 offen lds" ::"s"(KITTENS_UNIFORM(lds)),
+            "v"(lane_offset), "s"(KITTENS_UNIFORM_RESOURCE(resource)), "s"(KITTENS_UNIFORM(uniform_offset))
+            : "memory");
     else if constexpr (bytes == 16)
-        asm volatile("s_add_u32 m0, %0, %4\n\ts_nop 0\n\tbuffer_load_dwordx4 %1, %2, %3 offen lds" ::"s"(lds),
-                     "v"(lane_offset), "s"(resource), "s"(uniform_offset), "n"(step)
+        asm volatile("s_add_u32 m0, %0, %4\n\ts_nop " KITTENS_AFTER_UNIFORM
+                     "\n\tbuffer_load_dwordx4 %1, %2, %3 offen lds" ::"s"(KITTENS_UNIFORM(lds)),
+                     "v"(lane_offset), "s"(KITTENS_UNIFORM_RESOURCE(resource)), "s"(KITTENS_UNIFORM(uniform_offset)),
+                     "n"(step)
                      : "memory", "scc");
     else if constexpr (step == 0)
-        asm volatile("s_mov_b32 m0, %0\n\ts_nop 4\n\tbuffer_load_dword %1, %2, %3 offen lds" ::"s"(lds),
-                     "v"(lane_offset), "s"(resource), "s"(uniform_offset)
-                     : "memory");
+        asm volatile(
+            "s_mov_b32 m0, %0\n\ts_nop 4\n\tbuffer_load_dword %1, %2, %3 offen lds" ::"s"(KITTENS_UNIFORM(lds)),
+            "v"(lane_offset), "s"(KITTENS_UNIFORM_RESOURCE(resource)), "s"(KITTENS_UNIFORM(uniform_offset))
+            : "memory");
     else
-        asm volatile("s_add_u32 m0, %0, %4\n\ts_nop 0\n\tbuffer_load_dword %1, %2, %3 offen lds" ::"s"(lds),
-                     "v"(lane_offset), "s"(resource), "s"(uniform_offset), "n"(step)
+        asm volatile("s_add_u32 m0, %0, %4\n\ts_nop " KITTENS_AFTER_UNIFORM
+                     "\n\tbuffer_load_dword %1, %2, %3 offen lds" ::"s"(KITTENS_UNIFORM(lds)),
+                     "v"(lane_offset), "s"(KITTENS_UNIFORM_RESOURCE(resource)), "s"(KITTENS_UNIFORM(uniform_offset)),
+                     "n"(step)
                      : "memory", "scc");
 }
 

@@ -6,6 +6,7 @@
  */
 #pragma once
 
+#include "gemm.cuh"
 #include "interleave.cuh"
 #include "ping_pong.cuh"
 #include "tile_order.cuh"

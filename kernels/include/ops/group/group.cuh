@@ -105,6 +105,17 @@ struct group {
         load<axis, aligned, ST, GL, COORD>(dst, src, idx, offsets);
     }
 
+    /** `load` by the name that says that it returns when the loads are under way. */
+    template <int axis = 2, bool aligned = false, ducks::st::whole ST, ducks::gl::all GL,
+              ducks::coord::tile COORD = coord<ST>>
+    static __device__ inline void load_async(ST &dst, const GL &src, const COORD &idx) {
+        load<axis, aligned, ST, GL, COORD>(dst, src, idx);
+    }
+    template <ducks::sv::all SV, ducks::gl::all GL, ducks::coord::vec COORD = coord<SV>>
+    static __device__ inline void load_async(SV &dst, const GL &src, const COORD &idx) {
+        load<SV, GL, COORD>(dst, src, idx);
+    }
+
     /**
      * @brief The same, where columns past the end of the row read as zero too.
      *
@@ -238,6 +249,20 @@ __device__ inline void load(ST &dst, const GL &src, const COORD &idx) {
 template <ducks::sv::all SV, ducks::gl::all GL, ducks::coord::vec COORD = coord<SV>>
 __device__ inline void load(SV &dst, const GL &src, const COORD &idx) {
     group<1>::load(dst, src, idx);
+}
+/** `load` by one wave, by the name that says that it returns when the loads are under way. */
+template <ducks::st::whole ST, ducks::gl::all GL, ducks::coord::tile COORD = coord<ST>>
+__device__ inline void load_async(ST &dst, const GL &src, const COORD &idx) {
+    group<1>::load_async(dst, src, idx);
+}
+template <ducks::sv::all SV, ducks::gl::all GL, ducks::coord::vec COORD = coord<SV>>
+__device__ inline void load_async(SV &dst, const GL &src, const COORD &idx) {
+    group<1>::load_async(dst, src, idx);
+}
+/** Waits until at most `n` of this wave's asynchronous loads are under way; a barrier waits for the other waves. */
+template <int n = 0>
+__device__ inline void load_async_wait() {
+    wait_vmcnt<n>();
 }
 /** Stores a shared tile or vector by one wave: `group<1>::store`. */
 template <ducks::st::whole ST, ducks::gl::all GL, ducks::coord::tile COORD = coord<ST>>

@@ -41,6 +41,7 @@ struct rt {
     static constexpr int base_tile_rows = shape::rows;
     static constexpr int base_tile_cols = shape::cols;
     static constexpr int base_tile_stride = shape::stride;
+    static constexpr int base_tile_num_strides = shape::num_strides;
     static constexpr int base_tile_elements_per_thread = base_tile::elements_per_thread;
     static constexpr int packing = base_tile::packing;
     static constexpr int packed_per_base_tile = base_tile::packed_per_thread;

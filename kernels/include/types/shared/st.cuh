@@ -67,6 +67,7 @@ struct KITTENS_DEFAULT_ALIGN st {
     static constexpr int underlying_cols = cols;
     static constexpr int underlying_subtile_rows = shape::rows;
     static constexpr int underlying_subtile_cols = shape::cols;
+    static constexpr int underlying_subtile_row_bytes = shape::cols * static_cast<int>(sizeof(T));
     static constexpr int underlying_subtile_elements = shape::num_elements;
     static constexpr int underlying_subtile_bytes = underlying_subtile_elements * static_cast<int>(sizeof(T));
     static constexpr int underlying_subtiles_per_row = cols / shape::cols;
@@ -86,6 +87,7 @@ struct KITTENS_DEFAULT_ALIGN st {
 
     /** Byte offset of an element in the base tile that it is in. */
     static __host__ __device__ constexpr uint32_t swizzle(int row, int col) { return order::inside(row, col); }
+    static __host__ __device__ constexpr uint32_t swizzle(const int2 &at) { return swizzle(at.x, at.y); }
     /** Byte offset of an element in the tile. */
     static __host__ __device__ constexpr uint32_t offset(int row, int col) { return order::offset(row, col); }
 
@@ -112,6 +114,7 @@ struct st_subtile {
     static constexpr int underlying_cols = ST::underlying_cols;
     static constexpr int underlying_subtile_rows = shape::rows;
     static constexpr int underlying_subtile_cols = shape::cols;
+    static constexpr int underlying_subtile_row_bytes = ST::underlying_subtile_row_bytes;
     static constexpr int underlying_subtile_elements = shape::num_elements;
     static constexpr int underlying_subtile_bytes = ST::underlying_subtile_bytes;
     static constexpr int underlying_subtiles_per_row = ST::underlying_subtiles_per_row;

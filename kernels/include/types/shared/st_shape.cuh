@@ -133,11 +133,11 @@ struct st_8x32 : base<st_8x32, 8, 32> {
 #endif
 };
 
-/** 16x128: for `rt_16x128_s`, above all of fp8. */
+/** 16x128: for `rt_16x128_s`, above all of fp8: there bits 4 to 6 are flipped by bits 8 to 10 on CDNA4. */
 struct st_16x128 : base<st_16x128, 16, 128> {
 #if defined(KITTENS_CDNA4)
     template <int size>
-    static constexpr swizzling swizzle = size == 1   ? swizzling{{7, 4, 3}}
+    static constexpr swizzling swizzle = size == 1   ? swizzling{{8, 4, 3}}
                                          : size == 2 ? swizzling{{8, 4, 1}, {10, 6, 1}, {9, 7, 1}}
                                                      : swizzling{{9, 4, 2}, {12, 7, 1}};
 #else

@@ -30,20 +30,21 @@ __device__ inline void load_direct_run(const i32x4 &resource, uint32_t lds, cons
 #define KITTENS_LOAD(width, i)                                                                                         \
     "\n\tbuffer_load_" width " %[offset" #i "], %[resource], %[uniform] offen offset:%[step" #i "] lds"
 #define KITTENS_PLACE(i) [offset##i] "v"(offsets[first + i]), [step##i] "n"((first + i) * step)
+#define KITTENS_START "s_mov_b32 m0, %[lds]\n\ts_nop " KITTENS_AFTER_UNIFORM
+#define KITTENS_SCALARS                                                                                                \
+    [lds] "s"(KITTENS_UNIFORM(lds)), [resource] "s"(KITTENS_UNIFORM_RESOURCE(resource)),                               \
+        [uniform] "s"(KITTENS_UNIFORM(uniform_offset))
 #define KITTENS_LOADS(width)                                                                                           \
     if constexpr (count == 1)                                                                                          \
-        asm volatile("s_mov_b32 m0, %[lds]\n\ts_nop 0" KITTENS_LOAD(width, 0)::[lds] "s"(lds),                         \
-                     [resource] "s"(resource), [uniform] "s"(uniform_offset), KITTENS_PLACE(0)                         \
-                     : "memory");                                                                                      \
+        asm volatile(KITTENS_START KITTENS_LOAD(width, 0)::KITTENS_SCALARS, KITTENS_PLACE(0) : "memory");              \
     else if constexpr (count == 2)                                                                                     \
-        asm volatile("s_mov_b32 m0, %[lds]\n\ts_nop 0" KITTENS_LOAD(width, 0) KITTENS_LOAD(width, 1)::[lds] "s"(lds),  \
-                     [resource] "s"(resource), [uniform] "s"(uniform_offset), KITTENS_PLACE(0), KITTENS_PLACE(1)       \
+        asm volatile(KITTENS_START KITTENS_LOAD(width, 0) KITTENS_LOAD(width, 1)::KITTENS_SCALARS, KITTENS_PLACE(0),   \
+                     KITTENS_PLACE(1)                                                                                  \
                      : "memory");                                                                                      \
     else                                                                                                               \
-        asm volatile("s_mov_b32 m0, %[lds]\n\ts_nop 0" KITTENS_LOAD(width, 0) KITTENS_LOAD(width, 1)                   \
-                         KITTENS_LOAD(width, 2) KITTENS_LOAD(width, 3)::[lds] "s"(lds),                                \
-                     [resource] "s"(resource), [uniform] "s"(uniform_offset), KITTENS_PLACE(0), KITTENS_PLACE(1),      \
-                     KITTENS_PLACE(2), KITTENS_PLACE(3)                                                                \
+        asm volatile(KITTENS_START KITTENS_LOAD(width, 0) KITTENS_LOAD(width, 1) KITTENS_LOAD(width, 2)                \
+                         KITTENS_LOAD(width, 3)::KITTENS_SCALARS,                                                      \
+                     KITTENS_PLACE(0), KITTENS_PLACE(1), KITTENS_PLACE(2), KITTENS_PLACE(3)                            \
                      : "memory")
     if constexpr (bytes == 16) {
         KITTENS_LOADS("dwordx4");
@@ -52,6 +53,8 @@ __device__ inline void load_direct_run(const i32x4 &resource, uint32_t lds, cons
     }
 #undef KITTENS_LOAD
 #undef KITTENS_PLACE
+#undef KITTENS_START
+#undef KITTENS_SCALARS
 #undef KITTENS_LOADS
 }
 
@@ -121,9 +124,30 @@ struct tile_stream {
     /** Buffer resource over the `bytes` bytes from `first` on; tiles read zero outside of it. */
     static __device__ inline i32x4 resource(const void *first, uint32_t bytes) {
         i32x4 made = make_srsrc(first, bytes);
-        // A load may use a resource five cycles after a vector instruction (v_readfirstlane) made it.
+#if defined(__OPTIMIZE__)
+        // A load may use a resource five cycles after a vector instruction (v_readfirstlane) made it. (Without
+        // optimization each load makes its own, and waits.)
         asm volatile("s_nop 4" : "+s"(made));
+#endif
         return made;
+    }
+
+    /**
+     * @brief Buffer resource over a matrix from row `row` to its last, for tiles that begin in that row; rows further
+     * down read zero.
+     *
+     * @param first element of row 0.
+     * @param rows rows of the matrix; at `rows` and more the resource is empty.
+     * @param pitch bytes from one row to the next.
+     */
+    static __device__ inline i32x4 rows_resource(const typename ST::dtype *first, int row, int rows, uint32_t pitch) {
+        return resource(reinterpret_cast<const char *>(first) + static_cast<uint64_t>(row) * pitch,
+                        row < rows ? static_cast<uint32_t>(rows - row) * pitch : 0);
+    }
+
+    /** Bytes of some columns, as `start` takes them. */
+    static __host__ __device__ constexpr uint32_t bytes_of(int columns) {
+        return static_cast<uint32_t>(columns) * sizeof(typename ST::dtype);
     }
 
     /** Where in shared memory this wave's part of a tile goes; the same in all lanes. */

@@ -271,7 +271,14 @@ __device__ inline alone<Base> as_tile(const Base &base) {
 }
 } // namespace detail
 
-/** d = a bᵀ + c of single base tiles, such as `tile.tiles[i][j]`; layouts as for `mma_ABt`. */
+/** d = a b + c of single base tiles, such as `tile.tiles[i][j]`; layouts as for `mma_AB`. */
+template <typename D, typename A, typename B, typename C>
+__device__ inline void mma_AB_base(D &d, const A &a, const B &b, const C &c) {
+    detail::alone<D> result;
+    mma_AB(result, detail::as_tile(a), detail::as_tile(b), detail::as_tile(c));
+    d = result.tiles[0][0];
+}
+/** d = a bᵀ + c of single base tiles; layouts as for `mma_ABt`. */
 template <typename D, typename A, typename B, typename C>
 __device__ inline void mma_ABt_base(D &d, const A &a, const B &b, const C &c) {
     detail::alone<D> result;
@@ -283,6 +290,13 @@ template <typename D, typename A, typename B, typename C>
 __device__ inline void mma_AtB_base(D &d, const A &a, const B &b, const C &c) {
     detail::alone<D> result;
     mma_AtB(result, detail::as_tile(a), detail::as_tile(b), detail::as_tile(c));
+    d = result.tiles[0][0];
+}
+/** d = aᵀ bᵀ + c of single base tiles; layouts as for `mma_AtBt`. */
+template <typename D, typename A, typename B, typename C>
+__device__ inline void mma_AtBt_base(D &d, const A &a, const B &b, const C &c) {
+    detail::alone<D> result;
+    mma_AtBt(result, detail::as_tile(a), detail::as_tile(b), detail::as_tile(c));
     d = result.tiles[0][0];
 }
 
