@@ -210,8 +210,8 @@ def _overwrite(scene: Scene, report: SanReport) -> str:
     if detail in (_OWN_READ, _OWN_WRITE):
         return (
             f"missing wait: shared memory at byte {report.address} is loaded over while the same wave's "
-            f"{what} {access} is not known to be done; a load to LDS does not wait for it: an s_waitcnt lgkmcnt is "
-            "wanted between them"
+            f"{what} {access} is not known to be done; a load to LDS does not wait for it: an s_waitcnt "
+            "lgkmcnt is wanted between them"
         )
     counter = "vmcnt" if detail == _VECTOR else "lgkmcnt"
     return (

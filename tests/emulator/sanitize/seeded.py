@@ -16,6 +16,10 @@ typedef unsigned int uint4v __attribute__((ext_vector_type(4)));
 """
 
 
+CDNA3 = ("gfx942", "gfx950")
+"""Targets with loads to LDS through global addresses."""
+
+
 @dataclass(frozen=True)
 class Seeded:
     """A kernel `k(const float *in, float *out)` and what is wrong with it.
@@ -35,7 +39,7 @@ class Seeded:
     block: int = 64
     grid: int = 1
     elements: int = 4096
-    targets: tuple[str, ...] = ("gfx942", "gfx950")
+    targets: tuple[str, ...] = ("gfx90a", "gfx942", "gfx950")
 
 
 CASES: dict[str, Seeded] = {
@@ -113,6 +117,7 @@ __global__ void k(const float *in, float *out) {
 }""",
         "missing wait",
         "load to LDS",
+        targets=CDNA3,
     ),
     "load_to_lds_published": Seeded(
         """
@@ -128,6 +133,7 @@ __global__ void k(const float *in, float *out) {
         "missing wait",
         "after a barrier",
         block=128,
+        targets=CDNA3,
     ),
     "lds_write_published": Seeded(
         """
@@ -183,6 +189,7 @@ __global__ void k(const float *in, float *out) {
         "missing wait",
         "before its read",
         block=128,
+        targets=CDNA3,
     ),
     "lds_overwritten_by_a_load_of_the_same_wave": Seeded(
         """
@@ -202,6 +209,7 @@ __global__ void k(const float *in, float *out) {
 }""",
         "missing wait",
         "same wave's read",
+        targets=CDNA3,
     ),
     "lds_write_overwritten_by_a_load_of_the_same_wave": Seeded(
         """
@@ -219,6 +227,7 @@ __global__ void k(const float *in, float *out) {
 }""",
         "missing wait",
         "same wave's write",
+        targets=CDNA3,
     ),
     "lds_overwritten_before_write": Seeded(
         """
@@ -258,6 +267,7 @@ __global__ void k(const float *in, float *out) {
         "missing wait",
         "vmcnt is wanted before the barrier",
         block=128,
+        targets=CDNA3,
     ),
     "load_to_lds_overwritten_by_the_same_wave": Seeded(
         """
@@ -277,6 +287,7 @@ __global__ void k(const float *in, float *out) {
 }""",
         "missing wait",
         "load to LDS",
+        targets=CDNA3,
     ),
     "lds_read_after_write": Seeded(
         """

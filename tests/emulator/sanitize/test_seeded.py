@@ -22,8 +22,7 @@ def run(case: Seeded, arch: str, fault: bool) -> tuple[SanitizeResult, int]:
     return wb.sanitize(module["k"][case.grid, case.block], given, out, device=f"emulated:{arch}"), line
 
 
-@pytest.mark.parametrize("arch", ["gfx942", "gfx950"])
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize(("name", "arch"), [(name, arch) for name in CASES for arch in CASES[name].targets])
 def test_seeded_fault_is_found_on_its_line(name: str, arch: str) -> None:
     case = CASES[name]
     result, line = run(case, arch, fault=True)
@@ -34,8 +33,7 @@ def test_seeded_fault_is_found_on_its_line(name: str, arch: str) -> None:
     assert all(f.wave is not None for f in found)
 
 
-@pytest.mark.parametrize("arch", ["gfx942", "gfx950"])
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize(("name", "arch"), [(name, arch) for name in CASES for arch in CASES[name].targets])
 def test_the_same_kernel_without_the_fault_is_clean(name: str, arch: str) -> None:
     result, _ = run(CASES[name], arch, fault=False)
     assert result.passed, str(result)
