@@ -1,16 +1,22 @@
 """Code objects of every clang that is installed, optimised or not and in every format that it writes.
 
 Compilers of other years choose other instructions, kernel descriptors and hidden arguments for one source.
-The sources need no header. clang 16 is not asked for -O0: it reloads registers from AGPRs before it restores
-EXEC.
+The sources need no header. clang 16 and 17 are not asked for -O0: they reload registers from AGPRs before
+they restore EXEC.
+
+Clangs that no package manager here has are inside older ziglang wheels; HIPKITTENS_TEST_CLANGS names folders
+of them (docs/host_programs.md has the commands).
 """
 
 from __future__ import annotations
 
+import os
 import random
 import re
 import shutil
 import subprocess
+from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -93,60 +99,107 @@ kernel matrix(float *out, const _Float16 *a, const _Float16 *b) {
 OBJECTS = {15: ("4",), 16: ("4", "5"), 19: ("4", "5", "6")}
 """Formats by the first compiler that writes them."""
 
-LEVELS = ("-O0", "-O1", "-O3")
+FOLDERS = "HIPKITTENS_TEST_CLANGS"
+# -O2 differs from -O3 in little; whoever asks for more compilers gets it too.
+LEVELS = ("-O0", "-O1", *(("-O2",) if os.environ.get(FOLDERS) else ()), "-O3")
+WHEELS = {17: "0.12.1", 18: "0.13.0", 19: "0.14.1", 20: "0.15.2", 21: "0.16.0"}
+"""ziglang wheels by the clang inside."""
 
 
-def compilers() -> list[tuple[str, int]]:
-    found = {}
+@dataclass(frozen=True)
+class Clang:
+    """A clang with the AMDGPU target: the words that start it, and its lld where it would not find one."""
+
+    command: tuple[str, ...]
+    version: int
+    linker: str | None = None
+
+    def run(self, arguments: list[str], folder: Path) -> None:
+        """Compile SOURCE; `folder` is for what that needs."""
+        tools: list[str] = []
+        if self.linker is not None:
+            # Versions differ in which of the two names they start.
+            for name in ("lld", "ld.lld"):
+                script = folder / name
+                script.write_text(f'#!/bin/sh\n[ "$1" = -flavor ] && shift 2\nexec {self.linker} "$@"\n')
+                script.chmod(0o755)
+            tools = [f"-B{folder}"]
+        environment = dict(os.environ)
+        if tools:
+            environment["PATH"] = f"{folder}{os.pathsep}{environment['PATH']}"
+        subprocess.run(
+            [*self.command, *tools, *arguments], input=SOURCE, text=True, check=True, env=environment
+        )
+
+
+def programs() -> Iterator[tuple[tuple[str, ...], str | None]]:
+    """What may be a clang, and its lld where that is none of its own folder's."""
     for name in ("clang++", *(f"clang++-{n}" for n in VERSIONS)):
         path = shutil.which(name)
-        if path is None or shutil.which("lld", path=str(Path(path).resolve().parent)) is None:
-            continue
-        said = subprocess.run([path, "--version"], capture_output=True, text=True).stdout
+        if path is not None and shutil.which("lld", path=str(Path(path).resolve().parent)) is not None:
+            yield (path,), None
+    for folder in filter(None, os.environ.get(FOLDERS, "").split(os.pathsep)):
+        for zig in sorted(p for n in ("", "*/") for p in Path(folder).glob(f"{n}ziglang/zig")):
+            yield (str(zig), "clang"), f'"{zig}" ld.lld'
+
+
+def clangs() -> list[Clang]:
+    """One of each version; one that is installed is taken before one of a wheel."""
+    found: dict[int, Clang] = {}
+    for command, linker in programs():
+        said = subprocess.run([*command, "--version"], capture_output=True, text=True).stdout
         version = re.search(r"clang version (\d+)", said)
-        targets = subprocess.run([path, "--print-targets"], capture_output=True, text=True).stdout
-        if version and int(version[1]) in VERSIONS and "amdgcn" in targets:
-            found[int(version[1])] = path
-    return [(path, version) for version, path in sorted(found.items())]
+        targets = subprocess.run([*command, "--print-targets"], capture_output=True, text=True).stdout
+        if not version or int(version[1]) not in VERSIONS or "amdgcn" not in targets:
+            continue
+        if linker is None or int(version[1]) not in found:
+            found[int(version[1])] = Clang(command, int(version[1]), linker)
+    return [clang for _, clang in sorted(found.items())]
 
 
 def targets_of(version: int) -> list[str]:
     return ["gfx90a", *(["gfx942"] if version >= 17 else []), *(["gfx950"] if version >= 20 else [])]
 
 
+def missing(version: int) -> str:
+    """Why a version is not tested, and what would change that."""
+    wheel = WHEELS.get(version)
+    how = (
+        f"pip install --no-deps --target FOLDER/{wheel} ziglang=={wheel}, {FOLDERS}=FOLDER"
+        if wheel
+        else f"apt-get install clang-{version} lld-{version}"
+    )
+    return f"clang {version} is not installed ({how})"
+
+
+CLANGS = clangs()
 CASES = [
-    pytest.param(path, target, level, objects, id=f"clang{version}-{target}{level}-v{objects}")
-    for path, version in compilers()
-    for target in targets_of(version)
-    for objects in OBJECTS[max(v for v in OBJECTS if v <= version)]
+    pytest.param(clang, target, level, objects, id=f"clang{clang.version}-{target}{level}-v{objects}")
+    for clang in CLANGS
+    for target in targets_of(clang.version)
+    for objects in OBJECTS[max(v for v in OBJECTS if v <= clang.version)]
     # Every level with the newest format, the extremes with others.
     for level in (
-        LEVELS if objects == OBJECTS[max(v for v in OBJECTS if v <= version)][-1] else ("-O0", "-O3")
+        LEVELS if objects == OBJECTS[max(v for v in OBJECTS if v <= clang.version)][-1] else ("-O0", "-O3")
     )
-    if (version, level) != (16, "-O0")
+    if not (clang.version in (16, 17) and level == "-O0")
+] + [
+    pytest.param(None, "", "", "", id=f"clang{version}", marks=pytest.mark.skip(reason=missing(version)))
+    for version in range(15, 23)
+    if version not in {clang.version for clang in CLANGS}
 ]
 
 
-@pytest.mark.skipif(not CASES, reason="no clang++ with the AMDGPU target and lld is installed")
-@pytest.mark.parametrize(("path", "target", "level", "objects"), CASES)
-def test_runs(path: str, target: str, level: str, objects: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("clang", "target", "level", "objects"), CASES)
+def test_runs(clang: Clang, target: str, level: str, objects: str, tmp_path: Path) -> None:
     output = tmp_path / "code.o"
-    subprocess.run(
+    clang.run(
         [
-            *(
-                path,
-                "-x",
-                "hip",
-                f"--offload-arch={target}",
-                "--offload-device-only",
-                "--no-gpu-bundle-output",
-            ),
+            *("-x", "hip", f"--offload-arch={target}", "--offload-device-only", "--no-gpu-bundle-output"),
             *("-nogpulib", "-nogpuinc", f"-mcode-object-version={objects}", level, "-ffp-contract=off"),
             *("-std=c++17", "-", "-o", str(output)),
         ],
-        input=SOURCE,
-        text=True,
-        check=True,
+        tmp_path,
     )
     module = wb.load(output)
     assert module.arch.partition(":")[0] == target

@@ -22,6 +22,9 @@ SYMBOL = "hipkittens_console"
 BYTES = 16 << 20
 """Size of the buffer; memory of the computer is taken only as far as kernels print."""
 
+LOST = f"hipkittens: the kernel printed more than {BYTES >> 20} MB; the rest is lost\n"
+"""What is shown in place of the rest."""
+
 _HEAD_WORDS = 2
 _ROOM_WORDS = BYTES // 8 - _HEAD_WORDS
 _RECORD_WORDS = 3
@@ -37,9 +40,12 @@ _WIDEST = 4096
 _BITS = {"hh": 8, "h": 16, None: 32}
 
 Value = int | float | str | None
+"""An argument of printf; None: a null pointer to a text."""
 
 
 def _print(text: str, to_stderr: bool) -> None:
+    # Kernels print bytes; what is no UTF-8 among them no stream of text takes.
+    text = text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
     stream = sys.stderr if to_stderr else sys.stdout
     stream.write(text)
     stream.flush()
@@ -100,7 +106,7 @@ def drain(address: int) -> tuple[str, list[Assertion]]:
     assertions.sort(key=lambda entry: (entry.group, entry.item))
     text = "".join(entry for _, entry in printed)
     if used > _ROOM_WORDS:
-        text += f"hipkittens: the kernel printed more than {BYTES >> 20} MB; the rest is lost\n"
+        text += LOST
     return text, assertions
 
 
@@ -156,6 +162,17 @@ def _records(content: bytes) -> Iterator[tuple[int, int, int, _Reader]]:
             return
         yield head >> 32, group, item, _Reader(content, position + 8 * _RECORD_WORDS, end)
         position = end
+
+
+def text_conversions(text: str) -> Iterator[bool]:
+    """For each argument that a format takes, whether it is a text."""
+    for match in _CONVERSION.finditer(text):
+        if match["kind"] == "%":
+            continue
+        for starred in ("width", "precision"):
+            if match[starred] == "*":
+                yield False
+        yield match["kind"] == "s"
 
 
 def format_text(text: str, values: list[Value]) -> str:

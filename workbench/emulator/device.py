@@ -7,7 +7,7 @@ import json
 import math
 import os
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from workbench import errors, occupancy
 from workbench.codeobject import CodeObject, KernelInfo
-from workbench.emulator import console, dispatch, faults, layout
+from workbench.emulator import console, dispatch, faults, hostcall, layout
 from workbench.emulator.dispatch import Dim, Geometry, TranslatedKernel
 from workbench.emulator.memory import Allocation, Memory, MemoryKind
 from workbench.emulator.sanitize import RawFinding, Shadow
@@ -182,6 +182,11 @@ class LoadedCode:
             instructions = (i for block in self.translation(kernel).blocks for i in block.instructions)
             found = self._kinds[kernel] = line_kinds(instructions, text.address, len(text.data))
         return found
+
+    @cached_property
+    def printf_formats(self) -> dict[int, str]:
+        """Formats of a printf that goes through a buffer, by their hash."""
+        return hostcall.printf_formats(self.code_object.metadata.get("amdhsa.printf"))
 
     @cached_property
     def _debug(self) -> Any:
@@ -372,7 +377,8 @@ class EmulatedDevice:
         with self.node.launch_lock:
             if loaded.grid_barrier:
                 ctypes.c_uint32.from_address(loaded.grid_barrier).value = 0
-            block = dispatch.argument_block(kernel, arguments, geometry, dynamic_shared)
+            services, listener = self.node.services(kernel)
+            block = dispatch.argument_block(kernel, arguments, geometry, dynamic_shared, services)
             packet, kernarg = self._place_arguments(block, geometry, scratch, shared, loaded, kernel)
             prepared = dispatch.prepare(
                 translation=translation,
@@ -392,6 +398,8 @@ class EmulatedDevice:
                 profile=options.profile or options.trace or options.traffic is not None,
                 xcds=self.facts.xcds,
                 units=self.facts.compute_units // self.facts.xcds,
+                hostcalls=listener.buffer if listener is not None else (0, 0),
+                serve=listener.callback if listener is not None else None,
             )
             timeout = time_limit(options.timeout)
             shadow = None
@@ -407,15 +415,22 @@ class EmulatedDevice:
             if trace is not None:
                 prepared.launch.trace = trace.pointer
                 prepared.keep.append(trace)
+            # The sanitizer's state is one for all work-groups, and so is a trace; and nothing says which
+            # work-group has printed into a buffer.
+            alone = shadow or trace or (loaded.printf_formats and hostcall.PRINTF_ARGUMENT in services)
+            outcome = None
             try:
-                # The sanitizer's state is one for all work-groups, and so is a trace.
                 outcome = dispatch.run(
-                    prepared, timeout=timeout, threads=1 if shadow or trace else None, traffic=traffic
+                    prepared, timeout=timeout, threads=1 if alone else None, traffic=traffic
                 )
             finally:
                 text, assertions = console.drain(self.node.console()) if loaded.prints else ("", [])
                 if text:
                     console.writer(text, False)
+                explained = outcome is not None and outcome.fault is not None
+                assertions += self._show_printed(loaded, services, listener, explained)
+            if listener is not None and listener.error is not None:
+                raise listener.error
             scene = faults.Scene(
                 kernel=kernel,
                 blocks=translation.blocks,
@@ -461,6 +476,36 @@ class EmulatedDevice:
         if self.node.thread.results is not None:
             self.node.thread.results.append(result)
         return result
+
+    def _show_printed(
+        self,
+        loaded: LoadedCode,
+        services: Mapping[str, int],
+        listener: hostcall.Listener | None,
+        explained: bool,
+    ) -> list[console.Assertion]:
+        """Show what a launch has printed through ROCm's own ways; the assertions that failed in it.
+
+        Args:
+            explained: a fault is about to say what the assertions of its work-group say.
+        """
+        assertions = []
+        if hostcall.PRINTF_ARGUMENT in services:
+            address = services[hostcall.PRINTF_ARGUMENT]
+            for text, to_stderr in hostcall.drain_printf(
+                address, loaded.printf_formats, self.node.memory.text_at
+            ):
+                console.writer(text, to_stderr)
+        if listener is not None:
+            printed, lost = listener.take()
+            for entry in printed:
+                if entry.assertion is not None:
+                    assertions.append(entry.assertion)
+                if entry.assertion is None or not explained:
+                    console.writer(entry.text, entry.to_stderr)
+            if lost:
+                console.writer(console.LOST, False)
+        return assertions
 
     def _traffic(
         self, options: TrafficOptions | None, loaded: LoadedCode, kernel: str, geometry: Geometry
@@ -551,6 +596,8 @@ class Node:
         self.thread = _Thread()
         self.watchers: list[Watcher] = []
         self._console = 0
+        self._printf = 0
+        self._hostcalls: hostcall.Buffer | None = None
         self.devices = tuple(
             EmulatedDevice(self, ordinal, facts) for ordinal, facts in enumerate(device_facts())
         )
@@ -562,6 +609,27 @@ class Node:
                 self._console = self.memory.map_apart(console.BYTES, MemoryKind.CONSOLE).base
                 console.prepare(self._console)
             return self._console
+
+    def services(self, kernel: KernelInfo) -> tuple[dict[str, int], hostcall.Listener | None]:
+        """What a kernel's hidden arguments ask the host for: their values by kind; who answers hostcalls."""
+        wanted = {arg.value_kind for arg in kernel.args}
+        services: dict[str, int] = {}
+        listener = None
+        with self.launch_lock:
+            if hostcall.PRINTF_ARGUMENT in wanted:
+                if not self._printf:
+                    self._printf = self.memory.map_apart(hostcall.PRINTF_BYTES, MemoryKind.CONSOLE).base
+                hostcall.prepare_printf(self._printf)
+                services[hostcall.PRINTF_ARGUMENT] = self._printf
+            if hostcall.ARGUMENT in wanted:
+                waves = dispatch.thread_count() * dispatch.MOST_RESIDENT * layout.MAX_WAVES
+                if self._hostcalls is None or self._hostcalls.packets < waves:
+                    self._hostcalls = hostcall.Buffer(self.memory, waves)
+                # Waves that were stopped have kept their packets, and kernels can write here what they like.
+                self._hostcalls.empty()
+                services[hostcall.ARGUMENT] = self._hostcalls.address
+                listener = hostcall.Listener(self._hostcalls)
+        return services, listener
 
     @contextmanager
     def observe(self, options: LaunchOptions) -> Iterator[list[LaunchResult]]:

@@ -11,6 +11,7 @@ import os
 import struct
 import threading
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -36,6 +37,8 @@ _TURN_ROUNDS = 256
 # the fault that is reported does not depend on the number of threads.
 _FAULT_GRACE_SECONDS = 1.0
 _RESIDENT_BYTES = 1 << 29
+MOST_RESIDENT = 64
+"""Work-groups that one thread holds at once, at most."""
 DYNAMIC_STACK_BYTES = 16384
 DISPATCH_PACKET_BYTES = 64
 
@@ -120,16 +123,22 @@ def thread_count() -> int:
 
 
 def hidden_arguments(
-    args: tuple[KernelArg, ...], geometry: Geometry, dynamic_shared: int
+    args: tuple[KernelArg, ...],
+    geometry: Geometry,
+    dynamic_shared: int,
+    services: Mapping[str, int] | None = None,
 ) -> dict[KernelArg, int]:
     """Values of a kernel's hidden arguments (LLVM AMDGPUUsage, "Kernel argument metadata").
 
-    Hostcall and the device heap are addresses that nothing is at, so that their use is recognised; what else
-    the emulated device does not have is zero, which device code reads as "not there".
+    The device heap is an address that nothing is at, so that its use is recognised; what else the emulated
+    device does not have is zero, which device code reads as "not there".
+
+    Args:
+        services: values by kind of what the node provides: hidden_hostcall_buffer, hidden_printf_buffer.
     """
     values = {
+        **(services or {}),
         "hidden_heap_v1": layout.HEAP_APERTURE,
-        "hidden_hostcall_buffer": layout.HOSTCALL_APERTURE,
         "hidden_dynamic_lds_size": dynamic_shared,
         "hidden_private_base": layout.PRIVATE_APERTURE >> 32,
         "hidden_shared_base": layout.SHARED_APERTURE >> 32,
@@ -143,11 +152,17 @@ def hidden_arguments(
     return {arg: values.get(arg.value_kind, 0) for arg in args if arg.hidden}
 
 
-def argument_block(kernel: KernelInfo, given: bytes, geometry: Geometry, dynamic_shared: int) -> bytes:
+def argument_block(
+    kernel: KernelInfo,
+    given: bytes,
+    geometry: Geometry,
+    dynamic_shared: int,
+    services: Mapping[str, int] | None = None,
+) -> bytes:
     """The kernel's whole argument segment: the caller's bytes, then the hidden arguments filled in."""
     block = bytearray(max(kernel.kernarg_size, len(given)))
     block[: len(given)] = given
-    for arg, value in hidden_arguments(kernel.args, geometry, dynamic_shared).items():
+    for arg, value in hidden_arguments(kernel.args, geometry, dynamic_shared, services).items():
         if arg.offset + arg.size <= len(block):
             block[arg.offset : arg.offset + arg.size] = value.to_bytes(arg.size, "little")
     return bytes(block)
@@ -241,6 +256,8 @@ def prepare(
     profile: bool,
     xcds: int = 8,
     units: int = 32,
+    hostcalls: tuple[int, int] = (0, 0),
+    serve: Any = None,
 ) -> Dispatch:
     """Fill in the C side's description of a launch.
 
@@ -248,6 +265,7 @@ def prepare(
         shared_bytes: static and dynamic LDS together.
         xcds, units: dies that work-groups go to in turn, and compute units of each, for the hardware
             registers XCC_ID and HW_ID.
+        hostcalls, serve: address and bytes of the buffer of hostcalls; what answers them (a layout.SERVE).
     """
     descriptor = kernel.descriptor
     machine = layout.Machine(
@@ -255,6 +273,8 @@ def prepare(
         allocation_count=len(allocations),
         target=int(target.removeprefix("gfx"), 16),
         lds_banks=64 if target == "gfx950" else 32,
+        hostcalls=hostcalls[0],
+        hostcalls_bytes=hostcalls[1],
     )
     table = sorted(translation.addresses.items())
     addresses = np.array([address for address, _ in table], dtype=np.uint64)
@@ -296,13 +316,15 @@ def prepare(
         profile=profile,
         turn_blocks=_TURN_BLOCKS,
         turn_rounds=_TURN_ROUNDS,
-        max_resident=max(1, min(64, _RESIDENT_BYTES // max(1, group_bytes))),
+        max_resident=max(1, min(MOST_RESIDENT, _RESIDENT_BYTES // max(1, group_bytes))),
         group_total=geometry.group_count,
         last_group=2**64 - 1,
         xcds=xcds,
         units=units,
     )
-    keep = [machine, allocations, addresses, indices, translation]
+    if serve is not None:
+        launch.serve = serve
+    keep = [machine, allocations, addresses, indices, translation, serve]
     return Dispatch(launch, len(translation.blocks), keep)
 
 

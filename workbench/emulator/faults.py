@@ -8,7 +8,7 @@ from typing import Any
 
 from workbench import errors
 from workbench.codeobject import Instruction, KernelInfo
-from workbench.emulator import layout
+from workbench.emulator import hostcall, layout
 from workbench.emulator.console import Assertion
 from workbench.emulator.dispatch import Geometry
 from workbench.emulator.memory import Memory
@@ -78,6 +78,7 @@ _CLASSES: dict[int, type[errors.KernelFault]] = {
     layout.FAULT_HALT: errors.TrapFault,
     layout.FAULT_JUMP: errors.JumpFault,
     layout.FAULT_UNSUPPORTED: errors.TrapFault,
+    layout.FAULT_SERVICE: errors.TrapFault,
 }
 
 
@@ -155,6 +156,9 @@ def timeout(
 def _address(scene: Scene, report: layout.FaultReport) -> int | None:
     if report.has_pc:
         return int(report.pc)
+    if report.fault.kind == layout.FAULT_SERVICE:
+        # The block in which the wave waits for the answer; what it waits for was asked before.
+        return int(scene.blocks[report.block].address) if 0 <= report.block < len(scene.blocks) else None
     if report.fault.kind == layout.FAULT_BARRIER:
         return _barrier_address(scene, int(report.waves[report.wave].block))
     if 0 <= report.block < len(scene.blocks):
@@ -214,22 +218,43 @@ def _what(scene: Scene, report: layout.FaultReport, who: str) -> str:
             return f"{who} jumped to {fault.address:#x}, where no instruction of the code object begins"
         case layout.FAULT_UNSUPPORTED:
             return f"{who} met a case of an instruction that the emulated device does not execute"
+        case layout.FAULT_SERVICE:
+            return f"{who} {_refused_service(_signed(int(fault.address)))}"
     return f"fault {fault.kind}"
 
 
 def _missing_service(address: int) -> str:
     """What a kernel wanted that went to a hidden argument whose service an emulated device does not have."""
     if address & layout.APERTURE_MASK == layout.HEAP_APERTURE:
-        return (
-            "called malloc or free, and an emulated device has no heap for kernels: "
-            "allocate with hipMalloc before the launch"
-        )
-    if address & layout.APERTURE_MASK == layout.HOSTCALL_APERTURE:
-        return (
-            "called the host through ROCm's device library (printf or assert compiled by hipcc), which an "
-            "emulated device does not serve: compile with HIPKITTENS_COMPILER=zig, whose headers do without"
-        )
+        return _NO_HEAP
     return ""
+
+
+_NO_HEAP = (
+    "called malloc or free, and an emulated device has no heap for kernels: "
+    "allocate with hipMalloc before the launch"
+)
+
+
+def _refused_service(service: int) -> str:
+    """What a hostcall asked for that is not to be had."""
+    match service:
+        case hostcall.DEVICE_MEMORY:
+            return _NO_HEAP
+        case hostcall.FUNCTION_CALL:
+            return (
+                "called a function of the host (hostcall service 1), which an emulated device does not do: "
+                "leave the results in memory and call it after the launch"
+            )
+        case hostcall.SANITIZER:
+            return (
+                "reported to ROCm's address sanitizer (hostcall service 4), which an emulated device "
+                "does not have: compile without -fsanitize=address and use wb.sanitize"
+            )
+    return (
+        f"made a hostcall of service {service}, which is none of ROCm's; an emulated device serves printf "
+        "and assert"
+    )
 
 
 def _waiting(scene: Scene, report: layout.FaultReport) -> str:

@@ -24,10 +24,9 @@ PRIVATE_APERTURE = 0x0002_0000_0000_0000
 # Buffer resource of a wave's scratch (memory_buffer.h knows it by its base): swizzled, indexed by the lane,
 # all of the 32-bit offsets in range.
 PRIVATE_BUFFER = 1 << 47 | 1 << 63 | 0xFFFFFFFF << 64 | (1 << 23 | 3 << 21) << 96
-# Hidden arguments point here where the emulated device does not have their service: nothing is at these
+# The hidden argument of a service that the emulated device does not have points here: nothing is at these
 # addresses, so a use is found out and named.
 HEAP_APERTURE = 0x0003_0000_0000_0000
-HOSTCALL_APERTURE = 0x0004_0000_0000_0000
 APERTURE_MASK = 0xFFFF_FFFF_0000_0000
 
 # What a block returns when it is not the index of the next block.
@@ -44,6 +43,7 @@ FAULT_JUMP = 7
 FAULT_ALIGNMENT = 8
 FAULT_READ_ONLY = 9
 FAULT_UNSUPPORTED = 10
+FAULT_SERVICE = 11
 
 WAVE_READY, WAVE_WAITING, WAVE_ENDED = 0, 1, 2
 
@@ -94,8 +94,9 @@ class Wave(Structure):
         ("hw_id", c_uint32),
         ("status", c_uint32),
         ("reserved", c_uint32),
+        ("packet", c_uint64),
         # C rounds the structure up to its alignment of 64 bytes; the test on sizes keeps this right.
-        ("_tail", ctypes.c_uint8 * 24),
+        ("_tail", ctypes.c_uint8 * 16),
     )
 
 
@@ -132,6 +133,8 @@ class Machine(Structure):
         ("allocation_count", c_uint64),
         ("target", c_uint32),
         ("lds_banks", c_uint32),
+        ("hostcalls", c_uint64),
+        ("hostcalls_bytes", c_uint64),
     )
 
 
@@ -198,6 +201,10 @@ class FaultReport(Structure):
     )
 
 
+SERVE = ctypes.CFUNCTYPE(c_int32, c_uint64, c_uint32, c_uint64)
+"""Answers a hostcall: work-group, wave, pointer to the packet; 0, or the service that is not to be had."""
+
+
 class Launch(Structure):
     """One kernel launch: initial state of every wave, and the progress that workers share."""
 
@@ -239,6 +246,7 @@ class Launch(Structure):
         ("trace", c_void_p),
         ("xcds", c_uint32),
         ("units", c_uint32),
+        ("serve", SERVE),
     )
 
 

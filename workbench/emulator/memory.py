@@ -35,6 +35,7 @@ _APART = 1 << 30
 _LARGEST_RESERVATION = 1 << 40
 _SMALLEST_RESERVATION = 1 << 32
 _REMEMBERED = 512
+_LONGEST_TEXT = 1 << 16
 _INVALID_VALUE = 1
 _OUT_OF_MEMORY = 2
 
@@ -49,6 +50,7 @@ class MemoryKind(Enum):
     CODE = "code object image"
     INTERNAL = "kernel argument block"
     CONSOLE = "buffer of printf"
+    HOSTCALL = "buffer of hostcalls"
 
 
 @dataclass(eq=False, slots=True)
@@ -251,6 +253,15 @@ class Memory:
             if position < len(self._bases) and self._bases[position] == base:
                 return self._allocations[position]
             return None
+
+    def text_at(self, address: int) -> str | None:
+        """The text that ends with a zero at a device address; None where no allocation is."""
+        with self._lock:
+            found = self.find(address)
+            if found is None:
+                return None
+            content = ctypes.string_at(address, min(found.end - address, _LONGEST_TEXT))
+        return content.partition(b"\0")[0].decode("utf-8", "surrogateescape")
 
     def note_written(self, address: int, size: int) -> None:
         """A copy or a fill from outside has written [address, address + size)."""

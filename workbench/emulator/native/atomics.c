@@ -317,6 +317,15 @@ static int32_t hk_check_aligned(Wave *w, const Op *op, const HkAddresses *a, uin
     return 0;
 }
 
+/* Notes the packet that a wave has put on the stack of hostcalls: the driver answers it when the wave's turn ends. A
+ * wave submits one packet at a time. */
+static void hk_note_packet(Wave *w, const HkAddresses *a, HkAtomicData from, const uint32_t *returned) {
+    HK_FOR_LANES(lane, a->exec) {
+        if (hk_address(a, lane) != w->group->machine->hostcalls + HK_READY_STACK) continue;
+        if (hk_pair(returned, lane) == hk_pair(from.second, lane)) w->packet = hk_pair(from.data, lane);
+    }
+}
+
 /* Lanes of `a`, all of them global memory. */
 static int32_t hk_atomic_lanes(Wave *w, const Op *op, const HkAddresses *a, uint32_t *returned) {
     HkAtomic kind = (HkAtomic)(op->imm[1] & 0xff);
@@ -329,6 +338,7 @@ static int32_t hk_atomic_lanes(Wave *w, const Op *op, const HkAddresses *a, uint
     HK_FOR_LANES(lane, a->exec) {
         hk_update_memory(kind, wide, (uint8_t *)(uintptr_t)hk_address(a, lane), from, returned, lane);
     }
+    if (kind == HK_CMPSWAP && wide && w->group->machine->hostcalls != 0) hk_note_packet(w, a, from, returned);
     return 0;
 }
 

@@ -260,6 +260,19 @@ static int pass_barrier(Worker *worker, Resident *r, uint32_t waiting) {
     return 1;
 }
 
+/* Answers the hostcall that a wave submitted in its turn; 0 where nobody does. */
+static int answer(Worker *worker, Resident *r, uint32_t index) {
+    Launch *l = worker->launch;
+    Wave *w = &r->waves[index];
+    uint64_t packet = w->packet;
+    w->packet = 0;
+    int32_t refused = l->serve != NULL ? l->serve(r->group.index, index, packet) : -1;
+    if (refused == 0) return 1;
+    Fault fault = {.kind = HK_FAULT_SERVICE, .lane = -1, .address = (uint64_t)(int64_t)refused};
+    report(worker, r, index, &fault, 0);
+    return 0;
+}
+
 static int run_group(Worker *worker, Resident *r, uint64_t deadline) {
     Launch *l = worker->launch;
     uint32_t count = r->group.wave_count;
@@ -272,6 +285,7 @@ static int run_group(Worker *worker, Resident *r, uint64_t deadline) {
                 int32_t result = run_wave(l, worker->counts, w, &blocks);
                 r->spent += blocks;
                 since_check += blocks;
+                if (__builtin_expect(w->packet != 0, 0) && !answer(worker, r, r->cursor)) return GROUP_FAULT;
                 if (result == HK_END)
                     w->state = HK_WAVE_ENDED;
                 else if (result == HK_BARRIER)

@@ -45,6 +45,7 @@ HK_EXPORT const LayoutEntry hklayout_entries[] = {
     FIELD(Wave, hw_id),
     FIELD(Wave, status),
     FIELD(Wave, reserved),
+    FIELD(Wave, packet),
 
     SIZE(Group),
     FIELD(Group, id),
@@ -70,6 +71,8 @@ HK_EXPORT const LayoutEntry hklayout_entries[] = {
     FIELD(Machine, allocation_count),
     FIELD(Machine, target),
     FIELD(Machine, lds_banks),
+    FIELD(Machine, hostcalls),
+    FIELD(Machine, hostcalls_bytes),
 
     SIZE(Counters),
     FIELD(Counters, lds_bank_conflict),
@@ -155,6 +158,7 @@ HK_EXPORT const LayoutEntry hklayout_entries[] = {
     FIELD(Launch, trace),
     FIELD(Launch, xcds),
     FIELD(Launch, units),
+    FIELD(Launch, serve),
 
     SIZE(Worker),
     FIELD(Worker, launch),

@@ -917,6 +917,8 @@ HK_INLINE int again(const Cell *c, uint32_t group, uint32_t me, uint32_t epoch, 
 static void global_access(Wave *w, SanWave *sw, const SanOp *o, uint64_t address, uint32_t bytes, unsigned lane,
                           int is_write) {
     San *s = sw->group->san;
+    /* A packet of hostcalls is of the wave that took it from a stack, and the next wave's after it was put back. */
+    if (address - w->group->machine->hostcalls < w->group->machine->hostcalls_bytes) return;
     int synced = (o->flags & (SAN_ATOMIC | SAN_SYNC)) != 0;
     uint32_t group = (uint32_t)w->group->index, me = sw->index;
     uint64_t end = address + bytes;

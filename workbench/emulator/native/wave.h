@@ -43,16 +43,17 @@ enum {
 
 enum {
     HK_FAULT_NONE = 0,
-    HK_FAULT_ADDRESS = 1,     /* global memory outside every allocation; address: device address */
-    HK_FAULT_LDS = 2,         /* LDS outside the work-group's share; address: byte offset in it */
-    HK_FAULT_SCRATCH = 3,     /* scratch outside the lane's share; address: byte offset in it */
-    HK_FAULT_BARRIER = 4,     /* set by the driver: some waves wait, the others ended */
-    HK_FAULT_TRAP = 5,        /* s_trap; address: trap id */
-    HK_FAULT_HALT = 6,        /* s_sethalt */
-    HK_FAULT_JUMP = 7,        /* no instruction of the code object begins at `address` */
-    HK_FAULT_ALIGNMENT = 8,   /* an address that the instruction wants aligned to `size` */
-    HK_FAULT_READ_ONLY = 9,   /* a write into memory that the host mapped read-only */
-    HK_FAULT_UNSUPPORTED = 10 /* a case of the instruction seen only when it runs */
+    HK_FAULT_ADDRESS = 1,      /* global memory outside every allocation; address: device address */
+    HK_FAULT_LDS = 2,          /* LDS outside the work-group's share; address: byte offset in it */
+    HK_FAULT_SCRATCH = 3,      /* scratch outside the lane's share; address: byte offset in it */
+    HK_FAULT_BARRIER = 4,      /* set by the driver: some waves wait, the others ended */
+    HK_FAULT_TRAP = 5,         /* s_trap; address: trap id */
+    HK_FAULT_HALT = 6,         /* s_sethalt */
+    HK_FAULT_JUMP = 7,         /* no instruction of the code object begins at `address` */
+    HK_FAULT_ALIGNMENT = 8,    /* an address that the instruction wants aligned to `size` */
+    HK_FAULT_READ_ONLY = 9,    /* a write into memory that the host mapped read-only */
+    HK_FAULT_UNSUPPORTED = 10, /* a case of the instruction seen only when it runs */
+    HK_FAULT_SERVICE = 11      /* set by the driver: a hostcall that nobody answers; address: the service */
 };
 
 typedef struct Wave Wave;
@@ -102,6 +103,7 @@ struct Wave {
     uint32_t hw_id;
     uint32_t status;
     uint32_t reserved;
+    uint64_t packet; /* a hostcall that it has submitted and nobody has answered: pointer to the packet, else 0 */
 } __attribute__((aligned(64)));
 
 enum { HK_WAVE_READY = 0, HK_WAVE_WAITING = 1, HK_WAVE_ENDED = 2 };
@@ -136,7 +138,11 @@ struct Machine {
     uint64_t allocation_count;
     uint32_t target;    /* 0x942, 0x950, 0x90a */
     uint32_t lds_banks; /* 32 or 64, 4 bytes each */
+    uint64_t hostcalls; /* device address and bytes of the buffer of hostcalls (emulator/hostcall.py); 0: none */
+    uint64_t hostcalls_bytes;
 };
+
+#define HK_READY_STACK 32 /* offset in the buffer of hostcalls: the word that a wave changes to submit one */
 
 /* Address-dependent counts of one thread, added to only when Group.profile is set. */
 struct Counters {
@@ -309,6 +315,9 @@ typedef struct Launch {
     HkTrace *trace; /* where accesses are recorded one by one, or NULL; one worker only */
     uint32_t xcds;  /* dies that work-groups go to in turn */
     uint32_t units; /* compute units of a die */
+    /* Answers the hostcall that a wave of a work-group submitted, by the pointer to its packet; 0, or the service that
+     * is not to be had. */
+    int32_t (*serve)(uint64_t group, uint32_t wave, uint64_t packet);
 } Launch;
 
 /* One thread's share of a launch. */
