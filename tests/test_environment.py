@@ -31,12 +31,15 @@ def test_environment_names_every_dependency() -> None:
         assert CONDA_NAMES.get(name, name) in named, f"environment.yml lacks {name}"
 
 
-def test_environment_pins_agree() -> None:
-    environment = (ROOT / "environment.yml").read_text()
+def test_environment_versions_agree() -> None:
+    environment = yaml.safe_load((ROOT / "environment.yml").read_text())
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    for dependency in project["dependencies"]:
-        if "==" in dependency:
-            assert dependency in environment, f"environment.yml pins another version than {dependency}"
+    entries = environment["dependencies"]
+    listed = [e for entry in entries for e in (entry["pip"] if isinstance(entry, dict) else [entry])]
+    for dependency in [*project["dependencies"], f"python{project['requires-python']}"]:
+        name = requirement_name(dependency)
+        wanted = dependency.replace(name, CONDA_NAMES.get(name, name), 1)
+        assert wanted in listed, f"environment.yml has another version than {dependency}"
 
 
 def test_environment_brings_a_compiler() -> None:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import ctypes
+import io
 import subprocess
 import sys
 from pathlib import Path
 
+import IPython
 import pytest
 
 from workbench import errors, native
@@ -46,6 +48,28 @@ def test_a_source_that_does_not_compile_shows_the_compilers_words(source: Path) 
     with pytest.raises(errors.ToolchainError, match="'nothing'") as caught:
         native.build("answer", [source])
     assert "'answer'" in str(caught.value)
+
+
+def test_a_full_disk_says_where_room_is_wanted(source: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = "warning(zcu): unable to write cached ZIR code for a.zig: NoSpaceLeft\nfatal error: IO failure\n"
+    full = subprocess.CompletedProcess((), 1, "", text)
+    monkeypatch.setattr(native.subprocess, "run", lambda *_, **__: full)
+    with pytest.raises(errors.ToolchainError, match=r"the disk is full.*: make room there") as caught:
+        native.build("answer", [source])
+    assert "zcu" not in str(caught.value)
+
+
+def test_who_waits_for_a_build_is_told(source: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Terminal(io.StringIO):
+        def isatty(self) -> bool:
+            return True
+
+    for kind, told in ((Terminal, True), (io.StringIO, False)):
+        stream = kind()
+        monkeypatch.setattr(sys, "stderr", stream)
+        monkeypatch.setattr(IPython, "get_ipython", lambda: None)
+        native.build("answer", [source], flags=[f"-DVALUE={told + 0}"])
+        assert ("library answer, once on this computer" in stream.getvalue()) is told
 
 
 def test_a_missing_compiler_says_what_to_install(source: Path, monkeypatch: pytest.MonkeyPatch) -> None:

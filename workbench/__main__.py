@@ -44,7 +44,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _doctor() -> int:
     from workbench.doctor import doctor
 
-    report = doctor()
+    report = doctor(run=True)
     print(report)
     return 0 if report.ok else 1
 

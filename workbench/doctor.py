@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import difflib
 import html
 import importlib.metadata
+import os
 import platform
 import sys
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -24,6 +27,27 @@ PACKAGES = (
     "jupyterlab",
 )
 """Packages whose versions decide what works."""
+
+SETTINGS = (
+    "HIPKITTENS_CACHE",
+    "HIPKITTENS_CACHE_LIMIT",
+    "HIPKITTENS_CHROMIUM",
+    "HIPKITTENS_CLANGD",
+    "HIPKITTENS_COMPILER",
+    "HIPKITTENS_COMPILE_TIMEOUT",
+    "HIPKITTENS_CPU",
+    "HIPKITTENS_CXX_LIBRARY",
+    "HIPKITTENS_DEVICE",
+    "HIPKITTENS_MEMORY",
+    "HIPKITTENS_PROGRAM_TIMEOUT",
+    "HIPKITTENS_TEST_SANITIZE",
+    "HIPKITTENS_TEST_SEED",
+    "HIPKITTENS_THREADS",
+    "HIPKITTENS_TIMEOUT",
+)
+"""Environment variables that are read; README.md says what each sets."""
+
+_KERNEL = "__global__ void twice(int *x) { x[blockIdx.x * 64 + threadIdx.x] *= 2; }\n"
 
 
 @dataclass(frozen=True)
@@ -63,7 +87,7 @@ class Report:
             if f.remedy:
                 lines.append(f"{'':{width + 9}} -> {f.remedy}")
         lines.append(
-            "All is well: kernels compile and run." if self.ok else "Something is missing: see MISSING above."
+            "All is well: nothing is missing." if self.ok else "Something is missing: see MISSING above."
         )
         return "\n".join(lines)
 
@@ -84,10 +108,16 @@ class Report:
         return f'{STYLE}<div class="wb"><table>{"".join(rows)}</table></div>'
 
 
-def doctor() -> Report:
-    """Looks at everything that the workbench needs; nothing is raised for what is missing."""
+def doctor(*, run: bool = False) -> Report:
+    """Looks at everything that the workbench needs; nothing is raised for what is missing.
+
+    Args:
+        run: compile a small kernel and run it on the default device too. From then on this process uses that
+            device's HIP library; the first time on a computer the emulated device's own libraries are built,
+            which takes some seconds.
+    """
     findings: list[Finding] = []
-    for part in (_python, _toolchain, _hip, _devices):
+    for part in (_python, _settings, _toolchain, _hip, _devices, *((_run,) if run else ())):
         findings += _safely(part)
     return Report(tuple(findings))
 
@@ -101,6 +131,8 @@ def _safely(part: Callable[[], list[Finding]]) -> list[Finding]:
 
 
 def _python() -> list[Finding]:
+    from workbench.toolchain.compiler import ZIG_WHEEL
+
     found, missing = [], []
     for name in PACKAGES:
         try:
@@ -110,19 +142,36 @@ def _python() -> list[Finding]:
     here = f"Python {platform.python_version()} on {platform.system()} {platform.machine()}"
     findings = [Finding("Python", "ok", f"{here}; {', '.join(found)}")]
     if missing:
-        install = f"{sys.executable} -m pip install {' '.join(missing)}"
+        wanted = [ZIG_WHEEL if name == "ziglang" else name for name in missing]
+        install = f"{sys.executable} -m pip install {' '.join(wanted)}"
         findings.append(Finding("packages", "missing", ", ".join(missing), install))
+    return findings
+
+
+def _settings() -> list[Finding]:
+    """The environment variables that are set, and those that nobody reads."""
+    findings = []
+    for name, value in sorted(os.environ.items()):
+        if not name.startswith("HIPKIT"):
+            continue
+        if name in SETTINGS:
+            findings.append(Finding("setting", "ok", f"{name}={value}"))
+            continue
+        close = difflib.get_close_matches(name, SETTINGS, n=1)
+        hint = f"; did you mean {close[0]}?" if close else f"; there are {', '.join(SETTINGS)}"
+        findings.append(Finding("setting", "note", f"{name}={value} is read by nothing{hint}"))
     return findings
 
 
 def _toolchain() -> list[Finding]:
     from workbench import toolchain
+    from workbench.toolchain.compiler import ZIG_WHEEL
 
     report = toolchain.report()
     findings = []
     compiler = report.compiler
     if compiler is None:
-        remedy = f"{sys.executable} -m pip install ziglang"
+        remedy = f"{sys.executable} -m pip install {ZIG_WHEEL}"
         findings.append(Finding("compiler", "missing", report.problem.splitlines()[0], remedy))
         return findings
     findings.append(Finding("compiler", "ok", f"{compiler.version} at {compiler.path}: {compiler.reason}"))
@@ -164,6 +213,27 @@ def _devices() -> list[Finding]:
     if all(d.emulated for d in runtime.devices()):
         findings.append(Finding("GPU", "note", no_gpu_reason()))
     return findings
+
+
+def _run() -> list[Finding]:
+    """A kernel from source to result, as a cell would."""
+    import torch
+
+    from workbench.kernel import compile, device_of
+
+    started = time.perf_counter()
+    module = compile(_KERNEL, name="doctor.hip")
+    x = torch.arange(128, dtype=torch.int32)
+    device = device_of((), module.arch)
+    data = x if device.emulated else x.to("cuda")
+    module["twice"][2, 64](data)
+    seconds = time.perf_counter() - started
+    if not torch.equal(data.cpu(), 2 * torch.arange(128, dtype=torch.int32)):
+        text = f"a kernel ran on {device.name} and gave wrong numbers"
+        return [Finding("kernel", "missing", text, "please report it, with this page")]
+    return [
+        Finding("kernel", "ok", f"compiled, and ran on {device.name} with right results: {seconds:.1f} s")
+    ]
 
 
 def device_label(device: Any) -> str:

@@ -19,6 +19,7 @@ from pathlib import Path
 
 from workbench import errors
 from workbench.cache import Cache, digest, folder
+from workbench.progress import announced
 
 # No contraction and no fast-math: the semantics of GPU instructions are written out, rounding by rounding.
 _FLAGS = (
@@ -35,6 +36,7 @@ _FLAGS = (
     "-g0",
 )
 _TIMEOUT_SECONDS = 600.0
+_SPACE_MIB = 100
 
 
 _LEVEL_3 = frozenset(
@@ -139,7 +141,8 @@ def build(
         if (found := cache.find(key)) is not None:
             return found
         library = Path(scratch) / f"lib{name}.so"
-        _compile(name, [*command, *map(str, sources), "-o", str(library)], library)
+        with announced(f"building the emulated device's library {name}, once on this computer"):
+            _compile(name, [*command, *map(str, sources), "-o", str(library)], library)
         cache.adopt(key, library)
         if (found := cache.find(key)) is None:
             raise errors.ToolchainError(
@@ -169,7 +172,14 @@ def _compile(name: str, command: list[str], library: Path) -> None:
             "and was stopped: is the machine overloaded? Run it again."
         ) from None
     if result.returncode != 0 or not library.is_file():
-        words = (result.stderr or result.stdout).strip()
+        lines = (result.stderr or result.stdout).strip().splitlines()
+        if any("NoSpaceLeft" in line or "No space left" in line for line in lines):
+            raise errors.ToolchainError(
+                f"Building the workbench's native library {name!r} failed: the disk is full. It needs about "
+                f"{_SPACE_MIB} MiB in {environment['ZIG_GLOBAL_CACHE_DIR']} and {library.parent.parent}: "
+                "make room there, or set HIPKITTENS_CACHE and TMPDIR to folders that have it."
+            )
+        words = "\n".join(line for line in lines if not line.startswith("warning(zcu)"))
         raise errors.ToolchainError(
             f"Building the workbench's native library {name!r} with {compiler_identity()} failed "
             f"(exit status {result.returncode}):\n{words[-4000:]}"

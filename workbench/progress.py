@@ -1,7 +1,9 @@
-"""Progress bars that appear only when they are worth it: after a second of work."""
+"""Progress bars that appear only when they are worth it: after a second of work, or before a long step."""
 
 from __future__ import annotations
 
+import contextlib
+import sys
 from collections.abc import Iterable, Iterator
 from typing import Any, TypeVar
 
@@ -16,6 +18,23 @@ def track(items: Iterable[T], what: str, *, total: int | None = None) -> Iterato
 
     bar: Iterable[T] = tqdm(items, desc=what, total=total, delay=_DELAY, leave=False)
     yield from bar
+
+
+@contextlib.contextmanager
+def announced(what: str) -> Iterator[None]:
+    """Says `what` while the block runs, where a person looks on: in a notebook or a terminal.
+
+    For work that is one long step. Output that a program collects stays free of it.
+    """
+    from tqdm.auto import tqdm
+
+    ipython = sys.modules.get("IPython")
+    watched = (ipython is not None and ipython.get_ipython() is not None) or sys.stderr.isatty()
+    bar = tqdm(desc=what, bar_format="{desc}", leave=False, disable=not watched)
+    try:
+        yield
+    finally:
+        bar.close()
 
 
 class Steps:

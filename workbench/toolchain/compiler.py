@@ -21,11 +21,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from workbench import cache, paths
-from workbench.errors import CompilerNotFound
+from workbench.errors import CompilerNotFound, ToolchainError
 from workbench.toolchain import process
 
 INCLUDE = paths.hip_include_dir()
 """Our HIP headers, for compilers that come without ROCm."""
+
+ZIG_WHEEL = "ziglang==0.16.0"
+"""What pip is to install: later wheels may come without clang."""
 
 OLDEST_ROCM = 6
 OLDEST_CLANG = 17
@@ -163,7 +166,7 @@ def _not_found(chosen: str | None, arch: str | None, passed: list[tuple[str, str
     else:
         first = f"{wanted} was not found"
         last = (
-            "Install one: `pip install ziglang==0.16.0` brings a clang that does; "
+            f"Install one: `pip install {ZIG_WHEEL}` brings a clang that does; "
             "`conda install -c conda-forge clangxx lld` or ROCm 6 or later do too."
         )
     return "\n".join([first, *(f"  {path}: {why}" for path, why in passed), last])
@@ -203,7 +206,7 @@ def _candidates(passed: list[tuple[str, str]]) -> Iterator[_Candidate]:
     if zig is not None:
         yield _Candidate("zig", zig, "the ziglang wheel")
     else:
-        passed.append(("ziglang", "the wheel is not installed; `pip install ziglang==0.16.0` brings a clang"))
+        passed.append(("ziglang", f"the wheel is not installed; `pip install {ZIG_WHEEL}` brings a clang"))
 
 
 def _hipccs(passed: list[tuple[str, str]]) -> Iterator[_Candidate]:
@@ -494,7 +497,13 @@ def _lld_folder(command: str, rename: bool) -> Path:
     tools = cache.folder() / "tools" / cache.digest(script)[:16]
     wrapper = tools / "lld"
     if not os.access(wrapper, os.X_OK) or wrapper.read_text() != script:
-        cache.write_atomically(wrapper, script.encode(), 0o755)
+        try:
+            cache.write_atomically(wrapper, script.encode(), 0o755)
+        except OSError as error:
+            raise ToolchainError(
+                f"the cache folder {cache.folder()} takes no file more: {error.strerror}. Make room there, "
+                "or set HIPKITTENS_CACHE to a folder that has it."
+            ) from None
     return tools
 
 

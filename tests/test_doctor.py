@@ -1,0 +1,84 @@
+"""The doctor finds what is missing, names the command that helps, and stops at nothing."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import re
+import tomllib
+from collections.abc import Iterable
+from pathlib import Path
+
+import pytest
+
+import workbench as wb
+from workbench.doctor import PACKAGES, SETTINGS, Finding, Report
+from workbench.toolchain.compiler import ZIG_WHEEL
+
+ROOT = Path(__file__).parents[1]
+VARIABLE = re.compile(r"\bHIPKITTENS_[A-Z_]+[A-Z]\b")
+
+
+def findings(report: Report, what: str) -> list[Finding]:
+    return [f for f in report.findings if f.what == what]
+
+
+def read_in(files: Iterable[Path]) -> set[str]:
+    return {name for file in files for name in VARIABLE.findall(file.read_text())}
+
+
+def test_a_kernel_is_run_where_it_is_asked_for() -> None:
+    report = wb.doctor(run=True)
+    assert report.ok
+    [kernel] = findings(report, "kernel")
+    assert "ran on emulated:gfx950 with right results" in kernel.text
+    assert not findings(wb.doctor(), "kernel")
+    assert "nothing is missing" in str(report)
+    assert "<table>" in report._repr_html_()
+
+
+def test_settings_are_those_that_are_read_and_those_of_the_readme() -> None:
+    assert set(VARIABLE.findall((ROOT / "README.md").read_text())) == set(SETTINGS)
+    assert read_in((ROOT / "workbench").rglob("*.py")) <= set(SETTINGS)
+    assert set(SETTINGS) <= read_in(
+        [*(ROOT / "workbench").rglob("*.py"), *(ROOT / "tests").rglob("conftest.py")]
+    )
+
+
+def test_a_setting_that_nobody_reads_is_noted(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HIPKITTENS_DEVCE", "emulated:gfx942")
+    monkeypatch.setenv("HIPKITTENS_THREADS", "2")
+    found = {f.text: f.state for f in findings(wb.doctor(), "setting")}
+    note = "HIPKITTENS_DEVCE=emulated:gfx942 is read by nothing; did you mean HIPKITTENS_DEVICE?"
+    assert found[note] == "note"
+    assert found["HIPKITTENS_THREADS=2"] == "ok"
+
+
+def test_what_is_missing_comes_with_a_command(monkeypatch: pytest.MonkeyPatch) -> None:
+    def version(name: str) -> str:
+        if name == "ziglang":
+            raise importlib.metadata.PackageNotFoundError(name)
+        return "1"
+
+    monkeypatch.setattr(importlib.metadata, "version", version)
+    report = wb.doctor()
+    assert not report.ok
+    [packages] = findings(report, "packages")
+    assert packages.remedy.endswith(f"-m pip install {ZIG_WHEEL}")
+    assert "MISSING" in str(report)
+
+
+def test_one_part_that_fails_leaves_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HIPKITTENS_DEVICE", "tpu:0")
+    monkeypatch.setenv("HIPKITTENS_CACHE_LIMIT", "lots")
+    report = wb.doctor(run=True)
+    assert not report.ok
+    assert "'tpu:0' (from HIPKITTENS_DEVICE)" in findings(report, "devices")[0].text
+    assert any("HIPKITTENS_CACHE_LIMIT: 'lots' is no size" in f.text for f in report.findings)
+    assert findings(report, "Python")[0].state == "ok"
+
+
+def test_the_pinned_wheel_is_the_projects() -> None:
+    dependencies = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["dependencies"]
+    assert ZIG_WHEEL in dependencies
+    named = {re.split(r"[<>=]", d)[0] for d in dependencies}
+    assert set(PACKAGES) <= named
