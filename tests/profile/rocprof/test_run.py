@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import ctypes
 import stat
 import sys
 import textwrap
 
+import numpy as np
 import pytest
 import torch
 
@@ -182,6 +184,59 @@ def test_replay_of_a_kernel_that_reads_its_output(tmp_path, module):
     assert replay.compare(saved) == []
     wrong = replay.Saved(tmp_path, saved.kernel, {"0": "another digest"})
     assert replay.compare(wrong) == ["0"]
+
+
+def test_arguments_of_every_kind_are_replayed(tmp_path):
+    class Pair(ctypes.Structure):
+        _fields_ = (("a", ctypes.c_int), ("b", ctypes.c_float))
+
+    source = """
+    struct pair { int a; float b; };
+    struct box { int *out; int values[2]; };
+    __global__ void all(box g, pair p, pair q, short s, double d, unsigned char c, bool flag, float *none) {
+      if (threadIdx.x == 0 && !none) {
+        g.out[0] = p.a + q.a + s + c + flag + g.values[0] * g.values[1];
+        g.out[1] = int(p.b + q.b + d);
+      }
+    }"""
+    out = torch.zeros(2, dtype=torch.int32)
+    kernel = wb.compile(source, arch="gfx950")["all"]
+    target = resolve(
+        kernel[1, 64],
+        (
+            {"out": out, "values": np.array([6, 7])},
+            Pair(1, 2.0),
+            bytes(Pair(10, 20.0)),
+            np.int16(100),
+            np.float64(0.5),
+            ctypes.c_uint8(200),
+            True,
+            None,
+        ),
+        device="emulated:gfx950",
+    )
+    saved = replay.save(target, tmp_path)
+    assert out.tolist() == [1 + 10 + 100 + 200 + 1 + 42, 22]
+    replay.replay(tmp_path)
+    assert replay.compare(saved) == []
+
+
+def test_a_folder_with_code_in_its_arguments_runs_none(tmp_path, module, capsys):
+    class Code:
+        def __reduce__(self):
+            return exec, (f"open({str(tmp_path / 'ran')!r}, 'w')",)
+
+    values = torch.zeros(64, dtype=torch.int32)
+    replay.save(resolve(module["count"][1, 64], (values,), device="emulated:gfx950"), tmp_path)
+    torch.save({"args": [Code()], "kwargs": {}}, tmp_path / replay.ARGUMENTS)
+    assert replay.main([str(tmp_path)]) == 1
+    assert "holds no saved launch" in capsys.readouterr().err
+    assert not (tmp_path / "ran").exists()
+
+
+def test_an_argument_that_no_file_holds(target):
+    with pytest.raises(ProfilerError, match="argument '0' is a object, which cannot be saved"):
+        replay._kept(target.kernel, "0", object())
 
 
 def test_replay_without_a_launch(tmp_path, capsys):

@@ -9,10 +9,12 @@ they were before the launch) and, after a replay, replay.json (what each tensor 
 from __future__ import annotations
 
 import argparse
+import ctypes
 import hashlib
 import json
+import pickle
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -56,13 +58,11 @@ def save(target: Target, folder: str | Path) -> Saved:
     if last is None:
         raise ProfilerError(f"{kernel.name}: its launch left no record, so it cannot be replayed")
     (place / CODE).write_bytes(kernel.module.code)
-    try:
-        torch.save({"args": last.args, "kwargs": last.kwargs}, place / ARGUMENTS)
-    except Exception as error:
-        raise ProfilerError(
-            f"{kernel.name}: its arguments cannot be saved for a replay ({error}); "
-            "pass tensors, numbers and bytes"
-        ) from error
+    kept = {
+        "args": [_kept(kernel, str(i), value) for i, value in enumerate(last.args)],
+        "kwargs": {name: _kept(kernel, name, value) for name, value in last.kwargs.items()},
+    }
+    torch.save(kept, place / ARGUMENTS)
     told = {
         "kernel": kernel.info.name,
         "arch": kernel.arch,
@@ -93,17 +93,20 @@ def replay(folder: str | Path, repeat: int = 1) -> dict[str, str]:
     try:
         told = json.loads((place / LAUNCH).read_text())
         code = (place / CODE).read_bytes()
-        values = torch.load(place / ARGUMENTS, weights_only=False)
-    except (OSError, ValueError) as error:
+        # Tensors and plain values only: a folder that came from elsewhere runs no code here.
+        kept = torch.load(place / ARGUMENTS, weights_only=True)
+        args = [_given(value) for value in kept["args"]]
+        kwargs = {name: _given(value) for name, value in kept["kwargs"].items()}
+    except (OSError, ValueError, KeyError, pickle.UnpicklingError) as error:
         raise ProfilerError(f"{place} holds no saved launch: {error}") from error
     kernel: Kernel = Module(code)[told["kernel"]]
     launch = Launch(tuple(told["grid"]), tuple(told["block"]), told["dynamic_shared"])
     device = runtime.device(told["device"])
     found: dict[str, str] = {}
     for i in range(max(1, repeat)):
-        kernel.launch(launch, values["args"], values["kwargs"], device=device)
+        kernel.launch(launch, args, kwargs, device=device)
         if i == 0:
-            found = _digests(values["args"], values["kwargs"])
+            found = _digests(args, kwargs)
     (place / RESULT).write_text(json.dumps(found, indent=1))
     return found
 
@@ -122,7 +125,45 @@ def compare(saved: Saved) -> list[str]:
     return [name for name, digest in saved.wanted.items() if found.get(name) != digest]
 
 
-def _tensors(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+_NUMPY = "numpy scalar"
+
+
+def _kept(kernel: Kernel, name: str, value: Any) -> Any:
+    """An argument as a file can hold it without naming a class."""
+    import torch
+
+    if isinstance(value, torch.Tensor):
+        return value.detach()
+    if value is None or type(value) in (bool, int, float, str):
+        return value
+    if isinstance(value, (bytes, bytearray, memoryview)):
+        return bytes(value)
+    if isinstance(value, (ctypes.Structure, ctypes.Union, ctypes.Array, ctypes._SimpleCData)):
+        return bytes(value)
+    if type(value).__module__ == "numpy" and getattr(value, "shape", None) == ():
+        return {_NUMPY: value.dtype.str, "bytes": value.tobytes()}
+    if isinstance(value, Mapping):
+        return {key: _kept(kernel, f"{name}.{key}", inner) for key, inner in value.items()}
+    if isinstance(value, Sequence) or hasattr(value, "__array__"):
+        return [_kept(kernel, f"{name}[{i}]", inner) for i, inner in enumerate(value)]
+    raise ProfilerError(
+        f"{kernel.name}: argument {name!r} is a {type(value).__name__}, which cannot be saved for a replay; "
+        "pass tensors, numbers and bytes"
+    )
+
+
+def _given(value: Any) -> Any:
+    """What `_kept` was given, or what stands for it in a launch."""
+    if isinstance(value, list):
+        return [_given(inner) for inner in value]
+    if isinstance(value, dict) and _NUMPY in value:
+        import numpy as np
+
+        return np.frombuffer(value["bytes"], np.dtype(value[_NUMPY]))[0]
+    return {key: _given(inner) for key, inner in value.items()} if isinstance(value, dict) else value
+
+
+def _tensors(args: Sequence[Any], kwargs: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
     import torch
 
     stack: list[tuple[str, Any]] = [(str(i), a) for i, a in enumerate(args)] + list(kwargs.items())
@@ -134,7 +175,7 @@ def _tensors(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Iterator[tuple
             stack += [(f"{name}.{key}", inner) for key, inner in value.items()]
 
 
-def _digests(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> dict[str, str]:
+def _digests(args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, str]:
     import torch
 
     return {
