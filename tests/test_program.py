@@ -120,6 +120,12 @@ def test_a_program_of_one_line_is_no_path() -> None:
     assert wb.run_program("int main() { return 3; }").exit_code == 3
 
 
+def test_every_exit_status_is_the_programs_own() -> None:
+    source = "#include <cstdlib>\nint main(int, char **argv) { return atoi(argv[1]); }\n"
+    for code in (254, 255, 127, 1):
+        assert wb.run_program(source, [code]).exit_code == code
+
+
 def test_arguments_of_another_type() -> None:
     for source in (None, 3, ""):
         with pytest.raises(errors.UsageError, match=f"run_program: got {source!r}; wanted the path of a C"):

@@ -15,6 +15,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from elftools.elf.elffile import ELFFile
+from elftools.elf.sections import SymbolTableSection
+
 from workbench import paths
 from workbench.errors import ProgramError, ProgramTimeout, UsageError
 from workbench.kernel import device_of, resolve_device
@@ -112,6 +115,11 @@ def run_program(
         define=define,
         timeout=compile_timeout,
     )
+    if not _has_main(built.library):
+        raise UsageError(
+            f"{Path(name).name} has no `int main`: a program is wanted. A pybind11 module is compiled with "
+            "wb.compile(source, host=True), kernels alone with wb.compile(source)."
+        )
     command = [sys.executable, "-m", "workbench.program_process", chosen.name, str(built.library), name]
     command += [str(arg) for arg in args]
     environment = {**os.environ, **(env or {})}
@@ -135,16 +143,14 @@ def run_program(
             f"longer timeout.{_words(err, out)}",
             result,
         )
-    if code == NO_MAIN:
-        raise UsageError(
-            f"{result.name} has no `int main`: a program is wanted. A pybind11 module is compiled with "
-            "wb.compile(source, host=True), kernels alone with wb.compile(source)."
-        )
     return result
 
 
-NO_MAIN = 254
-"""Exit status of the program's process where there is no main to call."""
+def _has_main(library: Path) -> bool:
+    with library.open("rb") as file:
+        symbols = ELFFile(file).get_section_by_name(".dynsym")
+        found = symbols.get_symbol_by_name("main") if isinstance(symbols, SymbolTableSection) else None
+        return any(symbol["st_shndx"] != "SHN_UNDEF" for symbol in found or ())
 
 
 def _read(source: str | Path) -> tuple[str, str]:

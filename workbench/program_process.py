@@ -26,12 +26,7 @@ def main() -> int:
     except OSError as error:
         print(f"{name} does not load: {error}", file=sys.stderr)
         return 127
-    try:
-        entry = program.main
-    except AttributeError:
-        from workbench.program import NO_MAIN
-
-        return NO_MAIN
+    entry = program.main
     # The program's own handlers, and the system's for what it does wrong; Ctrl-C ends it.
     faulthandler.disable()
     strings = [os.fsencode(text) for text in (name, *arguments)]
