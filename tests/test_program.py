@@ -36,6 +36,12 @@ def test_streams_events_and_graphs() -> None:
     )
 
 
+def test_memory_pools_driver_copies_stream_values_and_captures() -> None:
+    assert (
+        wb.run_program(PROGRAMS / "pools.cpp", device="emulated:gfx942").check().stdout == "pools are right\n"
+    )
+
+
 def talk(*args: str, **options: object) -> wb.ProgramResult:
     return wb.run_program(PROGRAMS / "talk.cpp", args, device="emulated:gfx950", **options)
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from workbench.emulator import hip as emulated
-from workbench.emulator.hip import abi
+from workbench.emulator.hip import abi, streams
 from workbench.runtime.library import Kind
 from workbench.runtime.library import hip as load_hip
 
@@ -159,3 +159,81 @@ def test_contexts_name_their_device(hip) -> None:
     assert check(hip.hipGetDevice()) == 1
     check(hip.hipSetDevice(0))
     check(hip.hipDevicePrimaryCtxRelease(1))
+
+
+def test_contexts_answer_what_devices_do(hip) -> None:
+    context = check(hip.hipDevicePrimaryCtxRetain(1))
+    handle = emulated.load().handle
+    number = ctypes.c_uint(99)
+    assert handle.hipCtxGetApiVersion(ctypes.c_void_p(int(context)), ctypes.byref(number)) == 0
+    assert number.value == abi.VERSION
+    assert handle.hipCtxGetFlags(ctypes.byref(number)) == 0
+    assert handle.hipCtxSetCacheConfig(0) == 0
+    assert handle.hipCtxEnablePeerAccess(ctypes.c_void_p(int(context)), 0) == abi.INVALID_DEVICE
+    assert handle.hipCtxDisablePeerAccess(ctypes.c_void_p(int(context))) == abi.PEER_ACCESS_NOT_ENABLED
+    assert handle.hipCtxGetApiVersion(ctypes.c_void_p(5), ctypes.byref(number)) == abi.INVALID_CONTEXT
+    check(hip.hipDevicePrimaryCtxRelease(1))
+    check(hip.hipSetDevice(0))
+
+
+def test_no_device_reaches_anothers_memory(hip) -> None:
+    handle, value = emulated.load().handle, ctypes.c_int(9)
+    for attribute in range(4):
+        assert handle.hipDeviceGetP2PAttribute(ctypes.byref(value), attribute, 0, 1) == 0
+        assert value.value == 0
+    assert handle.hipDeviceGetP2PAttribute(ctypes.byref(value), 4, 0, 1) == abi.INVALID_VALUE
+    assert handle.hipDeviceGetP2PAttribute(ctypes.byref(value), 0, 0, 7) == abi.INVALID_DEVICE
+
+
+def test_the_device_that_fits_best(hip) -> None:
+    handle, chosen = emulated.load().handle, ctypes.c_int(9)
+    wanted = abi.DeviceProp(major=9, multiProcessorCount=300)
+    assert handle.hipChooseDeviceR0600(ctypes.byref(chosen), ctypes.byref(wanted)) == 0
+    assert chosen.value == 1
+    wanted = abi.DeviceProp(major=9, sharedMemPerBlock=160 * 1024)
+    assert handle.hipChooseDeviceR0600(ctypes.byref(chosen), ctypes.byref(wanted)) == 0
+    assert chosen.value == 0
+
+
+def test_a_pool_of_another_device(hip) -> None:
+    handle = emulated.load().handle
+    pool, memory = ctypes.c_void_p(), ctypes.c_void_p()
+    properties = abi.MemPoolProps(allocType=1, location=abi.MemLocation(1, 1))
+    assert handle.hipMemPoolCreate(ctypes.byref(pool), ctypes.byref(properties)) == 0
+    assert handle.hipMallocFromPoolAsync(ctypes.byref(memory), ctypes.c_size_t(64), pool, None) == 0
+    attributes = abi.PointerAttributes()
+    assert handle.hipPointerGetAttributes(ctypes.byref(attributes), memory) == 0
+    assert (attributes.type, attributes.device) == (abi.MEMORY_DEVICE, 1)
+    assert handle.hipDeviceSetMemPool(0, pool) == abi.INVALID_DEVICE
+    access, here = ctypes.c_int(9), abi.MemLocation(1, 0)
+    assert handle.hipMemPoolGetAccess(ctypes.byref(access), pool, ctypes.byref(here)) == 0
+    assert access.value == 0
+    wanted = abi.MemAccessDesc(here, 3)
+    assert handle.hipMemPoolSetAccess(pool, ctypes.byref(wanted), ctypes.c_size_t(1)) == abi.INVALID_DEVICE
+    check(hip.hipFree(memory.value))
+    assert handle.hipMemPoolDestroy(pool) == 0
+    assert handle.hipMemPoolDestroy(pool) == abi.INVALID_VALUE
+    bad = abi.MemPoolProps(allocType=1, location=abi.MemLocation(1, 8))
+    assert handle.hipMemPoolCreate(ctypes.byref(pool), ctypes.byref(bad)) == abi.INVALID_DEVICE
+
+
+def test_a_value_that_nobody_writes_is_not_waited_for_forever(hip, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(streams, "_PATIENCE_SECONDS", 0.05)
+    handle = emulated.load().handle
+    flag = int(check(hip.hipMalloc(8)))
+    emulated.take_exception()
+    wait = (None, ctypes.c_void_p(flag), ctypes.c_uint32(5), 1, ctypes.c_uint32(0xFF))
+    assert handle.hipStreamWaitValue32(*wait) == abi.NOT_SUPPORTED
+    behind = str(emulated.take_exception())
+    assert f"0x5 is waited for at {flag:#x}, where 0x0 is" in behind
+    assert "write the value before the wait" in behind
+    emulated.take_launch_failure()
+    assert handle.hipStreamWriteValue32(None, ctypes.c_void_p(flag), ctypes.c_uint32(0x105), 0) == 0
+    # The mask leaves the five.
+    assert handle.hipStreamWaitValue32(*wait) == 0
+    # Half of it lies behind the end of the allocation.
+    assert (
+        handle.hipStreamWriteValue64(None, ctypes.c_void_p(flag + 4), ctypes.c_uint64(1), 0)
+        == abi.INVALID_VALUE
+    )
+    check(hip.hipFree(flag))

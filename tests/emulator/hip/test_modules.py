@@ -141,3 +141,30 @@ def test_code_that_ends_too_soon(hip, code: bytes) -> None:
         content = ctypes.create_string_buffer(code[:length], length + 1)
         status = hip.hipModuleLoadData(ctypes.addressof(content))[0]
         assert int(status) in (abi.INVALID_IMAGE, abi.NO_BINARY_FOR_GPU), length
+
+
+def test_libraries_and_functions_of_the_driver(hip, code: bytes) -> None:
+    handle = emulated.load().handle
+    library, kernel, function = ctypes.c_void_p(), ctypes.c_void_p(), ctypes.c_void_p()
+    content = ctypes.create_string_buffer(code, len(code))
+    assert handle.hipLibraryLoadData(ctypes.byref(library), content, None, None, 0, None, None, 0) == 0
+    count = ctypes.c_uint()
+    assert handle.hipLibraryGetKernelCount(ctypes.byref(count), library) == 0
+    assert count.value > 3
+    assert handle.hipLibraryGetKernel(ctypes.byref(kernel), library, b"globals") == 0
+    assert handle.hipKernelGetFunction(ctypes.byref(function), kernel) == 0
+    name = ctypes.c_char_p()
+    assert handle.hipKernelGetName(ctypes.byref(name), kernel) == 0
+    assert name.value == b"globals"
+    address, size = ctypes.c_void_p(), ctypes.c_size_t()
+    assert handle.hipLibraryGetGlobal(ctypes.byref(address), ctypes.byref(size), library, b"counter") == 0
+    value = np.array([7], dtype=np.int32)
+    check(hip.hipMemcpy(address.value, value, 4, hip.hipMemcpyKind.hipMemcpyHostToDevice))
+    out = ctypes.c_void_p(int(check(hip.hipMalloc(16))))
+    one = abi.Dim3(1, 1, 1)
+    config = abi.DriverLaunchConfig(gridDim=one, blockDim=abi.Dim3(4, 1, 1))
+    arguments = (ctypes.c_void_p * 1)(ctypes.addressof(out))
+    assert handle.hipDrvLaunchKernelEx(ctypes.byref(config), function, arguments, None) == 0
+    np.testing.assert_array_equal(download(hip, out.value, np.zeros(4, dtype=np.int32)), [8, 9, 10, 11])
+    assert handle.hipLibraryUnload(library) == 0
+    assert handle.hipLibraryUnload(library) == abi.INVALID_HANDLE

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import threading
 
-from workbench.emulator.hip import devices, graphs, memory, modules, streams
+from workbench.emulator.hip import devices, graphs, memory, modules, pools, streams
 from workbench.emulator.hip.calls import (
     CALLS,
     POINTER,
     callback,
+    set_finder,
     take_exception,
     take_launch_failure,
     was_called,
@@ -34,6 +35,7 @@ def load() -> HipLibrary:
             library = HipLibrary(build())
             for entry in CALLS.values():
                 library.fill(entry.name, callback(entry), returns_text=entry.result is POINTER)
+            set_finder(library.address_of)
             _library = library
         return _library
 
@@ -45,6 +47,7 @@ __all__ = [
     "load",
     "memory",
     "modules",
+    "pools",
     "streams",
     "take_exception",
     "take_launch_failure",

@@ -58,6 +58,7 @@ DEVICE_TO_DEVICE_NO_CU: Final = 1024
 
 # hipMemoryType
 MEMORY_UNREGISTERED, MEMORY_HOST, MEMORY_DEVICE, MEMORY_MANAGED = range(4)
+MEMORY_ARRAY: Final = 10
 
 # HIP_LAUNCH_PARAM_*
 PARAM_BUFFER_POINTER, PARAM_BUFFER_SIZE, PARAM_END = 1, 2, 3
@@ -230,6 +231,23 @@ class Dim3(ctypes.Structure):
     _fields_ = (("x", c_uint32), ("y", c_uint32), ("z", c_uint32))
 
 
+def _driver_side(side: str) -> tuple[tuple[str, Any], ...]:
+    """One side of a HIP_MEMCPY3D."""
+    fields = (
+        ("XInBytes", c_size_t),
+        ("Y", c_size_t),
+        ("Z", c_size_t),
+        ("LOD", c_size_t),
+        ("MemoryType", c_int),
+        ("Host", c_size_t),
+        ("Device", c_size_t),
+        ("Array", c_size_t),
+        ("Pitch", c_size_t),
+        ("Height", c_size_t),
+    )
+    return tuple((side + name, type_) for name, type_ in fields)
+
+
 class Extent(ctypes.Structure):
     """hipExtent: bytes, rows, slices."""
 
@@ -261,6 +279,66 @@ class Memcpy3D(ctypes.Structure):
         ("extent", Extent),
         ("kind", c_int),
     )
+
+
+class Memcpy2D(ctypes.Structure):
+    """hip_Memcpy2D."""
+
+    _fields_ = (
+        ("srcXInBytes", c_size_t),
+        ("srcY", c_size_t),
+        ("srcMemoryType", c_int),
+        ("srcHost", c_size_t),
+        ("srcDevice", c_size_t),
+        ("srcArray", c_size_t),
+        ("srcPitch", c_size_t),
+        ("dstXInBytes", c_size_t),
+        ("dstY", c_size_t),
+        ("dstMemoryType", c_int),
+        ("dstHost", c_size_t),
+        ("dstDevice", c_size_t),
+        ("dstArray", c_size_t),
+        ("dstPitch", c_size_t),
+        ("WidthInBytes", c_size_t),
+        ("Height", c_size_t),
+    )
+
+
+class Memcpy3DDriver(ctypes.Structure):
+    """HIP_MEMCPY3D."""
+
+    _fields_ = (
+        *_driver_side("src"),
+        *_driver_side("dst"),
+        ("WidthInBytes", c_size_t),
+        ("Height", c_size_t),
+        ("Depth", c_size_t),
+    )
+
+
+class MemLocation(ctypes.Structure):
+    """hipMemLocation."""
+
+    _fields_ = (("type", c_int), ("id", c_int))
+
+
+class MemPoolProps(ctypes.Structure):
+    """hipMemPoolProps."""
+
+    _fields_ = (
+        ("allocType", c_int),
+        ("handleTypes", c_int),
+        ("location", MemLocation),
+        ("win32SecurityAttributes", c_size_t),
+        ("maxSize", c_size_t),
+        ("reserved", c_uint8 * 56),
+    )
+
+
+class MemAccessDesc(ctypes.Structure):
+    """hipMemAccessDesc."""
+
+    _fields_ = (("location", MemLocation), ("flags", c_int))
 
 
 class MemsetParams(ctypes.Structure):
@@ -303,6 +381,19 @@ class LaunchConfig(ctypes.Structure):
         ("blockDim", Dim3),
         ("dynamicSmemBytes", c_size_t),
         ("stream", c_size_t),
+        ("attrs", c_size_t),
+        ("numAttrs", c_uint),
+    )
+
+
+class DriverLaunchConfig(ctypes.Structure):
+    """HIP_LAUNCH_CONFIG."""
+
+    _fields_ = (
+        ("gridDim", Dim3),
+        ("blockDim", Dim3),
+        ("sharedMemBytes", c_uint),
+        ("hStream", c_size_t),
         ("attrs", c_size_t),
         ("numAttrs", c_uint),
     )

@@ -85,6 +85,21 @@ def call(
     return register
 
 
+# Set by who loads the library: address of an exported function by name, 0 where there is none.
+_find_function: Callable[[str], int] | None = None
+
+
+def set_finder(finder: Callable[[str], int]) -> None:
+    """Say how exported functions are found."""
+    global _find_function
+    _find_function = finder
+
+
+def function_address(name: str) -> int:
+    """Address of an exported function of the library; 0 where there is none of that name."""
+    return _find_function(name) if _find_function is not None else 0
+
+
 def was_called(name: str) -> bool:
     """Whether someone called a function of the library in this process."""
     return name in _called
@@ -204,8 +219,10 @@ __all__ = [
     "call",
     "callback",
     "failure_listeners",
+    "function_address",
     "launch_failed",
     "report_faults",
+    "set_finder",
     "take_exception",
     "take_launch_failure",
     "thread",

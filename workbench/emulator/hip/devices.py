@@ -13,9 +13,11 @@ from workbench.emulator.hip.calls import (
     INT,
     POINTER,
     SIZE,
+    U64,
     UINT,
     HipError,
     call,
+    function_address,
     report_faults,
     thread,
 )
@@ -81,6 +83,7 @@ def properties(facts: DeviceFacts, ordinal: int) -> dict[str, Any]:
         "sharedMemPerBlockOptin": facts.lds_bytes,
         "maxBlocksPerMultiProcessor": waves,
         "hostRegisterSupported": 1,
+        "memoryPoolsSupported": 1,
         "gcnArchName": (facts.arch + facts.features).encode(),
         "maxSharedMemoryPerMultiProcessor": facts.lds_bytes,
         "clockInstructionRate": 100_000,
@@ -134,6 +137,7 @@ def attributes(ordinal: int) -> dict[int, int]:
         "hipDeviceAttributeHostRegisterSupported": "hostRegisterSupported",
         "hipDeviceAttributeClockInstructionRate": "clockInstructionRate",
         "hipDeviceAttributeIsLargeBar": "isLargeBar",
+        "hipDeviceAttributeMemoryPoolsSupported": "memoryPoolsSupported",
     }
     values = {name: known[field] for name, field in by_property.items()}
     for index, axis in enumerate("XYZ"):
@@ -141,6 +145,7 @@ def attributes(ordinal: int) -> dict[int, int]:
         values[f"hipDeviceAttributeMaxGridDim{axis}"] = MAX_GRID_BLOCKS[index]
     values["hipDeviceAttributeMaxThreadsDim"] = MAX_WORK_ITEMS
     values["hipDeviceAttributeFineGrainSupport"] = 1
+    values["hipDeviceAttributeCanUseStreamWaitValue"] = 1
     values["hipDeviceAttributeNumberOfXccs"] = facts.xcds
     values["hipDeviceAttributeWallClockRate"] = 100_000
     values["hipDeviceAttributeMaxAvailableVgprsPerThread"] = 512
@@ -302,12 +307,24 @@ def _set_limit(limit: int, value: int) -> int | None:
     return None if limit in (_STACK_LIMIT, _PRINTF_LIMIT, _HEAP_LIMIT) else abi.UNSUPPORTED_LIMIT
 
 
-@call("hipDeviceGetCacheConfig", "hipDeviceGetSharedMemConfig", arguments=(POINTER,))
+@call(
+    "hipDeviceGetCacheConfig",
+    "hipDeviceGetSharedMemConfig",
+    "hipCtxGetCacheConfig",
+    "hipCtxGetSharedMemConfig",
+    arguments=(POINTER,),
+)
 def _get_config(result: int) -> None:
     abi.store(result, INT, 0)
 
 
-@call("hipDeviceSetCacheConfig", "hipDeviceSetSharedMemConfig", arguments=(INT,))
+@call(
+    "hipDeviceSetCacheConfig",
+    "hipDeviceSetSharedMemConfig",
+    "hipCtxSetCacheConfig",
+    "hipCtxSetSharedMemConfig",
+    arguments=(INT,),
+)
 def _set_config(value: int) -> None:
     return None
 
@@ -335,6 +352,35 @@ def _enable_peer(peer: int, flags: int) -> int:
 def _disable_peer(peer: int) -> int:
     device(peer)
     return abi.PEER_ACCESS_NOT_ENABLED
+
+
+# hipDeviceP2PAttr: performance rank, access, native atomics, arrays.
+_P2P_ATTRIBUTES = range(4)
+
+
+@call("hipDeviceGetP2PAttribute", arguments=(POINTER, INT, INT, INT))
+def _p2p_attribute(result: int, attribute: int, source: int, target: int) -> None:
+    device(source)
+    device(target)
+    if attribute not in _P2P_ATTRIBUTES or source == target:
+        raise HipError(abi.INVALID_VALUE if attribute not in _P2P_ATTRIBUTES else abi.INVALID_DEVICE)
+    # No device reaches another's memory.
+    abi.store(result, INT, 0)
+
+
+@call("hipChooseDeviceR0600", arguments=(POINTER, POINTER))
+def _choose_device(result: int, wanted: int) -> None:
+    """The device that agrees with the most of the fields that were asked for, as far as they are not zero."""
+    if not wanted:
+        raise HipError(abi.INVALID_VALUE)
+    asked = abi.DeviceProp.from_address(wanted)
+    fields = ("major", "minor", "totalGlobalMem", "sharedMemPerBlock", "warpSize", "multiProcessorCount")
+
+    def agreement(ordinal: int) -> int:
+        known = properties(node().devices[ordinal].facts, ordinal)
+        return sum(0 < getattr(asked, name) <= known[name] for name in fields)
+
+    abi.store(result, INT, max(range(len(node().devices)), key=agreement))
 
 
 # Contexts: a device has one, and its handle says which device.
@@ -384,6 +430,32 @@ def _set_context(context: int) -> None:
 @call("hipCtxPopCurrent", arguments=(POINTER,))
 def _pop_context(result: int) -> None:
     abi.store_if(result, HANDLE, _CONTEXT_HANDLE + thread.device)
+
+
+@call("hipCtxGetApiVersion", arguments=(HANDLE, POINTER))
+def _context_version(context: int, result: int) -> None:
+    _device_of(context)
+    abi.store(result, INT, abi.VERSION)
+
+
+@call("hipCtxGetFlags", arguments=(POINTER,))
+def _context_flags(result: int) -> None:
+    abi.store(result, UINT, 0)
+
+
+@call("hipDevicePrimaryCtxSetFlags", arguments=(INT, UINT))
+def _set_context_flags(ordinal: int, flags: int) -> None:
+    device(ordinal)
+
+
+@call("hipCtxEnablePeerAccess", arguments=(HANDLE, UINT))
+def _context_enable_peer(context: int, flags: int) -> int:
+    return _enable_peer(_device_of(context), flags)
+
+
+@call("hipCtxDisablePeerAccess", arguments=(HANDLE,))
+def _context_disable_peer(context: int) -> int:
+    return _disable_peer(_device_of(context))
 
 
 @call("hipCtxGetDevice", arguments=(POINTER,))
@@ -444,6 +516,23 @@ def _drv_error_string(code: int, result: int) -> int | None:
     known = code in abi.error_names()
     abi.store(result, POINTER, _error_string(code) if known else 0)
     return None if known else abi.INVALID_VALUE
+
+
+# hipDriverProcAddressQueryResult
+_SYMBOL_FOUND, _SYMBOL_NOT_FOUND = 0, 1
+
+
+@call("hipGetProcAddress", "hipGetProcAddress_spt", arguments=(POINTER, POINTER, INT, U64, POINTER))
+def _proc_address(name: int, result: int, version: int, flags: int, status: int) -> int | None:
+    address = function_address(abi.text_at(name))
+    abi.store(result, POINTER, address)
+    abi.store_if(status, INT, _SYMBOL_FOUND if address else _SYMBOL_NOT_FOUND)
+    return None if address else abi.NOT_FOUND
+
+
+@call("hipGetDriverEntryPoint", "hipGetDriverEntryPoint_spt", arguments=(POINTER, POINTER, U64, POINTER))
+def _entry_point(name: int, result: int, flags: int, status: int) -> int | None:
+    return _proc_address(name, result, 0, flags, status)
 
 
 @call("hipApiName", "hipGetCmdName", arguments=(UINT,), result=POINTER)

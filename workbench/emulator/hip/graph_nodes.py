@@ -82,12 +82,14 @@ class Capture:
     Attributes:
         origin: handle of the stream that it began on.
         tails: by stream handle, the nodes that its next work comes after.
+        shown: handles that the program was shown an array of.
     """
 
     graph: Graph
     origin: int
     tails: dict[int, list[Node]]
     sequence: int
+    shown: Any = None
 
     def append(self, stream: int, kind: NodeKind, action: Action, detail: Any) -> None:
         """Record work that was sent to a stream."""

@@ -24,6 +24,7 @@ class _Step:
     node: int
     kind: NodeKind
     action: Action
+    enabled: bool = True
 
 
 _executables: dict[int, list[_Step]] = {}
@@ -125,7 +126,7 @@ def _kernel_parameters(address: int) -> abi.KernelNodeParams:
 @call("hipGraphAddMemcpyNode", arguments=(*_NEW, POINTER))
 def _add_memcpy(result: int, graph: int, dependencies: int, count: int, parameters: int) -> None:
     record = memcpy_3d_at(parameters)
-    _add(result, graph, dependencies, count, NodeKind.MEMCPY, lambda: copy_3d(record))
+    _add(result, graph, dependencies, count, NodeKind.MEMCPY, lambda: copy_3d(record), record)
 
 
 @call("hipGraphAddMemcpyNode1D", arguments=(*_NEW, POINTER, POINTER, SIZE, INT))
@@ -140,6 +141,12 @@ def _add_memcpy_1d(
 
 @call("hipGraphAddMemsetNode", arguments=(*_NEW, POINTER))
 def _add_memset(result: int, graph: int, dependencies: int, count: int, parameters: int) -> None:
+    action, record = _memset_action(parameters)
+    _add(result, graph, dependencies, count, NodeKind.MEMSET, action, record)
+
+
+def _memset_action(parameters: int) -> tuple[Action, abi.MemsetParams]:
+    """The fill that a hipMemsetParams describes, and a copy of that."""
     if not parameters:
         raise HipError(abi.INVALID_VALUE)
     record = abi.MemsetParams.from_buffer_copy(abi.MemsetParams.from_address(parameters))
@@ -152,16 +159,21 @@ def _add_memset(result: int, graph: int, dependencies: int, count: int, paramete
         for row in range(max(1, record.height)):
             fill(record.dst + row * record.pitch, pattern, record.width)
 
-    _add(result, graph, dependencies, count, NodeKind.MEMSET, action)
+    return action, record
 
 
 @call("hipGraphAddHostNode", arguments=(*_NEW, POINTER))
 def _add_host(result: int, graph: int, dependencies: int, count: int, parameters: int) -> None:
+    action, detail = _host_action(parameters)
+    _add(result, graph, dependencies, count, NodeKind.HOST, action, detail)
+
+
+def _host_action(parameters: int) -> tuple[Action, tuple[int, int]]:
+    """The call that a hipHostNodeParams describes, and its function and data."""
     if not parameters:
         raise HipError(abi.INVALID_VALUE)
     record = abi.HostNodeParams.from_address(parameters)
-    action = streams.host_call(record.fn, record.userData)
-    _add(result, graph, dependencies, count, NodeKind.HOST, action, (record.fn, record.userData))
+    return streams.host_call(record.fn, record.userData), (record.fn, record.userData)
 
 
 @call("hipGraphAddEmptyNode", arguments=_NEW)
@@ -177,7 +189,7 @@ def _add_child(result: int, graph: int, dependencies: int, count: int, child: in
         for each in actions:
             each()
 
-    _add(result, graph, dependencies, count, NodeKind.GRAPH, action)
+    _add(result, graph, dependencies, count, NodeKind.GRAPH, action, child)
 
 
 @call("hipGraphAddEventRecordNode", arguments=(*_NEW, HANDLE))
@@ -210,6 +222,35 @@ def _store_list(values: list[int], address: int, count: int) -> None:
     for index in range(room):
         HANDLE.from_address(address + 8 * index).value = values[index] if index < len(values) else 0
     abi.store(count, SIZE, min(room, len(values)))
+
+
+@call("hipGraphRemoveDependencies", arguments=(HANDLE, POINTER, POINTER, SIZE))
+def _remove_dependencies(graph: int, sources: int, targets: int, count: int) -> None:
+    by_handle = {node.handle: node for node in _graph(graph).nodes}
+    pairs = list(zip(_handles_at(sources, count), _handles_at(targets, count), strict=True))
+    for source, target in pairs:
+        if source not in by_handle or by_handle[source] not in by_handle[target].dependencies:
+            raise HipError(abi.INVALID_VALUE)
+    for source, target in pairs:
+        by_handle[target].dependencies.remove(by_handle[source])
+
+
+@call("hipGraphDestroyNode", arguments=(HANDLE,))
+def _destroy_node(handle: int) -> None:
+    node = _node(handle)
+    for graph in streams.graphs.values():
+        if node in graph.nodes:
+            graph.nodes.remove(node)
+            for other in graph.nodes:
+                if node in other.dependencies:
+                    other.dependencies.remove(node)
+
+
+@call("hipGraphNodeGetDependentNodes", arguments=(HANDLE, POINTER, POINTER))
+def _dependent_nodes(handle: int, nodes: int, count: int) -> None:
+    node = _node(handle)
+    owner = next(graph for graph in streams.graphs.values() if node in graph.nodes)
+    _store_list([other.handle for other in owner.nodes if node in other.dependencies], nodes, count)
 
 
 @call("hipGraphGetNodes", arguments=(HANDLE, POINTER, POINTER))
@@ -272,6 +313,65 @@ def _set_kernel_node(node: int, parameters: int) -> None:
     chosen.action, chosen.detail = work.run, work
 
 
+def _node_of(handle: int, kind: NodeKind) -> Node:
+    found = _node(handle)
+    if found.kind is not kind:
+        raise HipError(abi.INVALID_VALUE)
+    return found
+
+
+@call("hipGraphMemsetNodeSetParams", arguments=(HANDLE, POINTER))
+def _set_memset_node(node: int, parameters: int) -> None:
+    chosen = _node_of(node, NodeKind.MEMSET)
+    chosen.action, chosen.detail = _memset_action(parameters)
+
+
+@call("hipGraphMemcpyNodeSetParams", arguments=(HANDLE, POINTER))
+def _set_memcpy_node(node: int, parameters: int) -> None:
+    chosen, record = _node_of(node, NodeKind.MEMCPY), memcpy_3d_at(parameters)
+    chosen.action, chosen.detail = lambda: copy_3d(record), record
+
+
+@call("hipGraphMemcpyNodeSetParams1D", arguments=(HANDLE, POINTER, POINTER, SIZE, INT))
+def _set_memcpy_node_1d(node: int, target: int, source: int, size: int, kind: int) -> None:
+    chosen = _node_of(node, NodeKind.MEMCPY)
+    chosen.action, chosen.detail = lambda: copy(target, source, size, kind), None
+
+
+@call("hipGraphHostNodeSetParams", arguments=(HANDLE, POINTER))
+def _set_host_node(node: int, parameters: int) -> None:
+    chosen = _node_of(node, NodeKind.HOST)
+    chosen.action, chosen.detail = _host_action(parameters)
+
+
+@call("hipGraphMemsetNodeGetParams", arguments=(HANDLE, POINTER))
+def _memset_node_parameters(node: int, result: int) -> None:
+    _give_back(_node_of(node, NodeKind.MEMSET).detail, abi.MemsetParams, result)
+
+
+@call("hipGraphMemcpyNodeGetParams", arguments=(HANDLE, POINTER))
+def _memcpy_node_parameters(node: int, result: int) -> None:
+    _give_back(_node_of(node, NodeKind.MEMCPY).detail, abi.Memcpy3D, result)
+
+
+@call("hipGraphHostNodeGetParams", arguments=(HANDLE, POINTER))
+def _host_node_parameters(node: int, result: int) -> None:
+    function, data = _node_of(node, NodeKind.HOST).detail
+    _give_back(abi.HostNodeParams(function, data), abi.HostNodeParams, result)
+
+
+def _give_back(record: object, type_: type[ctypes.Structure], result: int) -> None:
+    """A node's parameters, where it was made from such a structure."""
+    if not isinstance(record, type_) or not result:
+        raise HipError(abi.INVALID_VALUE)
+    ctypes.memmove(result, ctypes.addressof(record), ctypes.sizeof(type_))
+
+
+@call("hipGraphChildGraphNodeGetGraph", arguments=(HANDLE, POINTER))
+def _child_graph(node: int, result: int) -> None:
+    abi.store(result, HANDLE, _node_of(node, NodeKind.GRAPH).detail)
+
+
 # Execution
 
 
@@ -306,7 +406,8 @@ def _launch(handle: int, stream: int) -> None:
 
     def action() -> None:
         for step in steps:
-            step.action()
+            if step.enabled:
+                step.action()
 
     try:
         streams.submit(stream, NodeKind.GRAPH, action)
@@ -331,6 +432,40 @@ def _set_executable_kernel(handle: int, node: int, parameters: int) -> None:
 @call("hipGraphExecMemcpyNodeSetParams1D", arguments=(HANDLE, HANDLE, POINTER, POINTER, SIZE, INT))
 def _set_executable_memcpy(handle: int, node: int, target: int, source: int, size: int, kind: int) -> None:
     _step(handle, node, NodeKind.MEMCPY).action = lambda: copy(target, source, size, kind)
+
+
+@call("hipGraphExecMemcpyNodeSetParams", arguments=(HANDLE, HANDLE, POINTER))
+def _set_executable_memcpy_3d(handle: int, node: int, parameters: int) -> None:
+    record = memcpy_3d_at(parameters)
+    _step(handle, node, NodeKind.MEMCPY).action = lambda: copy_3d(record)
+
+
+@call("hipGraphExecMemsetNodeSetParams", arguments=(HANDLE, HANDLE, POINTER))
+def _set_executable_memset(handle: int, node: int, parameters: int) -> None:
+    _step(handle, node, NodeKind.MEMSET).action = _memset_action(parameters)[0]
+
+
+@call("hipGraphExecHostNodeSetParams", arguments=(HANDLE, HANDLE, POINTER))
+def _set_executable_host(handle: int, node: int, parameters: int) -> None:
+    _step(handle, node, NodeKind.HOST).action = _host_action(parameters)[0]
+
+
+@call("hipGraphNodeSetEnabled", arguments=(HANDLE, HANDLE, UINT))
+def _set_enabled(handle: int, node: int, enabled: int) -> None:
+    _switchable(handle, node).enabled = bool(enabled)
+
+
+@call("hipGraphNodeGetEnabled", arguments=(HANDLE, HANDLE, POINTER))
+def _get_enabled(handle: int, node: int, result: int) -> None:
+    abi.store(result, UINT, _switchable(handle, node).enabled)
+
+
+def _switchable(handle: int, node: int) -> _Step:
+    """A step that can be left out: kernels, copies and fills."""
+    for step in _executable(handle):
+        if step.node == node and step.kind in (NodeKind.KERNEL, NodeKind.MEMCPY, NodeKind.MEMSET):
+            return step
+    raise HipError(abi.INVALID_VALUE)
 
 
 def _step(handle: int, node: int, kind: NodeKind) -> _Step:

@@ -121,6 +121,12 @@ class HipLibrary:
         # After this, Python is going away; destructors of compiled modules still call in.
         atexit.register(self.handle.hkhip_close)
 
+    def address_of(self, name: str) -> int:
+        """Address of an exported function; 0 where there is none."""
+        if name not in self.slots:
+            return 0
+        return ctypes.cast(getattr(self.handle, name), ctypes.c_void_p).value or 0
+
     def fill(self, name: str, callback: Any, *, returns_text: bool = False) -> None:
         """Let a ctypes callback answer a function; raises KeyError for a name that is not exported.
 

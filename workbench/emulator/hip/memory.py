@@ -6,25 +6,30 @@ Every copy and fill is done when its call returns, the asynchronous ones too.
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Callable
 
 from workbench.emulator.device import node
 from workbench.emulator.hip import abi
 from workbench.emulator.hip.calls import HANDLE, INT, POINTER, SIZE, UINT, HipError, call, thread
-from workbench.emulator.hip.devices import current, device
+from workbench.emulator.hip.devices import device
 from workbench.emulator.hip.graph_nodes import NodeKind
-from workbench.emulator.hip.streams import submit
+from workbench.emulator.hip.streams import stream, submit
 from workbench.emulator.memory import Allocation, MemoryKind
 
 _HOST_KINDS = (MemoryKind.HOST, MemoryKind.MANAGED)
 _PITCH = 256
 
 
-def allocate(size: int, kind: MemoryKind, flags: int = 0) -> int:
-    """Address of fresh memory of the current device; 0 for no bytes, as HIP has it."""
+freed_listeners: list[Callable[[int], None]] = []
+"""Called with the address of memory that was freed."""
+
+
+def allocate(size: int, kind: MemoryKind, flags: int = 0, on: int | None = None) -> int:
+    """Address of fresh memory of the current device, or of device `on`; 0 for no bytes, as HIP has it."""
     if size == 0:
         return 0
-    owner = thread.device if kind is MemoryKind.DEVICE else None
-    capacity = current().facts.hbm_bytes if owner is not None else None
+    owner = (thread.device if on is None else on) if kind is MemoryKind.DEVICE else None
+    capacity = device(owner).facts.hbm_bytes if owner is not None else None
     return node().memory.allocate(size, kind, owner, capacity=capacity, hip_flags=flags).base
 
 
@@ -36,6 +41,8 @@ def _free(address: int, kinds: tuple[MemoryKind, ...]) -> None:
         if found is None or found.kind not in kinds:
             raise HipError(abi.INVALID_VALUE)
         node().memory.free(found)
+        for listener in freed_listeners:
+            listener(address)
 
 
 def check_range(address: int, size: int) -> None:
@@ -78,11 +85,6 @@ def _ext_malloc(result: int, size: int, flags: int) -> None:
     abi.store(result, POINTER, allocate(size, MemoryKind.DEVICE, flags))
 
 
-@call("hipMallocAsync", arguments=(POINTER, SIZE, HANDLE))
-def _malloc_async(result: int, size: int, stream: int) -> None:
-    abi.store(result, POINTER, allocate(size, MemoryKind.DEVICE))
-
-
 @call("hipMallocManaged", arguments=(POINTER, SIZE, UINT))
 def _malloc_managed(result: int, size: int, flags: int) -> None:
     abi.store(result, POINTER, allocate(size, MemoryKind.MANAGED, flags))
@@ -93,6 +95,13 @@ def _malloc_pitch(result: int, pitch: int, width: int, height: int) -> None:
     row = -(-width // _PITCH) * _PITCH
     abi.store(pitch, SIZE, row)
     abi.store(result, POINTER, allocate(row * height, MemoryKind.DEVICE))
+
+
+@call("hipMemAllocPitch", arguments=(POINTER, POINTER, SIZE, SIZE, UINT))
+def _alloc_pitch(result: int, pitch: int, width: int, height: int, element: int) -> None:
+    if element not in (4, 8, 16):
+        raise HipError(abi.INVALID_VALUE)
+    _malloc_pitch(result, pitch, width, height)
 
 
 @call("hipHostMalloc", "hipHostAlloc", arguments=(POINTER, SIZE, UINT))
@@ -198,6 +207,30 @@ def _pointer_attribute(result: int, attribute: int, address: int) -> None:
             abi.store(result, type_, value)
             return
     raise HipError(abi.NOT_SUPPORTED)
+
+
+_KEPT = ("HIP_POINTER_ATTRIBUTE_SYNC_MEMOPS",)
+
+
+@call("hipPointerSetAttribute", arguments=(POINTER, INT, POINTER))
+def _set_pointer_attribute(value: int, attribute: int, address: int) -> None:
+    # Every copy is done when its call returns, as SYNC_MEMOPS asks for; no other attribute can be set.
+    numbers = abi.enum("hipPointer_attribute")
+    if not value or attribute not in [numbers[name] for name in _KEPT] or node().memory.find(address) is None:
+        raise HipError(abi.INVALID_VALUE)
+
+
+@call("hipDrvPointerGetAttributes", arguments=(UINT, POINTER, POINTER, POINTER))
+def _pointer_attribute_list(count: int, attributes: int, results: int, address: int) -> None:
+    if not count or not attributes or not results:
+        raise HipError(abi.INVALID_VALUE)
+    asked = list((INT * count).from_address(attributes))
+    for attribute, result in zip(asked, (POINTER * count).from_address(results), strict=True):
+        try:
+            _pointer_attribute(result, attribute, address)
+        except HipError:
+            # Of an attribute or a pointer that is not known, a zero is written and no error is made.
+            abi.store(result, INT, 0)
 
 
 @call("hipMemGetAddressRange", arguments=(POINTER, POINTER, POINTER))
@@ -420,6 +453,117 @@ def _memset_3d_async(pointer: abi.PitchedPointer, value: int, extent: abi.Extent
     where = abi.PitchedPointer.from_buffer_copy(pointer)
     size = abi.Extent.from_buffer_copy(extent)
     submit(stream, NodeKind.MEMSET, lambda: fill_3d(where, value, size))
+
+
+def _memcpy_2d_at(address: int) -> Callable[[], None]:
+    """The copy that a hip_Memcpy2D describes."""
+    if not address:
+        raise HipError(abi.INVALID_VALUE)
+    record = abi.Memcpy2D.from_buffer_copy(abi.Memcpy2D.from_address(address))
+    places = []
+    for side in ("src", "dst"):
+        pitch = getattr(record, f"{side}Pitch") or record.WidthInBytes
+        start = getattr(record, f"{side}Y") * pitch + getattr(record, f"{side}XInBytes")
+        places.append((_side(record, side) + start, pitch))
+    (source, spitch), (target, tpitch) = places
+    return lambda: _copy_rows(target, tpitch, source, spitch, record.WidthInBytes, record.Height)
+
+
+def _side(record: abi.Memcpy2D | abi.Memcpy3DDriver, side: str) -> int:
+    """Address of one side of a copy that a driver's structure describes."""
+    type_ = getattr(record, f"{side}MemoryType")
+    if type_ == abi.MEMORY_ARRAY:
+        raise HipError(abi.NOT_SUPPORTED)
+    return int(getattr(record, f"{side}Host" if type_ == abi.MEMORY_HOST else f"{side}Device"))
+
+
+@call("hipMemcpyParam2D", "hipDrvMemcpy2DUnaligned", arguments=(POINTER,))
+def _memcpy_parameters(parameters: int) -> None:
+    _memcpy_2d_at(parameters)()
+
+
+@call("hipMemcpyParam2DAsync", arguments=(POINTER, HANDLE))
+def _memcpy_parameters_async(parameters: int, stream: int) -> None:
+    submit(stream, NodeKind.MEMCPY, _memcpy_2d_at(parameters))
+
+
+def _memcpy_driver_3d_at(address: int) -> Callable[[], None]:
+    """The copy that a HIP_MEMCPY3D describes."""
+    if not address:
+        raise HipError(abi.INVALID_VALUE)
+    given = abi.Memcpy3DDriver.from_address(address)
+    record = abi.Memcpy3D(extent=abi.Extent(given.WidthInBytes, given.Height, given.Depth))
+    for side in ("src", "dst"):
+        pitch = getattr(given, f"{side}Pitch") or given.WidthInBytes
+        rows = getattr(given, f"{side}Height") or given.Height
+        pointer = abi.PitchedPointer(_side(given, side), pitch, pitch, rows)
+        axes = (getattr(given, f"{side}{axis}") for axis in ("XInBytes", "Y", "Z"))
+        setattr(record, f"{side}Ptr", pointer)
+        setattr(record, f"{side}Pos", abi.Position(*axes))
+    return lambda: copy_3d(record)
+
+
+@call("hipDrvMemcpy3D", arguments=(POINTER,))
+def _memcpy_driver_3d(parameters: int) -> None:
+    _memcpy_driver_3d_at(parameters)()
+
+
+@call("hipDrvMemcpy3DAsync", arguments=(POINTER, HANDLE))
+def _memcpy_driver_3d_async(parameters: int, stream: int) -> None:
+    submit(stream, NodeKind.MEMCPY, _memcpy_driver_3d_at(parameters))
+
+
+def _fill_rows(target: int, pitch: int, value: int, size: int, width: int, height: int) -> None:
+    """Set `width` elements of `size` bytes in each of `height` rows."""
+    if width * size > pitch:
+        raise HipError(abi.INVALID_VALUE)
+    pattern = (value & (256**size - 1)).to_bytes(size, "little")
+    for row in range(height):
+        fill(target + row * pitch, pattern, width)
+
+
+def _register_fills() -> None:
+    """hipMemsetD2D8, 16 and 32: pointer, pitch in bytes, value, elements, rows."""
+    for bits in (8, 16, 32):
+
+        def now(target: int, pitch: int, value: int, width: int, height: int, size: int = bits // 8) -> None:
+            _fill_rows(target, pitch, value, size, width, height)
+
+        def later(
+            target: int, pitch: int, value: int, width: int, height: int, stream: int, size: int = bits // 8
+        ) -> None:
+            submit(stream, NodeKind.MEMSET, lambda: _fill_rows(target, pitch, value, size, width, height))
+
+        call(f"hipMemsetD2D{bits}", arguments=(POINTER, SIZE, UINT, SIZE, SIZE))(now)
+        call(f"hipMemsetD2D{bits}Async", arguments=(POINTER, SIZE, UINT, SIZE, SIZE, HANDLE))(later)
+
+
+_register_fills()
+
+
+@call("hipStreamAttachMemAsync", arguments=(HANDLE, POINTER, SIZE, UINT))
+def _attach(handle: int, address: int, size: int, flags: int) -> None:
+    stream(handle)
+    check_range(address, size)
+
+
+# hipMemRangeAttribute: read mostly, preferred location, accessed by, last prefetch, coherency.
+_READ_MOSTLY, _COHERENCY = 1, 100
+_RANGE_ATTRIBUTES = (_READ_MOSTLY, 2, 3, 4, _COHERENCY)
+_INVALID_DEVICE_ID = -2
+
+
+@call("hipMemRangeGetAttribute", arguments=(POINTER, SIZE, INT, POINTER, SIZE))
+def _range_attribute(result: int, size: int, attribute: int, address: int, count: int) -> None:
+    check_range(address, count)
+    found = node().memory.find(address)
+    managed = found is not None and found.kind is MemoryKind.MANAGED
+    if attribute not in _RANGE_ATTRIBUTES or not managed or not size or size % 4:
+        raise HipError(abi.INVALID_VALUE)
+    # Advice is heard and not followed: there is one memory. So nothing is preferred or prefetched.
+    value = 0 if attribute in (_READ_MOSTLY, _COHERENCY) else _INVALID_DEVICE_ID
+    for offset in range(0, size, 4):
+        abi.store(result + offset, INT, value)
 
 
 @call("hipMemPrefetchAsync", arguments=(POINTER, SIZE, INT, HANDLE))

@@ -175,6 +175,55 @@ def _global(loaded: LoadedCode, name: str) -> tuple[int, int]:
     return loaded.base + symbol.address, symbol.size
 
 
+# Libraries: code objects that are not bound to a device, and kernels that are not bound to one.
+
+
+@call("hipLibraryLoadData", arguments=(POINTER, POINTER, POINTER, POINTER, UINT, POINTER, POINTER, UINT))
+def _library_data(
+    result: int, image: int, options: int, values: int, count: int, names: int, library: int, number: int
+) -> None:
+    # It is a module of the device that is current.
+    _add_module(result, read_image(image))
+
+
+@call("hipLibraryLoadFromFile", arguments=(POINTER, POINTER, POINTER, POINTER, UINT, POINTER, POINTER, UINT))
+def _library_file(
+    result: int, name: int, options: int, values: int, count: int, names: int, library: int, number: int
+) -> None:
+    _load_file(result, name)
+
+
+@call("hipLibraryUnload", arguments=(HANDLE,))
+def _library_unload(handle: int) -> None:
+    _unload(handle)
+
+
+@call("hipLibraryGetKernel", arguments=(POINTER, HANDLE, POINTER))
+def _library_kernel(result: int, handle: int, name: int) -> None:
+    _get_function(result, handle, name)
+
+
+@call("hipLibraryGetKernelCount", arguments=(POINTER, HANDLE))
+def _library_kernel_count(result: int, handle: int) -> None:
+    _function_count(result, handle)
+
+
+@call("hipLibraryGetGlobal", arguments=(POINTER, POINTER, HANDLE, POINTER))
+def _library_global(address: int, size: int, handle: int, name: int) -> None:
+    _get_global(address, size, handle, name)
+
+
+@call("hipKernelGetFunction", arguments=(POINTER, HANDLE))
+def _kernel_function(result: int, handle: int) -> None:
+    _function(handle)
+    abi.store(result, HANDLE, handle)
+
+
+@call("hipKernelGetName", arguments=(POINTER, HANDLE))
+def _kernel_name(result: int, handle: int) -> None:
+    abi.store(result, POINTER, devices.c_string(_function(handle).kernel.name))
+
+
 # Attributes
 
 
@@ -535,6 +584,15 @@ def _launch_kernel_config(config: int, handle: int, parameters: int) -> None:
     grid, block = ((dim.x, dim.y, dim.z) for dim in (record.gridDim, record.blockDim))
     geometry = Geometry.of_blocks(grid, block)
     launch(handle, geometry, record.dynamicSmemBytes, record.stream, parameters, 0)
+
+
+@call("hipDrvLaunchKernelEx", arguments=(POINTER, HANDLE, POINTER, POINTER))
+def _driver_launch_config(config: int, handle: int, parameters: int, extra: int) -> None:
+    if not config:
+        raise HipError(abi.INVALID_VALUE)
+    record = abi.DriverLaunchConfig.from_address(config)
+    grid, block = ((dim.x, dim.y, dim.z) for dim in (record.gridDim, record.blockDim))
+    launch(handle, Geometry.of_blocks(grid, block), record.sharedMemBytes, record.hStream, parameters, extra)
 
 
 @call(

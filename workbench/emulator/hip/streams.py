@@ -13,20 +13,24 @@ import ctypes
 import itertools
 import threading
 import time
+from collections.abc import Callable
 from ctypes import c_float
 from dataclasses import dataclass
 from typing import Any
 
+from workbench import errors
 from workbench.emulator.device import node
 from workbench.emulator.hip import abi
 from workbench.emulator.hip.calls import (
     HANDLE,
     INT,
     POINTER,
+    SIZE,
     U64,
     UINT,
     HipError,
     call,
+    launch_failed,
     report_faults,
     thread,
 )
@@ -57,6 +61,8 @@ _DISABLE_TIMING = 2
 _handles = itertools.count(0x10000, 0x10)
 _capture_numbers = itertools.count(1)
 _streams: dict[int, _Stream] = {}
+_masks: dict[int, tuple[int, ...]] = {}
+_PATIENCE_SECONDS = 30.0
 graphs: dict[int, Graph] = {}
 """Graphs by handle."""
 _events: dict[int, _Event] = {}
@@ -119,6 +125,7 @@ def _stream_create_priority(result: int, flags: int, priority: int) -> None:
 def _stream_destroy(handle: int) -> None:
     if _streams.pop(handle, None) is None:
         raise HipError(abi.INVALID_HANDLE)
+    _masks.pop(handle, None)
 
 
 @call("hipStreamSynchronize", "hipStreamSynchronize_spt", arguments=(HANDLE,))
@@ -231,6 +238,64 @@ def _capture_info(handle: int, status: int, number: int) -> None:
         abi.store_if(number, U64, capture.sequence)
 
 
+@call(
+    "hipStreamGetCaptureInfo_v2",
+    "hipStreamGetCaptureInfo_v2_spt",
+    arguments=(HANDLE, POINTER, POINTER, POINTER, POINTER, POINTER),
+)
+def _capture_info_2(handle: int, status: int, number: int, graph: int, dependencies: int, count: int) -> None:
+    capture = stream(handle).capture
+    abi.store(status, INT, capture is not None)
+    if capture is None:
+        return
+    # The program adds nodes to the graph while it is recorded.
+    graphs[capture.graph.handle] = capture.graph
+    tails = capture.tails[handle]
+    capture.shown = (HANDLE * max(1, len(tails)))(*(tail.handle for tail in tails))
+    abi.store_if(number, U64, capture.sequence)
+    abi.store_if(graph, HANDLE, capture.graph.handle)
+    abi.store_if(dependencies, POINTER, ctypes.addressof(capture.shown))
+    abi.store_if(count, SIZE, len(tails))
+
+
+# hipStreamUpdateCaptureDependenciesFlags
+_ADD_DEPENDENCIES, _SET_DEPENDENCIES = 0, 1
+
+
+@call("hipStreamUpdateCaptureDependencies", arguments=(HANDLE, POINTER, SIZE, UINT))
+def _update_dependencies(handle: int, dependencies: int, count: int, flags: int) -> None:
+    capture = stream(handle).capture
+    if capture is None:
+        raise HipError(abi.ILLEGAL_STATE)
+    if flags not in (_ADD_DEPENDENCIES, _SET_DEPENDENCIES) or (count and not dependencies):
+        raise HipError(abi.INVALID_VALUE)
+    capture.tails[handle] = list(
+        dict.fromkeys(
+            [
+                *(capture.tails[handle] if flags == _ADD_DEPENDENCIES else []),
+                *_nodes_of(capture.graph, dependencies, count),
+            ]
+        )
+    )
+
+
+def _nodes_of(graph: Graph, handles: int, count: int) -> list[Node]:
+    by_handle = {node.handle: node for node in graph.nodes}
+    wanted = list((HANDLE * count).from_address(handles)) if count else []
+    if any(handle not in by_handle for handle in wanted):
+        raise HipError(abi.INVALID_VALUE)
+    return [by_handle[handle] for handle in wanted]
+
+
+@call("hipStreamBeginCaptureToGraph", arguments=(HANDLE, HANDLE, POINTER, POINTER, SIZE, INT))
+def _begin_capture_to(handle: int, graph: int, dependencies: int, data: int, count: int, mode: int) -> None:
+    if graph not in graphs or data or (count and not dependencies):
+        raise HipError(abi.INVALID_VALUE)
+    before = _nodes_of(graphs[graph], dependencies, count)
+    _begin_capture(handle, mode)
+    stream(handle).capture = Capture(graphs[graph], handle, {handle: before}, next(_capture_numbers))
+
+
 @call("hipThreadExchangeStreamCaptureMode", arguments=(POINTER,))
 def _exchange_mode(mode: int) -> None:
     previous, _modes.mode = _modes.mode, INT.from_address(mode).value
@@ -252,6 +317,108 @@ def _host_function(handle: int, function: int, data: int) -> None:
 def host_call(function: int, data: int) -> Action:
     """Calls a function of the program with its data."""
     return lambda: ctypes.CFUNCTYPE(None, POINTER)(function)(data)
+
+
+# hipStreamWaitValue*: how the value in memory, masked, is compared.
+_COMPARISONS: dict[int, Callable[[int, int, int], bool]] = {
+    0: lambda seen, value, bits: seen >= value,
+    1: lambda seen, value, bits: seen == value,
+    2: lambda seen, value, bits: (seen & value) != 0,
+    3: lambda seen, value, bits: (seen | value) != bits,
+}
+
+
+def _value_type(address: int, type_: Any) -> None:
+    """Whether a stream may read or write a value there."""
+    found = node().memory.find(address)
+    if (
+        not address
+        or address % ctypes.sizeof(type_)
+        or found is None
+        or address + ctypes.sizeof(type_) > found.end
+    ):
+        raise HipError(abi.INVALID_VALUE)
+
+
+def _wait_value(handle: int, address: int, value: int, flags: int, mask: int, type_: Any) -> None:
+    compare = _COMPARISONS.get(flags)
+    if compare is None:
+        raise HipError(abi.INVALID_VALUE)
+    _value_type(address, type_)
+    bits = 2 ** (8 * ctypes.sizeof(type_)) - 1
+
+    def reached() -> bool:
+        return compare(type_.from_address(address).value & mask & bits, value & bits, bits)
+
+    def action() -> None:
+        # Only another thread can write it now: what this one sends later comes too late for a stream whose
+        # work is done at once.
+        until = time.monotonic() + _PATIENCE_SECONDS
+        while not reached():
+            if time.monotonic() > until:
+                error = errors.DeviceError(
+                    f"hipStreamWaitValue: {value:#x} is waited for at {address:#x}, where "
+                    f"{type_.from_address(address).value:#x} is and nothing has changed that within "
+                    f"{_PATIENCE_SECONDS:g} s. The emulated device does a stream's work at once: "
+                    "write the value before the wait, or from another thread.",
+                    abi.NOT_SUPPORTED,
+                )
+                launch_failed(error)
+                raise error
+            time.sleep(0.001)
+
+    submit(handle, NodeKind.EMPTY, action)
+
+
+def _write_value(handle: int, address: int, value: int, type_: Any) -> None:
+    _value_type(address, type_)
+
+    def action() -> None:
+        type_.from_address(address).value = value
+        node().memory.note_written(address, ctypes.sizeof(type_))
+
+    submit(handle, NodeKind.MEMSET, action)
+
+
+@call("hipStreamWaitValue32", arguments=(HANDLE, POINTER, UINT, UINT, UINT))
+def _wait_value_32(handle: int, address: int, value: int, flags: int, mask: int) -> None:
+    _wait_value(handle, address, value, flags, mask, UINT)
+
+
+@call("hipStreamWaitValue64", arguments=(HANDLE, POINTER, U64, UINT, U64))
+def _wait_value_64(handle: int, address: int, value: int, flags: int, mask: int) -> None:
+    _wait_value(handle, address, value, flags, mask, U64)
+
+
+@call("hipStreamWriteValue32", arguments=(HANDLE, POINTER, UINT, UINT))
+def _write_value_32(handle: int, address: int, value: int, flags: int) -> None:
+    _write_value(handle, address, value, UINT)
+
+
+@call("hipStreamWriteValue64", arguments=(HANDLE, POINTER, U64, UINT))
+def _write_value_64(handle: int, address: int, value: int, flags: int) -> None:
+    _write_value(handle, address, value, U64)
+
+
+@call("hipExtStreamCreateWithCUMask", arguments=(POINTER, UINT, POINTER))
+def _create_with_mask(result: int, count: int, mask: int) -> None:
+    if not count or not mask:
+        raise HipError(abi.INVALID_VALUE)
+    words = tuple((UINT * count).from_address(mask))
+    _create_stream(result, 0, 0)
+    _masks[HANDLE.from_address(result).value] = words
+
+
+@call("hipExtStreamGetCUMask", arguments=(HANDLE, UINT, POINTER))
+def _get_mask(handle: int, count: int, result: int) -> None:
+    """The mask that the stream was made with, else all compute units; a stream's work runs on any of them."""
+    units = node().devices[stream(handle).device].facts.compute_units
+    if not result or count < -(-units // 32):
+        raise HipError(abi.INVALID_VALUE)
+    every = tuple((1 << max(0, min(32, units - 32 * i))) - 1 for i in range(count))
+    words = _masks.get(handle, every)
+    for index in range(count):
+        UINT.from_address(result + 4 * index).value = words[index] if index < len(words) else 0
 
 
 @call("hipEventCreate", arguments=(POINTER,))

@@ -158,6 +158,94 @@ static void built(int *x, int *y) {
     static_cast<void>(hipGetLastError());
 }
 
+static void edited(int *x, int *y) {
+    // fill x -> copy to y -> call; then each is changed in the graph and in what was made from it.
+    hipGraph_t graph, child;
+    hipGraphExec_t run;
+    hipGraphNode_t set, copied, called, extra, inner;
+    CHECK(hipGraphCreate(&graph, 0));
+    CHECK(hipGraphCreate(&child, 0));
+    hipMemsetParams fill = {};
+    fill.dst = x;
+    fill.elementSize = 4;
+    fill.value = 5;
+    fill.width = N;
+    fill.height = 1;
+    CHECK(hipGraphAddMemsetNode(&set, graph, nullptr, 0, &fill));
+    CHECK(hipGraphAddMemcpyNode1D(&copied, graph, &set, 1, y, x, N * sizeof(int), hipMemcpyDeviceToDevice));
+    static int one = 1, two = 2;
+    hipHostNodeParams host = {count, &one};
+    CHECK(hipGraphAddHostNode(&called, graph, &copied, 1, &host));
+    CHECK(hipGraphAddEmptyNode(&inner, child, nullptr, 0));
+    CHECK(hipGraphAddChildGraphNode(&extra, graph, &called, 1, child));
+    hipGraph_t found = nullptr;
+    CHECK(hipGraphChildGraphNodeGetGraph(extra, &found));
+    REQUIRE(found == child);
+    size_t after = 0;
+    hipGraphNode_t next[2] = {};
+    CHECK(hipGraphNodeGetDependentNodes(called, nullptr, &after));
+    REQUIRE(after == 1);
+    CHECK(hipGraphNodeGetDependentNodes(called, next, &after));
+    REQUIRE(next[0] == extra);
+    CHECK(hipGraphRemoveDependencies(graph, &called, &extra, 1));
+    REQUIRE(hipGraphRemoveDependencies(graph, &called, &extra, 1) == hipErrorInvalidValue);
+    CHECK(hipGraphDestroyNode(extra));
+    size_t nodes = 0;
+    CHECK(hipGraphGetNodes(graph, nullptr, &nodes));
+    REQUIRE(nodes == 3);
+
+    hipMemsetParams asked = {};
+    CHECK(hipGraphMemsetNodeGetParams(set, &asked));
+    REQUIRE(asked.dst == x && asked.value == 5 && asked.width == N);
+    fill.value = 8;
+    CHECK(hipGraphMemsetNodeSetParams(set, &fill));
+    host.userData = &two;
+    CHECK(hipGraphHostNodeSetParams(called, &host));
+    hipHostNodeParams caller = {};
+    CHECK(hipGraphHostNodeGetParams(called, &caller));
+    REQUIRE(caller.fn == count && caller.userData == &two);
+    CHECK(hipGraphInstantiate(&run, graph, nullptr, nullptr, 0));
+    host_calls = 0;
+    CHECK(hipGraphLaunch(run, nullptr));
+    REQUIRE(first(y) == 8 && host_calls == 2);
+
+    fill.value = 9;
+    CHECK(hipGraphExecMemsetNodeSetParams(run, set, &fill));
+    host.userData = &one;
+    CHECK(hipGraphExecHostNodeSetParams(run, called, &host));
+    CHECK(hipGraphLaunch(run, nullptr));
+    REQUIRE(first(y) == 9 && host_calls == 3);
+    unsigned enabled = 7;
+    CHECK(hipGraphNodeSetEnabled(run, copied, 0));
+    CHECK(hipGraphNodeGetEnabled(run, copied, &enabled));
+    REQUIRE(enabled == 0);
+    fill.value = 4;
+    CHECK(hipGraphExecMemsetNodeSetParams(run, set, &fill));
+    CHECK(hipGraphLaunch(run, nullptr));
+    REQUIRE(first(x) == 4 && first(y) == 9);
+    REQUIRE(hipGraphNodeSetEnabled(run, called, 0) == hipErrorInvalidValue);
+    // The other direction, as a box of one row.
+    hipMemcpy3DParms back = {};
+    back.srcPtr = make_hipPitchedPtr(y, N * sizeof(int), N * sizeof(int), 1);
+    back.dstPtr = make_hipPitchedPtr(x, N * sizeof(int), N * sizeof(int), 1);
+    back.extent = make_hipExtent(N * sizeof(int), 1, 1);
+    back.kind = hipMemcpyDeviceToDevice;
+    CHECK(hipGraphExecMemcpyNodeSetParams(run, copied, &back));
+    CHECK(hipGraphNodeSetEnabled(run, copied, 1));
+    CHECK(hipGraphLaunch(run, nullptr));
+    REQUIRE(first(x) == 9);
+    hipMemcpy3DParms box = {};
+    REQUIRE(hipGraphMemcpyNodeGetParams(copied, &box) == hipErrorInvalidValue);
+    CHECK(hipGraphMemcpyNodeSetParams(copied, &back));
+    CHECK(hipGraphMemcpyNodeGetParams(copied, &box));
+    REQUIRE(box.srcPtr.ptr == y && box.extent.width == N * sizeof(int));
+    CHECK(hipGraphMemcpyNodeSetParams1D(copied, y, x, N * sizeof(int), hipMemcpyDeviceToDevice));
+    CHECK(hipGraphExecDestroy(run));
+    CHECK(hipGraphDestroy(child));
+    CHECK(hipGraphDestroy(graph));
+    static_cast<void>(hipGetLastError());
+}
+
 int main() {
     int *x, *y;
     CHECK(hipMalloc(&x, N * sizeof(int)));
@@ -165,6 +253,7 @@ int main() {
     streams_and_events(x);
     recorded(x);
     built(x, y);
+    edited(x, y);
     CHECK(hipFree(x));
     CHECK(hipFree(y));
     std::puts("graphs are right");

@@ -31,6 +31,9 @@ hipError_t hipDeviceGetStreamPriorityRange(int *least, int *greatest);
 hipError_t hipDeviceCanAccessPeer(int *can, int device, int peer);
 hipError_t hipDeviceEnablePeerAccess(int peer, unsigned flags);
 hipError_t hipDeviceDisablePeerAccess(int peer);
+hipError_t hipDeviceGetP2PAttribute(int *value, hipDeviceP2PAttr attribute, int source, int target);
+hipError_t hipGetProcAddress(const char *name, void **function, int version, std::uint64_t flags,
+                             hipDriverProcAddressQueryResult *status);
 hipError_t hipDriverGetVersion(int *version);
 hipError_t hipRuntimeGetVersion(int *version);
 hipError_t hipGetLastError(void);
@@ -63,6 +66,28 @@ hipError_t hipPointerGetAttributes(hipPointerAttribute_t *attributes, const void
 hipError_t hipPointerGetAttribute(void *value, hipPointer_attribute attribute, hipDeviceptr_t pointer);
 hipError_t hipMemPrefetchAsync(const void *pointer, std::size_t size, int device, hipStream_t stream = nullptr);
 hipError_t hipMemAdvise(const void *pointer, std::size_t size, hipMemoryAdvise advice, int device);
+hipError_t hipMemAllocPitch(hipDeviceptr_t *pointer, std::size_t *pitch, std::size_t width, std::size_t height,
+                            unsigned element);
+hipError_t hipPointerSetAttribute(const void *value, hipPointer_attribute attribute, hipDeviceptr_t pointer);
+hipError_t hipDrvPointerGetAttributes(unsigned count, hipPointer_attribute *attributes, void **values,
+                                      hipDeviceptr_t pointer);
+hipError_t hipMemRangeGetAttribute(void *value, std::size_t value_size, hipMemRangeAttribute attribute,
+                                   const void *pointer, std::size_t size);
+hipError_t hipStreamAttachMemAsync(hipStream_t stream, void *pointer, std::size_t length = 0,
+                                   unsigned flags = 4 /* hipMemAttachSingle */);
+
+// Memory pools.
+hipError_t hipDeviceGetDefaultMemPool(hipMemPool_t *pool, int device);
+hipError_t hipDeviceGetMemPool(hipMemPool_t *pool, int device);
+hipError_t hipDeviceSetMemPool(int device, hipMemPool_t pool);
+hipError_t hipMemPoolCreate(hipMemPool_t *pool, const hipMemPoolProps *properties);
+hipError_t hipMemPoolDestroy(hipMemPool_t pool);
+hipError_t hipMemPoolTrimTo(hipMemPool_t pool, std::size_t keep);
+hipError_t hipMemPoolSetAttribute(hipMemPool_t pool, hipMemPoolAttr attribute, void *value);
+hipError_t hipMemPoolGetAttribute(hipMemPool_t pool, hipMemPoolAttr attribute, void *value);
+hipError_t hipMemPoolSetAccess(hipMemPool_t pool, const hipMemAccessDesc *descriptions, std::size_t count);
+hipError_t hipMemPoolGetAccess(hipMemAccessFlags *flags, hipMemPool_t pool, hipMemLocation *location);
+hipError_t hipMallocFromPoolAsync(void **pointer, std::size_t size, hipMemPool_t pool, hipStream_t stream);
 
 // Copies and fills.
 hipError_t hipMemcpy(void *to, const void *from, std::size_t size, hipMemcpyKind kind);
@@ -84,6 +109,19 @@ hipError_t hipMemcpy2DAsync(void *to, std::size_t to_pitch, const void *from, st
                             std::size_t height, hipMemcpyKind kind, hipStream_t stream = nullptr);
 hipError_t hipMemcpy3D(const hipMemcpy3DParms *parameters);
 hipError_t hipMemcpy3DAsync(const hipMemcpy3DParms *parameters, hipStream_t stream = nullptr);
+hipError_t hipMemcpyParam2D(const hip_Memcpy2D *parameters);
+hipError_t hipMemcpyParam2DAsync(const hip_Memcpy2D *parameters, hipStream_t stream = nullptr);
+hipError_t hipDrvMemcpy2DUnaligned(const hip_Memcpy2D *parameters);
+hipError_t hipDrvMemcpy3D(const HIP_MEMCPY3D *parameters);
+hipError_t hipDrvMemcpy3DAsync(const HIP_MEMCPY3D *parameters, hipStream_t stream);
+hipError_t hipMemsetD2D8(hipDeviceptr_t pointer, std::size_t pitch, unsigned char value, std::size_t width,
+                         std::size_t height);
+hipError_t hipMemsetD2D16(hipDeviceptr_t pointer, std::size_t pitch, unsigned short value, std::size_t width,
+                          std::size_t height);
+hipError_t hipMemsetD2D32(hipDeviceptr_t pointer, std::size_t pitch, unsigned value, std::size_t width,
+                          std::size_t height);
+hipError_t hipMemsetD2D32Async(hipDeviceptr_t pointer, std::size_t pitch, unsigned value, std::size_t width,
+                               std::size_t height, hipStream_t stream);
 hipError_t hipMemset(void *pointer, int value, std::size_t size);
 hipError_t hipMemsetAsync(void *pointer, int value, std::size_t size, hipStream_t stream = nullptr);
 hipError_t hipMemset2D(void *pointer, std::size_t pitch, int value, std::size_t width, std::size_t height);
@@ -119,6 +157,14 @@ hipError_t hipStreamGetPriority(hipStream_t stream, int *priority);
 hipError_t hipStreamGetDevice(hipStream_t stream, hipDevice_t *device);
 hipError_t hipStreamAddCallback(hipStream_t stream, hipStreamCallback_t callback, void *data, unsigned flags);
 hipError_t hipLaunchHostFunc(hipStream_t stream, hipHostFn_t function, void *data);
+hipError_t hipStreamWaitValue32(hipStream_t stream, void *pointer, std::uint32_t value, unsigned flags,
+                                std::uint32_t mask = 0xFFFFFFFF);
+hipError_t hipStreamWaitValue64(hipStream_t stream, void *pointer, std::uint64_t value, unsigned flags,
+                                std::uint64_t mask = 0xFFFFFFFFFFFFFFFF);
+hipError_t hipStreamWriteValue32(hipStream_t stream, void *pointer, std::uint32_t value, unsigned flags);
+hipError_t hipStreamWriteValue64(hipStream_t stream, void *pointer, std::uint64_t value, unsigned flags);
+hipError_t hipExtStreamCreateWithCUMask(hipStream_t *stream, std::uint32_t count, const std::uint32_t *mask);
+hipError_t hipExtStreamGetCUMask(hipStream_t stream, std::uint32_t count, std::uint32_t *mask);
 hipError_t hipEventCreate(hipEvent_t *event);
 hipError_t hipEventCreateWithFlags(hipEvent_t *event, unsigned flags);
 hipError_t hipEventDestroy(hipEvent_t event);
@@ -143,6 +189,8 @@ hipError_t hipFuncSetCacheConfig(const void *function, hipFuncCache_t config);
 hipError_t hipLaunchKernel(const void *function, dim3 grid, dim3 block, void **arguments, std::size_t shared = 0,
                            hipStream_t stream = nullptr);
 hipError_t hipLaunchKernelExC(const hipLaunchConfig_t *config, const void *function, void **arguments);
+hipError_t hipDrvLaunchKernelEx(const HIP_LAUNCH_CONFIG *config, hipFunction_t function, void **arguments,
+                                void **extra);
 hipError_t hipLaunchCooperativeKernel(const void *function, dim3 grid, dim3 block, void **arguments, unsigned shared,
                                       hipStream_t stream);
 hipError_t hipExtLaunchKernel(const void *function, dim3 grid, dim3 block, void **arguments, std::size_t shared,
@@ -159,6 +207,11 @@ hipError_t hipStreamBeginCapture(hipStream_t stream, hipStreamCaptureMode mode);
 hipError_t hipStreamEndCapture(hipStream_t stream, hipGraph_t *graph);
 hipError_t hipStreamIsCapturing(hipStream_t stream, hipStreamCaptureStatus *status);
 hipError_t hipStreamGetCaptureInfo(hipStream_t stream, hipStreamCaptureStatus *status, unsigned long long *id);
+hipError_t hipStreamGetCaptureInfo_v2(hipStream_t stream, hipStreamCaptureStatus *status,
+                                      unsigned long long *id = nullptr, hipGraph_t *graph = nullptr,
+                                      const hipGraphNode_t **dependencies = nullptr, std::size_t *count = nullptr);
+hipError_t hipStreamUpdateCaptureDependencies(hipStream_t stream, hipGraphNode_t *dependencies, std::size_t count,
+                                              unsigned flags = 0);
 hipError_t hipThreadExchangeStreamCaptureMode(hipStreamCaptureMode *mode);
 hipError_t hipGraphCreate(hipGraph_t *graph, unsigned flags);
 hipError_t hipGraphDestroy(hipGraph_t graph);
@@ -183,6 +236,20 @@ hipError_t hipGraphAddEventWaitNode(hipGraphNode_t *node, hipGraph_t graph, cons
                                     std::size_t count, hipEvent_t event);
 hipError_t hipGraphAddDependencies(hipGraph_t graph, const hipGraphNode_t *from, const hipGraphNode_t *to,
                                    std::size_t count);
+hipError_t hipGraphRemoveDependencies(hipGraph_t graph, const hipGraphNode_t *from, const hipGraphNode_t *to,
+                                      std::size_t count);
+hipError_t hipGraphDestroyNode(hipGraphNode_t node);
+hipError_t hipGraphNodeGetDependencies(hipGraphNode_t node, hipGraphNode_t *nodes, std::size_t *count);
+hipError_t hipGraphNodeGetDependentNodes(hipGraphNode_t node, hipGraphNode_t *nodes, std::size_t *count);
+hipError_t hipGraphMemsetNodeGetParams(hipGraphNode_t node, hipMemsetParams *parameters);
+hipError_t hipGraphMemsetNodeSetParams(hipGraphNode_t node, const hipMemsetParams *parameters);
+hipError_t hipGraphMemcpyNodeGetParams(hipGraphNode_t node, hipMemcpy3DParms *parameters);
+hipError_t hipGraphMemcpyNodeSetParams(hipGraphNode_t node, const hipMemcpy3DParms *parameters);
+hipError_t hipGraphMemcpyNodeSetParams1D(hipGraphNode_t node, void *to, const void *from, std::size_t size,
+                                         hipMemcpyKind kind);
+hipError_t hipGraphHostNodeGetParams(hipGraphNode_t node, hipHostNodeParams *parameters);
+hipError_t hipGraphHostNodeSetParams(hipGraphNode_t node, const hipHostNodeParams *parameters);
+hipError_t hipGraphChildGraphNodeGetGraph(hipGraphNode_t node, hipGraph_t *graph);
 hipError_t hipGraphGetNodes(hipGraph_t graph, hipGraphNode_t *nodes, std::size_t *count);
 hipError_t hipGraphGetRootNodes(hipGraph_t graph, hipGraphNode_t *nodes, std::size_t *count);
 hipError_t hipGraphGetEdges(hipGraph_t graph, hipGraphNode_t *from, hipGraphNode_t *to, std::size_t *count);
@@ -199,6 +266,16 @@ hipError_t hipGraphExecUpdate(hipGraphExec_t executable, hipGraph_t graph, hipGr
                               hipGraphExecUpdateResult *result);
 hipError_t hipGraphExecKernelNodeSetParams(hipGraphExec_t executable, hipGraphNode_t node,
                                            const hipKernelNodeParams *parameters);
+hipError_t hipGraphExecMemcpyNodeSetParams(hipGraphExec_t executable, hipGraphNode_t node,
+                                           hipMemcpy3DParms *parameters);
+hipError_t hipGraphExecMemcpyNodeSetParams1D(hipGraphExec_t executable, hipGraphNode_t node, void *to, const void *from,
+                                             std::size_t size, hipMemcpyKind kind);
+hipError_t hipGraphExecMemsetNodeSetParams(hipGraphExec_t executable, hipGraphNode_t node,
+                                           const hipMemsetParams *parameters);
+hipError_t hipGraphExecHostNodeSetParams(hipGraphExec_t executable, hipGraphNode_t node,
+                                         const hipHostNodeParams *parameters);
+hipError_t hipGraphNodeSetEnabled(hipGraphExec_t executable, hipGraphNode_t node, unsigned enabled);
+hipError_t hipGraphNodeGetEnabled(hipGraphExec_t executable, hipGraphNode_t node, unsigned *enabled);
 
 // What a kernel<<<grid, block, shared, stream>>>(...) is compiled to.
 hipError_t __hipPushCallConfiguration(dim3 grid, dim3 block, std::size_t shared = 0, hipStream_t stream = nullptr);

@@ -12,6 +12,10 @@ static inline hipError_t hipMallocAsync(T **pointer, std::size_t size, hipStream
     return hipMallocAsync(reinterpret_cast<void **>(pointer), size, stream);
 }
 template <typename T>
+static inline hipError_t hipMallocFromPoolAsync(T **pointer, std::size_t size, hipMemPool_t pool, hipStream_t stream) {
+    return hipMallocFromPoolAsync(reinterpret_cast<void **>(pointer), size, pool, stream);
+}
+template <typename T>
 static inline hipError_t hipMallocManaged(T **pointer, std::size_t size, unsigned flags = hipMemAttachGlobal) {
     return hipMallocManaged(reinterpret_cast<void **>(pointer), size, flags);
 }

@@ -479,6 +479,9 @@ typedef struct ihipGraph *hipGraph_t;
 typedef struct hipGraphNode *hipGraphNode_t;
 typedef struct hipGraphExec *hipGraphExec_t;
 typedef struct hipArray *hipArray_t;
+typedef struct ihipMemPoolHandle_t *hipMemPool_t;
+typedef struct ihipLibrary_t *hipLibrary_t;
+typedef struct ihipKernel_t *hipKernel_t;
 typedef void *hipDeviceptr_t;
 typedef int hipDevice_t;
 typedef void (*hipHostFn_t)(void *data);
@@ -526,6 +529,104 @@ struct hipMemcpy3DParms {
     hipExtent extent;
     hipMemcpyKind kind;
 };
+// Both of a driver's copies say for each side what kind of memory it is and where.
+struct hip_Memcpy2D {
+    std::size_t srcXInBytes, srcY;
+    hipMemoryType srcMemoryType;
+    const void *srcHost;
+    hipDeviceptr_t srcDevice;
+    hipArray_t srcArray;
+    std::size_t srcPitch;
+    std::size_t dstXInBytes, dstY;
+    hipMemoryType dstMemoryType;
+    void *dstHost;
+    hipDeviceptr_t dstDevice;
+    hipArray_t dstArray;
+    std::size_t dstPitch;
+    std::size_t WidthInBytes, Height;
+};
+struct HIP_MEMCPY3D {
+    std::size_t srcXInBytes, srcY, srcZ, srcLOD;
+    hipMemoryType srcMemoryType;
+    const void *srcHost;
+    hipDeviceptr_t srcDevice;
+    hipArray_t srcArray;
+    std::size_t srcPitch, srcHeight;
+    std::size_t dstXInBytes, dstY, dstZ, dstLOD;
+    hipMemoryType dstMemoryType;
+    void *dstHost;
+    hipDeviceptr_t dstDevice;
+    hipArray_t dstArray;
+    std::size_t dstPitch, dstHeight;
+    std::size_t WidthInBytes, Height, Depth;
+};
+enum hipMemAllocationType {
+    hipMemAllocationTypeInvalid = 0,
+    hipMemAllocationTypePinned = 1,
+    hipMemAllocationTypeManaged = 2,
+};
+enum hipMemAllocationHandleType {
+    hipMemHandleTypeNone = 0,
+    hipMemHandleTypePosixFileDescriptor = 1,
+};
+enum hipMemLocationType {
+    hipMemLocationTypeInvalid = 0,
+    hipMemLocationTypeDevice = 1,
+    hipMemLocationTypeHost = 2,
+};
+struct hipMemLocation {
+    hipMemLocationType type;
+    int id;
+};
+struct hipMemPoolProps {
+    hipMemAllocationType allocType;
+    hipMemAllocationHandleType handleTypes;
+    hipMemLocation location;
+    void *win32SecurityAttributes;
+    std::size_t maxSize;
+    unsigned char reserved[56];
+};
+enum hipMemAccessFlags {
+    hipMemAccessFlagsProtNone = 0,
+    hipMemAccessFlagsProtRead = 1,
+    hipMemAccessFlagsProtReadWrite = 3,
+};
+struct hipMemAccessDesc {
+    hipMemLocation location;
+    hipMemAccessFlags flags;
+};
+enum hipMemPoolAttr {
+    hipMemPoolReuseFollowEventDependencies = 1,
+    hipMemPoolReuseAllowOpportunistic = 2,
+    hipMemPoolReuseAllowInternalDependencies = 3,
+    hipMemPoolAttrReleaseThreshold = 4,
+    hipMemPoolAttrReservedMemCurrent = 5,
+    hipMemPoolAttrReservedMemHigh = 6,
+    hipMemPoolAttrUsedMemCurrent = 7,
+    hipMemPoolAttrUsedMemHigh = 8,
+};
+enum hipMemRangeAttribute {
+    hipMemRangeAttributeReadMostly = 1,
+    hipMemRangeAttributePreferredLocation = 2,
+    hipMemRangeAttributeAccessedBy = 3,
+    hipMemRangeAttributeLastPrefetchLocation = 4,
+    hipMemRangeAttributeCoherencyMode = 100,
+};
+enum hipDeviceP2PAttr {
+    hipDevP2PAttrPerformanceRank,
+    hipDevP2PAttrAccessSupported,
+    hipDevP2PAttrNativeAtomicSupported,
+    hipDevP2PAttrHipArrayAccessSupported,
+};
+enum hipDriverProcAddressQueryResult {
+    HIP_GET_PROC_ADDRESS_SUCCESS,
+    HIP_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND,
+    HIP_GET_PROC_ADDRESS_VERSION_NOT_SUFFICIENT,
+};
+enum hipStreamUpdateCaptureDependenciesFlags {
+    hipStreamAddCaptureDependencies,
+    hipStreamSetCaptureDependencies,
+};
 struct hipMemsetParams {
     void *dst;
     unsigned elementSize;
@@ -556,6 +657,19 @@ struct hipLaunchConfig_t {
     unsigned numAttrs;
 };
 
+struct HIP_LAUNCH_CONFIG {
+    unsigned gridDimX, gridDimY, gridDimZ;
+    unsigned blockDimX, blockDimY, blockDimZ;
+    unsigned sharedMemBytes;
+    hipStream_t hStream;
+    hipLaunchAttribute *attrs;
+    unsigned numAttrs;
+};
+
+#define hipStreamWaitValueGte 0x0
+#define hipStreamWaitValueEq 0x1
+#define hipStreamWaitValueAnd 0x2
+#define hipStreamWaitValueNor 0x3
 #define hipStreamDefault 0x00
 #define hipStreamNonBlocking 0x01
 #define hipStreamLegacy ((hipStream_t)1)
