@@ -24,8 +24,9 @@ a fixed overhead: 1.8 us, the duration that rocprofv3 gave for a dispatch of one
 (data/machine.json, _sq_lds_bank_conflict_calibration).
 
 How far off it is, where something comparable is published (HipKittens' own GEMM, another kernel for the same
-problem, timed by HIP events): our bf16 GEMM of 1024, 2048 and 4096 cubed is modelled at 0.57, 0.58 and 0.59
-of the time published for MI355X, and on MI300X at 0.50, 0.56 and 0.66 of MI325X's. It is still optimistic:
+problem, timed by HIP events): our bf16 GEMM of 1024, 2048 and 4096 cubed is modelled at 0.58, 0.58 and 0.59
+of the time published for MI355X, and on MI300X at 0.51, 0.56 and 0.66 of MI325X's
+(`tests/benchmarks/model_error.py`, kernels compiled by clang 22). It is still optimistic:
 left out are barriers, instruction fetch, results that the next instruction waits for, cache misses, clocks
 under load, and what an event adds to a short launch.
 """
