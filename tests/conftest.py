@@ -49,7 +49,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     if hasattr(config, "workerinput"):
-        workers.arrange(items)
+        items.sort(key=lambda item: workers.turn(item.nodeid))
 
 
 # Of generated cases, by family and target: passed, failed, seconds of the compiler and of launches.

@@ -38,6 +38,20 @@ def test_what_is_built_in_the_checkout_is_one_group() -> None:
     assert workers.group("tests/lab/test_index.py::test_a") == "tests/lab/test_index.py"
 
 
-@pytest.mark.parametrize("name", [*sum(workers.TOGETHER.values(), ()), *workers.APART])
+def test_long_groups_come_first_and_small_batches_last() -> None:
+    tests = [
+        "tests/codeobject/test_elf.py::test_a",
+        "tests/emulator/test_matrix.py::test_a",
+        "tests/kernels/generated/test_sanitized.py::test_nothing_found[gfx950-masks-0]",
+        "tests/kernels/generated/test_grid.py::test_grid[gfx950-0-load]",
+        "tests/test_wheel.py::test_a",
+    ]
+    assert [tests.index(test) for test in sorted(tests, key=workers.turn)] == [4, 1, 0, 3, 2]
+
+
+FILES = {*workers.APART, *workers.SECONDS, *sum(workers.TOGETHER.values(), ())} - workers.TOGETHER.keys()
+
+
+@pytest.mark.parametrize("name", sorted(FILES))
 def test_what_is_listed_is_there(name: str) -> None:
     assert (ROOT / name).exists()

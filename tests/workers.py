@@ -22,11 +22,28 @@ TOGETHER = {
 }
 """Files, or their folders. The front end is built in the checkout, where wheels take it from."""
 
-APART = ("tests/notebooks/",)
+SANITIZED = "tests/kernels/generated/test_sanitized.py"
+
+APART = ("tests/notebooks/", SANITIZED)
 """Files whose tests share no fixture and no process: each is a group."""
 
-SECONDS: dict[str, float] = {}
-"""About how long groups take, on one core from empty caches. Those that are not here are short."""
+SECONDS = {
+    "front end": 200,
+    "tests/emulator/sanitize/test_seeded.py": 30,
+    "tests/emulator/test_matrix.py": 25,
+    "tests/kernels/test_headers.py": 40,
+    "tests/emulator/semantics/test_levels.py": 20,
+    "tests/emulator/sanitize/test_clean.py": 20,
+    "tests/emulator/test_compilers.py": 20,
+    "tests/codeobject/test_decoder.py": 15,
+    "tests/codeobject/test_tables.py": 15,
+    "tests/emulator/sanitize/test_hazards.py": 10,
+    "tests/fuzz/test_fuzz.py": 10,
+}
+"""About how long groups take, on one core from empty caches. Those that are not here are shorter."""
+
+MOST = 8
+"""Workers: more of them would wait for the longest group, and each takes 12 seconds to collect the tests."""
 
 MEMORY = 3 << 30
 """Bytes that a worker and what it starts (a compiler, a browser, a notebook's kernel) may take."""
@@ -47,15 +64,18 @@ def group(test: str) -> str:
 
 
 def count() -> int:
-    """Workers for `-n auto`: one for each core, as far as there is memory for them."""
+    """Workers for `-n auto`: one for each core up to MOST, as far as there is memory for them."""
     cores = len(os.sched_getaffinity(0))
     memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    return max(1, min(cores, memory // MEMORY))
+    return max(1, min(cores, memory // MEMORY, MOST))
 
 
-def arrange(items: list[Any]) -> None:
-    """Puts the longest groups first, so that none is left to one worker at the end."""
-    items.sort(key=lambda item: -SECONDS.get(group(item.nodeid), 0))
+def turn(test: str) -> tuple[int, float]:
+    """What tests are sorted by: long groups first, batches of generated cases last, since they are short and so
+    the workers end together; sanitized ones after those that compile them."""
+    name = group(test)
+    place = 2 if test.startswith(SANITIZED) else 1 if _BATCH.match(test) else 0
+    return place, -SECONDS.get(name, 0)
 
 
 def scheduler(config: Any, log: Any) -> Any:
