@@ -71,8 +71,8 @@ def count() -> int:
 
 
 def turn(test: str) -> tuple[int, float]:
-    """What tests are sorted by: long groups first, batches of generated cases last, since they are short and so
-    the workers end together; sanitized ones after those that compile them."""
+    """What tests are sorted by: long groups first, then others. Batches of generated cases are last: they are
+    short, so that workers end together. Sanitized ones are after those that compile them."""
     name = group(test)
     place = 2 if test.startswith(SANITIZED) else 1 if _BATCH.match(test) else 0
     return place, -SECONDS.get(name, 0)
