@@ -73,18 +73,6 @@ class KernelDescriptor:
         return ((self.rsrc1 >> 6 & 0xF) // 2 + 1) * 16
 
     @property
-    def float_round_mode_32(self) -> int:
-        return self.rsrc1 >> 12 & 3
-
-    @property
-    def float_round_mode_16_64(self) -> int:
-        return self.rsrc1 >> 14 & 3
-
-    @property
-    def float_denorm_mode_32(self) -> int:
-        return self.rsrc1 >> 16 & 3
-
-    @property
     def float_denorm_mode_16_64(self) -> int:
         return self.rsrc1 >> 18 & 3
 
@@ -133,11 +121,6 @@ class KernelDescriptor:
     def workitem_id_mode(self) -> int:
         """0: x; 1: x and y; 2: x, y and z, packed 10 bits each into v0."""
         return self.rsrc2 >> 11 & 3
-
-    @property
-    def exception_mask(self) -> int:
-        """Bits 30:24 of rsrc2: invalid, denormal, divide by zero, overflow, underflow, inexact, integer."""
-        return self.rsrc2 >> 24 & 0x7F
 
     @property
     def tg_split(self) -> bool:

@@ -139,11 +139,6 @@ class Vector:
         """What the lanes hold; where a naive vector has no element, its last one."""
         return vector[self.index().clamp(max=self.length - 1)]
 
-    @property
-    def is_whole(self) -> bool:
-        """Whether every lane holds elements only."""
-        return bool((self.index() < self.length).all())
-
 
 def vectors_of(tile: Tile) -> tuple[Vector, Vector]:
     return (
