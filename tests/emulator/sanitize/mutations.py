@@ -19,18 +19,21 @@ from dataclasses import dataclass, field
 import torch
 
 import workbench as wb
+from tests.emulator.sanitize.order import LGKM_MOST, VM_MOST, Order, Unclear, wait_counts
 from tests.emulator.sanitize.test_clean import small_shape
 from workbench.codeobject.instruction import Instruction
 from workbench.emulator import translate
+from workbench.emulator.trace import Access
+from workbench.emulator.translate_hazards import find
 from workbench.errors import KernelFault, KernelTimeout
 from workbench.kernel import Kernel, Module
 from workbench.runtime import Device, LaunchOptions, device
 from workbench.spec import KernelSpec
 
 _NOP = 0xBF800000
+_END = 0xBF810000
 _WAIT = 0xBF8C
 _BARRIER = 0xBF8A0000
-_VM_MOST, _LGKM_MOST = 63, 15
 SECONDS = 60.0
 """Time limit of one mutant: without a barrier a kernel may wait for ever."""
 
@@ -66,11 +69,6 @@ class Mutant:
         return mutant[kernel.info.name]
 
 
-def _counts(field: int) -> tuple[int, int]:
-    """vmcnt and lgkmcnt of s_waitcnt's field on gfx9."""
-    return field & 15 | field >> 10 & 0x30, field >> 8 & 15
-
-
 def _field(vm: int, lgkm: int) -> int:
     return vm & 15 | (vm & 0x30) << 10 | lgkm << 8 | 0x70
 
@@ -80,8 +78,8 @@ def _word(instruction: Instruction) -> int:
 
 
 def _text(vm: int, lgkm: int) -> str:
-    parts = [f"vmcnt({vm})"] if vm < _VM_MOST else []
-    parts += [f"lgkmcnt({lgkm})"] if lgkm < _LGKM_MOST else []
+    parts = [f"vmcnt({vm})"] if vm < VM_MOST else []
+    parts += [f"lgkmcnt({lgkm})"] if lgkm < LGKM_MOST else []
     return " ".join(parts) or "nothing"
 
 
@@ -92,14 +90,12 @@ def mutants(blocks: Iterable[Sequence[Instruction]]) -> Iterator[Mutant]:
         for place, instruction in enumerate(block):
             at = instruction.address
             if instruction.opcode == "s_waitcnt":
-                vm, lgkm = _counts(_word(instruction))
-                weaker = (
-                    {(_VM_MOST, lgkm), (vm, _LGKM_MOST)} if vm < _VM_MOST and lgkm < _LGKM_MOST else set()
-                )
-                weaker |= {(vm + 1, lgkm)} if vm < _VM_MOST else set()
-                weaker |= {(vm, lgkm + 1)} if lgkm < _LGKM_MOST else set()
+                vm, lgkm = wait_counts(_word(instruction))
+                weaker = {(VM_MOST, lgkm), (vm, LGKM_MOST)} if vm < VM_MOST and lgkm < LGKM_MOST else set()
+                weaker |= {(vm + 1, lgkm)} if vm < VM_MOST else set()
+                weaker |= {(vm, lgkm + 1)} if lgkm < LGKM_MOST else set()
                 yield Mutant("wait", f"without {_text(vm, lgkm)}", at, {at: _NOP})
-                for counts in sorted(weaker - {(_VM_MOST, _LGKM_MOST)}):
+                for counts in sorted(weaker - {(VM_MOST, LGKM_MOST)}):
                     word = _WAIT << 16 | _field(*counts)
                     yield Mutant("wait", f"{_text(vm, lgkm)} is {_text(*counts)}", at, {at: word})
             elif instruction.opcode == "s_barrier":
@@ -135,27 +131,23 @@ _DATA: dict[int, bytes] = {}
 _VECTOR = ("FLAT", "GLOBAL", "SCRATCH", "MUBUF", "MTBUF")
 # By access: the numbers of younger accesses of its counter that there may be, one bit each.
 _State = dict[int, int]
-_Facts = dict[tuple[str, int, int], int]
+_Facts = dict[tuple[int, int], int]
 
 
 @dataclass
 class _Access:
     counter: str
     results: frozenset[tuple[str, int]]
-    in_order: bool
-    reads_lds: bool
-    writes_lds: bool
+    in_order: bool = True
 
 
 @dataclass
 class Waits:
-    """Which accesses are under way where it matters, on any way through a kernel's code.
+    """Which registers are used while their access is under way, on any way through a kernel's code.
 
     Attributes:
-        facts: by (what, access, instruction): a register of the access's result is used ("register"), LDS is
-            accessed that it may write or read ("lds"), or a barrier is passed with an access of LDS
-            ("barrier").
-            The value has a bit for each number of younger accesses that it may be under way with.
+        facts: by access and instruction: the instruction uses a register of the access's result. The value
+            has a bit for each number of younger accesses of its counter that it may be under way with.
     """
 
     blocks: Sequence[Sequence[Instruction]]
@@ -185,7 +177,7 @@ class Waits:
                     entering[follower] = merged
                     waiting.append(follower)
 
-    def beyond(self, other: Waits) -> list[tuple[str, int, int]]:
+    def beyond(self, other: Waits) -> list[tuple[int, int]]:
         """What is under way here and not in `other`."""
         return [key for key, ages in self.facts.items() if ages & ~other.facts.get(key, 0)]
 
@@ -193,12 +185,12 @@ class Waits:
         for instruction in self.blocks[index]:
             at = instruction.address
             if instruction.opcode == "s_waitcnt":
-                self._wait(state, *_counts(_word(instruction)))
+                self._wait(state, *wait_counts(_word(instruction)))
                 continue
             self._note(instruction, state)
             access = self._accesses.get(at)
             if access is not None:
-                most = _VM_MOST if access.counter == "vm" else _LGKM_MOST
+                most = VM_MOST if access.counter == "vm" else LGKM_MOST
                 for other in state:
                     if self._accesses[other].counter == access.counter:
                         state[other] = state[other] << 1 & (1 << most) - 1
@@ -212,7 +204,7 @@ class Waits:
             count = vm if access.counter == "vm" else lgkm
             if access.counter == "lgkm" and scalar and lgkm:
                 continue
-            if count < (_VM_MOST if access.counter == "vm" else _LGKM_MOST):
+            if count < (VM_MOST if access.counter == "vm" else LGKM_MOST):
                 state[a] &= (1 << count) - 1
             if not state[a]:
                 del state[a]
@@ -223,45 +215,27 @@ class Waits:
         mine = self._accesses.get(at)
         for a, ages in state.items():
             access = self._accesses[a]
-            kinds = []
-            if access.results & used:
-                again = mine is not None and mine.counter == access.counter and access.in_order
-                sources = {(o.kind, n) for o in instruction.src for n in range(o.index, o.index + o.width)}
-                if not again or access.results & sources:
-                    kinds.append("register")
-            if instruction.opcode == "s_barrier" and (access.reads_lds or access.writes_lds):
-                kinds.append("barrier")
-            other_counter = mine is not None and mine.counter != access.counter
-            if other_counter and mine is not None and _conflict(access, mine):
-                kinds.append("lds")
-            for kind in kinds:
-                self.facts[kind, a, at] = self.facts.get((kind, a, at), 0) | ages
-
-
-def _conflict(first: _Access, second: _Access) -> bool:
-    """Whether both may touch the same LDS, one of them writing."""
-    return (first.writes_lds and (second.reads_lds or second.writes_lds)) or (
-        first.reads_lds and second.writes_lds
-    )
+            if not access.results & used:
+                continue
+            # Accesses of one counter that is in order write a register one after the other.
+            again = mine is not None and mine.counter == access.counter and access.in_order
+            sources = {(o.kind, n) for o in instruction.src for n in range(o.index, o.index + o.width)}
+            if not again or access.results & sources:
+                self.facts[a, at] = self.facts.get((a, at), 0) | ages
 
 
 def _access(instruction: Instruction) -> _Access | None:
     format, opcode = instruction.format, instruction.opcode
     results = frozenset((o.kind, n) for o in instruction.dst for n in range(o.index, o.index + o.width))
     if format == "SMEM":
-        return (
-            _Access("lgkm", results, in_order=False, reads_lds=False, writes_lds=False) if results else None
-        )
+        return _Access("lgkm", results, in_order=False) if results else None
     if format == "DS":
-        lanes = opcode.startswith(("ds_bpermute", "ds_permute", "ds_swizzle"))
-        reads = not lanes and not opcode.startswith("ds_write")
-        writes = not lanes and not opcode.startswith("ds_read")
-        return _Access("lgkm", results, in_order=True, reads_lds=reads, writes_lds=writes)
+        return _Access("lgkm", results)
     if format.startswith("FLAT"):
         raise NotImplementedError(f"{opcode}: which counter it is done by is not known from the code")
     if format.startswith(_VECTOR):
         to_lds = "_load_lds_" in opcode or bool(instruction.modifiers.get("lds"))
-        return _Access("vm", frozenset() if to_lds else results, True, False, to_lds)
+        return _Access("vm", frozenset() if to_lds else results)
     return None
 
 
@@ -275,17 +249,27 @@ class Outcome:
     Attributes:
         reported: classes of what was found.
         same_results: whether the launch's outputs are those of the kernel as it was compiled.
-        equivalent: why it is the same kernel; "" where that is not proven or it was reported.
+        equivalent: why it is the same kernel; "" where that is not proven.
+        not_run: whether the launch does not come by the instructions that it matters to.
     """
 
     mutant: Mutant
     reported: tuple[str, ...]
     same_results: bool
     equivalent: str
+    not_run: bool = False
 
     @property
-    def explained(self) -> bool:
-        return bool(self.reported or self.equivalent)
+    def is_explained(self) -> bool:
+        """Reported, proven to be the same kernel, or not come by; never reported and proven at once."""
+        if self.reported:
+            return not self.equivalent
+        return bool(self.equivalent) or self.not_run
+
+
+def _followers(blocks: list[list[Instruction]]) -> dict[int, list[int]]:
+    index_of = {block[0].address: index for index, block in enumerate(blocks)}
+    return {index: translate._followers(blocks, index, index_of) for index in range(len(blocks))}
 
 
 class Subject:
@@ -303,6 +287,8 @@ class Subject:
         self.waits = self._waits(self.blocks)
         findings, self.outputs = self._run(self.kernel)
         assert not findings, f"{name} on {arch} is not clean: {findings}"
+        self.counts: dict[int, int] = {}
+        self.order = self._order()
 
     def _read(self, kernel: Kernel) -> list[list[Instruction]]:
         code = kernel.module.code_object
@@ -313,10 +299,37 @@ class Subject:
                 _DATA[each.address] = data[each.address - base : each.address - base + each.size]
         return blocks
 
+    def _accesses(self, kernel: Kernel) -> tuple[Access, ...]:
+        outputs = self.spec.make_outputs(self.shape, self.inputs)
+        options = LaunchOptions(trace=True, count=True)
+        _, record = self.spec.run(
+            self.inputs, outputs, shape=self.shape, kernel=kernel, device=self.device, options=options
+        )
+        self.counts = self.counts or record.counts or {}
+        return record.accesses
+
+    def _ending_at(self, barrier: int) -> tuple[Access, ...]:
+        """What is recorded where no barrier is waited at, and waves end at one of them."""
+        addresses = [i.address for block in self.blocks for i in block if i.opcode == "s_barrier"]
+        words = {**dict.fromkeys(addresses, _NOP), barrier: _END}
+        return self._accesses(Mutant("", "", barrier, words).of(self.kernel))
+
+    def _order(self) -> Order | None:
+        """The order of a plain run's accesses; None where they do not tell it."""
+        ways = _followers(self.blocks)
+        accesses = self._accesses(self.kernel)
+        try:
+            order = Order(self.blocks, ways, self.kernel.info.entry, accesses, self._ending_at)
+        except Unclear as unclear:
+            print(f"    {self.name} on {self.arch}: no order of accesses: {unclear}")
+            return None
+        broken = order.broken()
+        assert not broken, f"{self.name} on {self.arch}: {[(hex(a), hex(b)) for a, b in broken]}"
+        return order
+
     @staticmethod
     def _waits(blocks: list[list[Instruction]]) -> Waits:
-        index_of = {block[0].address: index for index, block in enumerate(blocks)}
-        return Waits(blocks, {i: translate._followers(blocks, i, index_of) for i in range(len(blocks))})
+        return Waits(blocks, _followers(blocks))
 
     def _run(self, kernel: Kernel) -> tuple[tuple[str, ...], list[torch.Tensor] | None]:
         outputs = self.spec.make_outputs(self.shape, self.inputs)
@@ -339,31 +352,39 @@ class Subject:
         kernel = mutant.of(self.kernel)
         reported, outputs = self._run(kernel)
         same = outputs is not None and all(map(torch.equal, outputs, self.outputs or []))
-        proof = "" if reported else self._proof(mutant, kernel)
-        return Outcome(mutant, reported, same, proof)
+        blocks = self._read(kernel)
+        if mutant.kind == "nop":
+            found = find(blocks, _followers(blocks).__getitem__, self.arch).found
+            proof = "" if found else "no rule of the hazard table is broken"
+            not_run = not any(self.counts.get(hazard.consumer) for hazard in found)
+            return Outcome(mutant, reported, same, proof, bool(found) and not_run)
+        return Outcome(mutant, reported, same, self._proof(mutant, blocks))
 
-    def _proof(self, mutant: Mutant, kernel: Kernel) -> str:
-        if mutant.kind != "wait":
+    def _proof(self, mutant: Mutant, blocks: list[list[Instruction]]) -> str:
+        changes = {
+            at: None if word in (_NOP, _BARRIER) else word & 0xFFFF for at, word in mutant.words.items()
+        }
+        if self.order is None or self.order.broken(changes) or self._waits(blocks).beyond(self.waits):
             return ""
-        more = self._waits(self._read(kernel)).beyond(self.waits)
-        return "" if more else "other waits come before every use"
+        return "every access is in order without it"
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--arch", nargs="+", default=["gfx950", "gfx942"])
-    parser.add_argument("--only", default="", help="a part of the kernels' names")
+    parser.add_argument("--only", default="", help="a part of the kernels' names, with a dot at their ends")
     parser.add_argument("--kind", nargs="+", default=["wait", "barrier", "nop"])
     parser.add_argument("--sample", type=int, default=0, help="mutants of each kernel; 0: all")
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()
     print(
-        f"{'kernel':30} {'target':8} {'kind':8} {'mutants':>8} {'reported':>9} {'equivalent':>11} {'left':>5}"
+        f"{'kernel':30} {'target':8} {'kind':8} {'mutants':>8} {'reported':>9} {'equivalent':>11} "
+        f"{'not run':>8} {'left':>5}"
     )
     left = 0
     for arch in options.arch:
         for name in sorted(wb.kernels):
-            if options.only not in name or arch not in wb.kernels[name].targets:
+            if options.only not in f"{name}." or arch not in wb.kernels[name].targets:
                 continue
             subject = Subject(name, arch)
             chosen = [mutant for mutant in subject.mutants if mutant.kind in options.kind]
@@ -376,19 +397,21 @@ def main() -> int:
 
 def table(subject: Subject, outcomes: Sequence[Outcome]) -> int:
     """Print a kernel's rows; how many mutants are unexplained."""
-    unexplained = [outcome for outcome in outcomes if not outcome.explained]
+    unexplained = [outcome for outcome in outcomes if not outcome.is_explained]
     for kind in dict.fromkeys(outcome.mutant.kind for outcome in outcomes):
         rows = [outcome for outcome in outcomes if outcome.mutant.kind == kind]
         reported = sum(bool(outcome.reported) for outcome in rows)
-        equal = sum(bool(outcome.equivalent) for outcome in rows)
+        equal = sum(bool(outcome.equivalent) and not outcome.reported for outcome in rows)
         print(
             f"{subject.name:30} {subject.arch:8} {kind:8} {len(rows):8} {reported:9} {equal:11} "
-            f"{len(rows) - reported - equal:5}",
+            f"{sum(outcome.not_run and not outcome.reported for outcome in rows):8} "
+            f"{sum(not outcome.is_explained for outcome in rows):5}",
             flush=True,
         )
     for outcome in unexplained:
         mutant = outcome.mutant
-        print(f"    {mutant.address:#x} {mutant.kind}: {mutant.change}", flush=True)
+        both = f": reported ({', '.join(outcome.reported)}) and equivalent" if outcome.reported else ""
+        print(f"    {mutant.address:#x} {mutant.kind}: {mutant.change}{both}", flush=True)
     return len(unexplained)
 
 

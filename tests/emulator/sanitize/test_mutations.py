@@ -1,0 +1,39 @@
+"""A sample of the mutants of the library's machine code: each is reported or proven to be the same kernel.
+
+All of them: python -m tests.emulator.sanitize.mutations
+"""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from tests.emulator.sanitize.mutations import Subject  # noqa: E402
+
+KERNELS = ("gemm/gemm_bf16_pingpong", "gemm/gemm_bf16_interleave", "normalization/rmsnorm")
+SAMPLE = {"wait": 3, "barrier": 3, "nop": 1}
+"""Mutants of each kernel, by kind."""
+
+
+@pytest.fixture(scope="module", params=["gfx942", "gfx950"])
+def arch(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.mark.parametrize("name", KERNELS)
+def test_mutants_are_reported_or_equivalent(name: str, arch: str) -> None:
+    subject = Subject(name, arch)
+    assert subject.order is not None
+    chosen = []
+    for kind, count in SAMPLE.items():
+        there = [mutant for mutant in subject.mutants if mutant.kind == kind]
+        chosen += random.sample(there, min(count, len(there)))
+    assert chosen
+    for mutant in chosen:
+        outcome = subject.outcome(mutant)
+        where = f"{name} on {arch} at {mutant.address:#x}: {mutant.change}"
+        assert outcome.reported or outcome.equivalent or outcome.not_run, f"{where}: not reported"
+        assert not (outcome.reported and outcome.equivalent), f"{where}: {outcome.reported} without a fault"
