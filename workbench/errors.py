@@ -169,7 +169,11 @@ class ScratchFault(KernelFault):
 
 
 class BarrierFault(KernelFault):
-    """A barrier can never be passed: some waves wait at it and the others have ended."""
+    """Some waves of a work-group wait at a barrier that the others, which have ended, never came to.
+
+    The hardware's s_barrier goes on with the waves that are left (CDNA3 ISA guide, S_BARRIER); HIP wants
+    every thread of a block to come to a `__syncthreads()`, and one that does not is the kernel's fault here.
+    """
 
 
 class TrapFault(KernelFault):

@@ -208,7 +208,10 @@ def _what(scene: Scene, report: layout.FaultReport, who: str) -> str:
             )
         case layout.FAULT_BARRIER:
             group = group_id(scene.geometry, int(report.group))
-            return f"a barrier of work-group {group} can never be passed: {_waiting(scene, report)}"
+            return (
+                f"a barrier of work-group {group} can never be passed: {_waiting(scene, report)}; "
+                "let every thread of a block come to each barrier"
+            )
         case layout.FAULT_TRAP:
             reason = " (a failed assertion or __builtin_trap)" if fault.address == 2 else ""
             return f"{who} executed trap {fault.address}{reason}"
