@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import re
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any
 
 
@@ -42,7 +42,7 @@ def _with_stand_ins(name: str) -> str:
     return result
 
 
-@cache
+@lru_cache(maxsize=1 << 12)
 def demangle(name: str) -> str:
     """The C++ name behind an Itanium-mangled one; the name itself where no C++ runtime is present."""
     if "DF16" not in name:
