@@ -39,7 +39,7 @@ def test_a_kernel_is_run_where_it_is_asked_for() -> None:
 def test_settings_are_those_that_are_read_and_those_of_the_readme() -> None:
     assert set(VARIABLE.findall((ROOT / "README.md").read_text())) == set(SETTINGS)
     package = read_in((ROOT / "workbench").rglob("*.py"))
-    assert package <= set(SETTINGS) <= package | read_in((ROOT / "tests").rglob("conftest.py"))
+    assert package <= set(SETTINGS) <= package | read_in((ROOT / "tests").rglob("*.py"))
 
 
 def test_a_setting_that_nobody_reads_is_noted(monkeypatch: pytest.MonkeyPatch) -> None:
