@@ -63,6 +63,10 @@ extern "C" __global__ void check(int *x) {
 extern "C" __global__ void complain(int *x) {
     if (threadIdx.x == 3) fail("x < 100", "own.hip", 7, "complain");
 }
+extern "C" __global__ void complain_and_fault(int *x) {
+    if (threadIdx.x == 3) fail("x < 100", "own.hip", 7, "complain_and_fault");
+    x[1 << 30] = 1;
+}
 extern "C" __global__ void overwrite(int *x) {
     auto *buffer = hidden_pointer<hostcall_buffer>(80);
     if (threadIdx.x == 0) {
@@ -154,6 +158,10 @@ def test_the_other_stream(module: wb.Module, capsys: pytest.CaptureFixture[str])
     printed = capsys.readouterr()
     assert printed.err == "own.hip:7: complain: Device-side assertion `x < 100' failed.\n"
     assert printed.out == ""
+    # Of a launch that ends with something else it is shown too.
+    with pytest.raises(errors.AddressFault):
+        module["complain_and_fault"][1, 64](zeros())
+    assert "complain_and_fault: Device-side assertion" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -274,7 +282,7 @@ CASES = [
     not (LIBRARIES / "ockl.bc").is_file(),
     reason=f"ROCm's device libraries are not installed (apt-get install rocm-device-libs; {FOLDER})",
 )
-@pytest.mark.parametrize(("clang", "target", "objects", "level"), CASES)
+@pytest.mark.parametrize(("clang", "target", "objects", "level"), CASES, ids=lambda value: Path(value).name)
 def test_on_rocms_device_libraries(
     clang: str,
     target: str,

@@ -427,8 +427,10 @@ class EmulatedDevice:
                 text, assertions = console.drain(self.node.console()) if loaded.prints else ("", [])
                 if text:
                     console.writer(text, False)
-                explained = outcome is not None and outcome.fault is not None
-                assertions += self._show_printed(loaded, services, listener, explained)
+                report = outcome.fault if outcome is not None else None
+                is_trap = report is not None and report.fault.kind == layout.FAULT_TRAP
+                trapped = int(report.group) if report is not None and is_trap else None
+                assertions += self._show_printed(loaded, services, listener, trapped)
             if listener is not None and listener.error is not None:
                 raise listener.error
             scene = faults.Scene(
@@ -482,12 +484,13 @@ class EmulatedDevice:
         loaded: LoadedCode,
         services: Mapping[str, int],
         listener: hostcall.Listener | None,
-        explained: bool,
+        trapped: int | None,
     ) -> list[console.Assertion]:
         """Show what a launch has printed through ROCm's own ways; the assertions that failed in it.
 
         Args:
-            explained: a fault is about to say what the assertions of its work-group say.
+            trapped: work-group whose trap ended the launch: an exception is about to say what its assertions
+                say.
         """
         assertions = []
         if hostcall.PRINTF_ARGUMENT in services:
@@ -501,7 +504,7 @@ class EmulatedDevice:
             for entry in printed:
                 if entry.assertion is not None:
                     assertions.append(entry.assertion)
-                if entry.assertion is None or not explained:
+                if entry.assertion is None or entry.group != trapped:
                     console.writer(entry.text, entry.to_stderr)
             if lost:
                 console.writer(console.LOST, False)
