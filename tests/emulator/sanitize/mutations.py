@@ -248,7 +248,8 @@ class Outcome:
 
     Attributes:
         reported: classes of what was found.
-        same_results: whether the launch's outputs are those of the kernel as it was compiled.
+        same_results: whether the launch's outputs, which are a plain launch's, are those of the kernel as it was
+            compiled.
         equivalent: why it is the same kernel; "" where that is not proven.
         not_run: whether the launch does not come by the instructions that it matters to.
     """
@@ -408,6 +409,8 @@ def table(subject: Subject, outcomes: Sequence[Outcome]) -> int:
             f"{sum(not outcome.is_explained for outcome in rows):5}",
             flush=True,
         )
+    hidden = sum(bool(outcome.reported) and outcome.same_results for outcome in outcomes)
+    print(f"    {hidden} of those that are reported give the same numbers without the sanitizer")
     for outcome in unexplained:
         mutant = outcome.mutant
         both = f": reported ({', '.join(outcome.reported)}) and equivalent" if outcome.reported else ""
