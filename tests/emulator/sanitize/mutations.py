@@ -248,8 +248,8 @@ class Outcome:
 
     Attributes:
         reported: classes of what was found.
-        same_results: whether the launch's outputs, which are a plain launch's, are those of the kernel as it was
-            compiled.
+        same_results: whether the launch's outputs, which are a plain launch's, are those of the kernel as it
+            was compiled.
         equivalent: why it is the same kernel; "" where that is not proven.
         not_run: whether the launch does not come by the instructions that it matters to.
     """
