@@ -363,10 +363,18 @@ class Lab:
         """Whether the notebook is saved as it is."""
         return bool(self.page.evaluate("() => !window.jupyterapp.shell.currentWidget.context.model.dirty"))
 
+    def workspace(self) -> dict[str, Any]:
+        """What JupyterLab's server keeps of the page, by key."""
+        with urllib.request.urlopen(self.server.url("lab/api/workspaces"), timeout=60) as reply:
+            kept = json.load(reply)["workspaces"]["values"]
+        default = (one["data"] for one in kept if one["metadata"]["id"] == "default")
+        return next(default, {})
+
     def command(self, name: str, **args: Any) -> None:
         """Executes one of JupyterLab's commands, as its palette does."""
         self.page.evaluate(
-            "([name, args]) => window.jupyterapp.commands.execute(name, args)",
+            # What a command gives back, such as a widget, is nothing that could be handed out of the page.
+            "async ([name, args]) => { await window.jupyterapp.commands.execute(name, args); }",
             [name, args],
         )
 

@@ -12,7 +12,7 @@ import pytest
 import torch
 
 import workbench as wb
-from workbench.events import Hub
+from workbench.events import Event, Hub
 from workbench.origin import Origin
 from workbench.views import report
 from workbench.views.board import PROFILES, RUNS, Board
@@ -432,3 +432,19 @@ def test_a_page_gets_html_of_the_copy_s_figures(small, monkeypatch):
     assert "text/html" not in saved.figure_bundle(view)
     monkeypatch.setattr(plotly.io.renderers, "default", "plotly_mimetype+notebook_connected")
     assert "Plotly.newPlot" in saved.figure_bundle(view)["text/html"]
+
+
+def test_many_runs_have_no_markers_but_the_wrong_ones(small):
+    from workbench.views.figures import MARKED
+
+    board = board_of(small)
+    told = {"passed": False, "shape": small.shape, "device": small.device}
+    board.take(Event(0, "verify", small.name, told))
+    board._add(small.timing, None, 0.0)
+    (line,) = by_key(board)["timeline"].figure.data
+    assert (line.mode, line.marker.symbol) == ("lines+markers", ("circle-open", "x"))
+    board.take(Event(0, "verify", small.name, {**told, "passed": True}))
+    for _ in range(MARKED):
+        board._add(small.timing, None, 0.0)
+    line, wrong = by_key(board)["timeline"].figure.data
+    assert (line.mode, len(line.x), list(wrong.x)) == ("lines", MARKED + 2, [2])

@@ -32,7 +32,9 @@ STYLE = (
     ".wb caption{text-align:left;font-weight:600;padding:.2em 0;white-space:nowrap}"
     # Notebook front ends align table cells to the right by rules of their own.
     ".wb table th,.wb table td{text-align:left !important;padding:.15em .7em .15em 0;vertical-align:top;"
-    "border-bottom:1px solid var(--jp-border-color2,#8884)}"
+    "border-bottom:1px solid var(--jp-border-color2,#8884);"
+    # A narrow window scrolls a table; it does not break its words.
+    "overflow-wrap:normal;word-break:normal}"
     ".wb th{font-weight:600;color:var(--jp-content-font-color2,inherit)}"
     ".wb table td.wb-num{text-align:right !important;font-variant-numeric:tabular-nums}"
     ".wb .wb-ok{color:var(--jp-success-color1,#1a7f4b);white-space:nowrap}"

@@ -34,6 +34,9 @@ HEIGHT = 300
 
 LEGEND_ROW = 22
 
+MARKED = 200
+"""Runs up to which each has a marker; of more, those that are wrong have one."""
+
 TABLE_ROWS = 50
 """Rows of a table that are shown; the figure has all."""
 
@@ -217,7 +220,8 @@ def timeline(runs: Sequence[Run], base: Run | None, failures: Sequence[Failure] 
             go.Scatter(
                 x=[r.number for r in runs],
                 y=[r.time.value for r in runs],
-                mode="lines+markers",
+                # A thousand markers are a thousand nodes to draw ten times a second.
+                mode="lines+markers" if len(runs) <= MARKED else "lines",
                 line={"color": GREY, "width": 1},
                 marker={
                     "color": _one([COLOURS[r.time.origin] for r in runs]),
@@ -226,6 +230,18 @@ def timeline(runs: Sequence[Run], base: Run | None, failures: Sequence[Failure] 
                 },
                 text=[f"{r.label}, {r.timing.device}, {r.time.origin}" for r in runs],
                 hovertemplate="%{text}<br>%{y:.4g} us<extra></extra>",
+                showlegend=False,
+            )
+        )
+    wrong = [r for r in runs if r.verified is False] if len(runs) > MARKED else []
+    if wrong:
+        figure.add_trace(
+            go.Scatter(
+                x=[r.number for r in wrong],
+                y=[r.time.value for r in wrong],
+                mode="markers",
+                marker={"color": [COLOURS[r.time.origin] for r in wrong], "symbol": "x", "size": 8},
+                hoverinfo="skip",
                 showlegend=False,
             )
         )
