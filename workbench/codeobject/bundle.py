@@ -19,10 +19,16 @@ OFFLOAD_BINARY_MAGIC = b"\x10\xff\x10\xad"
 
 
 def plain_target(arch: str) -> str:
+    """A target without its features: "gfx942" of "gfx942:xnack-"."""
     return arch.split(":", 1)[0]
 
 
 def fat_binary_of_host(data: bytes) -> bytes:
+    """The fat binary that a host ELF carries in its .hip_fatbin section.
+
+    Raises:
+        CodeObjectError: there is no such section, or it ends outside the file.
+    """
     elf = ELFFile(io.BytesIO(data))
     section = elf.get_section_by_name(".hip_fatbin")
     if section is None:

@@ -364,6 +364,7 @@ class _HeaderRejectedError(Exception):
 
 
 def to_front_end(*arguments: str) -> list[str]:
+    """Arguments as clang's driver passes them on to its front end."""
     return [part for argument in arguments for part in ("-Xclang", argument)]
 
 
