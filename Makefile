@@ -17,10 +17,10 @@ demo: $(VENV)/.installed
 	$(BIN)/python notebooks/run.py notebooks/01_first_kernel.ipynb --html build/demo.html
 
 # The extension is built with the Node that is here, else with the one of a wheel; without either the magics
-# still work, and the command says what is missing.
+# still work, and the command says what is missing. The root is here because the notebooks point to docs/.
 lab: $(VENV)/.installed
 	$(BIN)/python -m workbench.lab.build --install --get-node
-	$(BIN)/jupyter lab --notebook-dir=notebooks $(if $(filter 0,$(shell id -u)),--allow-root)
+	$(BIN)/jupyter lab --notebook-dir=. --FileContentsManager.preferred_dir=notebooks $(if $(filter 0,$(shell id -u)),--allow-root)
 
 test: $(VENV)/.installed-test
 	$(BIN)/python -m pytest tests -n auto

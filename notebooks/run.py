@@ -53,6 +53,8 @@ def execute(path: Path, *, timeout: int = 600, quiet: bool = False) -> nbformat.
         notebook,
         timeout=timeout,
         kernel_name="python3",
+        # ipykernel warns of its own local sockets, which is nothing that a reader could act on.
+        extra_arguments=["--IPKernelApp.log_level=ERROR"],
         resources={"metadata": {"path": str(path.parent)}},
         on_cell_execute=None if quiet else started,
         on_cell_executed=None if quiet else finished,

@@ -41,4 +41,6 @@ class Figure:
 
     def __str__(self) -> str:
         unit = f" {self.unit}" if self.unit else ""
-        return f"{self.value:,.6g}{unit} ({self.origin})"
+        # A count is exact, and is written out; six digits are enough for anything else.
+        whole = float(self.value).is_integer() and abs(self.value) < 1e15
+        return f"{self.value:{',.0f' if whole else ',.6g'}}{unit} ({self.origin})"
