@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from IPython.testing.globalipapp import start_ipython
 
-sys.path.append(str(Path(__file__).parent))
+sys.path.insert(0, str(Path(__file__).parent))
 
 import workers
 
