@@ -160,9 +160,10 @@ def sanitize(
 
     Found are: registers and shared memory used before the s_waitcnt that makes their load complete; shared
     memory published by a barrier before the writer waited, or written over where an access was not waited
-    for; races between waves in shared and in global memory; accesses out of bounds, and buffer resources larger than their allocation; misaligned 8- and
-    16-byte accesses of shared memory; uninitialised values that are stored to global memory, decide a branch
-    or are an address; pairs of instructions that need s_nop in between and have too few (docs/sanitizer.md).
+    for; races between waves in shared and in global memory; accesses out of bounds, and buffer resources
+    larger than their allocation; misaligned 8- and 16-byte accesses of shared memory; uninitialised values
+    that are stored to global memory, decide a branch or are an address; pairs of instructions that need s_nop
+    in between and have too few (docs/sanitizer.md).
 
     Raises:
         DeviceError: the device is a GPU; the emulated one can tell.
