@@ -36,6 +36,8 @@ _NO_BINARY = 209
 # The counter of hip_cooperative_groups.h, which a launch that was stopped leaves half way.
 _GRID_BARRIER = "hipkittens_grid_barrier"
 _INVALID_IMAGE = 200
+# What the compiler appends to the name of a managed variable for its storage.
+_MANAGED = ".managed"
 
 
 @dataclass(frozen=True, slots=True)
@@ -268,6 +270,16 @@ class EmulatedDevice:
         barrier = code_object.variable(_GRID_BARRIER)
         if barrier is not None and barrier.size == 4:
             loaded.grid_barrier = image.base + barrier.address
+        # Code reaches a managed variable through a pointer; a program that registers its variables sets it.
+        for name in code_object.symbols:
+            if not name.endswith(_MANAGED):
+                continue
+            pointer = code_object.variable(name.removesuffix(_MANAGED))
+            storage = code_object.variable(name)
+            if pointer is not None and pointer.size == 8 and storage is not None:
+                ctypes.c_uint64.from_address(image.base + pointer.address).value = (
+                    image.base + storage.address
+                )
         return loaded
 
     def _choose(self, data: bytes) -> CodeObject:

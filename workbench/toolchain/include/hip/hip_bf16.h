@@ -94,6 +94,43 @@ __HIP_FUNCTION __hip_bfloat16 __short2bfloat16_rn(short x) { return x; }
 __HIP_FUNCTION __hip_bfloat16 __ushort2bfloat16_rn(unsigned short x) { return x; }
 __HIP_FUNCTION __hip_bfloat16 __ll2bfloat16_rn(long long x) { return static_cast<float>(x); }
 __HIP_FUNCTION __hip_bfloat16 __ull2bfloat16_rn(unsigned long long x) { return static_cast<float>(x); }
+// The nearest bfloat16 on the side of x that is wanted: what the upper half of a float cuts off says which.
+__HIP_FUNCTION __hip_bfloat16 __hip_bfloat16_towards(float x, bool up) {
+    const unsigned bits = __builtin_bit_cast(unsigned, x);
+    if (x != x) return x;
+    const unsigned cut = bits >> 16, rest = bits & 0xffff;
+    const bool grow = rest != 0 && up == (bits >> 31 == 0);
+    return __hip_bfloat16_raw{static_cast<unsigned short>(cut + grow)};
+}
+__HIP_FUNCTION __hip_bfloat16 __float2bfloat16_rz(float x) { return __hip_bfloat16_towards(x, x < 0); }
+__HIP_FUNCTION __hip_bfloat16 __float2bfloat16_ru(float x) { return __hip_bfloat16_towards(x, true); }
+__HIP_FUNCTION __hip_bfloat16 __float2bfloat16_rd(float x) { return __hip_bfloat16_towards(x, false); }
+#define __HIP_BF16_TO(to, To)                                                                                          \
+    __device__ static inline To __bfloat162##to##_rn(__hip_bfloat16 x) { return __float2##to##_rn(x); }                \
+    __device__ static inline To __bfloat162##to##_rz(__hip_bfloat16 x) { return __float2##to##_rz(x); }                \
+    __device__ static inline To __bfloat162##to##_ru(__hip_bfloat16 x) { return __float2##to##_ru(x); }                \
+    __device__ static inline To __bfloat162##to##_rd(__hip_bfloat16 x) { return __float2##to##_rd(x); }
+__HIP_BF16_TO(int, int)
+__HIP_BF16_TO(uint, unsigned)
+__HIP_BF16_TO(ll, long long)
+__HIP_BF16_TO(ull, unsigned long long)
+#undef __HIP_BF16_TO
+#define __HIP_BF16_TO(to, To, mode, lowest, highest)                                                                   \
+    __device__ static inline To __bfloat162##to##_##mode(__hip_bfloat16 x) {                                           \
+        const int value = __float2int_##mode(x);                                                                       \
+        return static_cast<To>(value < lowest ? lowest : value > highest ? highest : value);                           \
+    }
+#define __HIP_BF16_TO_SHORT(mode)                                                                                      \
+    __HIP_BF16_TO(short, short, mode, -32768, 32767)                                                                   \
+    __HIP_BF16_TO(ushort, unsigned short, mode, 0, 65535)
+__HIP_BF16_TO_SHORT(rn)
+__HIP_BF16_TO_SHORT(rz)
+__HIP_BF16_TO_SHORT(ru)
+__HIP_BF16_TO_SHORT(rd)
+__HIP_BF16_TO(char, signed char, rz, -128, 127)
+__HIP_BF16_TO(uchar, unsigned char, rz, 0, 255)
+#undef __HIP_BF16_TO_SHORT
+#undef __HIP_BF16_TO
 __HIP_FUNCTION float __bfloat162float(__hip_bfloat16 x) { return x; }
 __HIP_FUNCTION __hip_bfloat162 __float22bfloat162_rn(float2 x) { return __hip_bfloat162(x); }
 __HIP_FUNCTION __hip_bfloat162 __floats2bfloat162_rn(float x, float y) { return __hip_bfloat162(float2{x, y}); }
@@ -136,7 +173,14 @@ __HIP_FUNCTION float __high2float(__hip_bfloat162 x) { return x.y; }
     }                                                                                                                  \
     __HIP_FUNCTION __hip_bfloat16 name(__hip_bfloat16 a, __hip_bfloat16 b) { return a op b; }                          \
     __HIP_FUNCTION __hip_bfloat16 name##_rn(__hip_bfloat16 a, __hip_bfloat16 b) { return a op b; }                     \
-    __HIP_FUNCTION __hip_bfloat162 name##2(__hip_bfloat162 a, __hip_bfloat162 b) { return a op b; }
+    __HIP_FUNCTION __hip_bfloat16 name##_sat(__hip_bfloat16 a, __hip_bfloat16 b) {                                     \
+        return __builtin_fminf(__builtin_fmaxf(a op b, 0.0f), 1.0f);                                                   \
+    }                                                                                                                  \
+    __HIP_FUNCTION __hip_bfloat162 name##2(__hip_bfloat162 a, __hip_bfloat162 b) { return a op b; }                    \
+    __HIP_FUNCTION __hip_bfloat162 name##2_rn(__hip_bfloat162 a, __hip_bfloat162 b) { return a op b; }                 \
+    __HIP_FUNCTION __hip_bfloat162 name##2_sat(__hip_bfloat162 a, __hip_bfloat162 b) {                                 \
+        return {name##_sat(a.x, b.x), name##_sat(a.y, b.y)};                                                           \
+    }
 __HIP_BF16_OPERATOR(+, __hadd)
 __HIP_BF16_OPERATOR(-, __hsub)
 __HIP_BF16_OPERATOR(*, __hmul)
@@ -180,11 +224,19 @@ __HIP_FUNCTION __hip_bfloat16 __hfma(__hip_bfloat16 a, __hip_bfloat16 b, __hip_b
 __HIP_FUNCTION __hip_bfloat162 __hfma2(__hip_bfloat162 a, __hip_bfloat162 b, __hip_bfloat162 c) {
     return __hip_bfloat162::of(__builtin_elementwise_fma(a.floats(), b.floats(), c.floats()));
 }
-__HIP_FUNCTION __hip_bfloat16 __hadd_sat(__hip_bfloat16 a, __hip_bfloat16 b) {
-    return __builtin_fminf(__builtin_fmaxf(a + b, 0.0f), 1.0f);
+// Clamped to 0 to 1, NaN to 0; and with what is negative made 0.
+__HIP_FUNCTION __hip_bfloat16 __hfma_sat(__hip_bfloat16 a, __hip_bfloat16 b, __hip_bfloat16 c) {
+    return __builtin_fminf(__builtin_fmaxf(__hfma(a, b, c), 0.0f), 1.0f);
 }
-__HIP_FUNCTION __hip_bfloat16 __hmul_sat(__hip_bfloat16 a, __hip_bfloat16 b) {
-    return __builtin_fminf(__builtin_fmaxf(a * b, 0.0f), 1.0f);
+__HIP_FUNCTION __hip_bfloat16 __hfma_relu(__hip_bfloat16 a, __hip_bfloat16 b, __hip_bfloat16 c) {
+    const float result = __hfma(a, b, c);
+    return result < 0 ? 0.0f : result;
+}
+__HIP_FUNCTION __hip_bfloat162 __hfma2_sat(__hip_bfloat162 a, __hip_bfloat162 b, __hip_bfloat162 c) {
+    return {__hfma_sat(a.x, b.x, c.x), __hfma_sat(a.y, b.y, c.y)};
+}
+__HIP_FUNCTION __hip_bfloat162 __hfma2_relu(__hip_bfloat162 a, __hip_bfloat162 b, __hip_bfloat162 c) {
+    return {__hfma_relu(a.x, b.x, c.x), __hfma_relu(a.y, b.y, c.y)};
 }
 
 // Comparison; the forms with u hold for NaN too.
@@ -210,12 +262,22 @@ __HIP_BF16_COMPARE(>=, ge)
 __HIP_FUNCTION bool operator==(const __hip_bfloat162 &a, const __hip_bfloat162 &b) { return a.x == b.x && a.y == b.y; }
 __HIP_FUNCTION bool operator!=(const __hip_bfloat162 &a, const __hip_bfloat162 &b) { return !(a == b); }
 __HIP_FUNCTION bool __hisnan(__hip_bfloat16 a) { return (a.__x & 0x7fff) > 0x7f80; }
+__HIP_FUNCTION __hip_bfloat162 __hisnan2(__hip_bfloat162 a) {
+    return {__hisnan(a.x) ? 1.0f : 0.0f, __hisnan(a.y) ? 1.0f : 0.0f};
+}
 __HIP_FUNCTION int __hisinf(__hip_bfloat16 a) { return (a.__x & 0x7fff) != 0x7f80 ? 0 : a.__x >> 15 ? -1 : 1; }
 __HIP_FUNCTION __hip_bfloat16 __hmax(__hip_bfloat16 a, __hip_bfloat16 b) {
     return __builtin_fmaxf(static_cast<float>(a), static_cast<float>(b));
 }
 __HIP_FUNCTION __hip_bfloat16 __hmin(__hip_bfloat16 a, __hip_bfloat16 b) {
     return __builtin_fminf(static_cast<float>(a), static_cast<float>(b));
+}
+// NaN where one of the two is.
+__HIP_FUNCTION __hip_bfloat16 __hmax_nan(__hip_bfloat16 a, __hip_bfloat16 b) {
+    return __hisnan(a) ? a : __hisnan(b) ? b : __hmax(a, b);
+}
+__HIP_FUNCTION __hip_bfloat16 __hmin_nan(__hip_bfloat16 a, __hip_bfloat16 b) {
+    return __hisnan(a) ? a : __hisnan(b) ? b : __hmin(a, b);
 }
 __HIP_FUNCTION __hip_bfloat162 __hmax2(__hip_bfloat162 a, __hip_bfloat162 b) {
     return {__hmax(a.x, b.x), __hmax(a.y, b.y)};
@@ -242,8 +304,17 @@ __HIP_BF16_MATH(rint, rintf)
 __HIP_BF16_MATH(rsqrt, rsqrtf)
 __HIP_BF16_MATH(sin, sinf)
 __HIP_BF16_MATH(sqrt, sqrtf)
+__HIP_BF16_MATH(tanh, tanhf)
 __HIP_BF16_MATH(trunc, truncf)
 #undef __HIP_BF16_MATH
+
+#define HIPRT_INF_BF16 __ushort_as_bfloat16((unsigned short)0x7F80U)
+#define HIPRT_MAX_NORMAL_BF16 __ushort_as_bfloat16((unsigned short)0x7F7FU)
+#define HIPRT_MIN_DENORM_BF16 __ushort_as_bfloat16((unsigned short)0x0001U)
+#define HIPRT_NAN_BF16 __ushort_as_bfloat16((unsigned short)0x7FFFU)
+#define HIPRT_NEG_ZERO_BF16 __ushort_as_bfloat16((unsigned short)0x8000U)
+#define HIPRT_ONE_BF16 __ushort_as_bfloat16((unsigned short)0x3F80U)
+#define HIPRT_ZERO_BF16 __ushort_as_bfloat16((unsigned short)0x0000U)
 
 #undef __HIP_FUNCTION
 

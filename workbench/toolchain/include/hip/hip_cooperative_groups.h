@@ -20,22 +20,8 @@ __device__ inline unsigned threads_of_block() { return blockDim.x * blockDim.y *
 __device__ inline unsigned rank_in_block() {
     return threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z);
 }
-__device__ inline unsigned long long first_lanes(unsigned count) { return count >= 64 ? ~0ull : (1ull << count) - 1; }
-
-// The lane whose bit is number `index`, counted from 0, of those set in `lanes`.
-__device__ inline unsigned lane_of_rank(unsigned long long lanes, unsigned index) {
-    unsigned lane = 0;
-#pragma unroll
-    for (unsigned half = 32; half != 0; half /= 2) {
-        const unsigned below = static_cast<unsigned>(__popcll(lanes & first_lanes(half)));
-        if (index >= below) {
-            index -= below;
-            lanes >>= half;
-            lane += half;
-        }
-    }
-    return lane;
-}
+__device__ inline unsigned long long first_lanes(unsigned count) { return __hip_low_bits(count); }
+__device__ inline unsigned lane_of_rank(unsigned long long lanes, unsigned rank) { return __hip_nth_bit(lanes, rank); }
 
 // The bits of the group's lanes, moved together: bit i is that of rank i.
 __device__ inline unsigned long long by_rank(unsigned long long bits, unsigned long long lanes) {

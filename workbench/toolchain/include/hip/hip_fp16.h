@@ -81,6 +81,26 @@ __HIP_FUNCTION __half __hip_half_towards(float x, bool up) {
 __HIP_FUNCTION __half __float2half_ru(float x) { return __hip_half_towards(x, true); }
 __HIP_FUNCTION __half __float2half_rd(float x) { return __hip_half_towards(x, false); }
 __HIP_FUNCTION __half __float2half_rz(float x) { return __hip_half_towards(x, x < 0); }
+// Integers up to 2^17 are exact as floats; beyond, a half is infinite or the largest.
+#define __HIP_TO_HALF(from, From)                                                                                      \
+    __device__ static inline __half __##from##2half_rz(From x) { return __hip_half_of(x, x < 0); }                     \
+    __device__ static inline __half __##from##2half_ru(From x) { return __hip_half_of(x, true); }                      \
+    __device__ static inline __half __##from##2half_rd(From x) { return __hip_half_of(x, false); }
+template <typename T>
+__HIP_FUNCTION __half __hip_half_of(T x, bool up) {
+    const long long limit = 1 << 17;
+    const long long held = x > 0 && static_cast<unsigned long long>(x) > static_cast<unsigned long long>(limit) ? limit
+                           : x < 0 && static_cast<long long>(x) < -limit ? -limit
+                                                                         : static_cast<long long>(x);
+    return __hip_half_towards(static_cast<float>(held), up);
+}
+__HIP_TO_HALF(int, int)
+__HIP_TO_HALF(uint, unsigned)
+__HIP_TO_HALF(short, short)
+__HIP_TO_HALF(ushort, unsigned short)
+__HIP_TO_HALF(ll, long long)
+__HIP_TO_HALF(ull, unsigned long long)
+#undef __HIP_TO_HALF
 #define __HIP_HALF_TO(to, To)                                                                                          \
     __device__ static inline To __half2##to##_rn(__half x) { return (To)__float2##to##_rn(x); }                        \
     __device__ static inline To __half2##to##_rz(__half x) { return (To)__float2##to##_rz(x); }                        \
@@ -90,6 +110,22 @@ __HIP_HALF_TO(int, int)
 __HIP_HALF_TO(uint, unsigned)
 __HIP_HALF_TO(ll, long long)
 __HIP_HALF_TO(ull, unsigned long long)
+#undef __HIP_HALF_TO
+#define __HIP_HALF_TO(to, To, mode, lowest, highest)                                                                   \
+    __device__ static inline To __half2##to##_##mode(__half x) {                                                       \
+        const int value = __float2int_##mode(x);                                                                       \
+        return static_cast<To>(value < lowest ? lowest : value > highest ? highest : value);                           \
+    }
+#define __HIP_HALF_TO_SHORT(mode)                                                                                      \
+    __HIP_HALF_TO(short, short, mode, -32768, 32767)                                                                   \
+    __HIP_HALF_TO(ushort, unsigned short, mode, 0, 65535)
+__HIP_HALF_TO_SHORT(rn)
+__HIP_HALF_TO_SHORT(rz)
+__HIP_HALF_TO_SHORT(ru)
+__HIP_HALF_TO_SHORT(rd)
+__HIP_HALF_TO(char, signed char, rz, -128, 127)
+__HIP_HALF_TO(uchar, unsigned char, rz, 0, 255)
+#undef __HIP_HALF_TO_SHORT
 #undef __HIP_HALF_TO
 
 // Pairs and their halves.
@@ -160,14 +196,40 @@ __device__ static inline __half2 __hfma2(__half2 a, __half2 b, __half2 c) {
     return __builtin_elementwise_fma(a.native(), b.native(), c.native());
 }
 
+// Clamped to 0 to 1, NaN to 0; and with what is negative made 0.
+__device__ static inline __half __hfma_sat(__half a, __half b, __half c) {
+    return __builtin_fminf(__builtin_fmaxf(__hfma(a, b, c), 0.0f), 1.0f);
+}
+__device__ static inline __half __hfma_relu(__half a, __half b, __half c) {
+    const __half result = __hfma(a, b, c);
+    return result.data < 0 ? __half(0.0f) : result;
+}
+__device__ static inline __half2 __hfma2_sat(__half2 a, __half2 b, __half2 c) {
+    return {__hfma_sat(a.x, b.x, c.x), __hfma_sat(a.y, b.y, c.y)};
+}
+__device__ static inline __half2 __hfma2_relu(__half2 a, __half2 b, __half2 c) {
+    return {__hfma_relu(a.x, b.x, c.x), __hfma_relu(a.y, b.y, c.y)};
+}
+// a * b + c of complex numbers, x the real part.
+__device__ static inline __half2 __hcmadd(__half2 a, __half2 b, __half2 c) {
+    const __half real = __hfma(a.x, b.x, c.x), imaginary = __hfma(a.x, b.y, c.y);
+    return {__hfma(-a.y, b.y, real), __hfma(a.y, b.x, imaginary)};
+}
+
 // Comparison; the forms with u hold for NaN too.
 #define __HIP_HALF_COMPARE(op, name)                                                                                   \
     __HIP_FUNCTION bool operator op(const __half &a, const __half &b) { return a.data op b.data; }                     \
     __HIP_FUNCTION bool __h##name(__half a, __half b) { return a op b; }                                               \
     __HIP_FUNCTION bool __h##name##u(__half a, __half b) { return a.data != a.data || b.data != b.data || a op b; }    \
     __HIP_FUNCTION bool __hb##name##2(__half2 a, __half2 b) { return (a.x op b.x) && (a.y op b.y); }                   \
+    __HIP_FUNCTION bool __hb##name##u2(__half2 a, __half2 b) {                                                         \
+        return __h##name##u(a.x, b.x) && __h##name##u(a.y, b.y);                                                       \
+    }                                                                                                                  \
     __HIP_FUNCTION __half2 __h##name##2(__half2 a, __half2 b) {                                                        \
         return {a.x op b.x ? 1.0f : 0.0f, a.y op b.y ? 1.0f : 0.0f};                                                   \
+    }                                                                                                                  \
+    __HIP_FUNCTION __half2 __h##name##u2(__half2 a, __half2 b) {                                                       \
+        return {__h##name##u(a.x, b.x) ? 1.0f : 0.0f, __h##name##u(a.y, b.y) ? 1.0f : 0.0f};                           \
     }
 __HIP_HALF_COMPARE(==, eq)
 __HIP_HALF_COMPARE(!=, ne)
@@ -179,6 +241,7 @@ __HIP_HALF_COMPARE(>=, ge)
 __HIP_FUNCTION bool operator==(const __half2 &a, const __half2 &b) { return a.x == b.x && a.y == b.y; }
 __HIP_FUNCTION bool operator!=(const __half2 &a, const __half2 &b) { return !(a == b); }
 __HIP_FUNCTION bool __hisnan(__half a) { return a.data != a.data; }
+__HIP_FUNCTION __half2 __hisnan2(__half2 a) { return {__hisnan(a.x) ? 1.0f : 0.0f, __hisnan(a.y) ? 1.0f : 0.0f}; }
 __HIP_FUNCTION int __hisinf(__half a) {
     return (__half_as_ushort(a) & 0x7fff) != 0x7c00 ? 0 : __half_as_ushort(a) >> 15 ? -1 : 1;
 }
@@ -190,6 +253,11 @@ __HIP_FUNCTION __half __hmin(__half a, __half b) {
 }
 __HIP_FUNCTION __half2 __hmax2(__half2 a, __half2 b) { return {__hmax(a.x, b.x), __hmax(a.y, b.y)}; }
 __HIP_FUNCTION __half2 __hmin2(__half2 a, __half2 b) { return {__hmin(a.x, b.x), __hmin(a.y, b.y)}; }
+// NaN where one of the two is.
+__HIP_FUNCTION __half __hmax_nan(__half a, __half b) { return __hisnan(a) ? a : __hisnan(b) ? b : __hmax(a, b); }
+__HIP_FUNCTION __half __hmin_nan(__half a, __half b) { return __hisnan(a) ? a : __hisnan(b) ? b : __hmin(a, b); }
+__HIP_FUNCTION __half2 __hmax2_nan(__half2 a, __half2 b) { return {__hmax_nan(a.x, b.x), __hmax_nan(a.y, b.y)}; }
+__HIP_FUNCTION __half2 __hmin2_nan(__half2 a, __half2 b) { return {__hmin_nan(a.x, b.x), __hmin_nan(a.y, b.y)}; }
 
 // Functions: hexp(half) and h2exp(half2), computed in float and rounded once.
 #define __HIP_HALF_MATH(name, of)                                                                                      \
@@ -209,8 +277,17 @@ __HIP_HALF_MATH(rint, rintf)
 __HIP_HALF_MATH(rsqrt, rsqrtf)
 __HIP_HALF_MATH(sin, sinf)
 __HIP_HALF_MATH(sqrt, sqrtf)
+__HIP_HALF_MATH(tanh, tanhf)
 __HIP_HALF_MATH(trunc, truncf)
 #undef __HIP_HALF_MATH
+
+#define HIPRT_INF_FP16 __ushort_as_half((unsigned short)0x7C00U)
+#define HIPRT_MAX_NORMAL_FP16 __ushort_as_half((unsigned short)0x7BFFU)
+#define HIPRT_MIN_DENORM_FP16 __ushort_as_half((unsigned short)0x0001U)
+#define HIPRT_NAN_FP16 __ushort_as_half((unsigned short)0x7FFFU)
+#define HIPRT_NEG_ZERO_FP16 __ushort_as_half((unsigned short)0x8000U)
+#define HIPRT_ONE_FP16 __ushort_as_half((unsigned short)0x3C00U)
+#define HIPRT_ZERO_FP16 __ushort_as_half((unsigned short)0x0000U)
 
 #undef __HIP_FUNCTION
 

@@ -8,13 +8,10 @@
 #endif
 
 #define __HIP_PLATFORM_AMD__ 1
-#define HIP_VERSION_MAJOR 6
-#define HIP_VERSION_MINOR 4
-#define HIP_VERSION_PATCH 0
-#define HIP_VERSION (HIP_VERSION_MAJOR * 10000000 + HIP_VERSION_MINOR * 100000 + HIP_VERSION_PATCH)
-
+#include "hip/hip_version.h"
 #include "hip/device/attributes.h"
 #include "hip/device/math_declarations.h"
+#include "hip/device/memory.h"
 
 #include <cmath>
 #include <cstddef>
@@ -30,4 +27,5 @@
 #include "hip/device/conversions.h"
 #include "hip/device/atomics.h"
 #include "hip/device/math.h"
+#include "hip/device/complex.h"
 #include "hip/device/console.h"

@@ -59,6 +59,12 @@ __HIP_ATOMIC(float)
 __HIP_ATOMIC(double)
 #undef __HIP_ATOMIC
 
+__hip_device_inline unsigned short atomicCAS(unsigned short *address, unsigned short compare, unsigned short value) {
+    __hip_atomic_compare_exchange_strong(address, &compare, value, __ATOMIC_RELAXED, __ATOMIC_RELAXED,
+                                         __HIP_MEMORY_SCOPE_AGENT);
+    return compare;
+}
+
 // (old >= limit) ? 0 : old + 1
 __hip_device_inline unsigned atomicInc(unsigned *address, unsigned limit) {
     return __builtin_amdgcn_atomic_inc32(address, limit, __ATOMIC_RELAXED, "agent");
@@ -82,3 +88,11 @@ __hip_device_inline float unsafeAtomicAdd(float *address, float value) {
 }
 __hip_device_inline float safeAtomicAdd(float *address, float value) { return atomicAdd(address, value); }
 __hip_device_inline double safeAtomicAdd(double *address, double value) { return atomicAdd(address, value); }
+#define __HIP_ATOMIC(T)                                                                                                \
+    __hip_device_inline T unsafeAtomicMax(T *address, T value) { return atomicMax(address, value); }                   \
+    __hip_device_inline T unsafeAtomicMin(T *address, T value) { return atomicMin(address, value); }                   \
+    __hip_device_inline T safeAtomicMax(T *address, T value) { return atomicMax(address, value); }                     \
+    __hip_device_inline T safeAtomicMin(T *address, T value) { return atomicMin(address, value); }
+__HIP_ATOMIC(float)
+__HIP_ATOMIC(double)
+#undef __HIP_ATOMIC

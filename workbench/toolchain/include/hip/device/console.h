@@ -1,4 +1,4 @@
-// printf and assert in kernels, and why malloc is not there.
+// printf and assert in kernels.
 //
 // Work-items append records to a buffer, which whoever launches the kernel gives it through the variable below
 // and reads when the kernel has ended (workbench/emulator/console.py). Without a buffer printf prints nothing.
@@ -122,12 +122,3 @@ __assert_fail(const char *condition, const char *file, unsigned line, const char
     }
     __builtin_trap();
 }
-
-#define __HIP_NO_DEVICE_HEAP                                                                                           \
-    __attribute__((                                                                                                    \
-        unavailable("kernels have no heap here: allocate with hipMalloc before the launch, or use an array")))
-extern "C" {
-__device__ void *malloc(std::size_t size) __HIP_NO_DEVICE_HEAP;
-__device__ void free(void *pointer) __HIP_NO_DEVICE_HEAP;
-}
-#undef __HIP_NO_DEVICE_HEAP

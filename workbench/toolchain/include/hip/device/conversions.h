@@ -6,6 +6,8 @@
 
 #include "hip/device/attributes.h"
 
+#include <type_traits>
+
 __hip_device_inline int __float_as_int(float x) { return __builtin_bit_cast(int, x); }
 __hip_device_inline unsigned __float_as_uint(float x) { return __builtin_bit_cast(unsigned, x); }
 __hip_device_inline float __int_as_float(int x) { return __builtin_bit_cast(float, x); }
@@ -50,12 +52,47 @@ __HIP_FLOAT_TO_INTEGER(double, double, ll, long long)
 __HIP_FLOAT_TO_INTEGER(double, double, ull, unsigned long long)
 #undef __HIP_FLOAT_TO_INTEGER
 
-__hip_device_inline float __int2float_rn(int x) { return (float)x; }
-__hip_device_inline float __uint2float_rn(unsigned x) { return (float)x; }
-__hip_device_inline float __ll2float_rn(long long x) { return (float)x; }
-__hip_device_inline float __ull2float_rn(unsigned long long x) { return (float)x; }
+// The float next to x, which is not infinite on that side.
+template <typename Float>
+__device__ inline __attribute__((always_inline)) Float __hip_next(Float x, bool up) {
+    using Bits = std::conditional_t<sizeof(Float) == 4, unsigned, unsigned long long>;
+    const Bits sign = Bits(1) << (8 * sizeof(Bits) - 1), bits = __builtin_bit_cast(Bits, x);
+    if ((bits & ~sign) == 0) return __builtin_bit_cast(Float, Bits(up ? 1 : sign | 1));
+    return __builtin_bit_cast(Float, Bits(up == ((bits & sign) == 0) ? bits + 1 : bits - 1));
+}
+// x as a Float on the side of it that is wanted. `compare` is negative where a Float is below x, positive where above.
+template <typename Float, typename T, typename Compare>
+__device__ inline __attribute__((always_inline)) Float __hip_directed(T x, bool up, Compare compare) {
+    const Float nearest = (Float)x;
+    const int order = compare(nearest);
+    if (up ? order < 0 : order > 0) return __hip_next(nearest, up);
+    return nearest;
+}
+template <typename Float, typename T>
+__device__ inline __attribute__((always_inline)) Float __hip_directed(T x, bool up) {
+    return __hip_directed<Float>(x, up, [x](Float nearest) -> int {
+        if constexpr (std::is_integral_v<T>) {
+            // What rounds up to a power of two that the type does not have is above every value of it.
+            if (nearest >= Float(T(1) << (8 * sizeof(T) - 2)) * (std::is_signed_v<T> ? 2 : 4)) return 1;
+            const T back = (T)nearest;
+            return back < x ? -1 : back > x;
+        } else
+            return nearest < x ? -1 : nearest > x;
+    });
+}
+
+#define __HIP_TO_FLOAT(from, From, to, To)                                                                             \
+    __hip_device_inline To __##from##2##to##_rn(From x) { return (To)x; }                                              \
+    __hip_device_inline To __##from##2##to##_rz(From x) { return __hip_directed<To>(x, x < 0); }                       \
+    __hip_device_inline To __##from##2##to##_ru(From x) { return __hip_directed<To>(x, true); }                        \
+    __hip_device_inline To __##from##2##to##_rd(From x) { return __hip_directed<To>(x, false); }
+__HIP_TO_FLOAT(int, int, float, float)
+__HIP_TO_FLOAT(uint, unsigned, float, float)
+__HIP_TO_FLOAT(ll, long long, float, float)
+__HIP_TO_FLOAT(ull, unsigned long long, float, float)
+__HIP_TO_FLOAT(ll, long long, double, double)
+__HIP_TO_FLOAT(ull, unsigned long long, double, double)
+__HIP_TO_FLOAT(double, double, float, float)
+#undef __HIP_TO_FLOAT
 __hip_device_inline double __int2double_rn(int x) { return (double)x; }
 __hip_device_inline double __uint2double_rn(unsigned x) { return (double)x; }
-__hip_device_inline double __ll2double_rn(long long x) { return (double)x; }
-__hip_device_inline double __ull2double_rn(unsigned long long x) { return (double)x; }
-__hip_device_inline float __double2float_rn(double x) { return (float)x; }

@@ -72,6 +72,52 @@ __hip_device_inline unsigned __bitinsert_u32(unsigned x, unsigned field, unsigne
     unsigned mask = (width & 31) == 0 ? 0 : (1u << (width & 31)) - 1;
     return (x & ~(mask << (offset & 31))) | (field & mask) << (offset & 31);
 }
+__hip_device_inline unsigned long long __bitextract_u64(unsigned long long x, unsigned offset, unsigned width) {
+    unsigned long long mask = (width & 63) == 0 ? 0 : (1ull << (width & 63)) - 1;
+    return x >> (offset & 63) & mask;
+}
+__hip_device_inline unsigned long long __bitinsert_u64(unsigned long long x, unsigned long long field, unsigned offset,
+                                                       unsigned width) {
+    unsigned long long mask = (width & 63) == 0 ? 0 : (1ull << (width & 63)) - 1;
+    return (x & ~(mask << (offset & 63))) | (field & mask) << (offset & 63);
+}
+
+// The lowest `count` of 64 bits.
+__hip_device_inline unsigned long long __hip_low_bits(unsigned count) {
+    return count >= 64 ? ~0ull : (1ull << count) - 1;
+}
+// Where bit number `index`, counted from 0, of those set in `bits` is; 64 or more where there are fewer.
+__hip_device_inline unsigned __hip_nth_bit(unsigned long long bits, unsigned index) {
+    if (index >= (unsigned)__builtin_popcountll(bits)) return 64;
+    unsigned place = 0;
+#pragma unroll
+    for (unsigned half = 32; half != 0; half /= 2) {
+        const unsigned below = (unsigned)__builtin_popcountll(bits & __hip_low_bits(half));
+        if (index >= below) {
+            index -= below;
+            bits >>= half;
+            place += half;
+        }
+    }
+    return place;
+}
+// The place of the offset-th set bit from `base` on, downwards where the offset is negative; with 0 `base` itself if
+// its bit is set. -1 where there is none.
+__hip_device_inline int __fns64(unsigned long long bits, unsigned base, int offset) {
+    unsigned place;
+    if (offset > 0)
+        place = base > 63 ? 64 : __hip_nth_bit(bits & ~__hip_low_bits(base), (unsigned)offset - 1);
+    else if (offset < 0) {
+        const unsigned long long below = bits & __hip_low_bits(base + 1);
+        const int index = __builtin_popcountll(below) + offset;
+        place = index < 0 ? 64 : __hip_nth_bit(below, (unsigned)index);
+    } else
+        place = base < 64 && (bits >> base & 1) ? base : 64;
+    return place > 63 ? -1 : (int)place;
+}
+__hip_device_inline int __fns32(unsigned long long bits, unsigned base, int offset) {
+    return __fns64(bits & 0xffffffff, base, offset);
+}
 
 template <typename T>
 __device__ inline __attribute__((always_inline)) T __ldg(const T *pointer) {

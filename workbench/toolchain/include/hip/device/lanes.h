@@ -2,6 +2,7 @@
 #pragma once
 
 #include "hip/device/attributes.h"
+#include "hip/device/integers.h"
 
 #include <type_traits>
 
@@ -115,3 +116,64 @@ __device__ inline unsigned long long __match_all(T value, int *predicate) {
     *predicate = __all(__hip_same_bits(first, value));
     return *predicate ? active : 0;
 }
+template <typename T>
+__device__ inline unsigned long long __match_any_sync(unsigned long long mask, T value) {
+    return __match_any(value) & mask;
+}
+template <typename T>
+__device__ inline unsigned long long __match_all_sync(unsigned long long mask, T value, int *predicate) {
+    const T first = __hip_from_lane(value, __builtin_ctzll(mask));
+    *predicate = __all_sync(mask, __hip_same_bits(first, value));
+    return *predicate ? mask : 0;
+}
+
+// The lanes of the mask combined in a tree of their order; each of them gets the result.
+template <typename T, typename Operation>
+__device__ inline T __hip_reduce(unsigned long long mask, T value, Operation operation) {
+    const unsigned count = (unsigned)__builtin_popcountll(mask);
+    const unsigned rank = (unsigned)__builtin_popcountll(mask & __lanemask_lt());
+    for (unsigned step = 32; step != 0; step /= 2) {
+        const bool there = rank < step && rank + step < count;
+        const T other = __hip_from_lane(value, there ? (int)__hip_nth_bit(mask, rank + step) : (int)__lane_id());
+        if (there) value = operation(value, other);
+    }
+    return __hip_from_lane(value, __builtin_ctzll(mask));
+}
+#define __HIP_REDUCE(name, result)                                                                                     \
+    template <typename T>                                                                                              \
+    __device__ inline T __reduce_##name##_sync(unsigned long long mask, T value) {                                     \
+        return __hip_reduce(mask, value, [](T a, T b) -> T { return result; });                                        \
+    }
+__HIP_REDUCE(add, a + b)
+__HIP_REDUCE(min, b < a ? b : a)
+__HIP_REDUCE(max, a < b ? b : a)
+__HIP_REDUCE(and, a &b)
+__HIP_REDUCE(or, a | b)
+__HIP_REDUCE(xor, a ^ b)
+#undef __HIP_REDUCE
+
+// The instructions behind, by HIP's names: indices of ds_permute and ds_bpermute count bytes.
+__hip_device_inline int __hip_ds_bpermute(int index, int value) { return __builtin_amdgcn_ds_bpermute(index, value); }
+__hip_device_inline int __hip_ds_permute(int index, int value) { return __builtin_amdgcn_ds_permute(index, value); }
+__hip_device_inline float __hip_ds_bpermutef(int index, float value) {
+    return __builtin_bit_cast(float, __builtin_amdgcn_ds_bpermute(index, __builtin_bit_cast(int, value)));
+}
+__hip_device_inline float __hip_ds_permutef(int index, float value) {
+    return __builtin_bit_cast(float, __builtin_amdgcn_ds_permute(index, __builtin_bit_cast(int, value)));
+}
+template <int pattern>
+__device__ inline __attribute__((always_inline)) int __hip_ds_swizzle_N(int value) {
+    return __builtin_amdgcn_ds_swizzle(value, pattern);
+}
+template <int pattern>
+__device__ inline __attribute__((always_inline)) float __hip_ds_swizzlef_N(float value) {
+    return __builtin_bit_cast(float, __builtin_amdgcn_ds_swizzle(__builtin_bit_cast(int, value), pattern));
+}
+template <int control, int row_mask, int bank_mask, bool bound_control>
+__device__ inline __attribute__((always_inline)) int __hip_move_dpp_N(int value) {
+    return __builtin_amdgcn_mov_dpp(value, control, row_mask, bank_mask, bound_control);
+}
+#define __hip_ds_swizzle(value, pattern) __hip_ds_swizzle_N<(pattern)>((value))
+#define __hip_ds_swizzlef(value, pattern) __hip_ds_swizzlef_N<(pattern)>((value))
+#define __hip_move_dpp(value, control, row_mask, bank_mask, bound_control)                                             \
+    __hip_move_dpp_N<(control), (row_mask), (bank_mask), (bound_control)>((value))

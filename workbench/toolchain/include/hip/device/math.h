@@ -212,6 +212,43 @@ __hip_host_device_inline float max(float a, float b) { return __builtin_fmaxf(a,
 __hip_host_device_inline double min(double a, double b) { return __builtin_fmin(a, b); }
 __hip_host_device_inline double max(double a, double b) { return __builtin_fmax(a, b); }
 
+// Of two types: double where one of them is floating point, as HIP has it, else the one that holds both.
+template <typename T, typename U>
+inline constexpr bool __hip_are_mixed = std::is_arithmetic_v<T> && std::is_arithmetic_v<U> && !std::is_same_v<T, U>;
+template <typename T, typename U>
+using __hip_either =
+    std::conditional_t<std::is_floating_point_v<T> || std::is_floating_point_v<U>, double, std::common_type_t<T, U>>;
+template <typename T, typename U>
+    requires(__hip_are_mixed<T, U>)
+__host__ __device__ static inline __hip_either<T, U> min(T a, U b) {
+    const __hip_either<T, U> x = a, y = b;
+    return min(x, y);
+}
+template <typename T, typename U>
+    requires(__hip_are_mixed<T, U>)
+__host__ __device__ static inline __hip_either<T, U> max(T a, U b) {
+    const __hip_either<T, U> x = a, y = b;
+    return max(x, y);
+}
+
+__device__ static inline float nanf(const char *) { return __builtin_nanf(""); }
+__device__ static inline double nan(const char *) { return __builtin_nan(""); }
+template <typename T>
+    requires std::is_integral_v<T>
+__device__ static inline bool isnan(T) {
+    return false;
+}
+template <typename T>
+    requires std::is_integral_v<T>
+__device__ static inline bool isinf(T) {
+    return false;
+}
+template <typename T>
+    requires std::is_integral_v<T>
+__device__ static inline bool isfinite(T) {
+    return true;
+}
+
 // CUDA's additions.
 __device__ static inline float exp10f(float x) { return (float)__hip_math::exp10((double)x); }
 __device__ static inline double exp10(double x) { return __hip_math::exp10(x); }
@@ -270,6 +307,42 @@ __device__ static inline float norm3df(float x, float y, float z) {
 __device__ static inline float norm4df(float x, float y, float z, float w) {
     return (float)__hip_math::hypot(__hip_math::hypot((double)x, (double)y), __hip_math::hypot((double)z, (double)w));
 }
+__device__ static inline double norm3d(double x, double y, double z) {
+    return __hip_math::hypot(__hip_math::hypot(x, y), z);
+}
+__device__ static inline double norm4d(double x, double y, double z, double w) {
+    return __hip_math::hypot(__hip_math::hypot(x, y), __hip_math::hypot(z, w));
+}
+__device__ static inline double rnorm3d(double x, double y, double z) { return 1 / norm3d(x, y, z); }
+__device__ static inline double rnorm4d(double x, double y, double z, double w) { return 1 / norm4d(x, y, z, w); }
+// The length of a vector of any dimension, scaled by its largest element so that no square overflows.
+__device__ static inline double norm(int dimension, const double *x) {
+    double largest = 0, sum = 0;
+    for (int i = 0; i < dimension; ++i) {
+        if (__hip_math::is_inf(x[i])) return __builtin_inf();
+        largest = x[i] != x[i] ? x[i] : __builtin_fmax(largest, __builtin_fabs(x[i]));
+    }
+    if (largest == 0 || largest != largest) return largest;
+    int exponent;
+    __builtin_frexp(largest, &exponent);
+    for (int i = 0; i < dimension; ++i) {
+        const double part = __builtin_ldexp(x[i], -exponent);
+        sum = __builtin_fma(part, part, sum);
+    }
+    return __builtin_ldexp(__builtin_sqrt(sum), exponent);
+}
+__device__ static inline double rnorm(int dimension, const double *x) { return 1 / norm(dimension, x); }
+// The squares of floats are doubles.
+__device__ static inline float normf(int dimension, const float *x) {
+    double sum = 0;
+    bool infinite = false;
+    for (int i = 0; i < dimension; ++i) {
+        infinite = infinite || __builtin_fabsf(x[i]) == __builtin_inff();
+        sum = __builtin_fma((double)x[i], (double)x[i], sum);
+    }
+    return infinite ? __builtin_inff() : (float)__builtin_sqrt(sum);
+}
+__device__ static inline float rnormf(int dimension, const float *x) { return 1 / normf(dimension, x); }
 __device__ static inline float rnorm3df(float x, float y, float z) { return 1 / norm3df(x, y, z); }
 __device__ static inline float rnorm4df(float x, float y, float z, float w) { return 1 / norm4df(x, y, z, w); }
 __device__ static inline float fdividef(float x, float y) { return x / y; }
