@@ -291,7 +291,7 @@ export function headings(listing: IListing, column: IColumn | null): IHeading[] 
     {
       gutter: 'jp-hipkittens-IsaAddress',
       name: 'address',
-      detail: 'in the code',
+      detail: 'hex',
       doc: 'Address of the instruction in the code object'
     },
     ...(listing.counts ? [executed] : []),
@@ -299,7 +299,7 @@ export function headings(listing: IListing, column: IColumn | null): IHeading[] 
     {
       gutter: 'jp-hipkittens-IsaPressure',
       name: 'live',
-      detail: 'VGPR + AGPR',
+      detail: 'registers',
       doc: 'Vector and accumulation registers that hold a value still needed before the instruction; derived from the code'
     },
     {
