@@ -29,6 +29,8 @@ APART = ("tests/notebooks/", SANITIZED)
 
 SECONDS = {
     "front end": 200,
+    "tests/kernels/test_art.py": 90,
+    "tests/kernels/test_banks.py": 65,
     "tests/emulator/sanitize/test_seeded.py": 30,
     "tests/emulator/test_matrix.py": 25,
     "tests/kernels/test_headers.py": 40,
