@@ -168,7 +168,8 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    # What this file imports for itself is no name of the package.
+    return sorted({*__all__, *(name for name in globals() if name.startswith("__"))})
 
 
 def load_ipython_extension(shell: InteractiveShell) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import gc
 import importlib.machinery
 import importlib.util
+import os
 import re
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -246,11 +247,17 @@ def compile_module(
 def load_module(path: str | Path, *, arch: str | None = None) -> HostModule:
     """Import a pybind11 module that hipcc or another compiler made, with its launches on the default device.
 
+    Args:
+        path: the shared object.
+        arch: the default device is used where it is None or of this target, else one that is.
+
     Raises:
-        UsageError: the file has no Python module.
+        UsageError: `path` is no path, or the file has no Python module.
         ToolchainError: it does not load.
         FileNotFoundError
     """
+    if not isinstance(path, (str, os.PathLike)):
+        raise UsageError(f"load_module: got {type(path).__name__}; wanted the path of a shared object")
     library = Path(path).resolve()
     library.stat()
     return HostModule(library, device=device_of((), arch))

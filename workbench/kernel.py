@@ -538,6 +538,7 @@ class Kernel:
 
     @property
     def arch(self) -> str:
+        """Target that the code is for, such as "gfx950"."""
         return self.module.arch
 
     @cached_property
@@ -734,7 +735,12 @@ def place_of(device: Device) -> arguments.Place:
 
 @dataclass(frozen=True)
 class Launcher:
-    """A kernel with its launch shape: call it with the kernel's arguments."""
+    """A kernel with its launch shape: call it with the kernel's arguments.
+
+    Attributes:
+        kernel: what is launched.
+        launch: grid in work-groups, block in work-items, dynamic shared memory in bytes.
+    """
 
     kernel: Kernel
     launch: Launch
@@ -743,6 +749,13 @@ class Launcher:
         """Runs the kernel once; see `Kernel.launch`. Arguments go in order or by name.
 
         A parameter that is a struct of `gl`s takes its members by name: `(x=x, weight=w, out=out, eps=1e-5)`.
+        Tensors are contiguous, of the parameter's dtype and on the device: CPU tensors on an emulated one,
+        which are written in place. Numbers are checked against the parameter's type and range.
+
+        Raises:
+            ArgumentError: an argument is wrong; nothing has run.
+            LaunchError: a grid, block or LDS size that the device cannot take.
+            KernelFault: the kernel was stopped; the process and other allocations are unharmed.
         """
         return self.kernel.launch(self.launch, args, kwargs)
 

@@ -103,6 +103,7 @@ class Range:
 
     @property
     def first(self) -> int:
+        """The value where none is given."""
         return self.low if self.default is None else self.default
 
     def __str__(self) -> str:
@@ -129,6 +130,7 @@ class Choice:
 
     @property
     def first(self) -> int | str:
+        """The value where none is given."""
         return self.values[0] if self.default is None else self.default
 
     def __str__(self) -> str:
@@ -164,6 +166,7 @@ class Published:
 
     @property
     def figure(self) -> Figure:
+        """The value with its unit and its source, as a figure of origin "published"."""
         return Figure(
             self.value, self.unit, Origin.PUBLISHED, f"{self.implementation}, {self.gpu}: {self.source}"
         )

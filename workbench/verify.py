@@ -173,18 +173,22 @@ class VerifyResult:
 
     @property
     def max_error(self) -> float:
+        """Largest absolute difference from the reference, over all outputs."""
         return max(c.max_error for c in self.outputs.values())
 
     @property
     def mean_error(self) -> float:
+        """Mean absolute difference of the output in which it is largest."""
         return max(c.mean_error for c in self.outputs.values())
 
     @property
     def mismatches(self) -> int:
+        """Elements outside the tolerance, of all outputs together."""
         return sum(c.mismatches for c in self.outputs.values())
 
     @property
     def first(self) -> tuple[Mismatch, ...]:
+        """The first elements outside the tolerance of the worst output, in memory's order."""
         return self.worst.first
 
     @property
@@ -439,6 +443,10 @@ def verify(
             gives one.
 
     Args:
+        target: the spec, its name, the kernel, the module with it, or the function.
+        reference: what `target` is held against, where it is no spec itself: a spec, its name, a function.
+        shape, shapes: the problem by parameter name, one or several; the default where neither is given.
+        inputs: tensors and numbers by name instead of the spec's fresh ones.
         seed: seed of the inputs; equal seeds give equal inputs.
         tolerance: element-wise bounds instead of the spec's, or of those by dtype (`TOLERANCES`).
         device: a device or its name; the default device where it is None.

@@ -117,10 +117,12 @@ class LayoutResult:
 
     @property
     def name(self) -> str:
+        """What is shown: the tile's type, or the access as it is written in C++."""
         return self.question.title
 
     @property
     def origin(self) -> Origin:
+        """Counted: a kernel ran, and its addresses were written down."""
         return Origin.COUNTED
 
     @property

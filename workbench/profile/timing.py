@@ -62,6 +62,7 @@ class TimeResult:
 
     @property
     def origin(self) -> Origin:
+        """Measured on a GPU, modelled on an emulated device."""
         return self.median.origin
 
     @property

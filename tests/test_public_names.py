@@ -1,0 +1,53 @@
+"""What `wb.<tab>` and `help` show: the public names, all of them documented, and nothing else."""
+
+from __future__ import annotations
+
+import inspect
+import subprocess
+import sys
+
+import pytest
+
+import workbench as wb
+
+
+def test_dir_is_the_public_names() -> None:
+    assert [name for name in dir(wb) if not name.startswith("__")] == sorted(wb.__all__)
+    assert "__version__" in dir(wb)
+
+
+def test_a_misspelt_name_is_an_attribute_error() -> None:
+    with pytest.raises(AttributeError, match="module 'workbench' has no attribute 'verfy'"):
+        _ = wb.verfy
+
+
+@pytest.mark.parametrize("name", wb.__all__)
+def test_every_public_name_is_documented(name: str) -> None:
+    value = getattr(wb, name)
+    assert inspect.getdoc(value)
+    if inspect.isclass(value):
+        members = {k: v for k, v in vars(value).items() if not k.startswith("_")}
+        bare = [
+            key
+            for key, member in members.items()
+            if (isinstance(member, property) or inspect.isfunction(member)) and not inspect.getdoc(member)
+        ]
+        fields = getattr(value, "__dataclass_fields__", {})
+        assert not [key for key in bare if key not in fields]
+
+
+@pytest.mark.parametrize("name", [n for n in wb.__all__ if inspect.isfunction(getattr(wb, n))])
+def test_every_argument_of_a_public_function_is_explained(name: str) -> None:
+    function = getattr(wb, name)
+    text = inspect.getdoc(function) or ""
+    if "as for `time`" in text:
+        text += inspect.getdoc(wb.time) or ""
+    for parameter in inspect.signature(function).parameters.values():
+        if parameter.kind not in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
+            assert parameter.name in text, f"wb.{name} does not say what {parameter.name!r} is"
+
+
+def test_importing_the_package_loads_nothing_heavy() -> None:
+    code = "import sys, workbench; print({'torch', 'plotly', 'llvmlite', 'hip', 'IPython'} & {*sys.modules})"
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert ended.stdout.strip() == "set()"
