@@ -254,9 +254,7 @@ def test_a_compiled_file_loads(pointers: wb.HostModule) -> None:
     assert loaded.answer == 42
     with pytest.raises(FileNotFoundError):
         wb.load_module("no/such/file.so")
-    with pytest.raises(
-        errors.UsageError, match="load_module: got NoneType; wanted the path"
-    ):
+    with pytest.raises(errors.UsageError, match="load_module: got NoneType; wanted the path"):
         wb.load_module(None)  # type: ignore[arg-type]
 
 
