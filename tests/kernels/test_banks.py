@@ -10,33 +10,44 @@ import random as drawn
 import pytest
 import torch
 from test_shared import ALLOCATE, CORNER
-from tile_cases import DTYPES, FP8, SHAPES, Batch, c_type, distinct, random
+from tile_cases import DTYPES, FP8, Batch, c_type, distinct, random
 
 from workbench.layout import bank_conflicts
-from workbench.layout.bank_conflicts import ARCHES, MEANT_FOR, NARROW, Pair
+from workbench.layout.bank_conflicts import ARCHES, MEANT_FOR, NARROW, ONE_BYTE, Pair
+
+
+def sides(shape: str) -> tuple[int, int]:
+    """Rows and columns, which a base shape's name has."""
+    rows, cols = shape.split("_")[1].split("x")
+    return int(rows), int(cols)
 
 
 def cases(batch: Batch, arch: str, dtype: torch.dtype, statement: str) -> None:
     """A case for each pair of shapes; `statement` uses shared tile `s`, register tile `a`, layouts x, out."""
-    for st_shape, by_layout in MEANT_FOR.items():
-        for layout, rt_shapes in by_layout.items():
-            for rt_shape in rt_shapes:
-                pair = (st_shape, rt_shape)
-                if dtype.itemsize == 1 and layout == "row_l" and pair in NARROW[arch]:
-                    continue
-                rows, cols = (max(SHAPES[rt_shape][0], 32), max(SHAPES[rt_shape][1], 64))
-                one_byte = dtype.itemsize == 1
-                x = random(rows, cols).to(dtype) if one_byte else distinct(rows, cols, dtype)
-                batch.add(
-                    f"{st_shape} {rt_shape} {layout}",
-                    f"""{ALLOCATE} using tile = st<{c_type(x)}, {rows}, {cols}, {st_shape}>;
-                    tile &s = al.allocate<tile>();
-                    rt<{c_type(x)}, {rows}, {cols}, {layout}, {rt_shape}> a;
-                    {statement}""",
-                    x=x,
-                    shared=rows * cols * x.element_size(),
-                    wanted={"out": x},
-                )
+    one_byte = dtype.itemsize == 1
+    pairs = [
+        (st_shape, rt_shape, layout)
+        for st_shape, by_layout in MEANT_FOR.items()
+        for layout, rt_shapes in by_layout.items()
+        for rt_shape in rt_shapes
+        if not (one_byte and layout == "row_l" and (st_shape, rt_shape) in NARROW[arch])
+    ]
+    if one_byte:
+        pairs += [(st_shape, rt_shape, "row_l") for st_shape in ONE_BYTE for rt_shape in ONE_BYTE[st_shape]]
+    for st_shape, rt_shape, layout in pairs:
+        rows, cols = (max(side, least) for side, least in zip(sides(rt_shape), (32, 64), strict=True))
+        cols = max(cols, sides(st_shape)[1])
+        x = random(rows, cols).to(dtype) if one_byte else distinct(rows, cols, dtype)
+        batch.add(
+            f"{st_shape} {rt_shape} {layout}",
+            f"""{ALLOCATE} using tile = st<{c_type(x)}, {rows}, {cols}, {st_shape}>;
+            tile &s = al.allocate<tile>();
+            rt<{c_type(x)}, {rows}, {cols}, {layout}, {rt_shape}> a;
+            {statement}""",
+            x=x,
+            shared=rows * cols * x.element_size(),
+            wanted={"out": x},
+        )
 
 
 def check(batch: Batch, arch: str) -> None:
@@ -80,7 +91,11 @@ def test_shapes_meant_for_each_other_exist() -> None:
     ]
     assert set(meant) <= known
     for arch in ARCHES:
-        assert {p for p in known if p.meant(arch)} <= set(meant)
+        others = {p for p in known if p.meant(arch)} - set(meant)
+        assert {(p.shared, p.register) for p in others} == {
+            (shared, register) for shared, registers in ONE_BYTE.items() for register in registers
+        }
+        assert all(p.element == "fp8e4m3" and p.layout == "row_l" for p in others)
         assert sum(not p.meant(arch) for p in meant) == len(NARROW[arch])
 
 

@@ -115,6 +115,10 @@ def memory() -> Programs:
         ("rv_bf<64> r; load(r, x, coord<rt_bf<32, 32>>{0});", no_match("load")),
         ("rt_bf<32, 32> r; store(r, x, {0, 0, 0, 0});", no_match("store")),
         ("rt_bf<32, 32> r; load(r, r, {0, 0, 0, 0});", no_match("load")),
+        (
+            "__shared__ st_fp6e2m3_4<16, 32> s; rt_fp6e2m3_4<16, 32, row_l, rt_16x32_4_s> r; load(r, s);",
+            "tiles of fp6 are in the row layout with a stride of 8",
+        ),
         ("wait_vmcnt<64>();", "the counter has six bits"),
         ("wait_vmcnt<-1>();", "the counter has six bits"),
         ("wait_lgkmcnt<16>();", "the counter has four bits"),
@@ -190,6 +194,20 @@ def conversions() -> Programs:
         (f"{middle} rt_bf<32, 48, col_l> b; swap_layout(b, a);", "the same element type"),
         (f"{middle} rt_fl<32, 48> b; swap_layout(b, a);", "the other layout than src"),
         (f"{wide} rt_fl<32, 64, col_l, rt_32x32_s> b; swap_layout(b, a);", "base tiles have the same sides"),
+        (
+            "using S = rt_shape<16, 128, 32>; rt_fl<16, 128, row_l, S> a; zero(a); "
+            "rt_fp6e2m3_4<16, 64> b; copy(b, a);",
+            "the wider tile has as many numbers along each side",
+        ),
+        (
+            "rt_fl<16, 128, row_l, rt_16x128_s> a; zero(a); rt_fp4e2m1_2<16, 64> b; copy(b, a);",
+            "base shape is that of the tile of fp4 or fp6 with its numbers",
+        ),
+        (
+            "using S = rt_shape<16, 128, 32>; rt_fp8e4m3<16, 128, row_l, S> a; zero(a); "
+            "rt_fp4e2m1_2<16, 64> b; copy(b, a);",
+            "tiles of fp4 and fp6 are converted from and to float",
+        ),
         ("rv_fl<64> a; zero(a); rv_bf<128> b; copy(b, a);", "have the same length, layout and base shape"),
         (
             "using S = rt_16x128_s; rt_fl<16, 128, row_l, S>::row_vec a; zero(a); "

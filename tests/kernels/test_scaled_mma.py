@@ -1,4 +1,4 @@
-"""Matrix multiplication with block scales (MXFP8, MXFP4) on gfx950, against float64."""
+"""Matrix multiplication with block scales (MXFP8, MXFP6, MXFP4) on gfx950, against float64."""
 
 from __future__ import annotations
 
@@ -14,7 +14,14 @@ from workbench.errors import CompileError
 E2M1 = torch.tensor([0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0], dtype=torch.float64)
 """Values of the codes 0 to 7 of e2m1 (OCP microscaling specification, table 5); bit 3 is the sign."""
 
-TYPES = {"fp8e4m3": torch.float8_e4m3fn, "fp8e5m2": torch.float8_e5m2, "fp4e2m1_2": None}
+E2M3 = torch.cat([torch.arange(8) / 8, *((1 + torch.arange(8) / 8) * 2**e for e in range(3))]).double()
+E3M2 = torch.cat([torch.arange(4) / 16, *((1 + torch.arange(4) / 4) * 2.0**e for e in range(-2, 5))]).double()
+"""Values of the codes 0 to 31 of the formats of 6 bits (OCP microscaling specification, tables 3 and 4)."""
+
+SMALL = {"fp4e2m1_2": E2M1, "fp6e2m3_4": E2M3, "fp6e3m2_4": E3M2}
+"""Values of the codes without a sign, by the type that holds them."""
+
+TYPES = {"fp8e4m3": torch.float8_e4m3fn, "fp8e5m2": torch.float8_e5m2, **dict.fromkeys(SMALL)}
 
 
 def operand(kind: str, rows: int, depth: int, seed: int) -> tuple[torch.Tensor, torch.Tensor]:
@@ -24,9 +31,23 @@ def operand(kind: str, rows: int, depth: int, seed: int) -> tuple[torch.Tensor, 
     if dtype is not None:
         values = torch.randn(rows, depth, generator=generator).to(dtype)
         return values.view(torch.uint8), values.double()
-    codes = torch.randint(0, 16, (rows, depth), generator=generator, dtype=torch.uint8)
-    values = E2M1[(codes & 7).long()] * (1 - 2 * (codes >> 3).double())
-    return codes[:, ::2] | codes[:, 1::2] << 4, values
+    table = SMALL[kind]
+    codes = torch.randint(0, 2 * len(table), (rows, depth), generator=generator)
+    return packed(kind, codes), table[codes % len(table)] * (1 - 2 * (codes // len(table)).double())
+
+
+def packed(kind: str, codes: torch.Tensor) -> torch.Tensor:
+    """Bytes of codes of 4 or 6 bits, lowest bits first: two in one byte, four in three."""
+    if kind == "fp4e2m1_2":
+        return (codes[:, ::2] | codes[:, 1::2] << 4).to(torch.uint8)
+    words = sum(codes[:, i::4] << (6 * i) for i in range(4))
+    assert isinstance(words, torch.Tensor)
+    return torch.stack([words >> shift & 255 for shift in (0, 8, 16)], 2).flatten(1).to(torch.uint8)
+
+
+def count(kind: str, depth: int) -> int:
+    """Elements of the type that so many numbers are."""
+    return depth // {"fp4e2m1_2": 2, "fp6e2m3_4": 4, "fp6e3m2_4": 4}.get(kind, 1)
 
 
 def scales(rows: int, depth: int, seed: int) -> tuple[torch.Tensor, torch.Tensor]:
@@ -73,6 +94,8 @@ def matrix(name: str, kind: str, rows: int, cols: int) -> str:
 
 
 def shape(side: int, kind: str) -> str:
+    if kind.startswith("fp6"):
+        return "rt_16x32_s" if side == 16 else "rt_32x16_s"
     if kind == "fp4e2m1_2":
         return "rt_16x64_s" if side == 16 else "rt_32x32_16_s"
     return "rt_16x128_s" if side == 16 else "rt_32x64_s"
@@ -90,9 +113,9 @@ def test_formats(batch: Batch, side: int) -> None:
             sb, b_factors = scales(n, k, 4)
             ra, rb = registers(sa, side), registers(sb, side)
             wanted, check = product(a_values * a_factors, b_values * b_factors)
-            body = f"""{matrix("a", left, m, a.shape[1])} {matrix("b", right, n, b.shape[1])}
-            rt<{left}, {m}, {a.shape[1]}, row_l, {shape(side, left)}> ta;
-            rt<{right}, {n}, {b.shape[1]}, row_l, {shape(side, right)}> tb;
+            body = f"""{matrix("a", left, m, count(left, k))} {matrix("b", right, n, count(right, k))}
+            rt<{left}, {m}, {count(left, k)}, row_l, {shape(side, left)}> ta;
+            rt<{right}, {n}, {count(right, k)}, row_l, {shape(side, right)}> tb;
             load(ta, a, {{0, 0, 0, 0}}); load(tb, b, {{0, 0, 0, 0}});
             fp8e8m0_4 sa[{ra.shape[0]}], sb[{rb.shape[0]}];
             for (int i = 0; i < {ra.shape[0]}; i++) sa[i] = g.sa[i * 64 + laneid()];
@@ -166,33 +189,34 @@ def test_forms(batch: Batch) -> None:
 
 
 def test_through_shared_memory(batch: Batch) -> None:
-    """Tiles and scales by way of the LDS, free of conflicts: st_16x128_s, st_16x64_s, scales by words."""
+    """Tiles and scales by way of the LDS, free of conflicts, each type in its shape; scales by words."""
     m, k = 64, 128
-    for kind, bytes_ in (("fp8e4m3", 128), ("fp8e5m2", 128), ("fp4e2m1_2", 64)):
+    shapes = {"fp8": "st_16x128_s", "fp4": "st_16x64_s", "fp6": "st_16x32_s"}
+    for kind in TYPES:
         a, a_values = operand(kind, m, k, 1)
         sa, a_factors = scales(64, k, 3)
         lanes = registers(sa, 16)
         wanted, check = product(a_values * a_factors, a_values * a_factors)
-        shared = "st_16x128_s" if bytes_ == 128 else "st_16x64_s"
+        shared, cols = shapes[kind[:3]], count(kind, k)
         batch.add(
             kind,
             f"""extern __shared__ alignment_dummy __shm[];
             shared_allocator al(reinterpret_cast<int *>(&__shm[0]));
-            using tile = st<{kind}, {m}, {bytes_}, {shared}>;
+            using tile = st<{kind}, {m}, {cols}, {shared}>;
             using scale_tile = st<fp8e8m0, 16, 64, st_16x64_s>;
             tile &s = al.allocate<tile>(); scale_tile &ss = al.allocate<scale_tile>();
-            {matrix("a", kind, m, bytes_)}
+            {matrix("a", kind, m, cols)}
             auto *scales = reinterpret_cast<fp8e8m0 *>(g.sa);
             gl<fp8e8m0, -1, 1, 16, 64> scale_gl(scales, 1, nullptr, nullptr, nullptr);
             group<1>::load(s, a, {{0, 0, 0, 0}}); group<1>::load(ss, scale_gl, {{0, 0, 0, 0}});
             wait_and_barrier();
             const fp8e8m0_4 sa = reinterpret_cast<const unsigned *>(ss.data)[laneid()];
-            rt<{kind}, {m}, {bytes_}, row_l, {shape(16, kind)}> ta; load(ta, s);
+            rt<{kind}, {m}, {cols}, row_l, {shape(16, kind)}> ta; load(ta, s);
             rt_fl<{m}, {m}, col_l> d; zero(d);
             mma_ABt_scaled(d, ta, ta, d, &sa, &sa); store(g.d, d, {{0, 0, 0, 0}});""",
             a=a,
             sa=torch.cat([lanes, torch.zeros(3, 64, dtype=torch.int32)]),
-            shared=m * bytes_ + 1024,
+            shared=a.numel() + 1024,
             wanted={"d": wanted},
             check=check,
         )
@@ -217,19 +241,20 @@ def test_unscaled(arch: str, batch: Batch) -> None:
             check=check,
         )
     if arch == "gfx950":
-        for side, pairs in ((16, 64), (32, 32)):
-            a, values = operand("fp4e2m1_2", 2 * side, 2 * pairs, 1)
-            wanted, check = product(values, values)
-            batch.add(
-                f"fp4 {side}",
-                f"""{matrix("a", "fp4e2m1_2", 2 * side, pairs)}
-                rt_fp4e2m1_2<{2 * side}, {pairs}, row_l, {shape(side, "fp4e2m1_2")}> a_;
-                rt_fl<{2 * side}, {2 * side}, col_l, rt_{side}x{side}_s> d; zero(d);
-                load(a_, a, {{0, 0, 0, 0}}); mma_ABt(d, a_, a_, d); store(g.d, d, {{0, 0, 0, 0}});""",
-                a=a,
-                wanted={"d": wanted},
-                check=check,
-            )
+        for kind in SMALL:
+            for side, k in ((16, 128), (32, 64)):
+                a, values = operand(kind, 2 * side, k, 1)
+                wanted, check = product(values, values)
+                batch.add(
+                    f"{kind} {side}",
+                    f"""{matrix("a", kind, 2 * side, count(kind, k))}
+                    rt<{kind}, {2 * side}, {count(kind, k)}, row_l, {shape(side, kind)}> a_;
+                    rt_fl<{2 * side}, {2 * side}, col_l, rt_{side}x{side}_s> d; zero(d);
+                    load(a_, a, {{0, 0, 0, 0}}); mma_ABt(d, a_, a_, d); store(g.d, d, {{0, 0, 0, 0}});""",
+                    a=a,
+                    wanted={"d": wanted},
+                    check=check,
+                )
     batch.run(arch)
 
 
@@ -280,6 +305,88 @@ def test_conversions(arch: str, batch: Batch) -> None:
         z=z,
         wanted={"out": torch.exp2(torch.floor(torch.log2(z)))},
     )
+    batch.run(arch)
+
+
+def nearest(table: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
+    """Codes, the sign as the highest bit, of the numbers nearest to x; ties to the even code; saturating."""
+    size = x.double().abs()
+    distance = (size.clamp(max=table[-1].item())[..., None] - table).abs()
+    near = distance == distance.min(-1, keepdim=True).values
+    codes = torch.arange(len(table))
+    even = torch.where(near, codes + codes % 2 * 1000, 10000).min(-1).values % 1000
+    return even + (torch.signbit(x) * len(table)).long()
+
+
+@pytest.mark.parametrize(
+    ("on", "wide"), [("gfx950", "float"), ("gfx950", "bf16"), ("gfx950", "half"), ("gfx942", "float")]
+)
+def test_small_floats(on: str, batch: Batch, wide: str) -> None:
+    """Tiles to fp4 and fp6 with and without block scales, through all of memory, and back; both layouts."""
+    dtype = {"float": torch.float32, "bf16": torch.bfloat16, "half": torch.float16}[wide]
+    # Without instructions for it a number is a dozen of them: one base tile there.
+    m, k = (32, 256) if on == "gfx950" else (16, 128)
+    generator = torch.Generator().manual_seed(3)
+    for kind, table in SMALL.items():
+        x = torch.randn(m, k, generator=generator) * torch.exp2(
+            torch.randint(-3, 4, (m, k), generator=generator)
+        )
+        # Ties, the largest number and beyond, each with both signs.
+        ties = (table[1:] + table[:-1]) / 2
+        x[0, : len(ties)], x[1, : len(ties)] = ties.float(), -ties.float()
+        x[2, :4] = torch.tensor([1000.0, -1000.0, float("inf"), -float("inf")])
+        x = x.to(dtype)
+        stored, factors = scales(m, k, 5)
+        lanes = registers(stored, 16)
+        codes, scaled = nearest(table, x), nearest(table, x.double() / factors)
+        values = table[codes % len(table)] * (1 - 2 * (codes // len(table)).double())
+        n = k // count(kind, k)
+        small = f"rt<{kind}, {m}, {count(kind, k)}, row_l, {shape(16, kind)}>"
+        turned = shape(16, kind).removeprefix("rt_").removesuffix("_s").split("x")
+        outs = " ".join(matrix(name, kind, m, count(kind, k)) for name in ("plain", "divided"))
+        batch.add(
+            f"{kind} {wide}",
+            f"""{outs} {small} a, b; rt<{wide}, {m}, {k}, row_l, rt_shape<16, 128, 32>> x, back;
+            load(x, g.x, {{0, 0, 0, 0}}); copy(a, x); store(plain, a, {{0, 0, 0, 0}});
+            copy(back, a); store(g.back, back, {{0, 0, 0, 0}});
+            fp8e8m0_4 s[{lanes.shape[0]}];
+            for (int i = 0; i < {lanes.shape[0]}; i++) s[i] = g.scales[i * 64 + laneid()];
+            copy_scaled(b, x, s); store(divided, b, {{0, 0, 0, 0}});""",
+            x=x,
+            scales=lanes,
+            wanted={"plain": packed(kind, codes), "divided": packed(kind, scaled), "back": values.to(dtype)},
+        )
+        # In the column layout rows are along K: what is stored is the transposed matrix, group by group.
+        column = f"rt_shape<{turned[1]}, {turned[0]}, {16 if n == 2 else 8}>"
+        batch.add(
+            f"{kind} {wide} col_l",
+            f"""rt<{kind}, {count(kind, k)}, {m}, col_l, {column}> a;
+            rt<{wide}, {k}, {m}, col_l, rt_shape<128, 16, 32>> x, back;
+            load(x, g.x, {{0, 0, 0, 0}}); copy(a, x); copy(back, a); store(g.back, back, {{0, 0, 0, 0}});""",
+            x=x.T.contiguous(),
+            wanted={"back": values.T.contiguous().to(dtype)},
+        )
+    batch.run(on)
+
+
+def test_fp6_elements(arch: str, batch: Batch) -> None:
+    """Every code of fours of fp6 to floats and back."""
+    for kind, table in list(SMALL.items())[1:]:
+        codes = torch.arange(64).reshape(1, 64)
+        values = torch.cat([table, -table]).float()
+        batch.add(
+            kind,
+            f"""if (laneid() < 16) {{
+                const auto *fours = reinterpret_cast<const {kind} *>(g.codes);
+                const float4 x = base_types::convertor<float4, {kind}>::convert(fours[laneid()]);
+                g.x[{{4 * laneid()}}] = x.x; g.x[{{4 * laneid() + 1}}] = x.y;
+                g.x[{{4 * laneid() + 2}}] = x.z; g.x[{{4 * laneid() + 3}}] = x.w;
+                auto *back = reinterpret_cast<{kind} *>(g.back);
+                back[laneid()] = base_types::convertor<{kind}, float4>::convert(x);
+            }}""",
+            codes=packed(kind, codes),
+            wanted={"x": values, "back": packed(kind, codes)},
+        )
     batch.run(arch)
 
 

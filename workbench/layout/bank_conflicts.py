@@ -49,6 +49,13 @@ MEANT_FOR: dict[str, dict[str, tuple[str, ...]]] = {
 }
 """Base shapes of shared tiles, and those of the register tiles that they are laid out for, by layout."""
 
+ONE_BYTE: dict[str, tuple[str, ...]] = {
+    "st_16x128_s": ("rt_32x64_s",),
+    "st_16x64_s": ("rt_16x64_s", "rt_32x64_s", "rt_32x32_16_s"),
+    "st_32x32_s": ("rt_32x64_s", "rt_32x32_16_s"),
+}
+"""The same of 1-byte types only, in the row layout: operands of matrix instructions with the longest K."""
+
 NARROW: dict[str, tuple[tuple[str, str], ...]] = {
     "gfx950": (
         ("st_32x16_s", "rt_32x16_s"),
@@ -59,9 +66,14 @@ NARROW: dict[str, tuple[tuple[str, str], ...]] = {
     ),
     "gfx942": (("st_8x32_s", "rt_16x32_s"), ("st_16x64_s", "rt_16x32_s")),
 }
-"""Of these, pairs that are not for 1-byte types in the row layout, by target: a lane holds 8 bytes of a row,
-and 32 rows of 16 or 32 bytes share banks however pieces of 16 bytes, which gfx950 loads straight to shared
-memory, are ordered; `st_16x64_s` is for rows of a cache line."""
+"""Of MEANT_FOR, pairs that are not for 1-byte types in the row layout, by target.
+
+A lane holds 8 bytes of a row there. On gfx950 a phase has 32 lanes, and each reads one half of a piece of 16
+bytes: of `rt_32x16_s` and `rt_32x32_8_s` the same half of 32 pieces, 512 bytes over banks for 256, in any
+order of pieces; and pieces stay whole, because a lane loads 16 bytes straight to shared memory. Two base
+tiles of `st_8x32_s`, one above the other, are ordered alike and meet. Of `st_16x64_s` the order is for 16
+bytes a lane.
+"""
 
 _BATCH = 24
 """Pairs in one code object: compilation takes memory by what is in it."""
@@ -114,9 +126,11 @@ class Pair:
 
     def meant(self, arch: str) -> bool:
         """Whether the shared tile is laid out for this register tile on a target."""
+        narrow = ELEMENTS.get(self.element, 1) == 1 and self.layout == "row_l"
+        if narrow and self.register in ONE_BYTE.get(self.shared, ()):
+            return True
         if self.register not in MEANT_FOR.get(self.shared, {}).get(self.layout, ()):
             return False
-        narrow = ELEMENTS.get(self.element, 1) == 1 and self.layout == "row_l"
         return not (narrow and (self.shared, self.register) in NARROW[arch])
 
     def types(self) -> tuple[str, str]:

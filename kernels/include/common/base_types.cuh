@@ -52,6 +52,26 @@ struct alignas(4) fp4e2m1_8 {
     fp4e2m1_2 pairs[4];
 };
 
+/**
+ * @brief Four 6-bit floats with 2 exponent and 3 mantissa bits (0, 0.125, ..., 7.5 and their negatives) in three bytes,
+ * the first in the lowest bits.
+ *
+ * A tile of them counts fours: an M x K matrix is `rt_fp6e2m3_4<M, K / 4>`.
+ */
+struct fp6e2m3_4 {
+    unsigned char bits[3];
+};
+struct alignas(4) fp6e2m3_16 {
+    fp6e2m3_4 fours[4];
+};
+/** The same with 3 exponent and 2 mantissa bits: 0, 0.0625, ..., 28 and their negatives. */
+struct fp6e3m2_4 {
+    unsigned char bits[3];
+};
+struct alignas(4) fp6e3m2_16 {
+    fp6e3m2_4 fours[4];
+};
+
 /** Where a coordinate counts elements and not tiles. */
 struct default_type {};
 
@@ -77,10 +97,9 @@ struct numeric {
     // In front of the assertion, so that the compiler has them and says nothing else.
     using native = T;
     using wide = T;
-    static_assert(
-        never<T>,
-        "kittens has no such element type; it has float, bf16, half, fp8e4m3, fp8e5m2, fp4e2m1_2, fp8e8m0 and "
-        "their packed forms");
+    static_assert(never<T>,
+                  "kittens has no such element type; it has float, bf16, half, fp8e4m3, fp8e5m2, fp6e2m3_4, fp6e3m2_4, "
+                  "fp4e2m1_2, fp8e8m0 and their packed forms");
 };
 template <>
 struct numeric<float> {
@@ -142,6 +161,33 @@ struct numeric<fp4e2m1_2> {
     using native = unsigned char;
     using wide = f32x2;
 };
+template <>
+struct numeric<fp6e2m3_4> {
+    using native = fp6e2m3_4;
+    using wide = f32x4;
+};
+template <>
+struct numeric<fp6e3m2_4> {
+    using native = fp6e3m2_4;
+    using wide = f32x4;
+};
+template <>
+struct numeric<float4> {
+    using native = f32x4;
+    using wide = f32x4;
+};
+
+/** Numbers in an element: the types with less than a byte each count pairs or fours. */
+template <typename T>
+inline constexpr int numbers_in = 1;
+template <>
+inline constexpr int numbers_in<fp4e2m1_2> = 2;
+template <>
+inline constexpr int numbers_in<fp6e2m3_4> = 4;
+template <>
+inline constexpr int numbers_in<fp6e3m2_4> = 4;
+template <typename T>
+inline constexpr bool is_fp6 = is_same<T, fp6e2m3_4> || is_same<T, fp6e3m2_4>;
 
 /** Numbers in a type that arithmetic is done in. */
 template <typename W>
@@ -167,6 +213,41 @@ __device__ inline float e2m1_value(unsigned code) {
     return __builtin_bit_cast(float, size | (code >> 3 & 1) << 31);
 }
 
+/**
+ * @brief A float format without infinity and NaN, of a sign, `exponent_bits` and `mantissa_bits`: the OCP formats of 6
+ * bits.
+ */
+template <int exponent_bits, int mantissa_bits>
+struct small_float {
+    static constexpr int bias = (1 << (exponent_bits - 1)) - 1;
+    /** Exponent field of the float that is its smallest normal number. */
+    static constexpr int lowest = 128 - bias;
+    static constexpr unsigned codes = 1u << (exponent_bits + mantissa_bits);
+
+    /** Code of the number nearest to x, ties to even, saturating; of NaN that of the largest. */
+    static __device__ inline unsigned code(float x) {
+        constexpr unsigned largest = static_cast<unsigned>(lowest + (1 << exponent_bits) - 2) << 23 |
+                                     ((1u << mantissa_bits) - 1) << (23 - mantissa_bits);
+        const float size = __builtin_fminf(__builtin_fabsf(x), bit_cast<float>(largest));
+        const int exponent = max(static_cast<int>(bit_cast<unsigned>(size) >> 23), lowest);
+        // In units of the last bit of numbers of this size; one of the exponent more is 2^mantissa_bits units.
+        const float units = size * bit_cast<float>(static_cast<unsigned>(254 - exponent + mantissa_bits) << 23);
+        const unsigned sign = bit_cast<unsigned>(x) >> 31 ? codes : 0;
+        return sign | (static_cast<unsigned>((exponent - lowest) << mantissa_bits) +
+                       static_cast<unsigned>(__builtin_rintf(units)));
+    }
+    static __device__ inline float value(unsigned code) {
+        const unsigned size = code & (codes - 1), exponent = size >> mantissa_bits;
+        constexpr float least = bit_cast<float>(static_cast<unsigned>(lowest - mantissa_bits) << 23);
+        const float number =
+            exponent == 0 ? static_cast<float>(size) * least
+                          : bit_cast<float>((size << (23 - mantissa_bits)) + (static_cast<unsigned>(lowest - 1) << 23));
+        return code & codes ? -number : number;
+    }
+};
+template <typename T>
+using fp6_format = small_float<is_same<T, fp6e2m3_4> ? 2 : 3, is_same<T, fp6e2m3_4> ? 3 : 2>;
+
 /** The value of an element in the type that arithmetic is done in. */
 template <typename T>
 __device__ inline typename numeric<T>::wide widen(const T &value) {
@@ -190,6 +271,11 @@ __device__ inline typename numeric<T>::wide widen(const T &value) {
         return bit_cast<float>(value == 0 ? 0x00400000u : value == 255 ? 0x7fc00000u : unsigned{value} << 23);
     } else if constexpr (is_same<T, fp4e2m1_2>) {
         return wide{e2m1_value(value.bits & 15u), e2m1_value(value.bits >> 4)};
+    } else if constexpr (is_fp6<T>) {
+        const unsigned bits = value.bits[0] | value.bits[1] << 8 | value.bits[2] << 16;
+        using format = fp6_format<T>;
+        return wide{format::value(bits & 63), format::value(bits >> 6 & 63), format::value(bits >> 12 & 63),
+                    format::value(bits >> 18)};
     } else if constexpr (is_same<T, bf16>) {
         return bit_cast<float>(static_cast<unsigned>(bit_cast<unsigned short>(value)) << 16);
     } else if constexpr (is_same<T, bf16_2>) {
@@ -216,8 +302,8 @@ __device__ inline float within_bf8(float value) {
 }
 
 /**
- * @brief The element nearest to a value, ties to even; fp8 and fp4 saturate, infinity included. Of e8m0 the power of
- * two below it.
+ * @brief The element nearest to a value, ties to even; fp8, fp6 and fp4 saturate, infinity included. Of e8m0 the power
+ * of two below it.
  */
 template <typename T>
 __device__ inline T narrow(const typename numeric<T>::wide &value) {
@@ -237,6 +323,12 @@ __device__ inline T narrow(const typename numeric<T>::wide &value) {
         return static_cast<fp8e8m0>(bit_cast<unsigned>(value) >> 23);
     } else if constexpr (is_same<T, fp4e2m1_2>) {
         return {static_cast<unsigned char>(e2m1_code(value[0]) | e2m1_code(value[1]) << 4)};
+    } else if constexpr (is_fp6<T>) {
+        using format = fp6_format<T>;
+        const unsigned bits = format::code(value[0]) | format::code(value[1]) << 6 | format::code(value[2]) << 12 |
+                              format::code(value[3]) << 18;
+        return {{static_cast<unsigned char>(bits), static_cast<unsigned char>(bits >> 8),
+                 static_cast<unsigned char>(bits >> 16)}};
     } else if constexpr (is_same<T, bf16>) {
         return bit_cast<T>(static_cast<__bf16>(value));
     } else if constexpr (is_same<T, bf16_2>) {
@@ -254,12 +346,12 @@ namespace ducks::base_types {
 template <typename T>
 concept T1 =
     detail::is_same<T, float> || detail::is_same<T, bf16> || detail::is_same<T, half> || detail::is_same<T, fp8e4m3> ||
-    detail::is_same<T, fp8e5m2> || detail::is_same<T, fp8e8m0> || detail::is_same<T, fp4e2m1_2>;
+    detail::is_same<T, fp8e5m2> || detail::is_same<T, fp8e8m0> || detail::is_same<T, fp4e2m1_2> || detail::is_fp6<T>;
 /** A packed element type: what register tiles hold. */
 template <typename T>
 concept T2 = detail::is_same<T, float2> || detail::is_same<T, bf16_2> || detail::is_same<T, half_2> ||
              detail::is_same<T, fp8e4m3_4> || detail::is_same<T, fp8e5m2_4> || detail::is_same<T, fp8e8m0_4> ||
-             detail::is_same<T, fp4e2m1_8>;
+             detail::is_same<T, fp4e2m1_8> || detail::is_same<T, fp6e2m3_16> || detail::is_same<T, fp6e3m2_16>;
 
 } // namespace ducks::base_types
 
@@ -283,7 +375,7 @@ struct packing {
     using packed_type = T;
     static __host__ __device__ inline constexpr int num() { return 1; }
     static_assert(detail::never<T>, "kittens has no such element type; it has float, bf16, half, fp8e4m3, fp8e5m2, "
-                                    "fp4e2m1_2, fp8e8m0 and their packed forms");
+                                    "fp6e2m3_4, fp6e3m2_4, fp4e2m1_2, fp8e8m0 and their packed forms");
 };
 template <>
 struct packing<float> : detail::packing_of<float, float2, 1> {};
@@ -313,6 +405,17 @@ template <>
 struct packing<fp4e2m1_2> : detail::packing_of<fp4e2m1_2, fp4e2m1_8, 1> {};
 template <>
 struct packing<fp4e2m1_8> : detail::packing_of<fp4e2m1_2, fp4e2m1_8, 4> {};
+template <>
+struct packing<fp6e2m3_4> : detail::packing_of<fp6e2m3_4, fp6e2m3_16, 1> {};
+template <>
+struct packing<fp6e2m3_16> : detail::packing_of<fp6e2m3_4, fp6e2m3_16, 4> {};
+template <>
+struct packing<fp6e3m2_4> : detail::packing_of<fp6e3m2_4, fp6e3m2_16, 1> {};
+template <>
+struct packing<fp6e3m2_16> : detail::packing_of<fp6e3m2_4, fp6e3m2_16, 4> {};
+/** Four numbers, as what converts to and from fours of fp6; tiles do not hold them. */
+template <>
+struct packing<float4> : detail::packing_of<float, float4, 4> {};
 
 /** Elements of a packed type, one after the other; equally well one unpacked element. */
 template <typename T>

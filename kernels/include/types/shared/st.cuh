@@ -18,16 +18,25 @@ namespace detail {
 template <typename T, ducks::st_shape::all shape, int pitch>
 struct st_order {
     static constexpr int subtile_bytes = shape::num_elements * static_cast<int>(sizeof(T));
-    static constexpr int atom_bytes =
-        is_same<T, fp8e8m0> ? 16 : shape::template swizzle<static_cast<int>(sizeof(T))>.atom();
+    static constexpr bool by_flips = !is_same<T, fp8e8m0> && !is_fp6<T>;
+    static constexpr int atom_bytes = !by_flips ? 16 : shape::template swizzle<static_cast<int>(sizeof(T))>.atom();
 
     /** The swizzled byte offset for an unswizzled one in a base tile, and the reverse. */
     static __host__ __device__ constexpr uint32_t swizzled(uint32_t offset) {
-        // Scales are read as words of a lane each, in memory order.
-        if constexpr (is_same<T, fp8e8m0>) return offset;
-        // A copy of its own, because the compiler does not look into constants in the GPU's memory.
-        constexpr ducks::st_shape::swizzling swizzling = shape::template swizzle<static_cast<int>(sizeof(T))>;
-        return swizzling(offset);
+        if constexpr (is_fp6<T> && shape::cols == 32) {
+            // Rows of 96 bytes, of which a lane reads 24: eight rows differ in their banks, and the next eight differ
+            // from those where their halves change places.
+            const uint32_t inside = offset % 96;
+            if (offset / 96 & 8) return inside < 48 ? offset + 48 : offset - 48;
+            return offset;
+        } else if constexpr (!by_flips) {
+            // Scales are read as words of a lane each, in memory order.
+            return offset;
+        } else {
+            // A copy of its own, because the compiler does not look into constants in the GPU's memory.
+            constexpr ducks::st_shape::swizzling swizzling = shape::template swizzle<static_cast<int>(sizeof(T))>;
+            return swizzling(offset);
+        }
     }
     /** Byte offset of an element in a base tile. */
     static __host__ __device__ constexpr uint32_t inside(int row, int col) {
@@ -170,5 +179,10 @@ using st_fp8e5m2 = st<fp8e5m2, rows, cols, shape>;
 /** Of pairs of fp4, which `cols` counts. */
 template <int rows, int cols, ducks::st_shape::all shape = st_16x64_s>
 using st_fp4e2m1_2 = st<fp4e2m1_2, rows, cols, shape>;
+/** Of fours of fp6, which `cols` counts. */
+template <int rows, int cols, ducks::st_shape::all shape = st_16x32_s>
+using st_fp6e2m3_4 = st<fp6e2m3_4, rows, cols, shape>;
+template <int rows, int cols, ducks::st_shape::all shape = st_16x32_s>
+using st_fp6e3m2_4 = st<fp6e3m2_4, rows, cols, shape>;
 
 } // namespace kittens

@@ -65,7 +65,8 @@ struct base {
     /** Bytes that a lane loads at once when a tile of T is filled straight from global memory. */
     template <typename T>
     static __host__ __device__ constexpr int bytes_per_thread() {
-        constexpr bool together = detail::is_same<T, fp8e8m0> || derived::template swizzle<sizeof(T)>.atom() >= 16;
+        constexpr bool together =
+            detail::is_same<T, fp8e8m0> || detail::is_fp6<T> || derived::template swizzle<sizeof(T)>.atom() >= 16;
         return detail::min(MAX_DIRECT_LOAD_BYTES, together ? 16 : 4);
     }
 };
@@ -95,7 +96,7 @@ struct st_32x32 : base<st_32x32, 32, 32> {
 #endif
 };
 
-/** 16x32: for `rt_16x32_s`. */
+/** 16x32: for `rt_16x32_s`, also of fours of fp6. */
 struct st_16x32 : base<st_16x32, 16, 32> {
 #if defined(KITTENS_CDNA4)
     template <int size>
@@ -133,7 +134,8 @@ struct st_8x32 : base<st_8x32, 8, 32> {
 #endif
 };
 
-/** 16x128: for `rt_16x128_s`, above all of fp8: there bits 4 to 6 are flipped by bits 8 to 10 on CDNA4. */
+/** 16x128: for `rt_16x128_s`, above all of fp8, also for `rt_32x64_s`: there bits 4 to 6 are flipped by bits 8 to 10 on
+ * CDNA4. */
 struct st_16x128 : base<st_16x128, 16, 128> {
 #if defined(KITTENS_CDNA4)
     template <int size>
@@ -151,13 +153,13 @@ struct st_16x128 : base<st_16x128, 16, 128> {
 /**
  * @brief 16x64: for `rt_16x32_s` of 2-byte elements, where rows are whole cache lines of 128 bytes.
  *
- * A wave that loads it straight from global memory asks for whole lines. Of 1 byte it is also for pairs of fp4
- * (`rt_16x64_s`), and for tiles of scales (fp8e8m0), which are not swizzled.
+ * A wave that loads it straight from global memory asks for whole lines. Of 1 byte it is for fp8 and for pairs of fp4
+ * (`rt_16x64_s`, `rt_32x64_s`, `rt_32x32_16_s`), and for tiles of scales (fp8e8m0), which are not swizzled.
  */
 struct st_16x64 : base<st_16x64, 16, 64> {
 #if defined(KITTENS_CDNA4)
     template <int size>
-    static constexpr swizzling swizzle = size == 1   ? swizzling{{9, 5, 1}}
+    static constexpr swizzling swizzle = size == 1   ? swizzling{{8, 5, 1}, {9, 4, 1}, {9, 5, 1}}
                                          : size == 2 ? swizzling{{7, 4, 3}}
                                                      : swizzling{{8, 4, 1}, {10, 6, 1}, {9, 7, 1}};
 #else

@@ -14,5 +14,6 @@
 #include "tile/mma_agpr.cuh"
 #include "tile/mma_scaled.cuh"
 #include "tile/reductions.cuh"
+#include "tile/small_floats.cuh"
 #include "vec/maps.cuh"
 #include "vec/reductions.cuh"

@@ -143,8 +143,9 @@ struct cells {
     static constexpr int run_bytes = is_row ? base::stride * size : size * side;
     static constexpr int total_bytes = base::elements_per_thread * size;
     /** Whether the scheme applies: whole words, and sides that are powers of two. */
-    static constexpr bool possible = run_bytes % 4 == 0 && ST::atom_bytes % 4 == 0 && is_power_of_two(base::rows) &&
-                                     is_power_of_two(base::cols) && is_power_of_two(base::stride) &&
+    static constexpr bool possible = is_power_of_two(size) && run_bytes % 4 == 0 && ST::atom_bytes % 4 == 0 &&
+                                     is_power_of_two(base::rows) && is_power_of_two(base::cols) &&
+                                     is_power_of_two(base::stride) &&
                                      (is_row || (base::stride % side == 0 && base::cols % side == 0));
     static constexpr int widest = min(min(run_bytes & -run_bytes, ST::atom_bytes), 16);
 
@@ -327,12 +328,33 @@ struct transposing {
 };
 #endif
 
+/**
+ * @brief Where a lane's run of fp6 is: fours of three bytes are moved by 8 bytes, in the row layout and in whole runs.
+ */
+template <typename RT, ducks::st::all ST>
+struct fp6_run {
+    using base = typename RT::base_tile;
+    using U = typename ST::dtype;
+    using words = typename run<U, base::stride>::words;
+    static constexpr int count = static_cast<int>(sizeof(words)) / 8;
+    static constexpr bool possible =
+        RT::is_row && base::stride * 3 % 8 == 0 && 48 % (base::stride * 3) == 0 && is_same<U, typename RT::T>;
+    struct pieces {
+        unsigned long long w[count > 0 ? count : 1];
+    };
+};
+
 template <typename RT, typename ST>
 inline constexpr void check_sizes() {
     constexpr bool same_size = RT::rows == ST::rows && RT::cols == ST::cols;
     static_assert(same_size,
                   "load, store: the register tile and the shared tile have the same size; subtile_inplace takes a part "
                   "of a shared tile");
+    if constexpr (is_fp6<typename ST::dtype>) {
+        constexpr bool whole_runs = fp6_run<RT, ST>::possible;
+        static_assert(whole_runs, "load, store: tiles of fp6 are in the row layout with a stride of 8 (rt_16x32_s, "
+                                  "rt_32x16_s), and of the same type in registers and shared memory");
+    }
 }
 
 } // namespace detail
@@ -377,7 +399,20 @@ __device__ inline void load(RT &dst, const ST &src) {
                 continue;
             }
 #endif
-            if constexpr (C::possible) {
+            if constexpr (detail::is_fp6<U>) {
+                using fours = detail::fp6_run<RT, ST>;
+                if constexpr (fours::possible)
+#pragma unroll
+                    for (int s = 0; s < base::num_strides; s++) {
+                        const auto from =
+                            (detail::shared_pointer<const unsigned long long>)(memory + detail::held_offset<RT, ST>(
+                                                                                            i, j, lane, s * stride));
+                        typename fours::pieces got;
+#pragma unroll
+                        for (int p = 0; p < fours::count; p++) got.w[p] = from[p];
+                        detail::set_words<U>(dst.tiles[i][j], s, detail::bit_cast<typename fours::words>(got));
+                    }
+            } else if constexpr (C::possible) {
                 constexpr typename C::plan how = C::load_plan;
                 using word = detail::cell_word<how.bytes>;
                 detail::cell_words<RT, ST> got;
@@ -417,7 +452,18 @@ __device__ inline void store_base(ST &, shared_pointer<char> memory, int i, int 
     using base = typename RT::base_tile;
     using C = cells<RT, ST>;
     constexpr int stride = base::stride;
-    if constexpr (C::possible) {
+    if constexpr (is_fp6<U>) {
+        using fours = fp6_run<RT, ST>;
+        if constexpr (fours::possible)
+#pragma unroll
+            for (int s = 0; s < base::num_strides; s++) {
+                const auto out = bit_cast<typename fours::pieces>(get_words<U>(src, s));
+                const auto to =
+                    (shared_pointer<unsigned long long>)(memory + held_offset<RT, ST>(i, j, lane, s * stride));
+#pragma unroll
+                for (int p = 0; p < fours::count; p++) to[p] = out.w[p];
+            }
+    } else if constexpr (C::possible) {
         constexpr typename C::plan how = C::store_plan;
         using word = cell_word<how.bytes>;
         cell_words<RT, ST> out;

@@ -10,7 +10,7 @@ namespace kittens {
 
 /** dst = src in dst's element type; both have the same size, layout and base shape. No value changes its lane. */
 template <ducks::rt::all DST, ducks::rt::all SRC>
-    requires(!detail::is_same<DST, SRC>)
+    requires(!detail::is_same<DST, SRC> && detail::numbers_in<typename DST::T> == detail::numbers_in<typename SRC::T>)
 __device__ inline void copy(DST &dst, const SRC &src) {
     constexpr bool same_distribution = detail::same_distribution<DST, SRC>;
     static_assert(same_distribution,

@@ -51,10 +51,14 @@ inline constexpr int matrix_format<fp8e4m3> = 0;
 template <>
 inline constexpr int matrix_format<fp8e5m2> = 1;
 template <>
+inline constexpr int matrix_format<fp6e2m3_4> = 2;
+template <>
+inline constexpr int matrix_format<fp6e3m2_4> = 3;
+template <>
 inline constexpr int matrix_format<fp4e2m1_2> = 4;
-/** Bytes of 32 elements of such a format, what a lane gives to an instruction. */
+/** Bytes of 32 numbers of such a format, what a lane gives to an instruction. */
 template <typename T>
-inline constexpr int mx_bytes = matrix_format<T> == 4 ? 16 : 32;
+inline constexpr int mx_bytes = 32 / numbers_in<T> * static_cast<int>(sizeof(T));
 
 template <typename Operand, typename Accumulator>
 struct mfma_of {
@@ -157,6 +161,8 @@ template <typename T, int side, int have>
 __host__ __device__ constexpr int mfma_bytes() {
     if constexpr (have % 32 == 0 && mfma<T, side, 32>::exists)
         return 32;
+    else if constexpr (have % 24 == 0 && mfma<T, side, 24>::exists)
+        return 24;
     else if constexpr (have % 16 == 0 && mfma<T, side, 16>::exists)
         return 16;
     else if constexpr (have % 8 == 0 && mfma<T, side, 8>::exists)
@@ -170,8 +176,9 @@ template <typename T, int side, typename D, typename A, typename B>
 __device__ inline void mma_base(D &d, const A &a, const B &b) {
     constexpr int have = A::elements_per_thread * static_cast<int>(sizeof(T));
     constexpr int bytes = mfma_bytes<T, side, have>();
-    static_assert(bytes != 0, "mma: the matrix cores of this target have no instruction for these operands; they take "
-                              "bf16, half, fp8e4m3 and fp8e5m2, 8 bytes or more a lane, on gfx950 fp4e2m1_2, 16 bytes");
+    static_assert(bytes != 0,
+                  "mma: the matrix cores of this target have no instruction for these operands; they take "
+                  "bf16, half, fp8e4m3 and fp8e5m2, 8 bytes or more a lane, on gfx950 fp4e2m1_2 (16) and fp6 (24)");
     if constexpr (bytes != 0) {
         using instruction = mfma<T, side, bytes>;
         typename instruction::accumulator sum;

@@ -2,13 +2,14 @@
  * @file
  * @brief Multiplication of matrices of small floats with a scale for each block of 32 along K, on gfx950 (CDNA4).
  *
- * The OCP microscaling formats (MXFP8, MXFP4): element (m, k) of a stands for a(m, k) * 2^(sa(m, k / 32) - 127), where
- * sa are scales of type fp8e8m0; the same for b. The matrix cores multiply by the scales for nothing. Scales of 127 are
- * ones; a scale of 255 makes the results of its row NaN.
+ * The OCP microscaling formats (MXFP8, MXFP6, MXFP4): element (m, k) of a stands for a(m, k) * 2^(sa(m, k / 32) - 127),
+ * where sa are scales of type fp8e8m0; the same for b. The matrix cores multiply by the scales for nothing. Scales of
+ * 127 are ones; a scale of 255 makes the results of its row NaN.
  *
  * Operands are of fp8e4m3 or fp8e5m2 with base shape rt_16x128_s (or rt_32x64_s, with accumulators of rt_32x32_s), or
- * pairs of fp4 with rt_16x64_s (rt_32x32_16_s): in them a lane's elements are where the instructions take K in memory
- * order, so that blocks are blocks of neighbours. a and b may differ in their format.
+ * pairs of fp4 with rt_16x64_s (rt_32x32_16_s), or fours of fp6 with rt_16x32_s (rt_32x16_s): in them a lane's elements
+ * are where the instructions take K in memory order, so that blocks are blocks of neighbours. a and b may differ in
+ * their format.
  *
  * Scales come in registers. Of the base tiles at one place along K, lane l of a register has in byte n the scale of row
  * l % 16 of the n-th base tile down M (of a) or N (of b), for block l / 16 of the four blocks that the base tiles are
@@ -60,12 +61,12 @@ __device__ inline void mma_scaled_base(D &d, const A &a, const B &b, [[maybe_unu
 template <int given, typename T>
 __host__ __device__ constexpr int scaled_format() {
     constexpr bool has_format = matrix_format<T> >= 0;
-    static_assert(has_format, "mma_*_scaled: a and b are of fp8e4m3, fp8e5m2 or fp4e2m1_2");
-    constexpr bool fits_type = given == -1 || (given == 4) == (matrix_format<T> == 4);
-    static_assert(fits_type,
-                  "mma_*_scaled: formats are 0 (e4m3) and 1 (e5m2) of 8-bit tiles, 4 (e2m1) of tiles of fp4e2m1_2");
-    constexpr bool is_a_format = given >= -1 && given <= 4 && given != 2 && given != 3;
-    static_assert(is_a_format, "mma_*_scaled: tiles have no 6-bit floats; formats are 0 (e4m3), 1 (e5m2) and 4 (e2m1)");
+    static_assert(has_format, "mma_*_scaled: a and b are of fp8e4m3, fp8e5m2, fp6e2m3_4, fp6e3m2_4 or fp4e2m1_2");
+    constexpr bool is_a_format = given >= -1 && given <= 4;
+    static_assert(is_a_format, "mma_*_scaled: formats are 0 (e4m3), 1 (e5m2), 2 (e2m3), 3 (e3m2) and 4 (e2m1)");
+    constexpr bool fits_type = !is_a_format || given == -1 || given / 2 == matrix_format<T> / 2;
+    static_assert(fits_type, "mma_*_scaled: formats are 0 (e4m3) and 1 (e5m2) of 8-bit tiles, 2 (e2m3) and 3 (e3m2) of "
+                             "tiles of fp6, 4 (e2m1) of tiles of fp4e2m1_2");
     return given == -1 ? matrix_format<T> : given;
 }
 
@@ -77,7 +78,7 @@ __device__ inline void mma_scaled(D &d, const A &a, const B &b, const C &c, cons
     constexpr int m = a_transposed ? A::cols : A::rows, k = a_transposed ? A::rows : A::cols;
     constexpr int n = b_transposed ? B::rows : B::cols, k_of_b = b_transposed ? B::cols : B::rows;
     constexpr int format_a = scaled_format<cbsz, typename A::T>(), format_b = scaled_format<blgp, typename B::T>();
-    constexpr int per_a = format_a == 4 ? 2 : 1, per_b = format_b == 4 ? 2 : 1;
+    constexpr int per_a = numbers_in<typename A::T>, per_b = numbers_in<typename B::T>;
     constexpr int side = A::minor_shape::rows;
     constexpr bool one_accumulator = is_same<D, C>;
     static_assert(one_accumulator, "mma_*_scaled: the accumulators c and d have the same type");
@@ -95,10 +96,12 @@ __device__ inline void mma_scaled(D &d, const A &a, const B &b, const C &c, cons
                             "mma_AtBt_scaled, in the column layout in mma_AB_scaled and mma_AtB_scaled");
     constexpr bool right_shapes =
         (side == 16 || side == 32) && B::minor_shape::rows == side && A::minor_shape::cols * per_a == 2048 / side &&
-        B::minor_shape::cols * per_b == 2048 / side && A::minor_shape::stride == 16 && B::minor_shape::stride == 16;
-    static_assert(right_shapes,
-                  "mma_*_scaled: the base shapes are rt_16x128_s or rt_32x64_s, of fp4e2m1_2 rt_16x64_s or "
-                  "rt_32x32_16_s, and for the column layout these with rows and columns exchanged");
+        B::minor_shape::cols * per_b == 2048 / side && A::minor_shape::stride == min(16, 32 / per_a) &&
+        B::minor_shape::stride == min(16, 32 / per_b);
+    static_assert(
+        right_shapes,
+        "mma_*_scaled: the base shapes are rt_16x128_s or rt_32x64_s, of fp4e2m1_2 rt_16x64_s or "
+        "rt_32x32_16_s, of fp6 rt_16x32_s or rt_32x16_s; for the column layout with rows and columns exchanged");
     constexpr bool right_accumulator =
         D::base_tile_rows == side && D::base_tile_cols == side && D::base_tile_stride == 4;
     static_assert(right_accumulator,
@@ -123,7 +126,8 @@ __device__ inline void mma_scaled(D &d, const A &a, const B &b, const C &c, cons
 /**
  * @brief d = a bᵀ + c with block scales: a is M x K, b N x K, both in the row layout.
  *
- * @tparam cbsz,blgp formats of a and b where 8-bit tiles hold another one than their type says: 0 e4m3, 1 e5m2, 4 e2m1.
+ * @tparam cbsz,blgp formats of a and b where tiles hold another one than their type says: 0 e4m3, 1 e5m2; 2 e2m3, 3
+ * e3m2; 4 e2m1.
  * @param scale_a,scale_b scales in registers, as this header's first lines say.
  *
  * Costs one instruction of 16x16x128 (32x32x64) for each base tile of d and base tile along K.
