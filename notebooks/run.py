@@ -99,7 +99,25 @@ def write_html(notebook: nbformat.NotebookNode, path: Path) -> None:
     # Figures ask for a formula renderer that they do not need.
     body = re.sub(r'<script src="https?://[^"]*mathjax[^"]*"></script>', "", body)
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(body, encoding="utf-8")
+    path.write_text(_with_one_plotly(body), encoding="utf-8")
+
+
+def _with_one_plotly(body: str) -> str:
+    """The page with plotly's script once, before the first figure: each is five megabytes."""
+    script = re.compile(r"<script>\s*/\*\*\s*\* plotly\.js v.*?</script>", re.DOTALL)
+    found = script.search(body)
+    if found is not None:
+        once = found[0]
+    elif "Plotly.newPlot" in body:
+        from plotly.offline import get_plotlyjs
+
+        once = f"<script>{get_plotlyjs()}</script>"
+    else:
+        return body
+    at = body.index("<body")
+    head, rest = body[:at], script.sub("", body[at:])
+    end = rest.index(">") + 1
+    return f"{head}{rest[:end]}{once}{rest[end:]}"
 
 
 def main(arguments: list[str] | None = None) -> int:

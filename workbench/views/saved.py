@@ -80,9 +80,15 @@ def note(what: str, views: Sequence[View], more: str = "") -> dict[str, Any]:
 
 
 def figure_bundle(view: View) -> dict[str, Any]:
-    """A figure as plotly's own type; as HTML too where plotly's renderer makes that, such as for a page."""
-    made = view.figure._repr_mimebundle_() or {}
-    page = {"text/html": made["text/html"]} if "text/html" in made else {}
+    """A figure as plotly's own type; as HTML too where plotly's renderers make that, such as for a page.
+
+    The HTML is without plotly itself, of which a page has one: it would come again with every update.
+    """
+    import plotly.io
+
+    page = {}
+    if "notebook" in str(plotly.io.renderers.default):
+        page["text/html"] = plotly.io.to_html(view.figure, include_plotlyjs=False, full_html=False)
     return {
         **page,
         _PLOTLY: {
