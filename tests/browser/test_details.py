@@ -1,0 +1,388 @@
+"""What a person meets after the first day: other measures, documentation, faults, restarts, new names."""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import pytest
+
+from workbench.lab import clangd
+
+if TYPE_CHECKING:
+    from conftest import Lab, Server
+
+pytestmark = pytest.mark.timeout(900)
+
+PYTHON, BANKS, LAUNCH, FAULT = range(4)
+SOURCE = """\
+%%hipkittens banks
+/**
+ * @brief Reads with a stride.
+ * @tparam N how far, see @c s
+ */
+template <int N> __device__ float strided(const float *s, int i) {
+    return s[i * N % 2048];
+}
+
+__global__ void banks(const float *x, float *out) {
+    __shared__ float s[2048];
+    for (int i = threadIdx.x; i < 2048; i += blockDim.x)
+        s[i] = x[i];
+    __syncthreads();
+    out[threadIdx.x] = strided<32>(s, threadIdx.x);
+}"""
+CELLS = [
+    "%load_ext workbench\nimport torch\nimport workbench as wb",
+    SOURCE,
+    'banks["banks"][1, 128](torch.ones(2048), torch.zeros(128))',
+    'banks["banks"][1, 4096](torch.ones(2048), torch.zeros(128))',
+]
+WILD = SOURCE.replace("out[threadIdx.x]", "out[threadIdx.x + (1 << 28)]")
+
+
+@pytest.fixture(scope="module")
+def lab(open_lab: Callable[..., Lab], server: Server) -> Lab:
+    """The page of the journey, with a new notebook."""
+    opened = open_lab()
+    opened.open(server.notebook("details.ipynb", CELLS))
+    opened.command("hipkittens:show-sidebar")
+    opened.page.locator(".jp-hipkittens-Sidebar").wait_for()
+    opened.command("application:toggle-left-area")
+    return opened
+
+
+def hot_lines(lab: Lab, measure: str) -> dict[int, str]:
+    """Lines that have heat of a measure once it is chosen, with what their marks say."""
+    lab.sidebar.get_by_label("Measure of the line heat").select_option(measure)
+    marks = lab.cell(BANKS).locator(".jp-hipkittens-HeatMark")
+
+    def told() -> list[str]:
+        # At once: marks come and go while they are looked at.
+        found: list[str] = marks.evaluate_all("all => all.map(mark => mark.getAttribute('aria-label'))")
+        return found
+
+    name = lab.sidebar.locator(f".jp-hipkittens-Select option[value='{measure}']").inner_text()
+    name = name.partition(" (")[0]
+
+    def shown() -> list[str]:
+        labels = told()
+        return labels if all(f"of {name}" in label for label in labels) else []
+
+    labels = lab.until(shown, f"the heat of {measure}")
+    return {int(re.findall(r"line (\d+)", label)[0]): label for label in labels}
+
+
+class TestDetails:
+    """Steps of one visit, in order; when one fails those after it are skipped."""
+
+    STEPS = True
+
+    def test_heat_of_each_measure(self, lab: Lab) -> None:
+        for cell in (PYTHON, BANKS, LAUNCH):
+            lab.run(cell)
+        lab.press("Profile", BANKS)
+        read = lab.number_of(BANKS, "return s[")
+        copied = lab.number_of(BANKS, "s[i] = x[i]")
+        written = lab.number_of(BANKS, "out[threadIdx.x] =")
+        conflicts = hot_lines(lab, "bank_conflicts")
+        assert conflicts.keys() == {read}
+        assert "100% of LDS bank conflicts" in conflicts[read]
+        moved = hot_lines(lab, "bytes").keys()
+        assert {copied, written} <= moved
+        assert read not in moved
+        assert hot_lines(lab, "stall_cycles")
+        assert read in hot_lines(lab, "issue_cycles")
+
+    def test_columns_of_the_isa_view_say_what_they_count(self, lab: Lab) -> None:
+        lab.editor(BANKS).click()
+        lab.button("ISA").click()
+        view = lab.page.get_by_role("region", name="Machine code of")
+        headings = view.locator(".jp-hipkittens-IsaHeadings > div")
+        headings.first.wait_for()
+        view.get_by_label("Measure").select_option("bank_conflicts")
+        cost = headings.nth(2)
+        lab.until(lambda: "LDS bank conflicts" in cost.inner_text(), "the measure's heading")
+        told = [re.split(r"\n+", text.strip()) for text in headings.all_inner_texts()]
+        assert told == [
+            ["address", "hex"],
+            ["executed", "counted"],
+            ["LDS bank conflicts", "% · counted"],
+            ["live", "registers"],
+            ["line", "* header"],
+            ["instruction", "gfx950"],
+        ]
+        assert all(heading.get_attribute("title") for heading in headings.all())
+        # Each stands above its column.
+        lab.until(
+            lambda: view.evaluate(
+                """dom => [...dom.querySelectorAll('.jp-hipkittens-IsaHeadings > div')].every(heading => {
+                    const gutter = heading.dataset.gutter && dom.querySelector(`.${heading.dataset.gutter}`);
+                    if (!gutter) {
+                        return !heading.dataset.gutter;
+                    }
+                    const [a, b] = [heading, gutter].map(one => one.getBoundingClientRect());
+                    return Math.abs(a.left - b.left) < 1.5 && Math.abs(a.right - b.right) < 1.5;
+                })"""
+            ),
+            "headings above their columns",
+        )
+        # Only the strided read has conflicts, so it alone has a share.
+        lab.line(BANKS, "return s[").click()
+        marks = view.locator(".jp-hipkittens-IsaCostMark")
+        lab.until(lambda: "100%" in marks.all_inner_texts(), "the share of the read")
+        assert [text for text in marks.all_inner_texts() if text] == ["100%"]
+        lab.shot("isa-conflicts")
+
+    @pytest.mark.skipif(clangd.find() is None, reason="no clangd 17 or later is installed")
+    def test_documentation_of_an_own_function(self, lab: Lab) -> None:
+        tip = lab.page.locator(".cm-tooltip .jp-hipkittens-Hover")
+        where = lab.line(BANKS, "= strided").evaluate(
+            """line => {
+                const walker = document.createTreeWalker(line, NodeFilter.SHOW_TEXT);
+                for (let node = walker.nextNode(); node; node = walker.nextNode()) {
+                    if (node.data.includes('strided')) {
+                        const range = document.createRange();
+                        const from = node.data.indexOf('strided');
+                        range.setStart(node, from);
+                        range.setEnd(node, from + 7);
+                        const box = range.getBoundingClientRect();
+                        return [box.left + box.width / 2, box.top + box.height / 2];
+                    }
+                }
+            }"""
+        )
+
+        asked = 0.0
+
+        def pointed() -> bool:
+            # clangd reads the headers first, and an answer that comes late is not shown: point there again.
+            nonlocal asked
+            if tip.is_visible():
+                return True
+            if time.monotonic() - asked > 2:
+                asked = time.monotonic()
+                lab.page.mouse.move(5, 5)
+                lab.page.mouse.move(where[0], where[1])
+            return False
+
+        lab.until(pointed, "the tooltip")
+        assert "Reads with a stride." in tip.inner_text()
+        assert tip.locator("li").all_inner_texts() == ["N: how far, see s"]
+        assert tip.locator("code").all_inner_texts() == ["N", "s"]
+        assert "@" not in tip.inner_text()
+        lab.shot("documentation")
+        lab.page.mouse.move(5, 5)
+
+    def test_what_failed_is_in_the_history(self, lab: Lab) -> None:
+        runs = lab.sidebar.get_by_role("list", name="Run history, newest first")
+        lab.run(FAULT)
+        first = runs.get_by_role("listitem").first
+        lab.until(lambda: "failed" in first.inner_text(), "the launch that failed")
+        assert "run banks" in first.inner_text()
+        assert "4096" in first.inner_text()
+        lab.write(BANKS, WILD)
+        lab.press("Profile", BANKS)
+        lab.until(lambda: "wrote 4 bytes" in first.inner_text(), "the fault")
+        marked = lab.cell(BANKS).locator(".cm-line:has(.cm-lintRange-error)")
+        marked.wait_for()
+        assert "1 << 28" in marked.inner_text()
+        lab.write(BANKS, SOURCE)
+        lab.press("Profile", BANKS)
+        assert lab.cell(BANKS).locator(".cm-lintRange-error").count() == 0
+
+    def test_the_keyboard_reaches_everything_in_order(self, lab: Lab) -> None:
+        lab.button("Run").focus()
+        seen: list[str] = []
+        for _ in range(9):
+            seen.append(
+                lab.page.evaluate(
+                    "(document.activeElement.ariaLabel || document.activeElement.innerText).trim()"
+                )
+            )
+            lab.page.keyboard.press("Tab")
+        assert seen == [
+            *("Run", "Verify", "Profile", "Sanitize", "ISA", "Dashboard"),
+            *("Measure of the line heat", "banks › banks", "Clear the history"),
+        ]
+
+    def test_a_cell_moved_copied_and_brought_back_keeps_its_marks(self, lab: Lab) -> None:
+        heat = lab.cell(BANKS).locator(".jp-hipkittens-HeatMark").all_inner_texts()
+        assert heat
+        lab.cell(BANKS).locator(".jp-InputPrompt").click()
+        lab.command("notebook:move-cell-down")
+        lab.until(lambda: lab.text(BANKS + 1) == SOURCE, "the cell to move")
+        moved = lab.cell(BANKS + 1).locator(".jp-hipkittens-HeatMark")
+        lab.until(lambda: moved.all_inner_texts() == heat, "its heat")
+        lab.command("notebook:delete-cell")
+        lab.until(lambda: lab.cells.count() == len(CELLS) - 1, "the cell to go")
+        lab.command("notebook:undo-cell-action")
+        lab.until(lambda: moved.all_inner_texts() == heat, "its heat after an undo")
+        lab.cell(BANKS + 1).locator(".jp-InputPrompt").click()
+        lab.command("notebook:move-cell-up")
+        lab.until(lambda: lab.text(BANKS) == SOURCE, "the cell to be back")
+        lab.command("notebook:copy-cell")
+        lab.command("notebook:paste-cell-below")
+        lab.until(lambda: lab.cells.count() == len(CELLS) + 1, "the copy")
+        lab.until(lambda: moved.all_inner_texts() == heat, "the copy's heat")
+        lab.command("notebook:delete-cell")
+        lab.until(lambda: lab.cells.count() == len(CELLS), "the copy to go")
+
+    def test_a_renamed_notebook_keeps_history_and_views(self, lab: Lab, server: Server) -> None:
+        runs = lab.sidebar.get_by_role("list", name="Run history, newest first")
+        before = runs.inner_text()
+        assert before
+        lab.page.keyboard.press("Control+s")
+        lab.until(lambda: lab.clean, "the notebook to be saved")
+        lab.page.evaluate("window.jupyterapp.shell.currentWidget.context.rename('renamed.ipynb')")
+        lab.page.get_by_role("tab", name="renamed.ipynb").wait_for()
+        lab.until(lambda: runs.inner_text() == before, "the history")
+        # The button finds the view that is open, and makes no second one.
+        lab.editor(BANKS).click()
+        lab.button("ISA").click()
+        lab.page.locator(".jp-hipkittens-Isa").wait_for()
+        assert lab.page.locator(".jp-hipkittens-Isa").count() == 1
+        assert (server.folder / "renamed.ipynb").is_file()
+
+    def test_a_restart_in_the_middle(self, lab: Lab) -> None:
+        lab.editor(BANKS).click()
+        heat = lab.cell(BANKS).locator(".jp-hipkittens-HeatMark").all_inner_texts()
+        lab.page.evaluate("window.jupyterapp.shell.currentWidget.sessionContext.restartKernel()")
+        lab.sidebar.get_by_text("The workbench is not loaded in this kernel.").wait_for()
+        # What was found out stays where it is; what the kernel had is said to be gone.
+        assert lab.cell(BANKS).locator(".jp-hipkittens-HeatMark").all_inner_texts() == heat
+        view = lab.page.get_by_role("region", name="Machine code of")
+        lab.until(lambda: "load_ext" in view.get_by_role("status").inner_text(), "the ISA view to say so")
+        for cell in (PYTHON, BANKS, LAUNCH):
+            lab.run(cell)
+        lab.sidebar.get_by_text("The workbench is not loaded in this kernel.").wait_for(state="hidden")
+        lab.until(lambda: "gfx950" in view.get_by_role("status").inner_text(), "the machine code again")
+
+    def test_two_notebooks_have_a_history_each(self, lab: Lab, server: Server) -> None:
+        runs = lab.sidebar.get_by_role("list", name="Run history, newest first")
+        first = runs.inner_text()
+        server.notebook("second.ipynb", ["import workbench as wb", "%load_ext workbench"])
+        lab.command("docmanager:open", path="second.ipynb")
+        lab.sidebar.get_by_text("No runs yet.").wait_for()
+        # What the first one runs while one looks at the second is told to the first one's history.
+        lab.page.evaluate(
+            """async () => {
+                const widgets = [...window.jupyterapp.shell.widgets('main')];
+                const first = widgets.find(widget => widget.context?.path === 'renamed.ipynb');
+                const kernel = first.sessionContext.session.kernel;
+                const code = "wb.time(banks['banks'])";
+                await kernel.requestExecute({ code }).done;
+            }"""
+        )
+        assert lab.sidebar.get_by_text("No runs yet.").is_visible()
+        lab.page.get_by_role("tab", name="renamed.ipynb").click()
+        lab.until(lambda: "time banks" in runs.inner_text(), "the run made meanwhile")
+        assert runs.inner_text().endswith(first[-40:])
+
+    def test_a_history_of_two_hundred_entries(self, lab: Lab) -> None:
+        lab.page.evaluate(
+            """async () => {
+                const session = window.jupyterapp.shell.currentWidget.sessionContext.session;
+                const code = 'for _ in range(250): wb.time(banks["banks"])';
+                await session.kernel.requestExecute({ code }).done;
+            }"""
+        )
+        runs = lab.sidebar.get_by_role("list", name="Run history, newest first")
+        more = lab.sidebar.get_by_role("button", name=re.compile(r"Show all \d+"))
+        more.wait_for()
+        assert runs.get_by_role("listitem").count() == 50
+        more.click()
+        lab.until(lambda: runs.get_by_role("listitem").count() > 50, "the others")
+        assert runs.get_by_role("listitem").count() <= 200
+        lab.sidebar.get_by_role("button", name="Show the latest 50").click()
+        lab.until(lambda: runs.get_by_role("listitem").count() == 50, "the latest alone")
+
+    def test_every_part_is_legible_and_named(self, lab: Lab) -> None:
+        lab.editor(BANKS).click()
+        lab.button("Dashboard").click()
+        lab.card("timeline")
+        found = {}
+        for dark in (False, True):
+            lab.theme(dark=dark)
+            for part in (".jp-hipkittens-Sidebar", ".jp-hipkittens-Dashboard", ".jp-hipkittens-Isa"):
+                if part == ".jp-hipkittens-Isa":
+                    lab.page.get_by_role("tab", name="ISA of banks").click()
+                elif part == ".jp-hipkittens-Dashboard":
+                    lab.page.get_by_role("tab", name="Dashboard").click()
+                lab.page.locator(part).wait_for()
+                faint = lab.page.locator(part).evaluate(FAINT)
+                if faint:
+                    found[f"{part}, {'dark' if dark else 'light'}"] = faint
+        lab.theme(dark=False)
+        assert not found, json.dumps(found, indent=1)
+        for part in (".jp-hipkittens-Sidebar", ".jp-hipkittens-Dashboard", ".jp-hipkittens-Isa"):
+            assert lab.page.locator(part).evaluate(NAMELESS) == [], part
+
+    def test_the_page_did_not_complain(self, lab: Lab) -> None:
+        # JupyterLab itself complains of what a kernel that is restarted does not answer any more.
+        ours = [text for text in lab.complaints if "hipkittens" in text.lower()]
+        assert ours == []
+
+
+# Text with less contrast than WCAG's AA asks for: 4.5, or 3 where it is large. Badges of figures have a
+# colour of their own behind white, made for it.
+FAINT = """root => {
+    const context = document.createElement('canvas').getContext('2d', { willReadFrequently: true });
+    const channels = text => {
+        context.clearRect(0, 0, 1, 1);
+        context.fillStyle = text;
+        context.fillRect(0, 0, 1, 1);
+        const [r, g, b, a] = context.getImageData(0, 0, 1, 1).data;
+        return [r, g, b, a / 255];
+    };
+    const over = (top, below) => top.slice(0, 3).map((c, i) => c * top[3] + below[i] * (1 - top[3]));
+    const light = rgb => {
+        const [r, g, b] = rgb.map(c => (c /= 255) <= 0.03928 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4);
+        return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+    };
+    const behind = node => {
+        if (!node) {
+            return [255, 255, 255];
+        }
+        const own = channels(getComputedStyle(node).backgroundColor);
+        return own[3] === 1 ? own.slice(0, 3) : over(own, behind(node.parentElement));
+    };
+    const found = new Set();
+    for (const node of root.querySelectorAll('*')) {
+        const own = [...node.childNodes].filter(one => one.nodeType === Node.TEXT_NODE);
+        const text = own.map(one => one.data.trim()).join('');
+        const style = getComputedStyle(node);
+        const seen = node.checkVisibility({ checkVisibilityCSS: true });
+        if (!text || !seen || node.closest(':disabled, option, style, .annotation')) {
+            continue;
+        }
+        let opacity = 1;
+        for (let one = node; one && one !== root; one = one.parentElement) {
+            opacity *= Number(getComputedStyle(one).opacity);
+        }
+        const back = behind(node.closest('svg') ?? node);
+        const ink = channels(node.closest('svg') ? style.fill : style.color);
+        const [a, b] = [light(over([...ink.slice(0, 3), ink[3] * opacity], back)), light(back)];
+        const ratio = (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
+        const large = parseFloat(style.fontSize) >= 24;
+        if (ratio < (large ? 3 : 4.5)) {
+            const kind = node.className.baseVal ?? node.className;
+            found.add(`${ratio.toFixed(2)} ${kind} "${text.slice(0, 30)}"`);
+        }
+    }
+    return [...found].slice(0, 25);
+}"""
+
+# What the keyboard reaches and a screen reader has no name for.
+NAMELESS = """root => [...root.querySelectorAll('button, select, input, [tabindex="0"], [role=slider]')]
+    .filter(node => node.checkVisibility())
+    .filter(node => {
+        const by = node.getAttribute('aria-labelledby');
+        const name = node.ariaLabel || (by && document.getElementById(by)?.innerText)
+            || [...(node.labels ?? [])].map(one => one.innerText).join('') || node.innerText || node.title;
+        return !name?.trim();
+    })
+    .map(node => node.outerHTML.slice(0, 160))"""
