@@ -30,7 +30,8 @@ def announced(what: str) -> Iterator[None]:
 
     ipython = sys.modules.get("IPython")
     watched = (ipython is not None and ipython.get_ipython() is not None) or sys.stderr.isatty()
-    bar = tqdm(desc=what, bar_format="{desc}", leave=False, disable=not watched)
+    # Of one step, in tqdm's own form: exported notebooks leave out what looks like it.
+    bar = tqdm(desc=what, total=1, leave=False, disable=not watched)
     try:
         yield
     finally:

@@ -40,3 +40,21 @@ def test_runs_from_top_to_bottom(path: Path, tmp_path: Path) -> None:
     text = page.read_text()
     assert 'src="http' not in text, "the page is self-contained"
     assert text.count("* plotly.js v") == ("Plotly.newPlot" in text), "plotly's script is there once"
+
+
+def test_bars_are_not_in_an_exported_page(tmp_path: Path) -> None:
+    cell = nbformat.v4.new_code_cell(
+        "from workbench.progress import Steps, announced\n"
+        "with announced('one long step'):\n    pass\n"
+        "with Steps('several', 2) as steps:\n    steps('first')\n"
+        "print('after')"
+    )
+    path = tmp_path / "bars.ipynb"
+    nbformat.write(nbformat.v4.new_notebook(cells=[cell]), path)
+    runner = load_runner()
+    notebook = runner.execute(path, timeout=300, quiet=True)
+    page = tmp_path / "page.html"
+    runner.write_html(notebook, page)
+    text = page.read_text()
+    assert "after" in text
+    assert "An interactive panel" not in text
