@@ -69,7 +69,7 @@ struct small_floats {
 
     static __device__ inline elements from(const lane_numbers<count> &numbers, float scale) {
         elements to;
-#if defined(KITTENS_CDNA4)
+#if defined(KITTENS_CDNA4) && __has_builtin(__builtin_amdgcn_cvt_scalef32_2xpk16_fp6_f32)
         if constexpr (n == 2) {
 #pragma unroll
             for (int e = 0; e < count / 2; e++)
