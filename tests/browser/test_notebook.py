@@ -47,6 +47,20 @@ def test_notebook_7(open_lab: Callable[..., Lab], server: Server) -> None:
     view = lab.page.locator(".jp-hipkittens-Isa")
     view.locator(".cm-line", has_text=re.compile("store_dword")).first.wait_for()
     assert view.bounding_box()["height"] > 150
+    headings = view.locator(".jp-hipkittens-IsaHeadings b").all_inner_texts()
+    assert headings == ["address", "executed", "Issue cycles", "live", "line", "instruction"]
     lab.shot("notebook-7")
+    lab.command("hipkittens:show-sidebar")
+    history = lab.sidebar.get_by_role("list", name="Run history, newest first")
+    history.get_by_text("profile").first.wait_for()
+    marks = lab.cell(CPP).locator(".jp-hipkittens-HeatMark")
+    before = marks.all_inner_texts()
+    lab.sidebar.get_by_label("Measure of the line heat").select_option("bytes")
+    lab.until(lambda: marks.all_inner_texts() != before, "the other measure")
+    lab.editor(CPP).click()
+    lab.button("Dashboard").click()
+    lab.card("timeline")
+    assert "scale" in lab.dashboard.inner_text()
+    lab.shot("notebook-7-dashboard")
     # Notebook 7 has complaints of its own.
     assert [text for text in lab.complaints if "hipkittens" in text.lower()] == []

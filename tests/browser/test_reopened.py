@@ -12,13 +12,14 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.timeout(600)
 
-LOAD, SHOW = range(2)
+LOAD, SHOW, PANEL = range(3)
 CELLS = [
     """\
 %load_ext workbench
 import workbench as wb
 profile = wb.profile("activations/softmax", shape={"rows": 16, "cols": 128})""",
     "wb.dashboard()",
+    'wb.panel("activations/softmax")',
 ]
 
 
@@ -31,8 +32,19 @@ def test_a_saved_dashboard(open_lab: Callable[..., Lab], server: Server) -> None
     live.wait_for()
     copy = lab.cell(SHOW).locator(".wb-static")
     lab.until(lambda: copy.count() == 1 and not copy.is_visible(), "the copy to be there and hidden")
+    lab.run(PANEL)
+    panel = lab.cell(PANEL)
+    panel.locator(".wb-grid .wb-card[data-key='breakdown'] .main-svg").first.wait_for()
+    panel.get_by_role("slider").first.focus()
+    lab.page.keyboard.press("ArrowLeft")
+    panel.get_by_role("button", name="Run").click()
+    panel.get_by_text("verify: activations/softmax").first.wait_for()
+    kept = panel.locator(".wb-static")
+    lab.until(lambda: "SQ_WAVES" in kept.inner_html(), "the copy of the run")
     lab.page.keyboard.press("Control+s")
     lab.until(lambda: lab.clean, "the notebook to be saved")
+    # plotly itself, 5 MB, is in no file.
+    assert (server.folder / "kept.ipynb").stat().st_size < 1_500_000
     lab.page.evaluate("window.jupyterapp.shell.currentWidget.sessionContext.shutdown()")
 
     # A new page, and a kernel that knows nothing of the widgets.
@@ -46,6 +58,11 @@ def test_a_saved_dashboard(open_lab: Callable[..., Lab], server: Server) -> None
     # The front end's word about a widget without its kernel is not shown.
     assert "widget" not in lab.cell(SHOW).inner_text()
     lab.shot("reopened")
+    kept.first.wait_for()
+    lab.until(lambda: panel.locator(".js-plotly-plot .main-svg").count() > 1, "the panel's figures")
+    assert panel.locator(".wb-grid").count() == 0
+    assert "SQ_WAVES" in kept.first.inner_html()
+    lab.shot("reopened-panel", panel.locator(".jp-Cell-outputWrapper"))
 
     lab.complaints.clear()
     lab.run(LOAD)

@@ -21,7 +21,7 @@ import { ISettingRegistry } from '@jupyterlab/settingregistry';
 import { IStateDB } from '@jupyterlab/statedb';
 import { ITranslator, nullTranslator } from '@jupyterlab/translation';
 import { Token } from '@lumino/coreutils';
-import { Menu } from '@lumino/widgets';
+import { Menu, TabPanel, type Widget } from '@lumino/widgets';
 
 import { currentCell, runWithOptions, verifyOptions } from './actions';
 import { NotebookWatcher, recordOf } from './cells';
@@ -171,6 +171,14 @@ const workbench: JupyterFrontEndPlugin<void> = {
       views.forEach(widget => attach(widget.content));
       dashboards.forEach(widget => attach(widget.content));
     });
+    const show = (widget: Widget) => {
+      shell.activateById(widget.id);
+      // Notebook 7 has tabs below the notebook, and does not change to the one that is activated.
+      const tabs = widget.parent?.parent;
+      if (tabs instanceof TabPanel) {
+        tabs.currentWidget = widget;
+      }
+    };
     // Beside the notebook, and as tabs of one place: a third column would leave too little to each.
     const place = (widget: MainAreaWidget<IsaView | DashboardView>, path: string) => {
       widget.content.toggleClass('jp-hipkittens-Down', area === 'down');
@@ -187,7 +195,7 @@ const workbench: JupyterFrontEndPlugin<void> = {
           : undefined
       );
       attach(widget.content);
-      shell.activateById(widget.id);
+      show(widget);
     };
     const openIsa = (target: IIsaTarget) => {
       const open = views.find(
@@ -195,7 +203,7 @@ const workbench: JupyterFrontEndPlugin<void> = {
       );
       if (open) {
         open.content.choose(target.kernel);
-        shell.activateById(open.id);
+        show(open);
         return open;
       }
       const content = new IsaView(target, shared.links, trans);
@@ -213,7 +221,7 @@ const workbench: JupyterFrontEndPlugin<void> = {
     const openDashboard = (path: string, fresh: boolean) => {
       const open = dashboards.find(({ content }) => content.path === path);
       if (open) {
-        shell.activateById(open.id);
+        show(open);
         return open;
       }
       const content = new DashboardView(path, fresh, trans);
