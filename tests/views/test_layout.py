@@ -6,7 +6,6 @@ import json
 import re
 from collections import defaultdict
 from collections.abc import Iterable
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -18,6 +17,7 @@ from workbench.errors import DeviceError, UsageError
 from workbench.layout import LayoutResult, Row, view_layout
 from workbench.layout.elements import torch_dtype
 from workbench.layout.tile_type import TileType, vocabulary
+from workbench.runtime import Device
 
 ARCHES = ("gfx950", "gfx942")
 
@@ -226,7 +226,7 @@ def test_wrong_questions(question: dict[str, Any], message: str) -> None:
 
 
 def test_a_gpu_does_not_tell(monkeypatch: pytest.MonkeyPatch) -> None:
-    gpu = SimpleNamespace(name="gpu:0", arch="gfx950", emulated=False)
+    gpu = Device("gpu:0", "gfx950", 0, False)
     with pytest.raises(DeviceError, match='device="emulated:gfx950"'):
         view_layout("rt_bf<16, 16>", device=gpu)
     with pytest.raises(DeviceError, match="give one of the two"):
