@@ -7,6 +7,7 @@ a `Launcher`, which is called with the kernel's arguments.
 from __future__ import annotations
 
 import difflib
+import hashlib
 import operator
 import os
 import re
@@ -277,6 +278,11 @@ class Module:
         self.first_line = first_line
         self._loaded: dict[str, Any] = {}
         self._instructions: dict[int, Instruction] = {}
+
+    @cached_property
+    def digest(self) -> str:
+        """Name of the code's very bytes: 16 hexadecimal digits of their SHA-256."""
+        return hashlib.sha256(self.code).hexdigest()[:16]
 
     @cached_property
     def debug(self) -> DebugInfo | None:

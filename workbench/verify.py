@@ -151,6 +151,7 @@ class VerifyResult:
         outputs: comparison by output name.
         inputs_changed: inputs that the kernel overwrote.
         record: the launch; None for a plain callable.
+        code: `Module.digest` of what ran; "" for a plain callable.
     """
 
     name: str
@@ -160,6 +161,7 @@ class VerifyResult:
     outputs: Mapping[str, Comparison]
     inputs_changed: tuple[str, ...] = ()
     record: LaunchRecord | None = field(default=None, repr=False, compare=False)
+    code: str = ""
 
     @property
     def passed(self) -> bool:
@@ -535,8 +537,9 @@ def _verify_spec(
         steps("run")
         if isinstance(kernel, Module):
             kernel = kernel[spec.entry_name(full)]
+        chosen = kernel if kernel is not None else spec.kernel(full, arch=where.arch)
         with hub.muted():
-            outputs, record = spec.run(bound, outputs, shape=full, kernel=kernel, device=where)
+            outputs, record = spec.run(bound, outputs, shape=full, kernel=chosen, device=where)
         steps("compare")
         found = {
             name: compare(
@@ -554,9 +557,17 @@ def _verify_spec(
         changed = tuple(k for k, v in before.items() if k not in names and not _same_bits(v, bound[k]))
         steps("done")
     result = VerifyResult(
-        kernel.name if kernel is not None else spec.name, full, where.name, seed, found, changed, record
+        kernel.name if kernel is not None else spec.name,
+        full,
+        where.name,
+        seed,
+        found,
+        changed,
+        record,
+        chosen.module.digest,
     )
-    hub.publish("verify", spec.name, {"passed": result.passed, "shape": full, "device": where.name})
+    told = {"passed": result.passed, "shape": full, "device": where.name, "code": result.code}
+    hub.publish("verify", spec.name, told)
     return result
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import json
+import re
 import time
 import tracemalloc
 from dataclasses import replace
@@ -125,11 +126,24 @@ def test_choosing_a_run(small, large):
 def test_verification_is_shown_with_the_run(small):
     hub, board = Hub(), Board()
     hub.subscribe(board.take)
-    told = {"passed": False, "shape": small.shape, "device": small.device}
+    told = {"passed": False, "shape": small.shape, "device": small.device, "code": small.code}
     hub.publish("verify", small.name, told)
     hub.publish("profile", small.name, small)
     assert board.shown.verified is False
     assert by_key(board)["timeline"].rows[0][6] == "failed"
+    # What is verified is the code: edited and not verified again, it is not.
+    hub.publish("profile", small.name, replace(small, code="edited"))
+    assert board.shown.verified is None
+
+
+def test_code_is_told_by_its_bytes(small):
+    spec = wb.kernels[small.name]
+    verified = wb.verify(spec, shape=small.shape, device=small.device)
+    timed = wb.time(spec, shape=small.shape, device=small.device)
+    assert verified.code == timed.code == small.code == small.timing.code
+    assert re.fullmatch("[0-9a-f]{16}", small.code)
+    one, other = (wb.compile(f"__global__ void k(int *p) {{ *p = {n}; }}") for n in (1, 2))
+    assert one.digest != other.digest
 
 
 def test_the_log_tells_what_figures_do_not(small, monkeypatch):
@@ -147,7 +161,11 @@ __global__ void say(float *x) {
     with pytest.raises(wb.errors.CompileError):
         wb.compile("broken source", arch="gfx950", name="broken.hip")
     wb.sanitize(module["say"][1, 64], torch.zeros(64))
-    hub.publish("verify", small.name, {"passed": False, "shape": small.shape, "device": small.device})
+    hub.publish(
+        "verify",
+        small.name,
+        {"passed": False, "shape": small.shape, "device": small.device, "code": small.code},
+    )
     hub.publish("progress", "a/sweep", {"done": 3, "total": 8})
     notes = {note.kind: note for note in page.board.notes}
     assert notes["compile"].text.startswith("broken.hip does not compile for gfx950: ")
@@ -179,7 +197,10 @@ def test_only_what_an_event_changes_is_drawn(small):
 
     assert drawn("time", small.timing) == {"timeline", "shapes"}
     assert drawn("print", {"text": "x"}) == set()
-    assert drawn("verify", {"passed": True, "shape": small.shape, "device": small.device}) == set()
+    assert (
+        drawn("verify", {"passed": True, "shape": small.shape, "device": small.device, "code": small.code})
+        == set()
+    )
     assert drawn("launch", {}) == set()
     assert "<b>1</b> launches" in page._summary.value
     assert drawn("profile", small) == set(KEYS)
@@ -440,7 +461,7 @@ def test_many_runs_have_no_markers_but_the_wrong_ones(small):
     from workbench.views.figures import MARKED
 
     board = board_of(small)
-    told = {"passed": False, "shape": small.shape, "device": small.device}
+    told = {"passed": False, "shape": small.shape, "device": small.device, "code": small.code}
     board.take(Event(0, "verify", small.name, told))
     board._add(small.timing, None, 0.0)
     (line,) = by_key(board)["timeline"].figure.data

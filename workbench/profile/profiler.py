@@ -76,6 +76,7 @@ class ProfileResult:
         rocprof: what rocprofv3 wrote; None on an emulated device.
         instructions: costs of single instructions; None where a GPU was not asked for them.
         caches: what the modelled caches of each XCD did; None on a GPU.
+        code: `Module.digest` of what ran.
     """
 
     name: str
@@ -94,6 +95,7 @@ class ProfileResult:
     rocprof: RocprofResult | None = field(default=None, repr=False)
     instructions: InstructionProfile | None = field(default=None, repr=False)
     caches: Replayed | None = field(default=None, repr=False)
+    code: str = ""
 
     def __getitem__(self, name: str) -> Figure:
         return self.counters[name]
@@ -210,7 +212,16 @@ class ProfileResult:
     def timing(self) -> TimeResult:
         """The same launch as `time` would give it."""
         return TimeResult(
-            self.name, self.device, self.shape, self.time, self.time, self.time, 0, self.work, self.model
+            self.name,
+            self.device,
+            self.shape,
+            self.time,
+            self.time,
+            self.time,
+            0,
+            self.work,
+            self.model,
+            code=self.code,
         )
 
 
@@ -298,6 +309,7 @@ def _emulated(target: Target, names: Sequence[str] | None) -> ProfileResult:
         missing=missing,
         instructions=costs,
         caches=sums.replayed,
+        code=target.kernel.module.digest,
     )
 
 
@@ -340,6 +352,7 @@ def _measured(
         missing=tuple(result.rejected),
         rocprof=result,
         instructions=measured_instructions(result.instructions),
+        code=target.kernel.module.digest,
     )
 
 

@@ -47,6 +47,7 @@ class TimeResult:
         work: "flops" and "bytes" of the problem, as far as known.
         model: the model's breakdown; None where measured.
         wall: host time of the emulated launch that gave the counts, in seconds; None where measured.
+        code: `Module.digest` of what ran; "" where that is not known.
     """
 
     name: str
@@ -59,6 +60,7 @@ class TimeResult:
     work: Mapping[str, int] = field(default_factory=dict)
     model: TimeModel | None = None
     wall: Figure | None = None
+    code: str = ""
 
     @property
     def origin(self) -> Origin:
@@ -300,6 +302,7 @@ def _model(target: Target) -> TimeResult:
         target.work,
         model,
         wall,
+        target.kernel.module.digest,
     )
 
 
@@ -332,6 +335,7 @@ def _measure(target: Target) -> TimeResult:
         figure(deciles[-1]),
         len(samples),
         target.work,
+        code=target.kernel.module.digest,
     )
 
 

@@ -37,7 +37,7 @@ class Run:
         number: counts up from 1, over the board's life.
         timing: its time.
         profile: its counters; None where it was only timed, or long ago.
-        verified: whether the last verification of the same kernel, shape and device before it passed; None
+        verified: whether the last verification of the same code, shape and device before it passed; None
             where there was none.
         seconds: Unix time.
     """
@@ -144,7 +144,7 @@ class Board:
                 done, total = event.data["done"], event.data["total"]
                 self.progress = (event.name, done, total) if done < total else None
             elif event.kind == "verify":
-                key = _key(event.name, event.data["shape"], event.data["device"])
+                key = _key(event.name, event.data["shape"], event.data["device"], event.data["code"])
                 self._verified[key] = event.data["passed"]
                 while len(self._verified) > RUNS:
                     self._verified.pop(next(iter(self._verified)))
@@ -177,7 +177,7 @@ class Board:
 
     def _add(self, timing: TimeResult, profile: ProfileResult | None, seconds: float) -> None:
         self._number += 1
-        verified = self._verified.get(_key(timing.name, timing.shape, timing.device))
+        verified = self._verified.get(_key(timing.name, timing.shape, timing.device, timing.code))
         self._runs.append(Run(self._number, timing, profile, verified, seconds))
         if len(self._runs) > PROFILES:
             old = self._runs[-PROFILES - 1]
@@ -252,8 +252,8 @@ class Board:
         return kernels[shown.name].published if shown is not None and shown.name in kernels else ()
 
 
-def _key(name: str, shape: Shape, device: str) -> Any:
-    return (name, device, *sorted((k, str(v)) for k, v in shape.items()))
+def _key(name: str, shape: Shape, device: str, code: str = "") -> Any:
+    return (name, device, code, *sorted((k, str(v)) for k, v in shape.items()))
 
 
 def _note(event: Event) -> Note | None:

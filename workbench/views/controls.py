@@ -126,7 +126,8 @@ class Panel:
         if self._check.value:
             verified = verify(spec, shape=shape, device=where)
             self._verdict.value = verified._repr_html_()
-            self._take("verify", {"passed": verified.passed, "shape": verified.shape, "device": where})
+            told = {"passed": verified.passed, "shape": verified.shape, "device": where}
+            self._take("verify", {**told, "code": verified.code})
         target = resolve(spec, shape=shape, device=where)
         if target.device.emulated:
             profiled = profile_target(target)
