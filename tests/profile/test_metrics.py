@@ -92,6 +92,31 @@ def test_missing_is_not_zero():
     assert half["L2 hit rate"].figure is None
 
 
+def test_a_rate_of_nothing_is_no_rate():
+    """Neither all hits nor none: there was no access."""
+    idle = {
+        "TCC_HIT_sum": 0,
+        "TCC_MISS_sum": 0,
+        "TCP_TOTAL_CACHE_ACCESSES_sum": 0,
+        "TCP_TCC_READ_REQ_sum": 0,
+        "TCP_TCC_WRITE_REQ_sum": 0,
+        "SQ_LDS_IDX_ACTIVE": 0,
+        "SQ_LDS_BANK_CONFLICT": 0,
+        "bytes_read": 0,
+        "bytes_written": 0,
+        "scalar_bytes": 0,
+        "lds_bytes_read": 0,
+        "lds_bytes_written": 0,
+        "SQ_INSTS_VALU_FMA_F32": 1,
+        "SQ_INSTS_VALU_MFMA_MOPS_BF16": 0,
+    }
+    found = derive(figures(**{TIME: 1.0}, **idle), GPU)
+    rates = ("L2 hit rate", "L1 hit rate", "LDS conflict rate", "coalescing")
+    for name in (*rates, "arithmetic intensity, L2", "arithmetic intensity, LDS"):
+        assert str(found[name]) == f"{name}: nothing to count"
+    assert found["L1 bandwidth"].figure.value == 0
+
+
 def test_the_weakest_origin_wins():
     known = figures(Origin.COUNTED, SQ_INSTS_VALU_MFMA_MOPS_BF16=100, argument_bytes=1000)
     known |= figures(Origin.COUNTED, SQ_INSTS_VALU_FMA_F32=0)

@@ -22,6 +22,9 @@ WORK_FLOPS, WORK_BYTES, WAVES_PER_SIMD = "work_flops", "work_bytes", "waves_per_
 
 NOT_COLLECTED = "not collected"
 
+NOTHING = "nothing to count"
+"""Of a rate or ratio over something that did not happen: a hit rate without an access."""
+
 
 class Values:
     """Counters for one formula; remembers which were read.
@@ -90,13 +93,15 @@ class Measurement:
 
     Attributes:
         metric: the row of the table.
-        figure: None where it was not collected.
+        figure: None where there is none.
         peak: the most that is possible, None where there is no bound.
+        absent: why there is no figure: `NOT_COLLECTED` or `NOTHING`; "" where there is one.
     """
 
     metric: Metric
     figure: Figure | None
     peak: float | None = None
+    absent: str = ""
 
     @property
     def share(self) -> float | None:
@@ -107,7 +112,7 @@ class Measurement:
 
     def __str__(self) -> str:
         if self.figure is None:
-            return f"{self.metric.name}: {NOT_COLLECTED}"
+            return f"{self.metric.name}: {self.absent}"
         of = f", {self.share:.1%} of {self.peak:,.4g}" if self.share is not None else ""
         return f"{self.metric.name}: {self.figure}{of}"
 
@@ -382,7 +387,7 @@ METRICS: tuple[Metric, ...] = (
         "FLOP/byte",
         "Operations for each byte of HBM traffic.",
         "(matrix + vector FLOPs) / HBM bytes",
-        lambda v, m: _ratio(_flops(v), _hbm_bytes(v)),
+        lambda v, m: _flops(v) / _hbm_bytes(v),
         "Williams et al., Roofline, CACM 52(4), 2009",
     ),
     Metric(
@@ -390,7 +395,7 @@ METRICS: tuple[Metric, ...] = (
         "FLOP/byte",
         "Operations for each byte asked of the caches.",
         "(matrix + vector FLOPs) / requested bytes",
-        lambda v, m: _ratio(_flops(v), _requested(v, m)),
+        lambda v, m: _flops(v) / _requested(v, m),
         "Williams et al., Roofline, CACM 52(4), 2009",
     ),
     Metric(
@@ -398,7 +403,7 @@ METRICS: tuple[Metric, ...] = (
         "FLOP/byte",
         "Operations for each byte of LDS traffic.",
         "(matrix + vector FLOPs) / LDS bytes",
-        lambda v, m: _ratio(_flops(v), _lds_bytes(v, m)),
+        lambda v, m: _flops(v) / _lds_bytes(v, m),
         "Williams et al., Roofline, CACM 52(4), 2009",
     ),
     Metric(
@@ -414,13 +419,7 @@ METRICS: tuple[Metric, ...] = (
 
 
 def _percent(part: float, whole: float) -> float:
-    return 100.0 * part / whole if whole else 0.0
-
-
-def _ratio(part: float, whole: float) -> float:
-    if not whole:
-        raise KeyError("bytes")
-    return part / whole
+    return 100.0 * part / whole
 
 
 GPU_COUNTERS: tuple[str, ...] = tuple(
@@ -448,16 +447,18 @@ def derive(counters: Mapping[str, Figure], machine: Machine) -> dict[str, Measur
         machine: the GPU's constants.
 
     Returns:
-        by name; `figure` is None where a counter that the formula needs was not collected. A metric that any
-        modelled counter goes into is modelled; counted ones give a counted metric.
+        by name; `figure` is None where a counter that the formula needs was not collected, and where a rate
+        has nothing to be of. A metric that any modelled counter goes into is modelled; counted ones give a
+        counted metric.
     """
     found = {}
     for metric in METRICS:
         values = Values(counters)
         try:
             value = metric.formula(values, machine)
-        except (KeyError, ZeroDivisionError):
-            found[metric.name] = Measurement(metric, None)
+        except (KeyError, ZeroDivisionError) as error:
+            absent = NOT_COLLECTED if isinstance(error, KeyError) else NOTHING
+            found[metric.name] = Measurement(metric, None, absent=absent)
             continue
         peak = None
         if metric.peak is not None:

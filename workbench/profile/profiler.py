@@ -20,7 +20,6 @@ from workbench.profile.instructions import measured as measured_instructions
 from workbench.profile.machine import Machine, machine
 from workbench.profile.metrics import (
     GPU_COUNTERS,
-    NOT_COLLECTED,
     TIME,
     WAVES_PER_SIMD,
     Measurement,
@@ -184,7 +183,7 @@ class ProfileResult:
         for m in self.metrics.values():
             tip = html.escape(f"{m.metric.doc} {m.metric.text}. Source: {m.metric.source}")
             if m.figure is None:
-                value, origin = f'<td class="wb-dim">{NOT_COLLECTED}</td><td></td>', ""
+                value, origin = f'<td class="wb-dim">{m.absent}</td><td></td>', ""
             else:
                 of = f"{m.share:.1%} of {m.peak:,.4g}" if m.share is not None else ""
                 value, origin = f'<td class="wb-num">{m.figure.value:,.4g}</td><td>{of}</td>', badge(m.figure)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from workbench.occupancy import MAX_WAVES, occupancy
 from workbench.origin import Figure, Origin
-from workbench.profile.metrics import NOT_COLLECTED, matrix_peak
+from workbench.profile.metrics import NOT_COLLECTED, NOTHING, matrix_peak
 from workbench.profile.timing import SweepResult
 from workbench.views.badge import COLOURS, STYLE, badges, style
 from workbench.views.timing import breakdown_bars, shape_label, sweep_figure
@@ -49,7 +49,7 @@ class View:
         key: short name, stable.
         title: as shown above it.
         figure: a plotly Figure.
-        head, rows: the table under it; None is what was not collected.
+        head, rows: the table under it; None is what was not collected, `NOTHING` a rate of nothing.
         origins: of the data.
     """
 
@@ -74,8 +74,8 @@ class View:
 
 
 def _cell(value: Any) -> str:
-    if value is None:
-        return f'<td class="wb-dim">{NOT_COLLECTED}</td>'
+    if value is None or value in (NOT_COLLECTED, NOTHING):
+        return f'<td class="wb-dim">{value or NOT_COLLECTED}</td>'
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         return f"<td>{html.escape(str(value))}</td>"
     text = f"{value:,}" if isinstance(value, int) else f"{value:,.4g}"
@@ -362,7 +362,7 @@ def speed_of_light(now: ProfileResult | None, base: ProfileResult | None) -> Vie
             rows.append(
                 (
                     name,
-                    value,
+                    m.absent or value,
                     m.metric.unit,
                     m.peak if m.peak is not None else "",
                     difference(value, was.value if was is not None else None),
