@@ -310,6 +310,15 @@ class Lab:
     def prompt(self, number: int) -> str:
         return self.cell(number).locator(".jp-InputPrompt").inner_text().strip()
 
+    def top(self) -> None:
+        """Scrolls to the first cell: JupyterLab takes cells far from view off the page."""
+        self.page.evaluate(
+            """() => {
+                const panels = '.jp-NotebookPanel:not(.lm-mod-hidden) .jp-WindowedPanel-outer';
+                document.querySelectorAll(panels).forEach(panel => { panel.scrollTop = 0; });
+            }"""
+        )
+
     def line(self, number: int, text: str) -> Locator:
         """The line of a cell that contains a text."""
         return self.cell(number).locator(".jp-InputArea-editor .cm-line", has_text=text).first

@@ -210,26 +210,38 @@ class TestDetails:
         ]
 
     def test_a_cell_moved_copied_and_brought_back_keeps_its_marks(self, lab: Lab) -> None:
-        heat = lab.cell(BANKS).locator(".jp-hipkittens-HeatMark").all_inner_texts()
+        def until(happened: Callable[[], bool], what: str) -> None:
+            def seen() -> bool:
+                # What the commands make active is scrolled to, and may leave the others out of view.
+                lab.top()
+                return happened()
+
+            lab.until(seen, what)
+
+        def heat_of(number: int) -> list[str]:
+            return lab.cell(number).locator(".jp-hipkittens-HeatMark").all_inner_texts()
+
+        lab.top()
+        heat = heat_of(BANKS)
         assert heat
         lab.cell(BANKS).locator(".jp-InputPrompt").click()
         lab.command("notebook:move-cell-down")
-        lab.until(lambda: lab.text(BANKS + 1) == SOURCE, "the cell to move")
-        moved = lab.cell(BANKS + 1).locator(".jp-hipkittens-HeatMark")
-        lab.until(lambda: moved.all_inner_texts() == heat, "its heat")
+        until(lambda: lab.text(BANKS + 1) == SOURCE, "the cell to move")
+        until(lambda: heat_of(BANKS + 1) == heat, "its heat")
         lab.command("notebook:delete-cell")
-        lab.until(lambda: lab.cells.count() == len(CELLS) - 1, "the cell to go")
+        until(lambda: lab.cells.count() == len(CELLS) - 1, "the cell to go")
         lab.command("notebook:undo-cell-action")
-        lab.until(lambda: moved.all_inner_texts() == heat, "its heat after an undo")
+        until(lambda: lab.cells.count() == len(CELLS), "the cell to come back")
+        until(lambda: heat_of(BANKS + 1) == heat, "its heat after an undo")
         lab.cell(BANKS + 1).locator(".jp-InputPrompt").click()
         lab.command("notebook:move-cell-up")
-        lab.until(lambda: lab.text(BANKS) == SOURCE, "the cell to be back")
+        until(lambda: lab.text(BANKS) == SOURCE, "the cell to be back")
         lab.command("notebook:copy-cell")
         lab.command("notebook:paste-cell-below")
-        lab.until(lambda: lab.cells.count() == len(CELLS) + 1, "the copy")
-        lab.until(lambda: moved.all_inner_texts() == heat, "the copy's heat")
+        until(lambda: lab.cells.count() == len(CELLS) + 1, "the copy")
+        until(lambda: heat_of(BANKS + 1) == heat, "the copy's heat")
         lab.command("notebook:delete-cell")
-        lab.until(lambda: lab.cells.count() == len(CELLS), "the copy to go")
+        until(lambda: lab.cells.count() == len(CELLS), "the copy to go")
 
     def test_a_renamed_notebook_keeps_history_and_views(self, lab: Lab, server: Server) -> None:
         runs = lab.sidebar.get_by_role("list", name="Run history, newest first")

@@ -13,6 +13,7 @@ from workbench.profile import timing
 from workbench.profile.target import Target
 
 GPU = SimpleNamespace(name="gpu:0", arch="gfx950", emulated=False)
+KERNEL = SimpleNamespace(module=SimpleNamespace(digest="0123456789abcdef"))
 
 
 def target(times):
@@ -24,7 +25,7 @@ def target(times):
         elapsed = None if value is None else Figure(value, "us", Origin.MEASURED, "HIP events")
         return SimpleNamespace(kernel="k", elapsed=elapsed)
 
-    return Target("k", None, GPU, run, {"n": 4}, {"flops": 10**9}), calls
+    return Target("k", KERNEL, GPU, run, {"n": 4}, {"flops": 10**9}), calls
 
 
 @pytest.fixture
@@ -43,6 +44,7 @@ def test_stable_times_need_few_runs(cleared):
     what, calls = target(times())
     result = timing.time_target(what)
     assert result.runs == timing.MIN_RUNS
+    assert result.code == KERNEL.module.digest
     # The caches are cleared before each measured run, and warm-up runs are not in the result.
     assert len(cleared) == timing.MIN_RUNS
     assert len(calls) == timing.MIN_RUNS + timing.WARM_UP_RUNS

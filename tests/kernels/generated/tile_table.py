@@ -40,7 +40,7 @@ the case. Written by `python tests/kernels/generated/tile_table.py`; a test keep
 """
 
 REST = """
-The sanitizer looks at a third of these kernels in a run, other ones with each seed, and at all of them with
+The sanitizer looks at a fifth of these kernels in a run, other ones with each seed, and at all of them with
 `HIPKITTENS_TEST_SANITIZE=all`; the same seed (`HIPKITTENS_TEST_SEED`, printed) repeats a run.
 
 Programs that must not compile (`tests/kernels/test_errors.py`), each with the sentence that its one error
