@@ -228,6 +228,8 @@ class TestDetails:
         lab.command("notebook:move-cell-down")
         until(lambda: lab.text(BANKS + 1) == SOURCE, "the cell to move")
         until(lambda: heat_of(BANKS + 1) == heat, "its heat")
+        # An undo takes back all that was done within half a second: the move stays.
+        lab.page.wait_for_timeout(1000)
         lab.command("notebook:delete-cell")
         until(lambda: lab.cells.count() == len(CELLS) - 1, "the cell to go")
         lab.command("notebook:undo-cell-action")
