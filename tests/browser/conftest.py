@@ -139,11 +139,13 @@ def server(extension: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterato
     token = secrets.token_hex(16)
     settings = home / "config" / "labconfig"
     settings.mkdir(parents=True)
-    # No question about news over what is tested.
-    quiet = {"fetchNews": "false", "checkForUpdates": False}
-    (settings / "default_setting_overrides.json").write_text(
-        json.dumps({"@jupyterlab/apputils-extension:notification": quiet})
-    )
+    overrides = {
+        # No question about news over what is tested.
+        "@jupyterlab/apputils-extension:notification": {"fetchNews": "false", "checkForUpdates": False},
+        # Tests count cells from the first; JupyterLab would take those far from view off the page.
+        "@jupyterlab/notebook-extension:tracker": {"windowingMode": "none"},
+    }
+    (settings / "default_setting_overrides.json").write_text(json.dumps(overrides))
     environment = {
         **{k: v for k, v in os.environ.items() if not k.startswith(("JUPYTER", "JPY_", "IPYTHON"))},
         "HOME": str(home),
