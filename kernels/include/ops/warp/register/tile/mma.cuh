@@ -276,35 +276,33 @@ __device__ inline alone<Base> as_tile(const Base &base) {
     tile.tiles[0][0] = base;
     return tile;
 }
+template <bool a_transposed, bool b_transposed, typename D, typename A, typename B, typename C>
+__device__ inline void mma_of_bases(D &d, const A &a, const B &b, const C &c) {
+    alone<D> result;
+    mma<a_transposed, b_transposed>(result, as_tile(a), as_tile(b), as_tile(c));
+    d = result.tiles[0][0];
+}
 } // namespace detail
 
 /** d = a b + c of single base tiles, such as `tile.tiles[i][j]`; layouts as for `mma_AB`. */
 template <typename D, typename A, typename B, typename C>
 __device__ inline void mma_AB_base(D &d, const A &a, const B &b, const C &c) {
-    detail::alone<D> result;
-    mma_AB(result, detail::as_tile(a), detail::as_tile(b), detail::as_tile(c));
-    d = result.tiles[0][0];
+    detail::mma_of_bases<false, false>(d, a, b, c);
 }
 /** d = a bᵀ + c of single base tiles; layouts as for `mma_ABt`. */
 template <typename D, typename A, typename B, typename C>
 __device__ inline void mma_ABt_base(D &d, const A &a, const B &b, const C &c) {
-    detail::alone<D> result;
-    mma_ABt(result, detail::as_tile(a), detail::as_tile(b), detail::as_tile(c));
-    d = result.tiles[0][0];
+    detail::mma_of_bases<false, true>(d, a, b, c);
 }
 /** d = aᵀ b + c of single base tiles; layouts as for `mma_AtB`. */
 template <typename D, typename A, typename B, typename C>
 __device__ inline void mma_AtB_base(D &d, const A &a, const B &b, const C &c) {
-    detail::alone<D> result;
-    mma_AtB(result, detail::as_tile(a), detail::as_tile(b), detail::as_tile(c));
-    d = result.tiles[0][0];
+    detail::mma_of_bases<true, false>(d, a, b, c);
 }
 /** d = aᵀ bᵀ + c of single base tiles; layouts as for `mma_AtBt`. */
 template <typename D, typename A, typename B, typename C>
 __device__ inline void mma_AtBt_base(D &d, const A &a, const B &b, const C &c) {
-    detail::alone<D> result;
-    mma_AtBt(result, detail::as_tile(a), detail::as_tile(b), detail::as_tile(c));
-    d = result.tiles[0][0];
+    detail::mma_of_bases<true, true>(d, a, b, c);
 }
 
 } // namespace kittens
