@@ -253,6 +253,13 @@ class Lab:
         self.page.goto(self.server.url(f"lab/tree/{path}?reset"))
         self.ready()
 
+    def open_beside_sidebar(self, path: str) -> None:
+        """Opens a notebook with the workbench's sidebar; the file browser leaves the page to them."""
+        self.open(path)
+        self.command("hipkittens:show-sidebar")
+        self.sidebar.wait_for()
+        self.command("application:toggle-left-area")
+
     def ready(self) -> None:
         """Waits for the notebook's cells and for an idle kernel."""
         self.page.locator(".jp-Notebook .jp-CodeCell").first.wait_for()
@@ -311,15 +318,6 @@ class Lab:
 
     def prompt(self, number: int) -> str:
         return self.cell(number).locator(".jp-InputPrompt").inner_text().strip()
-
-    def top(self) -> None:
-        """Scrolls to the first cell: JupyterLab takes cells far from view off the page."""
-        self.page.evaluate(
-            """() => {
-                const panels = '.jp-NotebookPanel:not(.lm-mod-hidden) .jp-WindowedPanel-outer';
-                document.querySelectorAll(panels).forEach(panel => { panel.scrollTop = 0; });
-            }"""
-        )
 
     def line(self, number: int, text: str) -> Locator:
         """The line of a cell that contains a text."""

@@ -48,10 +48,7 @@ WILD = SOURCE.replace("out[threadIdx.x]", "out[threadIdx.x + (1 << 28)]")
 def lab(open_lab: Callable[..., Lab], server: Server) -> Lab:
     """The page of the journey, with a new notebook."""
     opened = open_lab()
-    opened.open(server.notebook("details.ipynb", CELLS))
-    opened.command("hipkittens:show-sidebar")
-    opened.page.locator(".jp-hipkittens-Sidebar").wait_for()
-    opened.command("application:toggle-left-area")
+    opened.open_beside_sidebar(server.notebook("details.ipynb", CELLS))
     return opened
 
 
@@ -210,40 +207,31 @@ class TestDetails:
         ]
 
     def test_a_cell_moved_copied_and_brought_back_keeps_its_marks(self, lab: Lab) -> None:
-        def until(happened: Callable[[], bool], what: str) -> None:
-            def seen() -> bool:
-                # What the commands make active is scrolled to, and may leave the others out of view.
-                lab.top()
-                return happened()
-
-            lab.until(seen, what)
-
         def heat_of(number: int) -> list[str]:
             return lab.cell(number).locator(".jp-hipkittens-HeatMark").all_inner_texts()
 
-        lab.top()
         heat = heat_of(BANKS)
         assert heat
         lab.cell(BANKS).locator(".jp-InputPrompt").click()
         lab.command("notebook:move-cell-down")
-        until(lambda: lab.text(BANKS + 1) == SOURCE, "the cell to move")
-        until(lambda: heat_of(BANKS + 1) == heat, "its heat")
+        lab.until(lambda: lab.text(BANKS + 1) == SOURCE, "the cell to move")
+        lab.until(lambda: heat_of(BANKS + 1) == heat, "its heat")
         # An undo takes back all that was done within half a second: the move stays.
         lab.page.wait_for_timeout(1000)
         lab.command("notebook:delete-cell")
-        until(lambda: lab.cells.count() == len(CELLS) - 1, "the cell to go")
+        lab.until(lambda: lab.cells.count() == len(CELLS) - 1, "the cell to go")
         lab.command("notebook:undo-cell-action")
-        until(lambda: lab.cells.count() == len(CELLS), "the cell to come back")
-        until(lambda: heat_of(BANKS + 1) == heat, "its heat after an undo")
+        lab.until(lambda: lab.cells.count() == len(CELLS), "the cell to come back")
+        lab.until(lambda: heat_of(BANKS + 1) == heat, "its heat after an undo")
         lab.cell(BANKS + 1).locator(".jp-InputPrompt").click()
         lab.command("notebook:move-cell-up")
-        until(lambda: lab.text(BANKS) == SOURCE, "the cell to be back")
+        lab.until(lambda: lab.text(BANKS) == SOURCE, "the cell to be back")
         lab.command("notebook:copy-cell")
         lab.command("notebook:paste-cell-below")
-        until(lambda: lab.cells.count() == len(CELLS) + 1, "the copy")
-        until(lambda: heat_of(BANKS + 1) == heat, "the copy's heat")
+        lab.until(lambda: lab.cells.count() == len(CELLS) + 1, "the copy")
+        lab.until(lambda: heat_of(BANKS + 1) == heat, "the copy's heat")
         lab.command("notebook:delete-cell")
-        until(lambda: lab.cells.count() == len(CELLS), "the copy to go")
+        lab.until(lambda: lab.cells.count() == len(CELLS), "the copy to go")
 
     def test_a_renamed_notebook_keeps_history_and_views(self, lab: Lab, server: Server) -> None:
         runs = lab.sidebar.get_by_role("list", name="Run history, newest first")

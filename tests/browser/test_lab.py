@@ -91,11 +91,7 @@ COLOUR = """(line, token) => {
 def lab(open_lab: Callable[..., Lab], server: Server) -> Lab:
     """The page of the journey, with a new notebook."""
     opened = open_lab()
-    opened.open(server.notebook("journey.ipynb", CELLS))
-    opened.command("hipkittens:show-sidebar")
-    opened.page.locator(".jp-hipkittens-Sidebar").wait_for()
-    # The file browser leaves the page to the notebook.
-    opened.command("application:toggle-left-area")
+    opened.open_beside_sidebar(server.notebook("journey.ipynb", CELLS))
     return opened
 
 
