@@ -41,7 +41,7 @@ def test_what_is_built_in_the_checkout_is_one_group() -> None:
 def test_long_groups_come_first_and_small_batches_last() -> None:
     tests = [
         "tests/codeobject/test_elf.py::test_a",
-        "tests/emulator/test_matrix.py::test_a",
+        "tests/emulator/native/ops/test_matrix.py::test_a",
         "tests/kernels/generated/test_sanitized.py::test_nothing_found[gfx950-masks-0]",
         "tests/kernels/generated/test_grid.py::test_grid[gfx950-0-load]",
         "tests/test_wheel.py::test_a",

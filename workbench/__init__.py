@@ -21,11 +21,13 @@ if TYPE_CHECKING:
     from IPython.core.interactiveshell import InteractiveShell
 
     from workbench import errors
+    from workbench.check.sanitizer import sanitize, sanitizing
+    from workbench.check.verify import VerifyResult, compare, verify
     from workbench.doctor import doctor
     from workbench.errors import CompileError, KernelFault, WorkbenchError
-    from workbench.host_module import HostModule, load_module
-    from workbench.kernel import Kernel, Launcher, Module, compile, load
-    from workbench.layout import LayoutResult, view_layout
+    from workbench.kernel.host_module import HostModule, load_module
+    from workbench.kernel.module import Kernel, Launcher, Module, compile, load
+    from workbench.kernel.program import ProgramResult, run_program
     from workbench.origin import Figure, Origin
     from workbench.profile import (
         ProfileResult,
@@ -37,11 +39,9 @@ if TYPE_CHECKING:
         time,
         xcd_map,
     )
-    from workbench.program import ProgramResult, run_program
     from workbench.runtime.device import Device, device, devices
-    from workbench.sanitize import sanitize, sanitizing
-    from workbench.spec import Choice, KernelSpec, Launch, Published, Range, Tolerance, kernels
-    from workbench.verify import VerifyResult, compare, verify
+    from workbench.spec.spec import Choice, KernelSpec, Launch, Published, Range, Tolerance, kernels
+    from workbench.tiles import LayoutResult, view_layout
     from workbench.views import dashboard, panel, report, view_xcd
 
 __version__ = "0.1.0"
@@ -51,26 +51,26 @@ _HOMES = {
     "CompileError": "errors",
     "Device": "runtime",
     "Figure": "origin",
-    "HostModule": "host_module",
+    "HostModule": "kernel.host_module",
     "Kernel": "kernel",
     "KernelFault": "errors",
     "KernelSpec": "spec",
     "Launch": "spec",
     "Launcher": "kernel",
-    "LayoutResult": "layout",
+    "LayoutResult": "tiles",
     "Module": "kernel",
     "Origin": "origin",
     "ProfileResult": "profile",
-    "ProgramResult": "program",
+    "ProgramResult": "kernel.program",
     "Published": "spec",
     "Range": "spec",
     "SweepResult": "profile",
     "TimeResult": "profile",
     "Tolerance": "spec",
-    "VerifyResult": "verify",
+    "VerifyResult": "check.verify",
     "WorkbenchError": "errors",
     "XcdMap": "profile",
-    "compare": "verify",
+    "compare": "check.verify",
     "compile": "kernel",
     "dashboard": "views",
     "device": "runtime",
@@ -78,17 +78,17 @@ _HOMES = {
     "doctor": "doctor",
     "kernels": "spec",
     "load": "kernel",
-    "load_module": "host_module",
+    "load_module": "kernel.host_module",
     "panel": "views",
     "profile": "profile",
     "report": "views",
-    "run_program": "program",
-    "sanitize": "sanitize",
-    "sanitizing": "sanitize",
+    "run_program": "kernel.program",
+    "sanitize": "check.sanitizer",
+    "sanitizing": "check.sanitizer",
     "sweep": "profile",
     "time": "profile",
-    "verify": "verify",
-    "view_layout": "layout",
+    "verify": "check.verify",
+    "view_layout": "tiles",
     "view_xcd": "views",
     "xcd_map": "profile",
 }

@@ -16,9 +16,9 @@ from pathlib import Path
 
 import numpy as np
 
-from workbench import native
 from workbench.codeobject.instruction import Operand
-from workbench.emulator.native_ops.matrix import DENSE
+from workbench.emulator.native import build
+from workbench.emulator.native.ops.matrix import DENSE
 
 _LOOP = """
 #include <stdint.h>
@@ -42,7 +42,7 @@ def _repeat():
     with tempfile.TemporaryDirectory() as folder:
         source = Path(folder) / "repeat.c"
         source.write_text(_LOOP)
-        library = ctypes.CDLL(str(native.build("repeat", [source], flags=["-fvisibility=default"])))
+        library = ctypes.CDLL(str(build.build("repeat", [source], flags=["-fvisibility=default"])))
     return library.repeat
 
 

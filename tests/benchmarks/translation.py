@@ -17,7 +17,7 @@ import time
 from collections.abc import Callable
 
 from workbench.codeobject import CodeObject
-from workbench.emulator.translate import Translation, translate
+from workbench.emulator.translate.translator import Translation, translate
 from workbench.toolchain import compile_device
 
 _MIX = (

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from workbench.codeobject.instruction import Instruction, Operand
-from workbench.emulator import layout, native_library
+from workbench.emulator.native import abi, native_library
 
 PC = 0x1234
 
@@ -38,37 +38,37 @@ class LoneWave:
         profile: bool = False,
         acc_offset: int = 256,
     ) -> None:
-        from workbench.emulator.native_ops import Rows
+        from workbench.emulator.native.ops import Rows
 
         self.library = native_library()
         self.rows = Rows(target, acc_offset)
         self.v = aligned((rows, 64), np.uint32)
         self.lds = aligned((lds_size + 64,), np.uint8)
         self.scratch = aligned((max(scratch_size, 4) * 64,), np.uint8)
-        both = layout.ALLOCATION_READ | layout.ALLOCATION_WRITE
-        spans = [(m, both) for m in memory] + [(m, layout.ALLOCATION_READ) for m in read_only]
+        both = abi.ALLOCATION_READ | abi.ALLOCATION_WRITE
+        spans = [(m, both) for m in memory] + [(m, abi.ALLOCATION_READ) for m in read_only]
         table = sorted((m.ctypes.data, m.ctypes.data + m.nbytes, flags) for m, flags in spans)
         self.kept = [*memory, *read_only]
-        self.allocations = (layout.Allocation * max(len(table), 1))(*table)
-        self.machine = layout.Machine(
+        self.allocations = (abi.Allocation * max(len(table), 1))(*table)
+        self.machine = abi.Machine(
             allocations=self.allocations,
             allocation_count=len(table),
             target=int(target[3:], 16),
             lds_banks=64 if target == "gfx950" else 32,
         )
-        self.counters = layout.Counters()
+        self.counters = abi.Counters()
         self.stop = ctypes.c_int32(0)
-        self.group = layout.Group(
+        self.group = abi.Group(
             wave_count=1,
             machine=ctypes.addressof(self.machine),
             counters=ctypes.addressof(self.counters),
             stop=ctypes.addressof(self.stop),
             profile=int(profile),
         )
-        raw = (ctypes.c_uint8 * (ctypes.sizeof(layout.Wave) + 64))()
+        raw = (ctypes.c_uint8 * (ctypes.sizeof(abi.Wave) + 64))()
         start = -ctypes.addressof(raw) % 64
         self.kept.append(np.frombuffer(raw, np.uint8))
-        self.wave = layout.Wave.from_buffer(raw, start)
+        self.wave = abi.Wave.from_buffer(raw, start)
         self.wave.v = self.v.ctypes.data
         self.wave.lds = self.lds.ctypes.data
         self.wave.lds_size = lds_size
@@ -79,12 +79,12 @@ class LoneWave:
 
     @property
     def exec(self) -> int:
-        return self.wave.s[layout.EXEC] | self.wave.s[layout.EXEC + 1] << 32
+        return self.wave.s[abi.EXEC] | self.wave.s[abi.EXEC + 1] << 32
 
     @exec.setter
     def exec(self, value: int) -> None:
-        self.wave.s[layout.EXEC] = value & 0xFFFFFFFF
-        self.wave.s[layout.EXEC + 1] = value >> 32
+        self.wave.s[abi.EXEC] = value & 0xFFFFFFFF
+        self.wave.s[abi.EXEC + 1] = value >> 32
 
     def set_s64(self, register: int, value: int) -> None:
         self.wave.s[register] = value & 0xFFFFFFFF
@@ -95,8 +95,8 @@ class LoneWave:
         self.v[register] = wide & 0xFFFFFFFF
         self.v[register + 1] = wide >> 32
 
-    def prepare(self, instruction: Instruction) -> tuple[ctypes._CFuncPtr, layout.Op]:
-        from workbench.emulator.native_ops import NATIVE
+    def prepare(self, instruction: Instruction) -> tuple[ctypes._CFuncPtr, abi.Op]:
+        from workbench.emulator.native.ops import NATIVE
 
         fields = NATIVE[instruction.opcode].encode(instruction, self.rows)
         function = getattr(self.library, fields.function)
@@ -139,7 +139,7 @@ def native() -> SimpleNamespace:
         s=lambda n, width=1: Operand("s", n, width),
         imm=lambda value, index=128: Operand("imm", index, 1, value),
         off=Operand("off", 0, 0),
-        layout=layout,
+        layout=abi,
         PC=PC,
     )
 

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 import workbench as wb
-from workbench.emulator.device import device_facts
+from workbench.emulator.node.device import device_facts
 from workbench.runtime import device
 
 SOURCE = """

@@ -11,7 +11,7 @@ from tests.fuzz.streams import executable
 from workbench.codeobject.decoder import decode_one, forms
 from workbench.codeobject.elf import SUPPORTED_TARGETS
 from workbench.emulator import instruction_table
-from workbench.emulator.native_ops import NATIVE
+from workbench.emulator.native.ops import NATIVE
 from workbench.emulator.semantics import NO_OPERATION, SEMANTICS
 from workbench.errors import CodeObjectError
 

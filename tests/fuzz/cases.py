@@ -26,8 +26,8 @@ from workbench import errors, runtime
 from workbench.codeobject import CodeObject, KernelInfo
 from workbench.codeobject.debug import DebugInfo
 from workbench.codeobject.decoder import decode
-from workbench.emulator.device import Geometry, LaunchOptions, node
-from workbench.emulator.memory import Allocation, MemoryKind
+from workbench.emulator.node.device import Geometry, LaunchOptions, node
+from workbench.emulator.node.memory import Allocation, MemoryKind
 
 LAUNCH_SECONDS = 0.2
 # A launch that is to stop does so within this on a computer that has much else to do.

@@ -13,8 +13,8 @@ from workbench.codeobject.decoder import Form, decode_one, forms
 from workbench.codeobject.encodings import ENCODINGS
 from workbench.codeobject.instruction import Instruction
 from workbench.codeobject.isa.enumerate import encode
-from workbench.emulator import translate, translate_engine
-from workbench.emulator.translate_block import Mode, Options
+from workbench.emulator.translate import engine, translator
+from workbench.emulator.translate.block import Mode, Options
 from workbench.errors import CodeObjectError
 
 S_ENDPGM = b"\x00\x00\x81\xbf"
@@ -94,15 +94,15 @@ def _steer(generator: random.Random, format_: str, code: bytes, place: int, end:
 
 @cache
 def _translator(target: str) -> Options:
-    return Options(target, 256, Mode.of(0x3F0), translate_engine.host_features())
+    return Options(target, 256, Mode.of(0x3F0), engine.host_features())
 
 
 def executable(instruction: Instruction, target: str) -> bool:
     """Whether the emulated device executes an instruction in this form."""
-    if instruction.opcode in translate.ENDS_BLOCK:
+    if instruction.opcode in translator.ENDS_BLOCK:
         return True
-    failures: list[translate.Failure] = []
-    translate.emit([[instruction]], {0: 0}, _translator(target), failures.extend)
+    failures: list[translator.Failure] = []
+    translator.emit([[instruction]], {0: 0}, _translator(target), failures.extend)
     return not failures
 
 
@@ -165,7 +165,7 @@ def computing(generator: random.Random, target: str, length: int) -> bytes:
             instruction = decode_one(code, 0, 0, target)
         except CodeObjectError:
             continue
-        if not executable(instruction, target) or instruction.opcode in translate.ENDS_BLOCK:
+        if not executable(instruction, target) or instruction.opcode in translator.ENDS_BLOCK:
             continue
         if _touches_kept(instruction):
             continue

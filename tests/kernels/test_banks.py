@@ -12,8 +12,8 @@ import torch
 from test_shared import ALLOCATE, CORNER
 from tile_cases import DTYPES, FP8, Batch, c_type, distinct, random
 
-from workbench.layout import bank_conflicts
-from workbench.layout.bank_conflicts import ARCHES, MEANT_FOR, NARROW, ONE_BYTE, Pair
+from workbench.tiles import bank_conflicts
+from workbench.tiles.bank_conflicts import ARCHES, MEANT_FOR, NARROW, ONE_BYTE, Pair
 
 
 def sides(shape: str) -> tuple[int, int]:
@@ -137,7 +137,7 @@ def test_page_is_what_the_library_does(arch: str) -> None:
     entries = list(bank_conflicts.count(wanted, arch))
     for meant in (True, False):
         for line in bank_conflicts.lines([e for e in entries if e.pair.meant(arch) == meant]):
-            assert line in rows, "run python -m workbench.layout.bank_conflicts"
+            assert line in rows, "run python -m workbench.tiles.bank_conflicts"
 
 
 def test_types_of_one_size_move_alike(arch: str) -> None:

@@ -14,7 +14,7 @@ from test_shared import ALLOCATE, CORNER
 from tile_cases import DTYPES, FP8, SHAPES, Batch, c_type, distinct, random
 
 import workbench as wb
-from workbench.layout.tile_type import vocabulary
+from workbench.tiles.tile_type import vocabulary
 
 ROW_MAJOR = {"float": "rt_16x16_s", "bf16": "rt_16x32_s", "half": "rt_16x32_s", "fp8e4m3": "rt_16x128_s"}
 """The operand of an MFMA whose lanes hold 16 bytes and whose rows are 64 bytes or more."""

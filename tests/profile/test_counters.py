@@ -7,8 +7,8 @@ from types import SimpleNamespace
 import pytest
 
 from workbench.codeobject.instruction import Instruction
+from workbench.codeobject.occupancy import occupancy
 from workbench.errors import WorkbenchError
-from workbench.occupancy import occupancy
 from workbench.origin import Origin
 from workbench.profile.classes import CLASSES, arithmetic, classify
 from workbench.profile.counters import COUNTERS, collect, tally

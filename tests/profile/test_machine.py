@@ -7,7 +7,7 @@ from importlib import resources
 
 import pytest
 
-from workbench.emulator.device import device_facts
+from workbench.emulator.node.device import device_facts
 from workbench.errors import WorkbenchError
 from workbench.profile.machine import machine
 

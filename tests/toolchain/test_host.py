@@ -12,7 +12,7 @@ import pytest
 import workbench as wb
 from workbench import errors
 from workbench.codeobject import CodeObject
-from workbench.emulator.hip import abi
+from workbench.emulator.hip import structures
 from workbench.emulator.hip.library import function_names, interface
 from workbench.toolchain import host
 from workbench.toolchain.compiler import INCLUDE
@@ -87,17 +87,17 @@ def test_a_fat_binary_holds_each_target() -> None:
 
 
 STRUCTURES = {
-    "hipDeviceProp_t": abi.DeviceProp,
-    "hipPointerAttribute_t": abi.PointerAttributes,
-    "hipFuncAttributes": abi.FuncAttributes,
-    "hipMemcpy3DParms": abi.Memcpy3D,
-    "hipMemsetParams": abi.MemsetParams,
-    "hipKernelNodeParams": abi.KernelNodeParams,
-    "hipHostNodeParams": abi.HostNodeParams,
-    "hipLaunchConfig_t": abi.LaunchConfig,
-    "hipPitchedPtr": abi.PitchedPointer,
-    "hipExtent": abi.Extent,
-    "dim3": abi.Dim3,
+    "hipDeviceProp_t": structures.DeviceProp,
+    "hipPointerAttribute_t": structures.PointerAttributes,
+    "hipFuncAttributes": structures.FuncAttributes,
+    "hipMemcpy3DParms": structures.Memcpy3D,
+    "hipMemsetParams": structures.MemsetParams,
+    "hipKernelNodeParams": structures.KernelNodeParams,
+    "hipHostNodeParams": structures.HostNodeParams,
+    "hipLaunchConfig_t": structures.LaunchConfig,
+    "hipPitchedPtr": structures.PitchedPointer,
+    "hipExtent": structures.Extent,
+    "dim3": structures.Dim3,
 }
 
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import pytest
 import torch
 
-from workbench.occupancy import occupancy
+from workbench.check.verify import verify
+from workbench.codeobject.occupancy import occupancy
 from workbench.origin import Figure, Origin
 from workbench.profile.machine import machine
 from workbench.profile.model import TimeModel
 from workbench.profile.timing import SweepResult, TimeResult, is_stable
-from workbench.spec import Published
-from workbench.verify import verify
+from workbench.spec.spec import Published
 from workbench.views import report
 from workbench.views.badge import badge, badges
 

@@ -14,10 +14,10 @@ import pytest
 import workbench as wb
 from tests.kernels.tile_cases import SHAPES, Batch, distinct
 from workbench.errors import DeviceError, UsageError
-from workbench.layout import LayoutResult, Row, view_layout
-from workbench.layout.elements import torch_dtype
-from workbench.layout.tile_type import TileType, vocabulary
 from workbench.runtime import Device
+from workbench.tiles import LayoutResult, Row, view_layout
+from workbench.tiles.elements import torch_dtype
+from workbench.tiles.tile_type import TileType, vocabulary
 
 ARCHES = ("gfx950", "gfx942")
 

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from workbench.codeobject.decoder import forms
 from workbench.codeobject.elf import SUPPORTED_TARGETS
-from workbench.emulator.native_ops import NATIVE
+from workbench.emulator.native.ops import NATIVE
 from workbench.emulator.semantics import NO_OPERATION, SEMANTICS
 
 EXECUTED, NOTHING, REFUSED = "executed", "no-op", "refused"

@@ -27,7 +27,7 @@ from workbench.lab import index as names
 if TYPE_CHECKING:
     from IPython.core.interactiveshell import InteractiveShell
 
-    from workbench.kernel import Module
+    from workbench.kernel.module import Module
     from workbench.runtime import Device
 
 TARGET = "hipkittens-workbench"
@@ -301,7 +301,7 @@ def _memory(device: Device) -> tuple[int, int, int]:
     free, total = device.memory()
     if not device.emulated:
         return total - free, total, 0
-    from workbench.emulator.device import node
+    from workbench.emulator.node.device import node
 
     memory = node().memory
     return memory.used, total, min(memory.limit, total)

@@ -18,19 +18,19 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from workbench.emulator.traffic import Replayed, TrafficOptions, Watched
+from workbench.emulator.native.observe.traffic import Replayed, TrafficOptions, Watched
 from workbench.errors import DeviceError, UsageError
 from workbench.events import hub
 from workbench.origin import Figure, Origin
 from workbench.profile.machine import machine
-from workbench.profile.target import Target, resolve
+from workbench.profile.subject import Target, resolve
 from workbench.runtime import LaunchOptions
-from workbench.spec import KernelSpec, Shape, kernels
+from workbench.spec.spec import KernelSpec, Shape, kernels
 
 if TYPE_CHECKING:
     import torch
 
-    from workbench.kernel import Kernel, Launcher, Module
+    from workbench.kernel.module import Kernel, Launcher, Module
     from workbench.runtime import Device
 
 MAX_WATCHED = 1 << 27

@@ -25,7 +25,7 @@ from workbench.profile.machine import matrix_instruction
 
 if TYPE_CHECKING:
     from workbench.codeobject.instruction import Instruction
-    from workbench.emulator.traffic import CacheCounts, Replayed, Site
+    from workbench.emulator.native.observe.traffic import CacheCounts, Replayed, Site
     from workbench.runtime import LaunchRecord
 
 WAVE = 64

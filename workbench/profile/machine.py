@@ -10,7 +10,7 @@ from functools import cache
 from importlib import resources
 from typing import Any
 
-from workbench.emulator.traffic import Hierarchy
+from workbench.emulator.native.observe.traffic import Hierarchy
 from workbench.errors import WorkbenchError
 
 DEFAULT_GPU: Mapping[str, str] = {"gfx950": "MI355X", "gfx942": "MI300X"}

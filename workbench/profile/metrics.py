@@ -367,7 +367,7 @@ METRICS: tuple[Metric, ...] = (
         "occupancy that fits",
         "waves/SIMD",
         "Waves that a SIMD holds at once, by registers, LDS and work-group size.",
-        "workbench.occupancy",
+        "workbench.codeobject.occupancy",
         lambda v, m: v(WAVES_PER_SIMD),
         "CDNA3 and CDNA4 ISA guides",
         lambda v, m: 8.0,

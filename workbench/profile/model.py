@@ -45,7 +45,7 @@ from workbench.profile.machine import Machine, matrix_instruction
 
 if TYPE_CHECKING:
     from workbench.codeobject import Instruction
-    from workbench.occupancy import Occupancy
+    from workbench.codeobject.occupancy import Occupancy
     from workbench.profile.counters import Tally
     from workbench.runtime import LaunchRecord
 

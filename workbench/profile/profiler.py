@@ -26,13 +26,13 @@ from workbench.profile.metrics import (
     derive,
 )
 from workbench.profile.model import TimeModel, issue_cycles
-from workbench.profile.target import Target, resolve
+from workbench.profile.subject import Target, resolve
 from workbench.profile.timing import TimeResult, counted, modelled
-from workbench.spec import KernelSpec, Shape
+from workbench.spec.spec import KernelSpec, Shape
 
 if TYPE_CHECKING:
-    from workbench.emulator.traffic import Replayed
-    from workbench.kernel import Kernel, Launcher, Module, Resources
+    from workbench.emulator.native.observe.traffic import Replayed
+    from workbench.kernel.module import Kernel, Launcher, Module, Resources
     from workbench.profile.rocprof import RocprofResult
     from workbench.runtime import Device, LaunchRecord
 

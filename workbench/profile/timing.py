@@ -15,13 +15,13 @@ from workbench.origin import Figure, Origin
 from workbench.profile.counters import Tally, tally
 from workbench.profile.machine import Machine, machine
 from workbench.profile.model import TimeModel, model_time
-from workbench.profile.target import Target, resolve
+from workbench.profile.subject import Target, resolve
 from workbench.progress import track
-from workbench.spec import KernelSpec, Published, Shape, spec_of
+from workbench.spec.spec import KernelSpec, Published, Shape, spec_of
 
 if TYPE_CHECKING:
-    from workbench.kernel import Kernel, Launcher, Module
-    from workbench.occupancy import Occupancy
+    from workbench.codeobject.occupancy import Occupancy
+    from workbench.kernel.module import Kernel, Launcher, Module
     from workbench.runtime import Device, LaunchRecord
 
 CACHE_CLEAR_BYTES = 512 << 20
@@ -245,7 +245,7 @@ def counted(target: Target, *, caches: bool = False) -> tuple[LaunchRecord, Tall
     Raises:
         DeviceError: the device is a GPU, which does not count this way.
     """
-    from workbench.emulator.traffic import TrafficOptions
+    from workbench.emulator.native.observe.traffic import TrafficOptions
     from workbench.runtime import LaunchOptions
 
     if not target.device.emulated:
@@ -354,7 +354,7 @@ def is_stable(samples: Sequence[float]) -> bool:
 def _cache_clearer(device: Device) -> Callable[[], None]:
     import torch
 
-    from workbench.spec import torch_device
+    from workbench.spec.spec import torch_device
 
     buffer = torch.empty(CACHE_CLEAR_BYTES, dtype=torch.int8, device=torch_device(device))
 

@@ -19,7 +19,7 @@ from workbench.runtime import library
 from workbench.runtime.library import Kind
 
 if TYPE_CHECKING:
-    from workbench.emulator.traffic import Traffic, TrafficOptions
+    from workbench.emulator.native.observe.traffic import Traffic, TrafficOptions
 
 Dim = tuple[int, int, int]
 
@@ -86,7 +86,7 @@ class LaunchRecord:
         elapsed: microseconds by HIP events; None on an emulated device, whose clock is not a GPU's.
         counts: executions (by waves) of each instruction by its address in the code object; None unless asked
             for.
-        counters: address-dependent counts by the names of Counters in `native/wave.h`; empty unless asked.
+        counters: address-dependent counts by the names of Counters in `run/wave.h`; empty unless asked.
         findings: what the emulated device's sanitizer found; `wb.sanitize` puts it on source lines.
         accesses: every memory access in order (`emulator.trace.Access`); empty unless asked for.
         traffic: what was asked of memory (`emulator.traffic.Traffic`); None unless asked for.
@@ -135,8 +135,8 @@ class Device:
         """
         if self.emulated:
             # The same that HIP reports, without loading a library that the process may not want.
-            from workbench.emulator.device import device_facts
             from workbench.emulator.hip.devices import properties
+            from workbench.emulator.node.device import device_facts
 
             known: dict[str, Any] = properties(device_facts()[self._ordinal], self._ordinal)
             return {name: _text(known[name]) for name in _PROPERTIES}
@@ -233,7 +233,7 @@ def _interrupts_held(emulated: bool) -> contextlib.AbstractContextManager[None]:
     """Ctrl-C waits while Python is behind HIP's calls; AMD's library leaves signals alone."""
     if not emulated:
         return contextlib.nullcontext()
-    from workbench.emulator import interrupts
+    from workbench.emulator.node import interrupts
 
     return interrupts.held()
 
@@ -371,7 +371,7 @@ class Function:
         labels: Mapping[int, str],
         options: LaunchOptions,
     ) -> LaunchRecord:
-        from workbench.emulator import device as emulated
+        from workbench.emulator.node import device as emulated
 
         device = self.module.device
         wanted = emulated.LaunchOptions(
@@ -467,7 +467,7 @@ _devices_lock = threading.Lock()
 
 
 def _all() -> tuple[Device, ...]:
-    from workbench.emulator.device import device_facts
+    from workbench.emulator.node.device import device_facts
 
     global _devices
     with _devices_lock:

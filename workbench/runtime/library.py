@@ -115,7 +115,7 @@ def hip(kind: Kind) -> Any:
 def _load(kind: Kind) -> Any:
     if kind is Kind.EMULATED:
         from workbench.emulator import hip as emulated
-        from workbench.emulator.memory import usable_memory
+        from workbench.emulator.node.memory import usable_memory
 
         # Asked here too: behind the C API an exception is but a number.
         usable_memory()
@@ -154,7 +154,7 @@ def _load(kind: Kind) -> Any:
 def _check_emulated(module: Any, count: int) -> None:
     """Whether hip-python really reached the emulator: someone may have used it on another library before."""
     from workbench.emulator import hip as emulated
-    from workbench.emulator.device import device_facts
+    from workbench.emulator.node.device import device_facts
 
     if count != len(device_facts()) or not emulated.was_called("hipGetDeviceCount"):
         raise errors.DeviceError(

@@ -6,13 +6,13 @@ import html
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
+from workbench.check.sanitizer import Finding, SanitizeResult, finding_of
+from workbench.check.verify import VerifyResult
 from workbench.errors import KernelFault
 from workbench.lab import payload
 from workbench.lab.heat import heat
 from workbench.profile.profiler import ProfileResult
 from workbench.profile.timing import TimeResult
-from workbench.sanitize import Finding, SanitizeResult, finding_of
-from workbench.verify import VerifyResult
 from workbench.views.badge import STYLE
 
 if TYPE_CHECKING:

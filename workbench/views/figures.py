@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from workbench.occupancy import MAX_WAVES, occupancy
+from workbench.codeobject.occupancy import MAX_WAVES, occupancy
 from workbench.origin import Figure, Origin
 from workbench.profile.metrics import NOT_COLLECTED, NOTHING, matrix_peak
 from workbench.profile.timing import SweepResult

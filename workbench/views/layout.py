@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-    from workbench.layout import LayoutResult, Row, WaveAccess
+    from workbench.tiles import LayoutResult, Row, WaveAccess
 
     Grid = npt.NDArray[np.float32]
 
@@ -485,7 +485,7 @@ def _play() -> dict[str, Any]:
 
 def layout_html(result: LayoutResult) -> str:
     """What the access costs, by instruction."""
-    from workbench.layout.result import by_opcode
+    from workbench.tiles.result import by_opcode
 
     head = f"<b>{html.escape(result.name)}</b> on {html.escape(result.device)} {badge(result.origin)}"
     parts = [f"<div>{head}</div>"]

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from workbench.emulator import hip as emulated
-from workbench.emulator.hip import abi, streams
+from workbench.emulator.hip import streams, structures
 from workbench.runtime.library import Kind
 from workbench.runtime.library import hip as load_hip
 
@@ -36,7 +36,7 @@ def test_devices_with_the_properties_of_the_hardware(hip) -> None:
             (attribute.hipDeviceAttributeMaxThreadsPerBlock, 1024),
         ):
             assert check(hip.hipDeviceGetAttribute(name, ordinal)) == wanted
-    assert int(hip.hipSetDevice(3)[0]) == abi.INVALID_DEVICE
+    assert int(hip.hipSetDevice(3)[0]) == structures.INVALID_DEVICE
 
 
 def test_the_current_device_is_the_threads_own(hip) -> None:
@@ -53,7 +53,7 @@ def test_the_current_device_is_the_threads_own(hip) -> None:
 
 
 def test_versions_and_texts(hip) -> None:
-    assert check(hip.hipRuntimeGetVersion()) == abi.VERSION
+    assert check(hip.hipRuntimeGetVersion()) == structures.VERSION
     name = hip.hipGetErrorName(hip.hipError_t.hipErrorIllegalAddress)
     text = name[-1] if isinstance(name, tuple) else name
     assert "hipErrorIllegalAddress" in (text.decode() if isinstance(text, bytes) else str(text))
@@ -80,13 +80,13 @@ def test_a_copy_past_the_end_is_refused(hip) -> None:
     host = np.zeros(2000, dtype=np.uint8)
     device = check(hip.hipMalloc(1000))
     kind = hip.hipMemcpyKind.hipMemcpyHostToDevice
-    assert int(hip.hipMemcpy(device, host, 1001, kind)[0]) == abi.INVALID_VALUE
-    assert int(hip.hipMemcpy(int(device) + 1000, host, 1, kind)[0]) == abi.INVALID_VALUE
+    assert int(hip.hipMemcpy(device, host, 1001, kind)[0]) == structures.INVALID_VALUE
+    assert int(hip.hipMemcpy(int(device) + 1000, host, 1, kind)[0]) == structures.INVALID_VALUE
     check(hip.hipMemcpy(device, host, 1000, kind))
     address = int(device)
     check(hip.hipFree(device))
-    assert int(hip.hipMemcpy(address, host, 1, kind)[0]) == abi.INVALID_VALUE
-    assert int(hip.hipFree(address)[0]) == abi.INVALID_VALUE
+    assert int(hip.hipMemcpy(address, host, 1, kind)[0]) == structures.INVALID_VALUE
+    assert int(hip.hipFree(address)[0]) == structures.INVALID_VALUE
 
 
 def test_pitched_copies_and_patterns(hip) -> None:
@@ -105,7 +105,7 @@ def test_pitched_copies_and_patterns(hip) -> None:
 
 
 def test_more_than_there_is_is_out_of_memory(hip) -> None:
-    assert int(hip.hipMalloc(1 << 50)[0]) == abi.OUT_OF_MEMORY
+    assert int(hip.hipMalloc(1 << 50)[0]) == structures.OUT_OF_MEMORY
     free, total = check(hip.hipMemGetInfo())
     assert 0 < free <= total == 288 << 30
 
@@ -114,10 +114,10 @@ def test_registered_and_pinned_host_memory(hip) -> None:
     array = np.zeros(4096, dtype=np.uint8)
     base = array.ctypes.data
     check(hip.hipHostRegister(base, 4096, 0))
-    assert int(hip.hipHostRegister(base + 10, 10, 0)[0]) == abi.HOST_MEMORY_ALREADY_REGISTERED
+    assert int(hip.hipHostRegister(base + 10, 10, 0)[0]) == structures.HOST_MEMORY_ALREADY_REGISTERED
     assert int(check(hip.hipHostGetDevicePointer(base, 0))) == base
     check(hip.hipHostUnregister(base))
-    assert int(hip.hipHostUnregister(base)[0]) == abi.HOST_MEMORY_NOT_REGISTERED
+    assert int(hip.hipHostUnregister(base)[0]) == structures.HOST_MEMORY_NOT_REGISTERED
     pinned = check(hip.hipHostMalloc(100, 0))
     ctypes.memset(int(pinned), 1, 100)
     check(hip.hipHostFree(pinned))
@@ -126,10 +126,10 @@ def test_registered_and_pinned_host_memory(hip) -> None:
 def test_pointer_attributes_say_what_memory_is(hip) -> None:
     address = check(hip.hipMalloc(64))
     # hip-python's signature differs between its versions; the C one does not.
-    attributes = abi.PointerAttributes()
+    attributes = structures.PointerAttributes()
     pointer = ctypes.c_void_p(int(address) + 8)
     assert emulated.load().handle.hipPointerGetAttributes(ctypes.byref(attributes), pointer) == 0
-    assert (attributes.type, attributes.device) == (abi.MEMORY_DEVICE, 0)
+    assert (attributes.type, attributes.device) == (structures.MEMORY_DEVICE, 0)
     assert (attributes.devicePointer, attributes.hostPointer) == (pointer.value, None)
     base, size = check(hip.hipMemGetAddressRange(int(address) + 10))
     assert (int(base), size) == (int(address), 64)
@@ -139,7 +139,7 @@ def test_pointer_attributes_say_what_memory_is(hip) -> None:
 def test_events_measure_this_computers_time(hip) -> None:
     start, stop = check(hip.hipEventCreate()), check(hip.hipEventCreate())
     stream = check(hip.hipStreamCreate())
-    assert int(hip.hipEventElapsedTime(start, stop)[0]) == abi.INVALID_HANDLE
+    assert int(hip.hipEventElapsedTime(start, stop)[0]) == structures.INVALID_HANDLE
     check(hip.hipEventRecord(start, stream))
     time.sleep(0.02)
     check(hip.hipEventRecord(stop, stream))
@@ -148,7 +148,7 @@ def test_events_measure_this_computers_time(hip) -> None:
     check(hip.hipStreamWaitEvent(stream, stop, 0))
     check(hip.hipStreamSynchronize(stream))
     check(hip.hipStreamDestroy(stream))
-    assert int(hip.hipStreamSynchronize(stream)[0]) == abi.INVALID_HANDLE
+    assert int(hip.hipStreamSynchronize(stream)[0]) == structures.INVALID_HANDLE
     check(hip.hipEventDestroy(start))
     check(hip.hipEventDestroy(stop))
 
@@ -166,12 +166,12 @@ def test_contexts_answer_what_devices_do(hip) -> None:
     handle = emulated.load().handle
     number = ctypes.c_uint(99)
     assert handle.hipCtxGetApiVersion(ctypes.c_void_p(int(context)), ctypes.byref(number)) == 0
-    assert number.value == abi.VERSION
+    assert number.value == structures.VERSION
     assert handle.hipCtxGetFlags(ctypes.byref(number)) == 0
     assert handle.hipCtxSetCacheConfig(0) == 0
-    assert handle.hipCtxEnablePeerAccess(ctypes.c_void_p(int(context)), 0) == abi.INVALID_DEVICE
-    assert handle.hipCtxDisablePeerAccess(ctypes.c_void_p(int(context))) == abi.PEER_ACCESS_NOT_ENABLED
-    assert handle.hipCtxGetApiVersion(ctypes.c_void_p(5), ctypes.byref(number)) == abi.INVALID_CONTEXT
+    assert handle.hipCtxEnablePeerAccess(ctypes.c_void_p(int(context)), 0) == structures.INVALID_DEVICE
+    assert handle.hipCtxDisablePeerAccess(ctypes.c_void_p(int(context))) == structures.PEER_ACCESS_NOT_ENABLED
+    assert handle.hipCtxGetApiVersion(ctypes.c_void_p(5), ctypes.byref(number)) == structures.INVALID_CONTEXT
     check(hip.hipDevicePrimaryCtxRelease(1))
     check(hip.hipSetDevice(0))
 
@@ -181,16 +181,16 @@ def test_no_device_reaches_anothers_memory(hip) -> None:
     for attribute in range(4):
         assert handle.hipDeviceGetP2PAttribute(ctypes.byref(value), attribute, 0, 1) == 0
         assert value.value == 0
-    assert handle.hipDeviceGetP2PAttribute(ctypes.byref(value), 4, 0, 1) == abi.INVALID_VALUE
-    assert handle.hipDeviceGetP2PAttribute(ctypes.byref(value), 0, 0, 7) == abi.INVALID_DEVICE
+    assert handle.hipDeviceGetP2PAttribute(ctypes.byref(value), 4, 0, 1) == structures.INVALID_VALUE
+    assert handle.hipDeviceGetP2PAttribute(ctypes.byref(value), 0, 0, 7) == structures.INVALID_DEVICE
 
 
 def test_the_device_that_fits_best(hip) -> None:
     handle, chosen = emulated.load().handle, ctypes.c_int(9)
-    wanted = abi.DeviceProp(major=9, multiProcessorCount=300)
+    wanted = structures.DeviceProp(major=9, multiProcessorCount=300)
     assert handle.hipChooseDeviceR0600(ctypes.byref(chosen), ctypes.byref(wanted)) == 0
     assert chosen.value == 1
-    wanted = abi.DeviceProp(major=9, sharedMemPerBlock=160 * 1024)
+    wanted = structures.DeviceProp(major=9, sharedMemPerBlock=160 * 1024)
     assert handle.hipChooseDeviceR0600(ctypes.byref(chosen), ctypes.byref(wanted)) == 0
     assert chosen.value == 0
 
@@ -198,23 +198,26 @@ def test_the_device_that_fits_best(hip) -> None:
 def test_a_pool_of_another_device(hip) -> None:
     handle = emulated.load().handle
     pool, memory = ctypes.c_void_p(), ctypes.c_void_p()
-    properties = abi.MemPoolProps(allocType=1, location=abi.MemLocation(1, 1))
+    properties = structures.MemPoolProps(allocType=1, location=structures.MemLocation(1, 1))
     assert handle.hipMemPoolCreate(ctypes.byref(pool), ctypes.byref(properties)) == 0
     assert handle.hipMallocFromPoolAsync(ctypes.byref(memory), ctypes.c_size_t(64), pool, None) == 0
-    attributes = abi.PointerAttributes()
+    attributes = structures.PointerAttributes()
     assert handle.hipPointerGetAttributes(ctypes.byref(attributes), memory) == 0
-    assert (attributes.type, attributes.device) == (abi.MEMORY_DEVICE, 1)
-    assert handle.hipDeviceSetMemPool(0, pool) == abi.INVALID_DEVICE
-    access, here = ctypes.c_int(9), abi.MemLocation(1, 0)
+    assert (attributes.type, attributes.device) == (structures.MEMORY_DEVICE, 1)
+    assert handle.hipDeviceSetMemPool(0, pool) == structures.INVALID_DEVICE
+    access, here = ctypes.c_int(9), structures.MemLocation(1, 0)
     assert handle.hipMemPoolGetAccess(ctypes.byref(access), pool, ctypes.byref(here)) == 0
     assert access.value == 0
-    wanted = abi.MemAccessDesc(here, 3)
-    assert handle.hipMemPoolSetAccess(pool, ctypes.byref(wanted), ctypes.c_size_t(1)) == abi.INVALID_DEVICE
+    wanted = structures.MemAccessDesc(here, 3)
+    assert (
+        handle.hipMemPoolSetAccess(pool, ctypes.byref(wanted), ctypes.c_size_t(1))
+        == structures.INVALID_DEVICE
+    )
     check(hip.hipFree(memory.value))
     assert handle.hipMemPoolDestroy(pool) == 0
-    assert handle.hipMemPoolDestroy(pool) == abi.INVALID_VALUE
-    bad = abi.MemPoolProps(allocType=1, location=abi.MemLocation(1, 8))
-    assert handle.hipMemPoolCreate(ctypes.byref(pool), ctypes.byref(bad)) == abi.INVALID_DEVICE
+    assert handle.hipMemPoolDestroy(pool) == structures.INVALID_VALUE
+    bad = structures.MemPoolProps(allocType=1, location=structures.MemLocation(1, 8))
+    assert handle.hipMemPoolCreate(ctypes.byref(pool), ctypes.byref(bad)) == structures.INVALID_DEVICE
 
 
 def test_a_value_that_nobody_writes_is_not_waited_for_forever(hip, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -223,7 +226,7 @@ def test_a_value_that_nobody_writes_is_not_waited_for_forever(hip, monkeypatch: 
     flag = int(check(hip.hipMalloc(8)))
     emulated.take_exception()
     wait = (None, ctypes.c_void_p(flag), ctypes.c_uint32(5), 1, ctypes.c_uint32(0xFF))
-    assert handle.hipStreamWaitValue32(*wait) == abi.NOT_SUPPORTED
+    assert handle.hipStreamWaitValue32(*wait) == structures.NOT_SUPPORTED
     behind = str(emulated.take_exception())
     assert f"0x5 is waited for at {flag:#x}, where 0x0 is" in behind
     assert "write the value before the wait" in behind
@@ -234,6 +237,6 @@ def test_a_value_that_nobody_writes_is_not_waited_for_forever(hip, monkeypatch: 
     # Half of it lies behind the end of the allocation.
     assert (
         handle.hipStreamWriteValue64(None, ctypes.c_void_p(flag + 4), ctypes.c_uint64(1), 0)
-        == abi.INVALID_VALUE
+        == structures.INVALID_VALUE
     )
     check(hip.hipFree(flag))

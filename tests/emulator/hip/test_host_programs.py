@@ -9,9 +9,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from workbench import native, toolchain
+from workbench import toolchain
 from workbench.emulator import hip as emulated
-from workbench.emulator.hip import abi
+from workbench.emulator.hip import structures
+from workbench.emulator.native import build
 
 HERE = Path(__file__).parent
 KERNELS = HERE.parents[1] / "runtime" / "kernels.hip"
@@ -32,7 +33,7 @@ def bundle(codes: dict[str, bytes]) -> bytes:
 @pytest.fixture(scope="module")
 def program():
     emulated.load()
-    path = native.build(
+    path = build.build(
         "hosttest", [HERE / "host_program.c"], flags=["-Wl,--allow-shlib-undefined", "-Wl,-z,undefs"]
     )
     library = ctypes.CDLL(str(path))
@@ -46,7 +47,7 @@ def program():
     library.content = content
     yield library
     library.host_unregister()
-    assert library.host_unknown() == abi.INVALID_DEVICE_FUNCTION
+    assert library.host_unknown() == structures.INVALID_DEVICE_FUNCTION
 
 
 def pointer(array: np.ndarray) -> ctypes.c_void_p:
@@ -72,4 +73,4 @@ def test_device_variables_by_their_host_shadow(program) -> None:
 
 
 def test_a_function_that_nobody_registered(program) -> None:
-    assert program.host_unknown() == abi.INVALID_DEVICE_FUNCTION
+    assert program.host_unknown() == structures.INVALID_DEVICE_FUNCTION

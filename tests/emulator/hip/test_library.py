@@ -10,7 +10,7 @@ import pytest
 
 from workbench import errors
 from workbench.emulator import hip as emulated
-from workbench.emulator.hip import abi, library
+from workbench.emulator.hip import library, structures
 from workbench.emulator.hip.calls import CALLS
 from workbench.emulator.hip.update_interface import installed_enums, installed_functions
 from workbench.runtime.library import Kind
@@ -32,7 +32,7 @@ def test_every_function_that_the_bindings_look_up_is_exported() -> None:
 
 def test_enumerations_are_those_of_the_bindings() -> None:
     for name, values in installed_enums().items():
-        known = abi.enum(name)
+        known = structures.enum(name)
         common = set(known) & set(values)
         # The sentinels at an enumeration's end move as it grows.
         common -= {"HIP_FUNC_ATTRIBUTE_MAX", "hipLimitRange", "hipErrorTbd"}
@@ -54,11 +54,11 @@ def fields_of(structure: type[ctypes.Structure]) -> list[tuple[str, int, int]]:
 @pytest.mark.parametrize(
     ("wrapper", "structure"),
     [
-        ("hipDeviceProp_t", abi.DeviceProp),
-        ("hipPointerAttribute_t", abi.PointerAttributes),
-        ("hipFuncAttributes", abi.FuncAttributes),
-        ("hip_Memcpy2D", abi.Memcpy2D),
-        ("HIP_MEMCPY3D", abi.Memcpy3DDriver),
+        ("hipDeviceProp_t", structures.DeviceProp),
+        ("hipPointerAttribute_t", structures.PointerAttributes),
+        ("hipFuncAttributes", structures.FuncAttributes),
+        ("hip_Memcpy2D", structures.Memcpy2D),
+        ("HIP_MEMCPY3D", structures.Memcpy3DDriver),
     ],
 )
 def test_structures_have_the_layout_that_the_bindings_read(hip, wrapper: str, structure) -> None:
@@ -88,11 +88,11 @@ def test_structures_have_the_layout_that_the_bindings_read(hip, wrapper: str, st
 @pytest.mark.parametrize(
     ("wrapper", "structure"),
     [
-        ("hipMemPoolProps", abi.MemPoolProps),
-        ("hipMemAccessDesc", abi.MemAccessDesc),
-        ("hipMemLocation", abi.MemLocation),
-        ("HIP_LAUNCH_CONFIG", abi.DriverLaunchConfig),
-        ("hipMemsetParams", abi.MemsetParams),
+        ("hipMemPoolProps", structures.MemPoolProps),
+        ("hipMemAccessDesc", structures.MemAccessDesc),
+        ("hipMemLocation", structures.MemLocation),
+        ("HIP_LAUNCH_CONFIG", structures.DriverLaunchConfig),
+        ("hipMemsetParams", structures.MemsetParams),
     ],
 )
 def test_small_structures_have_the_size_that_the_bindings_give_them(hip, wrapper: str, structure) -> None:
@@ -119,13 +119,13 @@ def test_a_failing_callback_keeps_its_exception_and_answers_with_a_number() -> N
     emulated.take_exception()
     image = ctypes.create_string_buffer(b"no code object at all", 200)
     module = ctypes.c_void_p()
-    assert handle.hipModuleLoadData(ctypes.byref(module), image) == abi.INVALID_IMAGE
+    assert handle.hipModuleLoadData(ctypes.byref(module), image) == structures.INVALID_IMAGE
     behind = emulated.take_exception()
     assert isinstance(behind, errors.DeviceError)
     assert "no code object" in str(behind)
     assert emulated.take_exception() is None
-    assert handle.hipGetLastError() == abi.INVALID_IMAGE
-    assert handle.hipGetLastError() == abi.SUCCESS
+    assert handle.hipGetLastError() == structures.INVALID_IMAGE
+    assert handle.hipGetLastError() == structures.SUCCESS
 
 
 def test_a_function_that_returns_a_structure(hip) -> None:

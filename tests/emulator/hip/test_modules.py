@@ -10,7 +10,7 @@ import pytest
 
 from workbench import errors, toolchain
 from workbench.emulator import hip as emulated
-from workbench.emulator.hip import abi
+from workbench.emulator.hip import structures
 from workbench.runtime.library import Kind
 from workbench.runtime.library import hip as load_hip
 
@@ -83,12 +83,12 @@ def test_variables_are_read_and_written_by_name(hip, module) -> None:
     argument = (ctypes.c_void_p(out),)
     check(hip.hipModuleLaunchKernel(kernel, 1, 1, 1, 4, 1, 1, 0, None, None, argument))
     np.testing.assert_array_equal(download(hip, out, np.zeros(4, dtype=np.int32)), [101, 102, 103, 104])
-    assert int(hip.hipModuleGetGlobal(module, b"nothing")[0]) == abi.NOT_FOUND
+    assert int(hip.hipModuleGetGlobal(module, b"nothing")[0]) == structures.NOT_FOUND
 
 
 def test_unknown_kernels_are_named(hip, module) -> None:
     emulated.take_exception()
-    assert int(hip.hipModuleGetFunction(module, b"nothing")[0]) == abi.NOT_FOUND
+    assert int(hip.hipModuleGetFunction(module, b"nothing")[0]) == structures.NOT_FOUND
     assert "vector_add" in str(emulated.take_exception())
 
 
@@ -98,12 +98,12 @@ def test_a_fault_is_an_error_code_with_an_exception_behind_it(hip, module) -> No
     argument = (ctypes.c_void_p(data), ctypes.c_int(64))
     emulated.take_exception()
     status = hip.hipModuleLaunchKernel(kernel, 1, 1, 1, 64, 1, 1, 0, None, None, argument)[0]
-    assert int(status) == abi.ILLEGAL_ADDRESS
+    assert int(status) == structures.ILLEGAL_ADDRESS
     behind = emulated.take_exception()
     assert isinstance(behind, errors.AddressFault)
     assert "wrote 4 bytes" in str(behind)
     assert "1 byte past the end of a 256-byte device allocation" in str(behind)
-    assert int(hip.hipGetLastError()[0]) == abi.ILLEGAL_ADDRESS
+    assert int(hip.hipGetLastError()[0]) == structures.ILLEGAL_ADDRESS
     check(hip.hipFree(data))
 
 
@@ -132,7 +132,7 @@ def test_attributes_and_occupancy(hip, module) -> None:
 
 
 def test_a_file_that_is_not_there(hip) -> None:
-    assert int(hip.hipModuleLoad(b"/nowhere/at/all.co")[0]) == abi.FILE_NOT_FOUND
+    assert int(hip.hipModuleLoad(b"/nowhere/at/all.co")[0]) == structures.FILE_NOT_FOUND
 
 
 def test_code_that_ends_too_soon(hip, code: bytes) -> None:
@@ -140,7 +140,7 @@ def test_code_that_ends_too_soon(hip, code: bytes) -> None:
     for length in (0, 3, 64, 200, len(code) // 2, len(code) - 100):
         content = ctypes.create_string_buffer(code[:length], length + 1)
         status = hip.hipModuleLoadData(ctypes.addressof(content))[0]
-        assert int(status) in (abi.INVALID_IMAGE, abi.NO_BINARY_FOR_GPU), length
+        assert int(status) in (structures.INVALID_IMAGE, structures.NO_BINARY_FOR_GPU), length
 
 
 def test_libraries_and_functions_of_the_driver(hip, code: bytes) -> None:
@@ -161,10 +161,10 @@ def test_libraries_and_functions_of_the_driver(hip, code: bytes) -> None:
     value = np.array([7], dtype=np.int32)
     check(hip.hipMemcpy(address.value, value, 4, hip.hipMemcpyKind.hipMemcpyHostToDevice))
     out = ctypes.c_void_p(int(check(hip.hipMalloc(16))))
-    one = abi.Dim3(1, 1, 1)
-    config = abi.DriverLaunchConfig(gridDim=one, blockDim=abi.Dim3(4, 1, 1))
+    one = structures.Dim3(1, 1, 1)
+    config = structures.DriverLaunchConfig(gridDim=one, blockDim=structures.Dim3(4, 1, 1))
     arguments = (ctypes.c_void_p * 1)(ctypes.addressof(out))
     assert handle.hipDrvLaunchKernelEx(ctypes.byref(config), function, arguments, None) == 0
     np.testing.assert_array_equal(download(hip, out.value, np.zeros(4, dtype=np.int32)), [8, 9, 10, 11])
     assert handle.hipLibraryUnload(library) == 0
-    assert handle.hipLibraryUnload(library) == abi.INVALID_HANDLE
+    assert handle.hipLibraryUnload(library) == structures.INVALID_HANDLE

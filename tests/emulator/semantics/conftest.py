@@ -71,15 +71,15 @@ class State:
     """Registers of a wave: `v` [rows][64] and `s` [129] (the last is SCC) as uint32."""
 
     def __init__(self, rows: int = 64) -> None:
-        from workbench.emulator import layout
+        from workbench.emulator.native import abi
 
         room = np.zeros(rows * 256 + 64, np.uint8)
         start = -room.ctypes.data % 64
         self._room = room
         self.v = room[start : start + rows * 256].view(np.uint32).reshape(rows, 64)
-        self._wave_room = np.zeros(ctypes.sizeof(layout.Wave) + 64, np.uint8)
+        self._wave_room = np.zeros(ctypes.sizeof(abi.Wave) + 64, np.uint8)
         self.address = self._wave_room.ctypes.data + -self._wave_room.ctypes.data % 64
-        self.wave = layout.Wave.from_address(self.address)
+        self.wave = abi.Wave.from_address(self.address)
         self.wave.v = self.v.ctypes.data
         self.s = np.frombuffer((ctypes.c_uint32 * 129).from_address(self.address), np.uint32)
         self.exec = (1 << 64) - 1
@@ -117,8 +117,8 @@ def build(
 ) -> list[Runner]:
     """Functions that run each program (a straight list of instructions) on a state."""
     from workbench.codeobject.decoder import decode
-    from workbench.emulator import translate, translate_engine
-    from workbench.emulator.translate_block import Mode, Options
+    from workbench.emulator.translate import engine, translator
+    from workbench.emulator.translate.block import Mode, Options
 
     codes = encode([text for program in programs for text in program], target)
     blocks = []
@@ -129,15 +129,15 @@ def build(
         address = 0x1000000 * number
         blocks.append(list(decode(data, address, target)))
         index_of[address] = number
-    options = Options(target, acc_offset, Mode.of(mode), translate_engine.host_features(), 64)
+    options = Options(target, acc_offset, Mode.of(mode), engine.host_features(), 64)
 
     def refuse(failures: list) -> None:
         raise AssertionError([(instruction.mnemonic, reason) for instruction, reason in failures])
 
-    emitted = translate.emit(blocks, index_of, options, refuse)
-    data = translate_engine.compile_object(emitted.functions, emitted.constants, emitted.declarations)
+    emitted = translator.emit(blocks, index_of, options, refuse)
+    data = engine.compile_object(emitted.functions, emitted.constants, emitted.declarations)
     names = [f"block{number}" for number in range(len(programs))]
-    code = translate_engine.LoadedCode(data, emitted.symbols, names)
+    code = engine.LoadedCode(data, emitted.symbols, names)
 
     def runner(number: int) -> Runner:
         function = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p)(code.addresses[f"block{number}"])

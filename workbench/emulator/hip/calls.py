@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from workbench import errors
-from workbench.emulator.hip import abi
+from workbench.emulator.hip import structures
 
 # Pointers and handles are plain integers here; ctypes would turn NULL into None.
 POINTER = c_size_t
@@ -55,7 +55,7 @@ _called: set[str] = set()
 class _Thread(threading.local):
     def __init__(self) -> None:
         self.device = 0
-        self.last_error = abi.SUCCESS
+        self.last_error = structures.SUCCESS
         self.pending: BaseException | None = None
         self.launch_failure: BaseException | None = None
         self.configurations: list[tuple[tuple[int, int, int], tuple[int, int, int], int, int]] = []
@@ -121,7 +121,7 @@ def take_launch_failure() -> BaseException | None:
     Whoever takes it knows: hipGetLastError begins anew.
     """
     failure, thread.launch_failure = thread.launch_failure, None
-    thread.last_error = abi.SUCCESS
+    thread.last_error = structures.SUCCESS
     return failure
 
 
@@ -151,20 +151,22 @@ def report_faults() -> None:
 
 
 _KERNEL_CODES: tuple[tuple[type[BaseException], int], ...] = (
-    (errors.KernelTimeout, abi.LAUNCH_TIMEOUT),
-    (errors.AssertionFault, abi.ASSERT),
-    (errors.AddressFault, abi.ILLEGAL_ADDRESS),
-    (errors.KernelFault, abi.LAUNCH_FAILURE),
-    (errors.LaunchError, abi.INVALID_CONFIGURATION),
-    (errors.UnsupportedInstruction, abi.NOT_SUPPORTED),
-    (errors.CodeObjectError, abi.INVALID_IMAGE),
-    (ValueError, abi.INVALID_VALUE),
-    (MemoryError, abi.OUT_OF_MEMORY),
-    (FileNotFoundError, abi.FILE_NOT_FOUND),
+    (errors.KernelTimeout, structures.LAUNCH_TIMEOUT),
+    (errors.AssertionFault, structures.ASSERT),
+    (errors.AddressFault, structures.ILLEGAL_ADDRESS),
+    (errors.KernelFault, structures.LAUNCH_FAILURE),
+    (errors.LaunchError, structures.INVALID_CONFIGURATION),
+    (errors.UnsupportedInstruction, structures.NOT_SUPPORTED),
+    (errors.CodeObjectError, structures.INVALID_IMAGE),
+    (ValueError, structures.INVALID_VALUE),
+    (MemoryError, structures.OUT_OF_MEMORY),
+    (FileNotFoundError, structures.FILE_NOT_FOUND),
 )
 
 
-_fault_codes = frozenset({abi.LAUNCH_TIMEOUT, abi.ILLEGAL_ADDRESS, abi.LAUNCH_FAILURE, abi.ASSERT})
+_fault_codes = frozenset(
+    {structures.LAUNCH_TIMEOUT, structures.ILLEGAL_ADDRESS, structures.LAUNCH_FAILURE, structures.ASSERT}
+)
 
 
 def error_code(error: BaseException) -> int:
@@ -176,7 +178,7 @@ def error_code(error: BaseException) -> int:
     for kind, code in _KERNEL_CODES:
         if isinstance(error, kind):
             return code
-    return abi.UNKNOWN
+    return structures.UNKNOWN
 
 
 def callback(entry: Call) -> Any:
@@ -188,7 +190,7 @@ def callback(entry: Call) -> Any:
             result = entry.handler(*values)
             if entry.result is not c_int32 or not entry.records:
                 return result or 0
-            code = result or abi.SUCCESS
+            code = result or structures.SUCCESS
         except BaseException as error:
             if not isinstance(error, HipError):
                 thread.pending = error
@@ -197,7 +199,7 @@ def callback(entry: Call) -> Any:
             code = error_code(error)
             if entry.result is not c_int32:
                 return 0
-        if code != abi.SUCCESS:
+        if code != structures.SUCCESS:
             thread.last_error = code
         return code
 

@@ -6,8 +6,7 @@ import ctypes
 from functools import cache
 from typing import Any
 
-from workbench.emulator.device import MAX_GRID_BLOCKS, MAX_WORK_ITEMS, DeviceFacts, EmulatedDevice, node
-from workbench.emulator.hip import abi
+from workbench.emulator.hip import structures
 from workbench.emulator.hip.calls import (
     HANDLE,
     INT,
@@ -21,6 +20,7 @@ from workbench.emulator.hip.calls import (
     report_faults,
     thread,
 )
+from workbench.emulator.node.device import MAX_GRID_BLOCKS, MAX_WORK_ITEMS, DeviceFacts, EmulatedDevice, node
 
 _REGISTERS_PER_BLOCK = 65536
 _CONTEXT_HANDLE = 0x1000
@@ -30,7 +30,7 @@ _STACK_LIMIT, _PRINTF_LIMIT, _HEAP_LIMIT = 0, 1, 2
 def device(ordinal: int) -> EmulatedDevice:
     """A device by ordinal; hipErrorInvalidDevice where there is none."""
     if not 0 <= ordinal < len(node().devices):
-        raise HipError(abi.INVALID_DEVICE)
+        raise HipError(structures.INVALID_DEVICE)
     return node().devices[ordinal]
 
 
@@ -87,7 +87,7 @@ def properties(facts: DeviceFacts, ordinal: int) -> dict[str, Any]:
         "gcnArchName": (facts.arch + facts.features).encode(),
         "maxSharedMemoryPerMultiProcessor": facts.lds_bytes,
         "clockInstructionRate": 100_000,
-        "arch": abi.DEVICE_ARCH,
+        "arch": structures.DEVICE_ARCH,
         "isLargeBar": 1,
     }
 
@@ -149,7 +149,7 @@ def attributes(ordinal: int) -> dict[int, int]:
     values["hipDeviceAttributeNumberOfXccs"] = facts.xcds
     values["hipDeviceAttributeWallClockRate"] = 100_000
     values["hipDeviceAttributeMaxAvailableVgprsPerThread"] = 512
-    numbers = abi.enum("hipDeviceAttribute_t")
+    numbers = structures.enum("hipDeviceAttribute_t")
     zero = {number: 0 for name, number in numbers.items() if "Unused" not in name}
     # The answer is an int, whatever the property's width.
     return zero | {numbers[name]: min(value, 2**31 - 1) for name, value in values.items()}
@@ -157,22 +157,22 @@ def attributes(ordinal: int) -> dict[int, int]:
 
 @call("hipInit", arguments=(UINT,))
 def _init(flags: int) -> int | None:
-    return abi.INVALID_VALUE if flags else None
+    return structures.INVALID_VALUE if flags else None
 
 
 @call("hipDriverGetVersion", "hipRuntimeGetVersion", arguments=(POINTER,))
 def _version(result: int) -> None:
-    abi.store(result, INT, abi.VERSION)
+    structures.store(result, INT, structures.VERSION)
 
 
 @call("hipGetDeviceCount", arguments=(POINTER,))
 def _device_count(result: int) -> None:
-    abi.store(result, INT, len(node().devices))
+    structures.store(result, INT, len(node().devices))
 
 
 @call("hipGetDevice", arguments=(POINTER,))
 def _get_device(result: int) -> None:
-    abi.store(result, INT, thread.device)
+    structures.store(result, INT, thread.device)
 
 
 @call("hipSetDevice", arguments=(INT,))
@@ -190,12 +190,12 @@ def _set_valid_devices(ordinals: int, count: int) -> None:
 @call("hipDeviceGet", arguments=(POINTER, INT))
 def _device_get(result: int, ordinal: int) -> None:
     device(ordinal)
-    abi.store(result, INT, ordinal)
+    structures.store(result, INT, ordinal)
 
 
 @call("hipGetDeviceFlags", arguments=(POINTER,))
 def _get_device_flags(result: int) -> None:
-    abi.store(result, UINT, 0)
+    structures.store(result, UINT, 0)
 
 
 @call("hipSetDeviceFlags", arguments=(UINT,))
@@ -206,10 +206,10 @@ def _set_device_flags(flags: int) -> None:
 @call("hipGetDevicePropertiesR0600", "hipGetDeviceProperties", arguments=(POINTER, INT))
 def _get_properties(result: int, ordinal: int) -> None:
     if not result:
-        raise HipError(abi.INVALID_VALUE)
+        raise HipError(structures.INVALID_VALUE)
     facts = device(ordinal).facts
-    ctypes.memset(result, 0, ctypes.sizeof(abi.DeviceProp))
-    record = abi.DeviceProp.from_address(result)
+    ctypes.memset(result, 0, ctypes.sizeof(structures.DeviceProp))
+    record = structures.DeviceProp.from_address(result)
     for name, value in properties(facts, ordinal).items():
         if isinstance(value, tuple):
             getattr(record, name)[:] = value
@@ -224,8 +224,8 @@ def _get_attribute(result: int, attribute: int, ordinal: int) -> None:
     device(ordinal)
     known = attributes(ordinal)
     if attribute not in known:
-        raise HipError(abi.INVALID_VALUE)
-    abi.store(result, INT, known[attribute])
+        raise HipError(structures.INVALID_VALUE)
+    structures.store(result, INT, known[attribute])
 
 
 @call("hipDeviceGetName", arguments=(POINTER, INT, INT))
@@ -241,17 +241,17 @@ def _get_pci_bus_id(result: int, length: int, ordinal: int) -> None:
 
 @call("hipDeviceGetByPCIBusId", arguments=(POINTER, POINTER))
 def _get_by_pci_bus_id(result: int, text: int) -> None:
-    wanted = abi.text_at(text)
+    wanted = structures.text_at(text)
     for ordinal in range(len(node().devices)):
         if wanted == f"0000:{ordinal + 1:02x}:00.0":
-            abi.store(result, INT, ordinal)
+            structures.store(result, INT, ordinal)
             return
-    raise HipError(abi.INVALID_DEVICE)
+    raise HipError(structures.INVALID_DEVICE)
 
 
 def _store_text(result: int, length: int, text: str) -> None:
     if not result or length <= 0:
-        raise HipError(abi.INVALID_VALUE)
+        raise HipError(structures.INVALID_VALUE)
     content = text.encode()[: length - 1] + b"\0"
     ctypes.memmove(result, content, len(content))
 
@@ -265,21 +265,21 @@ def _get_uuid(result: int, ordinal: int) -> None:
 @call("hipDeviceComputeCapability", arguments=(POINTER, POINTER, INT))
 def _compute_capability(major: int, minor: int, ordinal: int) -> None:
     known = properties(device(ordinal).facts, ordinal)
-    abi.store(major, INT, known["major"])
-    abi.store(minor, INT, known["minor"])
+    structures.store(major, INT, known["major"])
+    structures.store(minor, INT, known["minor"])
 
 
 @call("hipDeviceTotalMem", arguments=(POINTER, INT))
 def _total_memory(result: int, ordinal: int) -> None:
-    abi.store(result, SIZE, device(ordinal).facts.hbm_bytes)
+    structures.store(result, SIZE, device(ordinal).facts.hbm_bytes)
 
 
 @call("hipMemGetInfo", arguments=(POINTER, POINTER))
 def _memory_info(free: int, total: int) -> None:
     whole = current().facts.hbm_bytes
     used = node().memory.device_bytes(thread.device)
-    abi.store_if(free, SIZE, max(0, min(whole - used, node().memory.limit - node().memory.used)))
-    abi.store_if(total, SIZE, whole)
+    structures.store_if(free, SIZE, max(0, min(whole - used, node().memory.limit - node().memory.used)))
+    structures.store_if(total, SIZE, whole)
 
 
 @call("hipDeviceSynchronize", "hipCtxSynchronize")
@@ -298,13 +298,13 @@ def _nothing() -> None:
 def _get_limit(result: int, limit: int) -> None:
     values = {_STACK_LIMIT: 16384, _PRINTF_LIMIT: 1 << 20, _HEAP_LIMIT: 0}
     if limit not in values:
-        raise HipError(abi.UNSUPPORTED_LIMIT)
-    abi.store(result, SIZE, values[limit])
+        raise HipError(structures.UNSUPPORTED_LIMIT)
+    structures.store(result, SIZE, values[limit])
 
 
 @call("hipDeviceSetLimit", arguments=(INT, SIZE))
 def _set_limit(limit: int, value: int) -> int | None:
-    return None if limit in (_STACK_LIMIT, _PRINTF_LIMIT, _HEAP_LIMIT) else abi.UNSUPPORTED_LIMIT
+    return None if limit in (_STACK_LIMIT, _PRINTF_LIMIT, _HEAP_LIMIT) else structures.UNSUPPORTED_LIMIT
 
 
 @call(
@@ -315,7 +315,7 @@ def _set_limit(limit: int, value: int) -> int | None:
     arguments=(POINTER,),
 )
 def _get_config(result: int) -> None:
-    abi.store(result, INT, 0)
+    structures.store(result, INT, 0)
 
 
 @call(
@@ -331,27 +331,27 @@ def _set_config(value: int) -> None:
 
 @call("hipDeviceGetStreamPriorityRange", arguments=(POINTER, POINTER))
 def _priority_range(least: int, greatest: int) -> None:
-    abi.store_if(least, INT, 1)
-    abi.store_if(greatest, INT, -1)
+    structures.store_if(least, INT, 1)
+    structures.store_if(greatest, INT, -1)
 
 
 @call("hipDeviceCanAccessPeer", arguments=(POINTER, INT, INT))
 def _can_access_peer(result: int, ordinal: int, peer: int) -> None:
     device(ordinal)
     device(peer)
-    abi.store(result, INT, 0)
+    structures.store(result, INT, 0)
 
 
 @call("hipDeviceEnablePeerAccess", arguments=(INT, UINT))
 def _enable_peer(peer: int, flags: int) -> int:
     device(peer)
-    return abi.INVALID_DEVICE
+    return structures.INVALID_DEVICE
 
 
 @call("hipDeviceDisablePeerAccess", arguments=(INT,))
 def _disable_peer(peer: int) -> int:
     device(peer)
-    return abi.PEER_ACCESS_NOT_ENABLED
+    return structures.PEER_ACCESS_NOT_ENABLED
 
 
 # hipDeviceP2PAttr: performance rank, access, native atomics, arrays.
@@ -363,24 +363,26 @@ def _p2p_attribute(result: int, attribute: int, source: int, target: int) -> Non
     device(source)
     device(target)
     if attribute not in _P2P_ATTRIBUTES or source == target:
-        raise HipError(abi.INVALID_VALUE if attribute not in _P2P_ATTRIBUTES else abi.INVALID_DEVICE)
+        raise HipError(
+            structures.INVALID_VALUE if attribute not in _P2P_ATTRIBUTES else structures.INVALID_DEVICE
+        )
     # No device reaches another's memory.
-    abi.store(result, INT, 0)
+    structures.store(result, INT, 0)
 
 
 @call("hipChooseDeviceR0600", arguments=(POINTER, POINTER))
 def _choose_device(result: int, wanted: int) -> None:
     """The device that agrees with the most of the fields that were asked for, as far as they are not zero."""
     if not wanted:
-        raise HipError(abi.INVALID_VALUE)
-    asked = abi.DeviceProp.from_address(wanted)
+        raise HipError(structures.INVALID_VALUE)
+    asked = structures.DeviceProp.from_address(wanted)
     fields = ("major", "minor", "totalGlobalMem", "sharedMemPerBlock", "warpSize", "multiProcessorCount")
 
     def agreement(ordinal: int) -> int:
         known = properties(node().devices[ordinal].facts, ordinal)
         return sum(0 < getattr(asked, name) <= known[name] for name in fields)
 
-    abi.store(result, INT, max(range(len(node().devices)), key=agreement))
+    structures.store(result, INT, max(range(len(node().devices)), key=agreement))
 
 
 # Contexts: a device has one, and its handle says which device.
@@ -389,7 +391,7 @@ def _choose_device(result: int, wanted: int) -> None:
 @call("hipDevicePrimaryCtxRetain", arguments=(POINTER, INT))
 def _retain_context(result: int, ordinal: int) -> None:
     device(ordinal)
-    abi.store(result, HANDLE, _CONTEXT_HANDLE + ordinal)
+    structures.store(result, HANDLE, _CONTEXT_HANDLE + ordinal)
 
 
 @call("hipDevicePrimaryCtxRelease", "hipDevicePrimaryCtxReset", arguments=(INT,))
@@ -400,15 +402,15 @@ def _release_context(ordinal: int) -> None:
 @call("hipDevicePrimaryCtxGetState", arguments=(INT, POINTER, POINTER))
 def _context_state(ordinal: int, flags: int, active: int) -> None:
     device(ordinal)
-    abi.store_if(flags, UINT, 0)
-    abi.store_if(active, INT, 1)
+    structures.store_if(flags, UINT, 0)
+    structures.store_if(active, INT, 1)
 
 
 @call("hipCtxCreate", arguments=(POINTER, UINT, INT))
 def _create_context(result: int, flags: int, ordinal: int) -> None:
     device(ordinal)
     thread.device = ordinal
-    abi.store(result, HANDLE, _CONTEXT_HANDLE + ordinal)
+    structures.store(result, HANDLE, _CONTEXT_HANDLE + ordinal)
 
 
 @call("hipCtxDestroy", arguments=(HANDLE,))
@@ -418,7 +420,7 @@ def _destroy_context(context: int) -> None:
 
 @call("hipCtxGetCurrent", arguments=(POINTER,))
 def _get_context(result: int) -> None:
-    abi.store(result, HANDLE, _CONTEXT_HANDLE + thread.device)
+    structures.store(result, HANDLE, _CONTEXT_HANDLE + thread.device)
 
 
 @call("hipCtxSetCurrent", "hipCtxPushCurrent", arguments=(HANDLE,))
@@ -429,18 +431,18 @@ def _set_context(context: int) -> None:
 
 @call("hipCtxPopCurrent", arguments=(POINTER,))
 def _pop_context(result: int) -> None:
-    abi.store_if(result, HANDLE, _CONTEXT_HANDLE + thread.device)
+    structures.store_if(result, HANDLE, _CONTEXT_HANDLE + thread.device)
 
 
 @call("hipCtxGetApiVersion", arguments=(HANDLE, POINTER))
 def _context_version(context: int, result: int) -> None:
     _device_of(context)
-    abi.store(result, INT, abi.VERSION)
+    structures.store(result, INT, structures.VERSION)
 
 
 @call("hipCtxGetFlags", arguments=(POINTER,))
 def _context_flags(result: int) -> None:
-    abi.store(result, UINT, 0)
+    structures.store(result, UINT, 0)
 
 
 @call("hipDevicePrimaryCtxSetFlags", arguments=(INT, UINT))
@@ -460,13 +462,13 @@ def _context_disable_peer(context: int) -> int:
 
 @call("hipCtxGetDevice", arguments=(POINTER,))
 def _context_device(result: int) -> None:
-    abi.store(result, INT, thread.device)
+    structures.store(result, INT, thread.device)
 
 
 def _device_of(context: int) -> int:
     ordinal = context - _CONTEXT_HANDLE
     if not 0 <= ordinal < len(node().devices):
-        raise HipError(abi.INVALID_CONTEXT)
+        raise HipError(structures.INVALID_CONTEXT)
     return ordinal
 
 
@@ -475,7 +477,7 @@ def _device_of(context: int) -> int:
 
 @call("hipGetLastError", "hipExtGetLastError", records=False)
 def _last_error() -> int:
-    code, thread.last_error = thread.last_error, abi.SUCCESS
+    code, thread.last_error = thread.last_error, structures.SUCCESS
     return code
 
 
@@ -496,26 +498,26 @@ def c_string(text: str) -> int:
 
 @call("hipGetErrorName", arguments=(INT,), result=POINTER)
 def _error_name(code: int) -> int:
-    return c_string(abi.error_names().get(code, "hipErrorUnknown"))
+    return c_string(structures.error_names().get(code, "hipErrorUnknown"))
 
 
 @call("hipGetErrorString", arguments=(INT,), result=POINTER)
 def _error_string(code: int) -> int:
-    return c_string(abi.ERROR_TEXTS.get(code, abi.error_names().get(code, "unknown error")))
+    return c_string(structures.ERROR_TEXTS.get(code, structures.error_names().get(code, "unknown error")))
 
 
 @call("hipDrvGetErrorName", arguments=(INT, POINTER))
 def _drv_error_name(code: int, result: int) -> int | None:
-    name = abi.error_names().get(code)
-    abi.store(result, POINTER, c_string(name) if name else 0)
-    return None if name else abi.INVALID_VALUE
+    name = structures.error_names().get(code)
+    structures.store(result, POINTER, c_string(name) if name else 0)
+    return None if name else structures.INVALID_VALUE
 
 
 @call("hipDrvGetErrorString", arguments=(INT, POINTER))
 def _drv_error_string(code: int, result: int) -> int | None:
-    known = code in abi.error_names()
-    abi.store(result, POINTER, _error_string(code) if known else 0)
-    return None if known else abi.INVALID_VALUE
+    known = code in structures.error_names()
+    structures.store(result, POINTER, _error_string(code) if known else 0)
+    return None if known else structures.INVALID_VALUE
 
 
 # hipDriverProcAddressQueryResult
@@ -524,10 +526,10 @@ _SYMBOL_FOUND, _SYMBOL_NOT_FOUND = 0, 1
 
 @call("hipGetProcAddress", "hipGetProcAddress_spt", arguments=(POINTER, POINTER, INT, U64, POINTER))
 def _proc_address(name: int, result: int, version: int, flags: int, status: int) -> int | None:
-    address = function_address(abi.text_at(name))
-    abi.store(result, POINTER, address)
-    abi.store_if(status, INT, _SYMBOL_FOUND if address else _SYMBOL_NOT_FOUND)
-    return None if address else abi.NOT_FOUND
+    address = function_address(structures.text_at(name))
+    structures.store(result, POINTER, address)
+    structures.store_if(status, INT, _SYMBOL_FOUND if address else _SYMBOL_NOT_FOUND)
+    return None if address else structures.NOT_FOUND
 
 
 @call("hipGetDriverEntryPoint", "hipGetDriverEntryPoint_spt", arguments=(POINTER, POINTER, U64, POINTER))

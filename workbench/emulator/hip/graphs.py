@@ -8,7 +8,7 @@ from __future__ import annotations
 import ctypes
 from dataclasses import dataclass
 
-from workbench.emulator.hip import abi, streams
+from workbench.emulator.hip import streams, structures
 from workbench.emulator.hip.calls import HANDLE, INT, POINTER, SIZE, U64, UINT, HipError, call, launch_failed
 from workbench.emulator.hip.graph_nodes import Action, Graph, Node, NodeKind
 from workbench.emulator.hip.memory import copy, copy_3d, fill, memcpy_3d_at
@@ -32,7 +32,7 @@ _executables: dict[int, list[_Step]] = {}
 
 def _graph(handle: int) -> Graph:
     if handle not in streams.graphs:
-        raise HipError(abi.INVALID_HANDLE)
+        raise HipError(structures.INVALID_HANDLE)
     return streams.graphs[handle]
 
 
@@ -41,12 +41,12 @@ def _node(handle: int) -> Node:
         for node in graph.nodes:
             if node.handle == handle:
                 return node
-    raise HipError(abi.INVALID_VALUE)
+    raise HipError(structures.INVALID_VALUE)
 
 
 def _executable(handle: int) -> list[_Step]:
     if handle not in _executables:
-        raise HipError(abi.INVALID_HANDLE)
+        raise HipError(structures.INVALID_HANDLE)
     return _executables[handle]
 
 
@@ -54,7 +54,7 @@ def _handles_at(address: int, count: int) -> list[int]:
     if not count:
         return []
     if not address:
-        raise HipError(abi.INVALID_VALUE)
+        raise HipError(structures.INVALID_VALUE)
     return list((HANDLE * count).from_address(address))
 
 
@@ -72,10 +72,10 @@ def _add(
     before = []
     for handle in _handles_at(dependencies, count):
         if handle not in by_handle:
-            raise HipError(abi.INVALID_VALUE)
+            raise HipError(structures.INVALID_VALUE)
         before.append(by_handle[handle])
-    abi.store(result, HANDLE, 0)
-    abi.store(result, HANDLE, owner.add(kind, action, before, detail).handle)
+    structures.store(result, HANDLE, 0)
+    structures.store(result, HANDLE, owner.add(kind, action, before, detail).handle)
 
 
 def _nothing() -> None:
@@ -85,7 +85,7 @@ def _nothing() -> None:
 @call("hipGraphCreate", arguments=(POINTER, UINT))
 def _create(result: int, flags: int) -> None:
     graph = Graph()
-    abi.store(result, HANDLE, graph.handle)
+    structures.store(result, HANDLE, graph.handle)
     streams.graphs[graph.handle] = graph
 
 
@@ -102,7 +102,7 @@ def _clone(result: int, handle: int) -> None:
     for node in original.ordered():
         before = [copies[other] for other in node.dependencies]
         copies[node] = made.add(node.kind, node.action, before, node.detail)
-    abi.store(result, HANDLE, made.handle)
+    structures.store(result, HANDLE, made.handle)
     streams.graphs[made.handle] = made
 
 
@@ -117,10 +117,10 @@ def _add_kernel(result: int, graph: int, dependencies: int, count: int, paramete
     _add(result, graph, dependencies, count, NodeKind.KERNEL, work.run, work)
 
 
-def _kernel_parameters(address: int) -> abi.KernelNodeParams:
+def _kernel_parameters(address: int) -> structures.KernelNodeParams:
     if not address:
-        raise HipError(abi.INVALID_VALUE)
-    return abi.KernelNodeParams.from_address(address)
+        raise HipError(structures.INVALID_VALUE)
+    return structures.KernelNodeParams.from_address(address)
 
 
 @call("hipGraphAddMemcpyNode", arguments=(*_NEW, POINTER))
@@ -145,14 +145,14 @@ def _add_memset(result: int, graph: int, dependencies: int, count: int, paramete
     _add(result, graph, dependencies, count, NodeKind.MEMSET, action, record)
 
 
-def _memset_action(parameters: int) -> tuple[Action, abi.MemsetParams]:
+def _memset_action(parameters: int) -> tuple[Action, structures.MemsetParams]:
     """The fill that a hipMemsetParams describes, and a copy of that."""
     if not parameters:
-        raise HipError(abi.INVALID_VALUE)
-    record = abi.MemsetParams.from_buffer_copy(abi.MemsetParams.from_address(parameters))
+        raise HipError(structures.INVALID_VALUE)
+    record = structures.MemsetParams.from_buffer_copy(structures.MemsetParams.from_address(parameters))
     size = int(record.elementSize)
     if size not in (1, 2, 4):
-        raise HipError(abi.INVALID_VALUE)
+        raise HipError(structures.INVALID_VALUE)
     pattern = (record.value & (256**size - 1)).to_bytes(size, "little")
 
     def action() -> None:
@@ -171,8 +171,8 @@ def _add_host(result: int, graph: int, dependencies: int, count: int, parameters
 def _host_action(parameters: int) -> tuple[Action, tuple[int, int]]:
     """The call that a hipHostNodeParams describes, and its function and data."""
     if not parameters:
-        raise HipError(abi.INVALID_VALUE)
-    record = abi.HostNodeParams.from_address(parameters)
+        raise HipError(structures.INVALID_VALUE)
+    record = structures.HostNodeParams.from_address(parameters)
     return streams.host_call(record.fn, record.userData), (record.fn, record.userData)
 
 
@@ -207,7 +207,7 @@ def _add_dependencies(graph: int, sources: int, targets: int, count: int) -> Non
     by_handle = {node.handle: node for node in _graph(graph).nodes}
     pairs = list(zip(_handles_at(sources, count), _handles_at(targets, count), strict=True))
     if any(handle not in by_handle for pair in pairs for handle in pair):
-        raise HipError(abi.INVALID_VALUE)
+        raise HipError(structures.INVALID_VALUE)
     for source, target in pairs:
         if by_handle[source] not in by_handle[target].dependencies:
             by_handle[target].dependencies.append(by_handle[source])
@@ -216,12 +216,12 @@ def _add_dependencies(graph: int, sources: int, targets: int, count: int) -> Non
 def _store_list(values: list[int], address: int, count: int) -> None:
     """The way of this API: without an array the count is asked for, else as many as fit are written."""
     if not address:
-        abi.store(count, SIZE, len(values))
+        structures.store(count, SIZE, len(values))
         return
     room = SIZE.from_address(count).value
     for index in range(room):
         HANDLE.from_address(address + 8 * index).value = values[index] if index < len(values) else 0
-    abi.store(count, SIZE, min(room, len(values)))
+    structures.store(count, SIZE, min(room, len(values)))
 
 
 @call("hipGraphRemoveDependencies", arguments=(HANDLE, POINTER, POINTER, SIZE))
@@ -230,7 +230,7 @@ def _remove_dependencies(graph: int, sources: int, targets: int, count: int) -> 
     pairs = list(zip(_handles_at(sources, count), _handles_at(targets, count), strict=True))
     for source, target in pairs:
         if source not in by_handle or by_handle[source] not in by_handle[target].dependencies:
-            raise HipError(abi.INVALID_VALUE)
+            raise HipError(structures.INVALID_VALUE)
     for source, target in pairs:
         by_handle[target].dependencies.remove(by_handle[source])
 
@@ -275,7 +275,7 @@ def _get_edges(graph: int, sources: int, targets: int, count: int) -> None:
 
 @call("hipGraphNodeGetType", arguments=(HANDLE, POINTER))
 def _node_type(node: int, result: int) -> None:
-    abi.store(result, INT, int(_node(node).kind))
+    structures.store(result, INT, int(_node(node).kind))
 
 
 @call("hipGraphNodeGetDependencies", arguments=(HANDLE, POINTER, POINTER))
@@ -290,7 +290,7 @@ _argument_arrays: dict[KernelWork, tuple[ctypes.Array[ctypes.c_char], ctypes.Arr
 def _kernel_node_parameters(node: int, result: int) -> None:
     work = _node(node).detail
     if not isinstance(work, KernelWork) or not result:
-        raise HipError(abi.INVALID_VALUE)
+        raise HipError(structures.INVALID_VALUE)
     if work not in _argument_arrays:
         content = ctypes.create_string_buffer(work.arguments, max(1, len(work.arguments)))
         own = [arg for arg in work.function.kernel.args if not arg.hidden]
@@ -308,7 +308,7 @@ def _kernel_node_parameters(node: int, result: int) -> None:
 def _set_kernel_node(node: int, parameters: int) -> None:
     chosen = _node(node)
     if chosen.kind is not NodeKind.KERNEL:
-        raise HipError(abi.INVALID_VALUE)
+        raise HipError(structures.INVALID_VALUE)
     work = kernel_work(_kernel_parameters(parameters))
     chosen.action, chosen.detail = work.run, work
 
@@ -316,7 +316,7 @@ def _set_kernel_node(node: int, parameters: int) -> None:
 def _node_of(handle: int, kind: NodeKind) -> Node:
     found = _node(handle)
     if found.kind is not kind:
-        raise HipError(abi.INVALID_VALUE)
+        raise HipError(structures.INVALID_VALUE)
     return found
 
 
@@ -346,30 +346,30 @@ def _set_host_node(node: int, parameters: int) -> None:
 
 @call("hipGraphMemsetNodeGetParams", arguments=(HANDLE, POINTER))
 def _memset_node_parameters(node: int, result: int) -> None:
-    _give_back(_node_of(node, NodeKind.MEMSET).detail, abi.MemsetParams, result)
+    _give_back(_node_of(node, NodeKind.MEMSET).detail, structures.MemsetParams, result)
 
 
 @call("hipGraphMemcpyNodeGetParams", arguments=(HANDLE, POINTER))
 def _memcpy_node_parameters(node: int, result: int) -> None:
-    _give_back(_node_of(node, NodeKind.MEMCPY).detail, abi.Memcpy3D, result)
+    _give_back(_node_of(node, NodeKind.MEMCPY).detail, structures.Memcpy3D, result)
 
 
 @call("hipGraphHostNodeGetParams", arguments=(HANDLE, POINTER))
 def _host_node_parameters(node: int, result: int) -> None:
     function, data = _node_of(node, NodeKind.HOST).detail
-    _give_back(abi.HostNodeParams(function, data), abi.HostNodeParams, result)
+    _give_back(structures.HostNodeParams(function, data), structures.HostNodeParams, result)
 
 
 def _give_back(record: object, type_: type[ctypes.Structure], result: int) -> None:
     """A node's parameters, where it was made from such a structure."""
     if not isinstance(record, type_) or not result:
-        raise HipError(abi.INVALID_VALUE)
+        raise HipError(structures.INVALID_VALUE)
     ctypes.memmove(result, ctypes.addressof(record), ctypes.sizeof(type_))
 
 
 @call("hipGraphChildGraphNodeGetGraph", arguments=(HANDLE, POINTER))
 def _child_graph(node: int, result: int) -> None:
-    abi.store(result, HANDLE, _node_of(node, NodeKind.GRAPH).detail)
+    structures.store(result, HANDLE, _node_of(node, NodeKind.GRAPH).detail)
 
 
 # Execution
@@ -380,7 +380,7 @@ def _instantiate(result: int, graph: int) -> None:
     steps = [_Step(node.handle, node.kind, node.action) for node in owner.ordered()]
     # An executable has a handle of its own, from the same numbers.
     handle = Graph().handle
-    abi.store(result, HANDLE, handle)
+    structures.store(result, HANDLE, handle)
     _executables[handle] = steps
 
 
@@ -457,7 +457,7 @@ def _set_enabled(handle: int, node: int, enabled: int) -> None:
 
 @call("hipGraphNodeGetEnabled", arguments=(HANDLE, HANDLE, POINTER))
 def _get_enabled(handle: int, node: int, result: int) -> None:
-    abi.store(result, UINT, _switchable(handle, node).enabled)
+    structures.store(result, UINT, _switchable(handle, node).enabled)
 
 
 def _switchable(handle: int, node: int) -> _Step:
@@ -465,14 +465,14 @@ def _switchable(handle: int, node: int) -> _Step:
     for step in _executable(handle):
         if step.node == node and step.kind in (NodeKind.KERNEL, NodeKind.MEMCPY, NodeKind.MEMSET):
             return step
-    raise HipError(abi.INVALID_VALUE)
+    raise HipError(structures.INVALID_VALUE)
 
 
 def _step(handle: int, node: int, kind: NodeKind) -> _Step:
     for step in _executable(handle):
         if step.node == node and step.kind is kind:
             return step
-    raise HipError(abi.INVALID_VALUE)
+    raise HipError(structures.INVALID_VALUE)
 
 
 @call("hipGraphExecUpdate", arguments=(HANDLE, HANDLE, POINTER, POINTER))
@@ -483,10 +483,10 @@ def _update(handle: int, graph: int, failed: int, result: int) -> int | None:
         outcome = _TOPOLOGY_CHANGED
     elif any(step.kind is not node.kind for step, node in zip(steps, nodes, strict=True)):
         outcome = _NODE_TYPE_CHANGED
-    abi.store_if(failed, HANDLE, 0)
-    abi.store_if(result, INT, outcome)
+    structures.store_if(failed, HANDLE, 0)
+    structures.store_if(result, INT, outcome)
     if outcome != _UPDATE_SUCCESS:
-        return abi.GRAPH_EXEC_UPDATE_FAILURE
+        return structures.GRAPH_EXEC_UPDATE_FAILURE
     for step, node in zip(steps, nodes, strict=True):
         step.action = node.action
     return None

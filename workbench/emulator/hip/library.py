@@ -16,7 +16,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from workbench import errors, native
+from workbench import errors
+from workbench.emulator.native.build import build as build_native
 
 SONAME = "libamdhip64.so"
 _HERE = Path(__file__).parent
@@ -98,11 +99,11 @@ def trampolines(machine: str, names: tuple[str, ...]) -> str:
 
 
 def build() -> Path:
-    """The library's path; built unless the cache has it. Raises as native.build."""
+    """The library's path; built unless the cache has it. Raises as the build of native code."""
     with tempfile.TemporaryDirectory(prefix="hipkittens-hip-") as folder:
         assembly = Path(folder) / "trampolines.S"
         assembly.write_text(trampolines(platform.machine(), function_names()))
-        return native.build("amdhip64", [_HERE / "library.c", assembly], soname=SONAME)
+        return build_native("amdhip64", [_HERE / "library.c", assembly], soname=SONAME)
 
 
 class HipLibrary:

@@ -8,13 +8,13 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Callable
 
-from workbench.emulator.device import node
-from workbench.emulator.hip import abi
+from workbench.emulator.hip import structures
 from workbench.emulator.hip.calls import HANDLE, INT, POINTER, SIZE, UINT, HipError, call, thread
 from workbench.emulator.hip.devices import device
 from workbench.emulator.hip.graph_nodes import NodeKind
 from workbench.emulator.hip.streams import stream, submit
-from workbench.emulator.memory import Allocation, MemoryKind
+from workbench.emulator.node.device import node
+from workbench.emulator.node.memory import Allocation, MemoryKind
 
 _HOST_KINDS = (MemoryKind.HOST, MemoryKind.MANAGED)
 _PITCH = 256
@@ -39,7 +39,7 @@ def _free(address: int, kinds: tuple[MemoryKind, ...]) -> None:
     with node().launch_lock:
         found = node().memory.at(address)
         if found is None or found.kind not in kinds:
-            raise HipError(abi.INVALID_VALUE)
+            raise HipError(structures.INVALID_VALUE)
         node().memory.free(found)
         for listener in freed_listeners:
             listener(address)
@@ -54,19 +54,19 @@ def check_range(address: int, size: int) -> None:
     if size == 0:
         return
     if not address:
-        raise HipError(abi.INVALID_VALUE)
+        raise HipError(structures.INVALID_VALUE)
     found = node().memory.find(address)
     if found is not None:
         if found.kind is not MemoryKind.REGISTERED and address + size > found.end:
-            raise HipError(abi.INVALID_VALUE)
+            raise HipError(structures.INVALID_VALUE)
     elif node().memory.in_arena(address):
-        raise HipError(abi.INVALID_VALUE)
+        raise HipError(structures.INVALID_VALUE)
 
 
-def copy(target: int, source: int, size: int, kind: int = abi.MEMCPY_DEFAULT) -> None:
+def copy(target: int, source: int, size: int, kind: int = structures.MEMCPY_DEFAULT) -> None:
     """memmove between any two places that check_range allows."""
-    if kind not in (*range(5), abi.DEVICE_TO_DEVICE_NO_CU):
-        raise HipError(abi.INVALID_MEMCPY_DIRECTION)
+    if kind not in (*range(5), structures.DEVICE_TO_DEVICE_NO_CU):
+        raise HipError(structures.INVALID_MEMCPY_DIRECTION)
     check_range(target, size)
     check_range(source, size)
     if size:
@@ -76,42 +76,42 @@ def copy(target: int, source: int, size: int, kind: int = abi.MEMCPY_DEFAULT) ->
 
 @call("hipMalloc", arguments=(POINTER, SIZE))
 def _malloc(result: int, size: int) -> None:
-    abi.store(result, POINTER, 0)
-    abi.store(result, POINTER, allocate(size, MemoryKind.DEVICE))
+    structures.store(result, POINTER, 0)
+    structures.store(result, POINTER, allocate(size, MemoryKind.DEVICE))
 
 
 @call("hipExtMallocWithFlags", arguments=(POINTER, SIZE, UINT))
 def _ext_malloc(result: int, size: int, flags: int) -> None:
-    abi.store(result, POINTER, allocate(size, MemoryKind.DEVICE, flags))
+    structures.store(result, POINTER, allocate(size, MemoryKind.DEVICE, flags))
 
 
 @call("hipMallocManaged", arguments=(POINTER, SIZE, UINT))
 def _malloc_managed(result: int, size: int, flags: int) -> None:
-    abi.store(result, POINTER, allocate(size, MemoryKind.MANAGED, flags))
+    structures.store(result, POINTER, allocate(size, MemoryKind.MANAGED, flags))
 
 
 @call("hipMallocPitch", arguments=(POINTER, POINTER, SIZE, SIZE))
 def _malloc_pitch(result: int, pitch: int, width: int, height: int) -> None:
     row = -(-width // _PITCH) * _PITCH
-    abi.store(pitch, SIZE, row)
-    abi.store(result, POINTER, allocate(row * height, MemoryKind.DEVICE))
+    structures.store(pitch, SIZE, row)
+    structures.store(result, POINTER, allocate(row * height, MemoryKind.DEVICE))
 
 
 @call("hipMemAllocPitch", arguments=(POINTER, POINTER, SIZE, SIZE, UINT))
 def _alloc_pitch(result: int, pitch: int, width: int, height: int, element: int) -> None:
     if element not in (4, 8, 16):
-        raise HipError(abi.INVALID_VALUE)
+        raise HipError(structures.INVALID_VALUE)
     _malloc_pitch(result, pitch, width, height)
 
 
 @call("hipHostMalloc", "hipHostAlloc", arguments=(POINTER, SIZE, UINT))
 def _host_malloc(result: int, size: int, flags: int) -> None:
-    abi.store(result, POINTER, allocate(size, MemoryKind.HOST, flags))
+    structures.store(result, POINTER, allocate(size, MemoryKind.HOST, flags))
 
 
 @call("hipMallocHost", "hipMemAllocHost", arguments=(POINTER, SIZE))
 def _malloc_host(result: int, size: int) -> None:
-    abi.store(result, POINTER, allocate(size, MemoryKind.HOST))
+    structures.store(result, POINTER, allocate(size, MemoryKind.HOST))
 
 
 @call("hipFree", arguments=(POINTER,))
@@ -132,9 +132,9 @@ def _host_free(address: int) -> None:
 @call("hipHostRegister", arguments=(POINTER, SIZE, UINT))
 def _host_register(address: int, size: int, flags: int) -> int | None:
     if not address or not size:
-        raise HipError(abi.INVALID_VALUE)
+        raise HipError(structures.INVALID_VALUE)
     made = node().memory.register(address, size, hip_flags=flags)
-    return abi.HOST_MEMORY_ALREADY_REGISTERED if made is None else None
+    return structures.HOST_MEMORY_ALREADY_REGISTERED if made is None else None
 
 
 @call("hipHostUnregister", arguments=(POINTER,))
@@ -142,7 +142,7 @@ def _host_unregister(address: int) -> None:
     with node().launch_lock:
         found = node().memory.at(address)
         if found is None or found.kind is not MemoryKind.REGISTERED:
-            raise HipError(abi.HOST_MEMORY_NOT_REGISTERED)
+            raise HipError(structures.HOST_MEMORY_NOT_REGISTERED)
         node().memory.unregister(found)
 
 
@@ -150,38 +150,38 @@ def _host_unregister(address: int) -> None:
 def _host_device_pointer(result: int, address: int, flags: int) -> None:
     found = node().memory.find(address)
     if found is None or found.kind is MemoryKind.DEVICE:
-        raise HipError(abi.INVALID_VALUE)
-    abi.store(result, POINTER, address)
+        raise HipError(structures.INVALID_VALUE)
+    structures.store(result, POINTER, address)
 
 
 @call("hipHostGetFlags", arguments=(POINTER, POINTER))
 def _host_flags(result: int, address: int) -> None:
     found = node().memory.find(address)
     if found is None or found.kind is MemoryKind.DEVICE:
-        raise HipError(abi.INVALID_VALUE)
-    abi.store(result, UINT, found.hip_flags)
+        raise HipError(structures.INVALID_VALUE)
+    structures.store(result, UINT, found.hip_flags)
 
 
 def _memory_type(found: Allocation | None) -> int:
     if found is None:
-        return abi.MEMORY_UNREGISTERED
+        return structures.MEMORY_UNREGISTERED
     if found.kind in (MemoryKind.HOST, MemoryKind.REGISTERED):
-        return abi.MEMORY_HOST
-    return abi.MEMORY_MANAGED if found.kind is MemoryKind.MANAGED else abi.MEMORY_DEVICE
+        return structures.MEMORY_HOST
+    return structures.MEMORY_MANAGED if found.kind is MemoryKind.MANAGED else structures.MEMORY_DEVICE
 
 
 @call("hipPointerGetAttributes", arguments=(POINTER, POINTER))
 def _pointer_attributes(result: int, address: int) -> None:
     if not result:
-        raise HipError(abi.INVALID_VALUE)
+        raise HipError(structures.INVALID_VALUE)
     found = node().memory.find(address)
     type_ = _memory_type(found)
-    record = abi.PointerAttributes.from_address(result)
+    record = structures.PointerAttributes.from_address(result)
     record.type = type_
     record.device = (found.device or 0) if found is not None else -1
     record.devicePointer = address if found is not None else None
-    record.hostPointer = address if type_ in (abi.MEMORY_HOST, abi.MEMORY_MANAGED) else None
-    record.isManaged = type_ == abi.MEMORY_MANAGED
+    record.hostPointer = address if type_ in (structures.MEMORY_HOST, structures.MEMORY_MANAGED) else None
+    record.isManaged = type_ == structures.MEMORY_MANAGED
     record.allocationFlags = found.hip_flags if found is not None else 0
 
 
@@ -189,8 +189,8 @@ def _pointer_attributes(result: int, address: int) -> None:
 def _pointer_attribute(result: int, attribute: int, address: int) -> None:
     found = node().memory.find(address)
     if found is None:
-        raise HipError(abi.INVALID_VALUE)
-    numbers = abi.enum("hipPointer_attribute")
+        raise HipError(structures.INVALID_VALUE)
+    numbers = structures.enum("hipPointer_attribute")
     values = {
         "HIP_POINTER_ATTRIBUTE_MEMORY_TYPE": (UINT, _memory_type(found)),
         "HIP_POINTER_ATTRIBUTE_DEVICE_POINTER": (POINTER, address),
@@ -204,9 +204,9 @@ def _pointer_attribute(result: int, attribute: int, address: int) -> None:
     }
     for name, (type_, value) in values.items():
         if numbers[name] == attribute:
-            abi.store(result, type_, value)
+            structures.store(result, type_, value)
             return
-    raise HipError(abi.NOT_SUPPORTED)
+    raise HipError(structures.NOT_SUPPORTED)
 
 
 _KEPT = ("HIP_POINTER_ATTRIBUTE_SYNC_MEMOPS",)
@@ -215,39 +215,39 @@ _KEPT = ("HIP_POINTER_ATTRIBUTE_SYNC_MEMOPS",)
 @call("hipPointerSetAttribute", arguments=(POINTER, INT, POINTER))
 def _set_pointer_attribute(value: int, attribute: int, address: int) -> None:
     # Every copy is done when its call returns, as SYNC_MEMOPS asks for; no other attribute can be set.
-    numbers = abi.enum("hipPointer_attribute")
+    numbers = structures.enum("hipPointer_attribute")
     if not value or attribute not in [numbers[name] for name in _KEPT] or node().memory.find(address) is None:
-        raise HipError(abi.INVALID_VALUE)
+        raise HipError(structures.INVALID_VALUE)
 
 
 @call("hipDrvPointerGetAttributes", arguments=(UINT, POINTER, POINTER, POINTER))
 def _pointer_attribute_list(count: int, attributes: int, results: int, address: int) -> None:
     if not count or not attributes or not results:
-        raise HipError(abi.INVALID_VALUE)
+        raise HipError(structures.INVALID_VALUE)
     asked = list((INT * count).from_address(attributes))
     for attribute, result in zip(asked, (POINTER * count).from_address(results), strict=True):
         try:
             _pointer_attribute(result, attribute, address)
         except HipError:
             # Of an attribute or a pointer that is not known, a zero is written and no error is made.
-            abi.store(result, INT, 0)
+            structures.store(result, INT, 0)
 
 
 @call("hipMemGetAddressRange", arguments=(POINTER, POINTER, POINTER))
 def _address_range(base: int, size: int, address: int) -> None:
     found = node().memory.find(address)
     if found is None:
-        raise HipError(abi.INVALID_VALUE)
-    abi.store_if(base, POINTER, found.base)
-    abi.store_if(size, SIZE, found.size)
+        raise HipError(structures.INVALID_VALUE)
+    structures.store_if(base, POINTER, found.base)
+    structures.store_if(size, SIZE, found.size)
 
 
 @call("hipMemPtrGetInfo", arguments=(POINTER, POINTER))
 def _pointer_size(address: int, size: int) -> None:
     found = node().memory.at(address)
     if found is None:
-        raise HipError(abi.INVALID_VALUE)
-    abi.store(size, SIZE, found.size)
+        raise HipError(structures.INVALID_VALUE)
+    structures.store(size, SIZE, found.size)
 
 
 @call("hipMemcpy", "hipMemcpy_spt", arguments=(POINTER, POINTER, SIZE, INT))
@@ -298,7 +298,7 @@ def _memcpy_peer_async(
 
 def _copy_rows(target: int, tpitch: int, source: int, spitch: int, width: int, height: int) -> None:
     if width > tpitch or width > spitch:
-        raise HipError(abi.INVALID_VALUE)
+        raise HipError(structures.INVALID_VALUE)
     if not width or not height:
         return
     check_range(target, tpitch * (height - 1) + width)
@@ -330,13 +330,13 @@ def _memcpy_2d_async(
     submit(stream, NodeKind.MEMCPY, lambda: _copy_rows(target, tpitch, source, spitch, width, height))
 
 
-def copy_3d(record: abi.Memcpy3D) -> None:
+def copy_3d(record: structures.Memcpy3D) -> None:
     """Copy a box of bytes between pitched memory."""
     if record.srcArray or record.dstArray:
-        raise HipError(abi.NOT_SUPPORTED)
+        raise HipError(structures.NOT_SUPPORTED)
     extent, source, target = record.extent, record.srcPtr, record.dstPtr
     if min(source.pitch, target.pitch) < extent.width:
-        raise HipError(abi.INVALID_PITCH)
+        raise HipError(structures.INVALID_PITCH)
     for depth in range(extent.depth):
         places = []
         for pointer, position in ((target, record.dstPos), (source, record.srcPos)):
@@ -345,11 +345,11 @@ def copy_3d(record: abi.Memcpy3D) -> None:
         _copy_rows(places[0], target.pitch, places[1], source.pitch, extent.width, extent.height)
 
 
-def memcpy_3d_at(address: int) -> abi.Memcpy3D:
+def memcpy_3d_at(address: int) -> structures.Memcpy3D:
     """The parameters of a 3-D copy, kept apart from the caller's memory."""
     if not address:
-        raise HipError(abi.INVALID_VALUE)
-    return abi.Memcpy3D.from_buffer_copy(abi.Memcpy3D.from_address(address))
+        raise HipError(structures.INVALID_VALUE)
+    return structures.Memcpy3D.from_buffer_copy(structures.Memcpy3D.from_address(address))
 
 
 @call("hipMemcpy3D", "hipMemcpy3D_spt", arguments=(POINTER,))
@@ -363,13 +363,13 @@ def _memcpy_3d_async(parameters: int, stream: int) -> None:
     submit(stream, NodeKind.MEMCPY, lambda: copy_3d(record))
 
 
-@call("hipMalloc3D", arguments=(POINTER, abi.Extent))
-def _malloc_3d(result: int, extent: abi.Extent) -> None:
+@call("hipMalloc3D", arguments=(POINTER, structures.Extent))
+def _malloc_3d(result: int, extent: structures.Extent) -> None:
     if not result:
-        raise HipError(abi.INVALID_VALUE)
+        raise HipError(structures.INVALID_VALUE)
     row = -(-extent.width // _PITCH) * _PITCH
     base = allocate(row * extent.height * extent.depth, MemoryKind.DEVICE)
-    pointer = abi.PitchedPointer.from_address(result)
+    pointer = structures.PitchedPointer.from_address(result)
     pointer.ptr, pointer.pitch, pointer.xsize, pointer.ysize = base, row, extent.width, extent.height
 
 
@@ -425,7 +425,7 @@ def _memset_32_async(target: int, value: int, count: int, stream: int) -> None:
 @call("hipMemset2D", "hipMemset2D_spt", arguments=(POINTER, SIZE, INT, SIZE, SIZE))
 def _memset_2d(target: int, pitch: int, value: int, width: int, height: int) -> None:
     if width > pitch:
-        raise HipError(abi.INVALID_VALUE)
+        raise HipError(structures.INVALID_VALUE)
     for row in range(height):
         fill(target + row * pitch, bytes([value & 0xFF]), width)
 
@@ -435,31 +435,37 @@ def _memset_2d_async(target: int, pitch: int, value: int, width: int, height: in
     submit(stream, NodeKind.MEMSET, lambda: _memset_2d(target, pitch, value, width, height))
 
 
-def fill_3d(pointer: abi.PitchedPointer, value: int, extent: abi.Extent) -> None:
+def fill_3d(pointer: structures.PitchedPointer, value: int, extent: structures.Extent) -> None:
     """Set the bytes of a box in pitched memory."""
     for depth in range(extent.depth):
         start = pointer.ptr + depth * pointer.ysize * pointer.pitch
         _memset_2d(start, pointer.pitch, value, extent.width, extent.height)
 
 
-@call("hipMemset3D", "hipMemset3D_spt", arguments=(abi.PitchedPointer, INT, abi.Extent))
-def _memset_3d(pointer: abi.PitchedPointer, value: int, extent: abi.Extent) -> None:
+@call("hipMemset3D", "hipMemset3D_spt", arguments=(structures.PitchedPointer, INT, structures.Extent))
+def _memset_3d(pointer: structures.PitchedPointer, value: int, extent: structures.Extent) -> None:
     fill_3d(pointer, value, extent)
 
 
-@call("hipMemset3DAsync", "hipMemset3DAsync_spt", arguments=(abi.PitchedPointer, INT, abi.Extent, HANDLE))
-def _memset_3d_async(pointer: abi.PitchedPointer, value: int, extent: abi.Extent, stream: int) -> None:
+@call(
+    "hipMemset3DAsync",
+    "hipMemset3DAsync_spt",
+    arguments=(structures.PitchedPointer, INT, structures.Extent, HANDLE),
+)
+def _memset_3d_async(
+    pointer: structures.PitchedPointer, value: int, extent: structures.Extent, stream: int
+) -> None:
     # The arguments live only as long as this call.
-    where = abi.PitchedPointer.from_buffer_copy(pointer)
-    size = abi.Extent.from_buffer_copy(extent)
+    where = structures.PitchedPointer.from_buffer_copy(pointer)
+    size = structures.Extent.from_buffer_copy(extent)
     submit(stream, NodeKind.MEMSET, lambda: fill_3d(where, value, size))
 
 
 def _memcpy_2d_at(address: int) -> Callable[[], None]:
     """The copy that a hip_Memcpy2D describes."""
     if not address:
-        raise HipError(abi.INVALID_VALUE)
-    record = abi.Memcpy2D.from_buffer_copy(abi.Memcpy2D.from_address(address))
+        raise HipError(structures.INVALID_VALUE)
+    record = structures.Memcpy2D.from_buffer_copy(structures.Memcpy2D.from_address(address))
     places = []
     for side in ("src", "dst"):
         pitch = getattr(record, f"{side}Pitch") or record.WidthInBytes
@@ -469,12 +475,12 @@ def _memcpy_2d_at(address: int) -> Callable[[], None]:
     return lambda: _copy_rows(target, tpitch, source, spitch, record.WidthInBytes, record.Height)
 
 
-def _side(record: abi.Memcpy2D | abi.Memcpy3DDriver, side: str) -> int:
+def _side(record: structures.Memcpy2D | structures.Memcpy3DDriver, side: str) -> int:
     """Address of one side of a copy that a driver's structure describes."""
     type_ = getattr(record, f"{side}MemoryType")
-    if type_ == abi.MEMORY_ARRAY:
-        raise HipError(abi.NOT_SUPPORTED)
-    return int(getattr(record, f"{side}Host" if type_ == abi.MEMORY_HOST else f"{side}Device"))
+    if type_ == structures.MEMORY_ARRAY:
+        raise HipError(structures.NOT_SUPPORTED)
+    return int(getattr(record, f"{side}Host" if type_ == structures.MEMORY_HOST else f"{side}Device"))
 
 
 @call("hipMemcpyParam2D", "hipDrvMemcpy2DUnaligned", arguments=(POINTER,))
@@ -490,16 +496,16 @@ def _memcpy_parameters_async(parameters: int, stream: int) -> None:
 def _memcpy_driver_3d_at(address: int) -> Callable[[], None]:
     """The copy that a HIP_MEMCPY3D describes."""
     if not address:
-        raise HipError(abi.INVALID_VALUE)
-    given = abi.Memcpy3DDriver.from_address(address)
-    record = abi.Memcpy3D(extent=abi.Extent(given.WidthInBytes, given.Height, given.Depth))
+        raise HipError(structures.INVALID_VALUE)
+    given = structures.Memcpy3DDriver.from_address(address)
+    record = structures.Memcpy3D(extent=structures.Extent(given.WidthInBytes, given.Height, given.Depth))
     for side in ("src", "dst"):
         pitch = getattr(given, f"{side}Pitch") or given.WidthInBytes
         rows = getattr(given, f"{side}Height") or given.Height
-        pointer = abi.PitchedPointer(_side(given, side), pitch, pitch, rows)
+        pointer = structures.PitchedPointer(_side(given, side), pitch, pitch, rows)
         axes = (getattr(given, f"{side}{axis}") for axis in ("XInBytes", "Y", "Z"))
         setattr(record, f"{side}Ptr", pointer)
-        setattr(record, f"{side}Pos", abi.Position(*axes))
+        setattr(record, f"{side}Pos", structures.Position(*axes))
     return lambda: copy_3d(record)
 
 
@@ -516,7 +522,7 @@ def _memcpy_driver_3d_async(parameters: int, stream: int) -> None:
 def _fill_rows(target: int, pitch: int, value: int, size: int, width: int, height: int) -> None:
     """Set `width` elements of `size` bytes in each of `height` rows."""
     if width * size > pitch:
-        raise HipError(abi.INVALID_VALUE)
+        raise HipError(structures.INVALID_VALUE)
     pattern = (value & (256**size - 1)).to_bytes(size, "little")
     for row in range(height):
         fill(target + row * pitch, pattern, width)
@@ -559,11 +565,11 @@ def _range_attribute(result: int, size: int, attribute: int, address: int, count
     found = node().memory.find(address)
     managed = found is not None and found.kind is MemoryKind.MANAGED
     if attribute not in _RANGE_ATTRIBUTES or not managed or not size or size % 4:
-        raise HipError(abi.INVALID_VALUE)
+        raise HipError(structures.INVALID_VALUE)
     # Advice is heard and not followed: there is one memory. So nothing is preferred or prefetched.
     value = 0 if attribute in (_READ_MOSTLY, _COHERENCY) else _INVALID_DEVICE_ID
     for offset in range(0, size, 4):
-        abi.store(result + offset, INT, value)
+        structures.store(result + offset, INT, value)
 
 
 @call("hipMemPrefetchAsync", arguments=(POINTER, SIZE, INT, HANDLE))

@@ -9,13 +9,10 @@ from ctypes import c_char, c_void_p
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from workbench import errors, occupancy
-from workbench.codeobject import KernelInfo
+from workbench import errors
+from workbench.codeobject import KernelInfo, occupancy
 from workbench.codeobject.bundle import BUNDLE_MAGIC
-from workbench.emulator import device as machine
-from workbench.emulator import layout
-from workbench.emulator.device import EmulatedDevice, Geometry, LoadedCode, node, static_shared
-from workbench.emulator.hip import abi, devices, streams
+from workbench.emulator.hip import devices, streams, structures
 from workbench.emulator.hip.calls import (
     HANDLE,
     INT,
@@ -30,7 +27,10 @@ from workbench.emulator.hip.calls import (
 )
 from workbench.emulator.hip.graph_nodes import NodeKind
 from workbench.emulator.hip.memory import copy
-from workbench.emulator.memory import Allocation, MemoryKind, host_access
+from workbench.emulator.native import abi
+from workbench.emulator.node import device as machine
+from workbench.emulator.node.device import EmulatedDevice, Geometry, LoadedCode, node, static_shared
+from workbench.emulator.node.memory import Allocation, MemoryKind, host_access
 
 _LARGEST_IMAGE = 1 << 32
 
@@ -80,18 +80,18 @@ def read_image(address: int) -> bytes:
     else:
         raise errors.DeviceError(
             f"no code object: it begins with {head[:8]!r}; wanted an AMDGPU ELF or a HIP fat binary.",
-            abi.INVALID_IMAGE,
+            structures.INVALID_IMAGE,
         )
     _need(address, size)
     return ctypes.string_at(address, size)
 
 
 def _need(address: int, size: int) -> None:
-    readable = 0 < size < _LARGEST_IMAGE and host_access(address, size) & layout.ALLOCATION_READ
+    readable = 0 < size < _LARGEST_IMAGE and host_access(address, size) & abi.ALLOCATION_READ
     if not readable:
         raise errors.DeviceError(
             f"the code object claims {size} bytes, which is more than there is: it is damaged or cut off.",
-            abi.INVALID_IMAGE,
+            structures.INVALID_IMAGE,
         )
 
 
@@ -99,12 +99,12 @@ def _add_module(result: int, data: bytes) -> None:
     loaded = devices.current().load(data)
     handle = next(_handles)
     _modules[handle] = _Module(loaded)
-    abi.store(result, HANDLE, handle)
+    structures.store(result, HANDLE, handle)
 
 
 def _module(handle: int) -> _Module:
     if handle not in _modules:
-        raise HipError(abi.INVALID_HANDLE)
+        raise HipError(structures.INVALID_HANDLE)
     return _modules[handle]
 
 
@@ -128,7 +128,7 @@ def _load_data_ex(result: int, image: int, count: int, options: int, values: int
 
 @call("hipModuleLoad", arguments=(POINTER, POINTER))
 def _load_file(result: int, name: int) -> None:
-    _add_module(result, Path(abi.text_at(name)).read_bytes())
+    _add_module(result, Path(structures.text_at(name)).read_bytes())
 
 
 @call("hipModuleUnload", arguments=(HANDLE,))
@@ -143,35 +143,35 @@ def _unload(handle: int) -> None:
 @call("hipModuleGetFunction", arguments=(POINTER, HANDLE, POINTER))
 def _get_function(result: int, handle: int, name: int) -> None:
     module = _module(handle)
-    symbol = abi.text_at(name)
+    symbol = structures.text_at(name)
     kernel = module.loaded.code_object.kernels.get(symbol)
     if kernel is None:
         known = ", ".join(module.loaded.code_object.kernels) or "none"
         raise errors.DeviceError(
-            f"no kernel {symbol!r} in the code object; its kernels are: {known}.", abi.NOT_FOUND
+            f"no kernel {symbol!r} in the code object; its kernels are: {known}.", structures.NOT_FOUND
         )
     if symbol not in module.functions:
         function = module.functions[symbol] = next(_handles)
         _functions[function] = _Function(module.loaded, kernel)
-    abi.store(result, HANDLE, module.functions[symbol])
+    structures.store(result, HANDLE, module.functions[symbol])
 
 
 @call("hipModuleGetFunctionCount", arguments=(POINTER, HANDLE))
 def _function_count(result: int, handle: int) -> None:
-    abi.store(result, UINT, len(_module(handle).loaded.code_object.kernels))
+    structures.store(result, UINT, len(_module(handle).loaded.code_object.kernels))
 
 
 @call("hipModuleGetGlobal", arguments=(POINTER, POINTER, HANDLE, POINTER))
 def _get_global(address: int, size: int, handle: int, name: int) -> None:
-    found = _global(_module(handle).loaded, abi.text_at(name))
-    abi.store_if(address, POINTER, found[0])
-    abi.store_if(size, SIZE, found[1])
+    found = _global(_module(handle).loaded, structures.text_at(name))
+    structures.store_if(address, POINTER, found[0])
+    structures.store_if(size, SIZE, found[1])
 
 
 def _global(loaded: LoadedCode, name: str) -> tuple[int, int]:
     symbol = loaded.code_object.variable(name)
     if symbol is None:
-        raise errors.DeviceError(f"no variable {name!r} in the code object.", abi.NOT_FOUND)
+        raise errors.DeviceError(f"no variable {name!r} in the code object.", structures.NOT_FOUND)
     return loaded.base + symbol.address, symbol.size
 
 
@@ -216,12 +216,12 @@ def _library_global(address: int, size: int, handle: int, name: int) -> None:
 @call("hipKernelGetFunction", arguments=(POINTER, HANDLE))
 def _kernel_function(result: int, handle: int) -> None:
     _function(handle)
-    abi.store(result, HANDLE, handle)
+    structures.store(result, HANDLE, handle)
 
 
 @call("hipKernelGetName", arguments=(POINTER, HANDLE))
 def _kernel_name(result: int, handle: int) -> None:
-    abi.store(result, POINTER, devices.c_string(_function(handle).kernel.name))
+    structures.store(result, POINTER, devices.c_string(_function(handle).kernel.name))
 
 
 # Attributes
@@ -230,11 +230,11 @@ def _kernel_name(result: int, handle: int) -> None:
 @call("hipFuncGetAttributes", arguments=(POINTER, HANDLE))
 def _get_attributes(result: int, handle: int) -> None:
     if not result:
-        raise HipError(abi.INVALID_VALUE)
+        raise HipError(structures.INVALID_VALUE)
     function = _function(handle)
     values = _attributes(function)
-    record = abi.FuncAttributes.from_address(result)
-    for name, *_ in abi.FuncAttributes._fields_:
+    record = structures.FuncAttributes.from_address(result)
+    for name, *_ in structures.FuncAttributes._fields_:
         setattr(record, name, values.get(name, 0))
 
 
@@ -255,7 +255,7 @@ def _attributes(function: _Function) -> dict[str, int]:
 @call("hipFuncGetAttribute", arguments=(POINTER, INT, HANDLE))
 def _get_attribute(result: int, attribute: int, handle: int) -> None:
     values = _attributes(_function(handle))
-    numbers = abi.enum("hipFunction_attribute")
+    numbers = structures.enum("hipFunction_attribute")
     answers = {
         "HIP_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK": "maxThreadsPerBlock",
         "HIP_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES": "sharedSizeBytes",
@@ -270,20 +270,20 @@ def _get_attribute(result: int, attribute: int, handle: int) -> None:
     }
     for name, value in answers.items():
         if numbers[name] == attribute:
-            abi.store(result, INT, values.get(value, 0))
+            structures.store(result, INT, values.get(value, 0))
             return
-    raise HipError(abi.INVALID_VALUE)
+    raise HipError(structures.INVALID_VALUE)
 
 
 @call("hipFuncSetAttribute", arguments=(HANDLE, INT, INT))
 def _set_attribute(handle: int, attribute: int, value: int) -> int | None:
     function = _function(handle)
-    numbers = abi.enum("hipFunction_attribute")
+    numbers = structures.enum("hipFunction_attribute")
     if attribute == numbers["HIP_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES"]:
         most = function.device.facts.lds_bytes - static_shared(function.kernel)
-        return None if 0 <= value <= most else abi.INVALID_VALUE
+        return None if 0 <= value <= most else structures.INVALID_VALUE
     known = attribute == numbers["HIP_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT"]
-    return None if known else abi.INVALID_VALUE
+    return None if known else structures.INVALID_VALUE
 
 
 @call("hipFuncSetCacheConfig", "hipFuncSetSharedMemConfig", arguments=(HANDLE, INT))
@@ -307,7 +307,7 @@ def _name_ref_by_pointer(handle: int, stream: int) -> int:
 def _groups_per_cu(function: _Function, block: int, dynamic_shared: int) -> int:
     kernel = function.kernel
     if not 0 < block <= machine.MAX_WORK_ITEMS:
-        raise HipError(abi.INVALID_VALUE)
+        raise HipError(structures.INVALID_VALUE)
     try:
         return occupancy.occupancy(
             function.device.facts.arch,
@@ -326,7 +326,7 @@ def _groups_per_cu(function: _Function, block: int, dynamic_shared: int) -> int:
     arguments=(POINTER, HANDLE, INT, SIZE),
 )
 def _active_blocks(result: int, handle: int, block: int, dynamic_shared: int) -> None:
-    abi.store(result, INT, _groups_per_cu(_function(handle), block, dynamic_shared))
+    structures.store(result, INT, _groups_per_cu(_function(handle), block, dynamic_shared))
 
 
 @call(
@@ -354,9 +354,9 @@ def _potential_block(grid: int, block: int, handle: int, dynamic_shared: int, li
         if waves >= best_waves and waves > 0:
             best, best_waves = size, waves
     if best == 0:
-        raise HipError(abi.LAUNCH_OUT_OF_RESOURCES)
-    abi.store(block, INT, best)
-    abi.store(grid, INT, best_waves // best * function.device.facts.compute_units)
+        raise HipError(structures.LAUNCH_OUT_OF_RESOURCES)
+    structures.store(block, INT, best)
+    structures.store(grid, INT, best_waves // best * function.device.facts.compute_units)
 
 
 @call(
@@ -373,9 +373,9 @@ def _potential_block_flags(
 def _available_shared(result: int, handle: int, blocks: int, block: int) -> None:
     function = _function(handle)
     if blocks < 1:
-        raise HipError(abi.INVALID_VALUE)
+        raise HipError(structures.INVALID_VALUE)
     left = function.device.facts.lds_bytes // blocks - static_shared(function.kernel)
-    abi.store(result, SIZE, max(0, left))
+    structures.store(result, SIZE, max(0, left))
 
 
 # Launches
@@ -386,19 +386,20 @@ def gather_arguments(kernel: KernelInfo, parameters: int, extra: int) -> bytes:
     own = [arg for arg in kernel.args if not arg.hidden]
     if extra:
         if parameters:
-            raise HipError(abi.INVALID_VALUE)
+            raise HipError(structures.INVALID_VALUE)
         return _buffer_of(extra)
     if not own:
         return b""
     if not parameters:
         raise errors.DeviceError(
-            f"kernel {kernel.short_name} has {len(own)} parameters, and no arguments came.", abi.INVALID_VALUE
+            f"kernel {kernel.short_name} has {len(own)} parameters, and no arguments came.",
+            structures.INVALID_VALUE,
         )
     content = bytearray(max(arg.offset + arg.size for arg in own))
     pointers = (c_void_p * len(own)).from_address(parameters)
     for arg, pointer in zip(own, pointers, strict=True):
         if not pointer:
-            raise HipError(abi.INVALID_VALUE)
+            raise HipError(structures.INVALID_VALUE)
         content[arg.offset : arg.offset + arg.size] = ctypes.string_at(pointer, arg.size)
     return bytes(content)
 
@@ -408,16 +409,16 @@ def _buffer_of(extra: int) -> bytes:
     words = (c_void_p * 16).from_address(extra)
     for index in range(0, 16, 2):
         key = words[index] or 0
-        if key == abi.PARAM_END:
+        if key == structures.PARAM_END:
             return ctypes.string_at(pointer, size) if pointer else b""
         value = words[index + 1] or 0
-        if key == abi.PARAM_BUFFER_POINTER:
+        if key == structures.PARAM_BUFFER_POINTER:
             pointer = value
-        elif key == abi.PARAM_BUFFER_SIZE and value:
+        elif key == structures.PARAM_BUFFER_SIZE and value:
             size = SIZE.from_address(value).value
         else:
             break
-    raise HipError(abi.INVALID_VALUE)
+    raise HipError(structures.INVALID_VALUE)
 
 
 def launch(
@@ -458,7 +459,7 @@ class KernelWork:
         )
 
 
-def kernel_work(record: abi.KernelNodeParams) -> KernelWork:
+def kernel_work(record: structures.KernelNodeParams) -> KernelWork:
     """The launch that a graph's kernel node stands for."""
     function = _function(record.func)
     grid, block = ((dim.x, dim.y, dim.z) for dim in (record.gridDim, record.blockDim))
@@ -514,7 +515,7 @@ def _ext_module_launch(
     flags: int,
 ) -> None:
     if 0 in (bx, by, bz):
-        raise HipError(abi.INVALID_CONFIGURATION)
+        raise HipError(structures.INVALID_CONFIGURATION)
     streams.record(start)
     geometry = Geometry.of_items((ix, iy, iz), (bx, by, bz))
     launch(handle, geometry, dynamic_shared, stream, parameters, extra)
@@ -546,7 +547,7 @@ def _check_cooperative(handle: int, geometry: Geometry, dynamic_shared: int) -> 
     function = _function(handle)
     fits = _groups_per_cu(function, geometry.block_size, dynamic_shared) * function.device.facts.compute_units
     if geometry.group_count > fits:
-        raise HipError(abi.COOPERATIVE_LAUNCH_TOO_LARGE)
+        raise HipError(structures.COOPERATIVE_LAUNCH_TOO_LARGE)
 
 
 # A dim3 passed by value takes two integer registers on x86-64 and on AArch64: x and y, then z.
@@ -579,8 +580,8 @@ def _launch_kernel(
 @call("hipLaunchKernelExC", arguments=(POINTER, HANDLE, POINTER))
 def _launch_kernel_config(config: int, handle: int, parameters: int) -> None:
     if not config:
-        raise HipError(abi.INVALID_VALUE)
-    record = abi.LaunchConfig.from_address(config)
+        raise HipError(structures.INVALID_VALUE)
+    record = structures.LaunchConfig.from_address(config)
     grid, block = ((dim.x, dim.y, dim.z) for dim in (record.gridDim, record.blockDim))
     geometry = Geometry.of_blocks(grid, block)
     launch(handle, geometry, record.dynamicSmemBytes, record.stream, parameters, 0)
@@ -589,8 +590,8 @@ def _launch_kernel_config(config: int, handle: int, parameters: int) -> None:
 @call("hipDrvLaunchKernelEx", arguments=(POINTER, HANDLE, POINTER, POINTER))
 def _driver_launch_config(config: int, handle: int, parameters: int, extra: int) -> None:
     if not config:
-        raise HipError(abi.INVALID_VALUE)
-    record = abi.DriverLaunchConfig.from_address(config)
+        raise HipError(structures.INVALID_VALUE)
+    record = structures.DriverLaunchConfig.from_address(config)
     grid, block = ((dim.x, dim.y, dim.z) for dim in (record.gridDim, record.blockDim))
     launch(handle, Geometry.of_blocks(grid, block), record.sharedMemBytes, record.hStream, parameters, extra)
 
@@ -665,7 +666,7 @@ _fat_binaries: dict[int, tuple[_FatBinary, ctypes.Array[c_char]]] = {}
 
 def _fat_binary(handle: int) -> _FatBinary:
     if handle not in _fat_binaries:
-        raise HipError(abi.INVALID_HANDLE)
+        raise HipError(structures.INVALID_HANDLE)
     return _fat_binaries[handle][0]
 
 
@@ -677,16 +678,16 @@ def _registered_function(host: int) -> _Function:
             if name not in loaded.code_object.kernels:
                 break
             return _Function(loaded, loaded.code_object.kernels[name])
-    raise HipError(abi.INVALID_DEVICE_FUNCTION)
+    raise HipError(structures.INVALID_DEVICE_FUNCTION)
 
 
 @call("__hipRegisterFatBinary", arguments=(POINTER,), result=POINTER)
 def _register_fat_binary(address: int) -> int:
-    wrapper = abi.FatBinaryWrapper.from_address(address)
-    if wrapper.magic != abi.FAT_BINARY_MAGIC or not wrapper.binary:
+    wrapper = structures.FatBinaryWrapper.from_address(address)
+    if wrapper.magic != structures.FAT_BINARY_MAGIC or not wrapper.binary:
         raise errors.DeviceError(
-            f"a HIP fat binary with magic {wrapper.magic:#x}; {abi.FAT_BINARY_MAGIC:#x} is wanted.",
-            abi.INVALID_IMAGE,
+            f"a HIP fat binary with magic {wrapper.magic:#x}; {structures.FAT_BINARY_MAGIC:#x} is wanted.",
+            structures.INVALID_IMAGE,
         )
     # The handle is a pointer that the caller keeps and may look at; it points to eight zero bytes.
     anchor = ctypes.create_string_buffer(8)
@@ -722,7 +723,7 @@ def _register_function(
     grid: int,
     wave: int,
 ) -> None:
-    _fat_binary(handle).functions[host] = abi.text_at(device_name)
+    _fat_binary(handle).functions[host] = structures.text_at(device_name)
 
 
 @call(
@@ -733,16 +734,16 @@ def _register_function(
 def _register_variable(
     handle: int, host: int, host_name: int, device_name: int, extern: int, size: int, const: int, other: int
 ) -> None:
-    _fat_binary(handle).variables[host] = abi.text_at(device_name)
+    _fat_binary(handle).variables[host] = structures.text_at(device_name)
 
 
 @call("__hipRegisterManagedVar", arguments=(POINTER, POINTER, POINTER, POINTER, SIZE, UINT), result=None)
 def _register_managed(handle: int, pointer: int, initial: int, name: int, size: int, align: int) -> None:
-    allocation = node().memory.allocate(size, MemoryKind.MANAGED, None, label=abi.text_at(name))
+    allocation = node().memory.allocate(size, MemoryKind.MANAGED, None, label=structures.text_at(name))
     if initial:
         ctypes.memmove(allocation.base, initial, size)
-    abi.store(pointer, POINTER, allocation.base)
-    _fat_binary(handle).managed.append((abi.text_at(name), allocation))
+    structures.store(pointer, POINTER, allocation.base)
+    _fat_binary(handle).managed.append((structures.text_at(name), allocation))
 
 
 @call("__hipPushCallConfiguration", arguments=(*_DIM3, *_DIM3, SIZE, HANDLE))
@@ -755,13 +756,13 @@ def _push_configuration(
 @call("__hipPopCallConfiguration", arguments=(POINTER, POINTER, POINTER, POINTER))
 def _pop_configuration(grid: int, block: int, dynamic_shared: int, stream: int) -> None:
     if not thread.configurations:
-        raise HipError(abi.MISSING_CONFIGURATION)
+        raise HipError(structures.MISSING_CONFIGURATION)
     dims_grid, dims_block, shared, handle = thread.configurations.pop()
     for address, dims in ((grid, dims_grid), (block, dims_block)):
-        record = abi.Dim3.from_address(address)
+        record = structures.Dim3.from_address(address)
         record.x, record.y, record.z = dims
-    abi.store(dynamic_shared, SIZE, shared)
-    abi.store(stream, HANDLE, handle)
+    structures.store(dynamic_shared, SIZE, shared)
+    structures.store(stream, HANDLE, handle)
 
 
 def _symbol(host: int) -> tuple[int, int]:
@@ -770,23 +771,23 @@ def _symbol(host: int) -> tuple[int, int]:
         name = binary.variables.get(host)
         if name is not None:
             return _global(binary.on(devices.current()), name)
-    raise HipError(abi.INVALID_SYMBOL)
+    raise HipError(structures.INVALID_SYMBOL)
 
 
 @call("hipGetSymbolAddress", arguments=(POINTER, POINTER))
 def _symbol_address(result: int, host: int) -> None:
-    abi.store(result, POINTER, _symbol(host)[0])
+    structures.store(result, POINTER, _symbol(host)[0])
 
 
 @call("hipGetSymbolSize", arguments=(POINTER, POINTER))
 def _symbol_size(result: int, host: int) -> None:
-    abi.store(result, SIZE, _symbol(host)[1])
+    structures.store(result, SIZE, _symbol(host)[1])
 
 
 def _copy_symbol(host: int, other: int, size: int, offset: int, write: bool) -> None:
     address, length = _symbol(host)
     if offset + size > length:
-        raise HipError(abi.INVALID_VALUE)
+        raise HipError(structures.INVALID_VALUE)
     place = address + offset
     copy(place if write else other, other if write else place, size)
 
@@ -822,4 +823,4 @@ def _from_symbol_async(target: int, host: int, size: int, offset: int, kind: int
 @call("hipGetFuncBySymbol", arguments=(POINTER, POINTER))
 def _function_by_symbol(result: int, host: int) -> None:
     _registered_function(host)
-    abi.store(result, HANDLE, host)
+    structures.store(result, HANDLE, host)

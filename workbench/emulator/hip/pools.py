@@ -10,10 +10,10 @@ import itertools
 from dataclasses import dataclass, field
 from typing import Any
 
-from workbench.emulator.hip import abi, memory, streams
+from workbench.emulator.hip import memory, streams, structures
 from workbench.emulator.hip.calls import HANDLE, INT, POINTER, SIZE, U64, HipError, call
 from workbench.emulator.hip.devices import device
-from workbench.emulator.memory import MemoryKind
+from workbench.emulator.node.memory import MemoryKind
 
 # hipMemPoolAttr
 _RELEASE_THRESHOLD = 4
@@ -45,7 +45,7 @@ _owners: dict[int, tuple[_Pool, int]] = {}
 
 def _pool(handle: int) -> _Pool:
     if handle not in _pools:
-        raise HipError(abi.INVALID_VALUE)
+        raise HipError(structures.INVALID_VALUE)
     return _pools[handle]
 
 
@@ -66,15 +66,15 @@ def _of_device(ordinal: int) -> int:
 
 def _take(result: int, size: int, pool: _Pool, stream: int) -> None:
     streams.stream(stream)
-    abi.store(result, POINTER, 0)
+    structures.store(result, POINTER, 0)
     if pool.most and pool.used + size > pool.most:
-        raise HipError(abi.OUT_OF_MEMORY)
+        raise HipError(structures.OUT_OF_MEMORY)
     address = memory.allocate(size, pool.kind, on=pool.device)
     if address:
         _owners[address] = pool, size
         pool.used += size
         pool.high = max(pool.high, pool.used)
-    abi.store(result, POINTER, address)
+    structures.store(result, POINTER, address)
 
 
 def _given_back(address: int) -> None:
@@ -101,17 +101,17 @@ def _malloc_from_pool(result: int, size: int, pool: int, stream: int) -> None:
 @call("hipMemPoolCreate", arguments=(POINTER, POINTER))
 def _create(result: int, properties: int) -> None:
     if not properties:
-        raise HipError(abi.INVALID_VALUE)
-    record = abi.MemPoolProps.from_address(properties)
+        raise HipError(structures.INVALID_VALUE)
+    record = structures.MemPoolProps.from_address(properties)
     if record.allocType not in (_PINNED, _MANAGED) or record.location.type != _ON_DEVICE:
-        raise HipError(abi.INVALID_VALUE)
+        raise HipError(structures.INVALID_VALUE)
     if record.handleTypes:
         # Handles for other processes.
-        raise HipError(abi.NOT_SUPPORTED)
+        raise HipError(structures.NOT_SUPPORTED)
     device(record.location.id)
     kind = MemoryKind.MANAGED if record.allocType == _MANAGED else MemoryKind.DEVICE
     handle = next(_handles)
-    abi.store(result, HANDLE, handle)
+    structures.store(result, HANDLE, handle)
     _pools[handle] = _Pool(record.location.id, kind, record.maxSize)
 
 
@@ -119,7 +119,7 @@ def _create(result: int, properties: int) -> None:
 def _destroy(handle: int) -> None:
     _pool(handle)
     if handle in _defaults.values():
-        raise HipError(abi.INVALID_VALUE)
+        raise HipError(structures.INVALID_VALUE)
     # A device whose pool goes has its own again; allocations live until they are freed.
     del _pools[handle]
     for ordinal in [o for o, current in _current.items() if current == handle]:
@@ -136,7 +136,7 @@ def _trim(handle: int, keep: int) -> None:
 def _set_attribute(handle: int, attribute: int, value: int) -> None:
     pool, type_ = _pool(handle), _type_of(attribute)
     if not value:
-        raise HipError(abi.INVALID_VALUE)
+        raise HipError(structures.INVALID_VALUE)
     given = int(type_.from_address(value).value)
     if attribute in pool.attributes:
         pool.attributes[attribute] = given
@@ -144,7 +144,7 @@ def _set_attribute(handle: int, attribute: int, value: int) -> None:
         # A high watermark begins anew with what is in use.
         pool.high = pool.used
     else:
-        raise HipError(abi.INVALID_VALUE)
+        raise HipError(structures.INVALID_VALUE)
 
 
 @call("hipMemPoolGetAttribute", arguments=(HANDLE, INT, POINTER))
@@ -156,7 +156,7 @@ def _get_attribute(handle: int, attribute: int, result: int) -> None:
         _RESERVED_HIGH: pool.high,
         _USED_HIGH: pool.high,
     }
-    abi.store(result, type_, {**pool.attributes, **watermarks}[attribute])
+    structures.store(result, type_, {**pool.attributes, **watermarks}[attribute])
 
 
 def _type_of(attribute: int) -> Any:
@@ -164,53 +164,53 @@ def _type_of(attribute: int) -> Any:
         return INT
     if _RELEASE_THRESHOLD <= attribute <= _USED_HIGH:
         return U64
-    raise HipError(abi.INVALID_VALUE)
+    raise HipError(structures.INVALID_VALUE)
 
 
 @call("hipMemPoolSetAccess", arguments=(HANDLE, POINTER, SIZE))
 def _set_access(handle: int, descriptions: int, count: int) -> None:
     pool = _pool(handle)
     if count and not descriptions:
-        raise HipError(abi.INVALID_VALUE)
-    for entry in (abi.MemAccessDesc * count).from_address(descriptions) if count else ():
+        raise HipError(structures.INVALID_VALUE)
+    for entry in (structures.MemAccessDesc * count).from_address(descriptions) if count else ():
         if entry.location.type != _ON_DEVICE:
-            raise HipError(abi.INVALID_VALUE)
+            raise HipError(structures.INVALID_VALUE)
         device(entry.location.id)
         if entry.location.id == pool.device and entry.flags == _NO_ACCESS:
-            raise HipError(abi.INVALID_VALUE)
+            raise HipError(structures.INVALID_VALUE)
         if entry.location.id != pool.device and entry.flags != _NO_ACCESS:
             # As hipDeviceCanAccessPeer says: no device reaches another's memory.
-            raise HipError(abi.INVALID_DEVICE)
+            raise HipError(structures.INVALID_DEVICE)
 
 
 @call("hipMemPoolGetAccess", arguments=(POINTER, HANDLE, POINTER))
 def _get_access(result: int, handle: int, location: int) -> None:
     pool = _pool(handle)
     if not location:
-        raise HipError(abi.INVALID_VALUE)
-    where = abi.MemLocation.from_address(location)
+        raise HipError(structures.INVALID_VALUE)
+    where = structures.MemLocation.from_address(location)
     if where.type != _ON_DEVICE:
-        raise HipError(abi.INVALID_VALUE)
+        raise HipError(structures.INVALID_VALUE)
     device(where.id)
     reaches = where.id == pool.device or pool.kind is MemoryKind.MANAGED
-    abi.store(result, INT, _READ_WRITE if reaches else _NO_ACCESS)
+    structures.store(result, INT, _READ_WRITE if reaches else _NO_ACCESS)
 
 
 @call("hipDeviceGetDefaultMemPool", arguments=(POINTER, INT))
 def _default_pool(result: int, ordinal: int) -> None:
-    abi.store(result, HANDLE, _default(ordinal))
+    structures.store(result, HANDLE, _default(ordinal))
 
 
 @call("hipDeviceGetMemPool", arguments=(POINTER, INT))
 def _device_pool(result: int, ordinal: int) -> None:
-    abi.store(result, HANDLE, _of_device(ordinal))
+    structures.store(result, HANDLE, _of_device(ordinal))
 
 
 @call("hipDeviceSetMemPool", arguments=(INT, HANDLE))
 def _set_device_pool(ordinal: int, handle: int) -> None:
     device(ordinal)
     if _pool(handle).device != ordinal:
-        raise HipError(abi.INVALID_DEVICE)
+        raise HipError(structures.INVALID_DEVICE)
     _current[ordinal] = handle
 
 

@@ -19,8 +19,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from workbench import errors
-from workbench.emulator.device import node
-from workbench.emulator.hip import abi
+from workbench.emulator.hip import structures
 from workbench.emulator.hip.calls import (
     HANDLE,
     INT,
@@ -35,6 +34,7 @@ from workbench.emulator.hip.calls import (
     thread,
 )
 from workbench.emulator.hip.graph_nodes import Action, Capture, Graph, Node, NodeKind
+from workbench.emulator.node.device import node
 
 # NULL, hipStreamLegacy and hipStreamPerThread.
 _BUILT_IN = (0, 1, 2)
@@ -81,7 +81,7 @@ def stream(handle: int) -> _Stream:
     if handle in _BUILT_IN:
         return _Stream(thread.device, 0, 0)
     if handle not in _streams:
-        raise HipError(abi.INVALID_HANDLE)
+        raise HipError(structures.INVALID_HANDLE)
     return _streams[handle]
 
 
@@ -96,13 +96,13 @@ def submit(handle: int, kind: NodeKind, action: Action, detail: Any = None) -> N
 
 def _event(handle: int) -> _Event:
     if handle not in _events:
-        raise HipError(abi.INVALID_HANDLE)
+        raise HipError(structures.INVALID_HANDLE)
     return _events[handle]
 
 
 def _create_stream(result: int, flags: int, priority: int) -> None:
     handle = next(_handles)
-    abi.store(result, HANDLE, handle)
+    structures.store(result, HANDLE, handle)
     _streams[handle] = _Stream(thread.device, flags, max(-1, min(1, priority)))
 
 
@@ -124,14 +124,14 @@ def _stream_create_priority(result: int, flags: int, priority: int) -> None:
 @call("hipStreamDestroy", arguments=(HANDLE,))
 def _stream_destroy(handle: int) -> None:
     if _streams.pop(handle, None) is None:
-        raise HipError(abi.INVALID_HANDLE)
+        raise HipError(structures.INVALID_HANDLE)
     _masks.pop(handle, None)
 
 
 @call("hipStreamSynchronize", "hipStreamSynchronize_spt", arguments=(HANDLE,))
 def _stream_synchronize(handle: int) -> None:
     if stream(handle).capture is not None:
-        raise HipError(abi.STREAM_CAPTURE_UNSUPPORTED)
+        raise HipError(structures.STREAM_CAPTURE_UNSUPPORTED)
     with node().launch_lock:
         report_faults()
 
@@ -147,9 +147,9 @@ def _stream_wait(handle: int, event: int, flags: int) -> None:
     if awaited.capture is None:
         return
     if handle in _BUILT_IN:
-        raise HipError(abi.STREAM_CAPTURE_IMPLICIT)
+        raise HipError(structures.STREAM_CAPTURE_IMPLICIT)
     if waiting.capture not in (None, awaited.capture):
-        raise HipError(abi.STREAM_CAPTURE_MERGE)
+        raise HipError(structures.STREAM_CAPTURE_MERGE)
     # A stream that waits for captured work is captured too from here on.
     waiting.capture = awaited.capture
     tails = awaited.capture.tails
@@ -158,17 +158,17 @@ def _stream_wait(handle: int, event: int, flags: int) -> None:
 
 @call("hipStreamGetFlags", "hipStreamGetFlags_spt", arguments=(HANDLE, POINTER))
 def _stream_flags(handle: int, result: int) -> None:
-    abi.store(result, UINT, stream(handle).flags)
+    structures.store(result, UINT, stream(handle).flags)
 
 
 @call("hipStreamGetPriority", "hipStreamGetPriority_spt", arguments=(HANDLE, POINTER))
 def _stream_priority(handle: int, result: int) -> None:
-    abi.store(result, INT, stream(handle).priority)
+    structures.store(result, INT, stream(handle).priority)
 
 
 @call("hipStreamGetDevice", arguments=(HANDLE, POINTER))
 def _stream_device(handle: int, result: int) -> None:
-    abi.store(result, INT, stream(handle).device)
+    structures.store(result, INT, stream(handle).device)
 
 
 @call("hipGetStreamDeviceId", arguments=(HANDLE,), records=False)
@@ -179,21 +179,21 @@ def _stream_device_id(handle: int) -> int:
 @call("hipStreamGetId", arguments=(HANDLE, POINTER))
 def _stream_id(handle: int, result: int) -> None:
     stream(handle)
-    abi.store(result, U64, handle)
+    structures.store(result, U64, handle)
 
 
 @call("hipStreamIsCapturing", "hipStreamIsCapturing_spt", arguments=(HANDLE, POINTER))
 def _is_capturing(handle: int, result: int) -> None:
-    abi.store(result, INT, stream(handle).capture is not None)
+    structures.store(result, INT, stream(handle).capture is not None)
 
 
 @call("hipStreamBeginCapture", "hipStreamBeginCapture_spt", arguments=(HANDLE, INT))
 def _begin_capture(handle: int, mode: int) -> None:
     if handle in _BUILT_IN:
-        raise HipError(abi.STREAM_CAPTURE_UNSUPPORTED)
+        raise HipError(structures.STREAM_CAPTURE_UNSUPPORTED)
     chosen = stream(handle)
     if chosen.capture is not None:
-        raise HipError(abi.ILLEGAL_STATE)
+        raise HipError(structures.ILLEGAL_STATE)
     chosen.capture = Capture(Graph(), handle, {handle: []}, next(_capture_numbers))
 
 
@@ -201,9 +201,9 @@ def _begin_capture(handle: int, mode: int) -> None:
 def _end_capture(handle: int, result: int) -> None:
     capture = stream(handle).capture
     if capture is None:
-        raise HipError(abi.ILLEGAL_STATE)
+        raise HipError(structures.ILLEGAL_STATE)
     if capture.origin != handle:
-        raise HipError(abi.STREAM_CAPTURE_UNMATCHED)
+        raise HipError(structures.STREAM_CAPTURE_UNMATCHED)
     for other in _streams.values():
         if other.capture is capture:
             other.capture = None
@@ -212,10 +212,10 @@ def _end_capture(handle: int, result: int) -> None:
             event.capture, event.tails = None, ()
     reached = _before(capture.tails[handle])
     if any(tail not in reached for tails in capture.tails.values() for tail in tails):
-        abi.store(result, HANDLE, 0)
-        raise HipError(abi.STREAM_CAPTURE_UNJOINED)
+        structures.store(result, HANDLE, 0)
+        raise HipError(structures.STREAM_CAPTURE_UNJOINED)
     graphs[capture.graph.handle] = capture.graph
-    abi.store(result, HANDLE, capture.graph.handle)
+    structures.store(result, HANDLE, capture.graph.handle)
 
 
 def _before(nodes: list[Node]) -> set[Node]:
@@ -233,9 +233,9 @@ def _before(nodes: list[Node]) -> set[Node]:
 @call("hipStreamGetCaptureInfo", "hipStreamGetCaptureInfo_spt", arguments=(HANDLE, POINTER, POINTER))
 def _capture_info(handle: int, status: int, number: int) -> None:
     capture = stream(handle).capture
-    abi.store(status, INT, capture is not None)
+    structures.store(status, INT, capture is not None)
     if capture is not None:
-        abi.store_if(number, U64, capture.sequence)
+        structures.store_if(number, U64, capture.sequence)
 
 
 @call(
@@ -245,17 +245,17 @@ def _capture_info(handle: int, status: int, number: int) -> None:
 )
 def _capture_info_2(handle: int, status: int, number: int, graph: int, dependencies: int, count: int) -> None:
     capture = stream(handle).capture
-    abi.store(status, INT, capture is not None)
+    structures.store(status, INT, capture is not None)
     if capture is None:
         return
     # The program adds nodes to the graph while it is recorded.
     graphs[capture.graph.handle] = capture.graph
     tails = capture.tails[handle]
     capture.shown = (HANDLE * max(1, len(tails)))(*(tail.handle for tail in tails))
-    abi.store_if(number, U64, capture.sequence)
-    abi.store_if(graph, HANDLE, capture.graph.handle)
-    abi.store_if(dependencies, POINTER, ctypes.addressof(capture.shown))
-    abi.store_if(count, SIZE, len(tails))
+    structures.store_if(number, U64, capture.sequence)
+    structures.store_if(graph, HANDLE, capture.graph.handle)
+    structures.store_if(dependencies, POINTER, ctypes.addressof(capture.shown))
+    structures.store_if(count, SIZE, len(tails))
 
 
 # hipStreamUpdateCaptureDependenciesFlags
@@ -266,9 +266,9 @@ _ADD_DEPENDENCIES, _SET_DEPENDENCIES = 0, 1
 def _update_dependencies(handle: int, dependencies: int, count: int, flags: int) -> None:
     capture = stream(handle).capture
     if capture is None:
-        raise HipError(abi.ILLEGAL_STATE)
+        raise HipError(structures.ILLEGAL_STATE)
     if flags not in (_ADD_DEPENDENCIES, _SET_DEPENDENCIES) or (count and not dependencies):
-        raise HipError(abi.INVALID_VALUE)
+        raise HipError(structures.INVALID_VALUE)
     capture.tails[handle] = list(
         dict.fromkeys(
             [
@@ -283,14 +283,14 @@ def _nodes_of(graph: Graph, handles: int, count: int) -> list[Node]:
     by_handle = {node.handle: node for node in graph.nodes}
     wanted = list((HANDLE * count).from_address(handles)) if count else []
     if any(handle not in by_handle for handle in wanted):
-        raise HipError(abi.INVALID_VALUE)
+        raise HipError(structures.INVALID_VALUE)
     return [by_handle[handle] for handle in wanted]
 
 
 @call("hipStreamBeginCaptureToGraph", arguments=(HANDLE, HANDLE, POINTER, POINTER, SIZE, INT))
 def _begin_capture_to(handle: int, graph: int, dependencies: int, data: int, count: int, mode: int) -> None:
     if graph not in graphs or data or (count and not dependencies):
-        raise HipError(abi.INVALID_VALUE)
+        raise HipError(structures.INVALID_VALUE)
     before = _nodes_of(graphs[graph], dependencies, count)
     _begin_capture(handle, mode)
     stream(handle).capture = Capture(graphs[graph], handle, {handle: before}, next(_capture_numbers))
@@ -299,14 +299,14 @@ def _begin_capture_to(handle: int, graph: int, dependencies: int, data: int, cou
 @call("hipThreadExchangeStreamCaptureMode", arguments=(POINTER,))
 def _exchange_mode(mode: int) -> None:
     previous, _modes.mode = _modes.mode, INT.from_address(mode).value
-    abi.store(mode, INT, previous)
+    structures.store(mode, INT, previous)
 
 
 @call("hipStreamAddCallback", "hipStreamAddCallback_spt", arguments=(HANDLE, POINTER, POINTER, UINT))
 def _add_callback(handle: int, function: int, data: int, flags: int) -> None:
     if stream(handle).capture is not None:
-        raise HipError(abi.STREAM_CAPTURE_UNSUPPORTED)
-    ctypes.CFUNCTYPE(None, HANDLE, INT, POINTER)(function)(handle, abi.SUCCESS, data)
+        raise HipError(structures.STREAM_CAPTURE_UNSUPPORTED)
+    ctypes.CFUNCTYPE(None, HANDLE, INT, POINTER)(function)(handle, structures.SUCCESS, data)
 
 
 @call("hipLaunchHostFunc", "hipLaunchHostFunc_spt", arguments=(HANDLE, POINTER, POINTER))
@@ -337,13 +337,13 @@ def _value_type(address: int, type_: Any) -> None:
         or found is None
         or address + ctypes.sizeof(type_) > found.end
     ):
-        raise HipError(abi.INVALID_VALUE)
+        raise HipError(structures.INVALID_VALUE)
 
 
 def _wait_value(handle: int, address: int, value: int, flags: int, mask: int, type_: Any) -> None:
     compare = _COMPARISONS.get(flags)
     if compare is None:
-        raise HipError(abi.INVALID_VALUE)
+        raise HipError(structures.INVALID_VALUE)
     _value_type(address, type_)
     bits = 2 ** (8 * ctypes.sizeof(type_)) - 1
 
@@ -361,7 +361,7 @@ def _wait_value(handle: int, address: int, value: int, flags: int, mask: int, ty
                     f"{type_.from_address(address).value:#x} is and nothing has changed that within "
                     f"{_PATIENCE_SECONDS:g} s. The emulated device does a stream's work at once: "
                     "write the value before the wait, or from another thread.",
-                    abi.NOT_SUPPORTED,
+                    structures.NOT_SUPPORTED,
                 )
                 launch_failed(error)
                 raise error
@@ -403,7 +403,7 @@ def _write_value_64(handle: int, address: int, value: int, flags: int) -> None:
 @call("hipExtStreamCreateWithCUMask", arguments=(POINTER, UINT, POINTER))
 def _create_with_mask(result: int, count: int, mask: int) -> None:
     if not count or not mask:
-        raise HipError(abi.INVALID_VALUE)
+        raise HipError(structures.INVALID_VALUE)
     words = tuple((UINT * count).from_address(mask))
     _create_stream(result, 0, 0)
     _masks[HANDLE.from_address(result).value] = words
@@ -414,7 +414,7 @@ def _get_mask(handle: int, count: int, result: int) -> None:
     """The mask that the stream was made with, else all compute units; a stream's work runs on any of them."""
     units = node().devices[stream(handle).device].facts.compute_units
     if not result or count < -(-units // 32):
-        raise HipError(abi.INVALID_VALUE)
+        raise HipError(structures.INVALID_VALUE)
     every = tuple((1 << max(0, min(32, units - 32 * i))) - 1 for i in range(count))
     words = _masks.get(handle, every)
     for index in range(count):
@@ -429,14 +429,14 @@ def _event_create(result: int) -> None:
 @call("hipEventCreateWithFlags", arguments=(POINTER, UINT))
 def _event_create_flags(result: int, flags: int) -> None:
     handle = next(_handles)
-    abi.store(result, HANDLE, handle)
+    structures.store(result, HANDLE, handle)
     _events[handle] = _Event(flags)
 
 
 @call("hipEventDestroy", arguments=(HANDLE,))
 def _event_destroy(handle: int) -> None:
     if _events.pop(handle, None) is None:
-        raise HipError(abi.INVALID_HANDLE)
+        raise HipError(structures.INVALID_HANDLE)
 
 
 @call("hipEventRecord", "hipEventRecord_spt", arguments=(HANDLE, HANDLE))
@@ -467,7 +467,7 @@ def _event_query(handle: int) -> None:
 @call("hipEventSynchronize", arguments=(HANDLE,))
 def _event_synchronize(handle: int) -> None:
     if _event(handle).capture is not None:
-        raise HipError(abi.CAPTURED_EVENT)
+        raise HipError(structures.CAPTURED_EVENT)
     report_faults()
 
 
@@ -475,7 +475,7 @@ def _event_synchronize(handle: int) -> None:
 def _elapsed(result: int, start: int, stop: int) -> None:
     first, last = _event(start), _event(stop)
     if (first.flags | last.flags) & _DISABLE_TIMING:
-        raise HipError(abi.INVALID_HANDLE)
+        raise HipError(structures.INVALID_HANDLE)
     if first.nanoseconds is None or last.nanoseconds is None:
-        raise HipError(abi.INVALID_HANDLE)
-    abi.store(result, c_float, (last.nanoseconds - first.nanoseconds) / 1e6)
+        raise HipError(structures.INVALID_HANDLE)
+    structures.store(result, c_float, (last.nanoseconds - first.nanoseconds) / 1e6)

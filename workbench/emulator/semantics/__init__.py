@@ -7,9 +7,9 @@ from workbench.emulator.semantics import (
     control,
     convert,
     indexed,
-    memory_scalar,
     packed,
     scalar,
+    scalar_memory,
     vector_float,
     vector_int,
 )
@@ -23,9 +23,9 @@ __all__ = [
     "control",
     "convert",
     "indexed",
-    "memory_scalar",
     "packed",
     "scalar",
+    "scalar_memory",
     "vector_float",
     "vector_int",
 ]

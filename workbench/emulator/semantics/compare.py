@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from workbench.emulator.ir import LANES, Value, integer
 from workbench.emulator.semantics.registry import compare
-from workbench.emulator.translate_block import BlockTranslator
+from workbench.emulator.translate.block import BlockTranslator
+from workbench.emulator.translate.ir import LANES, Value, integer
 
 # Ordered and unordered float predicates under the ISA's names.
 _FLOAT = {

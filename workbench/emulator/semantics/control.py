@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from workbench.codeobject.instruction import Instruction
-from workbench.emulator import layout
-from workbench.emulator.ir import I32, I64, Value
+from workbench.emulator.native import abi
 from workbench.emulator.semantics.registry import ends_block, nothing, straight
-from workbench.emulator.translate_block import BlockTranslator, Mode, Unsupported
+from workbench.emulator.translate.block import BlockTranslator, Mode, Unsupported
+from workbench.emulator.translate.ir import I32, I64, Value
 
 # In-order execution makes every wait true, and there is nothing to hint at: no caches, no priorities.
 nothing(
@@ -49,12 +49,12 @@ def branch_scc1(block: BlockTranslator, instruction: Instruction) -> None:
 
 @ends_block("s_cbranch_vccz")
 def branch_vccz(block: BlockTranslator, instruction: Instruction) -> None:
-    _branch_if(block, instruction, block.register(layout.VCC, 2).eq(0))
+    _branch_if(block, instruction, block.register(abi.VCC, 2).eq(0))
 
 
 @ends_block("s_cbranch_vccnz")
 def branch_vccnz(block: BlockTranslator, instruction: Instruction) -> None:
-    _branch_if(block, instruction, block.register(layout.VCC, 2).ne(0))
+    _branch_if(block, instruction, block.register(abi.VCC, 2).ne(0))
 
 
 @ends_block("s_cbranch_execz")
@@ -77,24 +77,24 @@ def branch_debug(block: BlockTranslator, instruction: Instruction) -> None:
 
 @ends_block("s_endpgm s_endpgm_saved s_endpgm_ordered_ps_done")
 def endpgm(block: BlockTranslator, instruction: Instruction) -> None:
-    block.finish(layout.END)
+    block.finish(abi.END)
 
 
 def _resume_later(block: BlockTranslator, code: int) -> None:
     block.close_run()
-    block.emitter.store(block.emitter.const(I32, block.next_index), block.field(layout.Wave.block.offset), 4)
+    block.emitter.store(block.emitter.const(I32, block.next_index), block.field(abi.Wave.block.offset), 4)
     block.finish(code)
 
 
 @ends_block("s_barrier")
 def barrier(block: BlockTranslator, instruction: Instruction) -> None:
-    _resume_later(block, layout.BARRIER)
+    _resume_later(block, abi.BARRIER)
 
 
 @ends_block("s_sleep")
 def sleep(block: BlockTranslator, instruction: Instruction) -> None:
     """Another wave takes its turn: what this one waits for is done by another."""
-    _resume_later(block, layout.YIELD)
+    _resume_later(block, abi.YIELD)
 
 
 # ---- Calls and jumps --------------------------------------------------------------------------------------
@@ -102,7 +102,7 @@ def sleep(block: BlockTranslator, instruction: Instruction) -> None:
 
 def address_after(block: BlockTranslator, instruction: Instruction) -> Value:
     """Device address of the next instruction."""
-    base = block.emitter.load(I64, block.field(layout.Wave.code_base.offset), 8)
+    base = block.emitter.load(I64, block.field(abi.Wave.code_base.offset), 8)
     return base + (instruction.address + instruction.size)
 
 
@@ -113,8 +113,8 @@ def getpc(block: BlockTranslator, instruction: Instruction) -> None:
 
 def _jump(block: BlockTranslator, target: Value) -> None:
     block.close_run()
-    block.emitter.store(target, block.field(layout.Wave.target.offset), 8)
-    block.finish(layout.JUMP)
+    block.emitter.store(target, block.field(abi.Wave.target.offset), 8)
+    block.finish(abi.JUMP)
 
 
 @ends_block("s_setpc_b64")
@@ -147,15 +147,15 @@ def _fault(block: BlockTranslator, instruction: Instruction, kind: int, value: i
     """Record a fault of the whole wave and end."""
     block.close_run()
     emitter = block.emitter
-    wave = layout.Wave
+    wave = abi.Wave
     fault = wave.fault.offset
     emitter.store(emitter.const(I64, instruction.address), block.field(wave.pc.offset), 8)
-    emitter.store(emitter.const(I32, kind), block.field(fault + layout.Fault.kind.offset), 4)
-    emitter.store(emitter.const(I32, -1), block.field(fault + layout.Fault.lane.offset), 4)
-    emitter.store(emitter.const(I64, value), block.field(fault + layout.Fault.address.offset), 8)
-    emitter.store(emitter.const(I32, 0), block.field(fault + layout.Fault.size.offset), 4)
-    emitter.store(emitter.const(I32, 0), block.field(fault + layout.Fault.is_write.offset), 4)
-    block.finish(layout.FAULT)
+    emitter.store(emitter.const(I32, kind), block.field(fault + abi.Fault.kind.offset), 4)
+    emitter.store(emitter.const(I32, -1), block.field(fault + abi.Fault.lane.offset), 4)
+    emitter.store(emitter.const(I64, value), block.field(fault + abi.Fault.address.offset), 8)
+    emitter.store(emitter.const(I32, 0), block.field(fault + abi.Fault.size.offset), 4)
+    emitter.store(emitter.const(I32, 0), block.field(fault + abi.Fault.is_write.offset), 4)
+    block.finish(abi.FAULT)
 
 
 @ends_block("s_trap")
@@ -165,13 +165,13 @@ def trap(block: BlockTranslator, instruction: Instruction) -> None:
         # llvm.debugtrap: goes on where no debugger listens.
         block.finish()
         return
-    _fault(block, instruction, layout.FAULT_TRAP, identifier)
+    _fault(block, instruction, abi.FAULT_TRAP, identifier)
 
 
 @ends_block("s_sethalt")
 def halt(block: BlockTranslator, instruction: Instruction) -> None:
     if _immediate(instruction) & 1:
-        _fault(block, instruction, layout.FAULT_HALT, _immediate(instruction))
+        _fault(block, instruction, abi.FAULT_HALT, _immediate(instruction))
     else:
         block.finish()
 
@@ -213,9 +213,9 @@ def _status(block: BlockTranslator) -> Value:
     No trap handler, debugger or priority sets another bit.
     """
     block.close_run()
-    fixed = block.emitter.load(I32, block.field(layout.Wave.status.offset), 4)
-    exec_zero = block.register(layout.EXEC, 2).eq(0).zext(32).shl(9)
-    vcc_zero = block.register(layout.VCC, 2).eq(0).zext(32).shl(10)
+    fixed = block.emitter.load(I32, block.field(abi.Wave.status.offset), 4)
+    exec_zero = block.register(abi.EXEC, 2).eq(0).zext(32).shl(9)
+    vcc_zero = block.register(abi.VCC, 2).eq(0).zext(32).shl(10)
     return fixed | block.scc().zext(32) | exec_zero | vcc_zero
 
 
@@ -223,15 +223,15 @@ def _status(block: BlockTranslator) -> Value:
 def getreg(block: BlockTranslator, instruction: Instruction) -> None:
     number, first, size = hardware_field(instruction)
     if number == HW_MODE:
-        value = block.emitter.load(I32, block.field(layout.Wave.mode.offset), 4)
+        value = block.emitter.load(I32, block.field(abi.Wave.mode.offset), 4)
     elif number in (_HW_ID, _HW_XCC_ID):
-        place = layout.Wave.hw_id if number == _HW_ID else layout.Wave.xcc_id
+        place = abi.Wave.hw_id if number == _HW_ID else abi.Wave.xcc_id
         value = block.emitter.load(I32, block.field(place.offset), 4)
     elif number == _HW_STATUS:
         value = _status(block)
     elif number == _HW_SH_MEM_BASES:
         # Bits 63 to 48 of the private aperture's address, then of the shared one's.
-        bases = layout.PRIVATE_APERTURE >> 48 | layout.SHARED_APERTURE >> 48 << 16
+        bases = abi.PRIVATE_APERTURE >> 48 | abi.SHARED_APERTURE >> 48 << 16
         value = block.emitter.const(I32, bases)
     else:
         raise Unsupported(f"hardware register {number}")
@@ -244,7 +244,7 @@ def _setreg(block: BlockTranslator, instruction: Instruction, value: Value) -> N
     if number != HW_MODE:
         raise Unsupported(f"a write to hardware register {number}")
     mask = ((1 << size) - 1) << first & 0xFFFFFFFF
-    pointer = block.field(layout.Wave.mode.offset)
+    pointer = block.field(abi.Wave.mode.offset)
     old = block.emitter.load(I32, pointer, 4)
     placed = value.shl(first) & mask if first else value & mask
     block.emitter.store((old & ~mask) | placed, pointer, 4)

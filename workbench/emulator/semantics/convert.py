@@ -1,22 +1,17 @@
 """Lane-wise conversions between number formats: saturation, NaN rules, rounding.
 
 Float to integer conversions truncate, saturate, and give zero for NaN. Small formats (fp8, bf8, fp6, fp4)
-are converted by C functions (native/convert.c), whose tables say what each format is on each target.
+are converted by C functions (native/ops/convert.c), whose tables say what each format is on each target.
 """
 
 from __future__ import annotations
 
 from workbench.codeobject.instruction import Instruction, Operand
-from workbench.emulator.ir import Type, Value
 from workbench.emulator.semantics.registry import lanes, register
 from workbench.emulator.semantics.vector_float import rounded
-from workbench.emulator.translate_block import (
-    V_F32,
-    V_F64,
-    V_I32,
-    BlockTranslator,
-)
-from workbench.emulator.translate_operands import fetch, is_dpp, is_sdwa, prepare
+from workbench.emulator.translate.block import V_F32, V_F64, V_I32, BlockTranslator
+from workbench.emulator.translate.ir import Type, Value
+from workbench.emulator.translate.operands import fetch, is_dpp, is_sdwa, prepare
 
 
 def saturated(block: BlockTranslator, a: Value, bits: int, signed: bool) -> Value:

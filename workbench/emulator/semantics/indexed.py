@@ -4,16 +4,16 @@ compilers use for arrays held in registers."""
 from __future__ import annotations
 
 from workbench.codeobject.instruction import Instruction
-from workbench.emulator import layout
-from workbench.emulator.ir import I32, I64, Value
+from workbench.emulator.native import abi
 from workbench.emulator.semantics.registry import straight
-from workbench.emulator.translate_block import BlockTranslator
+from workbench.emulator.translate.block import BlockTranslator
+from workbench.emulator.translate.ir import I32, I64, Value
 
 
 def _relative(block: BlockTranslator, first: int, width: int) -> str:
     """Pointer to the scalar register `first` + M0, kept inside the register file."""
     block.close_run()
-    index = block.register(layout.M0) + first
+    index = block.register(abi.M0) + first
     index = block.emitter.intrinsic("umin", index, 128 - width)
     block.flush()
     return block.emitter.offset("%wave", index.zext(64).shl(2))
@@ -39,14 +39,14 @@ straight("s_movreld_b32 s_movreld_b64")(_write)
 
 
 def _set_index(block: BlockTranslator, value: Value) -> None:
-    old = block.register(layout.M0)
-    block.set_register(layout.M0, (old & 0xFFFFFF00) | (value & 0xFF))
+    old = block.register(abi.M0)
+    block.set_register(abi.M0, (old & 0xFFFFFF00) | (value & 0xFF))
 
 
 def _set_positions(block: BlockTranslator, positions: int) -> None:
     """Which operands the index applies to: bits 0..2 sources, bit 3 the destination."""
-    old = block.register(layout.M0)
-    block.set_register(layout.M0, (old & 0xFFFF0FFF) | positions << 12)
+    old = block.register(abi.M0)
+    block.set_register(abi.M0, (old & 0xFFFF0FFF) | positions << 12)
     block.indexed_positions = positions
 
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from workbench.codeobject.instruction import Instruction, Operand
-from workbench.emulator.ir import Value
 from workbench.emulator.semantics.registry import packed, register
 from workbench.emulator.semantics.vector_float import fma
 from workbench.emulator.semantics.vector_int import mad_16
-from workbench.emulator.translate_block import KINDS, V_F32, BlockTranslator, Unsupported
-from workbench.emulator.translate_operands import (
+from workbench.emulator.translate.block import KINDS, V_F32, BlockTranslator, Unsupported
+from workbench.emulator.translate.ir import Value
+from workbench.emulator.translate.operands import (
     fetch,
     finish_float,
     flush_source,

@@ -14,10 +14,10 @@ from collections.abc import Callable
 from typing import Any
 
 from workbench.codeobject.instruction import Instruction, Operand
-from workbench.emulator import layout
-from workbench.emulator.ir import Value
-from workbench.emulator.translate_block import BlockTranslator, Unsupported
-from workbench.emulator.translate_operands import (
+from workbench.emulator.native import abi
+from workbench.emulator.translate.block import BlockTranslator, Unsupported
+from workbench.emulator.translate.ir import Value
+from workbench.emulator.translate.operands import (
     fetch,
     fetch_packed,
     is_dpp,
@@ -40,7 +40,7 @@ NO_OPERATION: set[str] = set()
 ENDS_BLOCK: set[str] = set()
 """Opcodes after which the wave goes on in another block."""
 
-VCC = Operand("s", layout.VCC, 2)
+VCC = Operand("s", abi.VCC, 2)
 
 
 def register(opcodes: str, handler: Handler) -> None:
@@ -134,8 +134,8 @@ def compare(opcodes: str, kind: str, second: str | None = None) -> Callable[[Mea
             block.open_run()
             value = meaning(block, fetch(block, first, kind, 0), fetch(block, other, second or kind, 1))
             block.set_mask(result.index, value)
-            if instruction.opcode.startswith("v_cmpx_") and result.index != layout.EXEC:
-                block.set_mask(layout.EXEC, value)
+            if instruction.opcode.startswith("v_cmpx_") and result.index != abi.EXEC:
+                block.set_mask(abi.EXEC, value)
 
         register(opcodes, handle)
         return meaning

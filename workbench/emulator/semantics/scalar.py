@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from workbench.codeobject.instruction import Instruction
-from workbench.emulator import layout
-from workbench.emulator.ir import I32, I64, Value
+from workbench.emulator.native import abi
 from workbench.emulator.semantics.registry import scalar, straight
-from workbench.emulator.translate_block import BlockTranslator
+from workbench.emulator.translate.block import BlockTranslator
+from workbench.emulator.translate.ir import I32, I64, Value
 
 
 def _amount(amount: Value, width: int) -> Value:
@@ -393,7 +393,7 @@ for _name, _text in {
         source = block.scalar(instruction.src[0], "b64")
         old = block.exec()
         new = text(source, old)
-        block.set_register(layout.EXEC, new)
+        block.set_register(abi.EXEC, new)
         block.set_register(instruction.dst[0].index, old)
         block.set_scc(new.ne(0))
 
@@ -404,7 +404,7 @@ for _name, _text in {"andn1": lambda a, x: ~a & x, "andn2": lambda a, x: a & ~x}
 
     def _write_exec(block: BlockTranslator, instruction: Instruction, text: Any = _text) -> None:
         new = text(block.scalar(instruction.src[0], "b64"), block.exec())
-        block.set_register(layout.EXEC, new)
+        block.set_register(abi.EXEC, new)
         block.set_register(instruction.dst[0].index, new)
         block.set_scc(new.ne(0))
 

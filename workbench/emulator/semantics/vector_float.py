@@ -2,17 +2,17 @@
 transcendental functions.
 
 Results are rounded once, to nearest even. The IEEE-754 operations are LLVM instructions; the transcendental
-ones are C functions (native/math.c) within one unit in the last place of the true value.
+ones are C functions (native/ops/math.c) within one unit in the last place of the true value.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from workbench.emulator.ir import Value
 from workbench.emulator.semantics.registry import lanes, packed, packed_floats
-from workbench.emulator.translate_block import V_F32, V_F64, BlockTranslator
-from workbench.emulator.translate_operands import flush, flush_result
+from workbench.emulator.translate.block import V_F32, V_F64, BlockTranslator
+from workbench.emulator.translate.ir import Value
+from workbench.emulator.translate.operands import flush, flush_result
 
 FLOATS = ("f16", "f32", "f64")
 _MANTISSA = {16: 10, 32: 23, 64: 52}

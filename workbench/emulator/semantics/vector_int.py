@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from workbench.codeobject.instruction import Instruction, Operand
-from workbench.emulator.ir import LANES, Value, integer
 from workbench.emulator.semantics.registry import lanes, register
-from workbench.emulator.translate_block import V_I32, V_I64, BlockTranslator
-from workbench.emulator.translate_operands import fetch, prepare, put
+from workbench.emulator.translate.block import V_I32, V_I64, BlockTranslator
+from workbench.emulator.translate.ir import LANES, Value, integer
+from workbench.emulator.translate.operands import fetch, prepare, put
 
 # ---- Moves ------------------------------------------------------------------------------------------------
 

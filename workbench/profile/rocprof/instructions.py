@@ -17,7 +17,7 @@ from workbench.errors import ProfilerError, WorkbenchError
 from workbench.profile.rocprof.tables import plain, rows
 
 if TYPE_CHECKING:
-    from workbench.kernel import Kernel
+    from workbench.kernel.module import Kernel
 
 METHODS = ("stochastic", "host_trap")
 """PC sampling methods; the first is the hardware's own (MI300 and later) and tells why a wave stood still."""

@@ -33,7 +33,7 @@ from workbench.profile.rocprof import instructions, replay, tables
 from workbench.profile.rocprof.instructions import InstructionCost
 
 if TYPE_CHECKING:
-    from workbench.profile.target import Target
+    from workbench.profile.subject import Target
 
 TIMEOUT = 300.0
 """Seconds for one pass, the start of Python in it included."""

@@ -1,0 +1,162 @@
+"""The comparison itself, against results made wrong on purpose."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+import torch
+
+from workbench.check.verify import TOLERANCES, Tolerance, compare, verify
+from workbench.errors import UsageError, VerificationError
+
+
+def noise(*shape, dtype=torch.float64, seed=0):
+    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64).to(dtype)
+
+
+def test_rounding_to_bf16_passes_both_checks():
+    wanted = noise(64, 48)
+    got = wanted.to(torch.bfloat16)
+    result = compare(got, wanted, pytorch=wanted.to(torch.bfloat16))
+    assert result.passed
+    assert result.flash_passed is True
+    assert result.max_error == (got.double() - wanted).abs().max().item()
+    assert result.mean_error == pytest.approx((got.double() - wanted).abs().mean().item())
+
+
+def test_one_wrong_element_is_found():
+    wanted = noise(8, 16, 4)
+    got = wanted.float()
+    got[3, 5, 2] += 0.5
+    result = compare(got, wanted, pytorch=wanted.float())
+    assert not result.elementwise_passed
+    assert result.flash_passed is False
+    assert result.mismatches == 1
+    assert result.first[0].index == (3, 5, 2)
+    assert result.max_error == pytest.approx(0.5, abs=1e-6)
+
+
+def test_flash_rule_catches_what_the_tolerance_lets_through():
+    wanted = noise(1024)
+    got = (wanted + 0.009).to(torch.bfloat16)
+    pytorch = (wanted + 0.001).float()
+    result = compare(got, wanted, pytorch=pytorch.to(torch.bfloat16), tolerance=(0.1, 0.1))
+    assert result.elementwise_passed
+    exact = compare(got, wanted, pytorch=got, tolerance=(0.1, 0.1))
+    assert exact.flash_bound == pytest.approx(2 * exact.max_error)
+    worse = (wanted + 0.2).to(torch.bfloat16)
+    assert compare(worse, wanted, pytorch=got, tolerance=(1, 1)).flash_passed is False
+
+
+@pytest.mark.parametrize("bad", [math.nan, math.inf, -math.inf])
+def test_nonfinite_results_never_pass(bad):
+    wanted = noise(32)
+    got = wanted.float()
+    got[7] = bad
+    result = compare(got, wanted, pytorch=got, tolerance=Tolerance(1e9, 1e9))
+    assert result.nonfinite_mismatches == 1
+    assert not result.passed
+    assert result.error[7] == math.inf
+    assert result.unwritten == (1 if math.isnan(bad) else 0)
+
+
+@pytest.mark.parametrize("special", [math.nan, math.inf, -math.inf])
+def test_nonfinite_references_want_the_same(special):
+    wanted = noise(32)
+    wanted[5] = special
+    assert compare(wanted.float(), wanted, pytorch=wanted.float()).passed
+    got = wanted.float()
+    got[5] = 1.0
+    assert compare(got, wanted, tolerance=(1e9, 1e9)).nonfinite_mismatches == 1
+
+
+def test_a_reference_beyond_the_range_wants_infinity():
+    wanted = torch.tensor([1e6, -1e6, 2.0], dtype=torch.float64)
+    got = torch.tensor([math.inf, -math.inf, 2.0], dtype=torch.float16)
+    assert compare(got, wanted, pytorch=got).passed
+    assert not compare(-got, wanted, pytorch=got).passed
+
+
+@pytest.mark.parametrize("dtype", [torch.float8_e4m3fn, torch.float8_e4m3fnuz, torch.float8_e5m2])
+def test_fp8_is_compared_after_upcast(dtype):
+    wanted = noise(256)
+    got = wanted.to(dtype)
+    result = compare(got, wanted, pytorch=got)
+    assert result.passed
+    assert result.dtype in TOLERANCES
+    assert result.max_error == (got.float().double() - wanted).abs().max().item()
+
+
+def test_integers_must_be_equal():
+    wanted = torch.tensor([1, 2, 2**62 + 1])
+    assert compare(wanted.clone(), wanted).passed
+    # The difference is lost in a double; the comparison must not use one.
+    result = compare(torch.tensor([1, 2, 2**62]), wanted)
+    assert result.mismatches == 1
+    assert result.flash_passed is None
+    assert compare(torch.tensor([True, False]), torch.tensor([True, True])).mismatches == 1
+
+
+def test_shapes_must_agree():
+    with pytest.raises(VerificationError, match=r"out has shape \(2, 3\), its reference \(3, 2\)"):
+        compare(torch.zeros(2, 3), torch.zeros(3, 2))
+
+
+def softmax(x):
+    return torch.softmax(x, -1)
+
+
+def test_plain_functions():
+    def inputs(generator):
+        return {"x": torch.randn(16, 64, generator=generator).to(torch.bfloat16)}
+
+    result = verify(softmax, softmax, inputs=inputs)
+    assert result.passed, str(result)
+    assert result.outputs["out"].pytorch_error is not None
+    broken = verify(lambda x: softmax(x) * 1.2, softmax, inputs=inputs)
+    assert not broken.passed
+    with pytest.raises(VerificationError, match="FAILED"):
+        broken.check()
+    assert "✗ failed" in broken._repr_html_()
+
+
+def test_an_overwritten_input_fails():
+    def kernel(x):
+        result = x * 2
+        x.zero_()
+        return result
+
+    result = verify(kernel, lambda x: x * 2, inputs={"x": torch.ones(4)})
+    assert result.outputs["out"].passed
+    assert result.inputs_changed == ("x",)
+    assert not result.passed
+    assert "input x was overwritten" in str(result)
+
+
+def test_several_outputs():
+    def both(x):
+        return {"low": x.min(-1).values, "high": x.max(-1).values}
+
+    result = verify(both, both, inputs={"x": torch.arange(12.0).reshape(3, 4)})
+    assert set(result.outputs) == {"low", "high"}
+    assert result.passed
+
+
+def test_usage_errors_say_what_is_wanted():
+    with pytest.raises(UsageError, match="wanted a KernelSpec"):
+        verify(softmax)
+
+
+def test_error_map_shows_where():
+    def broken(x):
+        result = x.clone()
+        result[300, 17] += 1.0
+        return result
+
+    result = verify(broken, lambda x: x, inputs={"x": torch.zeros(512, 100)})
+    figure = result.figure
+    z = figure.data[0].z
+    assert len(z) == 128
+    assert z[300 // 4][17] == 1.0
+    assert "FAILED" in figure.layout.title.text

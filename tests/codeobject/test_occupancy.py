@@ -1,0 +1,54 @@
+"""Occupancy against cases worked out by hand from the register and LDS files of CDNA3 and CDNA4."""
+
+from __future__ import annotations
+
+import pytest
+
+from workbench.codeobject.occupancy import occupancy
+from workbench.errors import WorkbenchError
+
+
+@pytest.mark.parametrize(
+    ("vgprs", "block", "waves"),
+    [
+        (1, 64, 8),
+        (64, 256, 8),
+        (65, 256, 7),
+        (72, 256, 7),
+        (128, 256, 4),
+        (129, 256, 3),
+        (256, 256, 2),
+        (257, 256, 1),
+    ],
+)
+def test_vector_registers(vgprs, block, waves):
+    assert occupancy("gfx950", vgprs=vgprs, sgprs=16, lds=0, block=block).waves_per_simd == waves
+
+
+def test_limits_are_named():
+    assert occupancy("gfx942", vgprs=8, sgprs=16, lds=0, block=256).limit == "wave slots"
+    assert occupancy("gfx942", vgprs=128, sgprs=16, lds=0, block=256).limit == "vector registers"
+    assert occupancy("gfx942", vgprs=8, sgprs=112, lds=0, block=256).limit == "scalar registers"
+    assert occupancy("gfx942", vgprs=8, sgprs=112, lds=0, block=256).waves_per_simd == 7
+    assert occupancy("gfx942", vgprs=8, sgprs=16, lds=32768, block=256).limit == "LDS"
+    # 5 waves a SIMD hold 20 of a CU; only one work-group of 16 fits.
+    found = occupancy("gfx942", vgprs=96, sgprs=16, lds=0, block=1024)
+    assert (found.waves_per_simd, found.groups_per_cu, found.limit) == (4, 1, "work-group size")
+
+
+def test_lds_differs_by_target():
+    def groups(arch, lds):
+        return occupancy(arch, vgprs=8, sgprs=16, lds=lds, block=256).groups_per_cu
+
+    assert groups("gfx942", 64 << 10) == 1
+    assert groups("gfx950", 64 << 10) == 2
+    assert groups("gfx950", 160 << 10) == 1
+    # 32 KiB are 25.6 granules of 1280 bytes: 26, of which 128 / 26 = 4 fit.
+    assert groups("gfx950", 32 << 10) == 4
+
+
+def test_what_does_not_fit_says_so():
+    with pytest.raises(WorkbenchError, match="does not fit a compute unit of gfx942"):
+        occupancy("gfx942", vgprs=8, sgprs=16, lds=80 << 10, block=64)
+    with pytest.raises(WorkbenchError, match="does not fit"):
+        occupancy("gfx950", vgprs=256, sgprs=16, lds=0, block=1024)

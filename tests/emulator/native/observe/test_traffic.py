@@ -1,0 +1,305 @@
+"""Recorded traffic and the model of the caches: cases worked out by hand, and a reference cache in Python."""
+
+from __future__ import annotations
+
+import random
+from collections import OrderedDict
+
+import numpy as np
+import pytest
+import torch
+
+import workbench as wb
+from workbench.emulator.native.observe.traffic import CacheCounts, Hierarchy, TrafficOptions, Watched
+from workbench.errors import UsageError
+from workbench.runtime import LaunchOptions, device
+
+SOURCE = """
+#include <hip/hip_runtime.h>
+typedef float f4 __attribute__((ext_vector_type(4)));
+
+// Every work-group reads the same `n` vectors of 16 bytes, `passes` times.
+__global__ void read(const f4 *x, float *out, int n, int passes) {
+    f4 sum = 0;
+    for (int pass = 0; pass < passes; pass++)
+        for (int i = threadIdx.x; i < n; i += blockDim.x) sum += x[i];
+    if (sum[0] == 1e30f) out[threadIdx.x] = sum[1];
+}
+// Each work-group reads its own part.
+__global__ void stream(const f4 *x, float *out) {
+    f4 v = x[blockIdx.x * blockDim.x + threadIdx.x];
+    if (v[0] == 1e30f) out[0] = v[1];
+}
+__global__ void fill(float *out, int stride, int lanes) {
+    if ((int)threadIdx.x < lanes) out[(blockIdx.x * blockDim.x + threadIdx.x) * stride] = 1.0f;
+}
+__global__ void scattered(const float *x, float *out, int n, unsigned lines, unsigned seed) {
+    float sum = 0;
+    unsigned state = seed;
+    for (int i = 0; i < n; i++) {
+        state = state * 1664525u + 1013904223u;
+        sum += x[(state >> 8) % lines * 32 + threadIdx.x % 32];
+    }
+    if (sum == 1e30f) out[0] = sum;
+}
+__global__ void add(int *out) { atomicAdd(&out[threadIdx.x], 1); }
+// Wave 1 loads eight lines, and behind the barrier wave 0 the first of them.
+__global__ void after(const float *x, float *out) {
+    float v = 0;
+    if (threadIdx.x >= 64)
+        for (int i = 0; i < 8; i++) v += x[i * 32 + threadIdx.x % 32];
+    __syncthreads();
+    if (threadIdx.x < 64) v = x[threadIdx.x % 32];
+    out[threadIdx.x] = v;
+}
+"""
+
+LINE = 128
+MB = 1 << 20
+ACTUAL = Hierarchy(xcds=8, units=32, l1_bytes=32 << 10, l2_bytes=4 * MB, mall_bytes=256 * MB)
+
+
+@pytest.fixture(scope="module")
+def module():
+    return wb.compile(SOURCE, arch="gfx950", name="traffic.hip")
+
+
+def run(kernel, grid, block, *args, **options):
+    record = kernel.launch(
+        wb.Launch(grid, block, 0),
+        args,
+        {},
+        device=device("emulated:gfx950"),
+        options=LaunchOptions(count=True, profile=True, traffic=TrafficOptions(**options)),
+    )
+    return record
+
+
+def read(module, size, passes, groups=1, hierarchy=ACTUAL, **options):
+    x, out = aligned(size // 4), torch.zeros(256)
+    record = run(module["read"], groups, 256, x, out, size // 16, passes, **options)
+    return record.traffic.replay(hierarchy, 1)
+
+
+def aligned(elements, dtype=torch.float32):
+    """A tensor that begins at a multiple of 4 KB, so that its lines can be counted by hand."""
+    size = torch.zeros(1, dtype=dtype).element_size()
+    raw = torch.zeros(elements + 4096 // size, dtype=dtype)
+    shift = -raw.data_ptr() % 4096 // size
+    return raw[shift : shift + elements]
+
+
+def test_streaming_hits_nothing(module):
+    x, out = aligned(64 * 256 * 4), torch.zeros(1)
+    record = run(module["stream"], 64, 256, x, out)
+    total = record.traffic.replay(ACTUAL, 8).total
+    lines = 64 * 256 * 16 // LINE
+    # A wave's load covers whole lines, so L1 has nothing to give either.
+    assert total.l2_reads == total.l2_misses == total.fabric_reads == total.mall_read_misses == lines
+    assert (total.l1_reads, total.l1_read_hits, total.l2_hits) == (lines, 0, 0)
+
+
+def test_a_second_pass_over_what_fits_hits(module):
+    """1 MB fits L2 and not L1: the first pass misses, the second hits."""
+    x, out = aligned(MB // 4), torch.zeros(256)
+    total = run(module["read"], 1, 256, x, out, MB // 16, 2).traffic.replay(ACTUAL, 1).total
+    assert (total.l2_hits, total.l2_misses) == (MB // LINE, MB // LINE)
+    assert total.l2_hit_rate == 0.5
+    nine = read(module, MB, 10).total
+    assert nine.l2_hit_rate == pytest.approx(0.9, abs=0.001)
+
+
+def test_what_fits_l1_asks_l2_once(module):
+    total = read(module, 16 << 10, 4).total
+    assert total.l2_hits == 0
+    assert total.l2_reads == pytest.approx((16 << 10) / LINE, abs=1)
+    assert total.l1_read_hits / total.l1_reads == pytest.approx(0.75, abs=0.01)
+
+
+def test_more_than_fits_is_lost_before_it_comes_again(module):
+    """Least recently used, in a loop over more than the cache: every line goes just before it is wanted."""
+    total = read(module, 8 * MB, 2).total
+    assert total.l2_hits == 0
+    assert total.mall_read_hits == total.mall_read_misses
+
+
+def test_dies_do_not_share_l2(module):
+    """Work-groups 0 and 1 are on different dies, 0 and 8 on one."""
+    two = read(module, MB, 1, groups=2)
+    assert [d.l2_reads > 0 for d in two.dies] == [True, True] + [False] * 6
+    assert two.total.l2_hits == 0
+    assert two.total.mall_read_hits == two.total.mall_read_misses == two.dies[0].l2_reads
+    nine = read(module, MB, 1, groups=9)
+    assert nine.dies[0].l2_hits == nine.dies[0].l2_misses == nine.dies[1].l2_misses
+    assert nine.dies[1].l2_hits == 0
+
+
+def test_order_decides_which_die(module):
+    x, out = torch.zeros(MB // 4), torch.zeros(256)
+    traffic = run(module["read"], 16, 256, x, out, MB // 16, 1).traffic
+    assert traffic.replay(ACTUAL, 1).total.l2_hit_rate == pytest.approx(0.5)
+    # Idle work-groups between the ones that matter cannot be had; but any order of equals gives the same.
+    order = random.Random(1).sample(range(16), 16)
+    assert traffic.replay(ACTUAL, 1, order).total == traffic.replay(ACTUAL, 1).total
+    for wrong in ([0] * 16, list(range(15)), [*range(15), 99]):
+        with pytest.raises(UsageError, match="each of the 16 work-groups once"):
+            traffic.replay(ACTUAL, 1, wrong)
+
+
+@pytest.mark.parametrize(
+    ("stride", "lanes", "halves", "sectors"), [(1, 256, 2, 0), (32, 256, 0, 1), (16, 256, 0, 2)]
+)
+def test_writes(module, stride, lanes, halves, sectors):
+    """Whole lines leave L2 as requests of 64 bytes, scattered dwords of 32; nothing is fetched."""
+    out = aligned(4 * 256 * stride)
+    total = run(module["fill"], 4, 256, out, stride, lanes).traffic.replay(ACTUAL, 1).total
+    lines = 4 * 256 * stride * 4 // LINE
+    assert total.fabric_writes_64 == lines * halves
+    assert total.fabric_writes_32 == lines * sectors
+    assert total.l2_writes == lines * max(halves, sectors)
+    assert total.fabric_reads == total.l2_reads == 0
+    assert total.memory_bytes_written == lines * (halves * 64 + sectors * 32)
+
+
+def test_atomics_happen_in_l2(module):
+    out = aligned(256, torch.int32)
+    total = run(module["add"], 16, 256, out).traffic.replay(ACTUAL, 1).total
+    assert out.tolist() == [16] * 256
+    # 8 lines of 2 requests; on each die the first work-group fetches them, the second finds them.
+    assert total.l2_atomics == 16 * 8 * 2
+    assert (total.l2_misses, total.l2_hits) == (8 * 8 * 2, 8 * 8 * 2)
+    assert total.fabric_reads == 64
+
+
+class Lru:
+    def __init__(self, size, ways):
+        self.ways, self.count = ways, size // LINE // ways
+        self.sets = [OrderedDict() for _ in range(self.count)]
+
+    def has(self, line):
+        folded = line ^ line >> 11 ^ line >> 22 ^ line >> 33
+        chosen = self.sets[folded % self.count]
+        if hit := line in chosen:
+            chosen.move_to_end(line)
+        else:
+            if len(chosen) == self.ways:
+                chosen.popitem(last=False)
+            chosen[line] = True
+        return hit
+
+
+def test_against_a_reference(module):
+    """One wave, in its own order, against caches written otherwise."""
+    seed, n, lines = random.randrange(1 << 31), 3000, 400
+    print("seed", seed)
+    x, out = aligned(lines * 32), torch.zeros(1)
+    traffic = run(module["scattered"], 1, 64, x, out, n, lines, seed).traffic
+    small = Hierarchy(
+        xcds=1, units=1, l1_bytes=4 << 10, l2_bytes=16 << 10, mall_bytes=32 << 10, l1_ways=4, l2_ways=8
+    )
+    got = traffic.replay(small, 1).total
+    l1, l2, mall = Lru(4 << 10, 4), Lru(16 << 10, 8), Lru(32 << 10, 16)
+    hits = [0, 0, 0]
+    state, base = seed, x.data_ptr() // LINE
+    for _ in range(n):
+        state = (state * 1664525 + 1013904223) & 0xFFFFFFFF
+        line = base + (state >> 8) % lines
+        for level, cache in enumerate((l1, l2, mall)):
+            if cache.has(line):
+                hits[level] += 1
+                break
+    assert [got.l1_read_hits, got.l2_read_hits, got.mall_read_hits] == hits
+    assert min(hits) > 100
+    assert got.l1_reads == n
+
+
+def test_threads_do_not_matter(module, monkeypatch):
+    found = []
+    x, out = aligned(MB // 16), torch.zeros(256)
+    for threads, limit in (("1", 1 << 23), ("2", 1 << 23), ("1", 4096), ("2", 4096)):
+        monkeypatch.setenv("HIPKITTENS_THREADS", threads)
+        record = run(module["read"], 48, 256, x, out, MB // 64, 2, limit=limit)
+        found.append(record.traffic.replay(ACTUAL, 1))
+    assert found[0] == found[1]
+    assert found[2] == found[3]
+    assert found[0].sampling == 0
+    assert found[2].sampling > 0
+
+
+def test_sampling_is_near(module):
+    size, groups = 2 * MB, 24
+    whole, sampled = read(module, size, 2, groups), read(module, size, 2, groups, limit=1 << 15)
+    assert (whole.sampling, sampled.sampling > 2) == (0, True)
+    assert sampled.total.l2_hit_rate == pytest.approx(whole.total.l2_hit_rate, abs=0.01)
+    assert sampled.total.l2_requests == pytest.approx(whole.total.l2_requests, rel=0.05)
+
+
+def test_waves_wait_for_one_another_at_barriers(module):
+    """Wave 0 reads again, behind the barrier, the first of the lines that wave 1 reads before it.
+
+    A cache of four lines has lost it by then; without the barrier the two waves would read it together.
+    """
+    x, out = aligned(32 * 32), torch.zeros(128)
+    traffic = run(module["after"], 1, 128, x, out).traffic
+    four = {"l1_bytes": LINE, "l2_bytes": 4 * LINE, "mall_bytes": LINE}
+    small = Hierarchy(xcds=1, units=1, l1_ways=1, l2_ways=4, mall_ways=1, **four)
+    total = traffic.replay(small, 1).total
+    assert (total.l2_reads, total.l2_read_hits) == (9, 0)
+
+
+def test_sites_add_up_to_the_counters(module):
+    x, out = torch.zeros(MB // 16), torch.zeros(256)
+    record = run(module["read"], 3, 256, x, out, 1000, 2)
+    sites = record.traffic.sites()
+    assert set(sites) <= set(record.counts)
+    c = record.counters
+    assert sum(s.bytes for s in sites.values()) == c["global_bytes_read"] + c["global_bytes_written"]
+    assert sum(s.accesses for s in sites.values()) == c["global_read_lines_64"] + c["global_write_lines_64"]
+    lines = c["global_read_lines_128"] + c["global_write_lines_128"]
+    assert sum(s.line_bytes for s in sites.values()) == LINE * lines
+
+
+def test_lines_are_there_until_released(module):
+    x, out = torch.zeros(4096), torch.zeros(256)
+    traffic = run(module["read"], 1, 256, x, out, 1024, 1).traffic
+    assert traffic.replay(ACTUAL, 1).total != CacheCounts()
+    before = traffic.sites()
+    traffic.release()
+    assert traffic.sites() == before
+    with pytest.raises(UsageError, match="not there any more"):
+        traffic.replay(ACTUAL, 1)
+    with pytest.raises(UsageError, match="not there any more"):
+        run(module["read"], 1, 256, x, out, 1024, 1, lines=False).traffic.replay(ACTUAL, 1)
+
+
+def test_who_wrote(module):
+    out = torch.zeros(1000)
+    watched = Watched(out.data_ptr(), 4, 1000)
+    traffic = run(module["fill"], 3, 256, out, 1, 200, watched=(watched,)).traffic
+    writers = traffic.writers()
+    assert np.array_equal(writers[:768], np.where(np.arange(768) % 256 < 200, np.arange(768) // 256, -1))
+    assert np.array_equal(writers >= 0, out.numpy() != 0)
+
+
+def test_tensors_begin_at_lines_as_on_a_gpu(module):
+    """PyTorch's begin at any multiple of 64 bytes here; hipMalloc's are at multiples of 256."""
+    raw, out = torch.zeros(4096 * 4 + 1024), torch.zeros(1)
+    found = []
+    for shift in (0, 16, 40):
+        x = raw[shift : shift + 4096 * 4]
+        record = run(module["stream"], 16, 256, x, out)
+        found.append(
+            (record.traffic.replay(ACTUAL, 1).total.l2_reads, record.counters["global_read_lines_128"])
+        )
+    assert found == [(4096 * 16 // LINE, 4096 * 16 // LINE)] * 3
+
+
+def test_memory_of_many_small_work_groups_is_bounded(module):
+    """Streams are counted against the limit too: 4096 of 8 lines each are more than 8192 lines."""
+    elements = 1024 * 256
+    x, out = aligned(elements * 4), torch.zeros(1)
+    record = run(module["stream"], 1024, 256, x, out, limit=8192)
+    replayed = record.traffic.replay(ACTUAL, 8)
+    assert replayed.sampling > 3
+    assert replayed.total.l2_hits == 0
+    assert replayed.total.l2_reads == pytest.approx(elements * 16 / LINE, rel=0.02)

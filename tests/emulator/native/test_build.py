@@ -1,0 +1,99 @@
+"""Native libraries: built once for a content and for several processes; errors in the compiler's words."""
+
+from __future__ import annotations
+
+import ctypes
+import io
+import subprocess
+import sys
+from pathlib import Path
+
+import IPython
+import pytest
+
+from workbench import errors
+from workbench.emulator.native import build
+
+SOURCE = 'int answer(void) __attribute__((visibility("default")));\nint answer(void) { return VALUE; }\n'
+
+
+@pytest.fixture
+def source(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    # Its own cache for what is built, the common one for zig's start files.
+    from workbench.cache import folder
+
+    monkeypatch.setenv("ZIG_GLOBAL_CACHE_DIR", str(folder() / "tools" / "zig"))
+    monkeypatch.setenv("HIPKITTENS_CACHE", str(tmp_path / "cache"))
+    path = tmp_path / "answer.c"
+    path.write_text(SOURCE)
+    return path
+
+
+def test_a_library_is_built_once_and_again_for_other_content(
+    source: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = build.build("answer", [source], flags=["-DVALUE=41"])
+    assert ctypes.CDLL(str(first)).answer() == 41
+    with monkeypatch.context() as without:
+        without.setattr(build, "_compile", lambda *_: pytest.fail("it was built again"))
+        assert build.build("answer", [source], flags=["-DVALUE=41"]) == first
+    second = build.build("answer", [source], flags=["-DVALUE=42"])
+    assert second != first
+    source.write_text(SOURCE.replace("VALUE", "VALUE + 1"))
+    third = build.build("answer", [source], flags=["-DVALUE=42"])
+    assert [ctypes.CDLL(str(p)).answer() for p in (second, third)] == [42, 43]
+
+
+def test_a_source_that_does_not_compile_shows_the_compilers_words(source: Path) -> None:
+    source.write_text("int answer(void) { return nothing; }\n")
+    with pytest.raises(errors.ToolchainError, match="'nothing'") as caught:
+        build.build("answer", [source])
+    assert "'answer'" in str(caught.value)
+
+
+def test_a_full_disk_says_where_room_is_wanted(source: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = "warning(zcu): unable to write cached ZIR code for a.zig: NoSpaceLeft\nfatal error: IO failure\n"
+    full = subprocess.CompletedProcess((), 1, "", text)
+    monkeypatch.setattr(build.subprocess, "run", lambda *_, **__: full)
+    with pytest.raises(errors.ToolchainError, match=r"the disk is full.*: make room there") as caught:
+        build.build("answer", [source])
+    assert "zcu" not in str(caught.value)
+
+
+def test_who_waits_for_a_build_is_told(source: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Terminal(io.StringIO):
+        def isatty(self) -> bool:
+            return True
+
+    for kind, told in ((Terminal, True), (io.StringIO, False)):
+        stream = kind()
+        monkeypatch.setattr(sys, "stderr", stream)
+        monkeypatch.setattr(IPython, "get_ipython", lambda: None)
+        build.build("answer", [source], flags=[f"-DVALUE={told + 0}"])
+        assert ("library answer, once on this computer" in stream.getvalue()) is told
+
+
+def test_a_missing_compiler_says_what_to_install(source: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    build.compiler_identity.cache_clear()
+    monkeypatch.setattr(build.importlib.util, "find_spec", lambda name: None)
+    try:
+        with pytest.raises(errors.CompilerNotFound, match="pip install ziglang"):
+            build.build("answer", [source])
+    finally:
+        build.compiler_identity.cache_clear()
+
+
+def test_several_processes_build_once(source: Path) -> None:
+    code = (
+        "import pathlib, sys, workbench.emulator.native.build as build\n"
+        "made = []\n"
+        "compile_ = build._compile\n"
+        "build._compile = lambda *a: (made.append(1), compile_(*a))\n"
+        f"build.build('answer', [pathlib.Path({str(source)!r})], flags=['-DVALUE=7'])\n"
+        "print(len(made))\n"
+    )
+    running = [
+        subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True) for _ in range(3)
+    ]
+    built = [int(process.communicate(timeout=120)[0]) for process in running]
+    assert sum(built) == 1

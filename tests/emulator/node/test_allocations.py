@@ -1,0 +1,142 @@
+"""The emulated node's allocations: exact to the byte, never given again soon, limits, host ranges."""
+
+from __future__ import annotations
+
+import ctypes
+import itertools
+import mmap
+import random
+
+import numpy as np
+import pytest
+
+from workbench import errors
+from workbench.emulator.native import abi
+from workbench.emulator.node.memory import ALIGNMENT, Memory, MemoryKind, host_access, usable_memory
+
+
+@pytest.fixture
+def memory() -> Memory:
+    return Memory()
+
+
+def test_allocations_are_aligned_apart_and_zero(memory: Memory) -> None:
+    made = [memory.allocate(size, MemoryKind.DEVICE, 0) for size in (1, 255, 256, 257, 5000, 1 << 20)]
+    for first, second in itertools.pairwise(made):
+        assert second.base >= first.end + 4096
+    for allocation in made:
+        assert allocation.base % ALIGNMENT == 0
+        assert not any((ctypes.c_ubyte * allocation.size).from_address(allocation.base))
+
+
+def test_the_table_is_sorted_exact_and_by_device(memory: Memory) -> None:
+    mine = memory.allocate(100, MemoryKind.DEVICE, 0)
+    memory.allocate(100, MemoryKind.DEVICE, 1)
+    pinned = memory.allocate(10, MemoryKind.HOST, None)
+    rows = [(row.base, row.end, row.flags) for row in memory.table(0)]
+    both = abi.ALLOCATION_READ | abi.ALLOCATION_WRITE
+    assert rows == sorted([(mine.base, mine.end, both), (pinned.base, pinned.end, both)])
+    assert len(memory.table(1)) == 2
+
+
+def test_find_agrees_with_a_plain_search(memory: Memory) -> None:
+    seed = random.randrange(2**32)
+    print("seed", seed)
+    generator = random.Random(seed)
+    live = []
+    for _ in range(300):
+        if live and generator.random() < 0.4:
+            memory.free(live.pop(generator.randrange(len(live))))
+        else:
+            live.append(memory.allocate(generator.randrange(1, 20000), MemoryKind.DEVICE, 0))
+    for _ in range(500):
+        near = generator.choice(live)
+        address = near.base + generator.randrange(-100, near.size + 100)
+        wanted = [a for a in live if a.base <= address < a.end]
+        assert memory.find(address) is (wanted[0] if wanted else None)
+
+
+def test_freed_addresses_are_not_given_again_and_are_recognised(memory: Memory) -> None:
+    first = memory.allocate(4096, MemoryKind.DEVICE, 0)
+    memory.free(first)
+    second = memory.allocate(4096, MemoryKind.DEVICE, 0)
+    assert second.base != first.base
+    assert memory.whereabouts(first.base + 8, 4, 0) == (
+        "at byte 8 of a 4096-byte device allocation that was freed"
+    )
+
+
+def test_memory_given_back_is_zero_again(memory: Memory) -> None:
+    first = memory.allocate(1 << 20, MemoryKind.DEVICE, 0)
+    ctypes.memset(first.base, 0xFF, first.size)
+    memory.free(first)
+    assert ctypes.string_at(first.base, 64) == bytes(64)
+
+
+def test_whereabouts_names_the_nearest_allocation(memory: Memory) -> None:
+    here = memory.allocate(4096, MemoryKind.DEVICE, 0)
+    assert memory.whereabouts(here.end + 16, 4, 0) == "17 bytes past the end of a 4096-byte device allocation"
+    assert memory.whereabouts(here.end, 1, 0) == "1 byte past the end of a 4096-byte device allocation"
+    assert memory.whereabouts(here.end - 2, 4, 0) == "2 bytes past the end of a 4096-byte device allocation"
+    assert (
+        memory.whereabouts(here.base - 4, 4, 0) == "4 bytes before the start of a 4096-byte device allocation"
+    )
+    assert memory.whereabouts(0x10, 4, 0) == "far from every allocation"
+    other = memory.allocate(64, MemoryKind.DEVICE, 1)
+    assert "another device" in memory.whereabouts(other.base, 4, 0)
+
+
+def test_limits_of_the_device_and_of_this_computer(memory: Memory) -> None:
+    with pytest.raises(errors.DeviceError, match="the device has 1000") as caught:
+        memory.allocate(1001, MemoryKind.DEVICE, 0, capacity=1000)
+    assert caught.value.code == 2
+    with pytest.raises(errors.DeviceError, match="HIPKITTENS_MEMORY"):
+        memory.allocate(memory.limit + 1, MemoryKind.DEVICE, 0)
+    assert memory.used == 0
+
+
+def test_the_limit_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HIPKITTENS_MEMORY", "64M")
+    assert usable_memory() == 64 << 20
+    monkeypatch.setenv("HIPKITTENS_MEMORY", "lots")
+    with pytest.raises(errors.UsageError, match=r"^HIPKITTENS_MEMORY: 'lots' is no size"):
+        usable_memory()
+
+
+def test_the_address_range_is_used_again_when_it_ends(memory: Memory) -> None:
+    keep = memory.allocate(4096, MemoryKind.DEVICE, 0)
+    memory._cursor = memory._arena_end - 4096
+    again = memory.allocate(100_000, MemoryKind.DEVICE, 0)
+    assert again.base > keep.end
+    assert memory.find(again.base) is again
+
+
+def test_host_ranges_count_while_they_are_registered(memory: Memory) -> None:
+    array = np.arange(1000, dtype=np.float32)
+    base, size = array.ctypes.data, array.nbytes
+    allocation = memory.register(base, size)
+    assert allocation is not None
+    assert allocation.writable
+    assert memory.register(base, size) is allocation
+    assert memory.register(base + 4, 8) is None
+    memory.unregister(allocation)
+    assert memory.find(base) is allocation
+    memory.unregister(allocation)
+    assert memory.find(base) is None
+
+
+def test_memory_that_is_not_there_cannot_be_registered(memory: Memory) -> None:
+    with pytest.raises(errors.DeviceError, match="not readable"):
+        memory.register(0x1000, 4096)
+
+
+def test_read_only_memory_is_registered_read_only(memory: Memory) -> None:
+    with open("/bin/sh", "rb") as file, mmap.mmap(file.fileno(), 0, prot=mmap.PROT_READ) as view:
+        array = np.frombuffer(view, dtype=np.uint8)
+        base = array.ctypes.data
+        assert host_access(base, 4096) == abi.ALLOCATION_READ
+        allocation = memory.register(base, 4096)
+        assert allocation is not None
+        assert not allocation.writable
+        memory.unregister(allocation)
+        del array

@@ -1,0 +1,78 @@
+"""Kernels whose descriptors ask for what no device has: refused before they run, as the fuzzers found."""
+
+from __future__ import annotations
+
+import io
+import struct
+
+import pytest
+from elftools.elf.elffile import ELFFile
+from elftools.elf.sections import SymbolTableSection
+
+from tests.fuzz.streams import S_ENDPGM
+from tests.fuzz.template import template
+from workbench import errors
+from workbench.emulator.node.device import Geometry, node
+from workbench.toolchain import compile_device
+
+
+def launch(**words: int) -> None:
+    """Run an empty kernel whose descriptor has dwords changed, `at52=3` the one at byte 52."""
+    device = node().devices[0]
+    changes = {int(name.removeprefix("at")): value for name, value in words.items()}
+    loaded = device.load(template(device.facts.arch).filled(S_ENDPGM, changes))
+    try:
+        device.launch(loaded, "fuzz", Geometry.of_blocks((1, 1, 1), (64, 1, 1)), 0, bytes(32))
+    finally:
+        device.unload(loaded)
+
+
+def test_an_empty_kernel_runs() -> None:
+    launch()
+
+
+@pytest.mark.parametrize("size", [1 << 18, 1 << 28, (1 << 32) - 1])
+def test_private_memory_without_bound(size: int) -> None:
+    with pytest.raises(errors.LaunchError, match=rf"{size} bytes of private memory a work-item"):
+        launch(at4=size)
+
+
+def test_more_user_sgprs_than_there_are() -> None:
+    template_word = template(node().devices[0].facts.arch).word(52)
+    properties = struct.unpack("<I", struct.pack("<HH", 0x7F, 100))[0]
+    with pytest.raises(errors.CodeObjectError, match="user SGPRs"):
+        launch(at52=template_word & ~0x3E, at56=properties)
+
+
+def with_symbol_at(data: bytes, name: str, address: int) -> bytes:
+    """A code object whose symbol tables put a symbol somewhere else."""
+    changed = bytearray(data)
+    elf = ELFFile(io.BytesIO(data))
+    for table in elf.iter_sections():
+        if isinstance(table, SymbolTableSection):
+            for number, symbol in enumerate(table.iter_symbols()):
+                if symbol.name == name:
+                    place = table["sh_offset"] + number * table["sh_entsize"] + 8
+                    changed[place : place + 8] = address.to_bytes(8, "little")
+    assert changed != data
+    return bytes(changed)
+
+
+VARIABLES = {
+    "hipkittens_console": """__global__ void k(int *p) { printf("%d", *p); }""",
+    "hipkittens_grid_barrier": """__device__ unsigned hipkittens_grid_barrier;
+__global__ void k(unsigned *p) { *p = hipkittens_grid_barrier; }""",
+}
+
+
+@pytest.mark.parametrize("name", VARIABLES)
+@pytest.mark.parametrize("address", [1 << 40, (1 << 64) - 4])
+def test_a_variable_outside_the_image_is_not_written(name: str, address: int) -> None:
+    device = node().devices[0]
+    source = "#include <hip/hip_runtime.h>\n" + VARIABLES[name]
+    good = compile_device(source, arch=device.facts.arch, name="cell").code_object
+    device.unload(device.load(good))
+    used = node().memory.used
+    with pytest.raises(errors.DeviceError, match=f"variable '{name}' at 0x.* is outside its image"):
+        device.load(with_symbol_at(good, name, address))
+    assert node().memory.used == used

@@ -1,0 +1,95 @@
+"""Ctrl-C during launches: it always arrives, whatever moment it comes at, and what follows works."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import threading
+import time
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+import workbench as wb  # noqa: E402
+from workbench.emulator.node import interrupts  # noqa: E402
+from workbench.runtime import LaunchOptions  # noqa: E402
+
+SOURCE = """
+__global__ void spin(volatile int *flag) { while (*flag == 0) {} }
+__global__ void quick(int *out) { out[threadIdx.x] = threadIdx.x; }
+"""
+SOON_SECONDS = 10.0
+"""Half of the launches' time limit: what ends sooner was ended by the interrupt, on a busy computer too."""
+
+
+def interrupt() -> None:
+    os.kill(os.getpid(), signal.SIGINT)
+
+
+def test_an_interrupt_at_any_moment_arrives() -> None:
+    module = wb.compile(SOURCE, arch="gfx950", name="spin.hip")
+    flag, out = torch.zeros(1, dtype=torch.int32), torch.zeros(64, dtype=torch.int32)
+    module["quick"][1, 64](out)
+    options = LaunchOptions(timeout=20.0)
+    for _ in range(40):
+        # The way into a launch takes about a tenth of a millisecond; most of these come while it is gone.
+        delay = random.choice((0.0, 1e-4, 3e-4, 1e-3, 0.02)) * random.random()
+        timer = threading.Timer(delay, interrupt)
+        launcher = module["spin"][2, 64]
+        started = time.monotonic()
+        with pytest.raises(KeyboardInterrupt):
+            timer.start() or launcher.kernel.launch(launcher.launch, (flag,), {}, options=options)
+        assert time.monotonic() - started < SOON_SECONDS
+        out.zero_()
+        module["quick"][1, 64](out)
+        assert torch.equal(out, torch.arange(64, dtype=torch.int32))
+
+
+def test_held_back_until_it_is_delivered() -> None:
+    steps = []
+
+    def work() -> None:
+        with interrupts.held():
+            interrupt()
+            steps.append("noted")
+            with pytest.raises(KeyboardInterrupt):
+                interrupts.deliver()
+            interrupts.deliver()
+            interrupt()
+            steps.append("noted again")
+
+    with pytest.raises(KeyboardInterrupt):
+        work()
+    assert steps == ["noted", "noted again"]
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    interrupts.deliver()
+
+
+def test_a_handler_of_ones_own_is_called() -> None:
+    seen = []
+    before = signal.signal(signal.SIGINT, lambda number, frame: seen.append(number))
+    try:
+        with interrupts.held():
+            with interrupts.held():
+                interrupt()
+            assert seen == []
+            interrupts.deliver()
+            assert seen == [signal.SIGINT]
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def test_other_threads_are_left_alone() -> None:
+    before = signal.getsignal(signal.SIGINT)
+    seen = []
+
+    def work() -> None:
+        with interrupts.held():
+            seen.append(signal.getsignal(signal.SIGINT))
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+    assert seen == [before]

@@ -1,0 +1,111 @@
+"""The generated parts of docs/sanitizer.md: the seeded faults and the table of hazards.
+
+    python -m tests.emulator.sanitize.tables           # rewrites them
+    python -m tests.emulator.sanitize.tables --run     # runs every seeded fault, and its kernel without it
+
+The tests beside this file find every fault that the tables name: test_seeded.py, test_hazards.py.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections import Counter
+from pathlib import Path
+
+from tests.emulator.sanitize.hazards import INTERLOCKED, pairs
+from tests.emulator.sanitize.seeded import CASES
+
+from workbench.emulator.sanitizer.hazards import RULES, TARGETS, Rule
+
+DOCUMENT = Path(__file__).parents[3] / "docs" / "sanitizer.md"
+
+
+def seeded_table() -> str:
+    """One row for each seeded fault: what it is, its class, and words of its message."""
+    rows = ["| fault | class | found by | targets |", "| --- | --- | --- | --- |"]
+    for name, case in CASES.items():
+        rows.append(
+            f"| {name.replace('_', ' ')} | {case.category} | “{case.words}” | {', '.join(case.targets)} |"
+        )
+    return "\n".join(rows)
+
+
+def _counts(rule: Rule, target: str) -> str:
+    counts = rule.counts.get(target)
+    if counts is None:
+        return ""
+    if isinstance(counts, int):
+        return str(counts)
+    return ", ".join(f"{count} ({passes})" for passes, count in counts.items())
+
+
+def hazard_table() -> str:
+    """One row for each rule: both instructions and the wait states on each target."""
+    rows = [
+        "| first | second | gfx942 | gfx950 | LLVM's GCNHazardRecognizer |",
+        "| --- | --- | --- | --- | --- |",
+    ]
+    for rule in RULES:
+        counts = " | ".join(_counts(rule, target) for target in TARGETS)
+        source = rule.source if rule.source == "ISA guide only" else f"`{rule.source}`"
+        rows.append(f"| {rule.after} | {rule.before} | {counts} | {source} |")
+    return "\n".join(rows)
+
+
+def tested() -> str:
+    """How many pairs of instructions stand for the table in the tests."""
+    numbers = Counter({target: len(pairs(target)) for target in TARGETS})
+    parts = " and ".join(f"{number} pairs on {target}" for target, number in numbers.items())
+    return (
+        f"{len(RULES)} rules; {parts}, each with one wait state too few (reported) and with enough (not "
+        f"reported), and {len(INTERLOCKED)} pairs that hardware interlocks (not reported)."
+    )
+
+
+PARTS = {"seeded": seeded_table, "hazards": hazard_table, "tested": tested}
+
+
+def generated(text: str) -> str:
+    """The document with its generated parts made anew."""
+    for name, make in PARTS.items():
+        begin, end = f"<!-- {name}: generated -->\n", f"<!-- {name}: end -->"
+        head, found, rest = text.partition(begin)
+        _, closed, tail = rest.partition(end)
+        if not found or not closed:
+            raise ValueError(f"{DOCUMENT.name} has no part {name!r}")
+        text = f"{head}{begin}\n{make()}\n\n{end}{tail}"
+    return text
+
+
+def run() -> None:
+    """Every seeded fault on every target, with its line or what was found instead."""
+    from tests.emulator.sanitize.test_seeded import run as launch
+
+    found = clean = total = 0
+    for name, case in CASES.items():
+        for arch in case.targets:
+            total += 1
+            result, line = launch(case, arch, fault=True)
+            hits = [f for f in result.findings if f.category == case.category and f.line == line]
+            right, _ = launch(case, arch, fault=False)
+            found += bool(hits)
+            clean += right.passed
+            with_fault = "found" if hits else "MISSED"
+            without = "clean" if right.passed else "REPORTED"
+            print(f"{name:28} {arch}  {with_fault:8} {without}")
+    print(
+        f"{found} of {total} seeded faults found on their line; {clean} of {total} kernels without one clean"
+    )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--run", action="store_true", help="run the seeded faults instead")
+    if parser.parse_args().run:
+        run()
+    else:
+        DOCUMENT.write_text(generated(DOCUMENT.read_text()))
+
+
+if __name__ == "__main__":
+    main()

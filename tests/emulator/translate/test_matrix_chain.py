@@ -1,0 +1,173 @@
+"""Chains of matrix instructions: the same registers as instruction after instruction, whatever they share."""
+
+from __future__ import annotations
+
+import ctypes
+from dataclasses import replace
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from workbench.codeobject.instruction import Instruction
+from workbench.emulator.native import abi
+from workbench.emulator.native.ops import NATIVE, Rows
+from workbench.emulator.translate.matrix_chain import LINKED, SEEN_A, SEEN_B, SEEN_C, MatrixChain
+
+WORDS = ctypes.sizeof(abi.Op) // 4
+FLAGS_WORD = abi.Op.flags.offset // 4
+
+
+class Calls:
+    """Stands for the block's translator: keeps what is handed over."""
+
+    indexed_positions = 0
+    row_of = staticmethod(Rows("gfx950", 256).row)
+
+    def __init__(self) -> None:
+        self.made: list[tuple[str, bytes, int | None]] = []
+
+    def native(self, function: str, op: bytes, can_fault: bool, count: int | None = None) -> None:
+        assert not can_fault
+        self.made.append((function, op, count))
+
+    def flags(self) -> list[int]:
+        """Op.flags of every record, in order."""
+        words = np.frombuffer(b"".join(op for _, op, _ in self.made), np.uint32)
+        return [int(f) for f in words.reshape(-1, WORDS)[:, FLAGS_WORD]]
+
+    def run(self, wave) -> None:
+        for function, op, count in self.made:
+            record = ctypes.create_string_buffer(op)
+            more = [] if count is None else [ctypes.c_int32(count)]
+            call = getattr(wave.library, function)
+            call.restype, call.argtypes = ctypes.c_int32, None
+            address = ctypes.c_void_p(ctypes.addressof(wave.wave))
+            assert call(address, ctypes.c_void_p(ctypes.addressof(record)), *more) == 0
+
+
+def chained(instructions: list[Instruction]) -> Calls:
+    calls = Calls()
+    chain = MatrixChain(calls)
+    rows = Rows("gfx950", 256)
+    for instruction in instructions:
+        fields = NATIVE[instruction.opcode].encode(instruction, rows)
+        if not chain.add(instruction, fields):
+            calls.native(fields.function, bytes(fields.record(instruction.address)), False)
+    chain.flush()
+    return calls
+
+
+def registers(random: np.random.Generator, kind: str) -> np.ndarray:
+    """[512, 64] bits: bf16 pairs around 1 ("plain"), some tiny ("edge"), or any."""
+    if kind == "any":
+        return random.integers(0, 1 << 32, (512, 64)).astype(np.uint32)
+    halves = random.standard_normal((512, 64, 2)).astype(np.float32)
+    if kind == "edge":
+        tiny = random.random((512, 1, 1)) < 0.05
+        halves = np.where(tiny, halves * np.float32(2.0**-60), halves)
+    bits = halves.view(np.uint32) >> 16
+    return bits[..., 0] | bits[..., 1] << 16
+
+
+NAMES = [
+    *(f"v_mfma_f32_{shape}_bf16" for shape in ("16x16x32", "16x16x16", "32x32x16")),
+    *(f"v_mfma_f32_{shape}_f16" for shape in ("16x16x32", "32x32x16", "32x32x8")),
+]
+OTHERS = [*NAMES, "v_mfma_f32_16x16x32_fp8_fp8", "v_mfma_f32_32x32x4_2b_bf16", "v_mfma_f32_16x16x4_f32"]
+
+
+@pytest.mark.parametrize("kind", ["plain", "edge", "any"])
+@pytest.mark.parametrize("name", NAMES)
+def test_random_sequences(native: SimpleNamespace, random: np.random.Generator, name: str, kind: str) -> None:
+    """Few registers, so that results, addends and factors meet in every way."""
+    width = 16 if "32x32" in name else 4
+    for _ in range(12):
+        sequence = []
+        for _ in range(int(random.integers(2, 24))):
+            to = int(random.integers(0, 10)) * 4
+            c = native.v(to, width)
+            if (choice := random.random()) < 0.2:
+                c = native.imm(0 if choice < 0.1 else 1.0)
+            elif choice < 0.3:
+                c = native.v(int(random.integers(0, 40)), width)
+            a, b = (native.v(int(random.integers(0, 20)) * 2 + 30, 4) for _ in range(2))
+            sequence.append(native.instruction(name, [native.v(to, width)], [a, b, c]))
+            if random.random() < 0.1:
+                other = OTHERS[int(random.integers(0, len(OTHERS)))]
+                sequence.append(native.instruction(other, [native.v(to, 16)], [a, b, native.v(to, 16)]))
+        one, other = native.Wave("gfx950"), native.Wave("gfx950")
+        one.v[:] = other.v[:] = registers(random, kind)
+        for instruction in sequence:
+            assert one.run(instruction) == 0
+        chained(sequence).run(other)
+        assert np.array_equal(one.v, other.v)
+
+
+def test_tile(native: SimpleNamespace) -> None:
+    """A warp's tile: every operand is looked at once, every result loaded and stored once."""
+    sequence = [
+        native.instruction(
+            NAMES[0],
+            [native.v(128 + 4 * (2 * m + n), 4)],
+            [
+                native.v(16 * k + 4 * m, 4),
+                native.v(64 + 16 * k + 4 * n, 4),
+                native.v(128 + 4 * (2 * m + n), 4),
+            ],
+        )
+        for k in range(2)
+        for m in range(3)
+        for n in range(2)
+    ]
+    calls = chained(sequence)
+    assert [count for _, _, count in calls.made] == [12]
+    flags = calls.flags()
+    assert sum(not f & SEEN_A for f in flags) == 6
+    assert sum(not f & SEEN_B for f in flags) == 4
+    assert sum(bool(f & LINKED) for f in flags) == 6
+    assert sum(not f & SEEN_C for f in flags) == 6
+
+
+def test_alone_is_no_chain(native: SimpleNamespace) -> None:
+    operands = [native.v(8, 4)], [native.v(0, 4), native.v(4, 4), native.v(8, 4)]
+    assert [count for _, _, count in chained([native.instruction(NAMES[0], *operands)]).made] == [None]
+
+
+SCALAR = [
+    ("s_add_u32", "SOP2", True),
+    ("s_cmp_lg_u32", "SOPC", True),
+    ("s_setreg_b32", "SOPK", False),
+    ("s_set_gpr_idx_on", "SOPC", False),
+    ("s_cbranch_scc0", "SOPP", False),
+    ("s_swappc_b64", "SOP1", False),
+    ("v_mov_b32_e32", "VOP1", False),
+    ("s_load_dword", "SMEM", False),
+]
+
+
+@pytest.mark.parametrize(("opcode", "format_", "expected"), SCALAR)
+def test_what_may_run_before(native: SimpleNamespace, opcode: str, format_: str, expected: bool) -> None:
+    chain = MatrixChain(Calls())
+    assert chain.lets_pass(replace(native.instruction(opcode), format=format_)) is expected
+
+
+@pytest.mark.parametrize(
+    ("dst", "src", "expected"),
+    [
+        ([(40, 4)], [(50, 1)], True),
+        ([(2, 4)], [(50, 1)], False),  # into A
+        ([(40, 4)], [(33, 1)], False),  # an address that is a result
+        ([], [(50, 1), (29, 4)], False),  # stores a result
+        ([(13, 4)], [(50, 1)], False),  # the last row of B, and past it
+        ([], [(50, 2)], True),
+    ],
+)
+def test_memory_beside_the_chain(native: SimpleNamespace, dst: list, src: list, expected: bool) -> None:
+    """A in v0 to v3, B in v10 to v13, C and D in v32 to v35."""
+    chain = MatrixChain(Calls())
+    operands = [native.v(32, 4)], [native.v(0, 4), native.v(10, 4), native.v(32, 4)]
+    matrix = native.instruction(NAMES[0], *operands)
+    assert chain.add(matrix, NATIVE[NAMES[0]].encode(matrix, Rows("gfx950", 256)))
+    memory = native.instruction("ds_read_b128", [native.v(*d) for d in dst], [native.v(*s) for s in src])
+    assert chain.lets_pass(replace(memory, format="DS")) is expected

@@ -1,0 +1,200 @@
+"""From a code object to a translation: what is reachable, what is refused, what is kept."""
+
+from __future__ import annotations
+
+import struct
+
+import numpy as np
+import pytest
+
+from workbench import runtime
+from workbench.codeobject.elf import CodeObject
+from workbench.emulator.translate import translator as translator
+from workbench.emulator.translate.block import Mode
+from workbench.emulator.translate.translator import translate
+from workbench.errors import CodeObjectError, UnsupportedInstruction
+from workbench.toolchain import compile_device
+
+SOURCE = r"""
+#include <hip/hip_runtime.h>
+
+__device__ __attribute__((noinline)) int twice(int x) { return x * 2; }
+__device__ __attribute__((noinline)) int thrice(int x) { return x * 3; }
+__device__ __attribute__((noinline)) int unused_by_direct(int x) { return x - 1; }
+
+extern "C" __global__ void straight(int *out) { out[threadIdx.x] = threadIdx.x; }
+
+extern "C" __global__ void direct(int *out, int n) {
+    int i = threadIdx.x;
+    for (int j = 0; j < n; j++) i = (j & 1) ? twice(i) : thrice(i) - j;
+    out[threadIdx.x] = i;
+}
+
+extern "C" __global__ void indirect(int *out, int which) {
+    int (*f)(int) = which == 0 ? twice : which == 1 ? thrice : unused_by_direct;
+    out[threadIdx.x] = f(threadIdx.x);
+}
+
+extern "C" __global__ void unsupported(float *out) {
+    float x = out[threadIdx.x];
+    asm volatile("s_setvskip s0, s1\n\tv_screen_partition_4se_b32 %0, %0" : "+v"(x));
+    out[threadIdx.x] = x;
+}
+
+extern "C" __global__ void flushing(float *out) {
+    float x = out[threadIdx.x], y;
+    if (__builtin_amdgcn_readfirstlane(__float_as_int(x)) != 0)
+        asm volatile("s_setreg_imm32_b32 hwreg(HW_REG_MODE, 4, 2), 0\n\tv_mul_f32 %0, 1.0, %1\n\t"
+                     "s_setreg_imm32_b32 hwreg(HW_REG_MODE, 4, 2), 3" : "=v"(y) : "v"(x));
+    else
+        y = x * 2.0f;
+    out[threadIdx.x] = y + x;
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def data() -> bytes:
+    return compile_device(SOURCE, arch="gfx950", name="translate", flags=("-O1",)).code_object
+
+
+@pytest.fixture(scope="module")
+def code_object(data: bytes) -> CodeObject:
+    return CodeObject.from_bytes(data)
+
+
+def launch(data: bytes, kernel: str, array: np.ndarray, *numbers: int) -> np.ndarray:
+    module = runtime.device("emulated:gfx950").load(data)
+    result = array.copy()
+    arguments = struct.pack(f"<Q{len(numbers)}i", result.ctypes.data, *numbers)
+    buffers = [(result.ctypes.data, result.nbytes)]
+    module.function(kernel).launch((1, 1, 1), (64, 1, 1), 0, arguments, buffers=buffers)
+    return result
+
+
+def test_blocks_cover_the_code_once(code_object: CodeObject) -> None:
+    translation = translate(code_object, "direct")
+    ends = 0
+    for block in translation.blocks:
+        assert block.address >= ends
+        assert block.instructions[0].address == block.address
+        assert sum(instruction.size for instruction in block.instructions) == block.size
+        ends = block.address + block.size
+        assert translation.addresses[block.address] == block.index
+    assert translation.blocks[translation.entry].address == code_object.kernels["direct"].entry
+    assert all(translation.functions)
+    assert translation.row_count <= code_object.kernels["direct"].descriptor.vgpr_count
+
+
+def test_calls_are_followed(code_object: CodeObject, data: bytes) -> None:
+    """Only the functions that a kernel calls are translated with it, all of them where it calls a pointer."""
+    functions = {
+        name: symbol.address
+        for name, symbol in code_object.symbols.items()
+        if symbol.kind == "function" and name not in code_object.kernels
+    }
+    assert len(functions) == 3
+
+    def translated(kernel: str) -> set[str]:
+        addresses = translate(code_object, kernel).addresses
+        return {name for name, address in functions.items() if address in addresses}
+
+    assert translated("straight") == set()
+    assert {name for name in translated("direct") if "unused" in name} == set()
+    assert len(translated("direct")) == 2
+    assert translated("indirect") == set(functions)
+
+    lanes = np.arange(64)
+    wanted = lanes
+    for j in range(5):
+        wanted = wanted * 2 if j & 1 else wanted * 3 - j
+    np.testing.assert_array_equal(launch(data, "direct", np.zeros(64, np.int32), 5), wanted)
+    for which, meaning in enumerate((lanes * 2, lanes * 3, lanes - 1)):
+        np.testing.assert_array_equal(launch(data, "indirect", np.zeros(64, np.int32), which), meaning)
+
+
+def test_unsupported_instructions_are_named_before_anything_runs(
+    code_object: CodeObject, data: bytes
+) -> None:
+    with pytest.raises(UnsupportedInstruction) as caught:
+        translate(code_object, "unsupported")
+    message = str(caught.value)
+    assert "'unsupported'" in message
+    assert "s_setvskip s0, s1" in message
+    assert "0x" in message
+    assert "1 more instruction" in message
+    assert "v_screen_partition_4se_b32" in message
+    assert "translate" in message.split("0x")[1], "the source line"
+    array = np.ones(64, np.float32)
+    with pytest.raises(UnsupportedInstruction):
+        launch(data, "unsupported", array)
+
+
+def test_unknown_kernel(code_object: CodeObject) -> None:
+    with pytest.raises(CodeObjectError, match=r"no kernel 'absent'; it has: .*straight"):
+        translate(code_object, "absent")
+
+
+def test_cache(code_object: CodeObject, monkeypatch: pytest.MonkeyPatch, tmp_path) -> None:
+    monkeypatch.setenv("HIPKITTENS_CACHE", str(tmp_path))
+    first = translate(code_object, "direct")
+
+    def never(*arguments: object) -> None:
+        raise AssertionError("compiled again")
+
+    monkeypatch.setattr(translator, "_compile", never)
+    second = translate(code_object, "direct")
+    assert second.blocks == first.blocks
+    assert second.entry == first.entry
+    assert second.functions[0] != first.functions[0]
+    # What is cached of one kernel is none of another.
+    with pytest.raises(AssertionError, match="compiled again"):
+        translate(code_object, "straight")
+
+
+def test_damaged_cache_entry(code_object: CodeObject, monkeypatch: pytest.MonkeyPatch, tmp_path) -> None:
+    monkeypatch.setenv("HIPKITTENS_CACHE", str(tmp_path))
+    translate(code_object, "straight")
+    (entry,) = (path for path in (tmp_path / "translations").rglob("*") if path.is_file())
+    entry.write_bytes(entry.read_bytes()[:100])
+    assert translate(code_object, "straight").blocks
+
+
+def test_long_blocks_are_cut(monkeypatch: pytest.MonkeyPatch, code_object: CodeObject) -> None:
+    info = code_object.kernels["direct"]
+    code = translator.reachable(code_object, info.entry)
+    whole = translator.blocks_of(code)
+    monkeypatch.setattr(translator, "PIECE", 3)
+    pieces = translator.blocks_of(code)
+    assert max(map(len, pieces)) <= 3
+    assert [i.address for b in pieces for i in b] == [i.address for b in whole for i in b]
+
+
+def test_modes_follow_the_flow_of_control(code_object: CodeObject, data: bytes) -> None:
+    info = code_object.kernels["flushing"]
+    blocks = translator.blocks_of(translator.reachable(code_object, info.entry))
+    index_of = {block[0].address: index for index, block in enumerate(blocks)}
+    modes = translator.float_modes(blocks, index_of, [index_of[info.entry]], Mode.of(0x3F0))
+    assert all(mode == Mode.of(0x3F0) for mode in modes)
+    tiny = np.full(64, 1e-40, np.float32)
+    np.testing.assert_array_equal(launch(data, "flushing", tiny), tiny)
+    np.testing.assert_array_equal(
+        launch(data, "flushing", np.full(64, 1.5, np.float32)), np.full(64, 3, np.float32)
+    )
+
+
+def test_mode_that_depends_on_the_way() -> None:
+    """Two ways with different modes meet: the mode there is not known."""
+    from workbench.codeobject.decoder import decode
+
+    words = [
+        0xBF850003,  # s_cbranch_scc1 +3
+        0xBA000901, 0x00000000,  # s_setreg_imm32_b32 hwreg(HW_REG_MODE, 4, 2), 0
+        0xBF820000,  # s_branch +0
+        0xBF810000,  # s_endpgm
+    ]  # fmt: skip
+    instructions = decode(b"".join(word.to_bytes(4, "little") for word in words), 0, "gfx950")
+    blocks = [[instructions[0]], list(instructions[1:3]), [instructions[3]]]
+    index_of = {0: 0, 4: 1, 16: 2}
+    modes = translator.float_modes(blocks, index_of, [0], Mode.of(0x3F0))
+    assert modes == [Mode.of(0x3F0), Mode.of(0x3F0), None]

@@ -1,0 +1,246 @@
+"""Packing of kernel arguments: bytes against struct, and every wrong argument with its message."""
+
+from __future__ import annotations
+
+import ctypes
+import struct
+
+import numpy as np
+import pytest
+import torch
+
+from workbench.codeobject.debug import Field, Type
+from workbench.errors import ArgumentError
+from workbench.kernel.arguments import Place, Plan
+
+EMULATED = Place("emulated:gfx950", "cpu", None)
+GPU = Place("gpu:1", "cuda", 1)
+
+FLOAT = Type("float", "float", 4)
+INT = Type("int", "int", 4)
+SIZE_T = Type("uint", "unsigned long", 8)
+BF16 = Type("float", "__bf16", 2)
+EMPTY = Type("struct", "dim<1>", 1)
+RUNTIME = Type("struct", "dim<-1>", 8, members=(Field("v", 0, SIZE_T),))
+
+
+def pointer(element):
+    return Type("pointer", f"{element.name} *", 8, target=element)
+
+
+def gl(element, b, d, r, c):
+    members, offset = [Field("raw_ptr", 0, pointer(element))], 8
+    for axis, size in zip(("batch", "depth", "rows", "cols"), (b, d, r, c), strict=True):
+        kind = RUNTIME if size < 0 else EMPTY
+        if size < 0:
+            offset = (offset + 7) // 8 * 8
+        members.append(Field(f"{axis}_internal", offset, kind))
+        offset += kind.size
+    size = (offset + 7) // 8 * 8
+    name = f"kittens::gl<{element.name}, {b}, {d}, {r}, {c}>"
+    return Type("struct", name, size, members=tuple(members), template=(element.name, b, d, r, c))
+
+
+def plan(*fields, named=True, arch="gfx950"):
+    parameters, offset = [], 0
+    for name, kind in fields:
+        align = min(8, kind.size) if kind.kind != "struct" else 8
+        offset = (offset + align - 1) // align * align
+        parameters.append(Field(name, offset, kind))
+        offset += kind.size
+    return Plan("k", arch, parameters, offset, named=named)
+
+
+def pack(p, *args, place=EMULATED, **kwargs):
+    return p.pack(args, kwargs, place)
+
+
+def test_scalars_and_pointers():
+    x = torch.zeros(10)
+    p = plan(("x", pointer(FLOAT)), ("n", INT), ("eps", FLOAT), ("flag", Type("bool", "bool", 1)))
+    packed = pack(p, x, -5, 1e-5, True)
+    assert bytes(packed.data) == struct.pack("<Qif?", x.data_ptr(), -5, 1e-5, True)
+    assert packed.buffers == [(x.data_ptr(), 40)]
+    assert bytes(pack(p, x, n=np.int32(-5), eps=np.float32(1e-5), flag=np.bool_(True)).data) == bytes(
+        packed.data
+    )
+    assert bytes(pack(p, None, 1, 2, False).data) == struct.pack("<Qif?", 0, 1, 2.0, False)
+
+
+@pytest.mark.parametrize(
+    ("kind", "value", "message"),
+    [
+        (INT, 2**31, "is 2147483648; wanted a value from -2147483648 to 2147483647"),
+        (INT, 1.5, "is float 1.5; wanted an integer"),
+        (Type("uint", "unsigned char", 1), -1, "is -1; wanted a value from 0 to 255"),
+        (Type("uint", "unsigned char", 1), 256, "wanted a value from 0 to 255"),
+        (FLOAT, 1e39, "is 1e[+]39; wanted a value that float can hold"),
+        (FLOAT, "a", "is str 'a'; wanted a number"),
+        (FLOAT, True, "is bool True; wanted a number"),
+        (Type("float", "_Float16", 2), 1e5, "wanted a value that _Float16 can hold"),
+        (Type("bool", "bool", 1), 1, "is int 1; wanted True or False"),
+        (FLOAT, torch.ones(1), r"is a tensor of shape \(1,\); wanted float; take the number out with .item"),
+        (pointer(FLOAT), 1.0, "is float 1.0; wanted a torch tensor for float [*]"),
+        (pointer(FLOAT), np.zeros(3), "wrap the array with torch.from_numpy"),
+        (pointer(FLOAT), torch.zeros(3).double(), "is a float64 tensor; wanted float32; convert with"),
+        (pointer(FLOAT), torch.zeros(3, 4).T, r"non-contiguous tensor \(shape \(4, 3\), stride \(1, 4\)\)"),
+        (pointer(FLOAT), torch.zeros(3, device="meta"), "is a tensor on meta; wanted one on cpu"),
+        (FLOAT, 10**400, "is an int beyond every float; wanted a value that float can hold"),
+        (Type("struct", "Point", 8, members=(Field("a", 0, INT),)), 3, "wanted Point: its members by name"),
+        (Type("struct", "Point", 8, members=(Field("a", 0, INT),)), b"123", "is 3 bytes; wanted Point of 8"),
+    ],
+)
+def test_wrong_values(kind, value, message):
+    with pytest.raises(ArgumentError, match=f"^k: argument 'v' .*{message}"):
+        pack(plan(("v", kind)), value)
+
+
+def test_bf16_and_half_scalars_round_to_nearest_even():
+    p = plan(("v", BF16))
+    for value in (1.0, 1.00390625, 1.01171875, -3.14159, 1e-40):
+        wanted = torch.tensor(value, dtype=torch.float32).to(torch.bfloat16).view(torch.int16).item() & 0xFFFF
+        assert int.from_bytes(pack(p, value).data, "little") == wanted
+    half = plan(("v", Type("float", "_Float16", 2)))
+    assert bytes(pack(half, 1.1).data) == struct.pack("<e", 1.1)
+    with pytest.raises(ArgumentError, match="can hold"):
+        pack(p, 3.4e38)
+
+
+def test_count_names_and_duplicates():
+    p = plan(("x", FLOAT), ("count", INT))
+    with pytest.raises(
+        ArgumentError, match=r"k takes 2 arguments, 3 were given; its signature is k\(float x"
+    ):
+        pack(p, 1.0, 2, 3)
+    with pytest.raises(ArgumentError, match=r"argument 'count' \(int\) is missing"):
+        pack(p, 1.0)
+    with pytest.raises(ArgumentError, match="no argument 'cuont'; it takes x, count; did you mean count"):
+        pack(p, 1.0, cuont=2)
+    with pytest.raises(ArgumentError, match=r"'x' came twice|'x' was given twice"):
+        pack(p, 1.0, 2, x=3.0)
+
+
+def globals_struct():
+    x, out = gl(BF16, 1, 1, -1, -1), gl(BF16, 1, 1, -1, 128)
+    stream = Type(
+        "pointer", "ihipStream_t *", 8, target=Type("struct", "ihipStream_t", 0), alias="hipStream_t"
+    )
+    members = (
+        Field("x", 0, x),
+        Field("out", x.size, out),
+        Field("eps", x.size + out.size, FLOAT),
+        Field("stream", x.size + out.size + 8, stream),
+    )
+    return Type("struct", "rms_globals", x.size + out.size + 16, members=members)
+
+
+def test_globals_by_member_name():
+    kind = globals_struct()
+    p = plan(("g", kind))
+    x = torch.zeros(64, 128, dtype=torch.bfloat16)
+    out = torch.zeros(64, 128, dtype=torch.bfloat16)
+    packed = pack(p, x=x, out=out, eps=1e-5)
+    gx, gout = kind.members[0].type, kind.members[1].type
+
+    def read(offset, count=1):
+        return struct.unpack_from(f"<{count}Q", packed.data, offset)[0]
+
+    offsets = {m.name: m.offset for m in gx.members}
+    assert read(offsets["raw_ptr"]) == x.data_ptr()
+    assert (read(offsets["rows_internal"]), read(offsets["cols_internal"])) == (64, 128)
+    start = gx.size
+    offsets = {m.name: m.offset for m in gout.members}
+    assert read(start + offsets["raw_ptr"]) == out.data_ptr()
+    assert read(start + offsets["rows_internal"]) == 64
+    assert struct.unpack_from("<f", packed.data, gx.size + gout.size)[0] == pytest.approx(1e-5)
+    assert sorted(packed.buffers) == sorted([(x.data_ptr(), 16384), (out.data_ptr(), 16384)])
+    assert "gl<__bf16, 1, 1, -1, 128> out" in p.signature
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (
+            {"out": torch.zeros(64, 64, dtype=torch.bfloat16)},
+            r"'out' is shape \(64, 64\) with cols 64; wanted cols 128",
+        ),
+        ({"x": torch.zeros(64, 128)}, "'x' is a float32 tensor; wanted bfloat16"),
+        ({"x": torch.zeros(2, 64, 128, dtype=torch.bfloat16)}, r"with depth 2; wanted depth 1"),
+        ({"x": torch.zeros(1, 1, 1, 64, 128, dtype=torch.bfloat16)}, "5 dimensions .*; wanted at most 4"),
+        ({"x": torch.zeros(64, 256, dtype=torch.bfloat16)[:, ::2]}, "non-contiguous"),
+        ({"x": [1, 2]}, "is a list; wanted a torch tensor for kittens::gl"),
+        ({"eps": None}, "argument 'eps' is None; wanted a number"),
+        ({"wieght": 1}, "no argument 'wieght'"),
+    ],
+)
+def test_wrong_members(change, message):
+    arguments = {
+        "x": torch.zeros(64, 128, dtype=torch.bfloat16),
+        "out": torch.zeros(64, 128, dtype=torch.bfloat16),
+        "eps": 1e-5,
+    }
+    with pytest.raises(ArgumentError, match=message):
+        pack(plan(("g", globals_struct())), **(arguments | change))
+
+
+def test_missing_members_are_listed():
+    with pytest.raises(
+        ArgumentError, match=r"missing out \(.*\), eps \(float\); rms_globals takes x, out, eps"
+    ):
+        pack(plan(("g", globals_struct())), x=torch.zeros(4, 4, dtype=torch.bfloat16))
+
+
+def test_whole_structs():
+    class Point(ctypes.Structure):
+        _fields_ = [("a", ctypes.c_int32), ("b", ctypes.c_float)]
+
+    kind = Type("struct", "Point", 8, members=(Field("a", 0, INT), Field("b", 4, FLOAT)))
+    wanted = struct.pack("<if", 3, 2.5)
+    p = plan(("p", kind))
+    for value in (Point(3, 2.5), wanted, {"a": 3, "b": 2.5}):
+        assert bytes(pack(p, value).data) == wanted
+    assert bytes(pack(p, a=3, b=2.5).data) == wanted
+    array = Type("array", "float[3]", 12, target=FLOAT)
+    assert bytes(pack(plan(("v", array)), [1, 2, 3]).data) == struct.pack("<fff", 1, 2, 3)
+    with pytest.raises(ArgumentError, match="wanted 3 values"):
+        pack(plan(("v", array)), [1, 2])
+
+
+def test_views_of_one_tensor_are_one_buffer():
+    x = torch.zeros(100)
+    packed = pack(
+        plan(("a", pointer(FLOAT)), ("b", pointer(FLOAT)), ("c", pointer(FLOAT))), x[:60], x[40:], x[:10]
+    )
+    assert packed.buffers == [(x.data_ptr(), 400)]
+    assert packed.argument_bytes == 400
+
+
+def test_fp8_means_the_targets_own_format():
+    fp8 = Type("struct", "fp8e4m3", 1)
+    ocp, fnuz = torch.zeros(4, dtype=torch.float8_e4m3fn), torch.zeros(4, dtype=torch.float8_e4m3fnuz)
+    pack(plan(("x", pointer(fp8)), arch="gfx950"), ocp)
+    pack(plan(("x", pointer(fp8)), arch="gfx942"), fnuz)
+    with pytest.raises(ArgumentError, match="float8_e4m3fn tensor; wanted float8_e4m3fnuz"):
+        pack(plan(("x", pointer(fp8)), arch="gfx942"), ocp)
+
+
+def test_a_gpu_wants_its_own_tensors():
+    with pytest.raises(
+        ArgumentError, match=r"is a tensor on cpu; wanted one on cuda:1, where gpu:1 has its memory"
+    ):
+        pack(plan(("x", pointer(FLOAT))), torch.zeros(3), place=GPU)
+
+
+def test_without_debug_info():
+    p = plan(
+        ("argument 0", Type("pointer", "void *", 8)), ("argument 1", Type("unknown", "", 4)), named=False
+    )
+    x = torch.zeros(4, dtype=torch.int16)
+    assert bytes(pack(p, x, 7).data) == struct.pack("<Qi", x.data_ptr(), 7)
+    assert bytes(pack(p, x, 1.5).data) == struct.pack("<Qf", x.data_ptr(), 1.5)
+    assert bytes(pack(p, x, np.float32(1.5)).data) == struct.pack("<Qf", x.data_ptr(), 1.5)
+    assert bytes(pack(p, x, ctypes.c_uint32(9)).data) == struct.pack("<QI", x.data_ptr(), 9)
+    with pytest.raises(ArgumentError, match="compiled without debug info"):
+        pack(p, x, n=7)
+    with pytest.raises(ArgumentError, match="wanted 4 bytes"):
+        pack(p, x, "text")

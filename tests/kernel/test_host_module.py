@@ -1,0 +1,275 @@
+"""pybind11 modules with host and device code, imported and called on the emulated devices."""
+
+from __future__ import annotations
+
+import sysconfig
+from pathlib import Path
+
+import pytest
+import torch
+
+import workbench as wb
+from workbench import errors
+from workbench.kernel.host_module import tensors
+
+POINTERS = r"""
+#include <pybind11/pybind11.h>
+#include <stdexcept>
+__global__ void add(const float *a, const float *b, float *c, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) c[i] = a[i] + b[i];
+}
+__global__ void wild(float *x) { x[1 << 20] = 1; }
+__global__ void speak(int n) { if (threadIdx.x == 0) printf("%d from block %u\n", n, blockIdx.x); }
+float *at(pybind11::object tensor) { return (float *)tensor.attr("data_ptr")().cast<size_t>(); }
+void run(pybind11::object a, pybind11::object b, pybind11::object c) {
+    int n = c.attr("numel")().cast<int>();
+    add<<<(n + 255) / 256, 256>>>(at(a), at(b), at(c), n);
+    if (hipGetLastError() != hipSuccess) throw std::runtime_error("the launch failed");
+}
+PYBIND11_MODULE(pointers, m) {
+    m.attr("answer") = 42;
+    m.def("add", &run);
+    m.def("add_raw", [](size_t a, size_t b, size_t c, int n) {
+        add<<<(n + 255) / 256, 256>>>((const float *)a, (const float *)b, (float *)c, n);
+    });
+    m.def("add_list", [](pybind11::list all) { run(all[0], all[1], all[2]); });
+    m.def("wild", [](pybind11::object x) { wild<<<1, 64>>>(at(x)); });
+    m.def("speak", [](int n) { speak<<<2, 64>>>(n); });
+    m.def("fail", []() { throw std::invalid_argument("no such thing"); });
+}
+"""
+
+TILES = r"""
+#include "kittens.cuh"
+#include "pyutils/pyutils.cuh"
+using namespace kittens;
+struct globals {
+    gl<bf16, 1, 1, -1, 64> x, out;
+    gl<float, -1, -1, -1, -1> extra;
+    float factor;
+    hipStream_t stream;
+    dim3 grid() const { return dim3(x.rows() / 16); }
+    dim3 block() const { return dim3(64); }
+    size_t dynamic_shared_memory() const { return 4096; }
+};
+__global__ __launch_bounds__(64) void scale(const globals g) {
+    rt_bf<16, 64, row_l, rt_16x32_s> stored;
+    rt_fl<16, 64, row_l, rt_16x32_s> tile;
+    load(stored, g.x, {0, 0, static_cast<int>(blockIdx.x), 0});
+    copy(tile, stored);
+    mul(tile, tile, g.factor);
+    copy(stored, tile);
+    store(g.out, stored, {0, 0, static_cast<int>(blockIdx.x), 0});
+}
+__global__ void fill(const globals g) { g.extra.raw_ptr[threadIdx.x] = g.factor; }
+void launch_twice(globals g) {
+    scale<<<g.grid(), g.block()>>>(g);
+    g.x = g.out;
+    scale<<<g.grid(), g.block()>>>(g);
+}
+// Functions that are not const, members with initialisers that use those before them, and a constant one.
+struct derived {
+    gl<bf16, -1, -1, -1, -1> x, out;
+    int N = x.rows();
+    int last = N - 1;
+    const int rows_each = 16;
+    dim3 grid() { return dim3(N / rows_each); }
+    dim3 block() { return dim3(64); }
+};
+__global__ void shape(const derived g) {
+    if (threadIdx.x + blockIdx.x == 0) {
+        g.out.raw_ptr[0] = __float2bfloat16(g.N);
+        g.out.raw_ptr[1] = __float2bfloat16(g.last);
+        g.out.raw_ptr[2] = __float2bfloat16(gridDim.x);
+    }
+}
+PYBIND11_MODULE(tiles, m) {
+    py::bind_kernel<shape>(m, "shape", &derived::x, &derived::out);
+    py::bind_kernel<scale>(m, "scale", &globals::x, &globals::out, &globals::factor);
+    py::bind_function<launch_twice>(m, "twice", &globals::out, &globals::x, &globals::factor);
+    m.def("count", []() { return 3; });
+}
+"""
+
+
+needs_python_headers = pytest.mark.skipif(
+    not Path(sysconfig.get_path("include"), "Python.h").is_file(),
+    reason="Python.h is not installed",
+)
+
+
+@pytest.fixture(scope="module")
+def pointers() -> wb.HostModule:
+    return wb.compile(POINTERS, host=True, arch="gfx950", name="pointers.cpp")
+
+
+@pytest.fixture(scope="module")
+def tiles() -> wb.HostModule:
+    return wb.compile(TILES, host=True, arch="gfx950", name="tiles.cpp")
+
+
+def numbers(seed: int) -> torch.Tensor:
+    return torch.randn(1000, generator=torch.Generator().manual_seed(seed))
+
+
+@needs_python_headers
+def test_cpu_tensors_are_device_tensors_while_a_function_runs(pointers: wb.HostModule) -> None:
+    a, b, c = numbers(1), numbers(2), torch.zeros(1000)
+    pointers.add(a, b, c)
+    assert torch.equal(c, a + b)
+    c.zero_()
+    pointers.add_list([a, b, c])
+    assert torch.equal(c, a + b)
+
+
+@needs_python_headers
+def test_addresses_stand_for_their_tensors(pointers: wb.HostModule) -> None:
+    a, b, c = numbers(3), numbers(4), torch.zeros(1000)
+    pointers.add_raw(a.data_ptr(), b.data_ptr(), c.data_ptr(), 1000)
+    assert torch.equal(c, a + b)
+
+
+@needs_python_headers
+def test_views_of_one_tensor(pointers: wb.HostModule) -> None:
+    whole = torch.arange(300, dtype=torch.float32)
+    pointers.add(whole[:100], whole[100:200], whole[200:])
+    assert torch.equal(whole[200:], torch.arange(300.0)[:100] + torch.arange(300.0)[100:200])
+
+
+@needs_python_headers
+def test_other_attributes_and_exceptions_are_the_modules_own(pointers: wb.HostModule) -> None:
+    assert pointers.answer == 42
+    assert "add" in dir(pointers)
+    assert "add_raw" in repr(pointers)
+    with pytest.raises(ValueError, match="no such thing"):
+        pointers.fail()
+    with pytest.raises(AttributeError, match="nothing"):
+        pointers.nothing  # noqa: B018
+    assert list(pointers.kernels) == ["add", "wild", "speak"]
+
+
+@needs_python_headers
+def test_a_fault_in_a_kernel_is_raised_though_the_module_did_not_look(pointers: wb.HostModule) -> None:
+    x = torch.zeros(100)
+    with pytest.raises(errors.AddressFault, match=r"kernel wild at pointers.cpp:8: .*400-byte host buffer"):
+        pointers.wild(x)
+    pointers.add(x, x + 1, x)
+    assert torch.equal(x, torch.ones(100))
+
+
+@needs_python_headers
+def test_tensors_of_other_calls_are_not_device_memory(pointers: wb.HostModule) -> None:
+    with pytest.raises(errors.AddressFault):
+        pointers.module.wild(numbers(5)), pointers.wild(torch.zeros(1))
+
+
+@needs_python_headers
+def test_kernels_print_to_pythons_output(pointers: wb.HostModule, capsys: pytest.CaptureFixture[str]) -> None:
+    pointers.speak(5)
+    assert capsys.readouterr().out == "5 from block 0\n5 from block 1\n"
+
+
+@needs_python_headers
+def test_bound_kernels_take_tensors(tiles: wb.HostModule) -> None:
+    x = torch.randn(64, 64, generator=torch.Generator().manual_seed(6)).bfloat16()
+    out = torch.zeros_like(x)
+    tiles.scale(x, out, 2.5)
+    assert torch.equal(out, (x.float() * 2.5).bfloat16())
+    # Its own binding registers tensors too, so a plain import of the module works.
+    tiles.module.scale(x, out, 0.5)
+    assert torch.equal(out, (x.float() * 0.5).bfloat16())
+    # Members in another order than the structure's.
+    tiles.twice(out, x, 2)
+    assert torch.equal(out, (x.float() * 4).bfloat16())
+    assert tiles.count() == 3
+
+
+@needs_python_headers
+def test_other_members_get_their_initialisers(tiles: wb.HostModule) -> None:
+    out = torch.zeros(3).bfloat16()
+    tiles.shape(torch.zeros(48, 8).bfloat16(), out)
+    assert out.tolist() == [48, 47, 3]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "message"),
+    [
+        (
+            lambda x: (x.float(), x, 1.0),
+            TypeError,
+            "argument 1 has dtype torch.float32; torch.bfloat16 is wanted",
+        ),
+        (lambda x: (x, x.t(), 1.0), ValueError, "argument 2 is not contiguous"),
+        (lambda x: (x, x[:, :32].contiguous(), 1.0), ValueError, "argument 2 does not fit: gl: cols is 32"),
+        (lambda x: (x, x[None, None, None], 1.0), ValueError, "argument 2 has 5 dimensions"),
+        (lambda x: (x, 7, 1.0), TypeError, "argument 2 is a int; a torch tensor is wanted"),
+        (lambda x: (x, x, "much"), TypeError, "argument 3 is a str, which does not convert"),
+        (lambda x: (x, x), TypeError, "takes 3 arguments, and 2 came"),
+        (lambda x: (x, x.to("meta"), 1.0), ValueError, "argument 2 is on meta"),
+    ],
+)
+@needs_python_headers
+def test_wrong_arguments_are_named(tiles: wb.HostModule, arguments, error, message: str) -> None:
+    x = torch.zeros(64, 64, dtype=torch.bfloat16)
+    with pytest.raises(error, match=message):
+        tiles.scale(*arguments(x))
+
+
+@needs_python_headers
+def test_the_other_target_is_another_module(pointers: wb.HostModule) -> None:
+    other = wb.compile(POINTERS, host=True, arch="gfx942", name="pointers.cpp")
+    assert other.device.name == "emulated:gfx942"
+    a, b, c = numbers(7), numbers(8), torch.zeros(1000)
+    other.add(a, b, c)
+    assert torch.equal(c, a + b)
+    pointers.add(a, a, c)
+    assert torch.equal(c, a + a)
+    again = wb.compile(POINTERS, host=True, arch="gfx942", name="pointers.cpp")
+    assert again.result is not None
+    assert again.result.cached
+    assert again.module is other.module
+
+
+@needs_python_headers
+def test_a_source_without_a_module() -> None:
+    with pytest.raises(errors.UsageError, match="PYBIND11_MODULE"):
+        wb.compile("__global__ void k() {}\n", host=True, arch="gfx950")
+
+
+@needs_python_headers
+def test_a_library_that_is_missing() -> None:
+    source = (
+        "#include <pybind11/pybind11.h>\nint nowhere();\n"
+        'PYBIND11_MODULE(lost, m) { m.def("f", []() { return nowhere(); }); }\n'
+    )
+    with pytest.raises(errors.ToolchainError, match="nowhere"):
+        wb.compile(source, host=True, arch="gfx950")
+
+
+@needs_python_headers
+def test_a_compiled_file_loads(pointers: wb.HostModule) -> None:
+    assert pointers.result is not None
+    loaded = wb.load_module(pointers.result.library, arch="gfx950")
+    assert loaded.answer == 42
+    with pytest.raises(FileNotFoundError):
+        wb.load_module("no/such/file.so")
+    with pytest.raises(errors.UsageError, match="load_module: got NoneType; wanted the path"):
+        wb.load_module(None)  # type: ignore[arg-type]
+
+
+def test_missing_python_headers_are_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(sysconfig, "get_path", lambda name: str(tmp_path))
+    with pytest.raises(errors.ToolchainError, match=r"no Python\.h.*python3-dev"):
+        wb.compile(POINTERS + "// new", host=True, arch="gfx950")
+
+
+def test_memory_of_call_arguments() -> None:
+    x = torch.zeros(10, 10)
+    storage = (x.data_ptr(), 400)
+    assert tensors(x) == [storage]
+    assert tensors({"a": [x[3], (x.t(),)]}) == [storage, storage]
+    assert tensors([x[3].data_ptr()]) == [storage]
+    assert tensors([1, 2.5, "text", None, True, x.to("meta"), torch.empty(0)]) == []
+    array = x.numpy()
+    assert tensors(array) == [storage]

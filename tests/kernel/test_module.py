@@ -1,0 +1,321 @@
+"""Modules, kernels and launches on the emulated device, from source to results."""
+
+from __future__ import annotations
+
+import copy
+import ctypes
+import pickle
+
+import numpy as np
+import pytest
+import torch
+
+import workbench as wb
+from workbench import kernel as kernel_module
+from workbench.errors import (
+    ArgumentError,
+    DeviceError,
+    LaunchError,
+    UnknownKernel,
+    UsageError,
+    WorkbenchError,
+)
+from workbench.kernel.module import instance_name
+from workbench.views.resources import kernel_table
+
+SOURCE = """
+__global__ void scale(float *x, float factor, int n) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n) x[i] *= factor;
+}
+
+template <typename T> __global__ void add(const T *a, const T *b, T *out) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  out[i] = a[i] + b[i];
+}
+template __global__ void add<float>(const float *, const float *, float *);
+template __global__ void add<int>(const int *, const int *, int *);
+
+namespace deep { __global__ void reverse(unsigned *x) {
+  extern __shared__ unsigned kept[];
+  kept[threadIdx.x] = x[threadIdx.x];
+  __syncthreads();
+  x[threadIdx.x] = kept[blockDim.x - 1 - threadIdx.x];
+} }
+
+struct Point { int a; float b; };
+struct Settings { const float *in; float *out; Point point; bool negate; };
+__global__ void apply(const Settings s) {
+  float v = s.in[threadIdx.x] * s.point.b + s.point.a;
+  s.out[threadIdx.x] = s.negate ? -v : v;
+}
+"""
+
+
+@pytest.fixture(scope="module", params=["gfx950", "gfx942"])
+def module(request):
+    return wb.compile(SOURCE, arch=request.param, name="kernels.hip")
+
+
+@pytest.mark.parametrize(
+    ("demangled", "name"),
+    [
+        ("scale(float*, float, int)", "scale"),
+        ("void add<float>(float const*, float const*, float*)", "add<float>"),
+        (
+            "void ns::k<4, true, (ns::E)1>(std::function<void (int)>, int (*)(float))",
+            "ns::k<4, true, (ns::E)1>",
+        ),
+        ("(anonymous namespace)::k(int)", "(anonymous namespace)::k"),
+        ("plain_c_name", "plain_c_name"),
+    ],
+)
+def test_instance_names(demangled, name):
+    assert instance_name(demangled) == name
+
+
+def test_kernels_are_found_by_every_name(module):
+    assert list(module) == ["scale", "add<float>", "add<int>", "deep::reverse", "apply"]
+    assert module["add<float>"] is module["add< float >"]
+    assert module["reverse"] is module["deep::reverse"]
+    assert module["_Z5scalePffi"] is module["scale"]
+    with pytest.raises(UnknownKernel, match=r"'add' names 2 kernels .*: add<float>, add<int>; say which one"):
+        module["add"]
+    with pytest.raises(KeyError, match=r"has no kernel 'scael'; its kernels: scale, .*did you mean scale"):
+        module["scael"]
+
+
+def test_what_is_no_name_of_a_kernel(module):
+    for wrong in (None, 3):
+        with pytest.raises(
+            UnknownKernel, match=rf"kernels\.hip\[{wrong}\]: a kernel's name is wanted, one of"
+        ):
+            module[wrong]
+    with pytest.raises(AttributeError, match=r"no attribute 'scale'; its kernel .* is module\['scale'\]"):
+        module.scale  # noqa: B018
+    assert not hasattr(module, "nothing")
+    assert copy.copy(module)["scale"].name == "scale"
+
+
+def test_copies_and_pickles(module):
+    x = torch.ones(64)
+    module["scale"][1, 64](x, 2.0, 64)
+    for other in (copy.deepcopy(module), pickle.loads(pickle.dumps(module))):
+        assert other is not module
+        assert (other.name, other.source, other.code) == (module.name, module.source, module.code)
+        assert other["scale"].isa == module["scale"].isa.replace(
+            str(module["scale"].resources), str(other["scale"].resources)
+        )
+        other["scale"][1, 64](x, 0.5, 64)
+    assert x.unique().tolist() == [0.5]
+    kernel = pickle.loads(pickle.dumps(module["scale"]))
+    assert kernel.signature == module["scale"].signature
+    assert kernel.last is None
+    assert kernel.module["scale"] is kernel
+
+
+def test_launch_in_place(module):
+    x = torch.arange(1000.0)
+    record = module["scale"][4, 256](x, 2.5, 1000)
+    assert torch.equal(x, torch.arange(1000.0) * 2.5)
+    assert record.device == f"emulated:{module.arch}"
+    assert module["scale"].last.record is record
+
+
+def test_names_and_templates(module):
+    a, b = torch.arange(256, dtype=torch.int32), torch.full((256,), 7, dtype=torch.int32)
+    out = torch.empty_like(a)
+    module["add<int>"][1, 256](out=out, a=a, b=b)
+    assert torch.equal(out, a + b)
+    # The output may be an input.
+    module["add<int>"][1, 256](a, b, a)
+    assert torch.equal(a, out)
+
+
+def test_dynamic_shared_memory(module):
+    x = torch.arange(128, dtype=torch.int32)
+    module["reverse"][1, 128, 512](x)
+    assert torch.equal(x, torch.arange(127, -1, -1, dtype=torch.int32))
+
+
+def test_structs_by_member_by_ctypes_and_by_bytes(module):
+    class Point(ctypes.Structure):
+        _fields_ = (("a", ctypes.c_int32), ("b", ctypes.c_float))
+
+    x = torch.arange(64.0)
+    wanted = -(x * 0.5 + 3)
+    for point in ({"a": 3, "b": 0.5}, Point(3, 0.5), bytes(Point(3, 0.5))):
+        out = torch.zeros(64)
+        module["apply"][1, 64](**{"in": x}, out=out, point=point, negate=True)
+        assert torch.equal(out, wanted)
+
+
+def test_scalars_of_numpy(module):
+    x = torch.ones(64)
+    module["scale"][1, 64](x, np.float32(3), np.int64(64))
+    assert torch.equal(x, torch.full((64,), 3.0))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ((torch.ones(64), 2.0), r"argument 'n' \(int\) is missing; its signature is scale\(float [*] x, "),
+        ((torch.ones(64), 2.0, 64, 1), "takes 3 arguments, 4 were given"),
+        ((torch.ones(64, dtype=torch.float16), 2.0, 64), "'x' is a float16 tensor; wanted float32"),
+        ((torch.ones(64), "two", 64), "'factor' is str 'two'; wanted a number"),
+        ((torch.ones(64), 2.0, 2**40), "'n' is 1099511627776; wanted a value from -2147483648 to"),
+        ((torch.ones(8, 8).T, 2.0, 64), "'x' is a non-contiguous tensor"),
+    ],
+)
+def test_wrong_arguments_are_named_and_nothing_runs(module, arguments, message):
+    kernel = module["scale"]
+    with pytest.raises(ArgumentError, match=f"^scale.*{message}"):
+        kernel[1, 64](*arguments)
+
+
+def test_launch_shapes(module):
+    kernel = module["scale"]
+    x = torch.ones(64)
+    with pytest.raises(LaunchError, match=r"launch it as scale\[grid, block\]"):
+        kernel(x, 2.0, 64)
+    with pytest.raises(LaunchError, match="wanted kernel"):
+        kernel[4]
+    with pytest.raises(LaunchError, match="grid is 0"):
+        kernel[0, 64]
+    with pytest.raises(LaunchError, match="dynamic shared memory is -1"):
+        kernel[1, 64, -1]
+    with pytest.raises(LaunchError, match=r"dynamic shared memory is 1\.5"):
+        kernel[1, 64, 1.5]
+    with pytest.raises(LaunchError, match=r"grid is 2\.0; wanted .* // divides integers"):
+        kernel[4 / 2, 64]
+    with pytest.raises(LaunchError, match="grid is '1'; wanted one to three positive integers"):
+        kernel["1", 64]
+    with pytest.raises(LaunchError, match="block is None"):
+        kernel[1, None]
+    taken = kernel[np.int64(4), (torch.tensor(64), np.int32(2)), np.uint16(8)].launch
+    assert taken == wb.Launch((4, 1, 1), (64, 2, 1), 8)
+    assert {type(v) for v in (*taken.grid, *taken.block, taken.dynamic_shared)} == {int}
+    with pytest.raises(LaunchError):
+        kernel[1, 2048](x, 2.0, 64)
+    with pytest.raises(LaunchError):
+        kernel[1, 64, 1 << 20](x, 2.0, 64)
+
+
+def test_a_kernel_of_another_target_says_so():
+    module = wb.compile(SOURCE, arch="gfx942", name="kernels.hip")
+    with pytest.raises(DeviceError, match="compiled for gfx942, and emulated:gfx950 runs gfx950"):
+        module["scale"].launch(
+            wb.Launch(1, 64), (torch.ones(64), 1.0, 64), {}, device=wb.device("emulated:gfx950")
+        )
+
+
+def test_resources_signature_and_isa(module):
+    kernel = module["deep::reverse"]
+    assert kernel.signature == "deep::reverse(unsigned int * x)"
+    assert kernel.resources.vgprs > 0
+    assert kernel.resources_at(256, 32768).occupancy.limit == "LDS"
+    assert "waves/SIMD" in str(kernel.resources)
+    assert "kept[threadIdx.x] = x[threadIdx.x];" in kernel.isa
+    assert "s_barrier" in kernel.isa
+    assert "s_endpgm" in kernel.isa
+    assert kernel.source == SOURCE
+    assert "deep::reverse" in repr(module)
+    assert "<table>" in module._repr_html_()
+
+
+@pytest.mark.parametrize("arch", ["gfx950", "gfx942"])
+def test_a_block_that_has_no_room_for_its_registers(arch):
+    """Assembly may name more registers than the largest block can have; nothing tells the compiler."""
+    source = """__global__ void many(int *p) {
+      asm volatile("" ::: "v250");
+      p[threadIdx.x] = 1;
+    }"""
+    block = 512
+    module = wb.compile(source, arch=arch, name="many.hip")
+    kernel = module["many"]
+    assert kernel.resources.block == block
+    assert "many" in module._repr_html_()
+    x = torch.zeros(1024, dtype=torch.int32)
+    device = wb.device(f"emulated:{arch}")
+    kernel.launch(wb.Launch(1, block), (x,), {}, device=device)
+    assert int(x.sum()) == block
+    with pytest.raises(LaunchError, match=f"{2 * block} work-items of .* registers, .* room for {block} of"):
+        kernel.launch(wb.Launch(1, 2 * block), (x,), {}, device=device)
+    assert int(x.sum()) == block
+    # What changed since a run whose registers do not fit the block of this one is not known.
+    smaller = wb.compile(source.replace("v250", "v5"), arch=arch, name="many.hip")
+    table = kernel_table(smaller.kernels.values(), {"many": kernel})
+    assert "1024 work-items" in table
+
+
+def test_load_from_bytes_and_file(module, tmp_path):
+    path = tmp_path / "scale.co"
+    path.write_bytes(module.code)
+    for loaded in (wb.load(path), wb.load(module.code)):
+        x = torch.ones(64)
+        loaded["scale"][1, 64](x, 2.0, 64)
+        assert torch.equal(x, torch.full((64,), 2.0))
+    with pytest.raises(FileNotFoundError):
+        wb.load(tmp_path / "absent.co")
+    with pytest.raises(WorkbenchError):
+        wb.load(b"not code at all")
+    with pytest.raises(UsageError, match="load: got Module; wanted the path of a code object, or its bytes"):
+        wb.load(module)
+    with pytest.raises(UsageError, match="arch is 3"):
+        wb.load(module.code, arch=3)
+
+
+def test_macros_in_every_form():
+    source = "__global__ void k(int *x) { x[threadIdx.x] = COUNT\n#ifdef FAST\n + 1\n#endif\n; }"
+    for define, wanted in (
+        (("COUNT=4",), 4),
+        (("COUNT=4", "FAST"), 5),
+        ({"COUNT": 4, "FAST": None}, 5),
+        ({"COUNT": 3, "FAST": True}, 4),
+    ):
+        x = torch.zeros(64, dtype=torch.int32)
+        wb.compile(source, define=define)["k"][1, 64](x)
+        assert x.unique().tolist() == [wanted]
+    with pytest.raises(ArgumentError, match="define is the text 'COUNT=4'"):
+        wb.compile(source, define="COUNT=4")
+
+
+def test_without_debug_info():
+    module = wb.compile(SOURCE, flags=("-g0",))
+    x = torch.ones(64)
+    module["scale"][1, 64](x, 2.0, 64)
+    assert torch.equal(x, torch.full((64,), 2.0))
+    with pytest.raises(ArgumentError, match="without debug info"):
+        module["scale"][1, 64](x, factor=2.0, n=64)
+
+
+GL = """
+#include "kittens.cuh"
+using namespace kittens;
+struct globals { gl<bf16, 1, 1, -1, -1> x; gl<bf16, 1, 1, -1, 64> out; float factor; hipStream_t stream; };
+__global__ void scale_rows(const globals g) {
+  int row = blockIdx.x, column = threadIdx.x;
+  float v = (float)g.x.raw_ptr[row * g.x.cols() + column];
+  g.out.raw_ptr[row * g.out.cols() + column] = (bf16)(v * g.factor + (float)g.x.rows());
+}
+"""
+
+
+@pytest.mark.parametrize("arch", ["gfx950", "gfx942"])
+def test_globals_of_the_tile_library(arch):
+    module = wb.compile(GL, arch=arch, name="globals.hip")
+    kernel = module["scale_rows"]
+    x = torch.randn(16, 64).to(torch.bfloat16)
+    out = torch.zeros(16, 64, dtype=torch.bfloat16)
+    kernel[16, 64](x=x, out=out, factor=2.0)
+    assert torch.equal(out, (x.float() * 2 + 16).to(torch.bfloat16))
+    with pytest.raises(ArgumentError, match=r"'out' is shape .* wanted cols 64"):
+        kernel[16, 64](x=x, out=torch.zeros(16, 32, dtype=torch.bfloat16), factor=2.0)
+    with pytest.raises(ArgumentError, match=r"missing factor \(float\)"):
+        kernel[16, 64](x=x, out=out)
+    with pytest.raises(ArgumentError, match="'x' is a float32 tensor; wanted bfloat16"):
+        kernel[16, 64](x=x.float(), out=out, factor=2.0)
+
+
+def test_default_arch_is_the_default_devices():
+    assert kernel_module.default_arch() == wb.device().arch

@@ -1,0 +1,145 @@
+"""Whole HIP programs on the emulated devices: what they compute, print, return, and how they fail."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+import workbench as wb
+from workbench import errors
+
+PROGRAMS = Path(__file__).parents[1] / "emulator" / "hip" / "programs"
+
+GREETINGS = [f"group {g}, thread {t}:  0.{25 * t:02}|-7  |0xff|z" for g in range(3) for t in range(2)]
+
+
+@pytest.mark.parametrize("device", ["emulated:gfx950", "emulated:gfx942"])
+def test_vector_add(device: str) -> None:
+    result = wb.run_program(PROGRAMS / "vector_add.cpp", [777], device=device).check()
+    assert result.stdout == f"777 sums are right on {device.split(':')[1]}\n"
+    assert (result.stderr, result.exit_code, result.device) == ("", 0, device)
+
+
+def test_memory_symbols_occupancy_and_launches() -> None:
+    assert (
+        wb.run_program(PROGRAMS / "memory.cpp", device="emulated:gfx950").check().stdout
+        == "memory is right\n"
+    )
+
+
+def test_streams_events_and_graphs() -> None:
+    assert (
+        wb.run_program(PROGRAMS / "graphs.cpp", device="emulated:gfx950").check().stdout
+        == "graphs are right\n"
+    )
+
+
+def test_memory_pools_driver_copies_stream_values_and_captures() -> None:
+    assert (
+        wb.run_program(PROGRAMS / "pools.cpp", device="emulated:gfx942").check().stdout == "pools are right\n"
+    )
+
+
+def talk(*args: str, **options: object) -> wb.ProgramResult:
+    return wb.run_program(PROGRAMS / "talk.cpp", args, device="emulated:gfx950", **options)
+
+
+def test_kernels_print_between_what_the_host_prints() -> None:
+    result = talk().check()
+    assert result.stdout.splitlines() == ["host first", *GREETINGS, "host last"]
+
+
+def test_one_thread_prints_the_same_as_many() -> None:
+    assert talk(env={"HIPKITTENS_THREADS": "1"}) == talk(env={"HIPKITTENS_THREADS": "4"})
+
+
+def test_a_failed_assertion_says_which() -> None:
+    result = talk("assert")
+    assert result.exit_code == 1
+    line = next(
+        n
+        for n, text in enumerate((PROGRAMS / "talk.cpp").read_text().splitlines(), 1)
+        if "assert(int" in text
+    )
+    explanation, from_hip = result.stderr.splitlines()
+    assert f"talk.cpp:{line}: assertion `int(threadIdx.x) < n` failed" in explanation
+    assert "thread (40, 0, 0) of block (0, 0, 0) (and of 23 more in this block)" in explanation
+    assert "device-side assert triggered" in from_hip
+
+
+def test_a_wild_write_is_explained_and_reported_where_the_program_waits() -> None:
+    result = talk("wild")
+    assert result.exit_code == 1
+    assert "kernel wild at " in result.stderr
+    assert "hipDeviceSynchronize(): an illegal memory access was encountered" in result.stderr
+    with pytest.raises(errors.ProgramError, match="exit status 1") as caught:
+        result.check()
+    assert caught.value.result is result
+
+
+def test_exit_status_standard_input_and_signals() -> None:
+    assert talk("exit").exit_code == 42
+    assert talk("read", stdin="a line\n").stdout.endswith("read a line\n")
+    thrown = talk("throw")
+    assert thrown.exit_code == -6
+    assert "thrown on purpose" in thrown.stderr
+    with pytest.raises(errors.ProgramError, match="SIGABRT"):
+        thrown.check()
+
+
+def test_a_program_that_does_not_end_is_stopped() -> None:
+    with pytest.raises(errors.ProgramTimeout, match=r"did not end within 3 s") as caught:
+        talk("loop", timeout=3)
+    assert caught.value.result.exit_code == -9
+    # The kernel's own limit ends the launch instead, and the program goes on.
+    result = talk("loop", env={"HIPKITTENS_TIMEOUT": "0.5"})
+    assert result.exit_code == 1
+    assert "time limit of 0.5 s" in result.stderr
+    assert "timed out" in result.stderr.splitlines()[-1]
+
+
+def test_a_source_without_main() -> None:
+    with pytest.raises(errors.UsageError, match="no `int main`"):
+        wb.run_program("__global__ void k() {}\nvoid f() { k<<<1, 1>>>(); }\n")
+
+
+def test_errors_of_the_compiler_name_the_line_in_device_and_in_host_code() -> None:
+    with pytest.raises(errors.CompileError) as device:
+        wb.run_program("__global__ void k(int *x) {\n  *x = nothing;\n}\nint main() { return 0; }\n")
+    assert [d.line for d in device.value.diagnostics if d.severity == "error"] == [2]
+    with pytest.raises(errors.CompileError) as host:
+        wb.run_program(
+            "__global__ void k() {}\n#ifndef __HIP_DEVICE_COMPILE__\nint main() { return no; }\n#endif\n"
+        )
+    assert [d.line for d in host.value.diagnostics if d.severity == "error"] == [3]
+
+
+def test_a_symbol_that_nobody_has() -> None:
+    result = wb.run_program("int nowhere();\nint main() { return nowhere(); }\n")
+    assert result.exit_code == 127
+    assert re.search(r"does not load: .*nowhere", result.stderr)
+
+
+def test_a_program_of_one_line_is_no_path() -> None:
+    assert wb.run_program("int main() { return 3; }").exit_code == 3
+
+
+def test_every_exit_status_is_the_programs_own() -> None:
+    source = "#include <cstdlib>\nint main(int, char **argv) { return atoi(argv[1]); }\n"
+    for code in (254, 255, 127, 1):
+        assert wb.run_program(source, [code]).exit_code == code
+
+
+def test_arguments_of_another_type() -> None:
+    for source in (None, 3, ""):
+        with pytest.raises(errors.UsageError, match=f"run_program: got {source!r}; wanted the path of a C"):
+            wb.run_program(source)  # type: ignore[arg-type]
+    with pytest.raises(errors.UsageError, match=r"args is the text 'abc'; wanted a list such as \['abc'\]"):
+        wb.run_program("int main() { return 0; }", args="abc")
+
+
+def test_a_file_that_is_not_there() -> None:
+    with pytest.raises(FileNotFoundError):
+        wb.run_program("no/such/program.cpp")

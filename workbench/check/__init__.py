@@ -1,0 +1,1 @@
+"""Checks of a kernel: results against references, and what the sanitizer found."""

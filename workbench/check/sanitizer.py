@@ -1,0 +1,373 @@
+"""What hardware hides: missing waits, races, accesses out of bounds, uninitialised values.
+
+One launch on the emulated device with every instruction followed (emulator/sanitize.py); what is found is put
+on the source lines that a person wrote, each instruction once.
+"""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from workbench.errors import DeviceError, KernelFault, KernelTimeout, SanitizerError
+from workbench.events import hub
+from workbench.profile.subject import Target, resolve
+from workbench.runtime import LaunchOptions
+from workbench.spec.spec import KernelSpec, Shape
+
+if TYPE_CHECKING:
+    from workbench.codeobject import KernelInfo
+    from workbench.emulator.node.device import LoadedCode
+    from workbench.emulator.sanitizer.findings import RawFinding
+    from workbench.kernel.module import Kernel, Launcher, Module
+    from workbench.runtime import Device
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One instruction that does what it must not.
+
+    Attributes:
+        category: "missing wait", "race", "uninitialised", "out of bounds", "misaligned", "hazard" or "fault".
+        message: what is wrong and what to do about it.
+        file, line, column: the source line that a person wrote which the instruction comes from; "" and 0
+            without debug info.
+        is_own: whether the file is the module's own source, such as the cell.
+        instruction: its text.
+        pc: its address in the code object.
+        workgroup, wave, lane: who did it first; None where it is not known or the whole wave is meant.
+        address: device address, or byte offset in shared memory; None where it has no meaning.
+        count: how often it was seen, by lane or register.
+        related: (file, line) of the instruction on the other side: the load, the other access.
+    """
+
+    category: str
+    message: str
+    file: str
+    line: int
+    column: int
+    is_own: bool
+    instruction: str
+    pc: int
+    workgroup: tuple[int, int, int] | None
+    wave: int | None
+    lane: int | None
+    address: int | None
+    count: int = 1
+    related: tuple[str, int] | None = None
+
+    @property
+    def who(self) -> str:
+        """Such as "work-group (0, 0, 0), wave 1, lane 5, address 0x40"."""
+        parts = [f"work-group {self.workgroup}"] if self.workgroup is not None else []
+        parts += [f"wave {self.wave}"] if self.wave is not None else []
+        parts += [f"lane {self.lane}"] if self.lane is not None else []
+        parts += [f"address {self.address:#x}"] if self.address is not None else []
+        return ", ".join(parts)
+
+    @property
+    def place(self) -> str:
+        """Such as "scale.hip:12"; the code address without debug info."""
+        return f"{self.file}:{self.line}" if self.line else f"code address {self.pc:#x}"
+
+    def __str__(self) -> str:
+        times = f", {self.count:,} times" if self.count > 1 else ""
+        return f"{self.place}: {self.message} [`{self.instruction}`; {self.who}{times}]"
+
+
+@dataclass(frozen=True)
+class SanitizeResult:
+    """What the sanitizer found in one launch.
+
+    Attributes:
+        name, device: what ran where.
+        shape: the problem; empty where no spec says it.
+        findings: by line, each instruction once.
+        stopped: whether a fault ended the launch, so that what comes after it was not looked at.
+        seconds: wall time of the launch; None where a fault ended it.
+    """
+
+    name: str
+    device: str
+    shape: Shape
+    findings: tuple[Finding, ...]
+    stopped: bool = False
+    seconds: float | None = field(default=None, compare=False)
+
+    @property
+    def passed(self) -> bool:
+        """Nothing was found."""
+        return not self.findings
+
+    def check(self) -> SanitizeResult:
+        """Itself where nothing was found.
+
+        Raises:
+            SanitizerError: something was; the message lists it.
+        """
+        if not self.passed:
+            raise SanitizerError(str(self))
+        return self
+
+    def __bool__(self) -> bool:
+        return self.passed
+
+    def __str__(self) -> str:
+        size = ", ".join(f"{k}={v}" for k, v in self.shape.items())
+        count = len(self.findings)
+        verdict = "nothing found" if self.passed else f"{count} finding{'' if count == 1 else 's'}"
+        lines = [f"sanitize {self.name}{f' ({size})' if size else ''} on {self.device}: {verdict}"]
+        lines += [f"  {finding}" for finding in self.findings]
+        if self.stopped:
+            lines.append("  a fault ended the launch: what comes after it was not looked at")
+        return "\n".join(lines)
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        from workbench.views.badge import STYLE
+
+        caption = f"sanitize: {html.escape(self.name)} on {html.escape(self.device)}"
+        if self.passed:
+            return f'{STYLE}<div class="wb">{caption}: <span class="wb-ok">✓ nothing found</span></div>'
+        rows = "".join(
+            f'<tr><td class="wb-bad">{html.escape(f.category)}</td><td>{html.escape(f.place)}</td>'
+            f"<td>{html.escape(f.message)}<br><code>{html.escape(f.instruction)}</code></td>"
+            f'<td>{html.escape(f.who)}</td><td class="wb-num">{f.count:,}</td></tr>'
+            for f in self.findings
+        )
+        head = "".join(f"<th>{h}</th>" for h in ("", "line", "finding", "first seen", "count"))
+        note = '<div class="wb-warn">a fault ended the launch early</div>' if self.stopped else ""
+        return (
+            f'{STYLE}<div class="wb"><table><caption>{caption}</caption><tr>{head}</tr>{rows}</table>'
+            f"{note}</div>"
+        )
+
+
+def sanitize(
+    target: KernelSpec | Launcher | Kernel | Module | str,
+    *args: Any,
+    spec: KernelSpec | str | None = None,
+    shape: Shape | None = None,
+    seed: int = 0,
+    device: Device | str | None = None,
+    **kwargs: Any,
+) -> SanitizeResult:
+    """Runs a launch once and looks for what hardware hides; arguments as for `time`.
+
+    Found are: registers and shared memory used before the s_waitcnt that makes their load complete; shared
+    memory published by a barrier before the writer waited, or written over where an access was not waited
+    for; races between waves in shared and in global memory; accesses out of bounds, and buffer resources
+    larger than their allocation; misaligned 8- and 16-byte accesses of shared memory; uninitialised values
+    that are stored to global memory, decide a branch or are an address; pairs of instructions that need s_nop
+    in between and have too few (docs/sanitizer.md).
+
+    Raises:
+        DeviceError: the device is a GPU; the emulated one can tell.
+        UsageError: `target` cannot be launched.
+        KernelTimeout: the launch ran past its time limit.
+    """
+    return sanitize_target(resolve(target, args, kwargs, spec=spec, shape=shape, seed=seed, device=device))
+
+
+@dataclass
+class Watch:
+    """What the sanitizer has found in launches that were watched together.
+
+    Attributes:
+        results: one for each launch in which something was found, in order.
+        launches: how many were watched.
+    """
+
+    results: list[SanitizeResult] = field(default_factory=list)
+    launches: int = 0
+
+    @property
+    def passed(self) -> bool:
+        """Nothing was found."""
+        return not self.results
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """Of all launches."""
+        return tuple(finding for result in self.results for finding in result.findings)
+
+    def check(self) -> Watch:
+        """Itself where nothing was found.
+
+        Raises:
+            SanitizerError: something was; the message lists it.
+        """
+        if not self.passed:
+            raise SanitizerError(str(self))
+        return self
+
+    def __str__(self) -> str:
+        count = f"{self.launches} launch{'' if self.launches == 1 else 'es'}"
+        if self.passed:
+            return f"sanitize {count}: nothing found"
+        return "\n".join((f"sanitize {count}: findings in {len(self.results)}", *map(str, self.results)))
+
+
+@contextmanager
+def sanitizing() -> Iterator[Watch]:
+    """Sanitizes every launch of this process on emulated devices, whoever makes it.
+
+    For launches that `sanitize` is not given one by one: those of a library's tests, of a module with host
+    code, of HIP graphs, or several that share memory from hipMalloc. Results and counters stay what they are;
+    a launch takes up to 20 times as long, and runs on one thread.
+
+    with wb.sanitizing() as watch:
+        run_everything()
+    watch.check()
+    """
+    from workbench.emulator.node.device import node
+
+    watch = Watch()
+
+    def watcher(
+        loaded: LoadedCode,
+        kernel: KernelInfo,
+        raw: tuple[RawFinding, ...],
+        fault: KernelFault | None,
+    ) -> None:
+        watch.launches += 1
+        if raw or fault is not None:
+            code = _Code.of_loaded(loaded)
+            name = node().devices[loaded.device].facts.arch
+            watch.results.append(_result(kernel.short_name, f"emulated:{name}", {}, code, raw, fault, None))
+
+    node().watchers.append(watcher)
+    try:
+        yield watch
+    finally:
+        node().watchers.remove(watcher)
+
+
+def sanitize_target(target: Target) -> SanitizeResult:
+    """What the sanitizer finds in a prepared launch."""
+    if not target.device.emulated:
+        raise DeviceError(
+            f"{target.device.name} is a GPU, which cannot tell what happens inside; sanitize on an emulated "
+            'device: device="emulated:gfx950"'
+        )
+    fault: KernelFault | None = None
+    seconds = None
+    told = {"shape": target.shape, "device": target.device.name}
+    with hub.failures("sanitize", target.name, **told):
+        try:
+            with hub.muted():
+                record = target.run(LaunchOptions(sanitize=True))
+            raw, seconds = record.findings, record.wall_seconds
+        except KernelTimeout:
+            raise
+        except KernelFault as error:
+            fault, raw = error, error.findings
+    code = _Code.of_module(target.kernel.module)
+    found = _result(target.name, target.device.name, target.shape, code, raw, fault, seconds)
+    first = found.findings[0].message.partition("\n")[0] if found.findings else ""
+    hub.publish("sanitize", found.name, {"findings": len(found.findings), "first": first})
+    return found
+
+
+def finding_of(module: Module, fault: KernelFault) -> Finding:
+    """A fault of a launch without the sanitizer, as a finding at the line that a person wrote."""
+    return _of_fault(_Code.of_module(module), fault)
+
+
+@dataclass(frozen=True)
+class _Code:
+    """A code object's source lines and instructions, from whoever holds it.
+
+    Attributes:
+        place: (file, line, column) of a code address; None without debug info.
+        is_own: whether a file is the source itself rather than a header.
+        text: an instruction's text by its code address.
+    """
+
+    place: Callable[[int], tuple[str, int, int] | None]
+    is_own: Callable[[str], bool]
+    text: Callable[[int], str]
+
+    @classmethod
+    def of_module(cls, module: Module) -> _Code:
+        def place(address: int) -> tuple[str, int, int] | None:
+            return module.debug.place_of(address) if module.debug is not None else None
+
+        return cls(place, module.is_own_source, lambda address: module.instruction(address).text())
+
+    @classmethod
+    def of_loaded(cls, loaded: LoadedCode) -> _Code:
+        from workbench.codeobject.decoder import decode_one
+
+        code = loaded.code_object
+
+        def text(address: int) -> str:
+            return decode_one(code.text.data, address - code.text.address, address, code.target).text()
+
+        return cls(loaded.source_of, lambda _: False, text)
+
+
+def _result(
+    name: str,
+    device: str,
+    shape: Shape,
+    code: _Code,
+    raw: Iterable[RawFinding],
+    fault: KernelFault | None,
+    seconds: float | None,
+) -> SanitizeResult:
+    findings = [_finding(code, each) for each in raw]
+    if fault is not None:
+        findings.append(_of_fault(code, fault))
+    findings.sort(key=lambda f: (not f.is_own, f.file, f.line, f.pc))
+    return SanitizeResult(name, device, shape, tuple(findings), fault is not None, seconds)
+
+
+def _finding(code: _Code, raw: RawFinding) -> Finding:
+    file, line, column = code.place(raw.pc) or ("", 0, 0)
+    other = code.place(raw.other_pc) or ("", 0, 0) if raw.other_pc is not None else None
+    return Finding(
+        category=raw.category,
+        message=raw.message,
+        file=file,
+        line=line,
+        column=column,
+        is_own=code.is_own(file),
+        instruction=code.text(raw.pc).strip(),
+        pc=raw.pc,
+        workgroup=raw.workgroup,
+        wave=raw.wave,
+        lane=raw.lane,
+        address=raw.address,
+        count=raw.count,
+        related=other[:2] if other is not None else None,
+    )
+
+
+_OUT_OF_BOUNDS = ("AddressFault", "SharedMemoryFault", "ScratchFault")
+
+
+def _of_fault(code: _Code, fault: KernelFault) -> Finding:
+    address = fault.address
+    file, line, column = (code.place(address) if address is not None else None) or ("", 0, 0)
+    return Finding(
+        category="out of bounds" if type(fault).__name__ in _OUT_OF_BOUNDS else "fault",
+        message=str(fault),
+        file=file,
+        line=line,
+        column=column,
+        is_own=code.is_own(file),
+        instruction=code.text(address).strip() if address is not None else "",
+        pc=address or 0,
+        workgroup=fault.workgroup,
+        wave=fault.wave,
+        lane=fault.lane,
+        address=None,
+    )
+
+
+__all__ = ["Finding", "SanitizeResult", "Watch", "sanitize", "sanitize_target", "sanitizing"]

@@ -1,0 +1,298 @@
+/* A model of the caches between compute units and memory: replays the lines that a launch touched.
+ *
+ * Work-groups go to the XCDs in turn, as the hardware dispatches them; each XCD keeps as many at once as fit its
+ * compute units and starts the next one of its own where one ends. All waves that are resident advance in step, one
+ * memory instruction at a time; a barrier holds a wave until the others of its work-group are as far (traffic.c). The
+ * order is therefore the same for any number of host threads. All caches start empty.
+ *
+ * L1 (one a compute unit): reads allocate, writes go through and allocate nothing. L2 (one an XCD): write-back, a
+ * write allocates without a fetch and keeps which 32-byte sectors it has; what is dirty at the end is written back.
+ * The Infinity Cache is one for all XCDs. All are set-associative with least-recently-used replacement. With sampling
+ * only the sets whose number ends in so many zeros are replayed; a cache with fewer sets than that gets fewer ways
+ * (Waldspurger et al., "Efficient MRC Construction with SHARDS", FAST 2015: a sample by address hash in a cache that
+ * is smaller by the same factor).
+ */
+#include "observe/traffic.h"
+
+#include <stdlib.h>
+
+/* An entry: line in bits 40:0, sectors that it has in 44:41, dirty ones in 48:45, and 63 set where it is in use. */
+#define PRESENT (1ull << 63)
+#define LINE_MASK ((1ull << 41) - 1)
+#define HAS(e) ((uint32_t)((e) >> 41) & 15)
+#define DIRTY(e) ((uint32_t)((e) >> 45) & 15)
+
+typedef struct Cache {
+    uint64_t *entries; /* [sets][ways], most recently used first */
+    uint64_t sets;
+    uint32_t ways;
+    uint32_t sampling;
+} Cache;
+
+/* What one XCD did. */
+typedef struct HkCacheCounts {
+    uint64_t l1_reads, l1_read_hits;          /* lines asked for */
+    uint64_t l2_reads, l2_writes, l2_atomics; /* requests: reads of a line, writes and atomics of 64 bytes */
+    uint64_t l2_hits, l2_misses;              /* of all requests */
+    uint64_t l2_read_hits;                    /* of reads */
+    uint64_t fabric_reads;                    /* of 128 bytes */
+    uint64_t fabric_writes_32, fabric_writes_64;
+    uint64_t mall_read_hits, mall_read_misses; /* Infinity Cache, of 128 bytes */
+    uint64_t memory_bytes_written;             /* from the Infinity Cache to HBM, at the end too */
+} HkCacheCounts;
+
+typedef struct HkReplay {
+    HkTraffic *const *recorders;
+    uint64_t recorder_count;
+    uint64_t group_total;
+    const uint64_t *order; /* [group_total] work-groups as they are dispatched; NULL: by number */
+    uint32_t waves;        /* of a work-group, at most */
+    uint32_t xcds;
+    uint32_t units; /* compute units of an XCD */
+    uint32_t groups_per_unit;
+    uint32_t sampling;
+    uint32_t l1_ways, l2_ways, mall_ways;
+    uint64_t l1_bytes, l2_bytes, mall_bytes;
+    HkCacheCounts *counts; /* [xcds] */
+} HkReplay;
+
+static int make_cache(Cache *c, uint64_t bytes, uint32_t ways, uint32_t sampling) {
+    uint64_t lines = (bytes >> HK_LINE_SHIFT) >> sampling;
+    if (lines == 0) lines = 1;
+    c->ways = ways < lines ? ways : (uint32_t)lines;
+    c->sets = lines / c->ways;
+    c->sampling = sampling;
+    c->entries = calloc(c->sets * c->ways, sizeof *c->entries);
+    return c->entries != NULL;
+}
+
+/* The line's entry, moved to the front of its set; a miss puts an empty one there and gives what fell out. */
+static uint64_t *find(Cache *c, uint64_t line, int allocate, int *hit, uint64_t *evicted) {
+    uint64_t *set = c->entries + (hk_fold(line) >> c->sampling) % c->sets * c->ways;
+    uint32_t i = 0;
+    while (i < c->ways && set[i] != 0 && (set[i] & LINE_MASK) != line) i++;
+    *hit = i < c->ways && set[i] != 0;
+    *evicted = 0;
+    if (!*hit) {
+        if (!allocate) return NULL;
+        if (i == c->ways) *evicted = set[--i];
+    }
+    uint64_t entry = *hit ? set[i] : PRESENT | line;
+    memmove(set + 1, set, i * sizeof *set);
+    set[0] = entry;
+    return set;
+}
+
+typedef struct RunWave {
+    const uint64_t *next, *end;
+    uint64_t due; /* tick of the next event */
+} RunWave;
+
+typedef struct Slot {
+    RunWave waves[HK_MAX_WAVES];
+    uint64_t due; /* the least of the waves */
+    uint32_t unit;
+    uint32_t live;
+} Slot;
+
+typedef struct Model {
+    const HkReplay *r;
+    const HkStream **streams; /* [group][wave] */
+    Cache *l1;                /* [xcd][unit] */
+    Cache *l2;                /* [xcd] */
+    Cache mall;
+    Slot *slots; /* [xcd][slots_per_xcd] */
+    uint64_t slots_per_xcd;
+    uint64_t *dispatched; /* [xcd] work-groups that it was given */
+} Model;
+
+static uint32_t halves(uint32_t sectors) { return ((sectors & 3) != 0) + ((sectors & 12) != 0); }
+
+static void fabric_read(Model *m, HkCacheCounts *c, uint64_t line) {
+    int hit;
+    uint64_t evicted;
+    uint64_t *entry = find(&m->mall, line, 1, &hit, &evicted);
+    /* What L2 wrote of the line only in part is not the line. */
+    hit = hit && HAS(*entry) == 15;
+    *entry |= 15ull << 41;
+    c->fabric_reads++;
+    *(hit ? &c->mall_read_hits : &c->mall_read_misses) += 1;
+}
+
+static void fabric_write(Model *m, HkCacheCounts *c, uint64_t from) {
+    uint32_t dirty = DIRTY(from);
+    if (dirty == 0) return;
+    int hit;
+    uint64_t evicted;
+    uint64_t *entry = find(&m->mall, from & LINE_MASK, 1, &hit, &evicted);
+    /* Each sector goes to HBM once, when the line is evicted or after the end. */
+    c->memory_bytes_written += 32u * (uint32_t)__builtin_popcount(dirty & ~DIRTY(*entry));
+    *entry |= (uint64_t)dirty << 41 | (uint64_t)dirty << 45;
+    for (uint32_t half = 0; half < 2; half++) {
+        uint32_t part = dirty >> 2 * half & 3;
+        if (part == 3) c->fabric_writes_64++;
+        if (part == 1 || part == 2) c->fabric_writes_32++;
+    }
+}
+
+static void touch_l2(Model *m, uint32_t xcd, uint64_t line, uint32_t sectors, uint32_t kind) {
+    HkCacheCounts *c = &m->r->counts[xcd];
+    int hit;
+    uint64_t evicted;
+    uint64_t *entry = find(&m->l2[xcd], line, 1, &hit, &evicted);
+    if (evicted) fabric_write(m, c, evicted);
+    uint32_t requests = 1;
+    if (kind == HK_LINE_WRITE || kind == HK_LINE_ATOMIC) {
+        requests = halves(sectors);
+        *(kind == HK_LINE_WRITE ? &c->l2_writes : &c->l2_atomics) += requests;
+        if (kind == HK_LINE_ATOMIC && (HAS(*entry) & sectors) != sectors) {
+            hit = 0;
+            fabric_read(m, c, line);
+            *entry |= 15ull << 41;
+        }
+        *entry |= (uint64_t)sectors << 41 | (uint64_t)sectors << 45;
+    } else {
+        hit = hit && (HAS(*entry) & sectors) == sectors;
+        c->l2_reads++;
+        c->l2_read_hits += (uint64_t)hit;
+        if (!hit) {
+            fabric_read(m, c, line);
+            *entry |= 15ull << 41;
+        }
+    }
+    *(hit ? &c->l2_hits : &c->l2_misses) += requests;
+}
+
+static void touch(Model *m, uint32_t xcd, uint32_t unit, uint64_t event) {
+    uint64_t line = HK_EVENT_LINE(event);
+    uint32_t kind = HK_EVENT_KIND(event);
+    if (kind == HK_LINE_READ) {
+        HkCacheCounts *c = &m->r->counts[xcd];
+        int hit;
+        uint64_t evicted;
+        find(&m->l1[(size_t)xcd * m->r->units + unit], line, 1, &hit, &evicted);
+        c->l1_reads++;
+        c->l1_read_hits += (uint64_t)hit;
+        if (hit) return;
+        /* L1 asks for the whole line. */
+        touch_l2(m, xcd, line, 15, kind);
+        return;
+    }
+    touch_l2(m, xcd, line, kind == HK_LINE_READ_PAST_L1 ? 15 : HK_EVENT_SECTORS(event), kind);
+}
+
+/* Skips what is not sampled; the delays add up. */
+static int settle(const Model *m, RunWave *w) {
+    while (w->next < w->end) {
+        w->due += HK_EVENT_DELAY(*w->next);
+        if (hk_sampled(HK_EVENT_LINE(*w->next), m->r->sampling)) return 1;
+        w->next++;
+    }
+    return 0;
+}
+
+/* Puts the next work-group of the XCD that touches anything into the slot; 0 where none is left. */
+static int fill_slot(Model *m, uint32_t xcd, Slot *slot, uint64_t tick) {
+    const HkReplay *r = m->r;
+    for (;;) {
+        uint64_t position = m->dispatched[xcd] * r->xcds + xcd;
+        slot->live = 0;
+        if (position >= r->group_total) return 0;
+        m->dispatched[xcd]++;
+        uint64_t group = r->order != NULL ? r->order[position] : position;
+        slot->due = ~0ull;
+        for (uint32_t i = 0; i < r->waves; i++) {
+            const HkStream *s = m->streams[group * r->waves + i];
+            RunWave *w = &slot->waves[i];
+            w->next = s != NULL ? s->events : NULL;
+            w->end = s != NULL ? s->events + s->count : NULL;
+            w->due = tick;
+            if (!settle(m, w)) continue;
+            slot->live = 1;
+            if (w->due < slot->due) slot->due = w->due;
+        }
+        if (slot->live) return 1;
+    }
+}
+
+static void step(Model *m, uint32_t xcd, Slot *slot, uint64_t tick) {
+    uint64_t due = ~0ull;
+    slot->live = 0;
+    for (uint32_t i = 0; i < m->r->waves; i++) {
+        RunWave *w = &slot->waves[i];
+        while (w->next < w->end && w->due <= tick) {
+            touch(m, xcd, slot->unit, *w->next);
+            w->next++;
+            if (!settle(m, w)) break;
+        }
+        if (w->next >= w->end) continue;
+        slot->live = 1;
+        if (w->due < due) due = w->due;
+    }
+    slot->due = due;
+    if (!slot->live) fill_slot(m, xcd, slot, tick + 1);
+}
+
+static void run(Model *m) {
+    const HkReplay *r = m->r;
+    for (uint64_t s = 0; s < m->slots_per_xcd; s++)
+        for (uint32_t xcd = 0; xcd < r->xcds; xcd++) {
+            Slot *slot = &m->slots[xcd * m->slots_per_xcd + s];
+            slot->unit = (uint32_t)(s % r->units);
+            fill_slot(m, xcd, slot, 0);
+        }
+    for (;;) {
+        uint64_t tick = ~0ull;
+        for (uint64_t s = 0; s < m->slots_per_xcd * r->xcds; s++)
+            if (m->slots[s].live && m->slots[s].due < tick) tick = m->slots[s].due;
+        if (tick == ~0ull) break;
+        for (uint32_t xcd = 0; xcd < r->xcds; xcd++)
+            for (uint64_t s = 0; s < m->slots_per_xcd; s++) {
+                Slot *slot = &m->slots[xcd * m->slots_per_xcd + s];
+                if (slot->live && slot->due <= tick) step(m, xcd, slot, tick);
+            }
+    }
+    for (uint32_t xcd = 0; xcd < r->xcds; xcd++)
+        for (uint64_t i = 0; i < m->l2[xcd].sets * m->l2[xcd].ways; i++)
+            fabric_write(m, &r->counts[xcd], m->l2[xcd].entries[i]);
+}
+
+static int prepare(Model *m) {
+    const HkReplay *r = m->r;
+    uint64_t per_xcd = (r->group_total + r->xcds - 1) / r->xcds, room = (uint64_t)r->units * r->groups_per_unit;
+    m->slots_per_xcd = per_xcd < room ? per_xcd : room;
+    m->streams = calloc(r->group_total * r->waves, sizeof *m->streams);
+    m->l1 = calloc((size_t)r->xcds * r->units, sizeof *m->l1);
+    m->l2 = calloc(r->xcds, sizeof *m->l2);
+    m->slots = calloc(m->slots_per_xcd * r->xcds, sizeof *m->slots);
+    m->dispatched = calloc(r->xcds, sizeof *m->dispatched);
+    if (!m->streams || !m->l1 || !m->l2 || !m->slots || !m->dispatched) return 0;
+    for (uint64_t i = 0; i < (uint64_t)r->xcds * r->units; i++)
+        if (!make_cache(&m->l1[i], r->l1_bytes, r->l1_ways, r->sampling)) return 0;
+    for (uint32_t i = 0; i < r->xcds; i++)
+        if (!make_cache(&m->l2[i], r->l2_bytes, r->l2_ways, r->sampling)) return 0;
+    if (!make_cache(&m->mall, r->mall_bytes, r->mall_ways, r->sampling)) return 0;
+    for (uint64_t i = 0; i < r->recorder_count; i++)
+        for (const HkStream *s = r->recorders[i]->streams; s != NULL; s = s->next)
+            if (s->group < r->group_total && s->wave < r->waves) m->streams[s->group * r->waves + s->wave] = s;
+    return 1;
+}
+
+/* Fills `counts`, which is zero before; 0 where memory ran out. */
+HK_EXPORT int32_t hk_replay(const HkReplay *r);
+int32_t hk_replay(const HkReplay *r) {
+    Model m = {.r = r};
+    int done = prepare(&m);
+    if (done) run(&m);
+    if (m.l1 != NULL)
+        for (uint64_t i = 0; i < (uint64_t)r->xcds * r->units; i++) free(m.l1[i].entries);
+    if (m.l2 != NULL)
+        for (uint32_t i = 0; i < r->xcds; i++) free(m.l2[i].entries);
+    free(m.mall.entries);
+    free(m.streams);
+    free(m.l1);
+    free(m.l2);
+    free(m.slots);
+    free(m.dispatched);
+    return done;
+}

@@ -1,0 +1,119 @@
+/* What all global memory instructions share: the lane-by-lane check, counting, and moves into LDS. */
+#include "ops/addresses.h"
+#include "observe/trace.h"
+#include "observe/traffic.h"
+
+int32_t hk_check_each(Wave *w, const Op *op, const HkAddresses *a, uint32_t bytes, int is_write) {
+    HK_FOR_LANES(lane, a->exec) {
+        if (hk_check(w, op, hk_address(a, lane), bytes, is_write, (int32_t)lane) == NULL) return 1;
+    }
+    return 0;
+}
+
+/* Distinct lines of 1 << shift bytes that the lanes' accesses touch. */
+static uint32_t hk_distinct_lines(const uint64_t *at, uint64_t exec, uint32_t bytes, int shift) {
+    uint64_t seen[2 * HK_LANES];
+    uint32_t count = 0;
+    HK_FOR_LANES(lane, exec) {
+        uint64_t last = (at[lane] + bytes - 1) >> shift;
+        for (uint64_t line = at[lane] >> shift; line <= last; line++) {
+            uint32_t i = count;
+            /* Neighbours mostly share lines: look from the newest back. */
+            while (i > 0 && seen[i - 1] != line) i--;
+            if (i == 0) seen[count++] = line;
+        }
+    }
+    return count;
+}
+
+/* Where the lanes' data would lie on a GPU, whose allocations begin at a cache line: the emulated device uses host
+ * memory where it is, and PyTorch begins a tensor at any multiple of 64. */
+static void hk_place(const Wave *w, const uint64_t *at, uint64_t exec, uint64_t *placed) {
+    HK_FOR_LANES(lane, exec) {
+        uint64_t base = w->hit_base;
+        if (at[lane] < base || at[lane] >= w->hit_end) {
+            const Allocation *a = hk_find_allocation(w->group->machine, at[lane]);
+            base = a != NULL ? a->base : 0;
+        }
+        placed[lane] = at[lane] + (-base & ((1u << HK_LINE_SHIFT) - 1));
+    }
+}
+
+static void hk_count_lanes(Wave *w, const Op *op, const uint64_t *at, uint64_t exec, uint32_t bytes, int is_write) {
+    HkAccess *access = hk_trace(w, op, is_write ? HK_TRACE_GLOBAL_WRITE : HK_TRACE_GLOBAL_READ, exec, bytes);
+    if (access != NULL) memcpy(access->at, at, sizeof access->at);
+    uint64_t placed[HK_LANES];
+    hk_place(w, at, exec, placed);
+    if (w->group->traffic != NULL) hk_traffic_lanes(w, op, at, placed, exec, bytes, is_write);
+    Counters *c = w->group->counters;
+    uint64_t moved = (uint64_t)__builtin_popcountll(exec) * bytes;
+    uint32_t lines_64 = hk_distinct_lines(placed, exec, bytes, 6);
+    uint32_t lines_128 = hk_distinct_lines(placed, exec, bytes, HK_LINE_SHIFT);
+    if (is_write) {
+        c->global_bytes_written += moved;
+        c->global_write_lines_64 += lines_64;
+        c->global_write_lines_128 += lines_128;
+    } else {
+        c->global_bytes_read += moved;
+        c->global_read_lines_64 += lines_64;
+        c->global_read_lines_128 += lines_128;
+    }
+}
+
+void hk_count_global(Wave *w, const Op *op, const HkAddresses *a, uint32_t bytes, int is_write) {
+    uint64_t at[HK_LANES];
+    for (unsigned l = 0; l < HK_LANES; l++) at[l] = hk_address(a, l);
+    hk_count_lanes(w, op, at, a->exec, bytes, is_write);
+}
+
+void hk_count_flat(Wave *w, const Op *op, const HkAddresses *a, uint64_t exec, uint32_t bytes, int is_write) {
+    if (!w->group->profile) return;
+    Counters *c = w->group->counters;
+    uint64_t global = 0;
+    HK_FOR_LANES(lane, exec) {
+        uint64_t window = a->at[lane] & HK_APERTURE_MASK;
+        if (window == HK_SHARED_APERTURE)
+            *(is_write ? &c->lds_bytes_written : &c->lds_bytes_read) += bytes;
+        else if (window == HK_PRIVATE_APERTURE)
+            *(is_write ? &c->scratch_bytes_written : &c->scratch_bytes_read) += bytes;
+        else
+            global |= 1ull << lane;
+    }
+    if (global != 0) hk_count_lanes(w, op, a->at, global, bytes, is_write);
+}
+
+int32_t hk_to_lds(Wave *w, const Op *op, HkData data, const uint64_t *at, uint64_t exec, uint64_t out_of_range) {
+    /* M0[17:2]*4 with 160 KB of LDS, M0[15:2]*4 with 64 KB. */
+    uint32_t m0 = w->s[HK_S_M0] & (w->group->machine->target == 0x950 ? 0x3fffcu : 0xfffcu);
+    uint32_t start = m0 + (uint32_t)op->offset;
+    uint32_t rows = data == HK_B96 ? 3 : data == HK_B128 ? 4 : 1;
+    uint32_t step = rows == 1 ? 4 : 16, width = 4 * rows;
+    unsigned highest = 63 - (unsigned)__builtin_clzll(exec);
+    if (!hk_check_lds(w, op, start + (uint64_t)highest * step, width, 1, (int32_t)highest)) return 1;
+    if (w->group->profile) {
+        Counters *c = w->group->counters;
+        uint64_t moved = (uint64_t)__builtin_popcountll(exec & ~out_of_range) * hk_data_bytes(data);
+        c->direct_to_lds_bytes += moved;
+        c->lds_bytes_written += (uint64_t)__builtin_popcountll(exec) * width;
+        HkAccess *access = hk_trace(w, op, HK_TRACE_TO_LDS, exec, width);
+        if (access != NULL)
+            for (unsigned l = 0; l < HK_LANES; l++) access->at[l] = (uint64_t)start + l * step;
+    }
+    if (data == HK_B128 && exec == HK_ALL_LANES && out_of_range == 0) {
+        /* A tile's next columns: its rows are apart in memory, and the CPU does not foresee that they are wanted. */
+        for (int l = 0; l < HK_LANES; l += 4) __builtin_prefetch((const void *)(uintptr_t)(at[l] + 256));
+        for (int l = 0; l < HK_LANES; l++) *(u32x4 *)(w->lds + start + 16 * l) = *(const u32x4 *)(uintptr_t)at[l];
+        return 0;
+    }
+    HK_FOR_LANES(lane, exec) {
+        uint8_t *to = w->lds + start + lane * step;
+        const uint8_t *from = (const uint8_t *)(uintptr_t)at[lane];
+        if (out_of_range >> lane & 1)
+            memset(to, 0, width);
+        else if (rows == 1)
+            hk_put32(to, hk_loaded(data, from, 0));
+        else
+            memcpy(to, from, width);
+    }
+    return 0;
+}

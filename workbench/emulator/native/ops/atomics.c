@@ -1,0 +1,467 @@
+/* Atomic read-modify-write of global memory (GLOBAL_ATOMIC_, FLAT_ATOMIC_, BUFFER_ATOMIC_) and LDS (DS_).
+ *
+ * Lanes act one after the other, the lowest first. Global memory is shared with other work-groups on other
+ * threads, so each lane's update is one C11 compare-and-exchange loop; the LDS belongs to one thread.
+ *
+ * Op fields: src0 the address rows, src1 the data rows, src2 the second data row of a DS compare, dst the row
+ * of the value before (none: nothing is returned), imm[1] the operation; the rest as in memory.c,
+ * memory_buffer.c and lds.c.
+ *
+ * Floating point: to nearest even. Memory keeps denormals (the guides' tables say that ADD_F32 flushes them
+ * on input, LLVM's target description that it does not); LDS follows MODE. NaNs come out quiet.
+ */
+#include <math.h>
+
+#include "ops/lds.h"
+#include "ops/buffer.h"
+
+typedef enum HkAtomic {
+    HK_SWAP,
+    HK_CMPSWAP,
+    HK_ADD,
+    HK_SUB,
+    HK_RSUB,
+    HK_SMIN,
+    HK_UMIN,
+    HK_SMAX,
+    HK_UMAX,
+    HK_AND,
+    HK_OR,
+    HK_XOR,
+    HK_INC,
+    HK_DEC,
+    HK_MSKOR,
+    HK_WRAP,
+    HK_CMPSWAP_FLOAT,
+    HK_ADD_FLOAT,
+    HK_MIN_FLOAT,
+    HK_MAX_FLOAT,
+    HK_PK_ADD_F16,
+    HK_PK_ADD_BF16,
+    HK_CONDXCHG32,
+} HkAtomic;
+
+#define HK_ATOMIC_64 0x100u /* imm[1]: operands of 64 bits */
+#define HK_FLUSH_INPUT 1u
+#define HK_FLUSH_OUTPUT 2u
+
+HK_INLINE float hk_float(uint32_t bits) {
+    float f;
+    memcpy(&f, &bits, 4);
+    return f;
+}
+HK_INLINE uint32_t hk_float_bits(float f) {
+    uint32_t bits;
+    memcpy(&bits, &f, 4);
+    return bits;
+}
+HK_INLINE double hk_double(uint64_t bits) {
+    double d;
+    memcpy(&d, &bits, 8);
+    return d;
+}
+HK_INLINE uint64_t hk_double_bits(double d) {
+    uint64_t bits;
+    memcpy(&bits, &d, 8);
+    return bits;
+}
+
+HK_INLINE uint32_t hk_flush32(uint32_t bits, int flush) {
+    return flush && (bits & 0x7f800000) == 0 ? bits & 0x80000000 : bits;
+}
+
+static uint32_t hk_add32(uint32_t a, uint32_t b, uint32_t flush) {
+    if ((a & 0x7fffffff) > 0x7f800000) return a | 0x00400000;
+    if ((b & 0x7fffffff) > 0x7f800000) return b | 0x00400000;
+    uint32_t sum = hk_float_bits(hk_float(hk_flush32(a, flush & HK_FLUSH_INPUT)) +
+                                 hk_float(hk_flush32(b, flush & HK_FLUSH_INPUT)));
+    if ((sum & 0x7fffffff) > 0x7f800000) return 0x7fc00000;
+    return hk_flush32(sum, flush & HK_FLUSH_OUTPUT);
+}
+
+static uint64_t hk_add64(uint64_t a, uint64_t b) {
+    const uint64_t infinity = 0x7ff0000000000000, sign = 0x8000000000000000;
+    if ((a & ~sign) > infinity) return a | 0x0008000000000000;
+    if ((b & ~sign) > infinity) return b | 0x0008000000000000;
+    uint64_t sum = hk_double_bits(hk_double(a) + hk_double(b));
+    return (sum & ~sign) > infinity ? 0x7ff8000000000000 : sum;
+}
+
+/* -0 is below +0; a quiet NaN loses against a number; a signalling one comes out quiet. */
+static uint32_t hk_extreme32(uint32_t a, uint32_t b, int max, uint32_t flush) {
+    int nan_a = (a & 0x7fffffff) > 0x7f800000, nan_b = (b & 0x7fffffff) > 0x7f800000;
+    if (nan_a && !(a & 0x00400000)) return a | 0x00400000;
+    if (nan_b && !(b & 0x00400000)) return b | 0x00400000;
+    if (nan_a) return b;
+    if (nan_b) return a;
+    float fa = hk_float(hk_flush32(a, flush & HK_FLUSH_INPUT)), fb = hk_float(hk_flush32(b, flush & HK_FLUSH_INPUT));
+    int a_less = fa < fb || (fa == fb && (hk_float_bits(fa) >> 31) > (hk_float_bits(fb) >> 31));
+    return a_less == max ? b : a;
+}
+
+static uint64_t hk_extreme64(uint64_t a, uint64_t b, int max) {
+    const uint64_t infinity = 0x7ff0000000000000, magnitude = 0x7fffffffffffffff, quiet = 0x0008000000000000;
+    int nan_a = (a & magnitude) > infinity, nan_b = (b & magnitude) > infinity;
+    if (nan_a && !(a & quiet)) return a | quiet;
+    if (nan_b && !(b & quiet)) return b | quiet;
+    if (nan_a) return b;
+    if (nan_b) return a;
+    double fa = hk_double(a), fb = hk_double(b);
+    int a_less = fa < fb || (fa == fb && (a >> 63) > (b >> 63));
+    return a_less == max ? b : a;
+}
+
+HK_INLINE float hk_from_half(uint32_t bits) {
+    uint16_t h = (uint16_t)bits;
+    _Float16 f;
+    memcpy(&f, &h, 2);
+    return (float)f;
+}
+HK_INLINE uint32_t hk_to_half(float f) {
+    _Float16 h = (_Float16)f;
+    uint16_t bits;
+    memcpy(&bits, &h, 2);
+    return bits;
+}
+
+static uint32_t hk_flush16(uint32_t half, uint32_t flush) {
+    return flush && (half & 0x7c00) == 0 ? half & 0x8000 : half;
+}
+
+/* The fp32 sum of two halves or bfloats, rounded again, is the correctly rounded sum: 24 bits >= 2 * 11 + 2. */
+static uint32_t hk_add_half(uint32_t a, uint32_t b, uint32_t flush) {
+    a = hk_flush16(a, flush & HK_FLUSH_INPUT);
+    b = hk_flush16(b, flush & HK_FLUSH_INPUT);
+    if ((a & 0x7fff) > 0x7c00) return a | 0x200;
+    if ((b & 0x7fff) > 0x7c00) return b | 0x200;
+    return hk_flush16(hk_to_half(hk_from_half(a) + hk_from_half(b)), flush & HK_FLUSH_OUTPUT);
+}
+
+static uint32_t hk_add_bfloat(uint32_t a, uint32_t b, uint32_t flush) {
+    uint32_t sum = hk_add32(a << 16, b << 16, flush);
+    if ((sum & 0x7fffffff) > 0x7f800000) return sum >> 16 | 0x40;
+    return hk_flush32((sum + 0x7fff + (sum >> 16 & 1)) & 0xffff0000u, flush & HK_FLUSH_OUTPUT) >> 16;
+}
+
+/* The value that memory holds afterwards; `second` is the compare value or the mask's data. */
+static uint32_t hk_update32(HkAtomic kind, uint32_t old, uint32_t data, uint32_t second, uint32_t flush) {
+    switch (kind) {
+    case HK_SWAP:
+        return data;
+    case HK_CMPSWAP:
+        return old == second ? data : old;
+    case HK_ADD:
+        return old + data;
+    case HK_SUB:
+        return old - data;
+    case HK_RSUB:
+        return data - old;
+    case HK_SMIN:
+        return (int32_t)old < (int32_t)data ? old : data;
+    case HK_UMIN:
+        return old < data ? old : data;
+    case HK_SMAX:
+        return (int32_t)old > (int32_t)data ? old : data;
+    case HK_UMAX:
+        return old > data ? old : data;
+    case HK_AND:
+        return old & data;
+    case HK_OR:
+        return old | data;
+    case HK_XOR:
+        return old ^ data;
+    case HK_INC:
+        return old >= data ? 0 : old + 1;
+    case HK_DEC:
+        return old == 0 || old > data ? data : old - 1;
+    case HK_MSKOR:
+        return (old & ~data) | second;
+    case HK_WRAP:
+        return old >= data ? old - data : old + second;
+    case HK_CMPSWAP_FLOAT: {
+        float a = hk_float(hk_flush32(old, flush & HK_FLUSH_INPUT)),
+              b = hk_float(hk_flush32(second, flush & HK_FLUSH_INPUT));
+        return a == b ? hk_flush32(data, flush & HK_FLUSH_INPUT) : old;
+    }
+    case HK_ADD_FLOAT:
+        return hk_add32(old, data, flush);
+    case HK_MIN_FLOAT:
+        return hk_extreme32(old, data, 0, flush);
+    case HK_MAX_FLOAT:
+        return hk_extreme32(old, data, 1, flush);
+    case HK_PK_ADD_F16:
+        return hk_add_half(old & 0xffff, data & 0xffff, flush) | hk_add_half(old >> 16, data >> 16, flush) << 16;
+    case HK_PK_ADD_BF16:
+        return hk_add_bfloat(old & 0xffff, data & 0xffff, flush) | hk_add_bfloat(old >> 16, data >> 16, flush) << 16;
+    case HK_CONDXCHG32:
+        break;
+    }
+    return old;
+}
+
+static uint64_t hk_update64(HkAtomic kind, uint64_t old, uint64_t data, uint64_t second) {
+    switch (kind) {
+    case HK_SWAP:
+        return data;
+    case HK_CMPSWAP:
+        return old == second ? data : old;
+    case HK_ADD:
+        return old + data;
+    case HK_SUB:
+        return old - data;
+    case HK_RSUB:
+        return data - old;
+    case HK_SMIN:
+        return (int64_t)old < (int64_t)data ? old : data;
+    case HK_UMIN:
+        return old < data ? old : data;
+    case HK_SMAX:
+        return (int64_t)old > (int64_t)data ? old : data;
+    case HK_UMAX:
+        return old > data ? old : data;
+    case HK_AND:
+        return old & data;
+    case HK_OR:
+        return old | data;
+    case HK_XOR:
+        return old ^ data;
+    case HK_INC:
+        return old >= data ? 0 : old + 1;
+    case HK_DEC:
+        return old == 0 || old > data ? data : old - 1;
+    case HK_MSKOR:
+        return (old & ~data) | second;
+    case HK_CMPSWAP_FLOAT:
+        return hk_double(old) == hk_double(second) ? data : old;
+    case HK_ADD_FLOAT:
+        return hk_add64(old, data);
+    case HK_MIN_FLOAT:
+        return hk_extreme64(old, data, 0);
+    case HK_MAX_FLOAT:
+        return hk_extreme64(old, data, 1);
+    case HK_CONDXCHG32: {
+        /* Each half is exchanged when bit 31 of its data is set. */
+        uint32_t low = (uint32_t)data, high = (uint32_t)(data >> 32);
+        uint32_t new_low = low >> 31 ? low & 0x7fffffff : (uint32_t)old;
+        uint32_t new_high = high >> 31 ? high & 0x7fffffff : (uint32_t)(old >> 32);
+        return new_low | (uint64_t)new_high << 32;
+    }
+    default:
+        return old;
+    }
+}
+
+HK_INLINE uint64_t hk_pair(const uint32_t *rows, unsigned lane) { return rows[lane] | (uint64_t)rows[64 + lane] << 32; }
+
+/* Data of one lane: operand, and compare value (after the operand in memory forms, before it in DS forms). */
+typedef struct HkAtomicData {
+    const uint32_t *data, *second;
+} HkAtomicData;
+
+/* One lane's update of memory that other threads may update too. */
+static void hk_update_memory(HkAtomic kind, int wide, uint8_t *p, HkAtomicData from, uint32_t *returned,
+                             unsigned lane) {
+    if (wide) {
+        uint64_t data = hk_pair(from.data, lane), second = from.second ? hk_pair(from.second, lane) : 0;
+        uint64_t *place = (uint64_t *)p, old = __atomic_load_n(place, __ATOMIC_RELAXED);
+        while (!__atomic_compare_exchange_n(place, &old, hk_update64(kind, old, data, second), 0, __ATOMIC_SEQ_CST,
+                                            __ATOMIC_RELAXED)) {
+        }
+        if (returned) {
+            returned[lane] = (uint32_t)old;
+            returned[64 + lane] = (uint32_t)(old >> 32);
+        }
+    } else {
+        uint32_t data = from.data[lane], second = from.second ? from.second[lane] : 0;
+        uint32_t *place = (uint32_t *)p, old = __atomic_load_n(place, __ATOMIC_RELAXED);
+        while (!__atomic_compare_exchange_n(place, &old, hk_update32(kind, old, data, second, 0), 0, __ATOMIC_SEQ_CST,
+                                            __ATOMIC_RELAXED)) {
+        }
+        if (returned) returned[lane] = old;
+    }
+}
+
+/* One lane's update of memory that only this thread sees. */
+static void hk_update_own(HkAtomic kind, int wide, uint8_t *p, HkAtomicData from, uint32_t *returned, unsigned lane,
+                          uint32_t flush) {
+    if (wide) {
+        uint64_t old = hk_get64(p);
+        hk_put64(p, hk_update64(kind, old, hk_pair(from.data, lane), from.second ? hk_pair(from.second, lane) : 0));
+        if (returned) {
+            returned[lane] = (uint32_t)old;
+            returned[64 + lane] = (uint32_t)(old >> 32);
+        }
+    } else {
+        uint32_t old = hk_get32(p);
+        hk_put32(p, hk_update32(kind, old, from.data[lane], from.second ? from.second[lane] : 0, flush));
+        if (returned) returned[lane] = old;
+    }
+}
+
+HK_INLINE HkAtomicData hk_memory_data(const Wave *w, const Op *op, HkAtomic kind, int wide) {
+    const uint32_t *rows = hk_row(w, op->src1);
+    return (HkAtomicData){rows, kind == HK_CMPSWAP ? rows + (wide ? 2 : 1) * HK_LANES : NULL};
+}
+
+/* The data rows may be the result rows: what is returned goes there only when all lanes are done. */
+HK_INLINE void hk_put_returned(Wave *w, const Op *op, const uint32_t *returned, int wide, uint64_t exec) {
+    if (op->dst == HK_NO_REGISTER) return;
+    for (int r = 0; r < 1 + wide; r++) hk_row_blend(hk_row(w, op->dst) + r * HK_LANES, returned + r * HK_LANES, exec);
+}
+
+static int32_t hk_check_aligned(Wave *w, const Op *op, const HkAddresses *a, uint32_t bytes) {
+    HK_FOR_LANES(lane, a->exec) {
+        uint64_t address = hk_address(a, lane);
+        if (address & (bytes - 1)) return hk_fault(w, op, HK_FAULT_ALIGNMENT, (int32_t)lane, address, bytes, 1);
+    }
+    return 0;
+}
+
+/* Notes the packet that a wave has put on the stack of hostcalls: the driver answers it when the wave's turn ends. A
+ * wave submits one packet at a time. */
+static void hk_note_packet(Wave *w, const HkAddresses *a, HkAtomicData from, const uint32_t *returned) {
+    HK_FOR_LANES(lane, a->exec) {
+        if (hk_address(a, lane) != w->group->machine->hostcalls + HK_READY_STACK) continue;
+        if (hk_pair(returned, lane) == hk_pair(from.second, lane)) w->packet = hk_pair(from.data, lane);
+    }
+}
+
+/* Lanes of `a`, all of them global memory. */
+static int32_t hk_atomic_lanes(Wave *w, const Op *op, const HkAddresses *a, uint32_t *returned) {
+    HkAtomic kind = (HkAtomic)(op->imm[1] & 0xff);
+    int wide = (op->imm[1] & HK_ATOMIC_64) != 0;
+    uint32_t bytes = wide ? 8 : 4;
+    if (a->exec == 0) return 0;
+    if (hk_check_addresses(w, op, a, bytes, 1) || hk_check_aligned(w, op, a, bytes)) return 1;
+    if (w->group->profile) w->group->counters->global_atomics += (uint64_t)__builtin_popcountll(a->exec);
+    HkAtomicData from = hk_memory_data(w, op, kind, wide);
+    HK_FOR_LANES(lane, a->exec) {
+        hk_update_memory(kind, wide, (uint8_t *)(uintptr_t)hk_address(a, lane), from, returned, lane);
+    }
+    if (kind == HK_CMPSWAP && wide && w->group->machine->hostcalls != 0) hk_note_packet(w, a, from, returned);
+    return 0;
+}
+
+HK_EXPORT int32_t hk_global_atomic(Wave *w, const Op *op) {
+    uint64_t exec = hk_exec(w);
+    if (exec == 0) return 0;
+    HkAddresses a;
+    uint32_t returned[2 * HK_LANES] __attribute__((aligned(64)));
+    hk_global_addresses(w, op, exec, &a);
+    if (hk_atomic_lanes(w, op, &a, returned)) return 1;
+    hk_put_returned(w, op, returned, (op->imm[1] & HK_ATOMIC_64) != 0, exec);
+    return 0;
+}
+
+HK_EXPORT int32_t hk_flat_atomic(Wave *w, const Op *op) {
+    uint64_t exec = hk_exec(w);
+    if (exec == 0) return 0;
+    HkAtomic kind = (HkAtomic)(op->imm[1] & 0xff);
+    int wide = (op->imm[1] & HK_ATOMIC_64) != 0;
+    uint32_t bytes = wide ? 8 : 4;
+    HkAddresses a;
+    uint32_t returned[2 * HK_LANES] __attribute__((aligned(64)));
+    hk_global_addresses(w, op, exec, &a);
+    if (a.hi < HK_SHARED_APERTURE) {
+        if (hk_atomic_lanes(w, op, &a, returned)) return 1;
+    } else {
+        HkAtomicData from = hk_memory_data(w, op, kind, wide);
+        HK_FOR_LANES(lane, exec) {
+            uint64_t window = a.at[lane] & HK_APERTURE_MASK, offset = a.at[lane] & ~HK_APERTURE_MASK;
+            if (a.at[lane] & (bytes - 1))
+                return hk_fault(w, op, HK_FAULT_ALIGNMENT, (int32_t)lane, a.at[lane], bytes, 1);
+            if (window == HK_SHARED_APERTURE) {
+                if (!hk_check_lds(w, op, offset, bytes, 1, (int32_t)lane)) return 1;
+                hk_update_own(kind, wide, w->lds + offset, from, returned, lane, 0);
+            } else if (window == HK_PRIVATE_APERTURE) {
+                if (!hk_check_scratch(w, op, offset, bytes, 1, (int32_t)lane)) return 1;
+                uint8_t copy[8];
+                for (uint32_t b = 0; b < bytes; b++) copy[b] = *hk_scratch_byte(w, (uint32_t)offset + b, lane);
+                hk_update_own(kind, wide, copy, from, returned, lane, 0);
+                for (uint32_t b = 0; b < bytes; b++) *hk_scratch_byte(w, (uint32_t)offset + b, lane) = copy[b];
+            } else {
+                uint8_t *p = hk_check(w, op, a.at[lane], bytes, 1, (int32_t)lane);
+                if (p == NULL) return 1;
+                hk_update_memory(kind, wide, p, from, returned, lane);
+            }
+        }
+    }
+    hk_put_returned(w, op, returned, wide, exec);
+    return 0;
+}
+
+/* A lane out of range changes nothing and gets 0. */
+HK_EXPORT int32_t hk_buffer_atomic(Wave *w, const Op *op) {
+    uint64_t exec = hk_exec(w);
+    if (exec == 0) return 0;
+    int wide = (op->imm[1] & HK_ATOMIC_64) != 0;
+    HkResource r = hk_resource(w, op);
+    HkBuffer b;
+    uint32_t returned[2 * HK_LANES] __attribute__((aligned(64))) = {0};
+    hk_buffer_addresses(w, op, &r, exec, 1, wide ? 8 : 4, &b);
+    if (hk_atomic_lanes(w, op, &b.address, returned)) return 1;
+    hk_put_returned(w, op, returned, wide, exec);
+    return 0;
+}
+
+/* MODE's denormal bits of the data: fp32 has bits 5:4, fp64 and fp16 bits 7:6; a set bit allows denormals. */
+HK_INLINE uint32_t hk_mode_flush(const Wave *w, HkAtomic kind) {
+    uint32_t allow = w->mode >> (kind == HK_PK_ADD_F16 || kind == HK_PK_ADD_BF16 ? 6 : 4) & 3;
+    return ~allow & 3;
+}
+
+HK_EXPORT int32_t hk_ds_atomic(Wave *w, const Op *op) {
+    uint64_t exec = hk_exec(w);
+    if (exec == 0) return 0;
+    HkAtomic kind = (HkAtomic)(op->imm[1] & 0xff);
+    int wide = (op->imm[1] & HK_ATOMIC_64) != 0;
+    uint32_t bytes = wide ? 8 : 4;
+    const uint32_t *row = hk_row(w, op->src0);
+    if (hk_check_lds_row(w, op, row, (uint32_t)op->offset, exec, bytes, 1)) return 1;
+    HkAtomicData from = {hk_row(w, op->src1), op->src2 == HK_NO_REGISTER ? NULL : hk_row(w, op->src2)};
+    uint32_t returned[2 * HK_LANES] __attribute__((aligned(64)));
+    uint32_t flush = hk_mode_flush(w, kind);
+    HK_FOR_LANES(lane, exec) {
+        uint64_t offset = (uint64_t)row[lane] + (uint32_t)op->offset;
+        if (offset & (bytes - 1)) return hk_fault(w, op, HK_FAULT_ALIGNMENT, (int32_t)lane, offset, bytes, 1);
+        hk_update_own(kind, wide, w->lds + offset, from, returned, lane, flush);
+    }
+    hk_put_returned(w, op, returned, wide, exec);
+    return 0;
+}
+
+/* DS_WRXCHG2: two exchanges a lane, at the two offsets. */
+HK_EXPORT int32_t hk_ds_wrxchg2(Wave *w, const Op *op) {
+    uint64_t exec = hk_exec(w);
+    if (exec == 0) return 0;
+    int wide = (op->imm[1] & HK_ATOMIC_64) != 0;
+    uint32_t bytes = wide ? 8 : 4;
+    const uint32_t *row = hk_row(w, op->src0);
+    if (hk_check_lds_row(w, op, row, (uint32_t)op->offset, exec, bytes, 1)) return 1;
+    if (hk_check_lds_row(w, op, row, op->imm[0], exec, bytes, 1)) return 1;
+    uint32_t returned[4 * HK_LANES] __attribute__((aligned(64)));
+    HkAtomicData first = {hk_row(w, op->src1), NULL}, second = {hk_row(w, op->src2), NULL};
+    HK_FOR_LANES(lane, exec) {
+        hk_update_own(HK_SWAP, wide, w->lds + row[lane] + op->offset, first, returned, lane, 0);
+        hk_update_own(HK_SWAP, wide, w->lds + row[lane] + op->imm[0], second, returned + (1 + wide) * HK_LANES, lane,
+                      0);
+    }
+    for (int r = 0; r < 2 * (1 + wide); r++)
+        hk_row_blend(hk_row(w, op->dst) + r * HK_LANES, returned + r * HK_LANES, exec);
+    return 0;
+}
+
+/* DS_APPEND and DS_CONSUME: add or take the number of active lanes at M0[31:16] + offset; every active lane
+ * gets the count from before. */
+HK_EXPORT int32_t hk_ds_append(Wave *w, const Op *op) {
+    uint64_t exec = hk_exec(w);
+    if (exec == 0) return 0;
+    uint64_t offset = (uint64_t)(w->s[HK_S_M0] >> 16) + (uint32_t)op->offset;
+    if (!hk_check_lds(w, op, offset, 4, 1, (int32_t)hk_first_lane(exec))) return 1;
+    uint32_t old = hk_get32(w->lds + offset), count = (uint32_t)__builtin_popcountll(exec);
+    hk_put32(w->lds + offset, op->flags ? old - count : old + count);
+    uint32_t all[HK_LANES] __attribute__((aligned(64)));
+    for (int l = 0; l < HK_LANES; l++) all[l] = old;
+    hk_row_blend(hk_row(w, op->dst), all, exec);
+    return 0;
+}

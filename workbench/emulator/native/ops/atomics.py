@@ -1,0 +1,193 @@
+"""Atomic instructions as calls of native/ops/atomics.c.
+
+The numbers are the C file's `HkAtomic`; one table for memory and one for LDS say what each name does.
+"""
+
+from __future__ import annotations
+
+from workbench.codeobject.instruction import Instruction
+from workbench.emulator.native.abi import NO_REGISTER
+from workbench.emulator.native.ops.buffer import address_fields
+from workbench.emulator.native.ops.lds import lds_offset, two_lds_offsets
+from workbench.emulator.native.ops.operation import NativeOp, OpFields, Rows, scalar
+
+(
+    _SWAP, _CMPSWAP, _ADD, _SUB, _RSUB, _SMIN, _UMIN, _SMAX, _UMAX, _AND, _OR, _XOR, _INC, _DEC, _MSKOR,
+    _WRAP, _CMPSWAP_FLOAT, _ADD_FLOAT, _MIN_FLOAT, _MAX_FLOAT, _PK_ADD_F16, _PK_ADD_BF16, _CONDXCHG32,
+) = range(23)  # fmt: skip
+_WIDE = 0x100
+
+_INTEGER = {
+    "swap": _SWAP,
+    "cmpswap": _CMPSWAP,
+    "add": _ADD,
+    "sub": _SUB,
+    "smin": _SMIN,
+    "umin": _UMIN,
+    "smax": _SMAX,
+    "umax": _UMAX,
+    "and": _AND,
+    "or": _OR,
+    "xor": _XOR,
+    "inc": _INC,
+    "dec": _DEC,
+}
+MEMORY_ATOMICS: dict[str, int] = {
+    **_INTEGER,
+    **{f"{name}_x2": kind | _WIDE for name, kind in _INTEGER.items()},
+    "add_f32": _ADD_FLOAT,
+    "pk_add_f16": _PK_ADD_F16,
+    "pk_add_bf16": _PK_ADD_BF16,
+    "add_f64": _ADD_FLOAT | _WIDE,
+    "min_f64": _MIN_FLOAT | _WIDE,
+    "max_f64": _MAX_FLOAT | _WIDE,
+}
+
+# (name without ds_, kind, has a returning form named ..._rtn_...)
+_LDS_NAMES = (
+    ("add_u32", _ADD),
+    ("sub_u32", _SUB),
+    ("rsub_u32", _RSUB),
+    ("inc_u32", _INC),
+    ("dec_u32", _DEC),
+    ("min_i32", _SMIN),
+    ("max_i32", _SMAX),
+    ("min_u32", _UMIN),
+    ("max_u32", _UMAX),
+    ("and_b32", _AND),
+    ("or_b32", _OR),
+    ("xor_b32", _XOR),
+    ("mskor_b32", _MSKOR),
+    ("cmpst_b32", _CMPSWAP),
+    ("cmpst_f32", _CMPSWAP_FLOAT),
+    ("min_f32", _MIN_FLOAT),
+    ("max_f32", _MAX_FLOAT),
+    ("add_f32", _ADD_FLOAT),
+    ("pk_add_f16", _PK_ADD_F16),
+    ("pk_add_bf16", _PK_ADD_BF16),
+)
+_LDS_WIDE_NAMES = (
+    ("add_u64", _ADD),
+    ("sub_u64", _SUB),
+    ("rsub_u64", _RSUB),
+    ("inc_u64", _INC),
+    ("dec_u64", _DEC),
+    ("min_i64", _SMIN),
+    ("max_i64", _SMAX),
+    ("min_u64", _UMIN),
+    ("max_u64", _UMAX),
+    ("and_b64", _AND),
+    ("or_b64", _OR),
+    ("xor_b64", _XOR),
+    ("mskor_b64", _MSKOR),
+    ("cmpst_b64", _CMPSWAP),
+    ("cmpst_f64", _CMPSWAP_FLOAT),
+    ("min_f64", _MIN_FLOAT),
+    ("max_f64", _MAX_FLOAT),
+    ("add_f64", _ADD_FLOAT),
+)
+
+
+def _returning(name: str) -> str:
+    head, _, tail = name.rpartition("_")
+    return f"{head}_rtn_{tail}"
+
+
+LDS_ATOMICS: dict[str, int] = {
+    **dict(_LDS_NAMES),
+    **{_returning(name): kind for name, kind in _LDS_NAMES},
+    **{name: kind | _WIDE for name, kind in _LDS_WIDE_NAMES},
+    **{_returning(name): kind | _WIDE for name, kind in _LDS_WIDE_NAMES},
+    "wrxchg_rtn_b32": _SWAP,
+    "wrxchg_rtn_b64": _SWAP | _WIDE,
+    "wrap_rtn_b32": _WRAP,
+    "condxchg32_rtn_b64": _CONDXCHG32 | _WIDE,
+}
+
+
+def _encode_memory(instruction: Instruction, rows: Rows) -> OpFields:
+    space, _, name = instruction.opcode.partition("_atomic_")
+    address, data, *base = instruction.src
+    return OpFields(
+        function=f"hk_{space}_atomic",
+        dst=rows.row(instruction.dst[0]) if instruction.dst else NO_REGISTER,
+        src0=rows.row(address),
+        src1=rows.row(data),
+        ssrc0=scalar(base[0]) if base else NO_REGISTER,
+        offset=instruction.modifiers.get("offset", 0),
+        imm=(0, MEMORY_ATOMICS[name]),
+    )
+
+
+def _encode_buffer(instruction: Instruction, rows: Rows) -> OpFields:
+    name = instruction.opcode.removeprefix("buffer_atomic_")
+    # The data register is also where the value from before goes, if that is asked for.
+    data = instruction.dst[0] if instruction.dst else instruction.src[0]
+    returns = instruction.modifiers.get("sc0") or instruction.modifiers.get("glc")
+    fields = address_fields(instruction, rows)
+    constant = fields.pop("constant")
+    return OpFields(
+        function="hk_buffer_atomic",
+        dst=rows.row(data) if returns else NO_REGISTER,
+        src1=rows.row(data),
+        imm=(constant, MEMORY_ATOMICS[name]),
+        **fields,
+    )
+
+
+def _encode_lds(instruction: Instruction, rows: Rows) -> OpFields:
+    name = instruction.opcode.removeprefix("ds_")
+    address, *data = instruction.src
+    if name.startswith("cmpst"):
+        # DS compares come first, in memory atomics last.
+        data.reverse()
+    return OpFields(
+        function="hk_ds_atomic",
+        dst=rows.row(instruction.dst[0]) if instruction.dst else NO_REGISTER,
+        src0=rows.row(address),
+        src1=rows.row(data[0]),
+        src2=rows.row(data[1]) if len(data) > 1 else NO_REGISTER,
+        offset=lds_offset(instruction),
+        imm=(0, LDS_ATOMICS[name]),
+    )
+
+
+def _encode_exchange2(instruction: Instruction, rows: Rows) -> OpFields:
+    first, second = two_lds_offsets(instruction)
+    address, one, two = instruction.src
+    return OpFields(
+        function="hk_ds_wrxchg2",
+        dst=rows.row(instruction.dst[0]),
+        src0=rows.row(address),
+        src1=rows.row(one),
+        src2=rows.row(two),
+        offset=first,
+        imm=(second, _WIDE if instruction.opcode.endswith("b64") else 0),
+    )
+
+
+def _encode_append(instruction: Instruction, rows: Rows) -> OpFields:
+    return OpFields(
+        function="hk_ds_append",
+        dst=rows.row(instruction.dst[0]),
+        offset=lds_offset(instruction),
+        flags=int(instruction.opcode == "ds_consume"),
+    )
+
+
+NATIVE: dict[str, NativeOp] = {
+    **{
+        f"{space}_atomic_{name}": NativeOp(f"hk_{space}_atomic", _encode_memory)
+        for space in ("global", "flat")
+        for name in MEMORY_ATOMICS
+    },
+    **{f"buffer_atomic_{name}": NativeOp("hk_buffer_atomic", _encode_buffer) for name in MEMORY_ATOMICS},
+    **{f"ds_{name}": NativeOp("hk_ds_atomic", _encode_lds) for name in LDS_ATOMICS},
+    **{
+        f"ds_wrxchg2{stride}_rtn_{data}": NativeOp("hk_ds_wrxchg2", _encode_exchange2)
+        for stride in ("", "st64")
+        for data in ("b32", "b64")
+    },
+    "ds_append": NativeOp("hk_ds_append", _encode_append),
+    "ds_consume": NativeOp("hk_ds_append", _encode_append),
+}

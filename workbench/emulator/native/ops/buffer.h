@@ -1,0 +1,57 @@
+/* Addresses of BUFFER_ instructions: a resource of four SGPRs, an index, offsets and a range check. */
+#ifndef HK_MEMORY_BUFFER_H
+#define HK_MEMORY_BUFFER_H
+
+#include "ops/addresses.h"
+
+/* Op.flags of a buffer instruction. */
+#define HK_BUFFER_OFFEN 1u  /* the address row (the second one with IDXEN) has a byte offset */
+#define HK_BUFFER_IDXEN 2u  /* the first address row has a record index */
+#define HK_BUFFER_FORMAT 4u /* converts by the resource's data format */
+
+/* Fields of a buffer resource (CDNA3 and CDNA4 ISA guides, "Buffer resource descriptor"). */
+typedef struct HkResource {
+    uint64_t base;
+    uint32_t stride, records, index_stride;
+    int swizzle, add_tid;
+    uint32_t num_format, data_format;
+    uint32_t select[4];
+} HkResource;
+
+HK_INLINE HkResource hk_resource(const Wave *w, const Op *op) {
+    const uint32_t *s = w->s + op->ssrc0;
+    HkResource r;
+    r.base = (uint64_t)s[0] | (uint64_t)(s[1] & 0xffff) << 32;
+    r.stride = s[1] >> 16 & 0x3fff;
+    r.swizzle = (int)(s[1] >> 31);
+    r.records = s[2];
+    for (int i = 0; i < 4; i++) r.select[i] = s[3] >> (3 * i) & 7;
+    r.num_format = s[3] >> 12 & 7;
+    r.data_format = s[3] >> 15 & 15;
+    r.index_stride = 8u << (s[3] >> 21 & 3);
+    r.add_tid = (int)(s[3] >> 23 & 1);
+    /* The data format's place has the stride's upper bits where it is not wanted for itself. */
+    if (r.add_tid && !(op->flags & HK_BUFFER_FORMAT)) r.stride |= r.data_format << 14;
+    return r;
+}
+
+/* The resource in the first SGPRs of a kernel that was compiled for scratch in buffers (code for gfx90a). Its base
+ * has a bit that no address of a process has; the rest of the base is the offset in the wave's scratch. */
+HK_INLINE int hk_is_private(const HkResource *r) { return (int)(r->base >> 47) & r->add_tid & r->swizzle; }
+
+/* Where the lanes' data is, and which of it is out of range. */
+typedef struct HkBuffer {
+    HkAddresses address;          /* of lanes that are in range with their whole data */
+    uint64_t out;                 /* active lanes with at least one component out of range */
+    uint8_t components[HK_LANES]; /* of those lanes: how many leading components are in range */
+} HkBuffer;
+
+/* `count` components of `size` bytes are checked one by one; format and atomic accesses pass 1. */
+void hk_buffer_addresses(const Wave *w, const Op *op, const HkResource *r, uint64_t exec, uint32_t count, uint32_t size,
+                         HkBuffer *b);
+
+HK_INLINE uint32_t hk_buffer_scalar_offset(const Wave *w, const Op *op) {
+    return op->ssrc1 == HK_NO_REGISTER ? op->imm[0] : w->s[op->ssrc1];
+}
+
+#endif

@@ -1,0 +1,233 @@
+/* Conversions between the host's floats and the small formats that it does not have: 8, 6 and 4 bits, and the
+ * stochastic roundings to 16 bits.
+ *
+ * A format is its exponent and mantissa widths, its bias, and what its top codes mean: IEEE infinities (bf8 of
+ * OCP), one NaN at the top (fp8 of OCP), one NaN in the place of -0 (the NANOO formats of gfx940), or only
+ * numbers (6 and 4 bits).
+ */
+#include "run/wave.h"
+
+#include <math.h>
+
+#define LANES 16
+#define LOOP for (int i = 0; i < LANES; i++)
+
+typedef enum { IEEE, TOP_NAN, FNUZ, NUMBERS } Specials;
+
+typedef struct Format {
+    int exponent_bits, mantissa_bits, bias;
+    Specials specials;
+} Format;
+
+static const Format FP8_OCP = {4, 3, 7, TOP_NAN};
+static const Format BF8_OCP = {5, 2, 15, IEEE};
+static const Format FP8_FNUZ = {4, 3, 8, FNUZ};
+static const Format BF8_FNUZ = {5, 2, 16, FNUZ};
+static const Format FP6 = {2, 3, 1, NUMBERS};
+static const Format BF6 = {3, 2, 3, NUMBERS};
+static const Format FP4 = {2, 1, 1, NUMBERS};
+static const Format F16 = {5, 10, 15, IEEE};
+static const Format BF16 = {8, 7, 127, IEEE};
+
+static inline float float_of(uint32_t bits) {
+    float value;
+    memcpy(&value, &bits, 4);
+    return value;
+}
+
+static inline uint64_t bits_of(double value) {
+    uint64_t bits;
+    memcpy(&bits, &value, 8);
+    return bits;
+}
+
+static inline double double_of(uint64_t bits) {
+    double value;
+    memcpy(&value, &bits, 8);
+    return value;
+}
+
+static inline double power_of_two(int n) { return double_of((uint64_t)(n + 1023) << 52); }
+
+static inline uint32_t sign_bit(Format f) { return 1u << (f.exponent_bits + f.mantissa_bits); }
+
+/* Code of the largest finite number, without sign. */
+static inline uint32_t largest(Format f) {
+    uint32_t all = sign_bit(f) - 1;
+    if (f.specials == IEEE) return (all & ~((1u << f.mantissa_bits) - 1)) - 1;
+    return f.specials == TOP_NAN ? all - 1 : all;
+}
+
+static inline uint32_t nan_code(Format f, uint32_t sign) {
+    if (f.specials == FNUZ) return sign_bit(f);
+    if (f.specials == NUMBERS) return sign | largest(f);
+    /* Quiet: all ones for the 8-bit formats, the first mantissa bit for those of 16 bits. */
+    return f.mantissa_bits > 3 ? sign | (largest(f) + 1) | 1u << (f.mantissa_bits - 1) : sign | (sign_bit(f) - 1);
+}
+
+static inline uint32_t overflow_code(Format f, uint32_t sign) {
+    if (f.specials == IEEE) return sign | (largest(f) + 1);
+    return nan_code(f, sign);
+}
+
+/* The code of x rounded to nearest even; or stochastically: `random` times 2**-bits units in the last place are
+ * added to the magnitude, which is then cut off. bits = 0 means to nearest. */
+static inline uint32_t encode(double x, Format f, int saturate, uint32_t random, int bits) {
+    uint64_t pattern = bits_of(x);
+    uint32_t sign = pattern >> 63 ? sign_bit(f) : 0;
+    double magnitude = double_of(pattern & 0x7fffffffffffffffull);
+    int exponent = (int)(pattern >> 52 & 0x7ff) - 1023;
+    int lowest = 1 - f.bias;
+    exponent = exponent < lowest ? lowest : exponent;
+    /* In units of the last place of the result: exact, then made whole. */
+    double units = exponent > 900 ? 0x1p60 : magnitude * power_of_two(f.mantissa_bits - exponent);
+    double step = power_of_two(bits);
+    double dithered = __builtin_trunc((__builtin_trunc(units * step) + (double)random) * power_of_two(-bits));
+    units = bits ? dithered : __builtin_rint(units);
+    uint32_t whole = units < 65536.0 ? (uint32_t)units : 65535u;
+    /* A normal number's code is its exponent field and the units without the leading one; a carry fits. */
+    uint32_t code = whole + ((uint32_t)(exponent - lowest) << f.mantissa_bits);
+    uint32_t top = largest(f);
+    uint32_t over = saturate || f.specials == NUMBERS ? sign | top : overflow_code(f, sign);
+    int is_over = exponent > 900 || exponent - lowest >= 1 << f.exponent_bits || code > top || units >= 65536.0;
+    uint32_t result = is_over ? over : sign | code;
+    if (f.specials == IEEE && magnitude == INFINITY) result = overflow_code(f, sign);
+    if (f.specials == FNUZ && code == 0) result = 0;
+    return x != x ? nan_code(f, sign) : result;
+}
+
+static inline double decode(uint32_t code, Format f) {
+    uint32_t sign = code & sign_bit(f);
+    uint32_t magnitude = code & (sign_bit(f) - 1);
+    uint32_t mantissa = magnitude & ((1u << f.mantissa_bits) - 1);
+    int exponent = (int)(magnitude >> f.mantissa_bits);
+    int normal = exponent != 0;
+    double units = (double)(mantissa | (normal ? 1u << f.mantissa_bits : 0));
+    double value = units * power_of_two((normal ? exponent : 1) - f.bias - f.mantissa_bits);
+    if (f.specials == IEEE && magnitude > largest(f)) value = mantissa ? NAN : INFINITY;
+    if (f.specials == TOP_NAN && magnitude > largest(f)) value = NAN;
+    value = sign ? -value : value;
+    if (f.specials == FNUZ && code == sign_bit(f)) value = NAN;
+    return value;
+}
+
+/* The upper bits of a random number, as many as the mantissa of `from` has beyond that of `to`. */
+static inline uint32_t upper_bits(uint32_t random, int count) { return random >> (32 - count); }
+
+#define SMALL_FORMAT(name, format)                                                                                     \
+    HK_EXPORT void hk_##name##_from_f32_x16(uint32_t *restrict, const float *restrict, const uint32_t *restrict);      \
+    void hk_##name##_from_f32_x16(uint32_t *restrict out, const float *restrict in,                                    \
+                                  const uint32_t *restrict saturate) {                                                 \
+        LOOP out[i] = encode((double)in[i], format, saturate[i] != 0, 0, 0);                                           \
+    }                                                                                                                  \
+    HK_EXPORT void hk_##name##_stochastic_x16(uint32_t *restrict, const float *restrict, const uint32_t *restrict,     \
+                                              const uint32_t *restrict);                                               \
+    void hk_##name##_stochastic_x16(uint32_t *restrict out, const float *restrict in, const uint32_t *restrict random, \
+                                    const uint32_t *restrict saturate) {                                               \
+        const int dropped = 23 - format.mantissa_bits;                                                                 \
+        LOOP out[i] = encode((double)in[i], format, saturate[i] != 0, upper_bits(random[i], dropped), dropped);        \
+    }                                                                                                                  \
+    HK_EXPORT void hk_f32_from_##name##_x16(float *restrict, const uint32_t *restrict);                                \
+    void hk_f32_from_##name##_x16(float *restrict out, const uint32_t *restrict in) {                                  \
+        LOOP out[i] = (float)decode(in[i] & 255, format);                                                              \
+    }
+
+SMALL_FORMAT(fp8_ocp, FP8_OCP)
+SMALL_FORMAT(bf8_ocp, BF8_OCP)
+SMALL_FORMAT(fp8_fnuz, FP8_FNUZ)
+SMALL_FORMAT(bf8_fnuz, BF8_FNUZ)
+
+#define STOCHASTIC_16(name, format)                                                                                    \
+    HK_EXPORT void hk_##name##_stochastic_x16(uint32_t *restrict, const float *restrict, const uint32_t *restrict);    \
+    void hk_##name##_stochastic_x16(uint32_t *restrict out, const float *restrict in,                                  \
+                                    const uint32_t *restrict random) {                                                 \
+        const int dropped = 23 - format.mantissa_bits;                                                                 \
+        LOOP out[i] = encode((double)in[i], format, 0, upper_bits(random[i], dropped), dropped);                       \
+    }
+
+STOCHASTIC_16(f16, F16)
+STOCHASTIC_16(bf16, BF16)
+
+/* ---- Scaled conversions of gfx950 (v_cvt_scalef32_*) ---- */
+
+/* Fields of `how`; semantics/convert.py writes them. */
+enum {
+    HOW_SMALL = 0,  /* 3 bits: fp8, bf8, fp6, bf6, fp4 */
+    HOW_LARGE = 3,  /* 2 bits: f32, f16, bf16 */
+    HOW_NARROW = 5, /* 1: to the small format */
+    HOW_STOCHASTIC = 6,
+    HOW_COUNT = 8,        /* 6 bits: numbers converted */
+    HOW_PLACE = 16,       /* 5 bits: first bit of the small ones in their dword */
+    HOW_INTERLEAVED = 21, /* two sources take turns */
+    HOW_HIGH = 22,        /* a single 16-bit result goes to the upper half */
+};
+
+static const Format SMALL[] = {FP8_OCP, BF8_OCP, FP6, BF6, FP4};
+static const int SMALL_BITS[] = {8, 8, 6, 6, 4};
+
+static uint32_t next_random(uint32_t x) { return x << 1 ^ (x >> 31 ? 197u : 0); }
+
+/* Number n of the large format in consecutive registers of a lane. */
+static double large_number(const uint32_t *rows, int lane, int n, int large) {
+    if (large == 0) return (double)float_of(rows[(size_t)n * HK_LANES + (size_t)lane]);
+    uint32_t half = rows[(size_t)(n / 2) * HK_LANES + (size_t)lane] >> 16 * (n & 1) & 0xffff;
+    return decode(half, large == 1 ? F16 : BF16);
+}
+
+static uint32_t get_bits(const uint32_t *rows, int lane, int bit, int width) {
+    uint64_t low = rows[(size_t)(bit / 32) * HK_LANES + (size_t)lane];
+    if (bit % 32 + width > 32) low |= (uint64_t)rows[(size_t)(bit / 32 + 1) * HK_LANES + (size_t)lane] << 32;
+    return (uint32_t)(low >> bit % 32) & ((1u << width) - 1);
+}
+
+static void set_bits(uint32_t *rows, int lane, int bit, int width, uint32_t value) {
+    for (int n = 0; n < width; n++) {
+        uint32_t *word = &rows[(size_t)((bit + n) / 32) * HK_LANES + (size_t)lane];
+        uint32_t one = 1u << (bit + n) % 32;
+        *word = value >> n & 1 ? *word | one : *word & ~one;
+    }
+}
+
+/* One chunk of 16 lanes: out, in and in2 point to registers of the chunk's first lane, scale and random to 16
+ * numbers. The scale is the power of two in the exponent field of an f32: small numbers times it are large ones. */
+HK_EXPORT void hk_convert_scaled(uint32_t *out, const uint32_t *in, const uint32_t *in2, const uint32_t *scale,
+                                 const uint32_t *random, uint32_t how, uint32_t mask);
+void hk_convert_scaled(uint32_t *out, const uint32_t *in, const uint32_t *in2, const uint32_t *scale,
+                       const uint32_t *random, uint32_t how, uint32_t mask) {
+    int kind = how >> HOW_SMALL & 7, large = how >> HOW_LARGE & 3, count = how >> HOW_COUNT & 63;
+    int place = how >> HOW_PLACE & 31, width = SMALL_BITS[kind];
+    Format format = SMALL[kind];
+    for (int lane = 0; lane < LANES; lane++) {
+        if (!(mask >> lane & 1)) continue;
+        int exponent = (int)(scale[lane] >> 23 & 255) - 127;
+        uint32_t result[32];
+        uint32_t seed = random[lane];
+        for (int n = 0; n < count; n++) {
+            if (how >> HOW_NARROW & 1) {
+                int interleaved = how >> HOW_INTERLEAVED & 1;
+                const uint32_t *source = interleaved && n & 1 ? in2 : in;
+                double x = large_number(source, lane, interleaved ? n / 2 : n, large) * power_of_two(-exponent);
+                int dropped = (large == 0 ? 23 : large == 1 ? 10 : 7) - format.mantissa_bits;
+                int stochastic = how >> HOW_STOCHASTIC & 1;
+                result[n] = encode(x, format, 0, stochastic ? upper_bits(seed, dropped) : 0, stochastic ? dropped : 0);
+                seed = next_random(seed);
+            } else {
+                double x = decode(get_bits(in, lane, place + n * width, width), format) * power_of_two(exponent);
+                float rounded = (float)x;
+                uint32_t bits;
+                memcpy(&bits, &rounded, 4);
+                result[n] = large == 0 ? bits : encode(x, large == 1 ? F16 : BF16, 0, 0, 0);
+            }
+        }
+        /* Stored after all were read: the result may lie over the source. */
+        for (int n = 0; n < count; n++) {
+            if (how >> HOW_NARROW & 1) {
+                set_bits(out, lane, place + n * width, width, result[n]);
+            } else if (large == 0) {
+                out[(size_t)n * HK_LANES + (size_t)lane] = result[n];
+            } else {
+                set_bits(out, lane, (count == 1 && how >> HOW_HIGH & 1 ? 16 : 0) + 16 * n, 16, result[n]);
+            }
+        }
+    }
+}

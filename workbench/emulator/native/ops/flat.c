@@ -1,0 +1,201 @@
+/* Loads and stores of global, flat and scratch memory (FLAT_, GLOBAL_, SCRATCH_ instructions).
+ *
+ * Op fields: src0 the address row (64-bit address in two rows; a 32-bit offset where ssrc0 is given; the
+ * scratch offset), src1 the first data row of a store, dst the first row of a load, ssrc0 the scalar base,
+ * offset the immediate. Every access is checked against the allocations of the device: the span of all active
+ * lanes at once, and lane by lane where that fails.
+ */
+#include "ops/addresses.h"
+
+HK_INLINE int32_t hk_global_load(Wave *w, const Op *op, HkData data) {
+    uint64_t exec = hk_exec(w);
+    if (exec == 0) return 0;
+    HkAddresses a;
+    hk_global_addresses(w, op, exec, &a);
+    if (hk_check_addresses(w, op, &a, hk_data_bytes(data), 0)) return 1;
+    if (a.wide)
+        hk_gather_masked(data, hk_row(w, op->dst), 1, NULL, a.at, exec);
+    else
+        hk_gather_masked(data, hk_row(w, op->dst), 0, a.base, a.offsets, exec);
+    return 0;
+}
+
+HK_INLINE int32_t hk_global_store(Wave *w, const Op *op, HkData data) {
+    uint64_t exec = hk_exec(w);
+    if (exec == 0) return 0;
+    HkAddresses a;
+    hk_global_addresses(w, op, exec, &a);
+    if (hk_check_addresses(w, op, &a, hk_data_bytes(data), 1)) return 1;
+    if (a.wide)
+        hk_scatter(data, hk_row(w, op->src1), 1, NULL, a.at, exec);
+    else
+        hk_scatter(data, hk_row(w, op->src1), 0, a.base, a.offsets, exec);
+    return 0;
+}
+
+/* Scratch of one lane is spread over rows of dwords; these copy `bytes` of it. */
+static void hk_scratch_read(const Wave *w, uint32_t offset, unsigned lane, uint32_t bytes, uint8_t *to) {
+    for (uint32_t b = 0; b < bytes; b++) to[b] = *hk_scratch_byte(w, offset + b, lane);
+}
+
+static void hk_scratch_write(const Wave *w, uint32_t offset, unsigned lane, uint32_t bytes, const uint8_t *from) {
+    for (uint32_t b = 0; b < bytes; b++) *hk_scratch_byte(w, offset + b, lane) = from[b];
+}
+
+HK_INLINE void hk_put_lane(HkData data, uint32_t *rows, unsigned lane, const uint8_t *from) {
+    if (hk_data_rows(data) == 1)
+        rows[lane] = hk_loaded(data, from, rows[lane]);
+    else
+        for (int r = 0; r < hk_data_rows(data); r++) rows[64 * r + lane] = hk_get32(from + 4 * r);
+}
+
+HK_INLINE void hk_get_lane(HkData data, const uint32_t *rows, unsigned lane, uint8_t *to) {
+    if (hk_data_rows(data) == 1)
+        hk_put_small(data, to, rows[lane]);
+    else
+        for (int r = 0; r < hk_data_rows(data); r++) hk_put32(to + 4 * r, rows[64 * r + lane]);
+}
+
+/* Flat addresses above 2^48 are in the LDS or scratch window; lanes may differ. */
+HK_INLINE int32_t hk_flat_access(Wave *w, const Op *op, HkData data, int is_write) {
+    uint64_t exec = hk_exec(w);
+    if (exec == 0) return 0;
+    uint32_t bytes = hk_data_bytes(data);
+    HkAddresses a;
+    hk_global_addresses(w, op, exec, &a);
+    uint32_t *rows = hk_row(w, is_write ? op->src1 : op->dst);
+    if (a.hi < HK_SHARED_APERTURE) {
+        if (hk_check_addresses(w, op, &a, bytes, is_write)) return 1;
+        if (is_write)
+            hk_scatter(data, rows, 1, NULL, a.at, exec);
+        else
+            hk_gather_masked(data, rows, 1, NULL, a.at, exec);
+        return 0;
+    }
+    /* All lanes are checked before the first one moves. */
+    HK_FOR_LANES(lane, exec) {
+        uint64_t window = a.at[lane] & HK_APERTURE_MASK, offset = a.at[lane] & ~HK_APERTURE_MASK;
+        if (window == HK_SHARED_APERTURE) {
+            if (!hk_check_lds(w, op, offset, bytes, is_write, (int32_t)lane)) return 1;
+        } else if (window == HK_PRIVATE_APERTURE) {
+            if (!hk_check_scratch(w, op, offset, bytes, is_write, (int32_t)lane)) return 1;
+        } else if (hk_check(w, op, a.at[lane], bytes, is_write, (int32_t)lane) == NULL)
+            return 1;
+    }
+    HK_FOR_LANES(lane, exec) {
+        uint64_t window = a.at[lane] & HK_APERTURE_MASK;
+        uint32_t offset = (uint32_t)a.at[lane];
+        uint8_t copy[16];
+        if (window == HK_PRIVATE_APERTURE) {
+            if (is_write) {
+                hk_get_lane(data, rows, lane, copy);
+                hk_scratch_write(w, offset, lane, bytes, copy);
+            } else {
+                hk_scratch_read(w, offset, lane, bytes, copy);
+                hk_put_lane(data, rows, lane, copy);
+            }
+        } else {
+            uint8_t *p = window == HK_SHARED_APERTURE ? w->lds + offset : (uint8_t *)(uintptr_t)a.at[lane];
+            if (is_write)
+                hk_get_lane(data, rows, lane, p);
+            else
+                hk_put_lane(data, rows, lane, p);
+        }
+    }
+    hk_count_flat(w, op, &a, exec, bytes, is_write);
+    return 0;
+}
+
+int32_t hk_scratch_move(Wave *w, const Op *op, HkData data, uint32_t uniform, const uint32_t *row, int is_write) {
+    uint64_t exec = hk_exec(w);
+    if (exec == 0) return 0;
+    uint32_t bytes = hk_data_bytes(data);
+    uint32_t *rows = hk_row(w, is_write ? op->src1 : op->dst);
+    if (w->group->profile) {
+        uint64_t moved = (uint64_t)__builtin_popcountll(exec) * bytes;
+        if (is_write)
+            w->group->counters->scratch_bytes_written += moved;
+        else
+            w->group->counters->scratch_bytes_read += moved;
+    }
+    if (row == NULL) {
+        if (!hk_check_scratch(w, op, uniform, bytes, is_write, (int32_t)hk_first_lane(exec))) return 1;
+        if (hk_data_rows(data) * 4u == bytes && (uniform & 3) == 0) {
+            for (int r = 0; r < hk_data_rows(data); r++) {
+                uint32_t *memory = (uint32_t *)(w->scratch + (size_t)(uniform / 4 + (uint32_t)r) * 256);
+                if (is_write)
+                    hk_row_blend(memory, rows + 64 * r, exec);
+                else
+                    hk_row_blend(rows + 64 * r, memory, exec);
+            }
+            return 0;
+        }
+    }
+    uint32_t offsets[HK_LANES];
+    for (int l = 0; l < HK_LANES; l++) offsets[l] = uniform + (row == NULL ? 0 : row[l]);
+    HK_FOR_LANES(lane, exec) {
+        if (!hk_check_scratch(w, op, offsets[lane], bytes, is_write, (int32_t)lane)) return 1;
+    }
+    HK_FOR_LANES(lane, exec) {
+        uint8_t copy[16];
+        if (is_write) {
+            hk_get_lane(data, rows, lane, copy);
+            hk_scratch_write(w, offsets[lane], lane, bytes, copy);
+        } else {
+            hk_scratch_read(w, offsets[lane], lane, bytes, copy);
+            hk_put_lane(data, rows, lane, copy);
+        }
+    }
+    return 0;
+}
+
+/* SCRATCH_: offset = VGPR (if src0) + SGPR (if ssrc0) + immediate, in the lane's own space. */
+HK_INLINE int32_t hk_scratch_access(Wave *w, const Op *op, HkData data, int is_write) {
+    uint32_t uniform = (uint32_t)op->offset + (op->ssrc0 == HK_NO_REGISTER ? 0 : w->s[op->ssrc0]);
+    return hk_scratch_move(w, op, data, uniform, op->src0 == HK_NO_REGISTER ? NULL : hk_row(w, op->src0), is_write);
+}
+
+#define HK_DEFINE_LOAD(name, data)                                                                                     \
+    HK_EXPORT int32_t hk_global_load_##name(Wave *w, const Op *op) { return hk_global_load(w, op, data); }             \
+    HK_EXPORT int32_t hk_flat_load_##name(Wave *w, const Op *op) { return hk_flat_access(w, op, data, 0); }            \
+    HK_EXPORT int32_t hk_scratch_load_##name(Wave *w, const Op *op) { return hk_scratch_access(w, op, data, 0); }
+#define HK_DEFINE_STORE(name, data)                                                                                    \
+    HK_EXPORT int32_t hk_global_store_##name(Wave *w, const Op *op) { return hk_global_store(w, op, data); }           \
+    HK_EXPORT int32_t hk_flat_store_##name(Wave *w, const Op *op) { return hk_flat_access(w, op, data, 1); }           \
+    HK_EXPORT int32_t hk_scratch_store_##name(Wave *w, const Op *op) { return hk_scratch_access(w, op, data, 1); }
+
+HK_LOADS(HK_DEFINE_LOAD)
+HK_STORES(HK_DEFINE_STORE)
+
+/* GLOBAL_LOAD_LDS_: memory to LDS. Lane l's data goes to M0 + immediate + l * (4, or 16 for 3 and 4 dwords),
+ * whether or not the lanes below it are active; sub-dword data is extended to a dword. */
+HK_EXPORT int32_t hk_global_load_lds(Wave *w, const Op *op) {
+    uint64_t exec = hk_exec(w);
+    if (exec == 0) return 0;
+    HkData data = (HkData)op->imm[0];
+    uint32_t bytes = hk_data_bytes(data);
+    HkAddresses a;
+    hk_global_addresses(w, op, exec, &a);
+    if (hk_check_addresses(w, op, &a, bytes, 0)) return 1;
+    uint64_t at[HK_LANES];
+    for (int l = 0; l < HK_LANES; l++) at[l] = a.wide ? a.at[l] : (uint64_t)(uintptr_t)a.base + a.offsets[l];
+    return hk_to_lds(w, op, data, at, exec, 0);
+}
+
+/* SCRATCH_LOAD_LDS_: the same from the lanes' scratch. */
+HK_EXPORT int32_t hk_scratch_load_lds(Wave *w, const Op *op) {
+    uint64_t exec = hk_exec(w);
+    if (exec == 0) return 0;
+    HkData data = (HkData)op->imm[0];
+    uint32_t bytes = hk_data_bytes(data);
+    uint32_t uniform = (uint32_t)op->offset + (op->ssrc0 == HK_NO_REGISTER ? 0 : w->s[op->ssrc0]);
+    uint8_t copies[HK_LANES][4];
+    uint64_t at[HK_LANES];
+    HK_FOR_LANES(lane, exec) {
+        uint32_t offset = uniform + (op->src0 == HK_NO_REGISTER ? 0 : hk_row(w, op->src0)[lane]);
+        if (!hk_check_scratch(w, op, offset, bytes, 0, (int32_t)lane)) return 1;
+        hk_scratch_read(w, offset, lane, bytes, copies[lane]);
+        at[lane] = (uint64_t)(uintptr_t)copies[lane];
+    }
+    return hk_to_lds(w, op, data, at, exec, 0);
+}

@@ -1,0 +1,103 @@
+"""GLOBAL_, FLAT_ and SCRATCH_ instructions as calls of native/ops/flat.c.
+
+The table of data kinds is the one place that says how many bytes each moves; the numbers are lanes.h's
+`HkData`.
+"""
+
+from __future__ import annotations
+
+from workbench.codeobject.instruction import Instruction, Operand
+from workbench.emulator.native.abi import NO_REGISTER
+from workbench.emulator.native.ops.operation import NativeOp, OpFields, Rows, scalar, unsupported
+
+LOADS: dict[str, int] = {
+    "ubyte": 0,
+    "sbyte": 1,
+    "ushort": 2,
+    "sshort": 3,
+    "ubyte_d16": 4,
+    "sbyte_d16": 5,
+    "short_d16": 6,
+    "ubyte_d16_hi": 7,
+    "sbyte_d16_hi": 8,
+    "short_d16_hi": 9,
+    "dword": 10,
+    "dwordx2": 11,
+    "dwordx3": 12,
+    "dwordx4": 13,
+}
+STORES: dict[str, int] = {
+    "byte": 14,
+    "short": 15,
+    "byte_d16_hi": 16,
+    "short_d16_hi": 17,
+    "dword": 10,
+    "dwordx2": 11,
+    "dwordx3": 12,
+    "dwordx4": 13,
+}
+TO_LDS = ("ubyte", "sbyte", "ushort", "sshort", "dword", "dwordx3", "dwordx4")
+
+
+def vector_or_none(operand: Operand, rows: Rows) -> int:
+    """Row of an address operand, NO_REGISTER for `off`."""
+    return NO_REGISTER if operand.kind == "off" else rows.row(operand)
+
+
+def _scalar_base(instruction: Instruction, position: int) -> int:
+    if len(instruction.src) <= position:
+        return NO_REGISTER
+    return scalar(instruction.src[position])
+
+
+def _encode_load(instruction: Instruction, rows: Rows) -> OpFields:
+    if instruction.modifiers.get("lds"):
+        raise unsupported(instruction, "It loads to LDS through a modifier of an older encoding.")
+    return OpFields(
+        function=f"hk_{instruction.opcode}",
+        dst=rows.row(instruction.dst[0]),
+        src0=vector_or_none(instruction.src[0], rows),
+        ssrc0=_scalar_base(instruction, 1),
+        offset=instruction.modifiers.get("offset", 0),
+    )
+
+
+def _encode_store(instruction: Instruction, rows: Rows) -> OpFields:
+    return OpFields(
+        function=f"hk_{instruction.opcode}",
+        src0=vector_or_none(instruction.src[0], rows),
+        src1=rows.row(instruction.src[1]),
+        ssrc0=_scalar_base(instruction, 2),
+        offset=instruction.modifiers.get("offset", 0),
+    )
+
+
+def _encode_to_lds(instruction: Instruction, rows: Rows) -> OpFields:
+    space, _, data = instruction.opcode.partition("_load_lds_")
+    return OpFields(
+        function=f"hk_{space}_load_lds",
+        src0=vector_or_none(instruction.src[0], rows),
+        ssrc0=_scalar_base(instruction, 1),
+        offset=instruction.modifiers.get("offset", 0),
+        imm=(LOADS[data],),
+    )
+
+
+NATIVE: dict[str, NativeOp] = {
+    **{
+        f"{space}_load_{data}": NativeOp(f"hk_{space}_load_{data}", _encode_load)
+        for space in ("global", "flat", "scratch")
+        for data in LOADS
+    },
+    **{
+        f"{space}_store_{data}": NativeOp(f"hk_{space}_store_{data}", _encode_store)
+        for space in ("global", "flat", "scratch")
+        for data in STORES
+    },
+    **{f"global_load_lds_{data}": NativeOp("hk_global_load_lds", _encode_to_lds) for data in TO_LDS},
+    **{
+        f"scratch_load_lds_{data}": NativeOp("hk_scratch_load_lds", _encode_to_lds)
+        for data in TO_LDS
+        if LOADS[data] <= LOADS["dword"]
+    },
+}

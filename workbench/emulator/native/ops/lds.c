@@ -1,0 +1,117 @@
+/* DS_READ and DS_WRITE of every width: per-lane loads and stores of the work-group's LDS.
+ *
+ * Op fields: src0 the address row (byte offset in LDS), src1 and src2 the data rows, dst the first row read,
+ * offset the immediate in bytes; two-address forms have the second offset in imm[0].
+ */
+#include "ops/lds.h"
+
+int32_t hk_lds_fault(Wave *w, const Op *op, const uint32_t *row, uint32_t offset, uint64_t exec, uint32_t bytes,
+                     int is_write) {
+    HK_FOR_LANES(lane, exec) {
+        if (!hk_check_lds(w, op, (uint64_t)row[lane] + offset, bytes, is_write, (int32_t)lane)) return 1;
+    }
+    return 0;
+}
+
+HK_INLINE int32_t hk_lds_read(Wave *w, const Op *op, HkData data) {
+    uint64_t exec = hk_exec(w);
+    if (exec == 0) return 0;
+    uint32_t wrapped[HK_LANES] __attribute__((aligned(64)));
+    uint32_t offset = (uint32_t)op->offset;
+    const uint32_t *row = hk_lds_wrap(hk_row(w, op->src0), &offset, exec, wrapped);
+    if (hk_check_lds_row(w, op, row, offset, exec, hk_data_bytes(data), 0)) return 1;
+    uint32_t temporary[HK_LANES] __attribute__((aligned(64)));
+    hk_gather_masked(data, hk_row(w, op->dst), 0, w->lds + offset, hk_safe32(row, exec, temporary), exec);
+    return 0;
+}
+
+HK_INLINE int32_t hk_lds_write(Wave *w, const Op *op, HkData data) {
+    uint64_t exec = hk_exec(w);
+    if (exec == 0) return 0;
+    uint32_t wrapped[HK_LANES] __attribute__((aligned(64)));
+    uint32_t offset = (uint32_t)op->offset;
+    const uint32_t *row = hk_lds_wrap(hk_row(w, op->src0), &offset, exec, wrapped);
+    if (hk_check_lds_row(w, op, row, offset, exec, hk_data_bytes(data), 1)) return 1;
+    hk_scatter(data, hk_row(w, op->src1), 0, w->lds + offset, row, exec);
+    return 0;
+}
+
+/* Both halves are read before a register changes: the destination may hold the address. */
+HK_INLINE int32_t hk_lds_read2(Wave *w, const Op *op, HkData data) {
+    uint64_t exec = hk_exec(w);
+    if (exec == 0) return 0;
+    const uint32_t *row = hk_row(w, op->src0);
+    if (hk_check_lds_row(w, op, row, (uint32_t)op->offset, exec, hk_data_bytes(data), 0)) return 1;
+    if (hk_check_lds_row(w, op, row, op->imm[0], exec, hk_data_bytes(data), 0)) return 1;
+    uint32_t safe[HK_LANES] __attribute__((aligned(64)));
+    uint32_t loaded[4 * HK_LANES] __attribute__((aligned(64)));
+    const uint32_t *offsets = hk_safe32(row, exec, safe);
+    int rows = hk_data_rows(data);
+    hk_gather(data, loaded, 0, w->lds + op->offset, offsets);
+    hk_gather(data, loaded + rows * HK_LANES, 0, w->lds + op->imm[0], offsets);
+    for (int r = 0; r < 2 * rows; r++) hk_row_blend(hk_row(w, op->dst) + r * HK_LANES, loaded + r * HK_LANES, exec);
+    return 0;
+}
+
+HK_INLINE int32_t hk_lds_write2(Wave *w, const Op *op, HkData data) {
+    uint64_t exec = hk_exec(w);
+    if (exec == 0) return 0;
+    const uint32_t *row = hk_row(w, op->src0);
+    if (hk_check_lds_row(w, op, row, (uint32_t)op->offset, exec, hk_data_bytes(data), 1)) return 1;
+    if (hk_check_lds_row(w, op, row, op->imm[0], exec, hk_data_bytes(data), 1)) return 1;
+    hk_scatter(data, hk_row(w, op->src1), 0, w->lds + op->offset, row, exec);
+    hk_scatter(data, hk_row(w, op->src2), 0, w->lds + op->imm[0], row, exec);
+    return 0;
+}
+
+#define HK_DEFINE_READ(name, data)                                                                                     \
+    HK_EXPORT int32_t hk_ds_read_##name(Wave *w, const Op *op) { return hk_lds_read(w, op, data); }
+#define HK_DEFINE_WRITE(name, data)                                                                                    \
+    HK_EXPORT int32_t hk_ds_write_##name(Wave *w, const Op *op) { return hk_lds_write(w, op, data); }
+
+HK_DEFINE_READ(u8, HK_U8)
+HK_DEFINE_READ(i8, HK_I8)
+HK_DEFINE_READ(u16, HK_U16)
+HK_DEFINE_READ(i16, HK_I16)
+HK_DEFINE_READ(u8_d16, HK_U8_LO)
+HK_DEFINE_READ(u8_d16_hi, HK_U8_HI)
+HK_DEFINE_READ(i8_d16, HK_I8_LO)
+HK_DEFINE_READ(i8_d16_hi, HK_I8_HI)
+HK_DEFINE_READ(u16_d16, HK_U16_LO)
+HK_DEFINE_READ(u16_d16_hi, HK_U16_HI)
+HK_DEFINE_READ(b32, HK_B32)
+HK_DEFINE_READ(b64, HK_B64)
+HK_DEFINE_READ(b96, HK_B96)
+HK_DEFINE_READ(b128, HK_B128)
+HK_DEFINE_WRITE(b8, HK_B8)
+HK_DEFINE_WRITE(b16, HK_B16)
+HK_DEFINE_WRITE(b8_d16_hi, HK_B8_FROM_HI)
+HK_DEFINE_WRITE(b16_d16_hi, HK_B16_FROM_HI)
+HK_DEFINE_WRITE(b32, HK_B32)
+HK_DEFINE_WRITE(b64, HK_B64)
+HK_DEFINE_WRITE(b96, HK_B96)
+HK_DEFINE_WRITE(b128, HK_B128)
+
+HK_EXPORT int32_t hk_ds_read2_b32(Wave *w, const Op *op) { return hk_lds_read2(w, op, HK_B32); }
+HK_EXPORT int32_t hk_ds_read2_b64(Wave *w, const Op *op) { return hk_lds_read2(w, op, HK_B64); }
+HK_EXPORT int32_t hk_ds_write2_b32(Wave *w, const Op *op) { return hk_lds_write2(w, op, HK_B32); }
+HK_EXPORT int32_t hk_ds_write2_b64(Wave *w, const Op *op) { return hk_lds_write2(w, op, HK_B64); }
+
+/* DS_READ_ADDTID and DS_WRITE_ADDTID: no address register, lane l at M0[15:0] + immediate + 4 * l. */
+HK_INLINE int32_t hk_lds_addtid(Wave *w, const Op *op, int is_write) {
+    uint64_t exec = hk_exec(w);
+    if (exec == 0) return 0;
+    uint32_t offsets[HK_LANES] __attribute__((aligned(64)));
+    for (uint32_t l = 0; l < HK_LANES; l++) offsets[l] = (w->s[HK_S_M0] & 0xffff) + 4 * l;
+    if (hk_check_lds_row(w, op, offsets, (uint32_t)op->offset, exec, 4, is_write)) return 1;
+    uint32_t temporary[HK_LANES] __attribute__((aligned(64)));
+    uint8_t *base = w->lds + op->offset;
+    if (is_write)
+        hk_scatter(HK_B32, hk_row(w, op->src1), 0, base, offsets, exec);
+    else
+        hk_gather_masked(HK_B32, hk_row(w, op->dst), 0, base, hk_safe32(offsets, exec, temporary), exec);
+    return 0;
+}
+
+HK_EXPORT int32_t hk_ds_read_addtid_b32(Wave *w, const Op *op) { return hk_lds_addtid(w, op, 0); }
+HK_EXPORT int32_t hk_ds_write_addtid_b32(Wave *w, const Op *op) { return hk_lds_addtid(w, op, 1); }

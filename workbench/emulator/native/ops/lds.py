@@ -1,0 +1,160 @@
+"""DS_ instructions as calls of native/ops/lds.c, and the rules by which LDS bank conflicts are counted."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from workbench.codeobject.instruction import Instruction
+from workbench.emulator.native.abi import NO_REGISTER
+from workbench.emulator.native.ops.operation import NativeOp, OpFields, Rows, unsupported
+
+READS = (
+    "u8", "i8", "u16", "i16", "u8_d16", "u8_d16_hi", "i8_d16", "i8_d16_hi", "u16_d16", "u16_d16_hi",
+    "b32", "b64", "b96", "b128",
+)  # fmt: skip
+TRANSPOSED_READS = ("b64_tr_b16", "b64_tr_b8", "b64_tr_b4", "b96_tr_b6")
+WRITES = ("b8", "b16", "b8_d16_hi", "b16_d16_hi", "b32", "b64", "b96", "b128")
+
+
+@dataclass(frozen=True)
+class ConflictRule:
+    """How the LDS serves one kind of access; native/observe/lds_conflicts.c counts by it.
+
+    Attributes:
+        target: "gfx950", or "any" for a rule that holds where no other does.
+        access: "read" or "write", and the bytes a lane.
+        phases: groups of lanes that are served together.
+        banks: banks of 4 bytes that serve a phase.
+        source: where the rule is from.
+    """
+
+    target: str
+    access: str
+    phases: str
+    banks: int
+    source: str
+
+
+CONFLICT_RULES: tuple[ConflictRule, ...] = (
+    ConflictRule(
+        "gfx950",
+        "read 16",
+        "4 of 16: lanes 0-3, 12-15, 20-27; 4-11, 16-19, 28-31; the same of lanes 32-63",
+        64,
+        "measured (tests/data/lds_conflict_matrix_ds_read_b128.csv)",
+    ),
+    ConflictRule(
+        "gfx950",
+        "read 8 (transposing reads too, by analogy)",
+        "2 of 32 in order",
+        64,
+        "measured (tests/data/lds_conflict_matrix_ds_read_b64.csv)",
+    ),
+    ConflictRule(
+        "gfx950",
+        "write 8",
+        "4 of 16 in order",
+        32,
+        "measured (tests/data/lds_conflict_matrix_ds_write_b64.csv)",
+    ),
+    ConflictRule(
+        "any",
+        "read or write up to 4",
+        "2 of 32 in order",
+        32,
+        "not measured: 32 dwords a cycle (CDNA3 ISA guide, 'Data share operations')",
+    ),
+    ConflictRule("any", "read or write 8", "4 of 16 in order", 32, "not measured: 32 dwords a cycle"),
+    ConflictRule(
+        "any",
+        "read or write 12 or 16",
+        "8 of 8 in order",
+        32,
+        "not measured: 32 dwords a cycle (of ds_read_b96 on gfx950 the 32 banks are measured)",
+    ),
+)
+
+
+def lds_offset(instruction: Instruction) -> int:
+    """Byte offset of a one-address DS instruction."""
+    if instruction.modifiers.get("gds"):
+        raise unsupported(instruction, "It accesses the global data share, which these targets do not have.")
+    return instruction.modifiers.get("offset", 0)
+
+
+def two_lds_offsets(instruction: Instruction) -> tuple[int, int]:
+    """Byte offsets of a two-address DS instruction."""
+    lds_offset(instruction)
+    unit = 8 if instruction.opcode.endswith("b64") else 4
+    if "st64" in instruction.opcode:
+        unit *= 64
+    modifiers = instruction.modifiers
+    return modifiers.get("offset0", 0) * unit, modifiers.get("offset1", 0) * unit
+
+
+def _encode_read(instruction: Instruction, rows: Rows) -> OpFields:
+    return OpFields(
+        function=f"hk_{instruction.opcode}",
+        dst=rows.row(instruction.dst[0]),
+        src0=rows.row(instruction.src[0]),
+        offset=lds_offset(instruction),
+    )
+
+
+def _encode_write(instruction: Instruction, rows: Rows) -> OpFields:
+    return OpFields(
+        function=f"hk_{instruction.opcode}",
+        src0=rows.row(instruction.src[0]),
+        src1=rows.row(instruction.src[1]),
+        offset=lds_offset(instruction),
+    )
+
+
+def _encode_read2(instruction: Instruction, rows: Rows) -> OpFields:
+    first, second = two_lds_offsets(instruction)
+    return OpFields(
+        function=f"hk_{instruction.opcode.replace('st64', '')}",
+        dst=rows.row(instruction.dst[0]),
+        src0=rows.row(instruction.src[0]),
+        offset=first,
+        imm=(second,),
+    )
+
+
+def _encode_write2(instruction: Instruction, rows: Rows) -> OpFields:
+    first, second = two_lds_offsets(instruction)
+    return OpFields(
+        function=f"hk_{instruction.opcode.replace('st64', '')}",
+        src0=rows.row(instruction.src[0]),
+        src1=rows.row(instruction.src[1]),
+        src2=rows.row(instruction.src[2]),
+        offset=first,
+        imm=(second,),
+    )
+
+
+def _encode_addtid(instruction: Instruction, rows: Rows) -> OpFields:
+    reads = instruction.opcode == "ds_read_addtid_b32"
+    return OpFields(
+        function=f"hk_{instruction.opcode}",
+        dst=rows.row(instruction.dst[0]) if reads else NO_REGISTER,
+        src1=NO_REGISTER if reads else rows.row(instruction.src[-1]),
+        offset=lds_offset(instruction),
+    )
+
+
+NATIVE: dict[str, NativeOp] = {
+    **{
+        f"ds_read_{data}": NativeOp(f"hk_ds_read_{data}", _encode_read)
+        for data in (*READS, *TRANSPOSED_READS)
+    },
+    **{f"ds_write_{data}": NativeOp(f"hk_ds_write_{data}", _encode_write) for data in WRITES},
+    **{
+        f"ds_{access}2{stride}_{data}": NativeOp(f"hk_ds_{access}2_{data}", encode)
+        for access, encode in (("read", _encode_read2), ("write", _encode_write2))
+        for stride in ("", "st64")
+        for data in ("b32", "b64")
+    },
+    "ds_read_addtid_b32": NativeOp("hk_ds_read_addtid_b32", _encode_addtid),
+    "ds_write_addtid_b32": NativeOp("hk_ds_write_addtid_b32", _encode_addtid),
+}

@@ -1,0 +1,87 @@
+/* DS_READ_B64_TR_B16, _TR_B8, _TR_B4 and DS_READ_B96_TR_B6 (gfx950): reads that transpose.
+ *
+ * Each group of 16 lanes reads a matrix of 16 columns: a lane reads a piece of a row, the next lanes the rest
+ * of it and then the next rows. The lane's result is column (lane % 16), its elements one row after the other.
+ * (CDNA4 ISA guide, "MFMA transpose load from LDS"; the element order is the one that HipKittens' column layout
+ * and rocRoller's hardware tests rely on.) A lane that is not active contributes zeros.
+ *
+ * Op fields as in lds.c.
+ */
+#include "ops/lds.h"
+
+/* What the 64 lanes read, 16 bytes apart for 96-bit pieces and 8 bytes for 64-bit ones. */
+HK_INLINE int32_t hk_read_pieces(Wave *w, const Op *op, uint8_t *pieces, uint32_t bytes, uint32_t step) {
+    uint64_t exec = hk_exec(w);
+    const uint32_t *row = hk_row(w, op->src0);
+    if (hk_check_lds_row(w, op, row, (uint32_t)op->offset, exec, bytes, 0)) return 1;
+    const uint8_t *base = w->lds + op->offset;
+    if (exec == HK_ALL_LANES) {
+        for (unsigned l = 0; l < HK_LANES; l++) memcpy(pieces + l * step, base + row[l], bytes);
+        return 0;
+    }
+    memset(pieces, 0, HK_LANES * step);
+    HK_FOR_LANES(l, exec) { memcpy(pieces + l * step, base + row[l], bytes); }
+    return 0;
+}
+
+HK_INLINE void hk_put_rows(Wave *w, const Op *op, const uint32_t *result, int count) {
+    uint64_t exec = hk_exec(w);
+    for (int r = 0; r < count; r++) hk_row_blend(hk_row(w, op->dst) + r * HK_LANES, result + r * HK_LANES, exec);
+}
+
+typedef uint16_t hk_u16x16 __attribute__((vector_size(32), aligned(1)));
+typedef uint8_t hk_u8x16 __attribute__((vector_size(16), aligned(1)));
+
+HK_EXPORT int32_t hk_ds_read_b64_tr_b16(Wave *w, const Op *op) {
+    if (hk_exec(w) == 0) return 0;
+    uint8_t pieces[HK_LANES * 8];
+    uint32_t result[2 * HK_LANES] __attribute__((aligned(64)));
+    if (hk_read_pieces(w, op, pieces, 8, 8)) return 1;
+    for (int g = 0; g < HK_LANES; g += 16) {
+        const hk_u16x16 *row = (const hk_u16x16 *)(pieces + 8 * g);
+        for (int r = 0; r < 2; r++)
+            *(u32x16 *)(result + r * HK_LANES + g) =
+                __builtin_convertvector(row[2 * r], u32x16) | __builtin_convertvector(row[2 * r + 1], u32x16) << 16;
+    }
+    hk_put_rows(w, op, result, 2);
+    return 0;
+}
+
+HK_EXPORT int32_t hk_ds_read_b64_tr_b8(Wave *w, const Op *op) {
+    if (hk_exec(w) == 0) return 0;
+    uint8_t pieces[HK_LANES * 8];
+    uint32_t result[2 * HK_LANES] __attribute__((aligned(64)));
+    if (hk_read_pieces(w, op, pieces, 8, 8)) return 1;
+    for (int g = 0; g < HK_LANES; g += 16) {
+        const hk_u8x16 *row = (const hk_u8x16 *)(pieces + 8 * g);
+        for (int r = 0; r < 2; r++) {
+            u32x16 value = {};
+            for (int e = 0; e < 4; e++) value |= __builtin_convertvector(row[4 * r + e], u32x16) << (8 * e);
+            *(u32x16 *)(result + r * HK_LANES + g) = value;
+        }
+    }
+    hk_put_rows(w, op, result, 2);
+    return 0;
+}
+
+/* 4 and 6 bits: a lane's piece is one row of 16 elements. */
+HK_INLINE int32_t hk_transpose_small(Wave *w, const Op *op, uint32_t bits) {
+    if (hk_exec(w) == 0) return 0;
+    uint8_t pieces[HK_LANES * 16];
+    uint32_t result[3 * HK_LANES] __attribute__((aligned(64))) = {0};
+    if (hk_read_pieces(w, op, pieces, 2 * bits, 16)) return 1;
+    for (unsigned lane = 0; lane < HK_LANES; lane++)
+        for (unsigned e = 0; e < 16; e++) {
+            const uint8_t *piece = pieces + (lane / 16 * 16 + e) * 16;
+            unsigned from = lane % 16 * bits, to = e * bits;
+            uint32_t element = (piece[from / 8] | (uint32_t)piece[(from + bits - 1) / 8] << 8) >> (from % 8);
+            uint64_t placed = (uint64_t)(element & ((1u << bits) - 1)) << (to % 32);
+            result[to / 32 * HK_LANES + lane] |= (uint32_t)placed;
+            if (placed >> 32) result[(to / 32 + 1) * HK_LANES + lane] |= (uint32_t)(placed >> 32);
+        }
+    hk_put_rows(w, op, result, (int)(16 * bits / 32));
+    return 0;
+}
+
+HK_EXPORT int32_t hk_ds_read_b64_tr_b4(Wave *w, const Op *op) { return hk_transpose_small(w, op, 4); }
+HK_EXPORT int32_t hk_ds_read_b96_tr_b6(Wave *w, const Op *op) { return hk_transpose_small(w, op, 6); }

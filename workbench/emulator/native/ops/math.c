@@ -1,0 +1,301 @@
+/* Functions of the vector ALU that have no counterpart in the host's instructions: 2**x, log2, 1/sqrt, sine and
+ * cosine of turns, scaling, on 16 lanes at a time.
+ *
+ * Results are within one unit in the last place of the true value over the whole range, denormals included;
+ * polynomials are Chebyshev fits. Loops are written so that the compiler makes vector code of them.
+ */
+#include "run/wave.h"
+
+#include <math.h>
+
+#define LANES 16
+#define LOOP for (int i = 0; i < LANES; i++)
+
+static inline float float_of(uint32_t bits) {
+    float value;
+    memcpy(&value, &bits, 4);
+    return value;
+}
+
+static inline uint32_t bits_of(float value) {
+    uint32_t bits;
+    memcpy(&bits, &value, 4);
+    return bits;
+}
+
+static inline double double_of(uint64_t bits) {
+    double value;
+    memcpy(&value, &bits, 8);
+    return value;
+}
+
+static inline uint64_t bits_of_double(double value) {
+    uint64_t bits;
+    memcpy(&bits, &value, 8);
+    return bits;
+}
+
+/* 2**n for a normal result, without a branch. */
+static inline float power_of_two(int32_t n) { return float_of((uint32_t)(n + 127) << 23); }
+
+HK_EXPORT void hk_exp2_f32x16(float *restrict out, const float *restrict in);
+void hk_exp2_f32x16(float *restrict out, const float *restrict in) {
+    LOOP {
+        float x = in[i];
+        /* Beyond these bounds the result is 0 or infinity anyway; comparisons are false for NaN, which stays. */
+        x = x > 160.0f ? 160.0f : x;
+        x = x < -200.0f ? -200.0f : x;
+        float whole = __builtin_rintf(x);
+        float f = x - whole;
+        int32_t n = (int32_t)(x == x ? whole : 0.0f);
+        /* (2**f - 1) / f on [-0.5, 0.5] */
+        float q = 0x1.4413896e1ad27p-13f;
+        q = __builtin_fmaf(q, f, 0x1.5f0890162a90ap-10f);
+        q = __builtin_fmaf(q, f, 0x1.3b2a53045179ap-7f);
+        q = __builtin_fmaf(q, f, 0x1.c6af6cdbbdcc7p-5f);
+        q = __builtin_fmaf(q, f, 0x1.ebfbe00e63baep-3f);
+        q = __builtin_fmaf(q, f, 0x1.62e4302fc626ep-1f);
+        float p = __builtin_fmaf(q, f, 1.0f);
+        /* Two exact steps up, or one exact and one that rounds a denormal. */
+        int32_t half = n >> 1;
+        out[i] = p * power_of_two(half) * power_of_two(n - half);
+    }
+}
+
+HK_EXPORT void hk_log2_f32x16(float *restrict out, const float *restrict in);
+void hk_log2_f32x16(float *restrict out, const float *restrict in) {
+    LOOP {
+        float x = in[i];
+        uint32_t bits = bits_of(x);
+        int denormal = (bits & 0x7f800000u) == 0;
+        uint32_t scaled = denormal ? bits_of(x * 0x1p24f) : bits;
+        /* The mantissa goes to [sqrt(1/2), sqrt(2)). */
+        uint32_t shifted = scaled - 0x3f3504f3u;
+        int32_t e = (int32_t)shifted >> 23;
+        double f = (double)float_of((shifted & 0x007fffffu) + 0x3f3504f3u) - 1.0;
+        e -= denormal ? 24 : 0;
+        /* log2(1 + f) / f; the result is relative to f, which is exact, so it is right next to 1 as well. */
+        double q = -0x1.16c9192143833p-4;
+        q = __builtin_fma(q, f, 0x1.0c91c8ec04459p-3);
+        q = __builtin_fma(q, f, -0x1.140c67e94fcdep-3);
+        q = __builtin_fma(q, f, 0x1.0b872a83448f7p-3);
+        q = __builtin_fma(q, f, -0x1.23e34ff2dfed7p-3);
+        q = __builtin_fma(q, f, 0x1.480da32d9077ap-3);
+        q = __builtin_fma(q, f, -0x1.7186b110dbb40p-3);
+        q = __builtin_fma(q, f, 0x1.a61c50cd4bc62p-3);
+        q = __builtin_fma(q, f, -0x1.ec6f47f38905dp-3);
+        q = __builtin_fma(q, f, 0x1.2776b48f57946p-2);
+        q = __builtin_fma(q, f, -0x1.7154784e5d08ep-2);
+        q = __builtin_fma(q, f, 0x1.ec709de7df48dp-2);
+        q = __builtin_fma(q, f, -0x1.71547651d9376p-1);
+        q = __builtin_fma(q, f, 0x1.71547652b5270p+0);
+        float result = (float)__builtin_fma(q, f, (double)e);
+        result = x == INFINITY ? INFINITY : result;
+        result = x < 0.0f ? NAN : result;
+        result = x == 0.0f ? -INFINITY : result;
+        out[i] = x != x ? x + x : result;
+    }
+}
+
+HK_EXPORT void hk_rsqrt_f32x16(float *restrict out, const float *restrict in);
+void hk_rsqrt_f32x16(float *restrict out, const float *restrict in) {
+    LOOP out[i] = (float)(1.0 / __builtin_sqrt((double)in[i]));
+}
+
+HK_EXPORT void hk_rsqrt_f64x16(double *restrict out, const double *restrict in);
+void hk_rsqrt_f64x16(double *restrict out, const double *restrict in) {
+    LOOP {
+        double x = in[i];
+        double y = 1.0 / __builtin_sqrt(x);
+        /* One step of Newton's iteration with the residual exact to the last bit. */
+        double xy = x * y;
+        double low = __builtin_fma(x, y, -xy);
+        double residual = __builtin_fma(-xy, y, 1.0) - low * y;
+        double better = __builtin_fma(y * 0.5, residual, y);
+        out[i] = x > 0.0 && x < INFINITY && x * y > 0x1p-1000 && x < 0x1p1000 ? better : y;
+    }
+}
+
+/* Sine and cosine of t turns for |t| <= 1/8; t is exact. */
+static inline double sine(double t) {
+    double u = t * t;
+    double q = -0x1.dd54805f3f706p+3;
+    q = __builtin_fma(q, u, 0x1.5071ce4b47930p+5);
+    q = __builtin_fma(q, u, -0x1.32d2c644adc0bp+6);
+    q = __builtin_fma(q, u, 0x1.466bc67123fa1p+6);
+    q = __builtin_fma(q, u, -0x1.4abbce6257a2ap+5);
+    q = __builtin_fma(q, u, 0x1.921fb54442cfap+2);
+    return q * t;
+}
+
+static inline double cosine(double t) {
+    double u = t * t;
+    double q = -0x1.a0ee132c60c1fp+4;
+    q = __builtin_fma(q, u, 0x1.e1e7ccccb387ap+5);
+    q = __builtin_fma(q, u, -0x1.55d3ba300cd50p+6);
+    q = __builtin_fma(q, u, 0x1.03c1f074ded21p+6);
+    q = __builtin_fma(q, u, -0x1.3bd3cc9bd2c35p+4);
+    return __builtin_fma(q, u, 1.0);
+}
+
+static inline float turns(float x, int quarter) {
+    double whole = (double)__builtin_rintf(x);
+    double f = (double)x - whole;
+    double steps = __builtin_rint(f * 4.0);
+    double t = __builtin_fma(steps, -0.25, f);
+    int32_t q = ((int32_t)(f == f ? steps : 0.0) + quarter) & 3;
+    double value = q & 1 ? cosine(t) : sine(t);
+    return (float)(q & 2 ? -value : value);
+}
+
+HK_EXPORT void hk_sin2pi_f32x16(float *restrict out, const float *restrict in);
+void hk_sin2pi_f32x16(float *restrict out, const float *restrict in) {
+    LOOP {
+        /* The sign of a zero argument is kept. */
+        float value = turns(in[i], 0);
+        out[i] = in[i] == 0.0f ? in[i] : value;
+    }
+}
+
+HK_EXPORT void hk_cos2pi_f32x16(float *restrict out, const float *restrict in);
+void hk_cos2pi_f32x16(float *restrict out, const float *restrict in) { LOOP out[i] = turns(in[i], 1); }
+
+/* ---- Division (v_div_scale, v_div_fmas, v_div_fixup), for float and double ---- */
+
+#define INFINITY_BITS_32 0x7f800000u
+#define INFINITY_BITS_64 0x7ff0000000000000ull
+
+static inline int32_t field_32(float x) { return (int32_t)(bits_of(x) >> 23 & 0xff); }
+static inline int32_t field_64(double x) { return (int32_t)(bits_of_double(x) >> 52 & 0x7ff); }
+static inline int denormal_32(float x) { return field_32(x) == 0 && x != 0.0f; }
+static inline int denormal_64(double x) { return field_64(x) == 0 && x != 0.0; }
+static inline float quiet_32(float x) { return float_of(bits_of(x) | 0x00400000u); }
+static inline double quiet_64(double x) { return double_of(bits_of_double(x) | 0x0008000000000000ull); }
+
+/* The first source, which is the denominator d or the numerator n, moved by a power of two so that the steps of a
+ * division neither overflow nor become denormal; `late` where v_div_fmas is to move the quotient back. The rules
+ * are the ISA guide's, but for a denominator whose reciprocal is denormal, which has to become smaller. */
+#define DIV_SCALE(width, type, largest_normal, up, down, far, tiny)                                                    \
+    HK_EXPORT void hk_div_scale_f##width##x16(type *restrict out, const type *restrict in, const type *restrict ds,    \
+                                              const type *restrict ns);                                                \
+    void hk_div_scale_f##width##x16(type *restrict out, const type *restrict in, const type *restrict ds,              \
+                                    const type *restrict ns) {                                                         \
+        uint32_t *late = (uint32_t *)(out + LANES);                                                                    \
+        LOOP {                                                                                                         \
+            type x = in[i], d = ds[i], n = ns[i];                                                                      \
+            int is_d = x == d, is_n = x == n;                                                                          \
+            int zero = d == 0 || n == 0;                                                                               \
+            int apart = field_##width(n) - field_##width(d) >= far;                                                    \
+            type size = d < 0 ? -d : d;                                                                                \
+            int small_reciprocal = size > largest_normal && size < (type)INFINITY;                                     \
+            int small_quotient = denormal_##width(n / d);                                                              \
+            type value = field_##width(n) <= tiny ? x * up : x;                                                        \
+            value = small_quotient ? (is_n ? x * up : x) : value;                                                      \
+            value = small_reciprocal ? (is_d || !small_quotient ? x * down : x) : value;                               \
+            value = denormal_##width(d) ? x * up : value;                                                              \
+            value = apart ? (is_d ? x * up : x) : value;                                                               \
+            out[i] = zero ? (type)NAN : value;                                                                         \
+            late[i] = !zero && (apart || (!denormal_##width(d) && small_quotient));                                    \
+        }                                                                                                              \
+    }
+
+DIV_SCALE(32, float, 0x1p126f, 0x1p64f, 0x1p-64f, 96, 23)
+DIV_SCALE(64, double, 0x1p1022, 0x1p128, 0x1p-128, 768, 53)
+
+/* a * b + c; where v_div_scale said so, moved back: a large quotient is to grow, a small one to shrink. Single
+ * precision does that in double, so that a denormal quotient is rounded once. */
+HK_EXPORT void hk_div_fmas_f32x16(float *restrict out, const float *restrict a, const float *restrict b,
+                                  const float *restrict c, const uint32_t *restrict late);
+void hk_div_fmas_f32x16(float *restrict out, const float *restrict a, const float *restrict b, const float *restrict c,
+                        const uint32_t *restrict late) {
+    LOOP {
+        double wide = __builtin_fma((double)a[i], (double)b[i], (double)c[i]);
+        float moved = (float)(wide * (field_32(c[i]) > 127 ? 0x1p64 : 0x1p-64));
+        out[i] = late[i] ? moved : __builtin_fmaf(a[i], b[i], c[i]);
+    }
+}
+
+HK_EXPORT void hk_div_fmas_f64x16(double *restrict out, const double *restrict a, const double *restrict b,
+                                  const double *restrict c, const uint32_t *restrict late);
+void hk_div_fmas_f64x16(double *restrict out, const double *restrict a, const double *restrict b,
+                        const double *restrict c, const uint32_t *restrict late) {
+    LOOP {
+        double result = __builtin_fma(a[i], b[i], c[i]);
+        double moved = result * (field_64(c[i]) > 1023 ? 0x1p128 : 0x1p-128);
+        out[i] = late[i] ? moved : result;
+    }
+}
+
+/* The quotient q of n / d with its special cases. Beyond the two distances of the exponents it under- or overflows
+ * whatever the mantissas are, and the approximation may have become NaN on the way. */
+#define DIV_FIXUP(name, width, type, integer, bits, infinity, lowest, highest)                                         \
+    HK_EXPORT void hk_div_fixup_##name##x16(type *restrict out, const type *restrict q, const type *restrict ds,       \
+                                            const type *restrict ns);                                                  \
+    void hk_div_fixup_##name##x16(type *restrict out, const type *restrict q, const type *restrict ds,                 \
+                                  const type *restrict ns) {                                                           \
+        LOOP {                                                                                                         \
+            type d = ds[i], n = ns[i];                                                                                 \
+            integer top = (integer)1 << (width - 1);                                                                   \
+            integer sign = (bits(d) ^ bits(n)) & top, infinite = infinity;                                             \
+            integer result = bits(q[i]) & ~top;                                                                        \
+            int32_t distance = field_##width(n) - field_##width(d);                                                    \
+            int n_infinite = (bits(n) & ~top) == infinite, d_infinite = (bits(d) & ~top) == infinite;                  \
+            result = distance < lowest ? 0 : result;                                                                   \
+            result = distance > highest ? infinite : result;                                                           \
+            result = d_infinite || n == 0 ? 0 : result;                                                                \
+            result = (d == 0 || n_infinite ? infinite : result) | sign;                                                \
+            integer invalid = top | infinite | (infinite & -infinite) >> 1;                                            \
+            result = (d == 0 && n == 0) || (d_infinite && n_infinite) ? invalid : result;                              \
+            type value;                                                                                                \
+            memcpy(&value, &result, sizeof value);                                                                     \
+            value = d != d ? quiet_##width(d) : value;                                                                 \
+            out[i] = n != n ? quiet_##width(n) : value;                                                                \
+        }                                                                                                              \
+    }
+
+DIV_FIXUP(f32, 32, float, uint32_t, bits_of, INFINITY_BITS_32, -150, 128)
+DIV_FIXUP(f64, 64, double, uint64_t, bits_of_double, INFINITY_BITS_64, -1075, 1024)
+DIV_FIXUP(f16, 32, float, uint32_t, bits_of, INFINITY_BITS_32, -300, 300)
+
+/* in * 2**exponent rounded once: two exact steps and one that may round. */
+HK_EXPORT void hk_ldexp_f64x16(double *restrict out, const double *restrict in, const int32_t *restrict exponent);
+void hk_ldexp_f64x16(double *restrict out, const double *restrict in, const int32_t *restrict exponent) {
+    for (int i = 0; i < LANES; i++) {
+        int32_t n = exponent[i];
+        n = n > 4000 ? 4000 : n < -4000 ? -4000 : n;
+        out[i] = scalbn(in[i], n);
+    }
+}
+
+/* Bits 1200 to 0 of the fraction of 2/pi, most significant first, in words of 32 bits. */
+static const uint32_t two_over_pi[] = {
+    0xa2f9836e, 0x4e441529, 0xfc2757d1, 0xf534ddc0, 0xdb629599, 0x3c439041, 0xfe5163ab, 0xdebbc561,
+    0xb7246e3a, 0x424dd2e0, 0x06492eea, 0x09d1921c, 0xfe1deb1c, 0xb129a73e, 0xe88235f5, 0x2ebb4484,
+    0xe99c7026, 0xb45f7e41, 0x3991d639, 0x835339f4, 0x9c845f8b, 0xbdf9283b, 0x1ff897ff, 0xde05980f,
+    0xef2f118b, 0x5a0a6d1f, 0x6d367ecf, 0x27cb09b7, 0x4f463f66, 0x9e5fea2d, 0x7527bac7, 0xebe5f17b,
+    0x3d0739f7, 0x8a5292ea, 0x6bfb5fb1, 0x1f8d5d08, 0x56033046, 0xfc7b6bab, 0xf0cfbc20, 0x9af4361d,
+};
+
+static uint32_t two_over_pi_word(uint32_t bit) {
+    uint32_t word = bit / 32, shift = bit % 32;
+    uint32_t count = sizeof two_over_pi / sizeof *two_over_pi;
+    uint64_t pair = 0;
+    if (word < count) pair = (uint64_t)two_over_pi[word] << 32;
+    if (word + 1 < count) pair |= two_over_pi[word + 1];
+    return (uint32_t)(pair << shift >> 32);
+}
+
+/* 53 bits of 2/pi for one step of a large argument's reduction (v_trig_preop_f64). */
+HK_EXPORT void hk_trig_preop_f64x16(double *restrict out, const double *restrict in, const uint32_t *restrict segment);
+void hk_trig_preop_f64x16(double *restrict out, const double *restrict in, const uint32_t *restrict segment) {
+    for (int i = 0; i < LANES; i++) {
+        int32_t exponent = (int32_t)(bits_of_double(in[i]) >> 52 & 0x7ff);
+        int32_t shift = (int32_t)(segment[i] & 31) * 53;
+        if (exponent > 1077) shift += exponent - 1077;
+        uint64_t high = two_over_pi_word((uint32_t)shift), low = two_over_pi_word((uint32_t)shift + 32);
+        double result = (double)(high << 21 | low >> 11);
+        int32_t scale = -53 - shift;
+        if (exponent >= 1968) scale += 128;
+        out[i] = scalbn(result, scale);
+    }
+}

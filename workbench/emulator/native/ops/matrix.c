@@ -1,0 +1,347 @@
+/* Dense V_MFMA of 16x16 and 32x32 (fp32 and int32 results), 4x4, and fp64.
+ *
+ * Arithmetic: each product is exact, and D[i][j] starts from C[i][j] and takes one product after the other with one
+ * fp32 fused multiply-add each, rounded to nearest even, denormals kept (of fp32 inputs as MODE says); a NaN comes
+ * out as 0x7fc00000. The order is k = 0, 1, 2, ... for 32 and 64 bits, and k = 1, 0, 3, 2, ... for smaller floats:
+ * that of instructions that multiply pairs, so that every CPU gives the same bits (matrix_dot.h). Of XF32 inputs 10
+ * mantissa bits are used, the others cut off. One rounding a product is what the hardware does for fp32 and fp64; of
+ * the smaller types it adds groups of products at once and rounds less often (measured for CDNA3 in
+ * arXiv:2511.10909), so its last bits differ within the usual fp32 bounds.
+ * Integer results are exact modulo 2^32. EXEC is ignored, as in hardware.
+ *
+ * Op fields: src0 and src1 the first rows of A and B, src2 of C (or the constant in imm[0]), dst of D;
+ * flags and imm[2] as matrix.h says. D may be C; a D that overlaps A, B or a shifted C works too.
+ */
+#include "ops/matrix.h"
+#include "ops/matrix_dot.h"
+
+/* Lanes of B as BLGP arranges them, `count` rows copied to `to`. */
+static void hk_arrange_b(uint32_t *to, const uint32_t *from, int count, uint32_t blgp) {
+    for (int r = 0; r < count; r++)
+        for (unsigned lane = 0; lane < HK_LANES; lane++) {
+            unsigned source = lane;
+            switch (blgp) {
+            case 1:
+                source = lane % 32;
+                break;
+            case 2:
+                source = 32 + lane % 32;
+                break;
+            case 3:
+                source = (lane + 16) % 64;
+                break;
+            case 4:
+            case 5:
+            case 6:
+            case 7:
+                source = 16 * (blgp - 4) + lane % 16;
+                break;
+            default:
+                break;
+            }
+            to[64 * r + (int)lane] = from[64 * r + (int)source];
+        }
+}
+
+/* Block of A that block `block` of the result multiplies: each 2^CBSZ blocks share the one that ABID names.
+ * (AMD's matrix instruction calculator. The CDNA4 guide's formula counts ABID over the whole wave instead; the
+ * two agree where 2^CBSZ is the number of blocks.) */
+HK_INLINE int hk_source_block(const Op *op, int block) {
+    int cbsz = (int)HK_MATRIX_CBSZ(op);
+    return cbsz == 0 ? block : (block & ~((1 << cbsz) - 1)) + (int)HK_MATRIX_ABID(op) % (1 << cbsz);
+}
+
+/* 32-bit inputs, and no others, follow MODE: without its bit 4 denormals are zeros. */
+HK_INLINE void hk_flush_inputs(const Wave *w, float *values, int count) {
+    if (__builtin_expect(w->mode >> 4 & 1, 1)) return;
+    for (int i = 0; i < count; i++)
+        if (((uint32_t *)values)[i] << 1 < 0x01000000u) ((uint32_t *)values)[i] &= 0x80000000u;
+}
+
+/* Where the operands of one instruction are unpacked. B follows A directly: were they 4096 bytes apart, loads of
+ * one would seem to wait for stores of the other. */
+typedef struct __attribute__((aligned(64))) HkScratchpad {
+    float a[HK_MATRIX_MAX_K * 32];
+    float c[32 * HK_LANES];
+    uint32_t arranged[16 * HK_LANES];
+} HkScratchpad;
+
+HK_INLINE int hk_rows_overlap(const void *a, int count_a, const void *b, int count_b) {
+    size_t row = sizeof(uint32_t) * HK_LANES;
+    return (const char *)a < (const char *)b + row * (size_t)count_b &&
+           (const char *)b < (const char *)a + row * (size_t)count_a;
+}
+
+#ifdef HK_DOT
+/* The whole instruction by VDPBF16PS; 0, and nothing written, where that is not possible or not exact. */
+HK_INLINE int hk_mfma_dot(const Op *op, int m, HkScratchpad *pad, float *d, const float *c, const uint32_t *rows_a,
+                          const uint32_t *rows_b) {
+    HkElement type_a = HK_MATRIX_TYPE_A(op), type_b = HK_MATRIX_TYPE_B(op);
+    int groups = HK_LANES / m, count = HK_MATRIX_ROWS_A(op), result_rows = m * m / HK_LANES;
+    HkPairs a = {rows_a, m, HK_LANES}, b = {rows_b, m, HK_LANES};
+    if (type_a < HK_BF16 || type_a == HK_INT8) return 0;
+    if (c == NULL ? !hk_dot_addend(op->imm[0]) : !hk_dot_addends(c, result_rows)) return 0;
+    if (c != NULL && c != d && hk_rows_overlap(c, result_rows, d, result_rows)) return 0;
+    if (type_a == HK_BF16) {
+        if (!hk_dot_factors(rows_a, count) || !hk_dot_factors(rows_b, count)) return 0;
+        if (m > 16 &&
+            (hk_rows_overlap(rows_a, count, d, result_rows) || hk_rows_overlap(rows_b, count, d, result_rows)))
+            return 0;
+    } else {
+        uint32_t *pairs_a = (uint32_t *)pad->a, *pairs_b = pairs_a + 2 * count * HK_LANES;
+        hk_dot_convert(type_a, m, pairs_a, rows_a, count);
+        hk_dot_convert(type_b, m, pairs_b, rows_b, count);
+        count *= 2;
+        a = (HkPairs){pairs_a, count * m, m};
+        b = (HkPairs){pairs_b, count * m, m};
+    }
+    hk_dot_multiply(m, d, c, op->imm[0], &a, &b, 1, groups, count);
+    return 1;
+}
+#endif
+
+HK_INLINE int32_t hk_mfma(Wave *w, const Op *op, int m, int integer) {
+    HkScratchpad pad;
+    HkElement type_a = HK_MATRIX_TYPE_A(op), type_b = HK_MATRIX_TYPE_B(op);
+    int blocks = HK_MATRIX_BLOCKS(op), result_rows = m * m * blocks / HK_LANES;
+    const uint32_t *rows_a = hk_row(w, op->src0), *rows_b = hk_row(w, op->src1);
+    float *d = (float *)hk_row(w, op->dst);
+    const float *c = op->flags & HK_MATRIX_C_CONSTANT ? NULL : (const float *)hk_row(w, op->src2);
+    if (__builtin_expect(HK_MATRIX_BLGP(op) != 0, 0)) {
+        hk_arrange_b(pad.arranged, rows_b, HK_MATRIX_ROWS_B(op), HK_MATRIX_BLGP(op));
+        rows_b = pad.arranged;
+    }
+#ifdef HK_DOT_BYTES
+    if (blocks == 1 && integer && (c == NULL || c == d || !hk_rows_overlap(c, result_rows, d, result_rows)) &&
+        (m == 16 || (!hk_rows_overlap(rows_a, HK_MATRIX_ROWS_A(op), d, result_rows) &&
+                     !hk_rows_overlap(rows_b, HK_MATRIX_ROWS_B(op), d, result_rows)))) {
+        hk_dot_bytes(m, (uint32_t *)d, (const uint32_t *)c, op->imm[0], rows_a, rows_b, HK_MATRIX_ROWS_A(op));
+        return 0;
+    }
+#endif
+#ifdef HK_DOT
+    if (blocks == 1 && !integer && hk_mfma_dot(op, m, &pad, d, c, rows_a, rows_b)) return 0;
+#endif
+    if (c == NULL) {
+        hk_fill_constant(pad.c, result_rows, op->imm[0]);
+        c = pad.c;
+    } else if (blocks > 1 || (c != d && hk_rows_overlap(c, result_rows, d, result_rows))) {
+        memcpy(pad.c, c, sizeof(float) * HK_LANES * (size_t)result_rows);
+        c = pad.c;
+    }
+#ifdef HK_MULTIPLY_HALVES
+    if (blocks == 1 && (type_a == HK_F16 || type_a == HK_BF16) &&
+        (m == 16 || !hk_rows_overlap(rows_b, HK_MATRIX_ROWS_B(op), d, result_rows))) {
+        HkFactors factors = {rows_a, rows_b};
+        if (type_a == HK_F16)
+            hk_multiply_halves(HK_F16, m, d, c, pad.a, &factors, 1, HK_MATRIX_ROWS_A(op));
+        else
+            hk_multiply_halves(HK_BF16, m, d, c, pad.a, &factors, 1, HK_MATRIX_ROWS_A(op));
+        return 0;
+    }
+#endif
+    float result[32 * HK_LANES] __attribute__((aligned(64)));
+    float *to = blocks > 1 || integer ? result : d;
+    for (int block = 0; block < blocks; block++) {
+        int depth = hk_unpack_block(type_a, pad.a, m, rows_a, HK_MATRIX_ROWS_A(op), blocks, hk_source_block(op, block));
+        float *b = pad.a + depth * m;
+        hk_unpack_block(type_b, b, m, rows_b, HK_MATRIX_ROWS_B(op), blocks, block);
+        if (type_a <= HK_XF32) hk_flush_inputs(w, pad.a, 2 * depth * m);
+        int at = block * (m * m / HK_LANES) * HK_LANES;
+        if (integer) {
+            /* Sums of at most 64 products of int8 stay below 2^24: exact in fp32. */
+            float zero[16 * HK_LANES] __attribute__((aligned(64))) = {0};
+            hk_multiply(m, to + at, zero, pad.a, b, depth, 0);
+        } else if (type_a <= HK_XF32)
+            hk_multiply(m, to + at, c + at, pad.a, b, depth, 0);
+        else
+            hk_multiply(m, to + at, c + at, pad.a, b, depth, 1);
+    }
+    if (integer) {
+        uint32_t *out = (uint32_t *)d;
+        const uint32_t *in = (const uint32_t *)c;
+        for (int i = 0; i < result_rows * HK_LANES; i++) out[i] = in[i] + (uint32_t)(int32_t)result[i];
+    } else if (blocks > 1)
+        memcpy(d, result, sizeof(float) * HK_LANES * (size_t)result_rows);
+    return 0;
+}
+
+HK_EXPORT int32_t hk_mfma_f32_16x16(Wave *w, const Op *op) { return hk_mfma(w, op, 16, 0); }
+HK_EXPORT int32_t hk_mfma_f32_32x32(Wave *w, const Op *op) { return hk_mfma(w, op, 32, 0); }
+HK_EXPORT int32_t hk_mfma_i32_16x16(Wave *w, const Op *op) { return hk_mfma(w, op, 16, 1); }
+HK_EXPORT int32_t hk_mfma_i32_32x32(Wave *w, const Op *op) { return hk_mfma(w, op, 32, 1); }
+
+/* A chain: the same instruction of f16 or bf16 several times in a row, with flags that say what is known of the
+ * operands (translate_matrix.py). No result overlaps an addend that is not itself or, with 32 rows, its own
+ * factors. */
+#ifdef HK_DOT
+/* Instructions that add to one result; 0, and nothing written, where VDPBF16PS is not exact. With `trusted` all
+ * earlier ones of the chain were done this way, so that what they looked at need not be looked at again, and what
+ * they made is a multiple of 2^-126. */
+HK_INLINE int hk_mfma_links(const Wave *w, const Op *op, int links, int m, int trusted) {
+    int rows = HK_MATRIX_ROWS_A(op), result_rows = m * m / HK_LANES;
+    const float *c = op->flags & HK_MATRIX_C_CONSTANT ? NULL : (const float *)hk_row(w, op->src2);
+    HkPairs a[HK_LINKS], b[HK_LINKS];
+    for (int n = 0; n < links; n++) {
+        uint32_t seen = trusted ? op[n].flags : 0;
+        const uint32_t *rows_a = hk_row(w, op[n].src0), *rows_b = hk_row(w, op[n].src1);
+        if (!(seen & HK_MATRIX_SEEN_A) && !hk_dot_factors(rows_a, rows)) return 0;
+        if (!(seen & HK_MATRIX_SEEN_B) && !hk_dot_factors(rows_b, rows)) return 0;
+        a[n] = (HkPairs){rows_a, m, HK_LANES};
+        b[n] = (HkPairs){rows_b, m, HK_LANES};
+    }
+    if (c == NULL ? !hk_dot_addend(op->imm[0])
+                  : !(trusted && op->flags & HK_MATRIX_SEEN_C) && !hk_dot_addends(c, result_rows))
+        return 0;
+    hk_dot_multiply(m, (float *)hk_row(w, op->dst), c, op->imm[0], a, b, links, HK_LANES / m, rows);
+    return 1;
+}
+#endif
+
+#ifdef HK_MULTIPLY_HALVES
+HK_INLINE void hk_mfma_halves(const Wave *w, const Op *op, int links, int m) {
+    float a[HK_LINKS * 16 * 32] __attribute__((aligned(64))), constant[16 * HK_LANES] __attribute__((aligned(64)));
+    HkFactors factors[HK_LINKS];
+    for (int n = 0; n < links; n++) factors[n] = (HkFactors){hk_row(w, op[n].src0), hk_row(w, op[n].src1)};
+    const float *c = constant;
+    if (op->flags & HK_MATRIX_C_CONSTANT)
+        hk_fill_constant(constant, m * m / HK_LANES, op->imm[0]);
+    else
+        c = (const float *)hk_row(w, op->src2);
+    float *d = (float *)hk_row(w, op->dst);
+    if (HK_MATRIX_TYPE_A(op) == HK_F16)
+        hk_multiply_halves(HK_F16, m, d, c, a, factors, links, HK_MATRIX_ROWS_A(op));
+    else
+        hk_multiply_halves(HK_BF16, m, d, c, a, factors, links, HK_MATRIX_ROWS_A(op));
+}
+#endif
+
+HK_INLINE int32_t hk_mfma_chain(Wave *w, const Op *op, int32_t count, int m) {
+#ifdef HK_DOT
+    int trusted = HK_MATRIX_TYPE_A(op) == HK_BF16;
+#endif
+    for (const Op *end = op + count; op < end;) {
+        int links = 1;
+        while (links < HK_LINKS && op[links - 1].flags & HK_MATRIX_LINKED) links++;
+#ifdef HK_DOT
+        int done = HK_MATRIX_TYPE_A(op) == HK_BF16 && hk_mfma_links(w, op, links, m, trusted);
+        trusted &= done;
+#else
+        int done = 0;
+#endif
+#ifdef HK_MULTIPLY_HALVES
+        if (!done) hk_mfma_halves(w, op, links, m);
+#else
+        for (int n = 0; n < links && !done; n++) (m == 16 ? hk_mfma_f32_16x16 : hk_mfma_f32_32x32)(w, op + n);
+#endif
+        op += links;
+    }
+    return 0;
+}
+
+HK_EXPORT int32_t hk_mfma_f32_16x16_chain(Wave *w, const Op *op, int32_t count) {
+    return hk_mfma_chain(w, op, count, 16);
+}
+HK_EXPORT int32_t hk_mfma_f32_32x32_chain(Wave *w, const Op *op, int32_t count) {
+    return hk_mfma_chain(w, op, count, 32);
+}
+
+/* 16 blocks of 4x4: lane 4 * block + j, register i. Row i of all blocks is one register: B's lanes times A's
+ * element i of the lane's own block. */
+HK_INLINE int32_t hk_mfma_4x4(Wave *w, const Op *op, int integer) {
+    float a[4 * HK_LANES] __attribute__((aligned(64))), b[4 * HK_LANES] __attribute__((aligned(64)));
+    uint32_t arranged[2 * HK_LANES];
+    const uint32_t *rows_a = hk_row(w, op->src0), *rows_b = hk_row(w, op->src1);
+    if (HK_MATRIX_BLGP(op) != 0) {
+        hk_arrange_b(arranged, rows_b, HK_MATRIX_ROWS_B(op), HK_MATRIX_BLGP(op));
+        rows_b = arranged;
+    }
+    int depth = HK_MATRIX_ROWS_A(op) * hk_per_dword(HK_MATRIX_TYPE_A(op)), paired = HK_MATRIX_TYPE_A(op) > HK_XF32;
+    for (int lane = 0; lane < HK_LANES; lane += 16) {
+        hk_unpack(HK_MATRIX_TYPE_A(op), a + lane, HK_LANES, rows_a + lane, HK_MATRIX_ROWS_A(op), 1, 0);
+        hk_unpack(HK_MATRIX_TYPE_B(op), b + lane, HK_LANES, rows_b + lane, HK_MATRIX_ROWS_B(op), 1, 0);
+    }
+    if (HK_MATRIX_TYPE_A(op) <= HK_XF32) {
+        hk_flush_inputs(w, a, depth * HK_LANES);
+        hk_flush_inputs(w, b, depth * HK_LANES);
+    }
+    float c[4 * HK_LANES] __attribute__((aligned(64)));
+    if (op->flags & HK_MATRIX_C_CONSTANT)
+        hk_fill_constant(c, 4, op->imm[0]);
+    else
+        memcpy(c, hk_row(w, op->src2), sizeof c);
+    uint32_t *d = hk_row(w, op->dst);
+    for (int i = 0; i < 4; i++)
+        for (int lane = 0; lane < HK_LANES; lane++) {
+            int source = 4 * hk_source_block(op, lane / 4) + i;
+            if (integer) {
+                int32_t sum = 0;
+                for (int k = 0; k < depth; k++)
+                    sum += (int32_t)a[k * HK_LANES + source] * (int32_t)b[k * HK_LANES + lane];
+                d[i * HK_LANES + lane] = ((const uint32_t *)c)[i * HK_LANES + lane] + (uint32_t)sum;
+            } else {
+                float sum = c[i * HK_LANES + lane];
+                for (int k = 0; k < depth; k++) {
+                    int at = (k ^ paired) * HK_LANES;
+                    sum = __builtin_fmaf(a[at + source], b[at + lane], sum);
+                }
+                if (sum != sum) sum = __builtin_nanf("");
+                memcpy(d + i * HK_LANES + lane, &sum, 4);
+            }
+        }
+    return 0;
+}
+
+HK_EXPORT int32_t hk_mfma_f32_4x4(Wave *w, const Op *op) { return hk_mfma_4x4(w, op, 0); }
+HK_EXPORT int32_t hk_mfma_i32_4x4(Wave *w, const Op *op) { return hk_mfma_4x4(w, op, 1); }
+
+/* fp64: a value is in two registers, low half first. BLGP negates A, B and C (bits 0 to 2) as it does for no
+ * other type. */
+HK_INLINE double hk_double_at(const uint32_t *rows, int lane, int negate) {
+    uint64_t bits = rows[lane] | (uint64_t)rows[HK_LANES + lane] << 32;
+    double value;
+    if (negate) bits ^= 1ull << 63;
+    memcpy(&value, &bits, 8);
+    return value;
+}
+
+HK_INLINE void hk_put_double(uint32_t *rows, int lane, double value) {
+    uint64_t bits;
+    memcpy(&bits, &value, 8);
+    rows[lane] = (uint32_t)bits;
+    rows[HK_LANES + lane] = (uint32_t)(bits >> 32);
+}
+
+HK_INLINE int32_t hk_mfma_f64(Wave *w, const Op *op, int m) {
+    const uint32_t *rows_a = hk_row(w, op->src0), *rows_b = hk_row(w, op->src1);
+    uint32_t neg = HK_MATRIX_BLGP(op);
+    int pairs = m == 16 ? 4 : 1;
+    double a[HK_LANES], b[HK_LANES], c[4][HK_LANES];
+    uint64_t constant = op->imm[0] | (uint64_t)op->imm[1] << 32;
+    for (int lane = 0; lane < HK_LANES; lane++) {
+        a[lane] = hk_double_at(rows_a, lane, neg & 1);
+        b[lane] = hk_double_at(rows_b, lane, neg >> 1 & 1);
+        for (int p = 0; p < pairs; p++) {
+            if (op->flags & HK_MATRIX_C_CONSTANT) {
+                memcpy(&c[p][lane], &constant, 8);
+                if (neg & 4) c[p][lane] = -c[p][lane];
+            } else
+                c[p][lane] = hk_double_at(hk_row(w, op->src2) + 2 * p * HK_LANES, lane, neg >> 2 & 1);
+        }
+    }
+    uint32_t *d = hk_row(w, op->dst);
+    for (int p = 0; p < pairs; p++)
+        for (int lane = 0; lane < HK_LANES; lane++) {
+            /* m 16: row 4 p + lane / 16. m 4: row lane / 16 of block lane / 4 % 4. */
+            int row = m == 16 ? 4 * p + lane / 16 : lane / 16;
+            int column = m == 16 ? lane % 16 : lane % 4, block = m == 16 ? 0 : lane / 4 % 4;
+            double sum = c[p][lane];
+            for (int k = 0; k < 4; k++)
+                sum = __builtin_fma(a[16 * k + 4 * block + row], b[16 * k + 4 * block + column], sum);
+            hk_put_double(d + 2 * p * HK_LANES, lane, sum);
+        }
+    return 0;
+}
+
+HK_EXPORT int32_t hk_mfma_f64_16x16(Wave *w, const Op *op) { return hk_mfma_f64(w, op, 16); }
+HK_EXPORT int32_t hk_mfma_f64_4x4(Wave *w, const Op *op) { return hk_mfma_f64(w, op, 4); }

@@ -1,0 +1,304 @@
+/* Shapes and element types of matrix instructions, and how elements become floats.
+ *
+ * Every MFMA reads A and B the same way. With M rows (columns of B) the 64 lanes are 64/M groups; group g
+ * holds block g % blocks and the K elements [kl * (g / blocks), ...) of it, kl = elements a lane, in the order
+ * of the bits of its registers. So for each k the M elements of A, and the M of B, are neighbouring lanes.
+ */
+#ifndef HK_MATRIX_H
+#define HK_MATRIX_H
+
+#include "run/lanes.h"
+
+typedef enum HkElement {
+    HK_F32 = 0,
+    HK_XF32,
+    HK_F16,
+    HK_BF16,
+    HK_FP8,
+    HK_BF8,
+    HK_FP8_FNUZ,
+    HK_BF8_FNUZ,
+    HK_INT8,
+    HK_FP6,
+    HK_BF6,
+    HK_FP4
+} HkElement;
+
+/* Op.flags of a matrix instruction. */
+#define HK_MATRIX_TYPE_A(op) ((HkElement)((op)->flags & 15))
+#define HK_MATRIX_TYPE_B(op) ((HkElement)((op)->flags >> 4 & 15))
+#define HK_MATRIX_BLOCKS(op) ((int)((op)->flags >> 8 & 31))
+#define HK_MATRIX_CBSZ(op) ((op)->flags >> 16 & 7)
+#define HK_MATRIX_ABID(op) ((op)->flags >> 19 & 15)
+#define HK_MATRIX_BLGP(op) ((op)->flags >> 23 & 7)
+#define HK_MATRIX_C_CONSTANT 0x08000000u /* srcC is the constant in imm[0] (and imm[1] for f64) */
+/* In a chain: an earlier instruction has looked at the registers of A, of B, or made C; the next one adds to D. */
+#define HK_MATRIX_SEEN_A 0x10000000u
+#define HK_MATRIX_SEEN_B 0x20000000u
+#define HK_MATRIX_SEEN_C 0x40000000u
+#define HK_MATRIX_LINKED 0x80000000u
+/* Op.imm[2]: registers of A in bits 7:0, of B in bits 15:8. */
+#define HK_MATRIX_ROWS_A(op) ((int)((op)->imm[2] & 255))
+#define HK_MATRIX_ROWS_B(op) ((int)((op)->imm[2] >> 8 & 255))
+
+#define HK_MATRIX_MAX_K 128
+
+/* e4m3 and e5m2 go through half precision, whose conversion is exact and knows denormals: shifted into its
+ * fields, with the difference of the exponent biases multiplied out afterwards. */
+typedef _Float16 f16x16 __attribute__((vector_size(32)));
+typedef uint16_t u16x16 __attribute__((vector_size(32)));
+
+HK_INLINE f32x16 hk_half_bits(u32x16 bits) {
+    return __builtin_convertvector((f16x16) __builtin_convertvector(bits, u16x16), f32x16);
+}
+
+HK_INLINE f32x16 hk_splat(float x) { return (f32x16){x, x, x, x, x, x, x, x, x, x, x, x, x, x, x, x}; }
+
+HK_INLINE f32x16 hk_select(u32x16 mask, f32x16 yes, f32x16 no) {
+    return (f32x16)(((u32x16)yes & mask) | ((u32x16)no & ~mask));
+}
+
+HK_INLINE f32x16 hk_from_fp8(u32x16 x, int fnuz, int with_nan) {
+    f32x16 value = hk_half_bits((x & 0x80) << 8 | (x & 0x7f) << 7) * (fnuz ? 128.0f : 256.0f);
+    if (!with_nan) return value;
+    u32x16 nan = fnuz ? (u32x16)(x == 0x80) : (u32x16)((x & 0x7f) == 0x7f);
+    return hk_select(nan, hk_splat(__builtin_nanf("")), value);
+}
+
+HK_INLINE f32x16 hk_from_bf8(u32x16 x, int fnuz, int with_nan) {
+    if (!fnuz) return hk_half_bits(x << 8);
+    /* Exponent 31 is an ordinary one here: it is brought down one step before half precision sees it. */
+    u32x16 top = (u32x16)((x & 0x7c) == 0x7c);
+    f32x16 value = hk_half_bits((x - (top & 4)) << 8) * hk_select(top, hk_splat(1.0f), hk_splat(0.5f));
+    return with_nan ? hk_select((u32x16)(x == 0x80), hk_splat(__builtin_nanf("")), value) : value;
+}
+
+/* Not zero where a byte of the dwords may be a NaN that half precision does not know. */
+HK_INLINE u32x16 hk_nan_bytes(HkElement type, u32x16 dword) {
+    if (type == HK_FP8) return ((dword & 0x7f7f7f7f) + 0x01010101) & 0x80808080;
+    if (type == HK_FP8_FNUZ || type == HK_BF8_FNUZ) {
+        u32x16 other = dword ^ 0x80808080;
+        return (other - 0x01010101) & ~other & 0x80808080;
+    }
+    return (u32x16){};
+}
+
+/* Element `e` of the dwords of 16 lanes. */
+HK_INLINE f32x16 hk_element(HkElement type, u32x16 dword, int e, int with_nan) {
+    switch (type) {
+    case HK_F32:
+        return (f32x16)dword;
+    case HK_XF32: {
+        /* 10 mantissa bits are used; a NaN of lower bits only stays one. */
+        u32x16 nan = (u32x16)((dword & 0x7fffffff) > 0x7f800000);
+        return (f32x16)((dword & 0xffffe000) | (nan & 0x00400000));
+    }
+    case HK_BF16:
+        return (f32x16)(e ? dword & 0xffff0000u : dword << 16);
+    case HK_F16:
+        return hk_half_bits(e ? dword >> 16 : dword & 0xffff);
+    case HK_FP8:
+        return hk_from_fp8(dword >> (8 * e) & 0xff, 0, with_nan);
+    case HK_FP8_FNUZ:
+        return hk_from_fp8(dword >> (8 * e) & 0xff, 1, with_nan);
+    case HK_BF8:
+        return hk_from_bf8(dword >> (8 * e) & 0xff, 0, with_nan);
+    case HK_BF8_FNUZ:
+        return hk_from_bf8(dword >> (8 * e) & 0xff, 1, with_nan);
+    case HK_INT8:
+        return __builtin_convertvector((i32x16)(dword << (24 - 8 * e)) >> 24, f32x16);
+    default:
+        return (f32x16)(u32x16){};
+    }
+}
+
+HK_INLINE int hk_per_dword(HkElement type) {
+    return type == HK_F32 || type == HK_XF32 ? 1 : type == HK_F16 || type == HK_BF16 ? 2 : 4;
+}
+
+/* The four e4m3 bytes of 16 dwords, no NaN among them: two at a time become halves. */
+HK_INLINE void hk_unpack_fp8(float *out, int stride, u32x16 dword, float bias) {
+    u32x16 even = (dword & 0x00800080) << 8 | (dword & 0x007f007f) << 7;
+    u32x16 odd = (dword & 0x80008000) | (dword & 0x7f007f00) >> 1;
+    *(f32x16 *)out = hk_half_bits(even) * bias;
+    *(f32x16 *)(out + stride) = hk_half_bits(odd) * bias;
+    *(f32x16 *)(out + 2 * stride) = hk_half_bits(even >> 16) * bias;
+    *(f32x16 *)(out + 3 * stride) = hk_half_bits(odd >> 16) * bias;
+}
+
+/* 16 lanes from `rows` on, of `count` rows: out[k * stride + 0..15], k in register order. Without `with_nan`
+ * NaNs come out as numbers, and what is returned is not zero where there were some. */
+HK_INLINE u32x16 hk_unpack_as(HkElement type, float *out, int stride, const uint32_t *rows, int count, int with_nan) {
+    int per = hk_per_dword(type);
+    u32x16 found = {};
+    for (int r = 0; r < count; r++) {
+        u32x16 dword = *(const u32x16 *)(rows + 64 * r);
+        found |= hk_nan_bytes(type, dword);
+        if (!with_nan && (type == HK_FP8 || type == HK_FP8_FNUZ))
+            hk_unpack_fp8(out + r * per * stride, stride, dword, type == HK_FP8 ? 256.0f : 128.0f);
+        else
+            for (int e = 0; e < per; e++)
+                *(f32x16 *)(out + (r * per + e) * stride) = hk_element(type, dword, e, with_nan);
+    }
+    return found;
+}
+
+/* The same for lane groups that are `group_stride` lanes apart, one after the other in `out`. */
+HK_INLINE void hk_unpack_groups(HkElement type, float *out, int stride, const uint32_t *rows, int count, int groups,
+                                int group_stride) {
+    int step = count * hk_per_dword(type) * stride;
+    u32x16 found = {};
+    for (int g = 0; g < groups; g++)
+        found |= hk_unpack_as(type, out + g * step, stride, rows + g * group_stride, count, 0);
+    if (type >= HK_FP8 && type != HK_INT8 && __builtin_expect(__builtin_reduce_or(found) != 0, 0))
+        for (int g = 0; g < groups; g++) hk_unpack_as(type, out + g * step, stride, rows + g * group_stride, count, 1);
+}
+
+HK_INLINE void hk_unpack(HkElement type, float *out, int stride, const uint32_t *rows, int count, int groups,
+                         int group_stride) {
+    switch (type) {
+    case HK_F32:
+        hk_unpack_groups(HK_F32, out, stride, rows, count, groups, group_stride);
+        break;
+    case HK_XF32:
+        hk_unpack_groups(HK_XF32, out, stride, rows, count, groups, group_stride);
+        break;
+    case HK_F16:
+        hk_unpack_groups(HK_F16, out, stride, rows, count, groups, group_stride);
+        break;
+    case HK_BF16:
+        hk_unpack_groups(HK_BF16, out, stride, rows, count, groups, group_stride);
+        break;
+    case HK_FP8:
+        hk_unpack_groups(HK_FP8, out, stride, rows, count, groups, group_stride);
+        break;
+    case HK_BF8:
+        hk_unpack_groups(HK_BF8, out, stride, rows, count, groups, group_stride);
+        break;
+    case HK_FP8_FNUZ:
+        hk_unpack_groups(HK_FP8_FNUZ, out, stride, rows, count, groups, group_stride);
+        break;
+    case HK_BF8_FNUZ:
+        hk_unpack_groups(HK_BF8_FNUZ, out, stride, rows, count, groups, group_stride);
+        break;
+    case HK_INT8:
+        hk_unpack_groups(HK_INT8, out, stride, rows, count, groups, group_stride);
+        break;
+    default:
+        break;
+    }
+}
+
+/* [k][m] floats of one block: the lane groups that hold it, one after the other. */
+HK_INLINE int hk_unpack_block(HkElement type, float *out, int m, const uint32_t *rows, int count, int blocks,
+                              int block) {
+    int per_lane = count * hk_per_dword(type), groups = HK_LANES / m / blocks;
+    for (int half = 0; half < m; half += 16)
+        hk_unpack(type, out + half, m, rows + m * block + half, count, groups, m * blocks);
+    return groups * per_lane;
+}
+
+/* Accumulator rows of 16 columns that are kept in vector registers at once. */
+#if defined(__AVX512F__)
+#define HK_TILE_ROWS 16
+#else
+#define HK_TILE_ROWS 4
+#endif
+
+/* Row i of a 16- or 32-wide block: D[i][0..] are neighbouring lanes of one register. */
+HK_INLINE int hk_result_offset(int m, int i) {
+    return m == 16 ? (i % 4) * HK_LANES + 16 * (i / 4) : (4 * (i / 8) + i % 4) * HK_LANES + 32 * (i / 4 % 2);
+}
+
+/* Every NaN is the same one, which makes results independent of the order in which the CPU looks at operands. */
+HK_INLINE f32x16 hk_one_nan(f32x16 x) { return hk_select((u32x16)(x == x), x, hk_splat(__builtin_nanf(""))); }
+
+/* D = C + A B for `m` x `m` floats; a and b are [k][m]. With `paired` the second of each two neighbours in K is added
+ * first, which is the order of instructions that multiply pairs (matrix_dot.h). */
+HK_INLINE void hk_multiply(int m, float *d, const float *c, const float *a, const float *b, int depth, int paired) {
+    for (int column = 0; column < m; column += 16)
+        for (int first = 0; first < m; first += HK_TILE_ROWS) {
+            /* `first` is a multiple of the rows below: the offsets add up. */
+            int corner = hk_result_offset(m, first) + column;
+            f32x16 sum[HK_TILE_ROWS];
+#pragma clang loop unroll(full)
+            for (int i = 0; i < HK_TILE_ROWS; i++) sum[i] = *(const f32x16 *)(c + corner + hk_result_offset(m, i));
+            const float *ak = a + first, *bk = b + column;
+#pragma clang loop unroll_count(2)
+            for (int k = 0; k < depth; k++) {
+                int at = (k ^ paired) * m;
+                f32x16 row = *(const f32x16 *)(bk + at);
+#pragma clang loop unroll(full)
+                for (int i = 0; i < HK_TILE_ROWS; i++)
+                    sum[i] = __builtin_elementwise_fma(hk_splat(ak[at + i]), row, sum[i]);
+            }
+#pragma clang loop unroll(full)
+            for (int i = 0; i < HK_TILE_ROWS; i++)
+                *(f32x16 *)(d + corner + hk_result_offset(m, i)) = hk_one_nan(sum[i]);
+        }
+}
+
+/* Instructions that add to one result, done together at most. */
+#define HK_LINKS 8
+
+#if defined(__AVX512F__)
+/* Registers of A and B of one of them. */
+typedef struct HkFactors {
+    const uint32_t *a, *b;
+} HkFactors;
+
+/* The same for instructions of one block of f16 or bf16, from their registers: elements of A are converted into `a`,
+ * those of B as they are needed, which is twice at most. */
+#define HK_MULTIPLY_HALVES 1
+HK_INLINE void hk_multiply_halves(HkElement type, int m, float *d, const float *c, float *a, const HkFactors *factors,
+                                  int links, int count) {
+    int groups = HK_LANES / m;
+    /* Floats between neighbours in M, and between the two of a pair: as the conversions leave them. */
+    int step = type == HK_F16 ? 2 : 1, other = type == HK_F16 ? 1 : m;
+    float *to = a;
+    for (int n = 0; n < links * groups; n++)
+        for (int r = 0; r < count; r++, to += 2 * m)
+            for (int half = 0; half < m; half += 16) {
+                const uint32_t *from = factors[n / groups].a + r * HK_LANES + n % groups * m + half;
+                float *at = to + step * half;
+                if (type == HK_F16) {
+                    *(f32x16 *)at = __builtin_convertvector(*(const f16x16 *)from, f32x16);
+                    *(f32x16 *)(at + 16) = __builtin_convertvector(*(const f16x16 *)(from + 8), f32x16);
+                } else {
+                    *(f32x16 *)at = hk_element(HK_BF16, *(const u32x16 *)from, 0, 0);
+                    *(f32x16 *)(at + m) = hk_element(HK_BF16, *(const u32x16 *)from, 1, 0);
+                }
+            }
+    for (int column = 0; column < m; column += 16)
+        for (int first = 0; first < m; first += 16) {
+            int corner = hk_result_offset(m, first) + column;
+            f32x16 sum[16];
+#pragma clang loop unroll(full)
+            for (int i = 0; i < 16; i++) sum[i] = *(const f32x16 *)(c + corner + hk_result_offset(m, i));
+            const float *ak = a + step * first;
+            for (int n = 0; n < links * groups; n++) {
+                const uint32_t *bk = factors[n / groups].b + n % groups * m + column;
+#pragma clang loop unroll(disable)
+                for (int r = 0; r < count; r++, ak += 2 * m, bk += HK_LANES) {
+                    u32x16 pair = *(const u32x16 *)bk;
+                    f32x16 row = hk_element(type, pair, 1, 0);
+#pragma clang loop unroll(full)
+                    for (int i = 0; i < 16; i++)
+                        sum[i] = __builtin_elementwise_fma(hk_splat(ak[i * step + other]), row, sum[i]);
+                    row = hk_element(type, pair, 0, 0);
+#pragma clang loop unroll(full)
+                    for (int i = 0; i < 16; i++)
+                        sum[i] = __builtin_elementwise_fma(hk_splat(ak[i * step]), row, sum[i]);
+                }
+            }
+#pragma clang loop unroll(full)
+            for (int i = 0; i < 16; i++) *(f32x16 *)(d + corner + hk_result_offset(m, i)) = hk_one_nan(sum[i]);
+        }
+}
+#endif
+
+HK_INLINE void hk_fill_constant(float *rows, int count, uint32_t bits) {
+    for (int i = 0; i < count * HK_LANES; i++) ((uint32_t *)rows)[i] = bits;
+}
+
+#endif

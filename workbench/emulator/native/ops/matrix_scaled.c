@@ -1,0 +1,221 @@
+/* V_MFMA_F32_*_F8F6F4 and V_MFMA_SCALE_F32_*_F8F6F4 (gfx950): 8, 6 and 4 bit floats, a scale every 32 of K.
+ *
+ * CBSZ and BLGP name the formats of A and B: 0 e4m3, 1 e5m2, 2 e2m3, 3 e3m2, 4 e2m1. Lane group g (of 4 with 16
+ * rows, of 2 with 32) holds 32 elements of K. With 6 and 4 bits they are K = 32 g and up; with 8 bits two runs
+ * of 16, from 16 g and from K/2 + 16 g. The scale of lane (row, g) is 2^(byte - 127) of its scale register, 255
+ * is NaN; it belongs to K = 32 g .. 32 g + 31 of the row whatever the format. (AMD's matrix core blog; the
+ * register tables of composable_kernel's mx_mfma_op test agree.)
+ *
+ * Arithmetic as in matrix.c; scaled products are exact too.
+ *
+ * Op fields as in matrix.c, and imm[2] bits 17:16 and 19:18 the byte of the scale registers of A and B, imm[3]
+ * their rows (0xffff: scalar register ssrc0 or ssrc1, or where there is none the byte in imm[1]).
+ */
+#include "ops/matrix_dot.h"
+
+#define HK_SCALED 0x10000000u /* Op.flags: has scales */
+
+/* Element e of 16 lanes, of a format with `bits` bits a lane, 32 of them from `rows` on. */
+HK_INLINE f32x16 hk_packed_element(const uint32_t *rows, int bits, int mantissa, float bias, int e) {
+    int at = e * bits, word = at / 32, shift = at % 32;
+    u32x16 value = *(const u32x16 *)(rows + 64 * word) >> shift;
+    if (shift + bits > 32) value |= *(const u32x16 *)(rows + 64 * (word + 1)) << (32 - shift);
+    u32x16 sign = value << (16 - bits) & 0x8000;
+    u32x16 magnitude = (value & ((1u << (bits - 1)) - 1)) << (10 - mantissa);
+    return hk_half_bits(sign | magnitude) * bias;
+}
+
+/* Floats [k][m] of A or B. */
+static void hk_unpack_small(float *out, int m, const uint32_t *rows, uint32_t format) {
+    int groups = HK_LANES / m, depth = 32 * groups;
+    for (int g = 0; g < groups; g++)
+        for (int half = 0; half < m; half += 16) {
+            const uint32_t *from = rows + m * g + half;
+            if (format <= 1) {
+                HkElement type = format == 0 ? HK_FP8 : HK_BF8;
+                hk_unpack(type, out + 16 * g * m + half, m, from, 4, 1, 0);
+                hk_unpack(type, out + (depth / 2 + 16 * g) * m + half, m, from + 4 * HK_LANES, 4, 1, 0);
+                continue;
+            }
+            float *to = out + 32 * g * m + half;
+            switch (format) {
+            case 2:
+                for (int e = 0; e < 32; e++) *(f32x16 *)(to + e * m) = hk_packed_element(from, 6, 3, 0x1p14f, e);
+                break;
+            case 3:
+                for (int e = 0; e < 32; e++) *(f32x16 *)(to + e * m) = hk_packed_element(from, 6, 2, 0x1p12f, e);
+                break;
+            default:
+                for (int e = 0; e < 32; e++) *(f32x16 *)(to + e * m) = hk_packed_element(from, 4, 1, 0x1p14f, e);
+                break;
+            }
+        }
+}
+
+/* Exponents [lane group][row], whose least and greatest are added to `range`. */
+static void hk_scales(const Wave *w, int *exponents, uint32_t row, uint16_t scalar, uint32_t constant, uint32_t byte,
+                      int *range) {
+    int least = range[0], greatest = range[1];
+    for (int lane = 0; lane < HK_LANES; lane++) {
+        uint32_t word = row != HK_NO_REGISTER      ? hk_row(w, row)[lane]
+                        : scalar != HK_NO_REGISTER ? w->s[scalar]
+                                                   : constant;
+        exponents[lane] = (int)(word >> (8 * byte) & 255) - 127;
+        least = exponents[lane] < least ? exponents[lane] : least;
+        greatest = exponents[lane] > greatest ? exponents[lane] : greatest;
+    }
+    range[0] = least;
+    range[1] = greatest;
+}
+
+static void hk_apply_scales(float *elements, int m, const int *exponents) {
+    for (int g = 0; g < HK_LANES / m; g++)
+        for (int i = 0; i < m; i++) {
+            uint32_t bits = (uint32_t)(exponents[g * m + i] + 127) << 23;
+            float scale;
+            memcpy(&scale, &bits, 4);
+            for (int k = 32 * g; k < 32 * g + 32; k++) elements[k * m + i] *= scale;
+        }
+}
+
+/* Scales near the ends of their range: products in double precision, where they are exact. */
+static void hk_multiply_wide(int m, float *d, const float *c, const float *a, const float *b, int depth,
+                             const int *scale_a, const int *scale_b) {
+    for (int i = 0; i < m; i++)
+        for (int j = 0; j < m; j++) {
+            float sum = c[hk_result_offset(m, i) + j];
+            for (int n = 0; n < depth; n++) {
+                int k = n ^ 1, ea = scale_a[k / 32 * m + i], eb = scale_b[k / 32 * m + j];
+                double product = (double)a[k * m + i] * (double)b[k * m + j];
+                product = ea == 128 || eb == 128 ? (double)__builtin_nanf("") : __builtin_ldexp(product, ea + eb);
+                sum = (float)((double)sum + product);
+            }
+            d[hk_result_offset(m, i) + j] = sum == sum ? sum : __builtin_nanf("");
+        }
+}
+
+#ifdef HK_DOT
+/* Pairs of bf16, [pair][m], of A or B. */
+HK_INLINE void hk_dot_small_as(int m, uint32_t *out, const uint32_t *rows, uint32_t format) {
+    int groups = HK_LANES / m, pairs = 16 * groups;
+    HkElement type = format == 0 ? HK_FP8 : format == 1 ? HK_BF8 : format == 2 ? HK_FP6 : format == 3 ? HK_BF6 : HK_FP4;
+    const HkDotTable *table = &hk_dot_tables[type - HK_FP8];
+    /* First bits of the four elements in each half of a quadword. */
+    __m512i of_6 = _mm512_set1_epi64(0x322c2620120c0600), of_4 = _mm512_set1_epi64(0x2c2824200c080400);
+    __m512i sixteen = _mm512_set1_epi8(16);
+    for (int g = 0; g < groups; g++)
+        for (int half = 0; half < m; half += 16) {
+            const uint32_t *from = rows + m * g + half;
+            uint32_t *to = out + half;
+            for (int n = 0; n < 8; n++) {
+                if (format <= 1) {
+                    int pair = n / 4 * pairs / 2 + 8 * g + n % 4 * 2;
+                    hk_dot_from_bytes(type, to + pair * m, m, from + n * HK_LANES);
+                    continue;
+                }
+                __m512i bytes;
+                if (format == 4) {
+                    __m512i place = n % 2 == 0 ? of_4 : _mm512_add_epi8(of_4, sixteen);
+                    bytes = _mm512_multishift_epi64_epi8(place, _mm512_load_si512(from + n / 2 * HK_LANES));
+                } else {
+                    int word = 24 * n / 32, shift = 24 * n % 32;
+                    u32x16 bits = *(const u32x16 *)(from + word * HK_LANES) >> shift;
+                    if (shift > 8) bits |= *(const u32x16 *)(from + (word + 1) * HK_LANES) << (32 - shift);
+                    bytes = _mm512_multishift_epi64_epi8(of_6, (__m512i)bits);
+                }
+                hk_dot_pairs(to + (16 * g + 2 * n) * m, m, hk_dot_look_up(table->high, bytes),
+                             hk_dot_look_up(table->low, bytes));
+            }
+        }
+}
+
+static void hk_dot_small(int m, uint32_t *out, const uint32_t *rows, uint32_t format) {
+    switch (format) {
+    case 0:
+        hk_dot_small_as(m, out, rows, 0);
+        break;
+    case 1:
+        hk_dot_small_as(m, out, rows, 1);
+        break;
+    case 2:
+        hk_dot_small_as(m, out, rows, 2);
+        break;
+    case 3:
+        hk_dot_small_as(m, out, rows, 3);
+        break;
+    default:
+        hk_dot_small_as(m, out, rows, 4);
+        break;
+    }
+}
+
+/* Elements times their scales: exponents are added, but to zeros, infinities and NaNs. */
+static void hk_dot_scale(int m, uint32_t *pairs, const int *exponents) {
+    __m512i magnitude = _mm512_set1_epi16(0x7fff), special = _mm512_set1_epi16(0x7f80);
+    for (int g = 0; g < HK_LANES / m; g++)
+        for (int half = 0; half < m; half += 16) {
+            __m512i scale = _mm512_slli_epi32(_mm512_loadu_si512(exponents + g * m + half), 7);
+            scale = _mm512_mask_mov_epi16(scale, 0xaaaaaaaa, _mm512_slli_epi32(scale, 16));
+            for (int n = 16 * g; n < 16 * g + 16; n++) {
+                uint32_t *at = pairs + n * m + half;
+                __m512i bits = _mm512_load_si512(at);
+                __mmask32 number = _mm512_test_epi16_mask(bits, magnitude);
+                number &= _mm512_cmplt_epu16_mask(_mm512_and_si512(bits, magnitude), special);
+                _mm512_store_si512(at, _mm512_mask_add_epi16(bits, number, bits, scale));
+            }
+        }
+}
+#endif
+
+/* An element is 0 or 2^-16 to 2^16: with these scales it stays a normal number, and with the smaller range a factor
+ * that matrix_dot.h takes. */
+HK_INLINE int hk_scales_within(const int *range, int least) { return range[0] >= least && range[1] <= 110; }
+
+HK_INLINE int32_t hk_mfma_small(Wave *w, const Op *op, int m) {
+    float a[HK_MATRIX_MAX_K * 16] __attribute__((aligned(64))), b[HK_MATRIX_MAX_K * 16] __attribute__((aligned(64)));
+    float c[16 * HK_LANES] __attribute__((aligned(64)));
+    int count = m * m / HK_LANES, depth = 32 * HK_LANES / m;
+    int scale_a[HK_LANES], scale_b[HK_LANES], range[2] = {0, 0};
+    int scaled = (op->flags & HK_SCALED) != 0;
+    if (scaled) {
+        hk_scales(w, scale_a, op->imm[3] & 0xffff, op->ssrc0, op->imm[1] & 0xffff, op->imm[2] >> 16 & 3, range);
+        hk_scales(w, scale_b, op->imm[3] >> 16, op->ssrc1, op->imm[1] >> 16, op->imm[2] >> 18 & 3, range);
+    }
+#ifdef HK_DOT
+    int constant = (op->flags & HK_MATRIX_C_CONSTANT) != 0;
+    const float *addends = constant ? NULL : (const float *)hk_row(w, op->src2);
+    if (hk_scales_within(range, -40) && (constant ? hk_dot_addend(op->imm[0]) : hk_dot_addends(addends, count))) {
+        uint32_t *pairs_a = (uint32_t *)a, *pairs_b = (uint32_t *)b;
+        hk_dot_small(m, pairs_a, hk_row(w, op->src0), HK_MATRIX_CBSZ(op));
+        hk_dot_small(m, pairs_b, hk_row(w, op->src1), HK_MATRIX_BLGP(op));
+        if (scaled) {
+            hk_dot_scale(m, pairs_a, scale_a);
+            hk_dot_scale(m, pairs_b, scale_b);
+        }
+        if (!constant && op->src2 != op->dst) addends = memcpy(c, addends, sizeof(float) * HK_LANES * (size_t)count);
+        HkPairs pa = {pairs_a, 0, m}, pb = {pairs_b, 0, m};
+        hk_dot_multiply(m, (float *)hk_row(w, op->dst), addends, op->imm[0], &pa, &pb, 1, 1, depth / 2);
+        return 0;
+    }
+#endif
+    hk_unpack_small(a, m, hk_row(w, op->src0), HK_MATRIX_CBSZ(op));
+    hk_unpack_small(b, m, hk_row(w, op->src1), HK_MATRIX_BLGP(op));
+    if (op->flags & HK_MATRIX_C_CONSTANT)
+        hk_fill_constant(c, count, op->imm[0]);
+    else
+        memcpy(c, hk_row(w, op->src2), sizeof(float) * HK_LANES * (size_t)count);
+    float *d = (float *)hk_row(w, op->dst);
+    if (scaled) {
+        if (!hk_scales_within(range, -110)) {
+            hk_multiply_wide(m, d, c, a, b, depth, scale_a, scale_b);
+            return 0;
+        }
+        hk_apply_scales(a, m, scale_a);
+        hk_apply_scales(b, m, scale_b);
+    }
+    hk_multiply(m, d, c, a, b, depth, 1);
+    return 0;
+}
+
+HK_EXPORT int32_t hk_mfma_f8f6f4_16x16(Wave *w, const Op *op) { return hk_mfma_small(w, op, 16); }
+HK_EXPORT int32_t hk_mfma_f8f6f4_32x32(Wave *w, const Op *op) { return hk_mfma_small(w, op, 32); }

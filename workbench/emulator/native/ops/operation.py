@@ -1,0 +1,117 @@
+"""What the translator needs to hand an instruction to a C function: which one, and its constants.
+
+The C side is native/run/wave.h's `Op`; an encode function fills its fields from a decoded instruction.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from workbench.codeobject.instruction import Instruction, Operand
+from workbench.emulator.native.abi import NO_REGISTER, Op
+from workbench.errors import UnsupportedInstruction
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Where registers live in the wave's register file.
+
+    Attributes:
+        target: "gfx942", "gfx950" or "gfx90a".
+        acc_offset: row of AGPR 0.
+    """
+
+    target: str
+    acc_offset: int
+
+    def row(self, operand: Operand) -> int:
+        """First row of a vector register operand.
+
+        Raises:
+            UnsupportedInstruction: the operand is no vector register.
+        """
+        if operand.kind == "v":
+            return operand.index
+        if operand.kind == "a":
+            return self.acc_offset + operand.index
+        raise UnsupportedInstruction(
+            f"operand of kind {operand.kind!r} (encoding {operand.index}) stands where a vector register "
+            "is wanted; the emulated device has no such form of this instruction."
+        )
+
+
+@dataclass(frozen=True)
+class OpFields:
+    """Fields of one `Op` record; register fields hold NO_REGISTER where there is none."""
+
+    function: str
+    dst: int = NO_REGISTER
+    src0: int = NO_REGISTER
+    src1: int = NO_REGISTER
+    src2: int = NO_REGISTER
+    sdst: int = NO_REGISTER
+    ssrc0: int = NO_REGISTER
+    ssrc1: int = NO_REGISTER
+    ssrc2: int = NO_REGISTER
+    offset: int = 0
+    flags: int = 0
+    imm: tuple[int, ...] = field(default=())
+
+    def record(self, pc: int) -> Op:
+        """The record as the C function reads it; `pc` is the instruction's code object address."""
+        op = Op(
+            pc=pc,
+            dst=self.dst,
+            src0=self.src0,
+            src1=self.src1,
+            src2=self.src2,
+            sdst=self.sdst,
+            ssrc0=self.ssrc0,
+            ssrc1=self.ssrc1,
+            ssrc2=self.ssrc2,
+            offset=self.offset,
+            flags=self.flags,
+        )
+        for index, value in enumerate(self.imm):
+            op.imm[index] = value & 0xFFFFFFFF
+        return op
+
+
+@dataclass(frozen=True)
+class NativeOp:
+    """An instruction that runs as a C function.
+
+    Attributes:
+        function: symbol of the C function; encode may choose a variant (OpFields.function).
+        encode: constants of one instruction.
+        can_fault: whether the function may return nonzero.
+    """
+
+    function: str
+    encode: Callable[[Instruction, Rows], OpFields]
+    can_fault: bool = True
+
+
+def unsupported(instruction: Instruction, reason: str) -> UnsupportedInstruction:
+    """The error for a form of an instruction that has no C function."""
+    return UnsupportedInstruction(
+        f"{instruction.text()} at {instruction.address:#x}: {reason} The emulated device does not execute "
+        "this form; compile the kernel without it, or run it on a GPU."
+    )
+
+
+def scalar(operand: Operand) -> int:
+    """Scalar operand encoding, NO_REGISTER for `off`.
+
+    Raises:
+        UnsupportedInstruction: the operand is no scalar register.
+    """
+    if operand.kind == "off":
+        return NO_REGISTER
+    if operand.kind == "s":
+        return operand.index
+    raise UnsupportedInstruction(
+        f"operand of kind {operand.kind!r} (encoding {operand.index}) stands where a scalar register is "
+        "wanted."
+    )

@@ -1,0 +1,444 @@
+"""Runs one kernel launch: the initial state that the kernel descriptor asks for, threads, limits, interrupts.
+
+native/run/dispatch.c does the work; this side prepares what it needs, calls it from one thread a core (the
+GIL is released there), and comes back a few times a second to look for a time limit or an interrupt.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import struct
+import threading
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from workbench import errors
+from workbench.codeobject import KernelArg, KernelDescriptor, KernelInfo
+from workbench.emulator.native import abi, native_library
+from workbench.emulator.native.observe.traffic import Traffic
+from workbench.emulator.node import interrupts
+
+Dim = tuple[int, int, int]
+
+# Registers, LDS and scratch hold this before they are written: a NaN in every float format and a wild
+# pointer, so that a kernel that reads what it never wrote shows it.
+POISON = 0xFFFB_FFFB
+_SLICE_NANOSECONDS = 30_000_000
+# The calling thread begins alone: a launch that is over by then never pays for starting threads.
+_FIRST_SLICE_NANOSECONDS = 300_000
+_TURN_BLOCKS = 1024
+_TURN_ROUNDS = 256
+# After a fault, work-groups before the faulting one get this long to end or to fault themselves, so that
+# the fault that is reported does not depend on the number of threads.
+_FAULT_GRACE_SECONDS = 1.0
+_RESIDENT_BYTES = 1 << 29
+MOST_RESIDENT = 64
+"""Work-groups that one thread holds at once, at most."""
+DYNAMIC_STACK_BYTES = 16384
+DISPATCH_PACKET_BYTES = 64
+
+
+class TranslatedKernel(Protocol):
+    """What the translator makes of a kernel, as far as running it is concerned."""
+
+    @property
+    def entry(self) -> int: ...
+    @property
+    def functions(self) -> Any: ...
+    @property
+    def addresses(self) -> Any: ...
+    @property
+    def row_count(self) -> int: ...
+    @property
+    def blocks(self) -> Any: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Geometry:
+    """Shape of a launch: work-groups and work-items of a work-group; `items` differs from their product only
+    where the last work-groups are partial."""
+
+    groups: Dim
+    block: Dim
+    items: Dim
+
+    @classmethod
+    def of_blocks(cls, groups: Dim, block: Dim) -> Geometry:
+        x, y, z = (g * b for g, b in zip(groups, block, strict=True))
+        return cls(groups, block, (x, y, z))
+
+    @classmethod
+    def of_items(cls, items: Dim, block: Dim) -> Geometry:
+        x, y, z = (-(-i // b) for i, b in zip(items, block, strict=True))
+        return cls((x, y, z), block, items)
+
+    @property
+    def group_count(self) -> int:
+        return self.groups[0] * self.groups[1] * self.groups[2]
+
+    @property
+    def block_size(self) -> int:
+        return self.block[0] * self.block[1] * self.block[2]
+
+
+@dataclass(slots=True)
+class Outcome:
+    """What a launch left behind.
+
+    Attributes:
+        counts: [blocks] executions of each basic block, by waves.
+        counters: address-dependent counts by the names of layout.Counters; all zero without profiling.
+        seconds: wall time.
+        fault: the report of the work-group with the lowest index that faulted, None without a fault.
+        timed_out: whether the time limit ended it; `stopped_at` then says where a wave was.
+    """
+
+    counts: npt.NDArray[np.uint64]
+    counters: dict[str, int]
+    seconds: float
+    fault: abi.FaultReport | None = None
+    timed_out: bool = False
+    stopped_at: abi.FaultReport | None = None
+
+
+def thread_count() -> int:
+    """Threads that run work-groups: HIPKITTENS_THREADS, else the cores that this process may use.
+
+    Raises:
+        UsageError: HIPKITTENS_THREADS is not a positive number.
+    """
+    chosen = os.environ.get("HIPKITTENS_THREADS")
+    if not chosen:
+        return len(os.sched_getaffinity(0))
+    if not chosen.isdecimal() or int(chosen) == 0:
+        raise errors.UsageError(
+            f"HIPKITTENS_THREADS is {chosen!r}: a positive number of threads is wanted, or leave it unset."
+        )
+    return int(chosen)
+
+
+def hidden_arguments(
+    args: tuple[KernelArg, ...],
+    geometry: Geometry,
+    dynamic_shared: int,
+    services: Mapping[str, int] | None = None,
+) -> dict[KernelArg, int]:
+    """Values of a kernel's hidden arguments (LLVM AMDGPUUsage, "Kernel argument metadata").
+
+    The device heap is an address that nothing is at, so that its use is recognised; what else the emulated
+    device does not have is zero, which device code reads as "not there".
+
+    Args:
+        services: values by kind of what the node provides: hidden_hostcall_buffer, hidden_printf_buffer.
+    """
+    values = {
+        **(services or {}),
+        "hidden_heap_v1": abi.HEAP_APERTURE,
+        "hidden_dynamic_lds_size": dynamic_shared,
+        "hidden_private_base": abi.PRIVATE_APERTURE >> 32,
+        "hidden_shared_base": abi.SHARED_APERTURE >> 32,
+        "hidden_grid_dims": 3 if geometry.items[2] > 1 else 2 if geometry.items[1] > 1 else 1,
+    }
+    for axis, items, block in zip("xyz", geometry.items, geometry.block, strict=True):
+        values[f"hidden_block_count_{axis}"] = items // block
+        values[f"hidden_group_size_{axis}"] = block
+        values[f"hidden_remainder_{axis}"] = items % block
+        values[f"hidden_global_offset_{axis}"] = 0
+    return {arg: values.get(arg.value_kind, 0) for arg in args if arg.hidden}
+
+
+def argument_block(
+    kernel: KernelInfo,
+    given: bytes,
+    geometry: Geometry,
+    dynamic_shared: int,
+    services: Mapping[str, int] | None = None,
+) -> bytes:
+    """The kernel's whole argument segment: the caller's bytes, then the hidden arguments filled in."""
+    block = bytearray(max(kernel.kernarg_size, len(given)))
+    block[: len(given)] = given
+    for arg, value in hidden_arguments(kernel.args, geometry, dynamic_shared, services).items():
+        if arg.offset + arg.size <= len(block):
+            block[arg.offset : arg.offset + arg.size] = value.to_bytes(arg.size, "little")
+    return bytes(block)
+
+
+def dispatch_packet(
+    geometry: Geometry, private_bytes: int, shared_bytes: int, kernel_object: int, kernarg: int
+) -> bytes:
+    """An hsa_kernel_dispatch_packet_t, which device code reads for its launch shape."""
+    dimensions = 3 if geometry.items[2] > 1 else 2 if geometry.items[1] > 1 else 1
+    kernel_dispatch_type = 2
+    return struct.pack(
+        "<6HIIIIIQQQQ",
+        kernel_dispatch_type,
+        dimensions,
+        *geometry.block,
+        0,
+        *(value & 0xFFFFFFFF for value in geometry.items),
+        private_bytes,
+        shared_bytes,
+        kernel_object,
+        kernarg,
+        0,
+        0,
+    )
+
+
+def user_sgprs(
+    descriptor: KernelDescriptor, *, kernarg: int, packet: int, arguments: bytes, private_bytes: int
+) -> list[int]:
+    """The SGPRs that a wave starts with, in the descriptor's order (LLVM AMDGPUUsage, "Initial kernel
+    execution state"), kernel arguments that are preloaded last."""
+    result: list[int] = []
+
+    def add(enabled: bool, value: int, dwords: int) -> None:
+        if enabled:
+            result.extend((value >> 32 * i) & 0xFFFFFFFF for i in range(dwords))
+
+    add(descriptor.enable_private_segment_buffer, abi.PRIVATE_BUFFER, 4)
+    add(descriptor.enable_dispatch_ptr, packet, 2)
+    add(descriptor.enable_queue_ptr, 0, 2)
+    add(descriptor.enable_kernarg_ptr, kernarg, 2)
+    add(descriptor.enable_dispatch_id, 0, 2)
+    add(descriptor.enable_flat_scratch_init, 0, 2)
+    add(descriptor.enable_private_segment_size, private_bytes, 1)
+    start = descriptor.kernarg_preload_offset * 4
+    preloaded = arguments[start : start + descriptor.kernarg_preload_length * 4]
+    padded = preloaded.ljust(descriptor.kernarg_preload_length * 4, b"\0")
+    result.extend(struct.unpack(f"<{descriptor.kernarg_preload_length}I", padded))
+    # The hardware loads as many as the count says, whatever the enables add up to.
+    count = descriptor.user_sgpr_count
+    if not count and len(result) > abi.MAX_USER_SGPRS:
+        raise errors.CodeObjectError(
+            f"the kernel descriptor asks for {len(result)} user SGPRs, at most {abi.MAX_USER_SGPRS} are "
+            "possible: the code object is damaged. Recompile it."
+        )
+    return (result + [0] * count)[:count] if count else result
+
+
+def scratch_bytes(kernel: KernelInfo) -> int:
+    """Scratch bytes of a lane."""
+    fixed = max(kernel.private_segment_size, kernel.descriptor.private_segment_fixed_size)
+    return fixed + (DYNAMIC_STACK_BYTES if kernel.uses_dynamic_stack else 0)
+
+
+@dataclass(slots=True)
+class Dispatch:
+    """One launch, ready to run.
+
+    Attributes:
+        launch: the C side's description.
+        block_count: basic blocks of the kernel.
+        keep: what must live as long as the launch.
+    """
+
+    launch: abi.Launch
+    block_count: int
+    keep: list[Any] = field(default_factory=list)
+
+
+def prepare(
+    *,
+    translation: TranslatedKernel,
+    kernel: KernelInfo,
+    geometry: Geometry,
+    shared_bytes: int,
+    code_base: int,
+    registers: list[int],
+    allocations: ctypes.Array[abi.Allocation],
+    target: str,
+    profile: bool,
+    xcds: int = 8,
+    units: int = 32,
+    hostcalls: tuple[int, int] = (0, 0),
+    serve: Any = None,
+) -> Dispatch:
+    """Fill in the C side's description of a launch.
+
+    Args:
+        shared_bytes: static and dynamic LDS together.
+        xcds, units: dies that work-groups go to in turn, and compute units of each, for the hardware
+            registers XCC_ID and HW_ID.
+        hostcalls, serve: address and bytes of the buffer of hostcalls; what answers them (a layout.SERVE).
+    """
+    descriptor = kernel.descriptor
+    machine = abi.Machine(
+        allocations=ctypes.cast(allocations, ctypes.POINTER(abi.Allocation)),
+        allocation_count=len(allocations),
+        target=int(target.removeprefix("gfx"), 16),
+        lds_banks=64 if target == "gfx950" else 32,
+        hostcalls=hostcalls[0],
+        hostcalls_bytes=hostcalls[1],
+    )
+    table = sorted(translation.addresses.items())
+    addresses = np.array([address for address, _ in table], dtype=np.uint64)
+    indices = np.array([index for _, index in table], dtype=np.int32)
+    mode = descriptor.float_mode | descriptor.dx10_clamp << 8 | descriptor.ieee_mode << 9
+    rows = max(translation.row_count, descriptor.vgpr_count, 1)
+    scratch = scratch_bytes(kernel)
+    waves = -(-geometry.block_size // abi.LANES)
+    group_bytes = waves * (rows + scratch // 4) * abi.LANES * 4 + shared_bytes
+    launch = abi.Launch(
+        machine=ctypes.pointer(machine),
+        functions=ctypes.cast(translation.functions, ctypes.c_void_p).value,
+        block_addresses=addresses.ctypes.data,
+        block_indices=indices.ctypes.data,
+        block_count=len(table),
+        entry=translation.entry,
+        code_base=code_base,
+        flat_scratch=abi.PRIVATE_APERTURE,
+        groups=geometry.groups,
+        items=geometry.items,
+        group_size=geometry.block,
+        row_count=rows,
+        lds_size=shared_bytes,
+        scratch_size=scratch,
+        mode=mode | descriptor.fp16_overflow << 23,
+        user_sgpr_count=len(registers),
+        user_sgpr=(ctypes.c_uint32 * abi.MAX_USER_SGPRS)(*registers),
+        enable_group_id=(
+            descriptor.enable_workgroup_id_x
+            | descriptor.enable_workgroup_id_y << 1
+            | descriptor.enable_workgroup_id_z << 2
+        ),
+        enable_group_info=descriptor.enable_workgroup_info,
+        # Later targets keep the wave's scratch in a register of its own (architected flat scratch).
+        enable_wave_offset=target == "gfx90a" and descriptor.enable_private_segment,
+        item_id_mode=descriptor.workitem_id_mode,
+        packed_item_ids=1,
+        poison=POISON,
+        profile=profile,
+        turn_blocks=_TURN_BLOCKS,
+        turn_rounds=_TURN_ROUNDS,
+        max_resident=max(1, min(MOST_RESIDENT, _RESIDENT_BYTES // max(1, group_bytes))),
+        group_total=geometry.group_count,
+        last_group=2**64 - 1,
+        xcds=xcds,
+        units=units,
+    )
+    if serve is not None:
+        launch.serve = serve
+    keep = [machine, allocations, addresses, indices, translation, serve]
+    return Dispatch(launch, len(translation.blocks), keep)
+
+
+def run(
+    dispatch: Dispatch,
+    *,
+    timeout: float | None = None,
+    threads: int | None = None,
+    traffic: Traffic | None = None,
+) -> Outcome:
+    """Run a launch to its end, its first fault, its time limit or an interrupt.
+
+    Args:
+        traffic: records what the launch asks of memory.
+        timeout: seconds, None for no limit.
+        threads: how many run work-groups; by default `thread_count()`.
+
+    Raises:
+        KeyboardInterrupt: the launch was interrupted; every thread has stopped.
+        LaunchError: no memory for the registers of one work-group.
+    """
+    launch = dispatch.launch
+    count = max(1, min(threads or thread_count(), launch.group_total))
+    counts = np.zeros((count, dispatch.block_count), dtype=np.uint64)
+    workers = [
+        abi.Worker(
+            launch=ctypes.pointer(launch),
+            counts=counts[i].ctypes.data,
+            traffic=traffic.recorder() if traffic is not None else None,
+        )
+        for i in range(count)
+    ]
+    library = native_library()
+    started = time.monotonic()
+    no_memory = False
+    timed_out = False
+
+    def turn(worker: abi.Worker, nanoseconds: int = _SLICE_NANOSECONDS) -> int:
+        nonlocal no_memory
+        result: int = library.hk_run(ctypes.byref(worker), ctypes.c_uint64(nanoseconds))
+        if result == abi.RUN_MEMORY:
+            no_memory = True
+            launch.stop = 1
+        return result
+
+    def work(worker: abi.Worker) -> None:
+        while turn(worker) == abi.RUN_AGAIN:
+            pass
+
+    fault_seen: float | None = None
+
+    def look() -> None:
+        nonlocal timed_out, fault_seen
+        interrupts.deliver()
+        now = time.monotonic()
+        if timeout is not None and now - started > timeout:
+            timed_out = True
+            launch.stop = 1
+        if launch.last_group != 2**64 - 1:
+            fault_seen = fault_seen or now
+            if now - fault_seen > _FAULT_GRACE_SECONDS:
+                launch.stop = 1
+
+    helpers: list[threading.Thread] = []
+    try:
+        if turn(workers[0], _FIRST_SLICE_NANOSECONDS) == abi.RUN_AGAIN:
+            look()
+            for worker in workers[1:]:
+                helper = threading.Thread(target=work, args=(worker,), name="emulated-device")
+                helper.start()
+                helpers.append(helper)
+            while turn(workers[0]) == abi.RUN_AGAIN:
+                look()
+        for helper in helpers:
+            while helper.is_alive():
+                helper.join(0.02)
+                look()
+    finally:
+        launch.stop = 1
+        _join(helpers)
+        for worker in workers:
+            library.hk_release(ctypes.byref(worker))
+    seconds = time.monotonic() - started
+    if no_memory:
+        raise errors.LaunchError(
+            f"no memory for the registers of a work-group: {launch.row_count} registers and "
+            f"{launch.scratch_size} bytes of scratch a lane; close other programs or make the kernel smaller."
+        )
+    reports = [w.report for w in workers if w.report.wave_count]
+    faults = sorted((r for r in reports if r.fault.kind != abi.FAULT_NONE), key=lambda r: int(r.group))
+    stopped = sorted((r for r in reports if r.fault.kind == abi.FAULT_NONE), key=lambda r: int(r.group))
+    return Outcome(
+        counts=counts.sum(axis=0),
+        counters={
+            name: sum(int(getattr(w.counters, name)) for w in workers)
+            for name, *_ in abi.Counters._fields_
+            if name != "reserved"
+        },
+        seconds=seconds,
+        fault=faults[0] if faults else None,
+        timed_out=timed_out and not faults,
+        stopped_at=stopped[0] if stopped else None,
+    )
+
+
+def _join(helpers: list[threading.Thread]) -> None:
+    """Wait for threads that are about to end, whatever interrupts come: what they use is freed next."""
+    interrupt: BaseException | None = None
+    for helper in helpers:
+        while helper.is_alive():
+            try:
+                helper.join()
+            except KeyboardInterrupt as error:
+                interrupt = error
+    if interrupt is not None:
+        raise interrupt

@@ -1,0 +1,295 @@
+"""Turns what stopped a launch into an exception that says where and why in the kernel's own terms."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from workbench import errors
+from workbench.codeobject import Instruction, KernelInfo
+from workbench.emulator.native import abi
+from workbench.emulator.node import hostcall
+from workbench.emulator.node.console import Assertion
+from workbench.emulator.node.dispatch import Geometry
+from workbench.emulator.node.memory import Memory
+
+SourceOf = Callable[[int], tuple[str, int, int] | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Scene:
+    """What is known about a launch when one of its waves faults.
+
+    Attributes:
+        kernel: the kernel.
+        blocks: its basic blocks, each with `address` and `instructions`.
+        geometry: the launch's shape.
+        memory, device: for where an address lies.
+        shared_bytes, scratch_bytes: LDS of a work-group, scratch of a lane.
+        source_of: source position of a code object address, from debug information.
+    """
+
+    kernel: KernelInfo
+    blocks: Any
+    geometry: Geometry
+    memory: Memory
+    device: int
+    shared_bytes: int
+    scratch_bytes: int
+    source_of: SourceOf
+
+    def instruction(self, address: int) -> Instruction | None:
+        for block in self.blocks:
+            for instruction in block.instructions:
+                if instruction.address == address:
+                    found: Instruction = instruction
+                    return found
+        return None
+
+    def who(self, address: int | None) -> str:
+        """Kernel and source line, for the beginning of a message."""
+        source = self.source_of(address) if address is not None else None
+        line = f" at {source[0]}:{source[1]}" if source else ""
+        return f"kernel {self.kernel.short_name}{line}"
+
+    def what(self, address: int | None) -> str:
+        """Instruction and where it is, for the end of a message."""
+        if address is None:
+            return "unknown instruction"
+        instruction = self.instruction(address)
+        text = f"`{instruction.text()}` " if instruction else ""
+        return f"{text}at code address {address:#x}"
+
+
+def group_id(geometry: Geometry, index: int) -> tuple[int, int, int]:
+    """Coordinates of a work-group from its linear index, x fastest."""
+    x, y, _ = geometry.groups
+    return index % x, index // x % y, index // (x * y)
+
+
+_CLASSES: dict[int, type[errors.KernelFault]] = {
+    abi.FAULT_ADDRESS: errors.AddressFault,
+    abi.FAULT_READ_ONLY: errors.AddressFault,
+    abi.FAULT_ALIGNMENT: errors.AddressFault,
+    abi.FAULT_LDS: errors.SharedMemoryFault,
+    abi.FAULT_SCRATCH: errors.ScratchFault,
+    abi.FAULT_BARRIER: errors.BarrierFault,
+    abi.FAULT_TRAP: errors.TrapFault,
+    abi.FAULT_HALT: errors.TrapFault,
+    abi.FAULT_JUMP: errors.JumpFault,
+    abi.FAULT_UNSUPPORTED: errors.TrapFault,
+    abi.FAULT_SERVICE: errors.TrapFault,
+}
+
+
+def exception(
+    scene: Scene, report: abi.FaultReport, assertions: Sequence[Assertion] = ()
+) -> errors.KernelFault:
+    """The typed exception for a fault report; assertions that failed explain a trap."""
+    fault = report.fault
+    kind = int(fault.kind)
+    if kind == abi.FAULT_TRAP:
+        mine = [a for a in assertions if a.group == int(report.group)]
+        if mine:
+            return _assertion(scene, report, mine)
+    address = _address(scene, report)
+    group = group_id(scene.geometry, int(report.group))
+    lane = int(fault.lane) if fault.lane >= 0 else None
+    subject = f"lane {lane} of wave {report.wave}" if lane is not None else f"wave {report.wave}"
+    what = _what(scene, report, f"{subject} in work-group {group}")
+    message = f"{scene.who(address)}: {what} ({scene.what(address)})."
+    return _CLASSES.get(kind, errors.KernelFault)(
+        message,
+        kernel=scene.kernel.name,
+        address=address,
+        source=scene.source_of(address) if address is not None else None,
+        workgroup=group,
+        wave=int(report.wave),
+        lane=lane,
+    )
+
+
+def _assertion(scene: Scene, report: abi.FaultReport, failed: Sequence[Assertion]) -> errors.AssertionFault:
+    """The exception for assertions of one work-group, from the first work-item's."""
+    first = failed[0]
+    wave, lane = divmod(first.item, abi.LANES)
+    x, y, _ = scene.geometry.block
+    item = (first.item % x, first.item // x % y, first.item // (x * y))
+    group = group_id(scene.geometry, first.group)
+    more = f" (and of {len(failed) - 1} more in this block)" if len(failed) > 1 else ""
+    return errors.AssertionFault(
+        f"kernel {scene.kernel.short_name} at {first.file}:{first.line}: assertion "
+        f"`{first.condition}` failed in {first.function} for thread {item} of block {group}{more}.",
+        kernel=scene.kernel.name,
+        address=_address(scene, report),
+        source=(first.file, first.line, 0),
+        workgroup=group,
+        wave=wave,
+        lane=lane,
+    )
+
+
+def timeout(
+    scene: Scene, report: abi.FaultReport | None, seconds: float, remedy: str
+) -> errors.KernelTimeout:
+    """The exception for a launch that ran past its time limit."""
+    what = f"stopped after its time limit of {seconds:g} s"
+    if report is None:
+        return errors.KernelTimeout(f"{scene.who(None)}: {what}. {remedy}", kernel=scene.kernel.name)
+    address = int(scene.blocks[report.block].address) if report.block >= 0 else None
+    group = group_id(scene.geometry, int(report.group))
+    waits = _waiting(scene, report)
+    what += f"; wave {report.wave} in work-group {group} was in the block that begins with "
+    what += scene.what(address) + (f" ({waits})" if waits else "")
+    return errors.KernelTimeout(
+        f"{scene.who(address)}: {what}. {remedy}",
+        kernel=scene.kernel.name,
+        address=address,
+        source=scene.source_of(address) if address is not None else None,
+        workgroup=group,
+        wave=int(report.wave),
+    )
+
+
+def _address(scene: Scene, report: abi.FaultReport) -> int | None:
+    if report.has_pc:
+        return int(report.pc)
+    if report.fault.kind == abi.FAULT_SERVICE:
+        # The block in which the wave waits for the answer; what it waits for was asked before.
+        return int(scene.blocks[report.block].address) if 0 <= report.block < len(scene.blocks) else None
+    if report.fault.kind == abi.FAULT_BARRIER:
+        return _barrier_address(scene, int(report.waves[report.wave].block))
+    if 0 <= report.block < len(scene.blocks):
+        instructions = scene.blocks[report.block].instructions
+        # A jump is the last instruction of its block.
+        return int(instructions[-1].address) if instructions else None
+    return None
+
+
+def _barrier_address(scene: Scene, resume: int) -> int | None:
+    """The s_barrier that ends the block before a resume point."""
+    if not 0 <= resume < len(scene.blocks):
+        return None
+    start = scene.blocks[resume].address
+    for block in scene.blocks:
+        if block.instructions:
+            last = block.instructions[-1]
+            if last.address + last.size == start:
+                return int(last.address)
+    return int(start)
+
+
+def _what(scene: Scene, report: abi.FaultReport, who: str) -> str:
+    fault = report.fault
+    verb = f"{who} wrote" if fault.is_write else f"{who} read"
+    size = f"{fault.size} byte{'' if fault.size == 1 else 's'}"
+    match fault.kind:
+        case abi.FAULT_ADDRESS:
+            service = _missing_service(int(fault.address))
+            if service:
+                return f"{who} {service}"
+            where = scene.memory.whereabouts(fault.address, fault.size, scene.device)
+            return f"{verb} {size} at {fault.address:#x}, {where}"
+        case abi.FAULT_READ_ONLY:
+            return f"{who} wrote {size} at {fault.address:#x}, in host memory that is read-only"
+        case abi.FAULT_ALIGNMENT:
+            return f"{verb} at {fault.address:#x}, which is not a multiple of {fault.size}"
+        case abi.FAULT_LDS:
+            return (
+                f"{verb} {size} of shared memory at byte {_signed(fault.address)}, "
+                f"outside the work-group's {scene.shared_bytes} bytes"
+            )
+        case abi.FAULT_SCRATCH:
+            return (
+                f"{verb} {size} of scratch at byte {_signed(fault.address)}, "
+                f"outside the lane's {scene.scratch_bytes} bytes"
+            )
+        case abi.FAULT_BARRIER:
+            group = group_id(scene.geometry, int(report.group))
+            return (
+                f"a barrier of work-group {group} can never be passed: {_waiting(scene, report)}; "
+                "let every thread of a block come to each barrier"
+            )
+        case abi.FAULT_TRAP:
+            reason = " (a failed assertion or __builtin_trap)" if fault.address == 2 else ""
+            return f"{who} executed trap {fault.address}{reason}"
+        case abi.FAULT_HALT:
+            return f"{who} halted itself"
+        case abi.FAULT_JUMP:
+            return f"{who} jumped to {fault.address:#x}, where no instruction of the code object begins"
+        case abi.FAULT_UNSUPPORTED:
+            return f"{who} met a case of an instruction that the emulated device does not execute"
+        case abi.FAULT_SERVICE:
+            return f"{who} {_refused_service(_signed(int(fault.address)))}"
+    return f"fault {fault.kind}"
+
+
+def _missing_service(address: int) -> str:
+    """What a kernel wanted that went to a hidden argument whose service an emulated device does not have."""
+    if address & abi.APERTURE_MASK == abi.HEAP_APERTURE:
+        return _NO_HEAP
+    return ""
+
+
+_NO_HEAP = (
+    "called malloc or free, and an emulated device has no heap for kernels: "
+    "allocate with hipMalloc before the launch"
+)
+
+
+def _refused_service(service: int) -> str:
+    """What a hostcall asked for that is not to be had."""
+    match service:
+        case hostcall.DEVICE_MEMORY:
+            return _NO_HEAP
+        case hostcall.FUNCTION_CALL:
+            return (
+                "called a function of the host (hostcall service 1), which an emulated device does not do: "
+                "leave the results in memory and call it after the launch"
+            )
+        case hostcall.SANITIZER:
+            return (
+                "reported to ROCm's address sanitizer (hostcall service 4), which an emulated device "
+                "does not have: compile without -fsanitize=address and use wb.sanitize"
+            )
+    return (
+        f"made a hostcall of service {service}, which is none of ROCm's; an emulated device serves printf "
+        "and assert"
+    )
+
+
+def _waiting(scene: Scene, report: abi.FaultReport) -> str:
+    """Who waits at which barrier, and who has ended."""
+    places: dict[int | None, list[int]] = {}
+    ended = []
+    for index in range(report.wave_count):
+        wave = report.waves[index]
+        if wave.state == abi.WAVE_WAITING:
+            places.setdefault(_barrier_address(scene, int(wave.block)), []).append(index)
+        elif wave.state == abi.WAVE_ENDED:
+            ended.append(index)
+    parts = []
+    for address, waves in places.items():
+        source = scene.source_of(address) if address is not None else None
+        where = f"{source[0]}:{source[1]}" if source else f"code address {address or 0:#x}"
+        parts.append(f"{_waves(waves)} {'waits' if len(waves) == 1 else 'wait'} at {where}")
+    if parts and ended:
+        parts.append(f"{_waves(ended)} {'has' if len(ended) == 1 else 'have'} ended")
+    return ", ".join(parts)
+
+
+def _waves(indices: list[int]) -> str:
+    """ "wave 3" or "waves 0-2, 5"."""
+    ranges: list[list[int]] = []
+    for index in indices:
+        if ranges and ranges[-1][1] == index - 1:
+            ranges[-1][1] = index
+        else:
+            ranges.append([index, index])
+    text = ", ".join(str(a) if a == b else f"{a}-{b}" for a, b in ranges)
+    return f"wave{'' if len(indices) == 1 else 's'} {text}"
+
+
+def _signed(value: int) -> int:
+    return value - 2**64 if value >= 2**63 else value

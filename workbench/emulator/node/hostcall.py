@@ -1,0 +1,350 @@
+"""ROCm's hostcall: what kernels built with ROCm's device libraries ask of the host while they run.
+
+A wave takes a packet from the free stack of a buffer that all waves share, fills in a service and eight
+words a lane, pushes it on the ready stack, rings a doorbell and spins on the packet's ready flag until the
+host has put two words a lane into it (`__ockl_hostcall_internal` of the device libraries, which printf and
+assert of hipcc call). Here a packet is answered by the thread that runs its wave, at the end of the wave's
+turn: atomics.c notes which wave has pushed, and dispatch.c calls back. So the order of what a work-group
+prints depends on nothing but the kernel.
+
+The layouts are those of the device libraries of ROCm 5 to 7, of rocclr's devhostcall.hpp, and for printf's
+messages of devhcmessages.hpp.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import struct
+from collections.abc import Callable, Iterator
+from ctypes import Structure, c_uint32, c_uint64
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from workbench.emulator.native import abi
+from workbench.emulator.node.console import BYTES, Assertion, Value, format_text, text_conversions
+from workbench.emulator.node.memory import Allocation, Memory, MemoryKind
+
+FUNCTION_CALL, PRINTF, DEVICE_MEMORY, SANITIZER = 1, 2, 3, 4
+"""Numbers of the services."""
+
+ARGUMENT = "hidden_hostcall_buffer"
+PRINTF_ARGUMENT = "hidden_printf_buffer"
+"""Kinds of hidden arguments, as code objects name them."""
+
+_SLOT_WORDS = 8
+_PAYLOAD_WORDS = abi.LANES * _SLOT_WORDS
+_READY = 1
+# A message's descriptor: whether it begins and ends here, how many words follow, which message it is.
+_BEGIN, _END = 1, 2
+_LENGTH_SHIFT, _LENGTH_MASK = 5, 7
+_ID_SHIFT = 8
+# What a message counts beside its words, so that empty ones end too.
+_MESSAGE_BYTES = 64
+_TO_STDERR = 1
+# What assert of HIP's headers prints before it traps.
+_ASSERTION = "%s:%u: %s: Device-side assertion `%s' failed.\n"
+_PAGE = 4096
+
+
+class _Header(Structure):
+    """Of a packet: `next` and what else points to a packet is its index, with a tag in the bits above."""
+
+    _fields_ = (("next", c_uint64), ("lanes", c_uint64), ("service", c_uint32), ("control", c_uint32))
+
+
+class _Buffer(Structure):
+    """What the hidden argument points to; the doorbell's signal follows on its own cache line.
+
+    wave.h has the place of ready_stack.
+    """
+
+    _fields_ = (
+        ("headers", c_uint64),
+        ("payloads", c_uint64),
+        ("doorbell", c_uint64),
+        ("free_stack", c_uint64),
+        ("ready_stack", c_uint64),
+        ("index_mask", c_uint64),
+    )
+
+
+# An amd_signal_t of no kind and without an event: the device adds to its value and interrupts nobody.
+_SIGNAL_OFFSET, _SIGNAL_BYTES = 64, 64
+
+
+class Buffer:
+    """The buffer in device memory, of as many packets as waves may run at once.
+
+    Args:
+        waves: packets; the device never waits for a free one.
+    """
+
+    def __init__(self, memory: Memory, waves: int) -> None:
+        self.packets = 1 << max(1, (waves - 1).bit_length())
+        headers = _SIGNAL_OFFSET + _SIGNAL_BYTES
+        payloads = -(-(headers + self.packets * ctypes.sizeof(_Header)) // _PAGE) * _PAGE
+        size = payloads + self.packets * _PAYLOAD_WORDS * 8
+        self.allocation: Allocation = memory.map_apart(size, MemoryKind.HOSTCALL)
+        self._headers = self.address + headers
+        self._payloads = self.address + payloads
+        # Packet i lies on packet i - 1. Packet 0 gets a tag: no tag and no index is the null pointer.
+        words = ctypes.sizeof(_Header) // 8
+        self._free = np.zeros(words * self.packets, dtype=np.int64)
+        self._free[::words] = np.arange(-1, self.packets - 1)
+        self._free[0], self._free[words] = 0, self.packets
+
+    @property
+    def address(self) -> int:
+        return self.allocation.base
+
+    def empty(self) -> None:
+        """Every packet is free again, as at the start of a launch."""
+        ctypes.memmove(self._headers, self._free.ctypes.data, self._free.nbytes)
+        buffer = _Buffer.from_address(self.address)
+        buffer.headers, buffer.payloads = self._headers, self._payloads
+        buffer.doorbell = self.address + _SIGNAL_OFFSET
+        ctypes.memset(buffer.doorbell, 0, _SIGNAL_BYTES)
+        buffer.free_stack = buffer.index_mask = self.packets - 1
+        buffer.ready_stack = 0
+
+    def header(self, pointer: int) -> _Header:
+        """A packet's header, by a pointer with its tag."""
+        index = pointer & (self.packets - 1)
+        return _Header.from_address(self._headers + index * ctypes.sizeof(_Header))
+
+    def slots(self, pointer: int) -> ctypes.Array[c_uint64]:
+        """A packet's words: eight a lane."""
+        index = pointer & (self.packets - 1)
+        return (c_uint64 * _PAYLOAD_WORDS).from_address(self._payloads + index * _PAYLOAD_WORDS * 8)
+
+
+@dataclass(slots=True)
+class _Message:
+    """What a lane has sent of one printf so far."""
+
+    words: list[int] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class _Printed:
+    """A message in whole; `item` is the work-item in its group, `assertion` what it says where it is one."""
+
+    group: int
+    text: str
+    to_stderr: bool
+    assertion: Assertion | None = None
+
+
+class Listener:
+    """Answers one launch's hostcalls and keeps what it printed.
+
+    Attributes:
+        buffer: its address and bytes.
+        callback: what answers the waves (a layout.SERVE).
+        error: what went wrong here, to be raised when the launch has ended.
+    """
+
+    def __init__(self, buffer: Buffer) -> None:
+        self.buffer = buffer.address, buffer.allocation.size
+        self._buffer = buffer
+        self._messages: dict[int, _Message] = {}
+        self._next_message = 1
+        self._room = BYTES
+        self._lost = False
+        self._printed: list[_Printed] = []
+        self.error: BaseException | None = None
+        self.callback = abi.SERVE(self._serve)
+
+    def _serve(self, group: int, wave: int, pointer: int) -> int:
+        """0: the packet is answered; else the number of a service that is not to be had, or -1."""
+        try:
+            header = self._buffer.header(pointer)
+            if header.service != PRINTF:
+                return int(header.service) or -1
+            slots = self._buffer.slots(pointer)
+            for lane in range(abi.LANES):
+                if header.lanes >> lane & 1:
+                    at = lane * _SLOT_WORDS
+                    item = wave * abi.LANES + lane
+                    slots[at] = self._receive(group, item, slots[at : at + _SLOT_WORDS])
+                    slots[at + 1] = 0
+            header.control &= ~_READY
+        except BaseException as error:
+            self.error = self.error or error
+            return -1
+        return 0
+
+    def _receive(self, group: int, item: int, slot: list[int]) -> int:
+        """One part of a message; the descriptor for the next part, or after the last one printf's result."""
+        descriptor = slot[0]
+        number = descriptor >> _ID_SHIFT
+        if descriptor & _BEGIN:
+            number = self._begin()
+            descriptor = (descriptor & ~_BEGIN) & ((1 << _ID_SHIFT) - 1) | number << _ID_SHIFT
+        message = self._messages.get(number)
+        if message is None:
+            # No room, or no begin came before: nothing that the device libraries do.
+            return 2**64 - 1 if descriptor & _END else 0
+        words = slot[1 : 1 + (descriptor >> _LENGTH_SHIFT & _LENGTH_MASK)]
+        if 8 * len(words) <= self._room:
+            self._room -= 8 * len(words)
+            message.words += words
+        else:
+            self._lost = True
+        if not descriptor & _END:
+            return descriptor
+        del self._messages[number]
+        printed = _message(group, item, message.words)
+        if not self._lost:
+            self._printed.append(printed)
+        return len(printed.text)
+
+    def _begin(self) -> int:
+        """The number of a new message, 0 where there is no room for one."""
+        if self._room < _MESSAGE_BYTES:
+            self._lost = True
+            return 0
+        self._room -= _MESSAGE_BYTES
+        number = self._next_message
+        self._next_message += 1
+        self._messages[number] = _Message()
+        return number
+
+    def take(self) -> tuple[list[_Printed], bool]:
+        """Messages in the order of work-groups, and whether there were more than there was room for."""
+        printed, self._printed = self._printed, []
+        printed.sort(key=lambda entry: entry.group)
+        return printed, self._lost
+
+
+def _message(group: int, item: int, words: list[int]) -> _Printed:
+    """What the words of a whole message print: a stream, a format, and its arguments."""
+    content = struct.pack(f"<{len(words)}Q", *words)
+    to_stderr = bool(words and words[0] & _TO_STDERR)
+    text, position = _text_at(content, 8)
+    values: list[Value] = []
+    for is_text in text_conversions(text):
+        if position >= len(content):
+            break
+        if is_text:
+            value, position = _text_at(content, position)
+            values.append(value)
+        else:
+            values.append(struct.unpack_from("<Q", content, position)[0])
+            position += 8
+    assertion = None
+    if to_stderr and text == _ASSERTION and len(values) == 4:
+        file, line, function, condition = values
+        assert isinstance(line, int)
+        assertion = Assertion(group, item, str(condition), str(file), line & 0xFFFFFFFF, str(function))
+    return _Printed(group, format_text(text, values), to_stderr, assertion)
+
+
+def _text_at(content: bytes, position: int) -> tuple[str, int]:
+    """A text that ends with a zero, and where the next word after it begins."""
+    end = content.find(b"\0", position)
+    end = len(content) if end < 0 else end
+    found = content[position:end].decode("utf-8", "surrogateescape")
+    return found, position + (end - position + 8) // 8 * 8
+
+
+# ---- printf through a buffer -------------------------------------------------------------------------------
+
+PRINTF_BYTES = BYTES
+"""Size of the buffer behind hidden_printf_buffer, its head included."""
+
+_HEAD_BYTES = 8
+# The first word of a record: the stream, whether the format is named by its hash, and the record's bytes.
+_CONSTANT_FORMAT = 2
+_SIZE_SHIFT = 2
+
+
+def prepare_printf(address: int) -> None:
+    """Empty a buffer of PRINTF_BYTES zero bytes: how much of it is used, how much there is."""
+    head = (c_uint32 * 2).from_address(address)
+    head[0], head[1] = 0, PRINTF_BYTES
+
+
+def printf_formats(entries: object) -> dict[int, str]:
+    """Formats by hash, from a code object's `amdhsa.printf`: "0:0:<hash>,<format>"."""
+    formats: dict[int, str] = {}
+    for entry in entries if isinstance(entries, list | tuple) else ():
+        head, comma, text = str(entry).partition(",")
+        number = head.rpartition(":")[2]
+        if comma and head.startswith("0:0:"):
+            try:
+                formats[int(number, 16)] = text
+            except ValueError:
+                continue
+    return formats
+
+
+def drain_printf(
+    address: int, formats: dict[int, str], text_of: Callable[[int], str | None]
+) -> list[tuple[str, bool]]:
+    """What was printed into the buffer: texts and whether each goes to standard error; empties it.
+
+    A record is its first word of four bytes, the format (its hash, or itself) and the arguments; texts are as
+    long as they are and end with a zero, all of it in steps of eight bytes after the first word. Where the
+    compiler did not know the format, the arguments of %s are addresses.
+
+    Args:
+        formats: formats by hash.
+        text_of: the text at a device address.
+    """
+    used = min(int(c_uint32.from_address(address).value), PRINTF_BYTES - _HEAD_BYTES)
+    if not used:
+        return []
+    content = ctypes.string_at(address + _HEAD_BYTES, used)
+    ctypes.memset(address, 0, _HEAD_BYTES + used)
+    prepare_printf(address)
+    return list(_records(content, formats, text_of))
+
+
+def _records(
+    content: bytes, formats: dict[int, str], text_of: Callable[[int], str | None]
+) -> Iterator[tuple[str, bool]]:
+    position = 0
+    while position + 4 <= len(content):
+        first = struct.unpack_from("<I", content, position)[0]
+        size = first >> _SIZE_SHIFT
+        # A wave that was stopped after it took its room leaves no size; nothing behind it can be found.
+        if size < 4 or position + size > len(content):
+            return
+        record = content[position + 4 : position + size]
+        position += size
+        known = bool(first & _CONSTANT_FORMAT)
+        if known:
+            number = struct.unpack_from("<Q", record)[0] if len(record) >= 8 else 0
+            text, at = formats.get(number, ""), 8
+        else:
+            text, at = _text_at(record, 0)
+        values: list[Value] = []
+        for is_text in text_conversions(text):
+            if at + 8 > len(record):
+                break
+            if is_text and known:
+                value, at = _text_at(record, at)
+                values.append(value)
+            else:
+                word = struct.unpack_from("<Q", record, at)[0]
+                values.append(text_of(word) if is_text else word)
+                at += 8
+        yield format_text(text, values), bool(first & _TO_STDERR)
+
+
+__all__ = [
+    "ARGUMENT",
+    "DEVICE_MEMORY",
+    "FUNCTION_CALL",
+    "PRINTF",
+    "PRINTF_ARGUMENT",
+    "PRINTF_BYTES",
+    "SANITIZER",
+    "Buffer",
+    "Listener",
+    "drain_printf",
+    "prepare_printf",
+    "printf_formats",
+]

@@ -1,0 +1,401 @@
+"""Memory of the emulated node: what is allocated, byte by byte, and what an address outside it is near to.
+
+Device allocations lie in one reserved range of the process, far apart from each other, and an address is
+given again only when the range is used up, so that a pointer kept after its allocation was freed is found
+out. Host memory counts from the moment that it is registered until it is unregistered.
+"""
+
+from __future__ import annotations
+
+import array
+import bisect
+import collections
+import ctypes
+import mmap
+import os
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from enum import Enum
+from pathlib import Path
+
+from workbench import cache, errors
+from workbench.emulator.native import abi, native_library
+from workbench.emulator.sanitizer.written import Written
+
+ALIGNMENT = 256
+_PAGE = mmap.PAGESIZE
+# Unmapped distance between two allocations: more than what vector code may look at past an end, and so much
+# that an index that is off by a row or two does not reach the neighbour.
+_GUARD = 16 * _PAGE
+_MAP_NORESERVE = 0x4000
+# Unused distance on both sides of memory that is mapped apart.
+_APART = 1 << 30
+_LARGEST_RESERVATION = 1 << 40
+_SMALLEST_RESERVATION = 1 << 32
+_REMEMBERED = 512
+_LONGEST_TEXT = 1 << 16
+_INVALID_VALUE = 1
+_OUT_OF_MEMORY = 2
+
+
+class MemoryKind(Enum):
+    """What an allocation is, in the words of an error message."""
+
+    DEVICE = "device allocation"
+    HOST = "pinned host allocation"
+    MANAGED = "managed allocation"
+    REGISTERED = "host buffer"
+    CODE = "code object image"
+    INTERNAL = "kernel argument block"
+    CONSOLE = "buffer of printf"
+    HOSTCALL = "buffer of hostcalls"
+
+
+@dataclass(eq=False, slots=True)
+class Allocation:
+    """One range of bytes that kernels may touch.
+
+    Attributes:
+        base, size: address and bytes.
+        kind: what it is.
+        device: ordinal of the device that it belongs to; None: every device reaches it.
+        writable: whether kernels may write it.
+        hip_flags: flags that it was made with.
+        label: a name for messages, such as the code object's kernels.
+        uses: how often a host range was registered.
+        written: which bytes were written, where it is memory that a program asked a device for.
+    """
+
+    base: int
+    size: int
+    kind: MemoryKind
+    device: int | None
+    writable: bool = True
+    hip_flags: int = 0
+    label: str = ""
+    uses: int = 1
+    written: Written | None = None
+
+    @property
+    def end(self) -> int:
+        return self.base + self.size
+
+    def describe(self) -> str:
+        """What it is, as a message says it: "a 400-byte host buffer", "argument 'x' (float32 tensor 100)"."""
+        if self.kind is MemoryKind.REGISTERED and self.label:
+            return f"{self.label}, {self.size} bytes"
+        name = f" ({self.label})" if self.label else ""
+        return f"a {self.size}-byte {self.kind.value}{name}"
+
+
+def usable_memory() -> int:
+    """Bytes that device allocations may take together: HIPKITTENS_MEMORY, else four fifths of the computer's
+    memory or of this process's control group.
+
+    Raises:
+        UsageError: HIPKITTENS_MEMORY is no size.
+    """
+    chosen = cache.size_from_environment("HIPKITTENS_MEMORY")
+    if chosen is not None:
+        return chosen
+    total = os.sysconf("SC_PHYS_PAGES") * _PAGE
+    for name in ("memory.max", "memory/memory.limit_in_bytes"):
+        try:
+            total = min(total, int((Path("/sys/fs/cgroup") / name).read_text()))
+        except (OSError, ValueError):
+            continue
+    return total * 4 // 5
+
+
+class Memory:
+    """Every allocation of the emulated node. Safe to call from several threads."""
+
+    def __init__(self) -> None:
+        self._lock = threading.RLock()
+        self._arena = _reserve()
+        self._arena_base = ctypes.addressof(ctypes.c_char.from_buffer(self._arena))
+        self._arena_end = self._arena_base + len(self._arena)
+        self._cursor = self._arena_base
+        self._apart: list[mmap.mmap] = []
+        self._bases: list[int] = []
+        self._allocations: list[Allocation] = []
+        self._freed: collections.deque[Allocation] = collections.deque(maxlen=_REMEMBERED)
+        self._tables: dict[int, ctypes.Array[abi.Allocation]] = {}
+        self.limit = usable_memory()
+        self.used = 0
+        self._used_by: collections.Counter[int | None] = collections.Counter()
+        self._unseen: collections.Counter[int | None] = collections.Counter()
+
+    def allocate(
+        self,
+        size: int,
+        kind: MemoryKind,
+        device: int | None,
+        *,
+        capacity: int | None = None,
+        hip_flags: int = 0,
+        label: str = "",
+    ) -> Allocation:
+        """`size` zero bytes, aligned to 256.
+
+        Args:
+            capacity: bytes that `device` may have in all.
+
+        Raises:
+            DeviceError: (hipErrorOutOfMemory) the device's capacity, this computer's memory or the reserved
+                range is used up.
+        """
+        with self._lock:
+            if capacity is not None and self._used_by[device] + size > capacity:
+                raise _out_of_memory(
+                    f"{size} bytes do not fit: the device has {capacity}, {self._used_by[device]} are used"
+                )
+            if self.used + size > self.limit:
+                raise _out_of_memory(
+                    f"{size} bytes do not fit into this computer's memory: {self.used} of {self.limit} bytes "
+                    "are used (HIPKITTENS_MEMORY sets the limit)"
+                )
+            base = self._place(size)
+            allocation = Allocation(base, size, kind, device, True, hip_flags, label)
+            if kind is MemoryKind.DEVICE:
+                allocation.written = Written(base, size, self._unseen[device])
+            self._insert(allocation)
+            self.used += size
+            self._used_by[device] += size
+            return allocation
+
+    def map_apart(self, size: int, kind: MemoryKind) -> Allocation:
+        """`size` zero bytes that stay, away from device allocations: no wild index of theirs ends here."""
+        mapped = mmap.mmap(
+            -1, size + 2 * _APART, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | _MAP_NORESERVE
+        )
+        self._apart.append(mapped)
+        base = ctypes.addressof(ctypes.c_char.from_buffer(mapped)) + _APART
+        allocation = Allocation(base, size, kind, None)
+        with self._lock:
+            self._insert(allocation)
+        return allocation
+
+    def free(self, allocation: Allocation) -> None:
+        """Give an allocation's memory back; its addresses fault from now on."""
+        with self._lock:
+            self._remove(allocation)
+            self.used -= allocation.size
+            self._used_by[allocation.device] -= allocation.size
+            self._freed.append(allocation)
+            self._discard(allocation)
+
+    def register(self, base: int, size: int, *, hip_flags: int = 0) -> Allocation | None:
+        """Let kernels touch host memory. None where a part of the range counts already, and not as the same.
+
+        Raises:
+            DeviceError: (hipErrorInvalidValue) a part of the range is not readable memory of this process.
+        """
+        with self._lock:
+            known = self.find(base)
+            if known is not None and (known.base, known.size, known.kind) == (
+                base,
+                size,
+                MemoryKind.REGISTERED,
+            ):
+                known.uses += 1
+                return known
+            position = bisect.bisect_left(self._bases, base)
+            overlaps_next = position < len(self._bases) and self._bases[position] < base + size
+            if known is not None or overlaps_next:
+                return None
+            access = host_access(base, size)
+            if not access & abi.ALLOCATION_READ:
+                raise errors.DeviceError(
+                    f"[{base:#x}, {base + size:#x}) is not readable memory of this process", _INVALID_VALUE
+                )
+            writable = bool(access & abi.ALLOCATION_WRITE)
+            allocation = Allocation(base, size, MemoryKind.REGISTERED, None, writable, hip_flags)
+            self._insert(allocation)
+            return allocation
+
+    @contextmanager
+    def labelled(self, labels: Mapping[int, str]) -> Iterator[None]:
+        """Names host buffers by address for the messages of what happens meanwhile."""
+        named = []
+        for base, label in labels.items():
+            allocation = self.at(base)
+            if allocation is not None and allocation.kind is MemoryKind.REGISTERED:
+                named.append((allocation, allocation.label))
+                allocation.label = label
+        try:
+            yield
+        finally:
+            for allocation, before in named:
+                allocation.label = before
+
+    def unregister(self, allocation: Allocation) -> None:
+        """End one registration of a host range."""
+        with self._lock:
+            allocation.uses -= 1
+            if allocation.uses == 0:
+                self._remove(allocation)
+
+    def find(self, address: int) -> Allocation | None:
+        """The allocation that holds the byte at `address`."""
+        with self._lock:
+            position = bisect.bisect_right(self._bases, address) - 1
+            if position >= 0 and address < self._allocations[position].end:
+                return self._allocations[position]
+            return None
+
+    def at(self, base: int) -> Allocation | None:
+        """The allocation that begins at `base`."""
+        with self._lock:
+            position = bisect.bisect_left(self._bases, base)
+            if position < len(self._bases) and self._bases[position] == base:
+                return self._allocations[position]
+            return None
+
+    def text_at(self, address: int) -> str | None:
+        """The text that ends with a zero at a device address; None where no allocation is."""
+        with self._lock:
+            found = self.find(address)
+            if found is None:
+                return None
+            content = ctypes.string_at(address, min(found.end - address, _LONGEST_TEXT))
+        return content.partition(b"\0")[0].decode("utf-8", "surrogateescape")
+
+    def note_written(self, address: int, size: int) -> None:
+        """A copy or a fill from outside has written [address, address + size)."""
+        found = self.find(address)
+        if found is not None and found.written is not None:
+            found.written.mark(address, size)
+
+    def note_unseen(self, device: int) -> None:
+        """A kernel is about to run on a device that may write anywhere without being watched."""
+        self._unseen[device] += 1
+
+    def watched(self, device: int) -> list[Written]:
+        """Allocations of a device whose every write since they were made is known, by address."""
+        with self._lock:
+            return [
+                a.written
+                for a in self._allocations
+                if a.written is not None and a.device == device and a.written.unseen == self._unseen[device]
+            ]
+
+    def in_arena(self, address: int) -> bool:
+        """Whether an address lies in the range that device allocations come from."""
+        return self._arena_base <= address < self._arena_end
+
+    def device_bytes(self, device: int) -> int:
+        """Bytes allocated on a device."""
+        return self._used_by[device]
+
+    def table(self, device: int) -> ctypes.Array[abi.Allocation]:
+        """What a kernel on `device` may touch, sorted by address. Not to be changed; kept by the caller while
+        a kernel runs."""
+        with self._lock:
+            found = self._tables.get(device)
+            if found is None:
+                visible = [a for a in self._allocations if a.device in (None, device) and a.size > 0]
+                rows = array.array("Q")
+                for a in visible:
+                    flags = abi.ALLOCATION_READ | (abi.ALLOCATION_WRITE if a.writable else 0)
+                    rows.extend((a.base, a.end, flags))
+                found = (abi.Allocation * len(visible)).from_buffer_copy(rows)
+                self._tables[device] = found
+            return found
+
+    def whereabouts(self, address: int, size: int, device: int) -> str:
+        """Where an access outside every allocation went, from the view of the nearest one."""
+        with self._lock:
+            here = self.find(address)
+            if here is not None:
+                if here.device not in (None, device):
+                    return f"inside {here.describe()} of another device"
+                over = address + size - here.end
+                if over > 0:
+                    return f"{over} bytes past the end of {here.describe()}"
+                return f"inside {here.describe()}"
+            for old in reversed(self._freed):
+                if old.base <= address < old.end:
+                    return f"at byte {address - old.base} of {old.describe()} that was freed"
+            position = bisect.bisect_right(self._bases, address)
+            choices = []
+            if position > 0:
+                before = self._allocations[position - 1]
+                choices.append((address - before.end, f"past the end of {before.describe()}", 1))
+            if position < len(self._allocations):
+                after = self._allocations[position]
+                choices.append((after.base - address, f"before the start of {after.describe()}", 0))
+            if not choices:
+                return "and nothing is allocated"
+            distance, words, past = min(choices)
+            if distance > _LARGEST_RESERVATION:
+                return "far from every allocation"
+            # The first byte past the end is "1 byte past the end".
+            count = distance + past
+            return f"{count} byte{'' if count == 1 else 's'} {words}"
+
+    def _place(self, size: int) -> int:
+        span = max(size, 1)
+        if self._cursor + span + _GUARD <= self._arena_end:
+            base = self._cursor
+            self._cursor = _page_up(base + span + _GUARD)
+            return base
+        # The range is used up: take the first gap between what is still allocated.
+        end = self._arena_base
+        for allocation in self._allocations:
+            if not self._arena_base <= allocation.base < self._arena_end:
+                continue
+            if allocation.base - end >= span + _GUARD:
+                return end
+            end = _page_up(allocation.end + _GUARD)
+        if self._arena_end - end >= span + _GUARD:
+            return end
+        raise _out_of_memory(f"{size} bytes do not fit between the allocations in the reserved address range")
+
+    def _discard(self, allocation: Allocation) -> None:
+        """Hand the pages back to the system; they are zero when they are next used."""
+        offset = allocation.base - self._arena_base
+        length = _page_up(max(allocation.size, 1))
+        self._arena.madvise(mmap.MADV_DONTNEED, offset, length)
+
+    def _insert(self, allocation: Allocation) -> None:
+        position = bisect.bisect_left(self._bases, allocation.base)
+        self._bases.insert(position, allocation.base)
+        self._allocations.insert(position, allocation)
+        self._tables.clear()
+
+    def _remove(self, allocation: Allocation) -> None:
+        position = self._allocations.index(allocation)
+        del self._bases[position], self._allocations[position]
+        self._tables.clear()
+
+
+def host_access(base: int, size: int) -> int:
+    """layout.ALLOCATION_READ and _WRITE as far as they hold for every page of a host range."""
+    function = native_library().hk_host_access
+    function.argtypes = [ctypes.c_uint64, ctypes.c_uint64]
+    function.restype = ctypes.c_int32
+    return int(function(base, size))
+
+
+def _out_of_memory(message: str) -> errors.DeviceError:
+    return errors.DeviceError(message, _OUT_OF_MEMORY)
+
+
+def _page_up(value: int) -> int:
+    return -(-value // _PAGE) * _PAGE
+
+
+def _reserve() -> mmap.mmap:
+    size = _LARGEST_RESERVATION
+    while True:
+        try:
+            return mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | _MAP_NORESERVE)
+        except (OSError, OverflowError) as error:
+            size //= 2
+            if size < _SMALLEST_RESERVATION:
+                raise _out_of_memory(
+                    f"this process may not reserve {size} bytes of address space: {error}"
+                ) from error

@@ -1,0 +1,80 @@
+"""Which bytes of device memory were ever written: what the sanitizer asks of memory from hipMalloc.
+
+Copies and fills are noted as ranges when they happen. The first sanitized launch turns them into one bit a
+byte, which observe/sanitize.c reads and sets. A launch that is not sanitized writes unseen: then every
+byte of what was allocated before it counts as written.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import mmap
+from ctypes import Structure, c_uint64
+
+_MAP_NORESERVE = 0x4000
+
+
+class SanMemory(Structure):
+    """native/observe/sanitize.h's SanMemory."""
+
+    _fields_ = (("base", c_uint64), ("end", c_uint64), ("bits", c_uint64))
+
+
+class Written:
+    """The bytes of one allocation that were written since it was made.
+
+    Args:
+        base, size: address and bytes of the allocation.
+        unseen: how many launches nobody watched the device has had when it was made.
+    """
+
+    __slots__ = ("_bits", "_ranges", "base", "size", "unseen")
+
+    def __init__(self, base: int, size: int, unseen: int) -> None:
+        self.base = base
+        self.size = size
+        self.unseen = unseen
+        self._ranges: list[tuple[int, int]] = []
+        self._bits: mmap.mmap | None = None
+
+    def mark(self, address: int, size: int) -> None:
+        """[address, address + size) has been written, as far as it lies inside."""
+        low = max(address - self.base, 0)
+        high = min(address + size - self.base, self.size)
+        if low >= high:
+            return
+        if self._bits is not None:
+            _set_bits(self._bits, low, high)
+        elif self._ranges and self._ranges[-1][0] <= low <= self._ranges[-1][1]:
+            # The next part of a copy in pieces.
+            self._ranges[-1] = (self._ranges[-1][0], max(high, self._ranges[-1][1]))
+        else:
+            self._ranges.append((low, high))
+
+    def table_entry(self) -> SanMemory:
+        """What native code reads and sets."""
+        if self._bits is None:
+            # Pages that nothing was written to stay the system's zero page.
+            size = self.size // 8 + 16
+            self._bits = mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | _MAP_NORESERVE)
+            for low, high in self._ranges:
+                _set_bits(self._bits, low, high)
+            self._ranges.clear()
+        return SanMemory(self.base, self.base + self.size, _address(self._bits))
+
+
+def _address(bits: mmap.mmap) -> int:
+    return ctypes.addressof(ctypes.c_char.from_buffer(bits))
+
+
+def _set_bits(bits: mmap.mmap, low: int, high: int) -> None:
+    """Set the bits [low, high)."""
+    first, last = low // 8, (high - 1) // 8
+    head, tail = 0xFF << low % 8 & 0xFF, 0xFF >> 7 - (high - 1) % 8
+    if first == last:
+        bits[first] |= head & tail
+        return
+    bits[first] |= head
+    bits[last] |= tail
+    if last - first > 1:
+        ctypes.memset(_address(bits) + first + 1, 0xFF, last - first - 1)

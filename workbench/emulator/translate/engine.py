@@ -1,0 +1,142 @@
+"""LLVM as the back end: from IR text to machine code in memory, by way of an object that can be cached.
+
+Code is selected without optimisation and without IR passes: a kernel is ready many times sooner than with
+them, and generated code for 512-bit vectors gains little from them.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import itertools
+import threading
+from collections.abc import Iterable, Mapping
+from functools import cache, lru_cache
+from typing import Any
+
+import llvmlite.binding as llvm
+
+from workbench.emulator.native import native_library
+from workbench.emulator.native.build import cpu_level, level_features, level_target
+from workbench.errors import WorkbenchError
+
+_lock = threading.Lock()
+
+_ATTRIBUTES = (
+    'attributes #0 = { nounwind "frame-pointer"="none" "prefer-vector-width"="512" '
+    '"min-legal-vector-width"="512" "no-trapping-math"="true" }'
+)
+
+
+@cache
+def _initialized() -> None:
+    llvm.initialize_native_target()
+    llvm.initialize_native_asmprinter()
+
+
+@cache
+def host_features() -> frozenset[str]:
+    """Features of the CPU that code is made for, as LLVM names them: "avx512f", "avx512fp16", ..."""
+    level = cpu_level()
+    if level is not None:
+        return level_features(level)
+    return frozenset(name for name, on in llvm.get_host_cpu_features().items() if on)
+
+
+@cache
+def identity() -> str:
+    """Text that differs between hosts for which different code is made."""
+    version = ".".join(map(str, llvm.llvm_version_info))
+    return f"llvm {version} {llvm.get_default_triple()} {' '.join(_cpu())}"
+
+
+def _cpu() -> tuple[str, str]:
+    """LLVM's name of the CPU that code is made for, and its features where they go beyond the name's."""
+    if (level := cpu_level()) is None:
+        return _host()
+    name, features = level_target(level)
+    return name, ",".join(f"+{feature}" for feature in features)
+
+
+def _host() -> tuple[str, str]:
+    return llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten()
+
+
+def _target_machine() -> Any:
+    _initialized()
+    target = llvm.Target.from_default_triple()
+    name, features = _cpu()
+    return target.create_target_machine(
+        cpu=name,
+        features=features,
+        opt=0,
+        reloc="pic",
+        codemodel="small",
+        jit=True,
+    )
+
+
+def compile_object(functions: Iterable[str], constants: Iterable[str], declarations: Iterable[str]) -> bytes:
+    """Machine code of a module, as a relocatable object file."""
+    text = "\n".join((*sorted(set(declarations)), *constants, *functions, _ATTRIBUTES, ""))
+    with _lock:
+        machine = _target_machine()
+        try:
+            module = llvm.parse_assembly(text)
+        except RuntimeError as error:
+            raise WorkbenchError(
+                f"The emulated device's translator made code that LLVM does not accept; please report the "
+                f"kernel. LLVM says: {error}"
+            ) from error
+        with module:
+            return bytes(machine.emit_object(module))
+
+
+class LoadedCode:
+    """Machine code in memory; lives as long as this object.
+
+    Sections of one object lie together in memory, which 32-bit references between them need; LLVM's older
+    linker puts them wherever there is room.
+
+    Args:
+        data: what `compile_object` returned, on the same kind of host.
+        symbols: names of the native library's functions that it calls.
+        exports: names of its functions that are wanted.
+
+    Attributes:
+        addresses: address of each export.
+    """
+
+    def __init__(self, data: bytes, symbols: Iterable[str], exports: Iterable[str]) -> None:
+        names = list(exports)
+        library = native_library()
+        with _lock:
+            builder = llvm.JITLibraryBuilder().add_object_img(data).add_current_process()
+            for symbol in symbols:
+                address = ctypes.cast(getattr(library, symbol), ctypes.c_void_p).value
+                builder.import_symbol(symbol, address)
+            for name in names:
+                builder.export_symbol(name)
+            try:
+                number = next(_numbers)
+                self._tracker = builder.link(_linker(number // _KERNELS_OF_A_LINKER), f"kernel{number}")
+            except RuntimeError as error:
+                raise WorkbenchError(
+                    f"The machine code of a kernel could not be loaded: {error}. Clear the workbench's cache "
+                    "(python -m workbench cache clear) and run it again; if it stays, report it."
+                ) from error
+        self.addresses: Mapping[str, int] = {name: int(self._tracker[name]) for name in names}
+
+
+_numbers = itertools.count()
+_KERNELS_OF_A_LINKER = 64
+"""A linker remembers every kernel, gone or not; when its last one goes, a linker of the past goes too."""
+
+
+@lru_cache(maxsize=1)
+def _linker(generation: int) -> Any:
+    return llvm.create_lljit_compiler(_target_machine(), use_jit_link=True)
+
+
+def has_symbol(name: str) -> bool:
+    """Whether the native library has a function."""
+    return hasattr(native_library(), name)

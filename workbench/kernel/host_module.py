@@ -1,0 +1,266 @@
+"""What a user holds after compiling a pybind11 module with host and device code.
+
+The module's own functions launch its kernels through HIP. On an emulated device they take tensors in the
+computer's memory as if these were on the device; on a GPU they take the GPU's tensors.
+"""
+
+from __future__ import annotations
+
+import gc
+import importlib.machinery
+import importlib.util
+import os
+import re
+import threading
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cached_property, wraps
+from pathlib import Path
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+from workbench.errors import ToolchainError, UsageError, WorkbenchError
+from workbench.kernel.module import Module, device_of
+
+if TYPE_CHECKING:
+    from workbench.runtime import Device
+    from workbench.toolchain.host import HostResult
+
+_INIT = re.compile(rb"\0PyInit_(\w+)\0")
+_DEPTH = 4
+# Below this, a number is no address: it is a size, a stride or a flag.
+_LOWEST_ADDRESS = 1 << 22
+
+
+class HostModule:
+    """A Python module compiled from host and device code; its functions are attributes.
+
+    Attributes:
+        module: the Python module itself. Its functions called from there do not see CPU tensors as device
+            memory, and report what went wrong in a kernel only as the module's own code does.
+        device: the device on which its launches run.
+        arch: target of its device code.
+        source: the C++ text; None for a loaded file.
+        result: what the compiler said; None for a loaded file.
+    """
+
+    def __init__(
+        self, library: Path, *, device: Device, source: str | None = None, result: HostResult | None = None
+    ) -> None:
+        self.device = device
+        self.arch = device.arch
+        self.source = source
+        self.result = result
+        self._library = library
+        self._call_lock = threading.RLock()
+        self.module = _import(library, device, result.source_name if result else library.name)
+
+    @cached_property
+    def kernels(self) -> Module:
+        """Its device code, as `wb.load` gives it: resources, machine code, single kernels."""
+        from workbench.codeobject import CodeObject
+
+        code = CodeObject.from_bytes(self._library.read_bytes(), self.arch)
+        return Module(code.data, name=self.module.__name__)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__") or name == "module":
+            raise AttributeError(name)
+        value = getattr(self.module, name)
+        return self._wrapped(value) if callable(value) and not isinstance(value, type) else value
+
+    def __dir__(self) -> list[str]:
+        return sorted({*super().__dir__(), *(n for n in dir(self.module) if not n.startswith("_"))})
+
+    def __repr__(self) -> str:
+        names = ", ".join(n for n in dir(self.module) if not n.startswith("_")) or "nothing"
+        return f"<HostModule {self.module.__name__} for {self.device.name}: {names}>"
+
+    def _wrapped(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        @wraps(function)
+        def call(*args: Any, **kwargs: Any) -> Any:
+            return self.call(function, *args, **kwargs)
+
+        return call
+
+    def call(self, function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
+        """Call something of the module's with its device current and the arguments' tensors as device memory.
+
+        Raises:
+            KernelFault: a kernel that it launched was stopped.
+            KeyboardInterrupt: it was interrupted; the kernel has stopped.
+            WorkbenchError: what else the emulated device found wrong.
+            Exception: what the function itself raises.
+        """
+        if not self.device.emulated:
+            with self.device.current():
+                return function(*args, **kwargs)
+        from workbench.emulator.hip import take_exception, take_launch_failure
+        from workbench.emulator.node import interrupts
+
+        with (
+            interrupts.held(),
+            self._call_lock,
+            self.device.current(),
+            self.device.registered(tensors((args, kwargs))),
+        ):
+            take_exception()
+            take_launch_failure()
+            try:
+                result = function(*args, **kwargs)
+            except Exception as error:
+                behind = take_launch_failure() or take_exception()
+                if isinstance(behind, WorkbenchError | KeyboardInterrupt):
+                    raise behind from error
+                raise
+            # A launch that nobody asked about failed all the same.
+            failure = take_launch_failure()
+            if failure is not None:
+                raise failure
+            return result
+
+
+def tensors(values: Any) -> list[tuple[int, int]]:
+    """(address, bytes) of the CPU memory of every tensor or array among call arguments.
+
+    Containers are searched a few levels deep. An integer that is an address inside a torch tensor, such as
+    `x.data_ptr()`, stands for that tensor.
+    """
+    found: list[tuple[int, int]] = []
+    addresses: list[int] = []
+    _collect(values, found, addresses, _DEPTH)
+    unknown = [a for a in addresses if not any(base <= a < base + size for base, size in found)]
+    if unknown:
+        found += _holding(unknown)
+    return found
+
+
+def _collect(value: Any, found: list[tuple[int, int]], addresses: list[int], depth: int) -> None:
+    if isinstance(value, bool | str | float) or value is None:
+        return
+    if isinstance(value, int):
+        if _LOWEST_ADDRESS <= value < 1 << 64:
+            addresses.append(value)
+    elif hasattr(value, "untyped_storage"):
+        found += _storage(value)
+    elif hasattr(value, "__array_interface__"):
+        address, read_only = value.__array_interface__["data"]
+        if value.nbytes and value.flags.c_contiguous and not read_only:
+            found.append((address, value.nbytes))
+    elif depth and isinstance(value, Mapping):
+        for item in value.values():
+            _collect(item, found, addresses, depth - 1)
+    elif depth and isinstance(value, Sequence | set | frozenset):
+        for item in value:
+            _collect(item, found, addresses, depth - 1)
+
+
+def _storage(tensor: Any) -> list[tuple[int, int]]:
+    """A CPU tensor's whole storage: views of it are one piece of memory."""
+    if tensor.device.type != "cpu" or tensor.layout.__str__() != "torch.strided":
+        return []
+    storage = tensor.untyped_storage()
+    return [(storage.data_ptr(), storage.nbytes())] if storage.nbytes() else []
+
+
+def _holding(addresses: Iterable[int]) -> list[tuple[int, int]]:
+    """Storages of live torch tensors that hold one of these addresses."""
+    import sys
+
+    torch = sys.modules.get("torch")
+    if torch is None:
+        return []
+    wanted = list(addresses)
+    found = []
+    for value in gc.get_objects():
+        # type() and not isinstance(): some objects answer the latter with code of their own.
+        if issubclass(type(value), torch.Tensor):
+            for base, size in _storage(value):
+                if any(base <= address < base + size for address in wanted):
+                    found.append((base, size))
+    return found
+
+
+_import_lock = threading.Lock()
+_imported: dict[tuple[Path, str], ModuleType] = {}
+
+
+def _import(library: Path, device: Device, name: str) -> ModuleType:
+    """The Python module in a shared object; the HIP library is loaded before it."""
+    match = _INIT.search(library.read_bytes())
+    if match is None:
+        raise UsageError(
+            f"{name} has no Python module: PYBIND11_MODULE(name, m) {{ ... }} is wanted. "
+            "A program with main() runs with wb.run_program."
+        )
+    module_name = match[1].decode()
+    with _import_lock, device.current():
+        known = _imported.get((library, module_name))
+        if known is not None:
+            return known
+        # pybind11 gives a module of a known name again; another compilation of the source is another module.
+        full_name = f"workbench.compiled_{library.name[:16]}.{module_name}"
+        loader = importlib.machinery.ExtensionFileLoader(full_name, str(library))
+        spec = importlib.util.spec_from_loader(full_name, loader)
+        assert spec is not None
+        try:
+            made = importlib.util.module_from_spec(spec)
+            loader.exec_module(made)
+        except ImportError as error:
+            raise ToolchainError(
+                f"the module {module_name} of {name} does not load: {error}. Is a library missing "
+                '(flags=["-lname"]), or was it built for another Python?'
+            ) from error
+        made.__name__ = module_name
+        _imported[library, module_name] = made
+        return made
+
+
+def compile_module(
+    source: str,
+    *,
+    arch: str | None = None,
+    name: str | None = None,
+    include: Sequence[str | Path] = (),
+    flags: str | Sequence[str] = (),
+    define: Sequence[str] = (),
+    timeout: float | None = None,
+    first_line: int = 1,
+) -> HostModule:
+    """Compile a pybind11 module with host and device code and import it; what `compile(host=True)` does."""
+    from workbench.toolchain.host import compile_host
+
+    device = device_of((), arch)
+    result = compile_host(
+        source,
+        arch=device.arch,
+        module=True,
+        name=name,
+        include=include,
+        flags=flags,
+        define=tuple(define),
+        timeout=timeout,
+        first_line=first_line,
+    )
+    return HostModule(result.library, device=device, source=source, result=result)
+
+
+def load_module(path: str | Path, *, arch: str | None = None) -> HostModule:
+    """Import a pybind11 module that hipcc or another compiler made, with its launches on the default device.
+
+    Args:
+        path: the shared object.
+        arch: the default device is used where it is None or of this target, else one that is.
+
+    Raises:
+        UsageError: `path` is no path, or the file has no Python module.
+        ToolchainError: it does not load.
+        FileNotFoundError
+    """
+    if not isinstance(path, (str, os.PathLike)):
+        raise UsageError(f"load_module: got {type(path).__name__}; wanted the path of a shared object")
+    library = Path(path).resolve()
+    library.stat()
+    return HostModule(library, device=device_of((), arch))
+
+
+__all__ = ["HostModule", "compile_module", "load_module", "tensors"]

@@ -1,0 +1,237 @@
+"""Compiles and runs whole HIP programs: sources with a `main` of their own, unchanged.
+
+A program runs in a process of its own, so that whatever it does, this one lives on. That process is Python
+with the HIP library loaded first: AMD's where the device is a GPU, the emulator's everywhere else.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from elftools.elf.elffile import ELFFile
+from elftools.elf.sections import SymbolTableSection
+
+from workbench import paths
+from workbench.errors import ProgramError, ProgramTimeout, UsageError
+from workbench.kernel.module import device_of, resolve_device
+from workbench.runtime import Device
+
+DEFAULT_TIMEOUT = 300.0
+_LAST_LINES = 20
+
+
+@dataclass(frozen=True)
+class ProgramResult:
+    """How a program ended.
+
+    Attributes:
+        name: of its source.
+        stdout, stderr: what it wrote.
+        exit_code: its exit status; negative where a signal ended it, as in subprocess.
+        seconds: wall time of the run on this computer, without compiling; no measure of a GPU's.
+        device: on which its kernels ran.
+    """
+
+    name: str
+    stdout: str
+    stderr: str
+    exit_code: int
+    seconds: float = field(compare=False)
+    device: str
+
+    def check(self) -> ProgramResult:
+        """Itself where the program ended well.
+
+        Raises:
+            ProgramError: its exit status is not 0; the message has its last words.
+        """
+        if self.exit_code != 0:
+            raise ProgramError(
+                f"{self.name} {_ending(self.exit_code)}{_words(self.stderr, self.stdout)}", self
+            )
+        return self
+
+    def __repr__(self) -> str:
+        return f"<{self.name} on {self.device}: {_ending(self.exit_code)}>"
+
+
+def run_program(
+    source: str | Path,
+    args: Sequence[str | int | float | Path] = (),
+    *,
+    device: Device | str | None = None,
+    stdin: str = "",
+    timeout: float | None = None,
+    env: Mapping[str, str] | None = None,
+    cwd: str | Path | None = None,
+    include: Sequence[str | Path] = (),
+    flags: str | Sequence[str] = (),
+    define: Sequence[str] | Mapping[str, object] = (),
+    compile_timeout: float | None = None,
+) -> ProgramResult:
+    """Compile a HIP program and run it on a device.
+
+    Args:
+        source: a file, or the C++ text itself; text has a line break or a brace.
+        args: command line arguments.
+        device: where it runs; it sees this device as number 0. None: the default device.
+        stdin: what it reads from its standard input.
+        timeout: seconds that it may run; None: HIPKITTENS_PROGRAM_TIMEOUT, else 300.
+        env: environment variables to set.
+        cwd: folder that it runs in; None: this process's.
+        include, flags, define: as for `wb.compile`; flags such as `-lm` go to the linker.
+        compile_timeout: seconds that the compiler may take.
+
+    Returns:
+        what it wrote and its exit status. A program that fails is no exception: see `ProgramResult.check`.
+        On an emulated device a kernel's fault is explained on standard error.
+
+    Raises:
+        CompileError: the source does not compile.
+        UsageError: it has no main, or an argument is of another type.
+        ProgramTimeout: it ran past its time limit; `result` has what it wrote until then.
+        FileNotFoundError
+    """
+    from workbench.toolchain.host import compile_host
+
+    if isinstance(args, (str, bytes)):
+        raise UsageError(f"args is the text {args!r}; wanted a list such as [{args!r}]")
+    text, name = _read(source)
+    chosen = resolve_device(device) if device is not None else device_of(())
+    built = compile_host(
+        text,
+        arch=chosen.arch,
+        module=False,
+        name=name,
+        include=include,
+        flags=flags,
+        define=define,
+        timeout=compile_timeout,
+    )
+    if not _has_main(built.library):
+        raise UsageError(
+            f"{Path(name).name} has no `int main`: a program is wanted. A pybind11 module is compiled with "
+            "wb.compile(source, host=True), kernels alone with wb.compile(source)."
+        )
+    command = [
+        sys.executable,
+        "-m",
+        "workbench.runtime.program_process",
+        chosen.name,
+        str(built.library),
+        name,
+    ]
+    command += [str(arg) for arg in args]
+    environment = {**os.environ, **(env or {})}
+    # The process has to find this package wherever it runs.
+    roots = [str(Path(paths.__file__).resolve().parent.parent), environment.get("PYTHONPATH", "")]
+    environment["PYTHONPATH"] = os.pathsep.join(filter(None, roots))
+    limit = _time_limit(timeout)
+    started = time.perf_counter()
+    out, err, code = _run(command, stdin, limit, environment, cwd)
+    result = ProgramResult(
+        name=Path(name).name,
+        stdout=out,
+        stderr=err,
+        exit_code=code if code is not None else -signal.SIGKILL,
+        seconds=time.perf_counter() - started,
+        device=chosen.name,
+    )
+    if code is None:
+        raise ProgramTimeout(
+            f"{result.name} did not end within {limit:g} s and was stopped. If it is no endless loop, give a "
+            f"longer timeout.{_words(err, out)}",
+            result,
+        )
+    return result
+
+
+def _has_main(library: Path) -> bool:
+    with library.open("rb") as file:
+        symbols = ELFFile(file).get_section_by_name(".dynsym")
+        found = symbols.get_symbol_by_name("main") if isinstance(symbols, SymbolTableSection) else None
+        return any(symbol["st_shndx"] != "SHN_UNDEF" for symbol in found or ())
+
+
+def _read(source: str | Path) -> tuple[str, str]:
+    if isinstance(source, str) and ("\n" in source or "{" in source):
+        return source, "program.cpp"
+    if not isinstance(source, (str, os.PathLike)) or not str(source):
+        raise UsageError(f"run_program: got {source!r}; wanted the path of a C++ file, or its text")
+    path = Path(source)
+    return path.read_text(encoding="utf-8"), str(path)
+
+
+def _time_limit(timeout: float | None) -> float:
+    if timeout is None:
+        text = os.environ.get("HIPKITTENS_PROGRAM_TIMEOUT")
+        try:
+            timeout = float(text) if text else DEFAULT_TIMEOUT
+        except ValueError:
+            raise UsageError(f"HIPKITTENS_PROGRAM_TIMEOUT={text!r}: a number of seconds is wanted") from None
+    if timeout <= 0:
+        raise UsageError(f"timeout {timeout:g}: a positive number of seconds is wanted")
+    return timeout
+
+
+def _run(
+    command: Sequence[str], stdin: str, timeout: float, environment: Mapping[str, str], cwd: str | Path | None
+) -> tuple[str, str, int | None]:
+    """Both outputs and the exit status; None where it was stopped at its time limit."""
+    process = subprocess.Popen(
+        command,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=dict(environment),
+        cwd=cwd,
+        start_new_session=True,
+    )
+    code: int | None = None
+    try:
+        out, err = process.communicate(stdin.encode(), timeout=timeout)
+        code = process.returncode
+    except subprocess.TimeoutExpired:
+        _kill(process)
+        out, err = process.communicate()
+    except BaseException:
+        _kill(process)
+        process.wait()
+        raise
+    return out.decode("utf-8", "replace"), err.decode("utf-8", "replace"), code
+
+
+def _kill(process: subprocess.Popen[bytes]) -> None:
+    """End the program and all that it started."""
+    try:
+        os.killpg(process.pid, signal.SIGKILL)
+    except OSError:
+        process.kill()
+
+
+def _ending(code: int) -> str:
+    if code >= 0:
+        return f"ended with exit status {code}"
+    try:
+        return f"was ended by {signal.Signals(-code).name}"
+    except ValueError:
+        return f"was ended by signal {-code}"
+
+
+def _words(*texts: str) -> str:
+    """The end of the first text that says something, for a message."""
+    for text in texts:
+        lines = text.strip().splitlines()
+        if lines:
+            return ":\n" + "\n".join(lines[-_LAST_LINES:])
+    return "."
+
+
+__all__ = ["ProgramResult", "run_program"]

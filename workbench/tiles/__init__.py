@@ -1,0 +1,80 @@
+"""Where the elements of a tile are, and how the LDS serves a load or store of it: found out by running it.
+
+Nothing here describes a layout or a swizzle. A small kernel does with the tile library what is asked, on
+elements that say which they are, on an emulated device that keeps the address of every lane of every access
+(emulator/trace.py). Lanes, registers, addresses, phases and conflicts are read from that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from workbench.errors import DeviceError
+from workbench.kernel.module import resolve_device
+from workbench.tiles.kernels import compile_questions, kernel_name
+from workbench.tiles.question import question
+from workbench.tiles.result import LayoutResult, PhaseOf, Row, WaveAccess
+from workbench.tiles.run import look
+
+if TYPE_CHECKING:
+    from workbench.runtime import Device
+
+__all__ = ["LayoutResult", "PhaseOf", "Row", "WaveAccess", "view_layout"]
+
+
+def view_layout(
+    tile: str,
+    access: str | None = None,
+    register: str | None = None,
+    *,
+    group: int | None = None,
+    at: Sequence[int] = (0, 0),
+    columns: int | None = None,
+    arch: str | None = None,
+    device: Device | str | None = None,
+) -> LayoutResult:
+    """Which lane and register holds each element of a tile, and the banks that an access of it goes to.
+
+        wb.view_layout("st_bf<64, 64, st_16x32_s>", access="load", register="rt_bf<16, 64>")
+        wb.view_layout("rt_fl<32, 32, col_l, rt_32x32_s>")
+
+    It is found out by compiling a kernel that does this with the tile library and following it on an emulated
+    device: "counted by the emulator", never measured on a GPU.
+
+    Args:
+        tile: a type of the library: a register tile or vector, or a shared one.
+        access: "load" or "store"; None for the layout alone. Of a shared tile it goes to or from `register`,
+            or with `group` from or to global memory; of a register tile, from or to global memory.
+        register: type of the register tile or vector; one that is smaller takes part `at` of the shared tile.
+        group: number of waves of `group<N>::load` or `group<N>::store`.
+        at: which part of the shared tile, in parts of the register tile's size.
+        columns: of the matrix in global memory; the tile's own by default.
+        arch: target, "gfx950" or "gfx942"; the device's by default.
+        device: an emulated one, by name; the default device, or the emulated one of `arch`.
+
+    Returns:
+        a LayoutResult: `.figure`, `.rows`, `.accesses`, `.summary`, `.conflicts`. A notebook shows it.
+
+    Raises:
+        UsageError: a type or a combination that the library does not have; the message lists what it has.
+        DeviceError: the device is a GPU, or there is none of this target.
+    """
+    asked = question(tile, access, register, group, at, columns)
+    where = _device(arch, device)
+    module = compile_questions([asked], where.arch)
+    return look(module, asked, kernel_name(0), where)
+
+
+def _device(arch: str | None, device: Device | str | None) -> Device:
+    where = resolve_device(device if device is not None or arch is None else f"emulated:{arch}")
+    if not where.emulated:
+        raise DeviceError(
+            f"{where.name} is a GPU, which does not tell where its lanes go; look at layouts on an emulated "
+            f'device: device="emulated:{where.arch}"'
+        )
+    if arch is not None and where.arch != arch:
+        raise DeviceError(
+            f"{where.name} runs {where.arch}, and arch={arch!r} was asked for; give one of the two"
+        )
+    return where

@@ -1,0 +1,358 @@
+"""The table of bank conflicts: every shared tile with every register tile, on the emulated devices.
+
+    python -m workbench.tiles.bank_conflicts                # writes docs/bank_conflicts.md in a checkout
+    python -m workbench.tiles.bank_conflicts --print --only st_16x32_s
+
+Each pair is stored and loaded back by one wave, in the smallest tile that both base shapes fit in; larger
+tiles repeat it. What the LDS did is read from the trace of that launch. A test holds the page to it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import math
+import re
+import sys
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from workbench import toolchain
+from workbench.emulator.native.ops.lds import CONFLICT_RULES
+from workbench.kernel.module import Module, compile, resolve_device
+from workbench.runtime import LaunchOptions
+from workbench.spec.spec import Launch
+from workbench.tiles.elements import torch_dtype
+from workbench.tiles.result import WaveAccess
+from workbench.tiles.run import wave_access
+from workbench.tiles.tile_type import vocabulary
+
+ARCHES = ("gfx950", "gfx942")
+
+ELEMENTS = {"float": 4, "bf16": 2, "half": 2, "fp8e4m3": 1}
+"""Element types of the table and their bytes; others move as those of their size do."""
+
+MEANT_FOR: dict[str, dict[str, tuple[str, ...]]] = {
+    "st_16x16_swizzled_s": {"row_l": ("rt_16x16_s",), "col_l": ("rt_16x16_s", "rt_32x16_4_s")},
+    "st_16x32_s": {"row_l": ("rt_16x32_s",), "col_l": ("rt_16x32_s", "rt_16x32_4_s")},
+    "st_32x16_s": {"row_l": ("rt_32x16_s",), "col_l": ("rt_32x16_4_s",)},
+    "st_32x32_s": {
+        "row_l": ("rt_32x16_s", "rt_16x32_s", "rt_32x32_8_s"),
+        "col_l": ("rt_32x16_s", "rt_16x32_s", "rt_16x32_4_s", "rt_32x32_s", "rt_32x32_8_s"),
+    },
+    "st_8x32_s": {"row_l": ("rt_16x32_s",), "col_l": ("rt_16x32_s", "rt_16x32_4_s")},
+    "st_16x64_s": {"row_l": ("rt_16x32_s",)},
+    "st_16x128_s": {"row_l": ("rt_16x128_s",)},
+}
+"""Base shapes of shared tiles, and those of the register tiles that they are laid out for, by layout."""
+
+ONE_BYTE: dict[str, tuple[str, ...]] = {
+    "st_16x128_s": ("rt_32x64_s",),
+    "st_16x64_s": ("rt_16x64_s", "rt_32x64_s", "rt_32x32_16_s"),
+    "st_32x32_s": ("rt_32x64_s", "rt_32x32_16_s"),
+}
+"""The same of 1-byte types only, in the row layout: operands of matrix instructions with the longest K."""
+
+NARROW: dict[str, tuple[tuple[str, str], ...]] = {
+    "gfx950": (
+        ("st_32x16_s", "rt_32x16_s"),
+        ("st_32x32_s", "rt_32x16_s"),
+        ("st_32x32_s", "rt_32x32_8_s"),
+        ("st_8x32_s", "rt_16x32_s"),
+        ("st_16x64_s", "rt_16x32_s"),
+    ),
+    "gfx942": (("st_8x32_s", "rt_16x32_s"), ("st_16x64_s", "rt_16x32_s")),
+}
+"""Of MEANT_FOR, pairs that are not for 1-byte types in the row layout, by target.
+
+A lane holds 8 bytes of a row there. On gfx950 a phase has 32 lanes, and each reads one half of a piece of 16
+bytes: of `rt_32x16_s` and `rt_32x32_8_s` the same half of 32 pieces, 512 bytes over banks for 256, in any
+order of pieces; and pieces stay whole, because a lane loads 16 bytes straight to shared memory. Two base
+tiles of `st_8x32_s`, one above the other, are ordered alike and meet. Of `st_16x64_s` the order is for 16
+bytes a lane.
+"""
+
+_BATCH = 24
+"""Pairs in one code object: compilation takes memory by what is in it."""
+
+_SOURCE = """#include "kittens.cuh"
+using namespace kittens;
+
+template <typename T> struct memory { gl<T, -1, -1, -1, -1> x, out; };
+
+/* Out of registers into shared memory and back; the barrier keeps the compiler from going past memory. */
+template <typename ST, typename RT> __device__ inline void round_trip(const memory<typename ST::dtype> &g) {
+    extern __shared__ alignment_dummy __shm[];
+    shared_allocator al((int *)&__shm[0]);
+    ST &s = al.template allocate<ST>();
+    RT stored, loaded;
+    load(stored, g.x, {0, 0, 0, 0});
+    store(s, stored);
+    __syncthreads();
+    load(loaded, s);
+    store(g.out, loaded, {0, 0, 0, 0});
+}
+"""
+
+_KERNEL = """__global__ __launch_bounds__(64) void {name}(const memory<{element}> g) {{
+    round_trip<{shared}, {register}>(g);
+}}
+"""
+
+
+@dataclass(frozen=True, order=True)
+class Pair:
+    """A shared tile and a register tile of the same size and type.
+
+    Attributes:
+        shared, register: base shapes.
+        layout: of the register tile.
+        element: C++ name of the element type.
+    """
+
+    shared: str
+    register: str
+    layout: str
+    element: str
+
+    @property
+    def size(self) -> tuple[int, int]:
+        """Rows and columns of the smallest tile that is whole base tiles of both."""
+        (a, b), (c, d) = _dims(self.shared), _dims(self.register)
+        return math.lcm(a, c), math.lcm(b, d)
+
+    def meant(self, arch: str) -> bool:
+        """Whether the shared tile is laid out for this register tile on a target."""
+        narrow = ELEMENTS.get(self.element, 1) == 1 and self.layout == "row_l"
+        if narrow and self.register in ONE_BYTE.get(self.shared, ()):
+            return True
+        if self.register not in MEANT_FOR.get(self.shared, {}).get(self.layout, ()):
+            return False
+        return not (narrow and (self.shared, self.register) in NARROW[arch])
+
+    def types(self) -> tuple[str, str]:
+        """The two C++ types."""
+        rows, cols = self.size
+        dims = f"{self.element}, {rows}, {cols}"
+        return f"st<{dims}, {self.shared}>", f"rt<{dims}, {self.layout}, {self.register}>"
+
+
+_TWO_ADDRESSES = re.compile(r"(?<=d|e)2(st64)?_")
+
+
+@dataclass(frozen=True)
+class Direction:
+    """What a store or a load did.
+
+    Attributes:
+        accesses: how many of each opcode. One with two addresses, such as ds_write2_b32, is two accesses of
+            ds_write_b32, as the LDS serves it: whether the compiler joins two depends on what is around.
+        phases: of all of them, with active lanes.
+        conflicts: SQ_LDS_BANK_CONFLICT: cycles beyond one a phase.
+    """
+
+    accesses: dict[str, int]
+    phases: int
+    conflicts: int
+
+    @classmethod
+    def of(cls, accesses: Sequence[WaveAccess]) -> Direction:
+        return cls(
+            dict(Counter(_TWO_ADDRESSES.sub("_", access.opcode) for access in accesses)),
+            sum(len(a.phases) for a in accesses),
+            sum(a.conflicts for a in accesses),
+        )
+
+    @property
+    def cells(self) -> tuple[str, str, str]:
+        """As the table has it: accesses, phases, conflicts."""
+        text = " + ".join(f"{count} `{opcode}`" for opcode, count in self.accesses.items())
+        return text, str(self.phases), str(self.conflicts)
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A pair on a target."""
+
+    arch: str
+    pair: Pair
+    load: Direction
+    store: Direction
+
+
+@cache
+def _dims(shape: str) -> tuple[int, int]:
+    """Rows and columns, which a base shape's name has."""
+    found = re.match(r"[sr]t_(\d+)x(\d+)_", shape)
+    assert found is not None, shape
+    return int(found[1]), int(found[2])
+
+
+def pairs(elements: Iterable[str] = ELEMENTS) -> list[Pair]:
+    """Every pair that exists: the 64 lanes of a wave cannot lie along more than 64 columns."""
+    known = vocabulary().names
+    return [
+        Pair(shared, register, layout, element)
+        for shared, register, layout, element in itertools.product(
+            known["st_shape"], known["rt_shape"], known["rt_layout"], elements
+        )
+        if layout == "row_l" or _dims(register)[1] <= 64
+    ]
+
+
+def count(wanted: Sequence[Pair], arch: str) -> Iterator[Entry]:
+    """What the LDS of a target does for each pair."""
+    for start in range(0, len(wanted), _BATCH):
+        batch = wanted[start : start + _BATCH]
+        kernels = [
+            _KERNEL.format(name=f"pair_{n}", element=pair.element, shared=shared, register=register)
+            for n, pair in enumerate(batch)
+            for shared, register in (pair.types(),)
+        ]
+        module = compile(_SOURCE + "".join(kernels), arch=arch, name="banks.hip")
+        for n, pair in enumerate(batch):
+            yield _run(module, f"pair_{n}", pair, arch)
+
+
+def _run(module: Module, kernel: str, pair: Pair, arch: str) -> Entry:
+    import torch
+
+    from workbench.emulator.native.observe.trace import AccessKind
+
+    rows, cols = pair.size
+    x = torch.zeros(rows, cols).to(torch_dtype(pair.element, arch))
+    record = module[kernel].launch(
+        Launch(1, 64, x.nbytes),
+        (),
+        {"x": x, "out": torch.zeros_like(x)},
+        device=resolve_device(f"emulated:{arch}"),
+        options=LaunchOptions(trace=True),
+    )
+
+    def of(kind: AccessKind) -> Direction:
+        return Direction.of([wave_access(module, a) for a in record.accesses if a.kind is kind])
+
+    return Entry(arch, pair, of(AccessKind.LDS_READ), of(AccessKind.LDS_WRITE))
+
+
+# ---- The page ----------------------------------------------------------------------------------------
+
+
+HEAD = (
+    "shared tile",
+    "register tile",
+    "layout",
+    "elements",
+    "load",
+    "phases",
+    "conflicts",
+    "store",
+    "phases",
+    "conflicts",
+)
+
+
+def lines(entries: Sequence[Entry]) -> list[str]:
+    """Rows of the table for one target's entries; types that do the same share one."""
+    found: dict[tuple[str, ...], list[str]] = {}
+    for entry in entries:
+        pair = entry.pair
+        key = (pair.shared, pair.register, pair.layout, *entry.load.cells, *entry.store.cells)
+        found.setdefault(key, []).append(pair.element)
+    return [
+        f"| {' | '.join((f'`{k[0]}`', f'`{k[1]}`', f'`{k[2]}`', ', '.join(elements), *k[3:]))} |"
+        for k, elements in found.items()
+    ]
+
+
+def compiler_version() -> str:
+    """Such as "clang 22": instructions, and with them conflicts, are the compiler's choice."""
+    found = re.search(r"clang (?:version )?(\d+)", toolchain.find_compiler().version)
+    return f"clang {found[1]}" if found else toolchain.find_compiler().version
+
+
+def document(entries: Sequence[Entry]) -> str:
+    """The page."""
+    parts = [_INTRODUCTION.format(compiler=compiler_version(), rules="\n".join(_rules()))]
+    head = f"| {' | '.join(HEAD)} |\n|{'|'.join([' --- '] * len(HEAD))}|"
+    for title, meant in (("Shapes that are meant for each other", True), ("All other pairs", False)):
+        parts.append(f"## {title}\n")
+        for arch in ARCHES:
+            mine = [e for e in entries if e.arch == arch and e.pair.meant(arch) == meant]
+            if not mine:
+                continue
+            loads = sum(not e.load.conflicts for e in mine)
+            stores = sum(not e.store.conflicts for e in mine)
+            free = f"{loads} load and {stores} store without conflicts"
+            parts.append(f"### {arch}\n\nOf {len(mine)} pairs, {free}.\n")
+            parts.append("\n".join([head, *lines(mine)]) + "\n")
+    return "\n".join(parts)
+
+
+_INTRODUCTION = """# Bank conflicts
+
+Made by `python -m workbench.tiles.bank_conflicts` with {compiler}; do not edit.
+
+Every load and store between a shared tile (`st`) and a register tile (`rt`), for each pair of base shapes,
+layout and type: which instructions the compiler made of it, in how many phases the LDS serves them, and how
+many cycles it loses to bank conflicts, as `SQ_LDS_BANK_CONFLICT` counts them: cycles beyond one a phase. An
+instruction with two addresses, such as `ds_write2_b32`, counts as two. One wave moves the smallest tile that
+both base shapes fit in. **Counted by the emulated device, not measured on a GPU**, by these rules:
+
+| target | access, bytes a lane | lanes served together | banks | source |
+| --- | --- | --- | --- | --- |
+{rules}
+
+`wb.view_layout("st_bf<64, 64, st_16x32_s>", access="load", register="rt_bf<64, 64, row_l, rt_16x32_s>")`
+draws any of them, lane by lane:
+
+![a load of a shared tile, with its bank conflicts in red](images/layout.png)
+"""
+
+
+def _rules() -> Iterator[str]:
+    for rule in CONFLICT_RULES:
+        target = rule.target if rule.target != "any" else "any, where no rule above holds"
+        yield f"| {target} | {rule.access} | {rule.phases} | {rule.banks} | {rule.source} |"
+
+
+def page() -> Path:
+    """Where the page lies in a checkout."""
+    return Path(__file__).resolve().parents[2] / "docs" / "bank_conflicts.md"
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description="Count bank conflicts and write their table.")
+    parser.add_argument("--print", action="store_true", help="to standard output instead of docs/")
+    parser.add_argument("--only", metavar="SHAPE", help="one base shape of shared tiles; needs --print")
+    options = parser.parse_args()
+    wanted = pairs()
+    if options.only:
+        if not options.print:
+            parser.error("--only is for --print: the page has every shape")
+        wanted = [pair for pair in wanted if pair.shared == options.only]
+        if not wanted:
+            parser.error(
+                f"no base shape {options.only!r}; there are {', '.join(vocabulary().names['st_shape'])}"
+            )
+    entries = []
+    for arch in ARCHES:
+        for entry in count(wanted, arch):
+            entries.append(entry)
+            print(
+                f"\r{arch}: {sum(e.arch == arch for e in entries)} of {len(wanted)}", end="", file=sys.stderr
+            )
+        print(file=sys.stderr)
+    text = document(entries)
+    if options.print:
+        sys.stdout.write(text)
+    else:
+        page().write_text(text, encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
