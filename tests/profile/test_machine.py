@@ -22,7 +22,7 @@ def test_every_constant_names_its_source() -> None:
         (gpu, key, entry) for gpu, known in data.items() if gpu[0] != "_" for key, entry in known.items()
     ]
     entries += [("", name, entry) for name in data if name[0] == "_" for entry in _listed(data[name])]
-    devices = facts("workbench.emulator", "devices.json")["devices"]
+    devices = facts("workbench.emulator.node", "devices.json")["devices"]
     entries += [(device["arch"]["value"], *item) for device in devices for item in device.items()]
     assert len(entries) > 100
     assert [(gpu, key) for gpu, key, entry in entries if len(entry["source"]) < 8] == []

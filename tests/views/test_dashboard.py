@@ -148,7 +148,7 @@ def test_code_is_told_by_its_bytes(small):
 
 def test_the_log_tells_what_figures_do_not(small, monkeypatch):
     hub = Hub()
-    for name in ("kernel", "sanitize", "emulator.console"):
+    for name in ("kernel.module", "check.sanitizer", "emulator.node.console"):
         monkeypatch.setattr(importlib.import_module(f"workbench.{name}"), "hub", hub)
     page = Dashboard(source=hub)
     source = """
@@ -376,7 +376,14 @@ def test_what_failed_stands_in_the_timeline(small):
 
 def test_a_fault_of_a_launch_is_told(monkeypatch):
     hub = Hub()
-    for name in ("kernel", "profile.timing", "profile.target", "profile.profiler", "verify", "sanitize"):
+    for name in (
+        "kernel.module",
+        "profile.timing",
+        "profile.subject",
+        "profile.profiler",
+        "check.verify",
+        "check.sanitizer",
+    ):
         monkeypatch.setattr(importlib.import_module(f"workbench.{name}"), "hub", hub)
     module = wb.compile("__global__ void wild(float *x) { x[1 << 28] = 1; }", arch="gfx950", name="w.hip")
     launcher = module["wild"][1, 64]

@@ -1,6 +1,6 @@
 """Mutation testing of the sanitizer: machine code of the library with one wait, barrier or s_nop less.
 
-    python -m tests.emulator.sanitize.mutations [--arch gfx950 gfx942] [--only gemm] [--sample 20] [--seed 1]
+    python -m tests.emulator.sanitizer.mutations [--arch gfx950 gfx942] [--only gemm] [--sample 20] [--seed 1]
 
 Each mutant differs from a kernel as it was compiled in one instruction word (some more, where an s_nop
 changes places with what follows). It is run on the emulated device under the sanitizer, and must be reported
@@ -17,10 +17,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import torch
-from tests.emulator.sanitize.order import LGKM_MOST, VM_MOST, Order, Unclear, wait_counts
-from tests.emulator.sanitize.test_clean import small_shape
 
 import workbench as wb
+from tests.emulator.sanitizer.order import LGKM_MOST, VM_MOST, Order, Unclear, wait_counts
+from tests.emulator.sanitizer.test_clean import small_shape
 from workbench.codeobject.instruction import Instruction
 from workbench.emulator.native.observe.trace import Access
 from workbench.emulator.sanitizer.hazards import find

@@ -1,7 +1,7 @@
 """The generated parts of docs/sanitizer.md: the seeded faults and the table of hazards.
 
-    python -m tests.emulator.sanitize.tables           # rewrites them
-    python -m tests.emulator.sanitize.tables --run     # runs every seeded fault, and its kernel without it
+    python -m tests.emulator.sanitizer.tables           # rewrites them
+    python -m tests.emulator.sanitizer.tables --run     # runs every seeded fault, and its kernel without it
 
 The tests beside this file find every fault that the tables name: test_seeded.py, test_hazards.py.
 """
@@ -12,9 +12,8 @@ import argparse
 from collections import Counter
 from pathlib import Path
 
-from tests.emulator.sanitize.hazards import INTERLOCKED, pairs
-from tests.emulator.sanitize.seeded import CASES
-
+from tests.emulator.sanitizer.hazards import INTERLOCKED, pairs
+from tests.emulator.sanitizer.seeded import CASES
 from workbench.emulator.sanitizer.hazards import RULES, TARGETS, Rule
 
 DOCUMENT = Path(__file__).parents[3] / "docs" / "sanitizer.md"
@@ -79,7 +78,7 @@ def generated(text: str) -> str:
 
 def run() -> None:
     """Every seeded fault on every target, with its line or what was found instead."""
-    from tests.emulator.sanitize.test_seeded import run as launch
+    from tests.emulator.sanitizer.test_seeded import run as launch
 
     found = clean = total = 0
     for name, case in CASES.items():

@@ -9,9 +9,8 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from tests.emulator.sanitize.hazards import INTERLOCKED, TARGETS, kernel, nops, pairs  # noqa: E402
-
 import workbench as wb  # noqa: E402
+from tests.emulator.sanitizer.hazards import INTERLOCKED, TARGETS, kernel, nops, pairs  # noqa: E402
 from workbench.check.sanitizer import SanitizeResult  # noqa: E402
 from workbench.emulator.sanitizer.hazards import RULES, matrix_passes  # noqa: E402
 from workbench.kernel.module import Module  # noqa: E402

@@ -14,6 +14,7 @@ import pytest
 import workbench as wb
 from workbench.codeobject.instruction import Instruction
 from workbench.emulator.sanitizer.hazards import RULES, TARGETS, Hazards, Rule, find
+from workbench.emulator.translate import translator
 from workbench.kernel.module import Module
 
 _HEAD = """
@@ -112,9 +113,9 @@ def _analysed(module: Module) -> list[tuple[list[list[Instruction]], dict[int, l
     code = module.code_object
     result = []
     for kernel in module.kernels.values():
-        blocks = kernel.blocks_of(kernel.reachable(code, kernel.info.entry))
+        blocks = translator.blocks_of(translator.reachable(code, kernel.info.entry))
         index_of = {block[0].address: index for index, block in enumerate(blocks)}
-        ways = {i: kernel._followers(blocks, i, index_of) for i in range(len(blocks))}
+        ways = {i: translator._followers(blocks, i, index_of) for i in range(len(blocks))}
         result.append((blocks, ways))
     return result
 

@@ -1,6 +1,6 @@
 """A sample of the mutants of the library's machine code: each is reported or proven to be the same kernel.
 
-All of them: python -m tests.emulator.sanitize.mutations
+All of them: python -m tests.emulator.sanitizer.mutations
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from tests.emulator.sanitize.mutations import Subject  # noqa: E402
+from tests.emulator.sanitizer.mutations import Subject  # noqa: E402
 
 KERNELS = ("gemm/gemm_bf16_pingpong", "gemm/gemm_bf16_interleave", "normalization/rmsnorm")
 SAMPLE = {"wait": 3, "barrier": 3, "nop": 1}

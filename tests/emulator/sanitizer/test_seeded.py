@@ -7,9 +7,9 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from tests.emulator.sanitize import tables  # noqa: E402
-from tests.emulator.sanitize.seeded import CASES, HEAD, Seeded  # noqa: E402
 
 import workbench as wb  # noqa: E402
+from tests.emulator.sanitizer.seeded import CASES, HEAD, Seeded  # noqa: E402
 from workbench.check.sanitizer import SanitizeResult  # noqa: E402
 
 
@@ -42,7 +42,7 @@ def test_the_same_kernel_without_the_fault_is_clean(name: str, arch: str) -> Non
 
 def test_the_documentation_has_the_tables() -> None:
     text = tables.DOCUMENT.read_text()
-    assert tables.generated(text) == text, "run python -m tests.emulator.sanitize.tables"
+    assert tables.generated(text) == text, "run python -m tests.emulator.sanitizer.tables"
 
 
 CLOCKS = """
