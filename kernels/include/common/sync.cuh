@@ -4,12 +4,31 @@
  *
  * Loads into registers are waited for by the compiler. Loads from global straight into shared memory are not: the
  * kernel waits for its own with `wait_vmcnt`, and then for those of the other waves with `barrier`.
+ *
+ * Memory operations of the library stay between the waits, barriers, `sched_barrier` and `s_setprio` between which the
+ * program has them, whether those are the functions below, builtins or inline assembly without a "memory" clobber.
  */
 #pragma once
 
 #include "util.cuh"
 
 namespace kittens {
+
+namespace detail {
+/**
+ * @brief Keeps the memory operations of a scope between what the program has before it and what it has after it.
+ *
+ * A barrier, a wait in inline assembly or `s_setprio` touches no memory as far as the compiler knows, so it may sink a
+ * load below them, to the first use of its value. Each operation of the library that the compiler knows to access
+ * memory lives in such a scope. No instruction comes of it, and waits for loaded values remain the compiler's.
+ */
+struct program_order {
+    __device__ inline program_order() { asm volatile("" ::: "memory"); }
+    __device__ inline ~program_order() { asm volatile("" ::: "memory"); }
+    program_order(const program_order &) = delete;
+    program_order &operator=(const program_order &) = delete;
+};
+} // namespace detail
 
 /** Waits until at most `n` of this wave's global memory operations are still under way; they end in order. */
 template <int n = 0>
@@ -27,9 +46,8 @@ __device__ inline void wait_lgkmcnt() {
 
 /** Waits until every wave of the work-group is here. Moves no memory access of the program across itself. */
 __device__ inline void barrier() {
-    asm volatile("" ::: "memory");
+    const detail::program_order order;
     __builtin_amdgcn_s_barrier();
-    asm volatile("" ::: "memory");
 }
 
 /**

@@ -171,6 +171,7 @@ struct group {
         constexpr int bytes = ST::atom_bytes;
         using P = detail::pieces<ST, N, bytes>;
         using word = detail::select<bytes == 16, detail::u32x4, detail::u32x2>;
+        const detail::program_order order;
         const detail::window<axis, GL> view(dst, idx.template unit_coord<axis, 3>());
         const detail::buffer memory(view.base, view.bytes);
         const auto shared = (detail::shared_pointer<const char>)reinterpret_cast<const char *>(&src.data[0]);
@@ -217,6 +218,7 @@ struct group {
     template <ducks::sv::all SV, ducks::gl::all GL, ducks::coord::vec COORD = coord<SV>>
     static __device__ inline void store(const GL &dst, const SV &src, const COORD &idx) {
         using U = typename GL::dtype;
+        const detail::program_order order;
         const detail::row_window<GL, SV::length> view(dst, idx.template unit_coord<-1, 3>());
         const detail::buffer memory(view.base, view.bytes);
 #pragma unroll

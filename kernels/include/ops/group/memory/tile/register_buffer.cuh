@@ -56,6 +56,7 @@ __device__ inline void load_global_to_register_buffer(float4 *buffer, int buffer
     static_assert(same_type, "load_global_to_register_buffer: the shared tile and the global layout have the same "
                              "element type");
     using P = detail::buffered<ST, threads>;
+    const detail::program_order order;
     const detail::window<axis, GL> view(src, idx.template unit_coord<axis, 3>());
     const detail::buffer memory(view.base, view.bytes);
 #pragma unroll
@@ -84,6 +85,7 @@ __device__ inline void store_register_buffer_to_shared(ST &dst, const float4 *bu
     struct words {
         word at[16 / together];
     };
+    const detail::program_order order;
     const auto shared = (detail::shared_pointer<char>)reinterpret_cast<char *>(&dst.data[0]);
 #pragma unroll
     for (int i = 0; i < P::per_thread; i++) {

@@ -196,6 +196,7 @@ __device__ inline void load_tile(RT &dst, const GL &src, const COORD &idx) {
     using T = typename RT::T;
     using U = typename GL::dtype;
     using base = typename RT::base_tile;
+    const program_order order;
     const coord<> at = idx.template unit_coord<axis, 3>();
     const window<axis, GL> view(src, at);
     const buffer memory(view.base, view.bytes);
@@ -229,6 +230,7 @@ __device__ inline void store_runs(const buffer &memory, uint32_t pitch, uint32_t
 
 template <int axis, typename bounds, ducks::rt::all RT, ducks::gl::all GL, ducks::coord::tile COORD>
 __device__ inline void store_tile(const GL &dst, const RT &src, const COORD &idx) {
+    const program_order order;
     const coord<> at = idx.template unit_coord<axis, 3>();
     const window<axis, GL> view(dst, at);
     const buffer memory(view.base, view.bytes);

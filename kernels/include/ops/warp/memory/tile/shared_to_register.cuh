@@ -378,6 +378,7 @@ __device__ inline void load(RT &dst, const ST &src) {
 #if defined(KITTENS_CDNA4)
     using using_transpose = detail::transposing<RT, ST>;
 #endif
+    const detail::program_order order;
     const auto memory = (detail::shared_pointer<const char>)reinterpret_cast<const char *>(&src.data[0]);
     const int lane = laneid();
 #pragma unroll
@@ -504,6 +505,7 @@ __device__ inline void store_base(ST &, shared_pointer<char> memory, int i, int 
 template <ducks::st::all ST, ducks::rt::all RT>
 __device__ inline void store(ST &dst, const RT &src) {
     detail::check_sizes<RT, ST>();
+    const detail::program_order order;
     const auto memory = (detail::shared_pointer<char>)reinterpret_cast<char *>(&dst.data[0]);
     const int lane = laneid();
 #pragma unroll

@@ -37,6 +37,7 @@ template <ducks::rv::all RV, ducks::gl::all GL, ducks::coord::vec COORD = coord<
 __device__ inline void load(RV &dst, const GL &src, const COORD &idx) {
     using T = typename RV::T;
     using U = typename GL::dtype;
+    const detail::program_order order;
     const coord<> at = idx.template unit_coord<-1, 3>();
     const detail::row_window<GL, RV::length> view(src, at);
     const detail::buffer memory(view.base, view.bytes);
@@ -73,6 +74,7 @@ template <ducks::rv::all RV, ducks::gl::all GL, ducks::coord::vec COORD = coord<
 __device__ inline void store(const GL &dst, const RV &src, const COORD &idx) {
     using T = typename RV::T;
     using U = typename GL::dtype;
+    const detail::program_order order;
     const coord<> at = idx.template unit_coord<-1, 3>();
     const detail::row_window<GL, RV::length> view(dst, at);
     const detail::buffer memory(view.base, view.bytes);

@@ -18,6 +18,7 @@ __device__ inline void load(RV &dst, const SV &src) {
     using U = typename SV::dtype;
     constexpr int stride = detail::vector_run<RV>;
     constexpr int per_run = RV::is_align ? stride / base_types::packing<typename RV::dtype>::num() : 1;
+    const detail::program_order order;
     const auto memory = (detail::shared_pointer<const char>)reinterpret_cast<const char *>(&src.data[0]);
     const int lane = laneid();
 #pragma unroll
@@ -46,6 +47,7 @@ __device__ inline void store(SV &dst, const RV &src) {
     using U = typename SV::dtype;
     constexpr int stride = detail::vector_run<RV>;
     constexpr int per_run = RV::is_align ? stride / base_types::packing<typename RV::dtype>::num() : 1;
+    const detail::program_order order;
     const auto memory = (detail::shared_pointer<char>)reinterpret_cast<char *>(&dst.data[0]);
     const int lane = laneid();
     if (RV::is_align && RV::distribution::minor_index(lane) != 0) return;

@@ -95,6 +95,7 @@ __device__ inline void store(const GL &dst, const A &, const COORD &idx, const C
     using T = typename A::T;
     using U = typename GL::dtype;
     using base = typename A::base_tile;
+    const detail::program_order order;
     const detail::window<axis, GL> view(dst, detail::sum_of<axis>(idx, warp_idx));
     const int lane = laneid();
     constexpr int size = static_cast<int>(sizeof(U));

@@ -221,6 +221,7 @@ __device__ inline void store(ST &dst, const A &) {
             });
         });
     } else {
+        const detail::program_order order;
         const auto pointer = (detail::shared_pointer<char>)reinterpret_cast<char *>(&dst.data[0]);
         detail::for_base_tiles<A>(
             [&]<int i, int j>() { detail::store_base<A>(dst, pointer, i, j, lane, detail::read_base<i, j, A>()); });
