@@ -6,9 +6,8 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from tests.emulator.sanitize import tables  # noqa: E402
-
 import workbench as wb  # noqa: E402
+from tests.emulator.sanitizer import tables  # noqa: E402
 from tests.emulator.sanitizer.seeded import CASES, HEAD, Seeded  # noqa: E402
 from workbench.check.sanitizer import SanitizeResult  # noqa: E402
 
