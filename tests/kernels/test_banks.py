@@ -1,11 +1,11 @@
 """Shared memory without bank conflicts: counted by the emulated device, by phases measured on gfx950.
 
-Which shapes are meant for each other, and the table of all, stand in workbench/layout/bank_conflicts.py.
+Which shapes are meant for each other, and the table of all, stand in workbench/tiles/bank_conflicts.py.
 """
 
 from __future__ import annotations
 
-import random as drawn
+from pathlib import Path
 
 import pytest
 import torch
@@ -99,45 +99,24 @@ def test_shapes_meant_for_each_other_exist() -> None:
         assert sum(not p.meant(arch) for p in meant) == len(NARROW[arch])
 
 
-def page_lines() -> dict[str, list[str]]:
-    """Rows of the page's tables by target."""
-    if not bank_conflicts.page().is_file():
-        pytest.skip("an installation without the documentation")
-    text = bank_conflicts.page().read_text(encoding="utf-8")
-    made_with = f"with {bank_conflicts.compiler_version()};"
-    if made_with not in text:
-        pytest.skip(f"the page was not made {made_with.rstrip(';')}, which chooses other instructions")
-    found: dict[str, list[str]] = {arch: [] for arch in ARCHES}
-    arch = ""
-    for line in text.splitlines():
-        if line.startswith("### "):
-            arch = line.removeprefix("### ")
-        elif line.startswith("| `st_"):
-            found[arch].append(line)
-    return found
+def test_the_page_has_the_rules() -> None:
+    page = Path(__file__).parents[2] / "docs" / "bank_conflicts.md"
+    rows = [line for line in page.read_text().splitlines() if line.startswith(("| gfx950 | ", "| any"))]
+    assert [row for row in rows if " read " in row or " write " in row] == list(bank_conflicts.rules())
 
 
-def test_page_has_every_pair() -> None:
-    wanted = {(p.shared, p.register, p.layout, p.element) for p in bank_conflicts.pairs()}
-    for rows in page_lines().values():
-        cells = [[cell.strip(" `") for cell in row.split("|")[1:]] for row in rows]
-        found = [(*c[:3], element) for c in cells for element in c[3].split(", ")]
-        assert len(found) == len(set(found))
-        assert set(found) == wanted
-
-
-def test_page_is_what_the_library_does(arch: str) -> None:
-    """Some of the pairs, others in every run: each gives the row that the page has."""
-    rows = page_lines()[arch]
-    pairs = bank_conflicts.pairs()
-    groups = sorted({(p.shared, p.register, p.layout) for p in pairs if p.meant(arch)})
-    others = sorted({(p.shared, p.register, p.layout) for p in pairs} - set(groups))
-    chosen = set(drawn.sample(groups, 3) + drawn.sample(others, 3))
-    wanted = [p for p in pairs if (p.shared, p.register, p.layout) in chosen]
-    entries = list(bank_conflicts.count(wanted, arch))
-    for meant in (True, False):
-        for line in bank_conflicts.lines([e for e in entries if e.pair.meant(arch) == meant]):
-            assert line in rows, "run python -m workbench.tiles.bank_conflicts"
+def test_the_table_says_what_was_counted(arch: str) -> None:
+    """A pair that is meant, and one that is not: 16 rows of 128 bytes by columns go to the same bank."""
+    clean = Pair("st_16x32_s", "rt_16x32_s", "row_l", "bf16")
+    bad = Pair("st_16x32_s", "rt_16x16_s", "row_l", "bf16")
+    entries = list(bank_conflicts.count([clean, bad], arch))
+    text = bank_conflicts.document(entries)
+    assert entries[0].load.conflicts == 0
+    meant, others = text.split("## All other pairs")
+    for entry, part in zip(entries, (meant, others), strict=True):
+        (row,) = bank_conflicts.lines([entry])
+        assert row in part
+        assert f" {entry.load.conflicts} |" in row
 
 
 def test_types_of_one_size_move_alike(arch: str) -> None:

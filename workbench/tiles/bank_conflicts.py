@@ -1,10 +1,10 @@
 """The table of bank conflicts: every shared tile with every register tile, on the emulated devices.
 
-    python -m workbench.tiles.bank_conflicts                # writes docs/bank_conflicts.md in a checkout
-    python -m workbench.tiles.bank_conflicts --print --only st_16x32_s
+    python -m workbench.tiles.bank_conflicts --out bank_conflicts.md   # all pairs, both targets
+    python -m workbench.tiles.bank_conflicts --only st_16x32_s         # one shared shape
 
 Each pair is stored and loaded back by one wave, in the smallest tile that both base shapes fit in; larger
-tiles repeat it. What the LDS did is read from the trace of that launch. A test holds the page to it.
+tiles repeat it. What the LDS did is read from the trace of that launch.
 """
 
 from __future__ import annotations
@@ -238,9 +238,6 @@ def _run(module: Module, kernel: str, pair: Pair, arch: str) -> Entry:
     return Entry(arch, pair, of(AccessKind.LDS_READ), of(AccessKind.LDS_WRITE))
 
 
-# ---- The page ----------------------------------------------------------------------------------------
-
-
 HEAD = (
     "shared tile",
     "register tile",
@@ -276,7 +273,7 @@ def compiler_version() -> str:
 
 def document(entries: Sequence[Entry]) -> str:
     """The page."""
-    parts = [_INTRODUCTION.format(compiler=compiler_version(), rules="\n".join(_rules()))]
+    parts = [_INTRODUCTION.format(compiler=compiler_version())]
     head = f"| {' | '.join(HEAD)} |\n|{'|'.join([' --- '] * len(HEAD))}|"
     for title, meant in (("Shapes that are meant for each other", True), ("All other pairs", False)):
         parts.append(f"## {title}\n")
@@ -292,65 +289,42 @@ def document(entries: Sequence[Entry]) -> str:
     return "\n".join(parts)
 
 
-_INTRODUCTION = """# Bank conflicts
+_INTRODUCTION = """# Bank conflicts of every pair of shared and register tiles
 
-Made by `python -m workbench.tiles.bank_conflicts` with {compiler}; do not edit.
-
-Every load and store between a shared tile (`st`) and a register tile (`rt`), for each pair of base shapes,
-layout and type: which instructions the compiler made of it, in how many phases the LDS serves them, and how
-many cycles it loses to bank conflicts, as `SQ_LDS_BANK_CONFLICT` counts them: cycles beyond one a phase. An
-instruction with two addresses, such as `ds_write2_b32`, counts as two. One wave moves the smallest tile that
-both base shapes fit in. **Counted by the emulated device, not measured on a GPU**, by these rules:
-
-| target | access, bytes a lane | lanes served together | banks | source |
-| --- | --- | --- | --- | --- |
-{rules}
-
-`wb.view_layout("st_bf<64, 64, st_16x32_s>", access="load", register="rt_bf<64, 64, row_l, rt_16x32_s>")`
-draws any of them, lane by lane:
-
-![a load of a shared tile, with its bank conflicts in red](images/layout.png)
+Made by `python -m workbench.tiles.bank_conflicts` with {compiler}. Counted by the emulated device, not
+measured on a GPU, by the rules of `docs/bank_conflicts.md`: the instructions that the compiler made of a load
+and a store, the phases in which the LDS serves them, and the cycles that they lose. An instruction with two
+addresses, such as `ds_write2_b32`, counts as two. One wave moves the smallest tile that both shapes fit in.
 """
 
 
-def _rules() -> Iterator[str]:
+def rules() -> Iterator[str]:
+    """The rules of conflicts as rows of a table."""
     for rule in CONFLICT_RULES:
         target = rule.target if rule.target != "any" else "any, where no rule above holds"
         yield f"| {target} | {rule.access} | {rule.phases} | {rule.banks} | {rule.source} |"
 
 
-def page() -> Path:
-    """Where the page lies in a checkout."""
-    return Path(__file__).resolve().parents[2] / "docs" / "bank_conflicts.md"
-
-
 def main() -> int:
-    parser = argparse.ArgumentParser(description="Count bank conflicts and write their table.")
-    parser.add_argument("--print", action="store_true", help="to standard output instead of docs/")
-    parser.add_argument("--only", metavar="SHAPE", help="one base shape of shared tiles; needs --print")
+    parser = argparse.ArgumentParser(description="Count the bank conflicts of pairs of tiles.")
+    parser.add_argument("--out", type=Path, metavar="FILE", help="write there instead of to standard output")
+    parser.add_argument("--only", metavar="SHAPE", help="one base shape of shared tiles")
     options = parser.parse_args()
-    wanted = pairs()
-    if options.only:
-        if not options.print:
-            parser.error("--only is for --print: the page has every shape")
-        wanted = [pair for pair in wanted if pair.shared == options.only]
-        if not wanted:
-            parser.error(
-                f"no base shape {options.only!r}; there are {', '.join(vocabulary().names['st_shape'])}"
-            )
+    wanted = [pair for pair in pairs() if options.only in (None, pair.shared)]
+    if not wanted:
+        known = ", ".join(vocabulary().names["st_shape"])
+        parser.error(f"no base shape {options.only!r} of shared tiles; there are {known}")
     entries = []
     for arch in ARCHES:
-        for entry in count(wanted, arch):
+        for done, entry in enumerate(count(wanted, arch), 1):
             entries.append(entry)
-            print(
-                f"\r{arch}: {sum(e.arch == arch for e in entries)} of {len(wanted)}", end="", file=sys.stderr
-            )
+            print(f"\r{arch}: {done} of {len(wanted)}", end="", file=sys.stderr)
         print(file=sys.stderr)
     text = document(entries)
-    if options.print:
-        sys.stdout.write(text)
+    if options.out:
+        options.out.write_text(text, encoding="utf-8")
     else:
-        page().write_text(text, encoding="utf-8")
+        sys.stdout.write(text)
     return 0
 
 
