@@ -26,7 +26,8 @@ from workbench import errors, runtime
 from workbench.codeobject import CodeObject, KernelInfo
 from workbench.codeobject.debug import DebugInfo
 from workbench.codeobject.decoder import decode
-from workbench.emulator.node.device import Geometry, LaunchOptions, node
+from workbench.emulator.node.device import node
+from workbench.emulator.node.dispatch import Geometry
 from workbench.emulator.node.memory import Allocation, MemoryKind
 
 LAUNCH_SECONDS = 0.2
@@ -163,7 +164,7 @@ def _run_all(
     device = world.devices[target]
     loaded = device.load(data)
     world.arm()
-    options = LaunchOptions(
+    options = runtime.LaunchOptions(
         count=generator.random() < 0.2,
         profile=generator.random() < 0.2,
         timeout=LAUNCH_SECONDS,
@@ -422,7 +423,7 @@ def _computed(generator: random.Random, world: World, target: str) -> None:
         for threads in (1, 2):
             size = groups * 4 * 256 * (DUMPED_ROWS + 1)
             memory = node().memory.allocate(size, MemoryKind.DEVICE, device.ordinal)
-            options = LaunchOptions(count=True, profile=True, timeout=10 * LAUNCH_SECONDS)
+            options = runtime.LaunchOptions(count=True, profile=True, timeout=10 * LAUNCH_SECONDS)
             seen: Any
             try:
                 with _Threads(threads), node().observe(options) as results:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 import workbench as wb
-from workbench.emulator.native.observe.traffic import CacheCounts, Replayed
+from workbench.launches import CacheCounts, Replayed
 from workbench.profile.chiplets import DispatchOrder, XcdMap, tiles_of
 from workbench.views.xcd import MAX_CELLS, distinct
 

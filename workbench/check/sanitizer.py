@@ -1,28 +1,30 @@
 """What hardware hides: missing waits, races, accesses out of bounds, uninitialised values.
 
-One launch on the emulated device with every instruction followed (emulator/sanitize.py); what is found is put
+One launch on the emulated device with every instruction followed (emulator/sanitizer); what is found is put
 on the source lines that a person wrote, each instruction once.
 """
 
 from __future__ import annotations
 
+import functools
 import html
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from workbench.errors import DeviceError, KernelFault, KernelTimeout, SanitizerError
+from workbench.codeobject import CodeObject
+from workbench.codeobject.debug import DebugInfo
+from workbench.codeobject.decoder import decode_one
+from workbench.errors import CodeObjectError, DeviceError, KernelFault, KernelTimeout, SanitizerError
 from workbench.events import hub
 from workbench.profile.subject import Target, resolve
 from workbench.runtime import LaunchOptions
 from workbench.spec.spec import KernelSpec, Shape
 
 if TYPE_CHECKING:
-    from workbench.codeobject import KernelInfo
-    from workbench.emulator.node.device import LoadedCode
-    from workbench.emulator.sanitizer.findings import RawFinding
     from workbench.kernel.module import Kernel, Launcher, Module
+    from workbench.launches import LaunchRecord, RawFinding
     from workbench.runtime import Device
 
 
@@ -228,17 +230,15 @@ def sanitizing() -> Iterator[Watch]:
 
     watch = Watch()
 
-    def watcher(
-        loaded: LoadedCode,
-        kernel: KernelInfo,
-        raw: tuple[RawFinding, ...],
-        fault: KernelFault | None,
-    ) -> None:
+    @functools.cache
+    def places(code: CodeObject) -> _Code:
+        return _Code.of_code_object(code)
+
+    def watcher(record: LaunchRecord, code: CodeObject, fault: KernelFault | None) -> None:
         watch.launches += 1
-        if raw or fault is not None:
-            code = _Code.of_loaded(loaded)
-            name = node().devices[loaded.device].facts.arch
-            watch.results.append(_result(kernel.short_name, f"emulated:{name}", {}, code, raw, fault, None))
+        if record.findings or fault is not None:
+            name = code.kernels[record.kernel].short_name
+            watch.results.append(_result(name, record.device, {}, places(code), record.findings, fault, None))
 
     node().watchers.append(watcher)
     try:
@@ -300,15 +300,19 @@ class _Code:
         return cls(place, module.is_own_source, lambda address: module.instruction(address).text())
 
     @classmethod
-    def of_loaded(cls, loaded: LoadedCode) -> _Code:
-        from workbench.codeobject.decoder import decode_one
+    def of_code_object(cls, code: CodeObject) -> _Code:
+        debug = DebugInfo(code)
 
-        code = loaded.code_object
+        def place(address: int) -> tuple[str, int, int] | None:
+            try:
+                return debug.place_of(address)
+            except CodeObjectError:
+                return None
 
         def text(address: int) -> str:
             return decode_one(code.text.data, address - code.text.address, address, code.target).text()
 
-        return cls(loaded.source_of, lambda _: False, text)
+        return cls(place, lambda _: False, text)
 
 
 def _result(

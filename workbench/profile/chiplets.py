@@ -3,7 +3,7 @@
 Work-groups go to the dies in turn, and each die has an L2 of its own; which tile a work-group computes is the
 kernel's choice. `xcd_map` runs the kernel on the emulated device and keeps, for each element of the output,
 which work-group wrote it: the map is seen, not derived from the kernel's formula. The lines that the
-work-groups touched then go through the model of the caches (`emulator.traffic`), once in the order in which
+work-groups touched then go through the model of the caches (`Traffic.replay`), once in the order in which
 the kernel takes its tiles and once in other orders of the same work-groups, so that an order can be judged
 before it is written.
 """
@@ -18,13 +18,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from workbench.emulator.native.observe.traffic import Replayed, TrafficOptions, Watched
 from workbench.errors import DeviceError, UsageError
 from workbench.events import hub
+from workbench.launches import LaunchOptions, Replayed, TrafficOptions, Watched
 from workbench.origin import Figure, Origin
 from workbench.profile.machine import machine
 from workbench.profile.subject import Target, resolve
-from workbench.runtime import LaunchOptions
 from workbench.spec.spec import KernelSpec, Shape, kernels
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ counters are sums of exact execution counts of each instruction over all waves; 
 
 Counters of the L2 caches and beyond (TCC_*) are counted in modelled caches: the lines that each wave touched
 are the kernel's own, exactly; which of them a cache still had comes from a model of the caches and of the
-order in which work-groups come to them (`emulator.traffic`), so these figures are modelled. Instruction
+order in which work-groups come to them (`Traffic.replay`), so these figures are modelled. Instruction
 fetch, scalar loads, scratch and address translation are not in them.
 """
 
@@ -25,7 +25,7 @@ from workbench.profile.machine import matrix_instruction
 
 if TYPE_CHECKING:
     from workbench.codeobject.instruction import Instruction
-    from workbench.emulator.native.observe.traffic import CacheCounts, Replayed, Site
+    from workbench.launches import CacheCounts, Replayed, Site
     from workbench.runtime import LaunchRecord
 
 WAVE = 64

@@ -10,8 +10,8 @@ from functools import cache
 from importlib import resources
 from typing import Any
 
-from workbench.emulator.native.observe.traffic import Hierarchy
 from workbench.errors import WorkbenchError
+from workbench.launches import Hierarchy
 
 DEFAULT_GPU: Mapping[str, str] = {"gfx950": "MI355X", "gfx942": "MI300X"}
 """The GPU that stands for a target where the device does not say its name: the emulated node's two."""
@@ -60,7 +60,7 @@ class Machine:
 
     @property
     def hierarchy(self) -> Hierarchy:
-        """The caches for `emulator.traffic`'s model.
+        """The caches for `Traffic.replay`'s model.
 
         L2 and Infinity Cache are 16-way (AMD CDNA 3 white paper); the associativity of L1 is not published,
         and 16 ways are assumed.

@@ -31,8 +31,8 @@ from workbench.profile.timing import TimeResult, counted, modelled
 from workbench.spec.spec import KernelSpec, Shape
 
 if TYPE_CHECKING:
-    from workbench.emulator.native.observe.traffic import Replayed
     from workbench.kernel.module import Kernel, Launcher, Module, Resources
+    from workbench.launches import Replayed
     from workbench.profile.rocprof import RocprofResult
     from workbench.runtime import Device, LaunchRecord
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from workbench.errors import DeviceError, UsageError
 from workbench.events import hub
+from workbench.launches import LaunchOptions, TrafficOptions
 from workbench.origin import Figure, Origin
 from workbench.profile.counters import Tally, tally
 from workbench.profile.machine import Machine, machine
@@ -245,9 +246,6 @@ def counted(target: Target, *, caches: bool = False) -> tuple[LaunchRecord, Tall
     Raises:
         DeviceError: the device is a GPU, which does not count this way.
     """
-    from workbench.emulator.native.observe.traffic import TrafficOptions
-    from workbench.runtime import LaunchOptions
-
     if not target.device.emulated:
         raise DeviceError(
             f"{target.device.name} is a GPU: its counters are rocprofv3's to read, as profile() does. "

@@ -4,15 +4,8 @@ On a machine with ROCm and an AMD GPU the HIP library is AMD's; everywhere else 
 nothing above this package can tell the difference but by asking.
 """
 
-from workbench.runtime.device import (
-    Device,
-    Function,
-    LaunchOptions,
-    LaunchRecord,
-    LoadedModule,
-    device,
-    devices,
-)
+from workbench.launches import LaunchOptions, LaunchRecord
+from workbench.runtime.device import Device, Function, LoadedModule, device, devices
 from workbench.runtime.library import describe as library_description
 
 __all__ = [

@@ -9,19 +9,15 @@ import os
 import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from workbench import errors
+from workbench.launches import Dim, LaunchOptions, LaunchRecord
 from workbench.origin import Figure, Origin
 from workbench.runtime import library
 from workbench.runtime.library import Kind
-
-if TYPE_CHECKING:
-    from workbench.emulator.native.observe.traffic import Traffic, TrafficOptions
-
-Dim = tuple[int, int, int]
 
 _HOST_REGISTER_DEFAULT = 0
 _ALREADY_REGISTERED = 712
@@ -47,63 +43,6 @@ _PROPERTIES = (
     "minor",
     "pciBusID",
 )
-
-
-@dataclass(frozen=True, slots=True)
-class LaunchOptions:
-    """What a launch is to do beside running. A GPU has none of these.
-
-    Attributes:
-        count: count the executions of every instruction (emulated devices).
-        profile: count bytes, cache lines and LDS conflicts too; slower (emulated devices).
-        timeout: seconds after which the launch is stopped (emulated devices); None: HIPKITTENS_TIMEOUT, else
-            600 s.
-        sanitize: look for missing waits, races and uninitialised values (emulated devices).
-        trace: keep every memory access, lane by lane; for small launches (emulated devices).
-        traffic: record what is asked of memory, by instruction and line, for a model of the caches (emulated
-            devices; `workbench.emulator.traffic`).
-    """
-
-    count: bool = False
-    profile: bool = False
-    timeout: float | None = None
-    sanitize: bool = False
-    trace: bool = False
-    traffic: TrafficOptions | None = None
-
-
-@dataclass(frozen=True)
-class LaunchRecord:
-    """A launch that has ended.
-
-    Attributes:
-        kernel: the kernel's symbol name.
-        grid: work-groups.
-        block: work-items of a work-group.
-        dynamic_shared: bytes of LDS that the launch added.
-        device: name of the device.
-        wall_seconds: time on this computer's clock until the kernel's end.
-        elapsed: microseconds by HIP events; None on an emulated device, whose clock is not a GPU's.
-        counts: executions (by waves) of each instruction by its address in the code object; None unless asked
-            for.
-        counters: address-dependent counts by the names of Counters in `run/wave.h`; empty unless asked.
-        findings: what the emulated device's sanitizer found; `wb.sanitize` puts it on source lines.
-        accesses: every memory access in order (`emulator.trace.Access`); empty unless asked for.
-        traffic: what was asked of memory (`emulator.traffic.Traffic`); None unless asked for.
-    """
-
-    kernel: str
-    grid: Dim
-    block: Dim
-    dynamic_shared: int
-    device: str
-    wall_seconds: float
-    elapsed: Figure | None = None
-    counts: dict[int, int] | None = field(default=None, repr=False)
-    counters: dict[str, int] = field(default_factory=dict, repr=False)
-    findings: tuple[Any, ...] = field(default=(), repr=False)
-    accesses: tuple[Any, ...] = field(default=(), repr=False)
-    traffic: Traffic | None = field(default=None, repr=False, compare=False)
 
 
 class Device:
@@ -374,38 +313,17 @@ class Function:
         from workbench.emulator.node import device as emulated
 
         device = self.module.device
-        wanted = emulated.LaunchOptions(
-            options.count,
-            options.profile,
-            options.timeout,
-            options.sanitize,
-            options.trace,
-            options.traffic,
-        )
         with (
             device._current() as hip,
             _emulated_launch,
             _registered(device, hip, buffers),
             emulated.node().memory.labelled(labels),
-            emulated.node().observe(wanted) as results,
+            emulated.node().observe(options) as records,
         ):
             started = time.perf_counter()
             self._call(hip, grid, block, dynamic_shared, kernargs)
             seconds = time.perf_counter() - started
-        result = results[-1]
-        return LaunchRecord(
-            kernel=self.name,
-            grid=grid,
-            block=block,
-            dynamic_shared=dynamic_shared,
-            device=device.name,
-            wall_seconds=seconds,
-            counts=result.counts,
-            counters=result.counters or {},
-            findings=result.findings,
-            accesses=result.accesses,
-            traffic=result.traffic,
-        )
+        return replace(records[-1], wall_seconds=seconds)
 
     def _launch_gpu(self, grid: Dim, block: Dim, dynamic_shared: int, kernargs: bytes) -> LaunchRecord:
         device = self.module.device

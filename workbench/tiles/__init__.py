@@ -2,7 +2,7 @@
 
 Nothing here describes a layout or a swizzle. A small kernel does with the tile library what is asked, on
 elements that say which they are, on an emulated device that keeps the address of every lane of every access
-(emulator/trace.py). Lanes, registers, addresses, phases and conflicts are read from that.
+(`LaunchOptions.trace`). Lanes, registers, addresses, phases and conflicts are read from that.
 """
 
 from __future__ import annotations

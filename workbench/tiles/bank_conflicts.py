@@ -23,7 +23,7 @@ from pathlib import Path
 from workbench import toolchain
 from workbench.emulator.native.ops.lds import CONFLICT_RULES
 from workbench.kernel.module import Module, compile, resolve_device
-from workbench.runtime import LaunchOptions
+from workbench.launches import AccessKind, LaunchOptions
 from workbench.spec.spec import Launch
 from workbench.tiles.elements import torch_dtype
 from workbench.tiles.result import WaveAccess
@@ -219,8 +219,6 @@ def count(wanted: Sequence[Pair], arch: str) -> Iterator[Entry]:
 
 def _run(module: Module, kernel: str, pair: Pair, arch: str) -> Entry:
     import torch
-
-    from workbench.emulator.native.observe.trace import AccessKind
 
     rows, cols = pair.size
     x = torch.zeros(rows, cols).to(torch_dtype(pair.element, arch))

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from workbench.errors import WorkbenchError
 from workbench.kernel.module import Module
+from workbench.launches import Access, AccessKind, LaunchOptions
 from workbench.profile.machine import machine
-from workbench.runtime import LaunchOptions
 from workbench.spec.spec import Launch
 from workbench.tiles.elements import Numbers, torch_dtype
 from workbench.tiles.kernels import codes
@@ -19,7 +19,6 @@ from workbench.tiles.result import SECTOR_BYTES, LayoutResult, PhaseOf, Row, Wav
 if TYPE_CHECKING:
     import torch
 
-    from workbench.emulator.native.observe.trace import Access
     from workbench.runtime import Device, LaunchRecord
 
 
@@ -131,14 +130,12 @@ def _holders(seen: _Seen) -> dict[int, list[tuple[int, int]]]:
     return found
 
 
-Pair = tuple["Access", "Access | None"]
+Pair = tuple[Access, Access | None]
 """An access, and the global side of one straight to shared memory."""
 
 
 def _accesses(of: Question, seen: _Seen) -> list[Pair]:
     """The traced accesses that the question is about; the others filled memory or read it back."""
-    from workbench.emulator.native.observe.trace import AccessKind as Kind
-
     assert seen.record is not None
     assert seen.x is not None
     assert seen.out is not None
@@ -149,30 +146,28 @@ def _accesses(of: Question, seen: _Seen) -> list[Pair]:
         return all(start <= address < start + tensor.nbytes for address in access.addresses.values())
 
     if of.register is not None:
-        kind = Kind.LDS_READ if of.access == "load" else Kind.LDS_WRITE
+        kind = AccessKind.LDS_READ if of.access == "load" else AccessKind.LDS_WRITE
         return [(a, None) for a in accesses if a.kind is kind]
-    reads = [a for a in accesses if a.kind is Kind.GLOBAL_READ and inside(a, seen.x)]
-    writes = [a for a in accesses if a.kind is Kind.GLOBAL_WRITE and inside(a, seen.out)]
+    reads = [a for a in accesses if a.kind is AccessKind.GLOBAL_READ and inside(a, seen.x)]
+    writes = [a for a in accesses if a.kind is AccessKind.GLOBAL_WRITE and inside(a, seen.out)]
     if of.group is None:
         return [(a, None) for a in (reads if of.access == "load" else writes)]
     if of.access == "store":
-        return [(a, None) for a in accesses if a.kind is Kind.LDS_READ or a in writes]
+        return [(a, None) for a in accesses if a.kind is AccessKind.LDS_READ or a in writes]
     found: list[Pair] = []
     latest: dict[int, Access] = {}
     for access in accesses:
-        if access.kind is Kind.GLOBAL_READ:
+        if access.kind is AccessKind.GLOBAL_READ:
             latest[access.wave] = access
-        elif access.kind is Kind.TO_LDS:
+        elif access.kind is AccessKind.TO_LDS:
             found.append((access, latest.get(access.wave)))
-        elif access.kind is Kind.LDS_WRITE:
+        elif access.kind is AccessKind.LDS_WRITE:
             found.append((access, None))
     return found
 
 
 def _is_shared(access: Access) -> bool:
-    from workbench.emulator.native.observe.trace import AccessKind as Kind
-
-    return access.kind not in (Kind.GLOBAL_READ, Kind.GLOBAL_WRITE)
+    return access.kind not in (AccessKind.GLOBAL_READ, AccessKind.GLOBAL_WRITE)
 
 
 def wave_access(module: Module, access: Access, source: Access | None = None) -> WaveAccess:

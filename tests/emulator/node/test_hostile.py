@@ -12,7 +12,8 @@ from elftools.elf.sections import SymbolTableSection
 from tests.fuzz.streams import S_ENDPGM
 from tests.fuzz.template import template
 from workbench import errors
-from workbench.emulator.node.device import Geometry, node
+from workbench.emulator.node.device import node
+from workbench.emulator.node.dispatch import Geometry
 from workbench.toolchain import compile_device
 
 

@@ -22,11 +22,11 @@ import workbench as wb
 from tests.emulator.sanitizer.order import LGKM_MOST, VM_MOST, Order, Unclear, wait_counts
 from tests.emulator.sanitizer.test_clean import small_shape
 from workbench.codeobject.instruction import Instruction
-from workbench.emulator.native.observe.trace import Access
 from workbench.emulator.sanitizer.hazards import find
 from workbench.emulator.translate import translator
 from workbench.errors import KernelFault, KernelTimeout
 from workbench.kernel.module import Kernel, Module
+from workbench.launches import Access
 from workbench.runtime import Device, LaunchOptions, device
 from workbench.spec.spec import KernelSpec
 

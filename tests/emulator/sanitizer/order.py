@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from workbench.codeobject.instruction import Instruction
-from workbench.emulator.native.observe.trace import Access, AccessKind
+from workbench.launches import Access, AccessKind
 
 NEVER = 1 << 30
 VM_MOST, LGKM_MOST = 63, 15

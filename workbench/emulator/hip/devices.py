@@ -20,7 +20,8 @@ from workbench.emulator.hip.calls import (
     report_faults,
     thread,
 )
-from workbench.emulator.node.device import MAX_GRID_BLOCKS, MAX_WORK_ITEMS, DeviceFacts, EmulatedDevice, node
+from workbench.emulator.node.device import DeviceFacts, EmulatedDevice, node
+from workbench.emulator.node.limits import MAX_GRID_BLOCKS, MAX_WORK_ITEMS
 
 _REGISTERS_PER_BLOCK = 65536
 _CONTEXT_HANDLE = 0x1000

@@ -28,8 +28,10 @@ from workbench.emulator.hip.calls import (
 from workbench.emulator.hip.graph_nodes import NodeKind
 from workbench.emulator.hip.memory import copy
 from workbench.emulator.native import abi
-from workbench.emulator.node import device as machine
-from workbench.emulator.node.device import EmulatedDevice, Geometry, LoadedCode, node, static_shared
+from workbench.emulator.node.device import EmulatedDevice, node
+from workbench.emulator.node.dispatch import Geometry
+from workbench.emulator.node.limits import MAX_WORK_ITEMS, static_shared
+from workbench.emulator.node.loaded import LoadedCode
 from workbench.emulator.node.memory import Allocation, MemoryKind, host_access
 
 _LARGEST_IMAGE = 1 << 32
@@ -244,7 +246,7 @@ def _attributes(function: _Function) -> dict[str, int]:
     return {
         "localSizeBytes": kernel.private_segment_size,
         "maxDynamicSharedSizeBytes": lds - static_shared(kernel),
-        "maxThreadsPerBlock": min(machine.MAX_WORK_ITEMS, kernel.max_workgroup_size or 1024),
+        "maxThreadsPerBlock": min(MAX_WORK_ITEMS, kernel.max_workgroup_size or 1024),
         "numRegs": kernel.vgpr_count,
         "sharedSizeBytes": static_shared(kernel),
         "binaryVersion": 90,
@@ -306,7 +308,7 @@ def _name_ref_by_pointer(handle: int, stream: int) -> int:
 
 def _groups_per_cu(function: _Function, block: int, dynamic_shared: int) -> int:
     kernel = function.kernel
-    if not 0 < block <= machine.MAX_WORK_ITEMS:
+    if not 0 < block <= MAX_WORK_ITEMS:
         raise HipError(structures.INVALID_VALUE)
     try:
         return occupancy.occupancy(

@@ -21,10 +21,9 @@ import numpy.typing as npt
 from workbench import errors
 from workbench.codeobject import KernelArg, KernelDescriptor, KernelInfo
 from workbench.emulator.native import abi, native_library
-from workbench.emulator.native.observe.traffic import Traffic
+from workbench.emulator.native.observe.traffic import TrafficRecorder
 from workbench.emulator.node import interrupts
-
-Dim = tuple[int, int, int]
+from workbench.launches import Dim
 
 # Registers, LDS and scratch hold this before they are written: a NaN in every float format and a wild
 # pointer, so that a kernel that reads what it never wrote shows it.
@@ -334,7 +333,7 @@ def run(
     *,
     timeout: float | None = None,
     threads: int | None = None,
-    traffic: Traffic | None = None,
+    traffic: TrafficRecorder | None = None,
 ) -> Outcome:
     """Run a launch to its end, its first fault, its time limit or an interrupt.
 

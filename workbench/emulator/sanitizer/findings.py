@@ -5,13 +5,13 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Sequence
 from ctypes import Structure, c_int32, c_uint32, c_uint64
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from workbench.emulator.native import native_library
 from workbench.emulator.sanitizer.hazards import RULES, unit_name
 from workbench.emulator.sanitizer.written import SanMemory, Written
 from workbench.errors import LaunchError
+from workbench.launches import RawFinding
 
 if TYPE_CHECKING:
     from workbench.emulator.node.faults import Scene
@@ -67,31 +67,6 @@ class SanReport(Structure):
         ("other_wave", c_uint32),
         ("lane", c_int32),
     )
-
-
-@dataclass(frozen=True)
-class RawFinding:
-    """One instruction at fault.
-
-    Attributes:
-        category: "missing wait", "race", "uninitialised", "out of bounds" or "misaligned", "hazard".
-        message: what is wrong, and what to do.
-        pc: code object address of the instruction.
-        other_pc: the instruction on the other side (the load, the other access), None where there is none.
-        workgroup, wave, lane: who did it first; lane None where the whole wave is meant.
-        address: device address, or byte offset in LDS; None where it has no meaning.
-        count: how often it was seen.
-    """
-
-    category: str
-    message: str
-    pc: int
-    other_pc: int | None
-    workgroup: tuple[int, int, int]
-    wave: int
-    lane: int | None
-    address: int | None
-    count: int
 
 
 class Shadow:
@@ -314,4 +289,4 @@ def _message(scene: Scene, report: SanReport) -> str:
     raise AssertionError(report.kind)
 
 
-__all__ = ["CLASSES", "RawFinding", "Shadow"]
+__all__ = ["CLASSES", "Shadow"]

@@ -9,8 +9,9 @@ import torch
 
 import workbench as wb
 from workbench.emulator.native import native_library
-from workbench.emulator.native.observe.trace import Access, AccessKind, Trace, _Access, _Trace
+from workbench.emulator.native.observe.trace import Trace, _Access, _Trace
 from workbench.errors import LaunchError
+from workbench.launches import Access, AccessKind
 from workbench.runtime import LaunchOptions, LaunchRecord, device
 
 SOURCE = """

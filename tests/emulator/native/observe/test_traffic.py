@@ -10,8 +10,8 @@ import pytest
 import torch
 
 import workbench as wb
-from workbench.emulator.native.observe.traffic import CacheCounts, Hierarchy, TrafficOptions, Watched
 from workbench.errors import UsageError
+from workbench.launches import CacheCounts, Hierarchy, TrafficOptions, Watched
 from workbench.runtime import LaunchOptions, device
 
 SOURCE = """

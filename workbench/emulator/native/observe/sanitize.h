@@ -1,7 +1,7 @@
 /* The sanitizer's records: what an instruction reads and writes, and what was found.
  *
  * Code translated for sanitizing hands runs of instructions to hk_san_run before they execute; launches that
- * do not sanitize have none of it. workbench/emulator/sanitize.py mirrors these structures.
+ * do not sanitize have none of it. workbench/emulator/sanitizer mirrors these structures.
  */
 #ifndef HK_SANITIZE_H
 #define HK_SANITIZE_H

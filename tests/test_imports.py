@@ -1,0 +1,112 @@
+"""Imports go one way: no circle between modules, and no layer imports one above it.
+
+Every import counts, also those inside functions and those for type checkers alone.
+"""
+
+from __future__ import annotations
+
+import ast
+import graphlib
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple
+
+ROOT = Path(__file__).resolve().parents[1]
+
+LAYERS = (
+    "paths", "errors", "origin", "progress", "events", "targets", "cache", "launches",
+    "codeobject", "toolchain", "emulator", "runtime", "kernel", "spec", "check", "profile", "tiles",
+    "doctor", "views", "lab", "magics", "__main__", "",
+)  # fmt: skip
+"""Modules and packages of `workbench` from the lowest to the highest; "" is `workbench` itself."""
+
+ONLY_FROM = {"emulator": {"emulator", "runtime"}, "views": {"views", "lab", "magics", "__main__", ""}}
+"""Layers that may be imported from these alone."""
+
+LAZY: dict[tuple[str, str], str] = {}
+"""(importer, imported layer): why the import is inside a function: start-up time, or an optional package."""
+
+
+class Import(NamedTuple):
+    """One import statement's target."""
+
+    importer: str
+    imported: str
+    lazy: bool
+
+
+@cache
+def modules() -> dict[str, Path]:
+    found = {}
+    for path in (ROOT / "workbench").rglob("*.py"):
+        parts = path.relative_to(ROOT).with_suffix("").parts
+        if "node_modules" not in parts:
+            found[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path
+    return found
+
+
+@cache
+def imports() -> tuple[Import, ...]:
+    return tuple(each for name, path in modules().items() for each in _imports(name, path))
+
+
+def _imports(name: str, path: Path) -> Iterator[Import]:
+    def visit(node: ast.AST, lazy: bool) -> Iterator[Import]:
+        for child in ast.iter_child_nodes(node):
+            if isinstance(child, ast.Import):
+                targets = [alias.name for alias in child.names]
+            elif isinstance(child, ast.ImportFrom):
+                assert not child.level, f"{path}:{child.lineno}: a relative import"
+                base = child.module or ""
+                targets = [
+                    f"{base}.{a.name}" if f"{base}.{a.name}" in modules() else base for a in child.names
+                ]
+            else:
+                in_function = isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)
+                yield from visit(child, lazy or in_function)
+                continue
+            yield from (Import(name, t, lazy) for t in targets if t in modules() and t != name)
+
+    return visit(ast.parse(path.read_text()), False)
+
+
+def layer(module: str) -> str:
+    """The layer's name: the part of a module's name behind "workbench."."""
+    return module.removeprefix("workbench").removeprefix(".").partition(".")[0]
+
+
+def test_every_module_has_a_layer() -> None:
+    assert {layer(module) for module in modules()} == set(LAYERS)
+
+
+def test_no_layer_imports_one_above_it() -> None:
+    height = {name: n for n, name in enumerate(LAYERS)}
+    wrong = {
+        f"{i.importer} imports {i.imported}"
+        for i in imports()
+        if height[layer(i.importer)] < height[layer(i.imported)]
+    }
+    assert sorted(wrong) == []
+
+
+def test_private_layers() -> None:
+    wrong = {
+        f"{i.importer} imports {i.imported}"
+        for i in imports()
+        if layer(i.importer) not in ONLY_FROM.get(layer(i.imported), set(LAYERS))
+    }
+    assert sorted(wrong) == []
+
+
+def test_no_circle_between_modules() -> None:
+    graph: dict[str, set[str]] = {module: set() for module in modules()}
+    for each in imports():
+        graph[each.importer].add(each.imported)
+    graphlib.TopologicalSorter(graph).prepare()
+
+
+def test_imports_inside_functions_have_a_reason() -> None:
+    inside = {(i.importer, f"workbench.{layer(i.imported)}") for i in imports() if i.lazy}
+    assert sorted(inside - LAZY.keys()) == []
+    assert sorted(LAZY.keys() - inside) == [], "reasons without an import"

@@ -1,0 +1,128 @@
+"""What a launch may be: its grid, block, registers, shared and private memory, and how long it may take."""
+
+from __future__ import annotations
+
+import math
+import os
+
+from workbench.codeobject import KernelInfo, occupancy
+from workbench.emulator.native import abi
+from workbench.emulator.node import dispatch
+from workbench.emulator.node.dispatch import Geometry
+from workbench.errors import LaunchError, UsageError
+
+MAX_WORK_ITEMS = 1024
+# A wave's scratch is at most 2**13 times 256 dwords (COMPUTE_TMPRING_SIZE.WAVESIZE).
+MAX_SCRATCH_BYTES = 2**13 * 256 * 4 // 64
+MAX_GRID_BLOCKS = (2**31 - 1, 65536, 65536)
+_DEFAULT_TIMEOUT_SECONDS = 600.0
+
+
+def static_shared(kernel: KernelInfo) -> int:
+    """LDS bytes that the kernel itself declares."""
+    return max(kernel.group_segment_size, kernel.descriptor.group_segment_fixed_size)
+
+
+def check(kernel: KernelInfo, geometry: Geometry, dynamic_shared: int, *, arch: str, lds_bytes: int) -> None:
+    """Whether a device can take a launch of this shape.
+
+    Args:
+        arch, lds_bytes: the device's target, and its most LDS of a work-group.
+
+    Raises:
+        LaunchError: it cannot; the message says what is too large and what would fit.
+    """
+    _check_shape(kernel, geometry)
+    _check_registers(kernel, geometry.block, geometry.block_size)
+    if dynamic_shared < 0:
+        raise LaunchError(
+            f"kernel {kernel.short_name}: {dynamic_shared} bytes of dynamic shared memory; 0 or more are "
+            "wanted."
+        )
+    total = static_shared(kernel) + dynamic_shared
+    if total > lds_bytes:
+        raise LaunchError(
+            f"kernel {kernel.short_name}: {total} bytes of shared memory ({static_shared(kernel)} static + "
+            f"{dynamic_shared} dynamic), and a work-group of {arch} has at most {lds_bytes}; use smaller "
+            "tiles or fewer buffers."
+        )
+
+
+def _check_shape(kernel: KernelInfo, geometry: Geometry) -> None:
+    name = kernel.short_name
+    for what, dims in (("grid", geometry.groups), ("block", geometry.block)):
+        if min(dims) < 1:
+            raise LaunchError(f"kernel {name}: {what} {dims}: every dimension must be at least 1.")
+    limit = min(MAX_WORK_ITEMS, kernel.max_workgroup_size or MAX_WORK_ITEMS)
+    if geometry.block_size > limit:
+        why = (
+            f"it was compiled for at most {limit} (__launch_bounds__)"
+            if limit < MAX_WORK_ITEMS
+            else "a work-group has at most 1024"
+        )
+        raise LaunchError(
+            f"kernel {name}: block {geometry.block} has {geometry.block_size} work-items, and {why}; "
+            "use a smaller block."
+        )
+    too_many_groups = any(b > m for b, m in zip(geometry.groups, MAX_GRID_BLOCKS, strict=True))
+    if too_many_groups or any(i >= 2**32 for i in geometry.items):
+        raise LaunchError(
+            f"kernel {name}: grid {geometry.groups} of blocks {geometry.block} is too large: at most "
+            f"{MAX_GRID_BLOCKS} blocks and 2**32 - 1 work-items in a dimension."
+        )
+    required = kernel.required_workgroup_size
+    if required is not None and required != geometry.block:
+        raise LaunchError(
+            f"kernel {name}: it was compiled for blocks of exactly {required}, and {geometry.block} came."
+        )
+
+
+def _check_registers(kernel: KernelInfo, block: tuple[int, int, int], work_items: int) -> None:
+    """Vector registers of a work-group, and the scratch that they spill to."""
+    registers = kernel.descriptor.vgpr_count
+    most = abi.LANES * occupancy.waves_of_registers(registers)
+    if work_items > most:
+        raise LaunchError(
+            f"kernel {kernel.short_name}: block {block} has {work_items} work-items of {registers} vector "
+            f"registers, and a compute unit has room for {most} of them; use a smaller block, and compile "
+            "with __launch_bounds__ so that the compiler knows it."
+        )
+    scratch = dispatch.scratch_bytes(kernel)
+    if scratch > MAX_SCRATCH_BYTES + dispatch.DYNAMIC_STACK_BYTES:
+        raise LaunchError(
+            f"kernel {kernel.short_name}: {scratch} bytes of private memory a work-item, and at most "
+            f"{MAX_SCRATCH_BYTES} are possible; use smaller local arrays."
+        )
+
+
+def check_arguments(kernel: KernelInfo, arguments: bytes) -> None:
+    """Whether these are all of a kernel's own arguments.
+
+    Raises:
+        LaunchError: there are too few bytes.
+    """
+    wanted = max((a.offset + a.size for a in kernel.args if not a.hidden), default=0)
+    if len(arguments) < wanted:
+        raise LaunchError(
+            f"kernel {kernel.short_name}: {len(arguments)} bytes of arguments came, its parameters take "
+            f"{wanted}."
+        )
+
+
+def time_limit(chosen: float | None) -> float | None:
+    """Seconds that a launch may take: what was chosen, else HIPKITTENS_TIMEOUT, else 600; 0 means no limit.
+
+    Raises:
+        UsageError: HIPKITTENS_TIMEOUT is no number.
+    """
+    if chosen is None:
+        text = os.environ.get("HIPKITTENS_TIMEOUT")
+        try:
+            chosen = float(text) if text else _DEFAULT_TIMEOUT_SECONDS
+        except ValueError:
+            chosen = math.nan
+        if not chosen >= 0:
+            raise UsageError(
+                f"HIPKITTENS_TIMEOUT is {text!r}: a number of seconds is wanted, or 0 for no limit."
+            )
+    return chosen or None

@@ -1,0 +1,89 @@
+"""A code object on an emulated device, with what is made of its kernels once: native code, line kinds."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from workbench import errors
+from workbench.codeobject import CodeObject
+from workbench.codeobject.debug import DebugInfo
+from workbench.emulator.native.observe.traffic import line_kinds
+from workbench.emulator.node import hostcall
+from workbench.emulator.node.dispatch import TranslatedKernel
+from workbench.emulator.node.memory import Allocation
+
+
+@dataclass(eq=False)
+class LoadedCode:
+    """A code object on a device."""
+
+    code_object: CodeObject
+    device: int
+    image: Allocation
+    translations: dict[str, TranslatedKernel] = field(default_factory=dict)
+    prints: bool = False
+    grid_barrier: int = 0
+    _addresses: dict[str, list[list[int]]] = field(default_factory=dict)
+    _kinds: dict[str, npt.NDArray[np.uint8]] = field(default_factory=dict)
+
+    @property
+    def base(self) -> int:
+        """Device address of the code object's virtual address 0."""
+        return self.image.base
+
+    def translation(self, kernel: str, sanitize: bool = False) -> TranslatedKernel:
+        """The kernel as native code, which tells the sanitizer what it does where that is asked for.
+
+        Raises:
+            UnsupportedInstruction: it has an instruction that the emulated device does not execute.
+        """
+        key = f"{kernel} sanitized" if sanitize else kernel
+        found = self.translations.get(key)
+        if found is None:
+            from workbench.emulator.translate.translator import translate
+
+            found = self.translations[key] = translate(self.code_object, kernel, sanitize=sanitize)
+        return found
+
+    def by_instruction(self, kernel: str, counts: npt.NDArray[np.uint64]) -> dict[int, int]:
+        """Executions of each instruction, from those of a kernel's blocks."""
+        blocks = self._addresses.get(kernel)
+        if blocks is None:
+            blocks = self._addresses[kernel] = [
+                [instruction.address for instruction in block.instructions]
+                for block in self.translation(kernel).blocks
+            ]
+        result: dict[int, int] = {}
+        for addresses, count in zip(blocks, counts.tolist(), strict=True):
+            for address in addresses:
+                result[address] = result.get(address, 0) + count
+        return result
+
+    def line_kinds(self, kernel: str) -> npt.NDArray[np.uint8]:
+        """What a kernel's instructions do with the lines that they touch."""
+        found = self._kinds.get(kernel)
+        if found is None:
+            text = self.code_object.text
+            instructions = (i for block in self.translation(kernel).blocks for i in block.instructions)
+            found = self._kinds[kernel] = line_kinds(instructions, text.address, len(text.data))
+        return found
+
+    @cached_property
+    def printf_formats(self) -> dict[int, str]:
+        """Formats of a printf that goes through a buffer, by their hash."""
+        return hostcall.printf_formats(self.code_object.metadata.get("amdhsa.printf"))
+
+    @cached_property
+    def _debug(self) -> DebugInfo:
+        return DebugInfo(self.code_object)
+
+    def source_of(self, address: int) -> tuple[str, int, int] | None:
+        """Source position of a code object address; None without debug information."""
+        try:
+            return self._debug.place_of(address)
+        except errors.CodeObjectError:
+            return None

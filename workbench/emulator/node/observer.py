@@ -1,0 +1,96 @@
+"""What watches one launch, as its options ask: the sanitizer, a trace of accesses, a record of traffic."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from workbench.emulator.native import abi
+from workbench.emulator.native.observe.trace import Trace
+from workbench.emulator.native.observe.traffic import TrafficRecorder
+from workbench.emulator.node.dispatch import Dispatch, Geometry, Outcome
+from workbench.emulator.node.faults import Scene
+from workbench.emulator.node.loaded import LoadedCode
+from workbench.emulator.node.memory import Memory
+from workbench.emulator.sanitizer.findings import Shadow
+from workbench.launches import LaunchOptions, LaunchRecord, RawFinding
+
+
+def counts_addresses(options: LaunchOptions) -> bool:
+    """Whether the launch counts what depends on addresses."""
+    return options.profile or options.trace or options.traffic is not None
+
+
+class Observer:
+    """Watches one launch.
+
+    Args:
+        prepared: the launch, which is told where to record.
+
+    Attributes:
+        traffic: recorder of what is asked of memory; None unless asked for.
+    """
+
+    def __init__(
+        self,
+        options: LaunchOptions,
+        prepared: Dispatch,
+        loaded: LoadedCode,
+        kernel: str,
+        geometry: Geometry,
+        memory: Memory,
+    ) -> None:
+        self._options = options
+        self._loaded = loaded
+        self._memory = memory
+        self._shadow: Shadow | None = None
+        self._trace: Trace | None = None
+        self.traffic: TrafficRecorder | None = None
+        if options.sanitize:
+            self._shadow = Shadow(geometry.group_count, memory.watched(loaded.device))
+            prepared.launch.san = self._shadow.pointer
+            prepared.keep.append(self._shadow)
+        else:
+            memory.note_unseen(loaded.device)
+        if options.trace:
+            self._trace = Trace()
+            prepared.launch.trace = self._trace.pointer
+            prepared.keep.append(self._trace)
+        if options.traffic is not None:
+            self.traffic = TrafficRecorder(
+                options.traffic,
+                loaded.code_object.text.address,
+                loaded.line_kinds(kernel),
+                geometry.group_count,
+                -(-geometry.block_size // abi.LANES),
+            )
+
+    @property
+    def one_thread(self) -> bool:
+        """Whether the launch needs one: work-groups share the sanitizer's state, and the trace."""
+        return self._shadow is not None or self._trace is not None
+
+    def findings(self, scene: Scene) -> tuple[RawFinding, ...]:
+        """What the sanitizer found in the launch that has ended."""
+        if self._shadow is None:
+            return ()
+        found = self._shadow.take(scene)
+        if self._shadow.lost_writes:
+            self._memory.note_unseen(self._loaded.device)
+        return found
+
+    def completed(self, record: LaunchRecord, outcome: Outcome) -> LaunchRecord:
+        """The record of a launch that ended well, with all that was asked for.
+
+        Raises:
+            LaunchError: a trace had no room for all accesses.
+        """
+        counts = None
+        if self._options.count:
+            counts = self._loaded.by_instruction(record.kernel, outcome.counts)
+        return replace(
+            record,
+            counts=counts,
+            counters=outcome.counters if counts_addresses(self._options) else {},
+            accesses=self._trace.take() if self._trace is not None else (),
+            traffic=self.traffic,
+        )

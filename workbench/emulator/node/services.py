@@ -1,0 +1,114 @@
+"""What kernels ask of the host while they run (printf, assertions, hostcalls); shows what they print."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from workbench.codeobject import KernelInfo
+from workbench.emulator.native import abi
+from workbench.emulator.node import console, dispatch, hostcall
+from workbench.emulator.node.console import Assertion
+from workbench.emulator.node.loaded import LoadedCode
+from workbench.emulator.node.memory import Memory, MemoryKind
+
+
+class Services:
+    """The buffers through which kernels reach the host; one of each: one kernel runs at a time."""
+
+    def __init__(self, memory: Memory) -> None:
+        self._memory = memory
+        self._lock = threading.Lock()
+        self._console = 0
+        self._printf = 0
+        self._hostcalls: hostcall.Buffer | None = None
+
+    def console(self) -> int:
+        """Address of the buffer that kernels compiled with the workbench's headers print into."""
+        with self._lock:
+            if not self._console:
+                self._console = self._memory.map_apart(console.BYTES, MemoryKind.CONSOLE).base
+                console.prepare(self._console)
+            return self._console
+
+    def of(self, loaded: LoadedCode, kernel: KernelInfo) -> Served:
+        """What one launch of a kernel gets, emptied of what earlier ones left."""
+        wanted = {arg.value_kind for arg in kernel.args}
+        served = Served(loaded, self._memory.text_at, self.console() if loaded.prints else 0)
+        if hostcall.PRINTF_ARGUMENT in wanted:
+            if not self._printf:
+                self._printf = self._memory.map_apart(hostcall.PRINTF_BYTES, MemoryKind.CONSOLE).base
+            hostcall.prepare_printf(self._printf)
+            served.arguments[hostcall.PRINTF_ARGUMENT] = self._printf
+        if hostcall.ARGUMENT in wanted:
+            waves = dispatch.thread_count() * dispatch.MOST_RESIDENT * abi.MAX_WAVES
+            if self._hostcalls is None or self._hostcalls.packets < waves:
+                self._hostcalls = hostcall.Buffer(self._memory, waves)
+            # Waves that were stopped have kept their packets, and kernels can write here what they like.
+            self._hostcalls.empty()
+            served.arguments[hostcall.ARGUMENT] = self._hostcalls.address
+            served.listener = hostcall.Listener(self._hostcalls)
+        return served
+
+
+@dataclass
+class Served:
+    """The host's side of one launch.
+
+    Attributes:
+        arguments: values of the kernel's hidden arguments by kind.
+        listener: answers hostcalls; None where the kernel makes none.
+    """
+
+    _loaded: LoadedCode
+    _text_at: Callable[[int], str | None]
+    _console: int
+    arguments: dict[str, int] = field(default_factory=dict)
+    listener: hostcall.Listener | None = None
+
+    @property
+    def one_thread(self) -> bool:
+        """Whether the launch needs one: nothing says which work-group has printed into a buffer."""
+        return bool(self._loaded.printf_formats) and hostcall.PRINTF_ARGUMENT in self.arguments
+
+    @property
+    def hostcalls(self) -> tuple[int, int]:
+        """Address and bytes of the buffer of hostcalls."""
+        return self.listener.buffer if self.listener is not None else (0, 0)
+
+    @property
+    def callback(self) -> Any:
+        """What C calls to have hostcalls answered; None where there are none."""
+        return self.listener.callback if self.listener is not None else None
+
+    def show(self, trapped: int | None) -> list[Assertion]:
+        """Show what the launch has printed; the assertions that failed in it.
+
+        Args:
+            trapped: work-group whose trap ended the launch: an exception is about to say what its assertions
+                say.
+        """
+        text, assertions = console.drain(self._console) if self._console else ("", [])
+        if text:
+            console.writer(text, False)
+        if hostcall.PRINTF_ARGUMENT in self.arguments:
+            address = self.arguments[hostcall.PRINTF_ARGUMENT]
+            for line, to_stderr in hostcall.drain_printf(address, self._loaded.printf_formats, self._text_at):
+                console.writer(line, to_stderr)
+        if self.listener is not None:
+            printed, lost = self.listener.take()
+            for entry in printed:
+                if entry.assertion is not None:
+                    assertions.append(entry.assertion)
+                if entry.assertion is None or entry.group != trapped:
+                    console.writer(entry.text, entry.to_stderr)
+            if lost:
+                console.writer(console.LOST, False)
+        return assertions
+
+    def check(self) -> None:
+        """Raises what went wrong while a hostcall was answered."""
+        if self.listener is not None and self.listener.error is not None:
+            raise self.listener.error

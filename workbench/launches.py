@@ -1,0 +1,337 @@
+"""Launches as data: what one is asked to tell of itself, and what it has told when it has ended.
+
+The emulated device fills these records and the runtime hands them on; on a GPU a launch tells its time alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, fields
+from enum import IntEnum
+from typing import TYPE_CHECKING, Protocol
+
+from workbench.origin import Figure
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+Dim = tuple[int, int, int]
+"""(x, y, z)."""
+
+
+class AccessKind(IntEnum):
+    """What an access did; trace.h of the emulator has the same numbers."""
+
+    LDS_READ = 1
+    LDS_WRITE = 2
+    GLOBAL_READ = 3
+    GLOBAL_WRITE = 4
+    TO_LDS = 5
+    """The LDS side of a load straight to LDS; its global side is a GLOBAL_READ of the same instruction."""
+
+
+@dataclass(frozen=True, slots=True)
+class Phase:
+    """Lanes that the LDS serves together.
+
+    Attributes:
+        lanes: all of the group, active or not, ascending.
+        cycles: that it took; those beyond the first are bank conflicts. 0 where no lane was active.
+        conflicting_banks: banks that took more than one.
+    """
+
+    lanes: tuple[int, ...]
+    cycles: int
+    conflicting_banks: frozenset[int] = frozenset()
+
+    @property
+    def conflicts(self) -> int:
+        return max(0, self.cycles - 1)
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """One memory instruction of one wave; an instruction with two addresses is two accesses.
+
+    Attributes:
+        kind: what it did.
+        pc: code object address of the instruction.
+        group: linear index of the work-group.
+        wave: of the wave in its work-group.
+        bytes: of a lane.
+        addresses: by active lane, ascending: device address, or byte offset in the work-group's LDS.
+        banks: LDS banks of 4 bytes that serve it; 0 where none do (global memory, loads straight to LDS).
+        phases: in order; empty likewise.
+    """
+
+    kind: AccessKind
+    pc: int
+    group: int
+    wave: int
+    bytes: int
+    addresses: dict[int, int]
+    banks: int = 0
+    phases: tuple[Phase, ...] = ()
+
+    @property
+    def conflicts(self) -> int:
+        """What SQ_LDS_BANK_CONFLICT counts of it: cycles beyond the first of each phase."""
+        return sum(phase.conflicts for phase in self.phases)
+
+
+LIMIT = 1 << 23
+"""Lines kept of a launch, 8 bytes each, on each of its threads; beyond it fewer sets are sampled."""
+
+
+@dataclass(frozen=True, slots=True)
+class Watched:
+    """Memory whose writers are to be known: `count` elements of `element` bytes from address `base`."""
+
+    base: int
+    element: int
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class TrafficOptions:
+    """What is to be recorded beside the counts by instruction.
+
+    Attributes:
+        lines: the lines that each wave touches, for `Traffic.replay`.
+        watched: memory of which it is kept which work-group wrote each element.
+        limit: lines that are kept; beyond it only those of some sets.
+    """
+
+    lines: bool = True
+    watched: tuple[Watched, ...] = ()
+    limit: int = LIMIT
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """What one instruction did, all of its executions together.
+
+    Attributes:
+        lds_cycles, lds_bank_conflict: LDS cycles, and those of them that bank conflicts cost.
+        lds_bytes: that lanes read from or wrote to LDS.
+        bytes: that lanes asked of or sent to global memory.
+        accesses: distinct 64-byte pieces of each execution, summed.
+        line_bytes: bytes of the distinct 128-byte lines of each execution, summed.
+    """
+
+    lds_cycles: int = 0
+    lds_bank_conflict: int = 0
+    lds_bytes: int = 0
+    bytes: int = 0
+    accesses: int = 0
+    line_bytes: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Hierarchy:
+    """Sizes of the modelled caches.
+
+    Attributes:
+        xcds, units: dies, and compute units of each.
+        l1_bytes: of a compute unit's vector cache.
+        l2_bytes: of a die's L2.
+        mall_bytes: of the Infinity Cache that all dies share.
+        l1_ways, l2_ways, mall_ways: of each; lines have 128 bytes.
+    """
+
+    xcds: int
+    units: int
+    l1_bytes: int
+    l2_bytes: int
+    mall_bytes: int
+    l1_ways: int = 16
+    l2_ways: int = 16
+    mall_ways: int = 16
+
+
+@dataclass(frozen=True, slots=True)
+class CacheCounts:
+    """What the modelled caches of one die did.
+
+    Attributes:
+        l1_reads, l1_read_hits: lines that loads asked of L1.
+        l2_reads, l2_writes, l2_atomics: requests to L2: of a line to read, of 64 bytes to write.
+        l2_hits, l2_misses: of all requests.
+        l2_read_hits: of the reads.
+        fabric_reads: of 128 bytes, from L2 to the Infinity Cache.
+        fabric_writes_32, fabric_writes_64: of that many bytes.
+        mall_read_hits, mall_read_misses: reads that the Infinity Cache had, and those that went to HBM.
+        memory_bytes_written: from the Infinity Cache to HBM, what is left in it at the end included.
+    """
+
+    l1_reads: int = 0
+    l1_read_hits: int = 0
+    l2_reads: int = 0
+    l2_writes: int = 0
+    l2_atomics: int = 0
+    l2_hits: int = 0
+    l2_misses: int = 0
+    l2_read_hits: int = 0
+    fabric_reads: int = 0
+    fabric_writes_32: int = 0
+    fabric_writes_64: int = 0
+    mall_read_hits: int = 0
+    mall_read_misses: int = 0
+    memory_bytes_written: int = 0
+
+    @property
+    def l2_requests(self) -> int:
+        return self.l2_hits + self.l2_misses
+
+    @property
+    def l2_hit_rate(self) -> float | None:
+        """0 to 1; None where nothing was asked of L2."""
+        return self.l2_hits / self.l2_requests if self.l2_requests else None
+
+    @classmethod
+    def total(cls, parts: Iterable[CacheCounts]) -> CacheCounts:
+        """Of several dies together."""
+        found = list(parts)
+        return cls(**{f.name: sum(getattr(p, f.name) for p in found) for f in fields(cls)})
+
+
+@dataclass(frozen=True, slots=True)
+class Replayed:
+    """Outcome of a replay.
+
+    Attributes:
+        dies: what each die's caches did; multiplied by 2**`sampling` where only some sets were replayed.
+        sampling: one set in 2**`sampling` was replayed; 0: all.
+    """
+
+    dies: tuple[CacheCounts, ...]
+    sampling: int
+
+    @property
+    def total(self) -> CacheCounts:
+        return CacheCounts.total(self.dies)
+
+
+class Traffic(Protocol):
+    """What one launch asked of memory.
+
+    Attributes:
+        group_total, waves: work-groups of the launch, and waves of one.
+    """
+
+    group_total: int
+    waves: int
+
+    def sites(self) -> dict[int, Site]:
+        """What each instruction did, by its code object address; those that did nothing are absent."""
+
+    def writers(self, index: int = 0) -> npt.NDArray[np.int64]:
+        """[elements] the work-group that wrote each element of `TrafficOptions.watched[index]`; -1: none.
+
+        Where several did, the highest.
+        """
+
+    def replay(
+        self, hierarchy: Hierarchy, groups_per_unit: int, order: Sequence[int] | None = None
+    ) -> Replayed:
+        """Sends what the waves touched through a model of a GPU's caches.
+
+        Args:
+            hierarchy: the caches.
+            groups_per_unit: work-groups that a compute unit holds at once.
+            order: work-groups in the order in which they are dispatched; by number where it is None.
+
+        Raises:
+            UsageError: the lines were not kept or have been released; `order` is no permutation.
+            LaunchError: there was not enough memory.
+        """
+
+    def release(self) -> None:
+        """Frees the lines; the counts by instruction stay."""
+
+
+@dataclass(frozen=True, slots=True)
+class RawFinding:
+    """One instruction at fault, as the sanitizer reports it: without source lines.
+
+    Attributes:
+        category: "missing wait", "race", "uninitialised", "out of bounds" or "misaligned", "hazard".
+        message: what is wrong, and what to do.
+        pc: code object address of the instruction.
+        other_pc: the instruction on the other side (the load, the other access), None where there is none.
+        workgroup, wave, lane: who did it first; lane None where the whole wave is meant.
+        address: device address, or byte offset in LDS; None where it has no meaning.
+        count: how often it was seen.
+    """
+
+    category: str
+    message: str
+    pc: int
+    other_pc: int | None
+    workgroup: tuple[int, int, int]
+    wave: int
+    lane: int | None
+    address: int | None
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class LaunchOptions:
+    """What a launch is to tell of itself, as only an emulated device can, and when it is to be stopped.
+
+    Attributes:
+        count: count the executions of every instruction.
+        profile: count bytes, cache lines and LDS conflicts too; slower.
+        timeout: seconds after which the launch is stopped; None: HIPKITTENS_TIMEOUT, else 600 s. A GPU's
+            launches have no limit.
+        sanitize: look for missing waits, races and uninitialised values; slower, on one thread.
+        trace: keep every memory access, lane by lane; for small launches, on one thread.
+        traffic: record what is asked of memory, by instruction and line, for a model of the caches; slower.
+    """
+
+    count: bool = False
+    profile: bool = False
+    timeout: float | None = None
+    sanitize: bool = False
+    trace: bool = False
+    traffic: TrafficOptions | None = None
+
+    @property
+    def observed(self) -> bool:
+        """Whether more than the launch's time is asked for."""
+        return self.count or self.profile or self.sanitize or self.trace or self.traffic is not None
+
+
+@dataclass(frozen=True)
+class LaunchRecord:
+    """A launch that has ended.
+
+    Attributes:
+        kernel: the kernel's symbol name.
+        grid: work-groups.
+        block: work-items of a work-group.
+        dynamic_shared: bytes of LDS that the launch added.
+        device: name of the device.
+        wall_seconds: time on this computer's clock until the kernel's end.
+        elapsed: microseconds by HIP events; None on an emulated device, whose clock is not a GPU's.
+        counts: executions (by waves) of each instruction by its address in the code object; None unless asked
+            for.
+        counters: address-dependent counts by the names of Counters in `run/wave.h`; empty unless asked.
+        findings: what the sanitizer found; `wb.sanitize` puts it on source lines.
+        accesses: every memory access in order; empty unless asked for.
+        traffic: what was asked of memory; None unless asked for.
+    """
+
+    kernel: str
+    grid: Dim
+    block: Dim
+    dynamic_shared: int
+    device: str
+    wall_seconds: float
+    elapsed: Figure | None = None
+    counts: dict[int, int] | None = field(default=None, repr=False)
+    counters: dict[str, int] = field(default_factory=dict, repr=False)
+    findings: tuple[RawFinding, ...] = field(default=(), repr=False)
+    accesses: tuple[Access, ...] = field(default=(), repr=False)
+    traffic: Traffic | None = field(default=None, repr=False, compare=False)
