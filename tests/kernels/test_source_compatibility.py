@@ -267,3 +267,53 @@ def test_asynchronous_loads_by_that_name(arch: str) -> None:
     module["copies"].launch(wb.Launch((1,), 128, 0), (x, out), {}, device=device(f"emulated:{arch}"))
     assert torch.equal(out[:95], x[:95])
     assert torch.equal(out[95], x[3])
+
+
+RETURNS = r"""
+#include "kittens.cuh"
+using namespace kittens;
+using matrix = gl<bf16, 1, 1, -1, 64>;
+template <bool async> __device__ void body(const matrix &x, const matrix &out) {
+    using G = group<2>;
+    __shared__ st_bf<64, 64, st_16x32_s> by_two, bounded, prepared, by_one[2];
+    __shared__ sv_bf<64> line[2];
+    uint32_t offsets[G::loads_per_tile<st_bf<64, 64, st_16x32_s>>];
+    G::prefill_swizzled_offsets(prepared, x, offsets);
+    const int wave = warpid();
+    if constexpr (async) {
+        G::load_async(by_two, x, {0, 0, 0, 0});
+        G::load_bounded_async(bounded, x, {0, 0, 0, 0});
+        G::load_async(prepared, x, {0, 0, 0, 0}, offsets);
+        load_async(by_one[wave], x, {0, 0, 0, 0});
+        load_async(line[wave], x, {0, 0, 3, 0});
+    } else {
+        G::load(by_two, x, {0, 0, 0, 0});
+        G::load_bounded(bounded, x, {0, 0, 0, 0});
+        G::load(prepared, x, {0, 0, 0, 0}, offsets);
+        load(by_one[wave], x, {0, 0, 0, 0});
+        load(line[wave], x, {0, 0, 3, 0});
+    }
+    __builtin_amdgcn_s_barrier();
+    G::store(out, by_two, {0, 0, 0, 0});
+    G::store(out, bounded, {0, 0, 1, 0});
+    G::store(out, prepared, {0, 0, 2, 0});
+    store(out, by_one[1 - wave], {0, 0, 3 + wave, 0});
+    store(out, line[1 - wave], {0, 0, 5 * 64 + wave, 0});
+}
+__global__ __launch_bounds__(128) void waits(matrix x, matrix out) { body<false>(x, out); }
+__global__ __launch_bounds__(128) void starts(matrix x, matrix out) { body<true>(x, out); }
+"""
+
+
+@pytest.mark.parametrize("arch", ARCHS)
+def test_when_loads_to_shared_memory_return(arch: str) -> None:
+    """HipKittens' `load` on CDNA3 returns with the data, on CDNA4 as soon as it is under way."""
+    module = wb.compile(RETURNS, arch=arch, name="returns.hip", flags=("-Wall", "-Wextra"))
+    assert not module.result.diagnostics
+    x = torch.randn(64, 64, generator=torch.Generator().manual_seed(1)).bfloat16()
+    for name, waits in (("waits", arch == "gfx942"), ("starts", False)):
+        out = torch.zeros(5 * 64 + 2, 64).bfloat16()
+        kernel = module[name][(1,), (128,)]
+        result = wb.sanitize(kernel, x, out, device=f"emulated:{arch}")
+        assert result.passed == waits, f"{name}: {result}"
+        assert torch.equal(out, torch.cat([*[x] * 5, x[3:4], x[3:4]]))

@@ -76,11 +76,11 @@ __global__ __launch_bounds__(NUM_THREADS, 2) void gemm_bf16(const gemm_globals g
 
     const auto start_loads = [&](int step, int half) {
         if ((step + 1) * K_STEP <= k) {
-            G::load(As[half], g.a, {0, 0, row, step}, offsets_a, resource_a, base_a, lds_a[half]);
-            G::load(Bs[half], g.b, {0, 0, col, step}, offsets_b, resource_b, base_b, lds_b[half]);
+            G::load_async(As[half], g.a, {0, 0, row, step}, offsets_a, resource_a, base_a, lds_a[half]);
+            G::load_async(Bs[half], g.b, {0, 0, col, step}, offsets_b, resource_b, base_b, lds_b[half]);
         } else {
-            G::load_bounded(As[half], g.a, {0, 0, row, step});
-            G::load_bounded(Bs[half], g.b, {0, 0, col, step});
+            G::load_bounded_async(As[half], g.a, {0, 0, row, step});
+            G::load_bounded_async(Bs[half], g.b, {0, 0, col, step});
         }
     };
 

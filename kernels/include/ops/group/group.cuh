@@ -15,9 +15,10 @@ namespace kittens {
  *
  * All of them call a member with the same arguments.
  *
- * `load` goes straight from global to shared memory, without registers in between, and is asynchronous: it returns when
- * the loads are under way, and the kernel waits with `wait_vmcnt` and `barrier` before anything reads the tile. A lane
- * loads 16 bytes at a time on gfx950 and 4 on gfx942, at addresses that are multiples of 4.
+ * `load_async` goes straight from global to shared memory, without registers in between. It returns when the loads are
+ * under way, and the kernel waits with `wait_vmcnt` and `barrier` before anything reads the tile. A lane loads 16 bytes
+ * at a time on gfx950 and 4 on gfx942, at addresses that are multiples of 4. `load` is the same on gfx950, and on
+ * gfx942 waits.
  *
  * `axis` is the axis of the rows: 2, 1 or 0. `aligned` is there for source compatibility; nothing depends on it.
  */
@@ -75,8 +76,9 @@ struct group {
      */
     template <int axis = 2, bool aligned = false, ducks::st::whole ST, ducks::gl::all GL,
               ducks::coord::tile COORD = coord<ST>>
-    static __device__ inline void load([[maybe_unused]] ST &dst, const GL &src, const COORD &idx,
-                                       const uint32_t *offsets, const i32x4 &resource, const void *base, uint32_t lds) {
+    static __device__ inline void load_async([[maybe_unused]] ST &dst, const GL &src, const COORD &idx,
+                                             const uint32_t *offsets, const i32x4 &resource, const void *base,
+                                             uint32_t lds) {
         check_types<ST, GL>();
         using P = detail::pieces<ST, N, ST::underlying_subtile_bytes_per_thread>;
         const auto *first =
@@ -88,7 +90,7 @@ struct group {
     /** The same with the resource made here, its range ending with the last row of the axis. */
     template <int axis = 2, bool aligned = false, ducks::st::whole ST, ducks::gl::all GL,
               ducks::coord::tile COORD = coord<ST>>
-    static __device__ inline void load(ST &dst, const GL &src, const COORD &idx, const uint32_t *offsets) {
+    static __device__ inline void load_async(ST &dst, const GL &src, const COORD &idx, const uint32_t *offsets) {
         check_types<ST, GL>();
         using P = detail::pieces<ST, N, ST::underlying_subtile_bytes_per_thread>;
         const detail::window<axis, GL> view(src, idx.template unit_coord<axis, 3>());
@@ -99,21 +101,10 @@ struct group {
     /** Starts loading the tile at `idx` of `src`. Rows past the end of the axis read as zero. */
     template <int axis = 2, bool aligned = false, ducks::st::whole ST, ducks::gl::all GL,
               ducks::coord::tile COORD = coord<ST>>
-    static __device__ inline void load(ST &dst, const GL &src, const COORD &idx) {
+    static __device__ inline void load_async(ST &dst, const GL &src, const COORD &idx) {
         uint32_t offsets[loads_per_tile<ST>];
         prefill_swizzled_offsets<axis>(dst, src, offsets);
-        load<axis, aligned, ST, GL, COORD>(dst, src, idx, offsets);
-    }
-
-    /** `load` by the name that says that it returns when the loads are under way. */
-    template <int axis = 2, bool aligned = false, ducks::st::whole ST, ducks::gl::all GL,
-              ducks::coord::tile COORD = coord<ST>>
-    static __device__ inline void load_async(ST &dst, const GL &src, const COORD &idx) {
-        load<axis, aligned, ST, GL, COORD>(dst, src, idx);
-    }
-    template <ducks::sv::all SV, ducks::gl::all GL, ducks::coord::vec COORD = coord<SV>>
-    static __device__ inline void load_async(SV &dst, const GL &src, const COORD &idx) {
-        load<SV, GL, COORD>(dst, src, idx);
+        load_async<axis, aligned, ST, GL, COORD>(dst, src, idx, offsets);
     }
 
     /**
@@ -124,7 +115,7 @@ struct group {
      */
     template <int axis = 2, bool aligned = false, ducks::st::whole ST, ducks::gl::all GL,
               ducks::coord::tile COORD = coord<ST>>
-    static __device__ inline void load_bounded(ST &dst, const GL &src, const COORD &idx) {
+    static __device__ inline void load_bounded_async(ST &dst, const GL &src, const COORD &idx) {
         check_types<ST, GL>();
         using P = detail::pieces<ST, N, ST::underlying_subtile_bytes_per_thread>;
         const coord<> at = idx.template unit_coord<axis, 3>();
@@ -141,6 +132,31 @@ struct group {
         }
         detail::start_loads<P, N, ST::underlying_subtile_bytes_per_thread>(offsets, make_srsrc(view.base, view.bytes),
                                                                            0, lds_base(dst), wave);
+    }
+
+    /**
+     * @brief `load_async`, with its arguments; on gfx942 it returns when what this wave loads is there.
+     *
+     * That is what HipKittens' loads of this name do on each target: on gfx942 the other waves' part is there after a
+     * barrier, on gfx950 after a wait and a barrier.
+     */
+    template <int axis = 2, bool aligned = false, ducks::st::whole ST, ducks::gl::all GL,
+              ducks::coord::tile COORD = coord<ST>, typename... Prepared>
+    static __device__ inline void load(ST &dst, const GL &src, const COORD &idx, const Prepared &...prepared) {
+        load_async<axis, aligned, ST, GL, COORD>(dst, src, idx, prepared...);
+        detail::arrive();
+    }
+    template <ducks::sv::all SV, ducks::gl::all GL, ducks::coord::vec COORD = coord<SV>>
+    static __device__ inline void load(SV &dst, const GL &src, const COORD &idx) {
+        load_async<SV, GL, COORD>(dst, src, idx);
+        detail::arrive();
+    }
+    /** `load_bounded_async`, which returns when `load` does. */
+    template <int axis = 2, bool aligned = false, ducks::st::whole ST, ducks::gl::all GL,
+              ducks::coord::tile COORD = coord<ST>>
+    static __device__ inline void load_bounded(ST &dst, const GL &src, const COORD &idx) {
+        load_bounded_async<axis, aligned, ST, GL, COORD>(dst, src, idx);
+        detail::arrive();
     }
 
     /** `kittens::load_global_to_register_buffer` by this group. */
@@ -193,7 +209,7 @@ struct group {
      * Up to 12 bytes past the vector's last element are loaded into what aligns it in shared memory.
      */
     template <ducks::sv::all SV, ducks::gl::all GL, ducks::coord::vec COORD = coord<SV>>
-    static __device__ inline void load(SV &dst, const GL &src, const COORD &idx) {
+    static __device__ inline void load_async(SV &dst, const GL &src, const COORD &idx) {
         constexpr bool same_type = detail::is_same<typename SV::dtype, typename GL::dtype>;
         static_assert(same_type,
                       "group::load: goes straight to shared memory, so the vector and the global layout have the same "
@@ -243,7 +259,7 @@ struct group {
 /** The groups that kernels name most. */
 using warpgroup = group<4>;
 
-/** Starts loading a shared tile or vector by one wave: `group<1>::load`. */
+/** Loads a shared tile or vector by one wave: `group<1>::load`. */
 template <ducks::st::whole ST, ducks::gl::all GL, ducks::coord::tile COORD = coord<ST>>
 __device__ inline void load(ST &dst, const GL &src, const COORD &idx) {
     group<1>::load(dst, src, idx);

@@ -58,4 +58,11 @@ __device__ inline void start_loads(const uint32_t *offsets, const i32x4 &resourc
     }
 }
 
+/** Waits for loads to shared memory where those called `load` do: on gfx942. */
+__device__ inline void arrive() {
+#if defined(KITTENS_CDNA3)
+    wait_vmcnt<0>();
+#endif
+}
+
 } // namespace kittens::detail
