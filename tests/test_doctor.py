@@ -36,8 +36,8 @@ def test_a_kernel_is_run_where_it_is_asked_for() -> None:
     assert "<table>" in report._repr_html_()
 
 
-def test_settings_are_those_that_are_read_and_those_of_the_readme() -> None:
-    assert set(VARIABLE.findall((ROOT / "README.md").read_text())) == set(SETTINGS)
+def test_settings_are_those_that_are_read_and_those_of_the_docs() -> None:
+    assert set(VARIABLE.findall((ROOT / "docs" / "environment_variables.md").read_text())) == set(SETTINGS)
     package = read_in((ROOT / "workbench").rglob("*.py"))
     assert package <= set(SETTINGS) <= package | read_in((ROOT / "tests").rglob("*.py"))
 

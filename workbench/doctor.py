@@ -48,7 +48,7 @@ SETTINGS = (
     "HIPKITTENS_THREADS",
     "HIPKITTENS_TIMEOUT",
 )
-"""Environment variables that are read; README.md says what each sets."""
+"""Environment variables that are read; docs/environment_variables.md says what each sets."""
 
 _KERNEL = "__global__ void twice(int *x) { x[blockIdx.x * 64 + threadIdx.x] *= 2; }\n"
 
