@@ -202,17 +202,46 @@ static inline double quiet_64(double x) { return double_of(bits_of_double(x) | 0
 DIV_SCALE(32, float, 0x1p126f, 0x1p64f, 0x1p-64f, 96, 23)
 DIV_SCALE(64, double, 0x1p1022, 0x1p128, 0x1p-128, 768, 53)
 
-/* a * b + c; where v_div_scale said so, moved back: a large quotient is to grow, a small one to shrink. Single
- * precision does that in double, so that a denormal quotient is rounded once. */
+/* a * b + c; where v_div_scale said so, moved back: a large quotient is to grow, a small one to shrink. A quotient
+ * that becomes denormal is rounded once, at its last bit. Single precision does it in double, rounded to odd. */
 HK_EXPORT void hk_div_fmas_f32x16(float *restrict out, const float *restrict a, const float *restrict b,
                                   const float *restrict c, const uint32_t *restrict late);
 void hk_div_fmas_f32x16(float *restrict out, const float *restrict a, const float *restrict b, const float *restrict c,
                         const uint32_t *restrict late) {
     LOOP {
-        double wide = __builtin_fma((double)a[i], (double)b[i], (double)c[i]);
+        double product = (double)a[i] * (double)b[i], addend = (double)c[i];
+        double wide = product + addend, back = wide - product;
+        double error = (product - (wide - back)) + (addend - back);
+        uint64_t bits = bits_of_double(wide);
+        int to_odd = error != 0 && !(bits & 1);
+        wide = double_of(to_odd ? bits + ((error > 0) == (wide > 0) ? 1 : -1ull) : bits);
         float moved = (float)(wide * (field_32(c[i]) > 127 ? 0x1p64 : 0x1p-64));
         out[i] = late[i] ? moved : __builtin_fmaf(a[i], b[i], c[i]);
     }
+}
+
+/* The sign of what fma(a, b, c) = r left out, for |r| below 2**-800: Boldo and Muller, "Exact and approximated error
+ * of the FMA" (IEEE Trans. Computers 60, 2011), on operands moved up so that no part of the error underflows. */
+static double fma_error(double a, double b, double c, double r) {
+    /* A larger addend cancels against the product so far that nothing is left to round. */
+    if (fabs(c) >= 0x1p-700) return 0;
+    double large = fabs(a) < fabs(b) ? b : a, small = fabs(a) < fabs(b) ? a : b;
+    small *= 0x1p600, c *= 0x1p600, r *= 0x1p600;
+    double product = large * small, low = __builtin_fma(large, small, -product);
+    double sum = c + low, part = sum - c, rest = (c - (sum - part)) + (low - part);
+    double top = product + sum, shift = top - product, under = (product - (top - shift)) + (sum - shift);
+    double first = (top - r) + under;
+    return first != 0 ? first : rest;
+}
+
+/* r = fma(a, b, c) divided by 2**128. Half a unit of a denormal quotient may be all of r's last bits: then what r
+ * itself left out decides. */
+static double shrunk(double r, double a, double b, double c) {
+    double moved = r * 0x1p-128, dropped = r - moved * 0x1p128;
+    if (fabs(dropped) != 0x1p-947) return moved;
+    double error = fma_error(a, b, c, r);
+    /* The even neighbour was taken; the other one lies in the direction of what was dropped. */
+    return (error > 0 && dropped > 0) || (error < 0 && dropped < 0) ? moved + copysign(0x1p-1074, dropped) : moved;
 }
 
 HK_EXPORT void hk_div_fmas_f64x16(double *restrict out, const double *restrict a, const double *restrict b,
@@ -221,7 +250,7 @@ void hk_div_fmas_f64x16(double *restrict out, const double *restrict a, const do
                         const double *restrict c, const uint32_t *restrict late) {
     LOOP {
         double result = __builtin_fma(a[i], b[i], c[i]);
-        double moved = result * (field_64(c[i]) > 1023 ? 0x1p128 : 0x1p-128);
+        double moved = field_64(c[i]) > 1023 ? result * 0x1p128 : shrunk(result, a[i], b[i], c[i]);
         out[i] = late[i] ? moved : result;
     }
 }
