@@ -21,13 +21,23 @@ if TYPE_CHECKING:
     from IPython.core.interactiveshell import InteractiveShell
 
     from workbench import errors
+    from workbench.check.compare import compare
+    from workbench.check.results import VerifyResult
     from workbench.check.sanitizer import sanitize, sanitizing
-    from workbench.check.verify import VerifyResult, compare, verify
+    from workbench.check.verify import verify
     from workbench.doctor import doctor
     from workbench.errors import CompileError, KernelFault, WorkbenchError
-    from workbench.kernel.host_module import HostModule, load_module
-    from workbench.kernel.module import Kernel, Launcher, Module, compile, load
-    from workbench.kernel.program import ProgramResult, run_program
+    from workbench.kernel import (
+        HostModule,
+        Kernel,
+        Launcher,
+        Module,
+        ProgramResult,
+        compile,
+        load,
+        load_module,
+        run_program,
+    )
     from workbench.origin import Figure, Origin
     from workbench.profile import (
         ProfileResult,
@@ -40,7 +50,7 @@ if TYPE_CHECKING:
         xcd_map,
     )
     from workbench.runtime.device import Device, device, devices
-    from workbench.spec.spec import Choice, KernelSpec, Launch, Published, Range, Tolerance, kernels
+    from workbench.spec import Choice, KernelSpec, Launch, Published, Range, Tolerance, kernels
     from workbench.tiles import LayoutResult, view_layout
     from workbench.views import dashboard, panel, report, view_xcd
 
@@ -51,7 +61,7 @@ _HOMES = {
     "CompileError": "errors",
     "Device": "runtime",
     "Figure": "origin",
-    "HostModule": "kernel.host_module",
+    "HostModule": "kernel",
     "Kernel": "kernel",
     "KernelFault": "errors",
     "KernelSpec": "spec",
@@ -61,16 +71,16 @@ _HOMES = {
     "Module": "kernel",
     "Origin": "origin",
     "ProfileResult": "profile",
-    "ProgramResult": "kernel.program",
+    "ProgramResult": "kernel",
     "Published": "spec",
     "Range": "spec",
     "SweepResult": "profile",
     "TimeResult": "profile",
     "Tolerance": "spec",
-    "VerifyResult": "check.verify",
+    "VerifyResult": "check.results",
     "WorkbenchError": "errors",
     "XcdMap": "profile",
-    "compare": "check.verify",
+    "compare": "check.compare",
     "compile": "kernel",
     "dashboard": "views",
     "device": "runtime",
@@ -78,11 +88,11 @@ _HOMES = {
     "doctor": "doctor",
     "kernels": "spec",
     "load": "kernel",
-    "load_module": "kernel.host_module",
+    "load_module": "kernel",
     "panel": "views",
     "profile": "profile",
     "report": "views",
-    "run_program": "kernel.program",
+    "run_program": "kernel",
     "sanitize": "check.sanitizer",
     "sanitizing": "check.sanitizer",
     "sweep": "profile",

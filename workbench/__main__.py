@@ -61,7 +61,7 @@ def _devices() -> int:
 
 
 def _kernels() -> int:
-    from workbench.spec.spec import kernels
+    from workbench.spec import kernels
 
     for name in kernels:
         spec = kernels[name]
@@ -85,7 +85,7 @@ def _cache(action: str | None) -> int:
 def _run(names: Sequence[str], device: str | None, all_shapes: bool, path: str | None) -> int:
     from workbench.check.verify import verify
     from workbench.profile import sweep
-    from workbench.spec.spec import kernels
+    from workbench.spec import kernels
 
     items: list[object] = []
     good = True

@@ -222,7 +222,7 @@ def _run() -> list[Finding]:
     """A kernel from source to result, as a cell would."""
     import torch
 
-    from workbench.kernel.module import compile, device_of
+    from workbench.kernel import compile, device_of
 
     started = time.perf_counter()
     module = compile(_KERNEL, name="doctor.hip")

@@ -31,9 +31,9 @@ from workbench.errors import (
 if TYPE_CHECKING:
     from IPython.core.interactiveshell import InteractiveShell
 
-    from workbench.kernel.module import Kernel, Module
-    from workbench.profile.subject import Target
-    from workbench.spec.spec import KernelSpec
+    from workbench.kernel import Kernel, Module
+    from workbench.spec import KernelSpec
+    from workbench.spec.subject import Target
     from workbench.views.cell import CellResult
 
 FIRST_LINE = 2
@@ -175,7 +175,7 @@ def _shape(text: str) -> dict[str, Any] | None:
 
 def _run_cell(shell: InteractiveShell, options: argparse.Namespace, cell: str) -> CellResult:
     from workbench import kernel
-    from workbench.spec.spec import kernels
+    from workbench.spec import kernels
     from workbench.views.cell import CellResult
 
     if options.verify and options.spec and options.verify != options.spec:
@@ -240,7 +240,7 @@ def _target(
     options: argparse.Namespace,
 ) -> Target:
     """What the checks launch: by a spec, or as the module before was launched last."""
-    from workbench.profile.subject import resolve
+    from workbench.spec.subject import resolve
 
     if spec is not None:
         return resolve(_kernel_for(module, spec, shape), spec=spec, shape=shape)
@@ -301,7 +301,7 @@ def _checks(
 
 
 def _show(result: CellResult, cell: str) -> None:
-    from workbench.check.verify import VerifyResult
+    from workbench.check.results import VerifyResult
     from workbench.profile.profiler import ProfileResult
     from workbench.views import editor
 
@@ -359,7 +359,7 @@ def _cache(*arguments: str) -> Any:
 
 
 def _kernels() -> Any:
-    from workbench.spec.spec import kernels
+    from workbench.spec import kernels
 
     rows = []
     for name in kernels:

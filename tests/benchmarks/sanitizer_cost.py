@@ -19,9 +19,9 @@ import torch
 
 import workbench as wb
 from workbench.errors import ShapeError
-from workbench.profile.subject import Target, resolve
 from workbench.runtime import LaunchOptions
-from workbench.spec.spec import KernelSpec, Range
+from workbench.spec import KernelSpec, Range
+from workbench.spec.subject import Target, resolve
 
 LIMIT = 20.0
 

@@ -7,8 +7,10 @@ import math
 import pytest
 import torch
 
-from workbench.check.verify import TOLERANCES, Tolerance, compare, verify
+from workbench.check.compare import compare
+from workbench.check.verify import verify
 from workbench.errors import UsageError, VerificationError
+from workbench.spec import TOLERANCES, Tolerance
 
 
 def noise(*shape, dtype=torch.float64, seed=0):

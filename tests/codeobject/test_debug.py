@@ -52,7 +52,7 @@ def members(fields: tuple[Field, ...]) -> dict[str, tuple[int, str]]:
 
 
 def test_parameters_and_their_members(code_object: CodeObject, debug: DebugInfo) -> None:
-    parameters = debug.parameters(code_object.kernel("typed").name)
+    parameters = debug.parameters(code_object.kernels["typed"].name)
     assert [(p.name, p.type.kind, p.type.size) for p in parameters] == [
         ("g", "struct", 56),
         ("out", "pointer", 8),
@@ -71,7 +71,7 @@ def test_parameters_and_their_members(code_object: CodeObject, debug: DebugInfo)
 
 
 def test_members_of_templates_have_their_arguments(code_object: CodeObject, debug: DebugInfo) -> None:
-    g = debug.parameters(code_object.kernel("typed").name)[0].type
+    g = debug.parameters(code_object.kernels["typed"].name)[0].type
     x, y = g.members[0].type, g.members[1].type
     assert x.template[1] == 4
     assert y.template[1] == -1

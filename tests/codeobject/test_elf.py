@@ -8,12 +8,11 @@ import pytest
 
 from tests.codeobject.conftest import compiled
 from workbench.codeobject import CodeObject, KernelDescriptor
-from workbench.codeobject.names import demangle, short_name
 from workbench.errors import CodeObjectError
 
 
 def test_kernels_and_their_arguments(code_object: CodeObject) -> None:
-    kernel = code_object.kernel("typed")
+    (kernel,) = (found for found in code_object.kernels.values() if found.short_name == "typed")
     assert kernel.demangled in ("void typed<double>(globals, double*, unsigned long)", kernel.name)
     explicit = [arg for arg in kernel.args if not arg.hidden]
     assert [(arg.offset, arg.size, arg.value_kind) for arg in explicit] == [
@@ -98,7 +97,7 @@ def test_relocated_pointer_points_to_its_variable(code_object: CodeObject) -> No
     assert struct.unpack_from("<4i", image, table.address) == (1, 2, 3, 4)
     (pointer,) = struct.unpack_from("<Q", image, second.address)
     assert pointer == base + table.address + 4
-    kernel = code_object.kernel("loops")
+    kernel = code_object.kernels["loops"]
     offset = kernel.entry - code_object.text.address
     assert (
         image[kernel.entry : kernel.entry + kernel.size]
@@ -137,11 +136,6 @@ def test_read_gives_zero_where_the_file_has_nothing(code_object: CodeObject) -> 
         code_object.read(code_object.image_size + 4096, 16)
 
 
-def test_unknown_kernel_names_those_that_exist(code_object: CodeObject) -> None:
-    with pytest.raises(CodeObjectError, match=r"no kernel is named 'nothing'; the code object has: .*loops"):
-        code_object.kernel("nothing")
-
-
 def test_other_target_is_refused() -> None:
     with pytest.raises(CodeObjectError, match="is for gfx942, wanted gfx950"):
         CodeObject.from_bytes(compiled("gfx942"), "gfx950")
@@ -164,17 +158,3 @@ def test_headers_that_do_not_fit(offset: int, value: int, message: str) -> None:
     data[offset] = value
     with pytest.raises(CodeObjectError, match=message):
         CodeObject(bytes(data))
-
-
-def test_names() -> None:
-    assert demangle("plain") == "plain"
-    assert demangle("_Z1kPfi") in ("k(float*, int)", "_Z1kPfi")
-    assert short_name("void a::rms<gl<float, 1>, 4>(float*, int)") == "rms"
-    assert short_name("(anonymous namespace)::k(int)") == "k"
-    assert short_name("plain") == "plain"
-    if demangle("_Z1kPfi") == "k(float*, int)":
-        # GCC's library of before version 13 does not know the first, and takes the second for another.
-        assert demangle("_Z3f16PKDF16_S0_Pf") == "f16(_Float16 const*, _Float16 const*, float*)"
-        assert short_name(demangle("_Z4fillILi16EDF16bEvPT0_PKS0_")) == "fill"
-        assert demangle("_Z1kPDF16bDv4_DF16_") == "k(__bf16*, _Float16 __vector(4))"
-        assert demangle("_ZN6DF16_x1kIDF16_Lj16EEEvT_") == "void DF16_x::k<_Float16, 16u>(_Float16)"

@@ -20,7 +20,6 @@ from workbench.errors import (
     UsageError,
     WorkbenchError,
 )
-from workbench.kernel.module import instance_name
 from workbench.views.resources import kernel_table
 
 SOURCE = """
@@ -55,23 +54,6 @@ __global__ void apply(const Settings s) {
 @pytest.fixture(scope="module", params=["gfx950", "gfx942"])
 def module(request):
     return wb.compile(SOURCE, arch=request.param, name="kernels.hip")
-
-
-@pytest.mark.parametrize(
-    ("demangled", "name"),
-    [
-        ("scale(float*, float, int)", "scale"),
-        ("void add<float>(float const*, float const*, float*)", "add<float>"),
-        (
-            "void ns::k<4, true, (ns::E)1>(std::function<void (int)>, int (*)(float))",
-            "ns::k<4, true, (ns::E)1>",
-        ),
-        ("(anonymous namespace)::k(int)", "(anonymous namespace)::k"),
-        ("plain_c_name", "plain_c_name"),
-    ],
-)
-def test_instance_names(demangled, name):
-    assert instance_name(demangled) == name
 
 
 def test_kernels_are_found_by_every_name(module):

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from workbench.codeobject.instruction import Instruction
-from workbench.kernel.module import Kernel
+from workbench.kernel import Kernel
 
 WAITS = ("s_waitcnt", "s_barrier", "s_setprio", "s_nop", "s_sleep")
 """Scalar instructions that only wait or hint: no arithmetic."""

@@ -14,7 +14,7 @@ from main_loop import main_loop
 import workbench as wb
 from workbench.errors import ShapeError
 from workbench.runtime import LaunchOptions, device
-from workbench.spec.spec import KernelSpec
+from workbench.spec import KernelSpec
 
 KERNELS = ["gemm/gemm_bf16_pingpong", "gemm/gemm_bf16_interleave", "gemm/gemm_fp8_pingpong"]
 

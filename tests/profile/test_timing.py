@@ -10,7 +10,7 @@ import pytest
 from workbench.errors import DeviceError
 from workbench.origin import Figure, Origin
 from workbench.profile import timing
-from workbench.profile.subject import Target
+from workbench.spec.subject import Target
 
 GPU = SimpleNamespace(name="gpu:0", arch="gfx950", emulated=False)
 KERNEL = SimpleNamespace(module=SimpleNamespace(digest="0123456789abcdef"))

@@ -6,7 +6,8 @@ import pytest
 import torch
 
 from workbench.errors import ArgumentError, LaunchError, ShapeError, UnknownKernel, WorkbenchError
-from workbench.spec.spec import Choice, KernelRegistry, KernelSpec, Launch, Range, name_results
+from workbench.spec import Choice, KernelRegistry, KernelSpec, Launch, Range
+from workbench.spec.tensors import name_results
 
 
 def make(**changes):

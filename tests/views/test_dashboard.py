@@ -148,7 +148,7 @@ def test_code_is_told_by_its_bytes(small):
 
 def test_the_log_tells_what_figures_do_not(small, monkeypatch):
     hub = Hub()
-    for name in ("kernel.module", "check.sanitizer", "emulator.node.console"):
+    for name in ("kernel.compilation", "kernel.kernel", "check.sanitizer", "emulator.node.console"):
         monkeypatch.setattr(importlib.import_module(f"workbench.{name}"), "hub", hub)
     page = Dashboard(source=hub)
     source = """
@@ -377,9 +377,10 @@ def test_what_failed_stands_in_the_timeline(small):
 def test_a_fault_of_a_launch_is_told(monkeypatch):
     hub = Hub()
     for name in (
-        "kernel.module",
+        "kernel.compilation",
+        "kernel.kernel",
         "profile.timing",
-        "profile.subject",
+        "spec.subject",
         "profile.profiler",
         "check.verify",
         "check.sanitizer",

@@ -11,7 +11,7 @@ from workbench.origin import Figure, Origin
 from workbench.profile.machine import machine
 from workbench.profile.model import TimeModel
 from workbench.profile.timing import SweepResult, TimeResult, is_stable
-from workbench.spec.spec import Published
+from workbench.spec import Published
 from workbench.views import report
 from workbench.views.badge import badge, badges
 

@@ -11,21 +11,19 @@ import html
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from workbench.codeobject import CodeObject
 from workbench.codeobject.debug import DebugInfo
 from workbench.codeobject.decoder import decode_one
 from workbench.errors import CodeObjectError, DeviceError, KernelFault, KernelTimeout, SanitizerError
 from workbench.events import hub
-from workbench.profile.subject import Target, resolve
-from workbench.runtime import LaunchOptions
-from workbench.spec.spec import KernelSpec, Shape
-
-if TYPE_CHECKING:
-    from workbench.kernel.module import Kernel, Launcher, Module
-    from workbench.launches import LaunchRecord, RawFinding
-    from workbench.runtime import Device
+from workbench.kernel import Kernel, Launcher, Module
+from workbench.kernel.code import DeviceCode
+from workbench.launches import LaunchOptions, LaunchRecord, RawFinding
+from workbench.runtime import Device
+from workbench.spec import KernelSpec, Shape
+from workbench.spec.subject import Target, resolve
 
 
 @dataclass(frozen=True)
@@ -293,7 +291,7 @@ class _Code:
     text: Callable[[int], str]
 
     @classmethod
-    def of_module(cls, module: Module) -> _Code:
+    def of_module(cls, module: DeviceCode) -> _Code:
         def place(address: int) -> tuple[str, int, int] | None:
             return module.debug.place_of(address) if module.debug is not None else None
 

@@ -510,20 +510,5 @@ class CodeObject:
             image[place : place + size] = (value & (1 << 8 * size) - 1).to_bytes(size, "little")
         return image
 
-    def kernel(self, name: str) -> KernelInfo:
-        """The kernel of that symbol, demangled or plain C++ name.
-
-        Raises CodeObjectError if none or several fit, naming those that exist.
-        """
-        if name in self.kernels:
-            return self.kernels[name]
-        kernels = self.kernels.values()
-        fits = [k for k in kernels if name in (k.demangled, k.short_name, k.demangled.split("(")[0])]
-        if len(fits) == 1:
-            return fits[0]
-        what = "several kernels are" if fits else "no kernel is"
-        known = ", ".join(k.demangled for k in (fits or self.kernels.values())) or "none"
-        raise CodeObjectError(f"{what} named {name!r}; the code object has: {known}.")
-
     def __repr__(self) -> str:
         return f"CodeObject({self.processor}, v{self.version}, kernels: {', '.join(self.kernels) or 'none'})"

@@ -74,16 +74,59 @@ def _demangled(name: str) -> str:
         free(pointer)
 
 
+def instance_name(demangled: str) -> str:
+    """The qualified name of a function with its template arguments, from its demangled signature.
+
+    `"void ns::add<float>(float const*)"` gives `"ns::add<float>"`; a plain name stays as it is. A
+    kernel descriptor's `.kd` goes.
+    """
+    text = demangled.removesuffix(".kd")
+    depth = start = 0
+    for i, character in enumerate(text):
+        if character == "(" and depth == 0 and not text.startswith("(anonymous namespace)", i):
+            return text[start:i]
+        depth += (character in "<([{") - (character in ">)]}")
+        if character == " " and depth == 0:
+            start = i + 1
+    return text[start:]
+
+
 def short_name(demangled: str) -> str:
     """The last component of a demangled function name: "a::rms<int, 4>(float*)" gives "rms"."""
-    depth = 0
-    plain = []
-    for character in demangled.replace("(anonymous namespace)::", ""):
-        if character in "<(":
-            depth += 1
-        if depth == 0:
-            plain.append(character)
-        if character in ">)":
-            depth -= 1
-    words = re.split(r"::|\s", "".join(plain).strip())
-    return words[-1] if words and words[-1] else demangled
+    return _last_component(instance_name(demangled)).partition("<")[0] or demangled
+
+
+def _last_component(instance: str) -> str:
+    depth = start = 0
+    for i, character in enumerate(instance):
+        depth += (character in "<([{") - (character in ">)]}")
+        if depth == 0 and instance.startswith("::", i):
+            start = i + 2
+    return instance[start:]
+
+
+# Names of one type in headers, debug info and mangled names, and the spelling of constants.
+_SPELLINGS = (
+    (re.compile(r"\s+|\bkittens::|\((?:int|unsigned int|unsigned|long|unsigned long|bool|size_t)\)"), ""),
+    (re.compile(r"\b(?:__bf16|__hip_bfloat16|hip_bfloat16)\b"), "bf16"),
+    (re.compile(r"\b(?:_Float16|__half)\b"), "half"),
+    (re.compile(r"\b(\d+)(?:u|ul|l|ull|ll)\b"), r"\1"),
+)
+
+
+def normal_name(name: str) -> str:
+    """A template instance's name, equal for all spellings of its arguments: `add< float >`, `add<float>`."""
+    for pattern, text in _SPELLINGS:
+        name = pattern.sub(text, name)
+    return name
+
+
+def names_of(mangled: str, demangled: str) -> tuple[str, str, str, str]:
+    """Names that a person may give a function, the most exact first.
+
+    Mangled; with namespace and template arguments, spelled as `normal_name` does; without the namespace;
+    without both.
+    """
+    instance = normal_name(instance_name(demangled))
+    last = _last_component(instance)
+    return mangled, instance, last, last.partition("<")[0]

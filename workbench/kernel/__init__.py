@@ -2,34 +2,31 @@
 
 from __future__ import annotations
 
-from workbench.kernel.module import (
-    Kernel,
-    LastLaunch,
-    Launcher,
-    Module,
-    Resources,
-    compile,
-    default_arch,
-    default_device,
-    device_of,
-    instance_name,
-    load,
-    place_of,
-    resolve_device,
-)
+from workbench.kernel.compilation import compile, load
+from workbench.kernel.devices import default_arch, default_device, device_of, resolve_device, torch_device
+from workbench.kernel.host_module import HostModule, load_module
+from workbench.kernel.kernel import Kernel, Launcher
+from workbench.kernel.launch import LastLaunch, Launch
+from workbench.kernel.module import Module
+from workbench.kernel.program import ProgramResult, run_program
+from workbench.kernel.resources import Resources
 
 __all__ = [
+    "HostModule",
     "Kernel",
     "LastLaunch",
+    "Launch",
     "Launcher",
     "Module",
+    "ProgramResult",
     "Resources",
     "compile",
     "default_arch",
     "default_device",
     "device_of",
-    "instance_name",
     "load",
-    "place_of",
+    "load_module",
     "resolve_device",
+    "run_program",
+    "torch_device",
 ]

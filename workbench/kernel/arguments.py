@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from workbench.codeobject.debug import Field, Type
 from workbench.errors import ArgumentError
+from workbench.kernel.devices import Place
 
 if TYPE_CHECKING:
     import torch
@@ -50,15 +51,6 @@ class Packed:
     def argument_bytes(self) -> int:
         """Bytes of all buffers, each byte once."""
         return sum(size for _, size in self.buffers)
-
-
-@dataclass(frozen=True)
-class Place:
-    """Where tensors of a launch must live: `("cpu", None)`, or `("cuda", 0)` as PyTorch names a GPU."""
-
-    device: str
-    type: str
-    index: int | None
 
 
 # PyTorch dtypes that may stand for an element type; the first is the one that messages name. Signedness is

@@ -11,19 +11,20 @@ import importlib.machinery
 import importlib.util
 import os
 import re
+import sys
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property, wraps
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from workbench.codeobject import CodeObject
 from workbench.errors import ToolchainError, UsageError, WorkbenchError
-from workbench.kernel.module import Module, device_of
-
-if TYPE_CHECKING:
-    from workbench.runtime import Device
-    from workbench.toolchain.host import HostResult
+from workbench.kernel.devices import device_of
+from workbench.kernel.module import Module
+from workbench.runtime import Device
+from workbench.toolchain.host import HostResult, compile_host
 
 _INIT = re.compile(rb"\0PyInit_(\w+)\0")
 _DEPTH = 4
@@ -57,8 +58,6 @@ class HostModule:
     @cached_property
     def kernels(self) -> Module:
         """Its device code, as `wb.load` gives it: resources, machine code, single kernels."""
-        from workbench.codeobject import CodeObject
-
         code = CodeObject.from_bytes(self._library.read_bytes(), self.arch)
         return Module(code.data, name=self.module.__name__)
 
@@ -164,8 +163,6 @@ def _storage(tensor: Any) -> list[tuple[int, int]]:
 
 def _holding(addresses: Iterable[int]) -> list[tuple[int, int]]:
     """Storages of live torch tensors that hold one of these addresses."""
-    import sys
-
     torch = sys.modules.get("torch")
     if torch is None:
         return []
@@ -227,8 +224,6 @@ def compile_module(
     first_line: int = 1,
 ) -> HostModule:
     """Compile a pybind11 module with host and device code and import it; what `compile(host=True)` does."""
-    from workbench.toolchain.host import compile_host
-
     device = device_of((), arch)
     result = compile_host(
         source,

@@ -20,8 +20,9 @@ from elftools.elf.sections import SymbolTableSection
 
 from workbench import paths
 from workbench.errors import ProgramError, ProgramTimeout, UsageError
-from workbench.kernel.module import device_of, resolve_device
+from workbench.kernel.devices import device_of, resolve_device
 from workbench.runtime import Device
+from workbench.toolchain.host import compile_host
 
 DEFAULT_TIMEOUT = 300.0
 _LAST_LINES = 20
@@ -99,8 +100,6 @@ def run_program(
         ProgramTimeout: it ran past its time limit; `result` has what it wrote until then.
         FileNotFoundError
     """
-    from workbench.toolchain.host import compile_host
-
     if isinstance(args, (str, bytes)):
         raise UsageError(f"args is the text {args!r}; wanted a list such as [{args!r}]")
     text, name = _read(source)

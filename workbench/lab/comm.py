@@ -27,7 +27,7 @@ from workbench.lab import index as names
 if TYPE_CHECKING:
     from IPython.core.interactiveshell import InteractiveShell
 
-    from workbench.kernel.module import Module
+    from workbench.kernel import Module
     from workbench.runtime import Device
 
 TARGET = "hipkittens-workbench"
@@ -272,11 +272,13 @@ def _devices() -> list[dict[str, Any]]:
     if runtime is None:
         return []
     from workbench.doctor import device_label
+    from workbench.runtime import library
 
     default = runtime.device().name
     told = []
     for device in runtime.devices():
-        used, total, limit = _memory(device) if device.name == default else (0, 0, 0)
+        asked = device.name == default and library.used() is not None
+        used, total, limit = _memory(device) if asked else (0, 0, 0)
         told.append(
             {
                 "name": device.name,
@@ -312,13 +314,18 @@ def _compiler() -> dict[str, str] | None:
     toolchain = sys.modules.get("workbench.toolchain")
     if toolchain is None:
         return None
-    compiler = toolchain.find_compiler()
+    compiler = toolchain.known_compiler()
+    if compiler is None:
+        return None
     return {"kind": compiler.kind, "version": str(compiler.version), "reason": str(compiler.reason)}
 
 
 def _specs() -> list[str]:
-    spec = sys.modules.get("workbench.spec")
-    return list(spec.kernels) if spec is not None else []
+    if "workbench.kernel" not in sys.modules:
+        return []
+    from workbench.spec import kernels
+
+    return list(kernels)
 
 
 def _options() -> list[str]:

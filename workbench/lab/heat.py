@@ -13,7 +13,7 @@ from workbench.lab.payload import Heat, HeatLine, Measure
 from workbench.profile.classes import classify
 
 if TYPE_CHECKING:
-    from workbench.kernel.module import Kernel
+    from workbench.kernel import Kernel
     from workbench.profile.instructions import InstructionProfile
 
 

@@ -13,7 +13,7 @@ from workbench.profile.classes import classify
 
 if TYPE_CHECKING:
     from workbench.codeobject import Instruction, Operand
-    from workbench.kernel.module import Kernel
+    from workbench.kernel import Kernel
     from workbench.profile.instructions import InstructionProfile
 
 # A destination that the instruction also reads (CDNA3 ISA guide): accumulating forms, partial writes.

@@ -23,13 +23,13 @@ from workbench.events import hub
 from workbench.launches import LaunchOptions, Replayed, TrafficOptions, Watched
 from workbench.origin import Figure, Origin
 from workbench.profile.machine import machine
-from workbench.profile.subject import Target, resolve
-from workbench.spec.spec import KernelSpec, Shape, kernels
+from workbench.spec import KernelSpec, Shape, kernels
+from workbench.spec.subject import Target, resolve
 
 if TYPE_CHECKING:
     import torch
 
-    from workbench.kernel.module import Kernel, Launcher, Module
+    from workbench.kernel import Kernel, Launcher, Module
     from workbench.runtime import Device
 
 MAX_WATCHED = 1 << 27

@@ -20,7 +20,7 @@ from workbench.profile.machine import machine
 from workbench.profile.model import issue_cycles, lds_service_cycles
 
 if TYPE_CHECKING:
-    from workbench.kernel.module import Kernel
+    from workbench.kernel import Kernel
     from workbench.profile.rocprof.instructions import InstructionCost
     from workbench.runtime import LaunchRecord
 

@@ -26,12 +26,12 @@ from workbench.profile.metrics import (
     derive,
 )
 from workbench.profile.model import TimeModel, issue_cycles
-from workbench.profile.subject import Target, resolve
 from workbench.profile.timing import TimeResult, counted, modelled
-from workbench.spec.spec import KernelSpec, Shape
+from workbench.spec import KernelSpec, Shape
+from workbench.spec.subject import Target, resolve
 
 if TYPE_CHECKING:
-    from workbench.kernel.module import Kernel, Launcher, Module, Resources
+    from workbench.kernel import Kernel, Launcher, Module, Resources
     from workbench.launches import Replayed
     from workbench.profile.rocprof import RocprofResult
     from workbench.runtime import Device, LaunchRecord

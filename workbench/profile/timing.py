@@ -16,13 +16,13 @@ from workbench.origin import Figure, Origin
 from workbench.profile.counters import Tally, tally
 from workbench.profile.machine import Machine, machine
 from workbench.profile.model import TimeModel, model_time
-from workbench.profile.subject import Target, resolve
 from workbench.progress import track
-from workbench.spec.spec import KernelSpec, Published, Shape, spec_of
+from workbench.spec import KernelSpec, Published, Shape, spec_of
+from workbench.spec.subject import Target, resolve
 
 if TYPE_CHECKING:
     from workbench.codeobject.occupancy import Occupancy
-    from workbench.kernel.module import Kernel, Launcher, Module
+    from workbench.kernel import Kernel, Launcher, Module
     from workbench.runtime import Device, LaunchRecord
 
 CACHE_CLEAR_BYTES = 512 << 20
@@ -352,7 +352,7 @@ def is_stable(samples: Sequence[float]) -> bool:
 def _cache_clearer(device: Device) -> Callable[[], None]:
     import torch
 
-    from workbench.spec.spec import torch_device
+    from workbench.kernel import torch_device
 
     buffer = torch.empty(CACHE_CLEAR_BYTES, dtype=torch.int8, device=torch_device(device))
 

@@ -2,26 +2,24 @@
 
 from __future__ import annotations
 
-from workbench.spec.spec import (
-    Choice,
-    KernelRegistry,
-    KernelSpec,
-    Launch,
-    Published,
-    Range,
-    Tolerance,
-    kernels,
-    lanes_of_row,
-    spec_of,
-)
+from workbench.kernel import Launch
+from workbench.spec.parameters import Choice, Parameter, Range, Shape
+from workbench.spec.published import Published
+from workbench.spec.registry import KernelRegistry, kernels, spec_of
+from workbench.spec.rowwise import lanes_of_row
+from workbench.spec.spec import KernelSpec
+from workbench.spec.tolerances import TOLERANCES, Tolerance
 
 __all__ = [
+    "TOLERANCES",
     "Choice",
     "KernelRegistry",
     "KernelSpec",
     "Launch",
+    "Parameter",
     "Published",
     "Range",
+    "Shape",
     "Tolerance",
     "kernels",
     "lanes_of_row",

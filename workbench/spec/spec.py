@@ -4,188 +4,39 @@ A `KernelSpec` says where a kernel's source is, how it is instantiated and launc
 what must come out, and how much work that is. Calling it on tensors runs it; `verify`, `time`, `profile`, the
 panels, the magics and the tests all work from the same object, so that none of them repeats a launch or a
 reference.
-
-`kernels` maps names such as `"gemm/gemm_bf16"` to the specs of the kernel library: each
-`kernels/<category>/<kernel>/spec.py` defines one, in a module variable named `spec`.
 """
 
 from __future__ import annotations
 
 import contextlib
 import dataclasses
-import difflib
-import importlib.util
 import inspect
-import operator
 import os
-import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from workbench import paths
-from workbench.errors import (
-    ArgumentError,
-    LaunchError,
-    ShapeError,
-    UnknownKernel,
-    UsageError,
-    WorkbenchError,
+from workbench.errors import ArgumentError, ShapeError, UsageError, WorkbenchError
+from workbench.kernel import (
+    Kernel,
+    Launch,
+    Module,
+    compile,
+    default_arch,
+    device_of,
+    resolve_device,
+    torch_device,
 )
-from workbench.origin import Figure, Origin
+from workbench.runtime import Device, LaunchOptions, LaunchRecord
+from workbench.spec.parameters import Parameter, Shape, plain
+from workbench.spec.published import Published
+from workbench.spec.tensors import TensorLike, in_format_of, name_results, poisoned
+from workbench.spec.tolerances import Tolerance
 
 if TYPE_CHECKING:
     import torch
-
-    from workbench.kernel.module import Kernel, Module
-    from workbench.runtime import Device, LaunchOptions, LaunchRecord
-
-Shape = Mapping[str, Any]
-"""A problem by parameter name, integers or texts: `{"rows": 4096, "cols": 2048, "dtype": "bf16"}`."""
-
-TensorLike = tuple[Sequence[int], "torch.dtype"]
-"""Dimensions and dtype of a tensor that does not exist yet."""
-
-
-def _dims(name: str, value: Any) -> tuple[int, int, int]:
-    parts = value if isinstance(value, (tuple, list)) else (value,)
-    try:
-        dims = tuple(int(operator.index(part)) for part in parts)
-    except TypeError:
-        dims = ()
-    if not 1 <= len(dims) <= 3 or any(d < 1 for d in dims):
-        hint = "; // divides integers to an integer" if any(isinstance(p, float) for p in parts) else ""
-        raise LaunchError(f"{name} is {value!r}; wanted one to three positive integers (x, y, z){hint}")
-    x, y, z = (*dims, 1, 1)[:3]
-    return x, y, z
-
-
-@dataclass(frozen=True)
-class Launch:
-    """The shape of one launch.
-
-    Attributes:
-        grid: work-groups in x, y, z; an int or a shorter tuple is filled up with ones.
-        block: work-items of a work-group in x, y, z; likewise.
-        dynamic_shared: bytes of dynamic shared memory (LDS) of a work-group.
-    """
-
-    grid: Any
-    block: Any
-    dynamic_shared: int = 0
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "grid", _dims("grid", self.grid))
-        object.__setattr__(self, "block", _dims("block", self.block))
-
-
-@dataclass(frozen=True)
-class Range:
-    """A shape parameter that takes the values low, low + step, ..., at most high (both inclusive).
-
-    Attributes:
-        low, high, step: the supported values; where a kernel wants a multiple of its tile, step is the tile.
-        default: value where none is given; `low` where it is None.
-        doc: one line for the slider's tool tip and the docs.
-    """
-
-    low: int
-    high: int
-    step: int = 1
-    default: int | None = None
-    doc: str = ""
-
-    def __contains__(self, value: object) -> bool:
-        return (
-            isinstance(value, int) and self.low <= value <= self.high and (value - self.low) % self.step == 0
-        )
-
-    @property
-    def first(self) -> int:
-        """The value where none is given."""
-        return self.low if self.default is None else self.default
-
-    def __str__(self) -> str:
-        by = f" in steps of {self.step}" if self.step != 1 else ""
-        return f"{self.low} to {self.high}{by}"
-
-
-@dataclass(frozen=True)
-class Choice:
-    """A shape parameter that takes one of a few values: integers, or texts such as `"bf16"`.
-
-    Attributes:
-        values: the supported values.
-        default: value where none is given; the first of `values` where it is None.
-        doc: one line for the selector's tool tip and the docs.
-    """
-
-    values: Sequence[int] | Sequence[str]
-    default: int | str | None = None
-    doc: str = ""
-
-    def __contains__(self, value: object) -> bool:
-        return value in tuple(self.values)
-
-    @property
-    def first(self) -> int | str:
-        """The value where none is given."""
-        return self.values[0] if self.default is None else self.default
-
-    def __str__(self) -> str:
-        return "one of " + ", ".join(str(v) for v in self.values)
-
-
-@dataclass(frozen=True)
-class Tolerance:
-    """Bounds of an element-wise comparison: |got - wanted| <= atol + rtol * |wanted|."""
-
-    rtol: float
-    atol: float
-
-
-@dataclass(frozen=True)
-class Published:
-    """A figure somebody published for this kernel, or for what it competes with.
-
-    Attributes:
-        shape: the problem size that it belongs to.
-        value, unit: the figure, such as 15.4 and "us", or 1610 and "TFLOP/s".
-        gpu: "MI355X", "MI300X", ...
-        implementation: "HipKittens", "PyTorch", "AITER", ...
-        source: publication or file that states it.
-    """
-
-    shape: Shape
-    value: float
-    unit: str
-    gpu: str
-    implementation: str
-    source: str
-
-    @property
-    def figure(self) -> Figure:
-        """The value with its unit and its source, as a figure of origin "published"."""
-        return Figure(
-            self.value, self.unit, Origin.PUBLISHED, f"{self.implementation}, {self.gpu}: {self.source}"
-        )
-
-    @classmethod
-    def times(cls, shape: Shape, gpu: str, source: str, times: Mapping[str, float]) -> list[Published]:
-        """Times of several implementations on one shape; `times` has microseconds by implementation."""
-        return [cls(shape, us, "us", gpu, who, source) for who, us in times.items()]
-
-
-def lanes_of_row(cols: int, size: int) -> int:
-    """Lanes of a wave that share a row of `cols` elements of `size` bytes, at least 16 bytes each.
-
-    A power of two; what the register tile base shape `rt_rows_s` of the tile library has.
-    """
-    lanes = 1
-    while lanes < 64 and lanes * (16 // size) < cols:
-        lanes *= 2
-    return lanes
 
 
 def _nothing(*_: Any) -> dict[str, Any]:
@@ -231,7 +82,7 @@ class KernelSpec:
         flops: `(shape) -> int`: floating-point operations of the mathematical definition (2 M N K of a GEMM).
         bytes: `(shape) -> int`: bytes that must move at least once between HBM and the chip.
         tolerances: `{output dtype or output name: Tolerance or (rtol, atol)}`; where a dtype is absent
-            `verify.TOLERANCES` holds.
+            `TOLERANCES` holds.
         published: figures to show beside ours.
         targets: targets that the source supports.
         flags: further compiler flags, such as `("-mllvm", "...")`.
@@ -242,7 +93,7 @@ class KernelSpec:
     name: str
     source: str
     entry: str | Callable[[Shape], str]
-    parameters: Mapping[str, Range | Choice]
+    parameters: Mapping[str, Parameter]
     shapes: Sequence[Shape]
     inputs: Callable[[Shape, torch.Generator], Mapping[str, Any]]
     outputs: Callable[[Shape, Mapping[str, Any]], Mapping[str, TensorLike]]
@@ -278,7 +129,7 @@ class KernelSpec:
                 raise ShapeError(
                     f"{self.name} has no shape parameter {key!r}; it has {', '.join(self.parameters)}"
                 )
-        full = {key: _plain(chosen.get(key, p.first)) for key, p in self.parameters.items()}
+        full = {key: plain(chosen.get(key, p.first)) for key, p in self.parameters.items()}
         for key, value in full.items():
             if value not in self.parameters[key]:
                 raise ShapeError(f"{self.name}: {key} is {value!r}; supported is {self.parameters[key]}")
@@ -361,9 +212,7 @@ class KernelSpec:
         Raises:
             ShapeError, CompileError, WorkbenchError
         """
-        from workbench import kernel
-
-        arch = arch or kernel.default_arch()
+        arch = arch or default_arch()
         if arch not in self.targets:
             raise WorkbenchError(f"{self.name} is written for {', '.join(self.targets)}, not for {arch}")
         full = self.shape(shape, arch=arch)
@@ -374,7 +223,7 @@ class KernelSpec:
         known = self._modules.get(key)
         if known is not None and known[0] == files:
             return known[1]
-        made = kernel.compile(
+        made = compile(
             text,
             arch=arch,
             name=f"{self.name}/{self.source}" if self.source_path is not None else self.name,
@@ -413,7 +262,7 @@ class KernelSpec:
         made = self.bind(**self.inputs(full, generator))
         where = torch_device(device)
         return {
-            k: _in_format_of(v, device).to(where) if isinstance(v, torch.Tensor) else v
+            k: in_format_of(v, device).to(where) if isinstance(v, torch.Tensor) else v
             for k, v in made.items()
         }
 
@@ -432,7 +281,7 @@ class KernelSpec:
         made = {}
         for name, (dims, dtype) in self.outputs(shape, inputs).items():
             tensor = torch.empty(tuple(dims), dtype=dtype, device=where)
-            made[name] = _poison(tensor) if poison else tensor
+            made[name] = poisoned(tensor) if poison else tensor
         return made
 
     def run(
@@ -454,11 +303,9 @@ class KernelSpec:
             device: where to run; by the tensors where it is None.
             options: of the launch.
         """
-        from workbench import kernel as kernels_module
-
         tensors = self.bind(**inputs)
         arch = kernel.arch if kernel is not None else None
-        where = device if device is not None else kernels_module.device_of(tensors.values(), arch)
+        where = device if device is not None else device_of(tensors.values(), arch)
         full = self.shape(shape if shape is not None else self.shape_of(**tensors), arch=where.arch)
         chosen = kernel if kernel is not None else self.kernel(full, arch=where.arch)
         made = self.make_outputs(full, tensors)
@@ -493,8 +340,6 @@ class KernelSpec:
         names = inspect.signature(self.reference).parameters
         given = {k: v for k, v in kwargs.items() if k not in names}
         inputs = self.bind(*args, **{k: v for k, v in kwargs.items() if k in names})
-        from workbench.kernel.module import resolve_device
-
         made, _ = self.run(inputs, given, device=None if device is None else resolve_device(device))
         return next(iter(made.values())) if len(made) == 1 else made
 
@@ -534,175 +379,3 @@ def _stamps(folders: Sequence[Path | None]) -> list[tuple[str, int, int]]:
                         status = os.stat(os.path.join(root, name))
                         found.append((os.path.join(root, name), status.st_mtime_ns, status.st_size))
     return sorted(found)
-
-
-def _plain(value: Any) -> Any:
-    """An integer as Python's own int, where it is a NumPy or symbolic one; anything else as it is."""
-    return value if isinstance(value, (str, float)) else int(value)
-
-
-def name_results(result: Any, names: Sequence[str], what: str) -> dict[str, torch.Tensor]:
-    """Results of a reference by output name: from a dict, a tuple in the order of `names`, or one tensor."""
-    if isinstance(result, Mapping):
-        found = dict(result)
-    elif isinstance(result, (tuple, list)):
-        found = dict(zip(names, result, strict=False)) if len(result) == len(names) else {}
-    else:
-        found = {names[0]: result} if len(names) == 1 else {}
-    if set(found) != set(names):
-        raise WorkbenchError(
-            f"{what}: the reference returned {_describe(result)}; "
-            f"wanted one tensor for each of {', '.join(names)}"
-        )
-    return {name: found[name] for name in names}
-
-
-def _describe(result: Any) -> str:
-    if isinstance(result, Mapping):
-        return "a dict with " + ", ".join(map(str, result))
-    if isinstance(result, (tuple, list)):
-        return f"{len(result)} values"
-    return f"one {type(result).__name__}"
-
-
-def _in_format_of(tensor: torch.Tensor, device: Device | None) -> torch.Tensor:
-    """An fp8 tensor in the format that a device's target computes in, saturating; any other tensor itself."""
-    import torch
-
-    from workbench import kernel
-
-    pairs = ((torch.float8_e4m3fn, torch.float8_e4m3fnuz), (torch.float8_e5m2, torch.float8_e5m2fnuz))
-    for ocp, fnuz in pairs:
-        if tensor.dtype not in (ocp, fnuz):
-            continue
-        arch = device.arch if device is not None else kernel.default_arch()
-        wanted = fnuz if arch in ("gfx940", "gfx941", "gfx942") else ocp
-        if tensor.dtype != wanted:
-            largest = torch.finfo(wanted).max
-            return tensor.float().clamp(-largest, largest).to(wanted)
-    return tensor
-
-
-def _poison(tensor: torch.Tensor) -> torch.Tensor:
-    import torch
-
-    dtype = tensor.dtype
-    if dtype == torch.bool:
-        return tensor.fill_(True)
-    if dtype.is_floating_point and dtype.itemsize == 1:
-        # 0xff is a NaN of the OCP formats, 0x80 the only one of the fnuz formats.
-        code = 0x80 if "fnuz" in str(dtype) else 0xFF
-        tensor.view(torch.uint8).fill_(code)
-        return tensor
-    if dtype.is_floating_point or dtype.is_complex:
-        return tensor.fill_(float("nan"))
-    return tensor.fill_(torch.iinfo(dtype).min if dtype.is_signed else torch.iinfo(dtype).max)
-
-
-def torch_device(device: Device | None) -> torch.device:
-    """Where tensors for `device` live: the CPU for an emulated one, `cuda:N` (PyTorch's name) for a GPU."""
-    import torch
-
-    if device is None:
-        from workbench.kernel.module import default_device
-
-        device = default_device()
-    if device.emulated:
-        return torch.device("cpu")
-    return torch.device("cuda", int(device.name.rpartition(":")[2]))
-
-
-class KernelRegistry(Mapping[str, KernelSpec]):
-    """Specs of a kernel library by name, loaded when they are first asked for.
-
-    Args:
-        root: folder that holds `<category>/<kernel>/spec.py`; the workbench's own library where it is None.
-    """
-
-    def __init__(self, root: Path | None = None) -> None:
-        self._root = root
-        self._loaded: dict[str, KernelSpec] = {}
-
-    @property
-    def root(self) -> Path:
-        return self._root if self._root is not None else paths.kernels_dir()
-
-    def _names(self) -> list[str]:
-        found = self.root.glob("*/*/spec.py")
-        return sorted(f"{p.parent.parent.name}/{p.parent.name}" for p in found)
-
-    def __getitem__(self, name: str) -> KernelSpec:
-        if name not in self._loaded:
-            names = self._names()
-            if name not in names:
-                raise _unknown_kernel(name, names)
-            self._loaded[name] = _load_spec(self.root / name / "spec.py", name)
-        return self._loaded[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._names())
-
-    def __len__(self) -> int:
-        return len(self._names())
-
-    def __repr__(self) -> str:
-        return f"<kernels: {', '.join(self._names()) or 'none'}>"
-
-    def _ipython_key_completions_(self) -> list[str]:
-        return self._names()
-
-
-def spec_of(given: KernelSpec | str, asked: str) -> KernelSpec:
-    """A spec from itself or its name, for `asked`, the function that a person called.
-
-    Raises:
-        UnknownKernel: no kernel of the library has this name.
-        UsageError: it is neither.
-    """
-    if isinstance(given, str):
-        return kernels[given]
-    if not isinstance(given, KernelSpec):
-        raise UsageError(
-            f"{asked}: got a {type(given).__name__}; wanted a KernelSpec, or the name of one such as "
-            '"gemm/gemm_bf16"'
-        )
-    return given
-
-
-def _unknown_kernel(name: str, names: Sequence[str]) -> UnknownKernel:
-    short = {n.rpartition("/")[2]: n for n in names}
-    close = difflib.get_close_matches(str(name), list(names), n=3, cutoff=0.5)
-    close += [short[m] for m in difflib.get_close_matches(str(name), list(short), n=3, cutoff=0.5)]
-    if close:
-        return UnknownKernel(
-            f"no kernel is named {name!r}; did you mean {' or '.join(dict.fromkeys(close))}?"
-        )
-    return UnknownKernel(f"no kernel is named {name!r}; there are {', '.join(names) or 'none'}")
-
-
-def _load_spec(path: Path, name: str) -> KernelSpec:
-    module_name = "workbench_kernels." + name.replace("/", ".")
-    found = importlib.util.spec_from_file_location(module_name, path)
-    if found is None or found.loader is None:
-        raise WorkbenchError(f"kernel {name}: {path} cannot be imported")
-    module = importlib.util.module_from_spec(found)
-    sys.modules[module_name] = module
-    try:
-        found.loader.exec_module(module)
-    except BaseException:
-        del sys.modules[module_name]
-        raise
-    spec = getattr(module, "spec", None)
-    if not isinstance(spec, KernelSpec):
-        raise WorkbenchError(
-            f"kernel {name}: {path} must define `spec`, a KernelSpec; it is {type(spec).__name__}"
-        )
-    if spec.name != name:
-        raise WorkbenchError(
-            f"kernel {name}: {path} names itself {spec.name!r}; wanted the name of its folder"
-        )
-    return spec.located(path.parent)
-
-
-kernels = KernelRegistry()
-"""The workbench's kernel library: `kernels["gemm/gemm_bf16"]`, `list(kernels)`."""

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from workbench.errors import DeviceError
-from workbench.kernel.module import resolve_device
+from workbench.kernel import resolve_device
 from workbench.tiles.kernels import compile_questions, kernel_name
 from workbench.tiles.question import question
 from workbench.tiles.result import LayoutResult, PhaseOf, Row, WaveAccess

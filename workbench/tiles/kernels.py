@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from workbench.errors import CompileError, UsageError
-from workbench.kernel.module import Module, compile
+from workbench.kernel import Module, compile
 from workbench.tiles.question import Question
 
 PREAMBLE = """#include "kittens.cuh"

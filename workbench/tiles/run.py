@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from workbench.errors import WorkbenchError
-from workbench.kernel.module import Module
+from workbench.kernel import Module
 from workbench.launches import Access, AccessKind, LaunchOptions
 from workbench.profile.machine import machine
-from workbench.spec.spec import Launch
+from workbench.spec import Launch
 from workbench.tiles.elements import Numbers, torch_dtype
 from workbench.tiles.kernels import codes
 from workbench.tiles.question import WAVE, Question

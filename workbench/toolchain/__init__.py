@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from workbench.toolchain.compilation import CompileResult, compile_device, warm
-from workbench.toolchain.compiler import MACROS, Compiler, find_compiler
+from workbench.toolchain.compiler import MACROS, Compiler, find_compiler, known_compiler
 from workbench.toolchain.diagnostics import Diagnostic, FixIt
 from workbench.toolchain.report import Report, report
 
@@ -19,6 +19,7 @@ __all__ = [
     "Report",
     "compile_device",
     "find_compiler",
+    "known_compiler",
     "report",
     "warm",
 ]

@@ -133,6 +133,12 @@ def find_compiler(arch: str | None = None) -> Compiler:
         return _found[key]
 
 
+def known_compiler() -> Compiler | None:
+    """The compiler that was found last; None before the first, and none is looked for."""
+    with _lock:
+        return next(reversed(_found.values()), None)
+
+
 def forget() -> None:
     """Look anew at the next call, after something was installed."""
     with _lock:

@@ -10,6 +10,8 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from workbench.codeobject.names import short_name
+
 
 @dataclass(frozen=True, slots=True)
 class FixIt:
@@ -290,8 +292,7 @@ def _called(symbol: str) -> str:
     """The name as a source calls it: `f` of `ns::f<int>(float)`."""
     if symbol.startswith(("__ockl_printf", "__printf")):
         return "printf"
-    name = re.sub(r"<.*>|\(.*", "", symbol)
-    return name.rsplit("::", 1)[-1]
+    return short_name(symbol)
 
 
 _HEAP = frozenset({"malloc", "free", "calloc", "realloc", "operator new", "operator delete"})

@@ -13,7 +13,7 @@ from workbench.views.resources import changes, kernel_table
 
 if TYPE_CHECKING:
     from workbench.errors import WorkbenchError
-    from workbench.kernel.module import Kernel, Module
+    from workbench.kernel import Kernel, Module
     from workbench.runtime import Device
 
 

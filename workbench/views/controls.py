@@ -9,7 +9,7 @@ from typing import Any
 
 from workbench.errors import WorkbenchError
 from workbench.events import Event
-from workbench.spec.spec import Choice, KernelSpec, Range, Shape, spec_of
+from workbench.spec import Choice, KernelSpec, Range, Shape, spec_of
 from workbench.views import grid
 from workbench.views.badge import STYLE, badge
 from workbench.views.board import Board
@@ -119,8 +119,8 @@ class Panel:
     def _measure(self, spec: KernelSpec, shape: Shape, where: str) -> None:
         from workbench.check.verify import verify
         from workbench.profile.profiler import profile_target
-        from workbench.profile.subject import resolve
         from workbench.profile.timing import time_target
+        from workbench.spec.subject import resolve
 
         self._verdict.value = self._counters.value = ""
         if self._check.value:

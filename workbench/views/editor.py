@@ -6,8 +6,8 @@ import html
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
+from workbench.check.results import VerifyResult
 from workbench.check.sanitizer import Finding, SanitizeResult, finding_of
-from workbench.check.verify import VerifyResult
 from workbench.errors import KernelFault
 from workbench.lab import payload
 from workbench.lab.heat import heat

@@ -8,7 +8,7 @@ from workbench.origin import Origin
 from workbench.views.badge import style
 
 if TYPE_CHECKING:
-    from workbench.check.verify import VerifyResult
+    from workbench.check.results import VerifyResult
 
 CELLS = 128
 """Most rows and columns of cells drawn; a cell shows the largest error of the elements in it."""

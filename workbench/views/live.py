@@ -15,7 +15,7 @@ from typing import Any
 
 from workbench.errors import WorkbenchError
 from workbench.events import Event, Hub, hub
-from workbench.spec.spec import KernelSpec, Shape, kernels, spec_of
+from workbench.spec import KernelSpec, Shape, kernels, spec_of
 from workbench.views import grid
 from workbench.views.badge import STYLE, badge
 from workbench.views.board import Board
@@ -106,8 +106,8 @@ class Dashboard:
         """Builds and runs the chosen kernel with the sliders' values: verified, then profiled or timed."""
         from workbench.check.verify import verify
         from workbench.profile.profiler import profile_target
-        from workbench.profile.subject import resolve
         from workbench.profile.timing import time_target
+        from workbench.spec.subject import resolve
 
         if self._spec is None or self._busy:
             return

@@ -10,7 +10,7 @@ from workbench.errors import WorkbenchError
 from workbench.views.badge import STYLE
 
 if TYPE_CHECKING:
-    from workbench.kernel.module import Kernel, Module, Resources
+    from workbench.kernel import Kernel, Module, Resources
 
 COLUMNS: Mapping[str, str] = {
     "vgprs": "VGPR",

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from workbench.origin import Origin
 from workbench.profile.model import UNITS
-from workbench.spec.spec import Published, Shape
+from workbench.spec import Published, Shape
 from workbench.views.badge import COLOURS, style
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 
 from workbench.errors import ShapeError
-from workbench.spec.spec import Choice, KernelSpec, Launch, Published, Range, Tolerance, lanes_of_row
+from workbench.spec import Choice, KernelSpec, Launch, Published, Range, Tolerance, lanes_of_row
 
 WAVES = 4
 DTYPES = {"bf16": torch.bfloat16, "fp32": torch.float32}

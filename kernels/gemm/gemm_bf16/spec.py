@@ -8,7 +8,7 @@ from typing import Any
 import torch
 
 from workbench.errors import ShapeError
-from workbench.spec.spec import KernelSpec, Launch, Published, Range
+from workbench.spec import KernelSpec, Launch, Published, Range
 
 K_STEP = {"gfx950": 64, "gfx942": 32}
 """Columns of A and B that are in shared memory at a time, twice."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 
-from workbench.spec.spec import kernels
+from workbench.spec import kernels
 
 THREADS = 256
 

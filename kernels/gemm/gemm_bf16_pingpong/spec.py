@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Mapping
 from typing import Any
 
-from workbench.spec.spec import Launch, Published, Range, kernels
+from workbench.spec import Launch, Published, Range, kernels
 
 TILE = 256
 """Rows and columns of C that a work-group computes."""

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 
 from workbench.errors import ShapeError
-from workbench.spec.spec import Range, kernels
+from workbench.spec import Range, kernels
 
 base = kernels["gemm/gemm_bf16_pingpong"]
 """The kernel is the same one with other operands: tiles, schedule and shared memory are."""

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 
 from workbench.errors import ShapeError
-from workbench.spec.spec import KernelSpec, Launch, Published, Range, lanes_of_row
+from workbench.spec import KernelSpec, Launch, Published, Range, lanes_of_row
 
 WAVES = 4
 PORT = "m8than/amd-kernels README.md, Normalization: RMSNorm (D=128)"

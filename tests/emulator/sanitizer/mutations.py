@@ -25,10 +25,10 @@ from workbench.codeobject.instruction import Instruction
 from workbench.emulator.sanitizer.hazards import find
 from workbench.emulator.translate import translator
 from workbench.errors import KernelFault, KernelTimeout
-from workbench.kernel.module import Kernel, Module
+from workbench.kernel import Kernel, Module
 from workbench.launches import Access
 from workbench.runtime import Device, LaunchOptions, device
-from workbench.spec.spec import KernelSpec
+from workbench.spec import KernelSpec
 
 _NOP = 0xBF800000
 _END = 0xBF810000

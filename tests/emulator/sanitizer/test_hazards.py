@@ -13,7 +13,7 @@ import workbench as wb  # noqa: E402
 from tests.emulator.sanitizer.hazards import INTERLOCKED, TARGETS, kernel, nops, pairs  # noqa: E402
 from workbench.check.sanitizer import SanitizeResult  # noqa: E402
 from workbench.emulator.sanitizer.hazards import RULES, matrix_passes  # noqa: E402
-from workbench.kernel.module import Module  # noqa: E402
+from workbench.kernel import Module  # noqa: E402
 
 APART = "\ns_mov_b64 exec, -1\ns_waitcnt vmcnt(0) lgkmcnt(0)\ns_nop 15\ns_nop 15\n"
 

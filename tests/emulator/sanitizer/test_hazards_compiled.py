@@ -15,7 +15,7 @@ import workbench as wb
 from workbench.codeobject.instruction import Instruction
 from workbench.emulator.sanitizer.hazards import RULES, TARGETS, Hazards, Rule, find
 from workbench.emulator.translate import translator
-from workbench.kernel.module import Module
+from workbench.kernel import Module
 
 _HEAD = """
 #include <hip/hip_runtime.h>

@@ -18,7 +18,7 @@ import torch
 
 import workbench as wb
 from workbench.errors import WorkbenchError
-from workbench.kernel.module import Module
+from workbench.kernel import Module
 from workbench.runtime import LaunchOptions, LaunchRecord, device
 
 ARCHS = ("gfx950", "gfx942")

@@ -22,7 +22,7 @@ from workbench.errors import (
 from workbench.profile import rocprof
 from workbench.profile.profiler import _measured
 from workbench.profile.rocprof import replay
-from workbench.profile.subject import resolve
+from workbench.spec.subject import resolve
 
 # Does what rocprofv3 does as far as this project sees it: runs the program, then writes CSV files.
 STAND_IN = """

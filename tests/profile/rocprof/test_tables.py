@@ -9,7 +9,6 @@ import pytest
 from workbench.errors import ProfilerError
 from workbench.profile.rocprof.tables import (
     of_kernel,
-    plain,
     read_agents,
     read_counters,
     read_kernel_trace,
@@ -89,16 +88,3 @@ def test_what_is_wrong_with_a_file(tmp_path, text, message):
         read_kernel_trace(path)
     with pytest.raises(ProfilerError, match="cannot be read"):
         read_kernel_trace(tmp_path / "missing.csv")
-
-
-@pytest.mark.parametrize(
-    ("name", "wanted"),
-    [
-        ("void ns::add<float, 4>(float*)", "ns::add<float, 4>"),
-        ("micro_tk(micro_globals)", "micro_tk"),
-        ("add.kd", "add"),
-        ("(anonymous namespace)::k(int)", "namespace)::k"),
-    ],
-)
-def test_plain_names(name, wanted):
-    assert plain(name) == wanted

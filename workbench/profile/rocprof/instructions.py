@@ -13,11 +13,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from workbench.codeobject.names import instance_name
 from workbench.errors import ProfilerError, WorkbenchError
-from workbench.profile.rocprof.tables import plain, rows
+from workbench.profile.rocprof.tables import rows
 
 if TYPE_CHECKING:
-    from workbench.kernel.module import Kernel
+    from workbench.kernel import Kernel
 
 METHODS = ("stochastic", "host_trap")
 """PC sampling methods; the first is the hardware's own (MI300 and later) and tells why a wave stood still."""
@@ -75,14 +76,14 @@ def read_thread_trace(path: str | Path, names: Iterable[str]) -> dict[int, Instr
     Raises:
         ProfilerError: the file cannot be read, lacks a column, or holds what is no number.
     """
-    wanted = {*names} | {plain(name) for name in names}
+    wanted = {*names} | {instance_name(name) for name in names}
     found: dict[int, InstructionCost] = {}
     inside = False
     for row in rows(Path(path)):
         text = row.text("instruction")
         if text.startswith(";"):
             here = {text.removeprefix(";").strip(), row.values.get("Source") or ""}
-            inside = bool(wanted & (here | {plain(name) for name in here}))
+            inside = bool(wanted & (here | {instance_name(name) for name in here}))
         elif inside:
             cost = InstructionCost(
                 text, row.number("hits"), row.number("latency"), row.number("stall"), row.number("idle")
@@ -106,7 +107,7 @@ def read_pc_samples(path: str | Path, names: Iterable[str]) -> dict[int, Instruc
     Raises:
         ProfilerError: the file cannot be read or has another form.
     """
-    wanted = {*names} | {plain(name) for name in names}
+    wanted = {*names} | {instance_name(name) for name in names}
     found: dict[int, InstructionCost] = {}
     try:
         with Path(path).open() as file:
@@ -144,7 +145,7 @@ def _names(symbol: Mapping[str, Any]) -> list[str]:
         str(symbol.get(key) or "")
         for key in ("kernel_name", "formatted_kernel_name", "demangled_kernel_name")
     ]
-    return [name for one in given if one for name in (one, one.removesuffix(".kd"), plain(one))]
+    return [name for one in given if one for name in (one, one.removesuffix(".kd"), instance_name(one))]
 
 
 def of_kernel(costs: Mapping[int, InstructionCost], kernel: Kernel) -> dict[int, InstructionCost]:

@@ -22,8 +22,8 @@ from typing import TYPE_CHECKING, Any
 from workbench.errors import ProfilerError, WorkbenchError
 
 if TYPE_CHECKING:
-    from workbench.kernel.module import Kernel
-    from workbench.profile.subject import Target
+    from workbench.kernel import Kernel
+    from workbench.spec.subject import Target
 
 CODE, LAUNCH, ARGUMENTS, RESULT = "code.co", "launch.json", "arguments.pt", "replay.json"
 
@@ -86,8 +86,8 @@ def replay(folder: str | Path, repeat: int = 1) -> dict[str, str]:
     import torch
 
     from workbench import runtime
-    from workbench.kernel.module import Module
-    from workbench.spec.spec import Launch
+    from workbench.kernel import Module
+    from workbench.spec import Launch
 
     place = Path(folder)
     try:

@@ -21,6 +21,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from workbench.codeobject.names import instance_name
 from workbench.errors import (
     CounterRejected,
     ProfilerError,
@@ -33,7 +34,7 @@ from workbench.profile.rocprof import instructions, replay, tables
 from workbench.profile.rocprof.instructions import InstructionCost
 
 if TYPE_CHECKING:
-    from workbench.profile.subject import Target
+    from workbench.spec.subject import Target
 
 TIMEOUT = 300.0
 """Seconds for one pass, the start of Python in it included."""
@@ -305,7 +306,7 @@ def collect(
             )
     traces: list[Path] = []
     if thread_trace:
-        pattern = re.escape(tables.plain(target.kernel.info.demangled))
+        pattern = re.escape(instance_name(target.kernel.info.demangled))
         one = run("att", ["--att", "--kernel-include-regex", pattern])
         traces = sorted(p for p in one.folder.rglob("ui_output_*") if p.is_dir())
         stats = sorted(one.folder.rglob("stats_ui_output_*.csv"))

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from workbench.codeobject.names import instance_name
 from workbench.errors import ProfilerError
 
 
@@ -234,22 +235,5 @@ def of_kernel(dispatches: Iterable[Dispatch], *names: str) -> list[Dispatch]:
 
     The profiled process launches other kernels too, such as PyTorch's copies.
     """
-    wanted = {plain(name) for name in names}
-    return [d for d in dispatches if d.kernel in names or plain(d.kernel) in wanted]
-
-
-def plain(name: str) -> str:
-    """A kernel's name without return type, parameters and ".kd"."""
-    text = name.removesuffix(".kd")
-    depth = 0
-    for i, c in enumerate(text):
-        depth += (c == "<") - (c == ">")
-        if c == "(" and depth == 0 and not text.startswith("(anonymous", i):
-            text = text[:i]
-            break
-    depth = 0
-    for i in range(len(text) - 1, -1, -1):
-        depth += (text[i] == ">") - (text[i] == "<")
-        if text[i] == " " and depth == 0:
-            return text[i + 1 :]
-    return text
+    wanted = {instance_name(name) for name in names}
+    return [d for d in dispatches if d.kernel in names or instance_name(d.kernel) in wanted]

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from workbench.errors import UsageError
 from workbench.events import hub
-from workbench.kernel.module import Kernel, Launcher, Module, device_of, resolve_device
-from workbench.spec.spec import KernelSpec, Shape, kernels
-
-if TYPE_CHECKING:
-    from workbench.runtime import Device, LaunchOptions, LaunchRecord
+from workbench.kernel import Kernel, Launcher, Module, device_of, resolve_device
+from workbench.runtime import Device, LaunchOptions, LaunchRecord
+from workbench.spec.parameters import Shape
+from workbench.spec.registry import kernels
+from workbench.spec.spec import KernelSpec
 
 
 @dataclass(frozen=True)

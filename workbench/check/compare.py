@@ -1,0 +1,217 @@
+"""One output against its reference.
+
+Two checks, both shown. Element by element: |got - wanted| <= atol + rtol * |wanted|, with bounds by dtype.
+And the rule of FlashAttention's tests (github.com/Dao-AILab/flash-attention, tests/test_flash_attn.py): the
+largest error against the high-precision reference is at most twice that of PyTorch computing in the same
+precision, which needs no bound picked by hand. NaN or infinity where the reference has none (or the other way
+round) never passes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from workbench.errors import UsageError, VerificationError
+from workbench.spec import TOLERANCES, Tolerance
+
+if TYPE_CHECKING:
+    import torch
+
+FLASH_FACTOR = 2.0
+"""How many times PyTorch's error is allowed by the FlashAttention rule."""
+
+_FIRST = 8
+"""How many mismatches a result lists."""
+
+
+@dataclass(frozen=True)
+class Mismatch:
+    """One element that differs too much."""
+
+    index: tuple[int, ...]
+    got: float
+    wanted: float
+
+    def __str__(self) -> str:
+        return f"[{', '.join(map(str, self.index))}]: got {self.got:.6g}, wanted {self.wanted:.6g}"
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """One output against its reference.
+
+    Attributes:
+        name: the output.
+        shape, dtype: of the output, such as (64, 128) and "bfloat16".
+        tolerance: the element-wise bounds; zero where equality is wanted.
+        max_error, mean_error: of |got - wanted| over the elements that are finite in both.
+        max_relative_error: of |got - wanted| / |wanted| where wanted is not zero.
+        mismatches: elements outside the tolerance, NaN and Inf mismatches included.
+        nonfinite_mismatches: elements where one of the two is NaN or infinite and the other is not the same.
+        unwritten: elements that still hold the poison (NaN, where the reference has none).
+        first: the first mismatches in memory order.
+        pytorch_error: largest error of PyTorch in the same precision; None where it does not apply.
+        flash_bound: largest error that the FlashAttention rule allows; None where it does not apply.
+        note: why a check does not apply.
+        error: |got - wanted| as a float32 tensor, infinite at NaN and Inf mismatches, for the heat map.
+    """
+
+    name: str
+    shape: tuple[int, ...]
+    dtype: str
+    tolerance: Tolerance
+    max_error: float
+    mean_error: float
+    max_relative_error: float
+    mismatches: int
+    nonfinite_mismatches: int
+    unwritten: int
+    first: tuple[Mismatch, ...]
+    pytorch_error: float | None
+    flash_bound: float | None
+    note: str
+    error: torch.Tensor = field(repr=False, compare=False)
+
+    @property
+    def elementwise_passed(self) -> bool:
+        return self.mismatches == 0
+
+    @property
+    def flash_passed(self) -> bool | None:
+        """Whether the FlashAttention rule holds; None where it does not apply."""
+        if self.flash_bound is None:
+            return None
+        return self.nonfinite_mismatches == 0 and self.max_error <= self.flash_bound
+
+    @property
+    def passed(self) -> bool:
+        return self.elementwise_passed and self.flash_passed is not False
+
+    def __str__(self) -> str:
+        count = 1
+        for d in self.shape:
+            count *= d
+        text = (
+            f"{self.name} {tuple(self.shape)} {self.dtype}: {'passed' if self.passed else 'FAILED'}; "
+            f"max error {self.max_error:.3g}, mean {self.mean_error:.3g}; "
+            f"{self.mismatches:,} of {count:,} outside "
+            f"rtol {self.tolerance.rtol:g} atol {self.tolerance.atol:g}"
+        )
+        if self.flash_bound is not None and self.pytorch_error is not None:
+            verdict = "holds" if self.flash_passed else "BROKEN"
+            text += f"; FlashAttention rule {verdict}: {self.max_error:.3g} <= {FLASH_FACTOR:g} x PyTorch's"
+            text += f" {self.pytorch_error:.3g}"
+        elif self.note:
+            text += f"; {self.note}"
+        if self.unwritten:
+            text += f"; {self.unwritten:,} elements NaN or never written"
+        if self.first:
+            text += "; first: " + "; ".join(str(m) for m in self.first[:3])
+        return text
+
+
+def compare(
+    got: torch.Tensor,
+    wanted: torch.Tensor,
+    *,
+    name: str = "out",
+    pytorch: torch.Tensor | None = None,
+    tolerance: Tolerance | tuple[float, float] | None = None,
+    note: str = "",
+) -> Comparison:
+    """Compares one result with its reference.
+
+    Args:
+        got: the result, any dtype; 8-bit floats are upcast.
+        wanted: the reference of the same shape, in higher precision where there is one.
+        name: name of the output, for messages.
+        pytorch: PyTorch's result in the same precision; without it the FlashAttention rule does not apply.
+        tolerance: element-wise bounds; by `got`'s dtype where it is None.
+        note: why `pytorch` is absent.
+
+    Raises:
+        VerificationError: the shapes differ.
+        UsageError: one of them is no tensor.
+    """
+    import torch
+
+    for what, value in (("got", got), ("wanted", wanted)):
+        if not isinstance(value, torch.Tensor):
+            raise UsageError(f"compare: {what!r} is a {type(value).__name__}; wanted a torch tensor")
+    if tuple(got.shape) != tuple(wanted.shape):
+        raise VerificationError(
+            f"{name} has shape {tuple(got.shape)}, its reference {tuple(wanted.shape)}; wanted the same"
+        )
+    dtype = str(got.dtype).removeprefix("torch.")
+    bounds = tolerance if tolerance is not None else TOLERANCES.get(dtype, Tolerance(0.0, 0.0))
+    if not isinstance(bounds, Tolerance):
+        bounds = Tolerance(*bounds)
+    floating = got.dtype.is_floating_point
+    given = got.detach().cpu()
+    truth = wanted.detach().cpu()
+    if floating:
+        # A reference beyond the output's range is an infinity that the kernel should give as well.
+        rounded = truth.to(given.dtype).double()
+        given, truth = given.double(), truth.double()
+    else:
+        rounded = truth
+        if given.dtype == torch.bool:
+            given, truth, rounded = given.int(), truth.int(), rounded.int()
+        # Differences of int64 may not fit int64 nor float64 exactly; equality is checked on the integers.
+    finite = torch.isfinite(given) & torch.isfinite(truth)
+    same = (given == truth) | (given == rounded) | (torch.isnan(given) & torch.isnan(truth))
+    difference = (given.double() - truth.double()).abs()
+    scale = truth.double().abs()
+    if bounds.rtol == 0 and bounds.atol == 0:
+        bad = ~same
+    else:
+        bad = torch.where(finite, difference > bounds.atol + bounds.rtol * scale, ~same)
+    nonfinite = ~finite & ~same
+    error = torch.where(finite, difference, torch.where(same, 0.0, float("inf")))
+    measured = difference[finite]
+    relative = (difference / scale)[finite & (scale > 0)]
+    unwritten = torch.isnan(given) & ~torch.isnan(truth) if floating else torch.zeros_like(bad)
+    first = []
+    for row in bad.nonzero()[:_FIRST].tolist():
+        index = tuple(row)
+        first.append(Mismatch(index, given[index].item(), truth[index].item()))
+    pytorch_error = flash_bound = None
+    if floating and pytorch is not None and measured.numel():
+        theirs = pytorch.detach().cpu().to(got.dtype).double()
+        theirs_error = (theirs - truth).abs()[torch.isfinite(theirs) & torch.isfinite(truth)]
+        pytorch_error = theirs_error.max().item() if theirs_error.numel() else 0.0
+        flash_bound = FLASH_FACTOR * pytorch_error + _flash_floor(dtype, scale[finite])
+    elif floating and not note:
+        note = "no PyTorch result in the same precision to compare errors with"
+    return Comparison(
+        name=name,
+        shape=tuple(got.shape),
+        dtype=dtype,
+        tolerance=bounds,
+        max_error=measured.max().item() if measured.numel() else 0.0,
+        mean_error=measured.mean().item() if measured.numel() else 0.0,
+        max_relative_error=relative.max().item() if relative.numel() else 0.0,
+        mismatches=int(bad.sum().item()),
+        nonfinite_mismatches=int(nonfinite.sum().item()),
+        unwritten=int(unwritten.sum().item()),
+        first=tuple(first),
+        pytorch_error=pytorch_error,
+        flash_bound=flash_bound,
+        note=note,
+        error=error.float(),
+    )
+
+
+def _flash_floor(dtype: str, scale: torch.Tensor) -> float:
+    """What the FlashAttention rule grants beside PyTorch's error.
+
+    Nothing in 16 and 8 bits, where rounding of the output dominates. In 32 and 64 bits four units in the last
+    place of the largest value: the GPU's exp, log, rcp and sqrt instructions are good to one unit each, and
+    PyTorch's error is then only luck with rounding.
+    """
+    if dtype not in ("float32", "float64") or not scale.numel():
+        return 0.0
+    import torch
+
+    return 4.0 * torch.finfo(getattr(torch, dtype)).eps * scale.max().item()

@@ -1,0 +1,191 @@
+"""What `verify` found."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from workbench.check.compare import Comparison, Mismatch
+from workbench.errors import VerificationError
+from workbench.runtime import LaunchRecord
+from workbench.spec import Shape
+
+
+@dataclass(frozen=True)
+class VerifyResult:
+    """What `verify` found for one shape.
+
+    Attributes:
+        name: kernel or spec.
+        shape: the problem size; empty for a plain callable.
+        device: name of the device.
+        seed: seed of the inputs.
+        outputs: comparison by output name.
+        inputs_changed: inputs that the kernel overwrote.
+        record: the launch; None for a plain callable.
+        code: `Module.digest` of what ran; "" for a plain callable.
+    """
+
+    name: str
+    shape: Shape
+    device: str
+    seed: int
+    outputs: Mapping[str, Comparison]
+    inputs_changed: tuple[str, ...] = ()
+    record: LaunchRecord | None = field(default=None, repr=False, compare=False)
+    code: str = ""
+
+    @property
+    def passed(self) -> bool:
+        """Both checks hold for every output, and no input was overwritten."""
+        return not self.inputs_changed and all(c.passed for c in self.outputs.values())
+
+    @property
+    def worst(self) -> Comparison:
+        """The output to look at first: one that failed, and of these the one with the largest error."""
+        return max(self.outputs.values(), key=lambda c: (not c.passed, c.nonfinite_mismatches, c.max_error))
+
+    @property
+    def max_error(self) -> float:
+        """Largest absolute difference from the reference, over all outputs."""
+        return max(c.max_error for c in self.outputs.values())
+
+    @property
+    def mean_error(self) -> float:
+        """Mean absolute difference of the output in which it is largest."""
+        return max(c.mean_error for c in self.outputs.values())
+
+    @property
+    def mismatches(self) -> int:
+        """Elements outside the tolerance, of all outputs together."""
+        return sum(c.mismatches for c in self.outputs.values())
+
+    @property
+    def first(self) -> tuple[Mismatch, ...]:
+        """The first elements outside the tolerance of the worst output, in memory's order."""
+        return self.worst.first
+
+    @property
+    def figure(self) -> Any:
+        """Heat map of the worst output's error, a plotly Figure."""
+        from workbench.views.errors import error_map
+
+        return error_map(self)
+
+    def check(self) -> VerifyResult:
+        """Itself where it passed.
+
+        Raises:
+            VerificationError: it did not; the message says where.
+        """
+        if not self.passed:
+            raise VerificationError(str(self))
+        return self
+
+    def __bool__(self) -> bool:
+        return self.passed
+
+    def __str__(self) -> str:
+        size = ", ".join(f"{k}={v}" for k, v in self.shape.items())
+        head = f"{self.name}{f' ({size})' if size else ''} on {self.device}, seed {self.seed}: "
+        lines = [head + ("passed" if self.passed else "FAILED")]
+        lines += [f"  {c}" for c in self.outputs.values()]
+        lines += [f"  input {name} was overwritten" for name in self.inputs_changed]
+        return "\n".join(lines)
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        return _html([self])
+
+
+class VerifyResults(Sequence[VerifyResult]):
+    """Results of several shapes."""
+
+    def __init__(self, results: Sequence[VerifyResult]) -> None:
+        self._results = tuple(results)
+
+    @property
+    def passed(self) -> bool:
+        return all(r.passed for r in self._results)
+
+    @property
+    def figure(self) -> Any:
+        """Heat map of the worst shape's error."""
+        return max(self._results, key=lambda r: (not r.passed, r.max_error)).figure
+
+    def check(self) -> VerifyResults:
+        """Itself where all passed.
+
+        Raises:
+            VerificationError: one did not.
+        """
+        if not self.passed:
+            raise VerificationError("\n".join(str(r) for r in self._results if not r.passed))
+        return self
+
+    def __bool__(self) -> bool:
+        return self.passed
+
+    def __len__(self) -> int:
+        return len(self._results)
+
+    def __getitem__(self, index: Any) -> Any:
+        found = self._results[index]
+        return VerifyResults(found) if isinstance(index, slice) else found
+
+    def __iter__(self) -> Iterator[VerifyResult]:
+        return iter(self._results)
+
+    def __repr__(self) -> str:
+        return "\n".join(str(r) for r in self._results)
+
+    def _repr_html_(self) -> str:
+        return _html(self._results)
+
+
+def _html(results: Sequence[VerifyResult]) -> str:
+    head = (
+        "",
+        "shape",
+        "output",
+        "max error",
+        "mean error",
+        "mismatches",
+        "PyTorch max error",
+        "2x rule",
+        "first",
+    )
+    rows = []
+    for result in results:
+        for c in result.outputs.values():
+            ok = c.passed and not result.inputs_changed
+            rule = {None: "n/a", True: "holds", False: "broken"}[c.flash_passed]
+            if result.inputs_changed:
+                first = "overwrote " + ", ".join(result.inputs_changed)
+            else:
+                first = str(c.first[0]) if c.first else ""
+            cells = (
+                ", ".join(f"{k}={v}" for k, v in result.shape.items()),
+                f"{c.name} {c.dtype}",
+                f"{c.max_error:.3g}",
+                f"{c.mean_error:.3g}",
+                f"{c.mismatches:,}",
+                "" if c.pytorch_error is None else f"{c.pytorch_error:.3g}",
+                rule,
+                first,
+            )
+            mark = '<td class="wb-ok">✓ passed</td>' if ok else '<td class="wb-bad">✗ failed</td>'
+            rows.append(mark + "".join(f"<td>{html.escape(text)}</td>" for text in cells))
+    names = ", ".join(dict.fromkeys(f"{r.name} on {r.device}" for r in results))
+    from workbench.views.badge import STYLE
+
+    return (
+        f'{STYLE}<div class="wb"><table><caption>verify: {html.escape(names)}</caption><tr>'
+        + "".join(f"<th>{h}</th>" for h in head)
+        + "</tr>"
+        + "".join(f"<tr>{row}</tr>" for row in rows)
+        + "</table></div>"
+    )

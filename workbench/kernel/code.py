@@ -1,0 +1,92 @@
+"""Compiled device code: its source lines, its debug info, its instructions."""
+
+from __future__ import annotations
+
+import hashlib
+from functools import cached_property
+from pathlib import Path
+
+from workbench.codeobject import CodeObject, Instruction
+from workbench.codeobject.debug import DebugInfo
+from workbench.codeobject.decoder import decode_one
+from workbench.errors import CodeObjectError
+from workbench.runtime import Device, Function, LoadedModule
+from workbench.toolchain import CompileResult
+
+
+class DeviceCode:
+    """A code object, with the source that it was compiled from where it is known.
+
+    Attributes:
+        name: as given to `compile`, or the file's.
+        arch: target, such as "gfx950".
+        code: the code object, an ELF.
+        code_object: the same, read.
+        source: the C++ text; None for loaded code.
+        result: what the compiler said (time, cached or not, diagnostics, command); None for loaded code.
+        first_line: number that messages and debug info give the source's first line.
+    """
+
+    def __init__(
+        self,
+        code: bytes,
+        *,
+        name: str = "module",
+        source: str | None = None,
+        result: CompileResult | None = None,
+        first_line: int = 1,
+    ) -> None:
+        self.code_object = CodeObject.from_bytes(code)
+        self.code = self.code_object.data
+        self.arch = self.code_object.target
+        self.name = name
+        self.source = source
+        self.result = result
+        self.first_line = first_line
+        self._loaded: dict[str, LoadedModule] = {}
+        self._instructions: dict[int, Instruction] = {}
+
+    @cached_property
+    def digest(self) -> str:
+        """Name of the code's very bytes: 16 hexadecimal digits of their SHA-256."""
+        return hashlib.sha256(self.code).hexdigest()[:16]
+
+    @cached_property
+    def debug(self) -> DebugInfo | None:
+        """Debug info; None where the code was compiled without it."""
+        try:
+            return DebugInfo(self.code_object)
+        except CodeObjectError:
+            return None
+
+    def function(self, kernel: str, device: Device) -> Function:
+        """The kernel with this mangled name, loaded on a device; loaded once for each."""
+        if device.name not in self._loaded:
+            self._loaded[device.name] = device.load(self.code)
+        return self._loaded[device.name].function(kernel)
+
+    def is_own_source(self, file: str) -> bool:
+        """Whether a file of the debug info is the module's own source, rather than a header."""
+        return self.result is not None and Path(file).name == Path(self.result.source_name).name
+
+    def places_of(self, address: int) -> tuple[tuple[str, int], ...]:
+        """(file, line) of an instruction; of one in a header, also the module's line that called it.
+
+        Empty without debug info.
+        """
+        frames = self.debug.frames_of(address) if self.debug is not None else ()
+        if not frames:
+            return ()
+        own = next((f for f in frames if self.is_own_source(f[0])), frames[0])
+        return tuple(dict.fromkeys((f[0], f[1]) for f in (frames[0], own)))
+
+    def instruction(self, address: int) -> Instruction:
+        """The instruction at an address of the code object.
+
+        Raises:
+            CodeObjectError: no instruction is there.
+        """
+        if address not in self._instructions:
+            text = self.code_object.text
+            self._instructions[address] = decode_one(text.data, address - text.address, address, self.arch)
+        return self._instructions[address]

@@ -1,0 +1,169 @@
+"""From source or a file to a module: `wb.compile` and `wb.load`."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Literal, overload
+
+from workbench import toolchain
+from workbench.codeobject import CodeObject
+from workbench.errors import ArgumentError, CompileError, UsageError
+from workbench.events import hub
+from workbench.kernel.devices import default_arch
+from workbench.kernel.host_module import HostModule, compile_module
+from workbench.kernel.module import Module
+
+
+@overload
+def compile(
+    source: str,
+    *,
+    arch: str | None = None,
+    name: str | None = None,
+    include: Sequence[str | Path] = (),
+    flags: str | Sequence[str] = (),
+    define: Sequence[str] | Mapping[str, object] = (),
+    timeout: float | None = None,
+    first_line: int = 1,
+    host: Literal[False] = False,
+) -> Module: ...
+@overload
+def compile(
+    source: str,
+    *,
+    arch: str | None = None,
+    name: str | None = None,
+    include: Sequence[str | Path] = (),
+    flags: str | Sequence[str] = (),
+    define: Sequence[str] | Mapping[str, object] = (),
+    timeout: float | None = None,
+    first_line: int = 1,
+    host: Literal[True],
+) -> HostModule: ...
+def compile(
+    source: str,
+    *,
+    arch: str | None = None,
+    name: str | None = None,
+    include: Sequence[str | Path] = (),
+    flags: str | Sequence[str] = (),
+    define: Sequence[str] | Mapping[str, object] = (),
+    timeout: float | None = None,
+    first_line: int = 1,
+    host: bool = False,
+) -> Module | HostModule:
+    """Compiles HIP C++ device code.
+
+    Args:
+        source: the C++ text. `#include "kittens.cuh"` finds the tile library.
+        arch: target, such as "gfx950" or "gfx942"; the default device's where it is None.
+        name: how diagnostics call the source, such as a cell's name or a file's.
+        include: folders for `#include`.
+        flags: further compiler flags, a list or a text such as "-O1 -Wall"; the defaults are -O3, -std=c++20
+            and debug info.
+        define: macros: `("N=4", "FAST")` or `{"N": 4, "FAST": None}`.
+        timeout: seconds that the compiler may take.
+        first_line: number of the source's first line in messages and debug info.
+        host: whether the source is a pybind11 module, whose host code is compiled too.
+
+    Returns:
+        a Module, or with `host` the imported Python module as a HostModule. Equal source, headers, flags and
+        compiler come from the cache.
+
+    Raises:
+        CompileError: the source does not compile; the message shows line and caret.
+        CompilerNotFound, CompilerCrashed, CompilerTimeout
+        ToolchainError: host code does not link or load.
+        UsageError: an argument of another type, an unknown target, a folder that is not there, a flag that is
+            the workbench's own; host code without a Python module.
+    """
+    if host:
+        return compile_module(
+            source,
+            arch=arch,
+            name=name,
+            include=include,
+            flags=flags,
+            define=_macros(define),
+            timeout=timeout,
+            first_line=first_line,
+        )
+    target = arch or default_arch()
+    try:
+        result = toolchain.compile_device(
+            source,
+            arch=target,
+            name=name,
+            include=include,
+            flags=flags,
+            define=_macros(define),
+            timeout=timeout,
+            first_line=first_line,
+        )
+    except CompileError as error:
+        _tell_compile(name, target, error=str(error).partition("\n")[0])
+        raise
+    _tell_compile(name or result.source_name, target, result.seconds, result.cached, len(result.diagnostics))
+    return Module(
+        result.code_object,
+        name=name or result.source_name,
+        source=source,
+        result=result,
+        first_line=first_line,
+    )
+
+
+def _tell_compile(
+    name: str | None,
+    arch: str,
+    seconds: float = 0.0,
+    cached: bool = False,
+    warnings: int = 0,
+    error: str = "",
+) -> None:
+    facts = {"arch": arch, "seconds": seconds, "cached": cached, "warnings": warnings, "error": error}
+    hub.publish("compile", name or "source", facts)
+
+
+def _macros(define: Sequence[str] | Mapping[str, object]) -> tuple[str, ...]:
+    if isinstance(define, str):
+        raise ArgumentError(f"define is the text {define!r}; wanted a list such as [{define!r}]")
+    if isinstance(define, Mapping):
+        return tuple(
+            key if value is None or value is True else f"{key}={int(value) if value is False else value}"
+            for key, value in define.items()
+        )
+    return tuple(define)
+
+
+def load(path_or_bytes: str | Path | bytes, *, arch: str | None = None) -> Module:
+    """Loads compiled code: an AMDGPU ELF, a HIP fat binary, or a host library that embeds one.
+
+    Args:
+        path_or_bytes: a file, or the bytes themselves.
+        arch: target to take from a fat binary; the default device's, else the first, where it is None.
+
+    Raises:
+        CodeObjectError: the bytes are none of these.
+        UsageError: neither a path nor bytes.
+        FileNotFoundError
+    """
+    if not isinstance(path_or_bytes, (str, os.PathLike, bytes, bytearray, memoryview)):
+        raise UsageError(
+            f"load: got {type(path_or_bytes).__name__}; wanted the path of a code object, or its bytes"
+        )
+    if arch is not None and not isinstance(arch, str):
+        raise UsageError(f"load: arch is {arch!r}; wanted a target such as 'gfx950'")
+    if isinstance(path_or_bytes, (bytes, bytearray, memoryview)):
+        data, name = bytes(path_or_bytes), "module"
+    else:
+        data, name = Path(path_or_bytes).read_bytes(), Path(path_or_bytes).stem
+    if arch is None:
+        candidates = CodeObject.all_from_bytes(data)
+        wanted = default_arch()
+        chosen = next((c for c in candidates if c.target == wanted), candidates[0])
+    else:
+        chosen = CodeObject.from_bytes(data, arch)
+    return Module(chosen.data, name=name)

@@ -1,0 +1,77 @@
+"""Which device compiles and launches are for, and where PyTorch has the tensors of one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from workbench import runtime
+from workbench.errors import DeviceError
+from workbench.runtime import Device
+
+if TYPE_CHECKING:
+    import torch
+
+
+def default_device() -> Device:
+    """The device that launches use where none is named: see `runtime.device`."""
+    return runtime.device()
+
+
+def resolve_device(device: Device | str | None) -> Device:
+    """A device from itself, its name, or None for the default one."""
+    return device if isinstance(device, Device) else runtime.device(device)
+
+
+def default_arch() -> str:
+    """Target of the default device."""
+    return default_device().arch
+
+
+def device_of(values: Iterable[Any], arch: str | None = None) -> Device:
+    """The device on which tensors are to be used: their GPU; for CPU tensors the default device.
+
+    Args:
+        values: a launch's arguments; what is no tensor is passed over.
+        arch: target that the device must have; then a device of this target is preferred to the default one.
+
+    Raises:
+        DeviceError: there is no device of this target.
+    """
+    for value in values:
+        where = getattr(value, "device", None)
+        if where is not None and getattr(where, "type", "") == "cuda":
+            return runtime.device(f"gpu:{where.index or 0}")
+    chosen = runtime.device()
+    if arch is None or chosen.arch == arch:
+        return chosen
+    for device in runtime.devices():
+        if device.arch == arch and device.emulated == chosen.emulated:
+            return device
+    there = ", ".join(f"{d.name} ({d.arch})" for d in runtime.devices())
+    raise DeviceError(f"no device runs {arch} code; there are {there}. Compile with arch={chosen.arch!r}")
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where tensors of a launch must live: `("cpu", None)`, or `("cuda", 0)` as PyTorch names a GPU."""
+
+    device: str
+    type: str
+    index: int | None
+
+
+def place_of(device: Device) -> Place:
+    """Where PyTorch tensors for a device live."""
+    if device.emulated:
+        return Place(device.name, "cpu", None)
+    return Place(device.name, "cuda", int(device.name.rpartition(":")[2]))
+
+
+def torch_device(device: Device | None) -> torch.device:
+    """PyTorch's name of the place of tensors for `device`, the default one where it is None."""
+    import torch
+
+    place = place_of(device if device is not None else default_device())
+    return torch.device(place.type) if place.index is None else torch.device(place.type, place.index)

@@ -1,0 +1,227 @@
+"""One kernel of a module, and launches of it."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from workbench.codeobject import Instruction, KernelInfo
+from workbench.codeobject.decoder import decode
+from workbench.codeobject.occupancy import Occupancy
+from workbench.errors import DeviceError, LaunchError
+from workbench.events import hub
+from workbench.kernel import arguments
+from workbench.kernel.code import DeviceCode
+from workbench.kernel.devices import device_of, place_of
+from workbench.kernel.launch import LastLaunch, Launch
+from workbench.kernel.resources import Resources, largest, occupancy_of, resources_of
+from workbench.runtime import Device, LaunchOptions, LaunchRecord
+
+
+class Kernel:
+    """One kernel of a module.
+
+    Attributes:
+        module: where it is from.
+        name: its name in the source, with template arguments.
+        info: the code object's facts about it.
+        last: the last launch; None before the first.
+    """
+
+    def __init__(self, module: DeviceCode, info: KernelInfo, name: str) -> None:
+        self.module = module
+        self.info = info
+        self.name = name
+        self.last: LastLaunch | None = None
+
+    @property
+    def arch(self) -> str:
+        """Target that the code is for, such as "gfx950"."""
+        return self.module.arch
+
+    @cached_property
+    def plan(self) -> arguments.Plan:
+        """How arguments are packed."""
+        return arguments.plan(self.info, self.module.code_object, self.module.debug, self.name)
+
+    @property
+    def signature(self) -> str:
+        """Name and parameters with their types, as text."""
+        return self.plan.signature
+
+    @property
+    def source(self) -> str | None:
+        """The C++ source of the module; None for loaded code."""
+        return self.module.source
+
+    @property
+    def resources(self) -> Resources:
+        """Registers, LDS, scratch and occupancy: for the last launch's block, else the largest that fits."""
+        if self.last is not None:
+            launch = self.last.launch
+            x, y, z = launch.block
+            return self.resources_at(x * y * z, launch.dynamic_shared)
+        return largest(self.info, self.arch)
+
+    def resources_at(self, block: int, dynamic_shared: int = 0) -> Resources:
+        """The same for a work-group of `block` work-items with so many bytes of dynamic LDS."""
+        return resources_of(self.info, self.arch, block, dynamic_shared)
+
+    def occupancy(self, block: int, dynamic_shared: int = 0) -> Occupancy:
+        """Waves that a SIMD holds for this block size and dynamic LDS; formulas in `codeobject.occupancy`."""
+        return occupancy_of(self.info, self.arch, block, dynamic_shared)
+
+    @cached_property
+    def instructions(self) -> tuple[Instruction, ...]:
+        """The kernel's machine code, in address order; functions that it calls are not included."""
+        text = self.module.code_object.text
+        start = self.info.entry - text.address
+        return tuple(decode(text.data[start : start + self.info.size], self.info.entry, self.arch))
+
+    @property
+    def isa(self) -> str:
+        """Machine code as text, each run of instructions under the source line that it comes from."""
+        return "\n".join(self._isa_lines())
+
+    def _isa_lines(self) -> Iterator[str]:
+        lines = self.module.source.splitlines() if self.module.source is not None else []
+        at: tuple[tuple[str, int], ...] = ()
+        yield f"{self.info.name}:  ; {self.arch}, {self.resources}"
+        for instruction in self.instructions:
+            places = self.module.places_of(instruction.address)
+            if places and places != at:
+                at = places
+                parts = []
+                for file, line in places:
+                    own = self.module.is_own_source(file)
+                    row = line - self.module.first_line
+                    text = f"  {lines[row].strip()}" if own and 0 <= row < len(lines) else ""
+                    parts.append(f"{self.module.name if own else Path(file).name}:{line}{text}")
+                yield "; " + ", inlined at ".join(parts)
+            yield f"  {instruction.address:#08x}  {instruction.text()}"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """As the module's; the last launch stays behind."""
+        return operator.getitem, (self.module, self.name)
+
+    def __getitem__(self, shape: Any) -> Launcher:
+        """`kernel[grid, block]` or `kernel[grid, block, dynamic_shared_bytes]`: a launcher.
+
+        Grid counts work-groups and block work-items, each an int or a tuple of up to three.
+        """
+        if not isinstance(shape, tuple) or len(shape) not in (2, 3):
+            raise LaunchError(
+                f"{self.name}[{shape!r}]: wanted kernel[grid, block] or "
+                "kernel[grid, block, dynamic_shared_bytes], such as kernel[(64, 1, 1), 256]"
+            )
+        given = shape[2] if len(shape) == 3 else 0
+        try:
+            shared = int(operator.index(given))
+        except TypeError:
+            shared = -1
+        if shared < 0:
+            raise LaunchError(f"{self.name}: dynamic shared memory is {given!r}; wanted bytes, 0 or more")
+        return Launcher(self, Launch(shape[0], shape[1], shared))
+
+    def __call__(self, *_: Any, **__: Any) -> None:
+        """A kernel needs a grid and a block before it can be called."""
+        raise LaunchError(f"{self.name}: launch it as {self.name}[grid, block](...), not {self.name}(...)")
+
+    def launch(
+        self,
+        launch: Launch,
+        args: Sequence[Any],
+        kwargs: Mapping[str, Any],
+        *,
+        device: Device | None = None,
+        options: LaunchOptions | None = None,
+    ) -> LaunchRecord:
+        """Checks and packs the arguments, runs the kernel once, and waits for its end.
+
+        Raises:
+            ArgumentError: an argument is wrong; nothing has run.
+            LaunchError: a grid, block or LDS size that the device cannot take.
+            KernelFault: the kernel was stopped.
+        """
+        with hub.failures("run", self.name):
+            return self._launch(launch, args, kwargs, device, options)
+
+    def _launch(
+        self,
+        launch: Launch,
+        args: Sequence[Any],
+        kwargs: Mapping[str, Any],
+        device: Device | None,
+        options: LaunchOptions | None,
+    ) -> LaunchRecord:
+        where = device if device is not None else device_of([*args, *kwargs.values()], self.arch)
+        if where.arch != self.arch:
+            raise DeviceError(
+                f"{self.name} is compiled for {self.arch}, and {where.name} runs {where.arch}; "
+                f"compile with arch={where.arch!r}, or choose another device"
+            )
+        packed = self.plan.pack(args, kwargs, place_of(where))
+        record: LaunchRecord = self.module.function(self.info.name, where).launch(
+            launch.grid,
+            launch.block,
+            launch.dynamic_shared,
+            bytes(packed.data),
+            buffers=tuple(packed.buffers),
+            labels=packed.labels,
+            options=options,
+        )
+        self.last = LastLaunch(launch, tuple(args), dict(kwargs), where, record, packed.argument_bytes)
+        hub.publish(
+            "launch",
+            self.name,
+            {
+                "device": where.name,
+                "grid": launch.grid,
+                "block": launch.block,
+                "seconds": record.wall_seconds,
+            },
+        )
+        return record
+
+    def __repr__(self) -> str:
+        return f"<Kernel {self.signature} for {self.arch}: {self.resources}>"
+
+    def _repr_html_(self) -> str:
+        from workbench.views.resources import kernel_table
+
+        return kernel_table([self])
+
+
+@dataclass(frozen=True)
+class Launcher:
+    """A kernel with its launch shape: call it with the kernel's arguments.
+
+    Attributes:
+        kernel: what is launched.
+        launch: grid in work-groups, block in work-items, dynamic shared memory in bytes.
+    """
+
+    kernel: Kernel
+    launch: Launch
+
+    def __call__(self, *args: Any, **kwargs: Any) -> LaunchRecord:
+        """Runs the kernel once; see `Kernel.launch`. Arguments go in order or by name.
+
+        A parameter that is a struct of `gl`s takes its members by name: `(x=x, weight=w, out=out, eps=1e-5)`.
+        Tensors are contiguous, of the parameter's dtype and on the device: CPU tensors on an emulated one,
+        which are written in place. Numbers are checked against the parameter's type and range.
+
+        Raises:
+            ArgumentError: an argument is wrong; nothing has run.
+            LaunchError: a grid, block or LDS size that the device cannot take.
+            KernelFault: the kernel was stopped; the process and other allocations are unharmed.
+        """
+        return self.kernel.launch(self.launch, args, kwargs)
+
+    def __repr__(self) -> str:
+        shared = f", {self.launch.dynamic_shared:,} B" if self.launch.dynamic_shared else ""
+        return f"<{self.kernel.name}[{self.launch.grid}, {self.launch.block}{shared}]>"

@@ -1,0 +1,57 @@
+"""The shape of a launch, and what is kept of one that was made."""
+
+from __future__ import annotations
+
+import operator
+from dataclasses import dataclass, field
+from typing import Any
+
+from workbench.errors import LaunchError
+from workbench.runtime import Device, LaunchRecord
+
+
+def _dims(name: str, value: Any) -> tuple[int, int, int]:
+    parts = value if isinstance(value, (tuple, list)) else (value,)
+    try:
+        dims = tuple(int(operator.index(part)) for part in parts)
+    except TypeError:
+        dims = ()
+    if not 1 <= len(dims) <= 3 or any(d < 1 for d in dims):
+        hint = "; // divides integers to an integer" if any(isinstance(p, float) for p in parts) else ""
+        raise LaunchError(f"{name} is {value!r}; wanted one to three positive integers (x, y, z){hint}")
+    x, y, z = (*dims, 1, 1)[:3]
+    return x, y, z
+
+
+@dataclass(frozen=True)
+class Launch:
+    """The shape of one launch.
+
+    Attributes:
+        grid: work-groups in x, y, z; an int or a shorter tuple is filled up with ones.
+        block: work-items of a work-group in x, y, z; likewise.
+        dynamic_shared: bytes of dynamic shared memory (LDS) of a work-group.
+    """
+
+    grid: Any
+    block: Any
+    dynamic_shared: int = 0
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "grid", _dims("grid", self.grid))
+        object.__setattr__(self, "block", _dims("block", self.block))
+
+
+@dataclass
+class LastLaunch:
+    """A launch that was made, with what is needed to make it again.
+
+    It keeps the tensors alive until the kernel is launched again or dropped.
+    """
+
+    launch: Launch
+    args: tuple[Any, ...] = field(repr=False)
+    kwargs: dict[str, Any] = field(repr=False)
+    device: Device
+    record: LaunchRecord
+    argument_bytes: int

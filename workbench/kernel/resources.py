@@ -1,0 +1,95 @@
+"""What a wave, or a work-group, of a kernel occupies."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from workbench.codeobject import KernelInfo
+from workbench.codeobject.occupancy import WAVE, Occupancy, occupancy
+from workbench.errors import WorkbenchError
+
+
+@dataclass(frozen=True)
+class Resources:
+    """What a wave, or a work-group, of a kernel occupies.
+
+    Attributes:
+        vgprs: vector registers of a wave, without accumulation registers.
+        agprs: accumulation registers of a wave (AGPRs).
+        sgprs: scalar registers of a wave.
+        lds: static LDS of a work-group, bytes; what a launch adds is not included.
+        scratch: private memory of a work-item, bytes.
+        vgpr_spills, sgpr_spills: registers spilled.
+        block, dynamic_shared: work-items and dynamic LDS (bytes) of the work-group that `occupancy` is for.
+        occupancy: waves that a SIMD holds, and what limits them.
+        total_vgprs: both kinds together, as the hardware gives them out.
+    """
+
+    vgprs: int
+    agprs: int
+    sgprs: int
+    lds: int
+    scratch: int
+    vgpr_spills: int
+    sgpr_spills: int
+    block: int
+    dynamic_shared: int
+    occupancy: Occupancy
+    total_vgprs: int
+
+    def __str__(self) -> str:
+        parts = [f"{self.vgprs} VGPR"]
+        if self.agprs:
+            parts.append(f"{self.agprs} AGPR")
+        parts += [f"{self.sgprs} SGPR", f"{self.lds:,} B LDS"]
+        if self.scratch:
+            parts.append(f"{self.scratch:,} B scratch")
+        if self.vgpr_spills or self.sgpr_spills:
+            parts.append(f"{self.vgpr_spills} VGPR and {self.sgpr_spills} SGPR spills")
+        return ", ".join(parts) + f"; {self.occupancy} at {self.block} work-items"
+
+
+def occupancy_of(info: KernelInfo, arch: str, block: int, dynamic_shared: int = 0) -> Occupancy:
+    """Waves that a SIMD holds for this block size and dynamic LDS; formulas in `codeobject.occupancy`."""
+    return occupancy(
+        arch,
+        vgprs=info.vgpr_count,
+        sgprs=info.sgpr_count,
+        lds=info.group_segment_size + dynamic_shared,
+        block=block,
+    )
+
+
+def resources_of(info: KernelInfo, arch: str, block: int, dynamic_shared: int = 0) -> Resources:
+    """Resources of a work-group of `block` work-items with so many bytes of dynamic LDS.
+
+    Raises:
+        WorkbenchError: no such work-group fits.
+    """
+    # The metadata's vgpr_count is of the unified file: vector registers up to a multiple of 4, then AGPRs.
+    return Resources(
+        vgprs=info.vgpr_count - info.agpr_count,
+        agprs=info.agpr_count,
+        sgprs=info.sgpr_count,
+        lds=info.group_segment_size,
+        scratch=info.private_segment_size,
+        vgpr_spills=info.vgpr_spill_count,
+        sgpr_spills=info.sgpr_spill_count,
+        block=block,
+        dynamic_shared=dynamic_shared,
+        occupancy=occupancy_of(info, arch, block, dynamic_shared),
+        total_vgprs=info.vgpr_count,
+    )
+
+
+def largest(info: KernelInfo, arch: str) -> Resources:
+    """Resources of the largest work-group that fits."""
+    block = info.max_workgroup_size
+    while True:
+        try:
+            return resources_of(info, arch, block)
+        except WorkbenchError:
+            # Assembly that names high registers, without __launch_bounds__: fewer waves can have them.
+            if block <= WAVE:
+                raise
+            block = max(WAVE, block // 2)

@@ -1,0 +1,75 @@
+"""The shape of a problem: parameters by name, and the values that each may take."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+Shape = Mapping[str, Any]
+"""A problem by parameter name, integers or texts: `{"rows": 4096, "cols": 2048, "dtype": "bf16"}`."""
+
+
+@dataclass(frozen=True)
+class Range:
+    """A shape parameter that takes the values low, low + step, ..., at most high (both inclusive).
+
+    Attributes:
+        low, high, step: the supported values; where a kernel wants a multiple of its tile, step is the tile.
+        default: value where none is given; `low` where it is None.
+        doc: one line for the slider's tool tip and the docs.
+    """
+
+    low: int
+    high: int
+    step: int = 1
+    default: int | None = None
+    doc: str = ""
+
+    def __contains__(self, value: object) -> bool:
+        return (
+            isinstance(value, int) and self.low <= value <= self.high and (value - self.low) % self.step == 0
+        )
+
+    @property
+    def first(self) -> int:
+        """The value where none is given."""
+        return self.low if self.default is None else self.default
+
+    def __str__(self) -> str:
+        by = f" in steps of {self.step}" if self.step != 1 else ""
+        return f"{self.low} to {self.high}{by}"
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A shape parameter that takes one of a few values: integers, or texts such as `"bf16"`.
+
+    Attributes:
+        values: the supported values.
+        default: value where none is given; the first of `values` where it is None.
+        doc: one line for the selector's tool tip and the docs.
+    """
+
+    values: Sequence[int] | Sequence[str]
+    default: int | str | None = None
+    doc: str = ""
+
+    def __contains__(self, value: object) -> bool:
+        return value in tuple(self.values)
+
+    @property
+    def first(self) -> int | str:
+        """The value where none is given."""
+        return self.values[0] if self.default is None else self.default
+
+    def __str__(self) -> str:
+        return "one of " + ", ".join(str(v) for v in self.values)
+
+
+Parameter = Range | Choice
+
+
+def plain(value: Any) -> Any:
+    """An integer as Python's own int, where it is a NumPy or symbolic one; anything else as it is."""
+    return value if isinstance(value, (str, float)) else int(value)

@@ -1,0 +1,113 @@
+"""The kernel library: specs by name, each loaded when it is first asked for.
+
+`kernels` maps names such as `"gemm/gemm_bf16"` to the specs of the kernel library: each
+`kernels/<category>/<kernel>/spec.py` defines one, in a module variable named `spec`.
+"""
+
+from __future__ import annotations
+
+import difflib
+import importlib.util
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+from workbench import paths
+from workbench.errors import UnknownKernel, UsageError, WorkbenchError
+from workbench.spec.spec import KernelSpec
+
+
+class KernelRegistry(Mapping[str, KernelSpec]):
+    """Specs of a kernel library by name, loaded when they are first asked for.
+
+    Args:
+        root: folder that holds `<category>/<kernel>/spec.py`; the workbench's own library where it is None.
+    """
+
+    def __init__(self, root: Path | None = None) -> None:
+        self._root = root
+        self._loaded: dict[str, KernelSpec] = {}
+
+    @property
+    def root(self) -> Path:
+        return self._root if self._root is not None else paths.kernels_dir()
+
+    def _names(self) -> list[str]:
+        found = self.root.glob("*/*/spec.py")
+        return sorted(f"{p.parent.parent.name}/{p.parent.name}" for p in found)
+
+    def __getitem__(self, name: str) -> KernelSpec:
+        if name not in self._loaded:
+            names = self._names()
+            if name not in names:
+                raise _unknown_kernel(name, names)
+            self._loaded[name] = _load_spec(self.root / name / "spec.py", name)
+        return self._loaded[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._names())
+
+    def __len__(self) -> int:
+        return len(self._names())
+
+    def __repr__(self) -> str:
+        return f"<kernels: {', '.join(self._names()) or 'none'}>"
+
+    def _ipython_key_completions_(self) -> list[str]:
+        return self._names()
+
+
+def spec_of(given: KernelSpec | str, asked: str) -> KernelSpec:
+    """A spec from itself or its name, for `asked`, the function that a person called.
+
+    Raises:
+        UnknownKernel: no kernel of the library has this name.
+        UsageError: it is neither.
+    """
+    if isinstance(given, str):
+        return kernels[given]
+    if not isinstance(given, KernelSpec):
+        raise UsageError(
+            f"{asked}: got a {type(given).__name__}; wanted a KernelSpec, or the name of one such as "
+            '"gemm/gemm_bf16"'
+        )
+    return given
+
+
+def _unknown_kernel(name: str, names: Sequence[str]) -> UnknownKernel:
+    short = {n.rpartition("/")[2]: n for n in names}
+    close = difflib.get_close_matches(str(name), list(names), n=3, cutoff=0.5)
+    close += [short[m] for m in difflib.get_close_matches(str(name), list(short), n=3, cutoff=0.5)]
+    if close:
+        return UnknownKernel(
+            f"no kernel is named {name!r}; did you mean {' or '.join(dict.fromkeys(close))}?"
+        )
+    return UnknownKernel(f"no kernel is named {name!r}; there are {', '.join(names) or 'none'}")
+
+
+def _load_spec(path: Path, name: str) -> KernelSpec:
+    module_name = "workbench_kernels." + name.replace("/", ".")
+    found = importlib.util.spec_from_file_location(module_name, path)
+    if found is None or found.loader is None:
+        raise WorkbenchError(f"kernel {name}: {path} cannot be imported")
+    module = importlib.util.module_from_spec(found)
+    sys.modules[module_name] = module
+    try:
+        found.loader.exec_module(module)
+    except BaseException:
+        del sys.modules[module_name]
+        raise
+    spec = getattr(module, "spec", None)
+    if not isinstance(spec, KernelSpec):
+        raise WorkbenchError(
+            f"kernel {name}: {path} must define `spec`, a KernelSpec; it is {type(spec).__name__}"
+        )
+    if spec.name != name:
+        raise WorkbenchError(
+            f"kernel {name}: {path} names itself {spec.name!r}; wanted the name of its folder"
+        )
+    return spec.located(path.parent)
+
+
+kernels = KernelRegistry()
+"""The workbench's kernel library: `kernels["gemm/gemm_bf16"]`, `list(kernels)`."""

@@ -1,0 +1,14 @@
+"""Launch shapes of kernels that work on rows."""
+
+from __future__ import annotations
+
+
+def lanes_of_row(cols: int, size: int) -> int:
+    """Lanes of a wave that share a row of `cols` elements of `size` bytes, at least 16 bytes each.
+
+    A power of two; what the register tile base shape `rt_rows_s` of the tile library has.
+    """
+    lanes = 1
+    while lanes < 64 and lanes * (16 // size) < cols:
+        lanes *= 2
+    return lanes

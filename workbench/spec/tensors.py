@@ -1,0 +1,72 @@
+"""Tensors that a spec makes for a launch, and those that its reference returns."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from workbench.errors import WorkbenchError
+from workbench.kernel import default_arch
+from workbench.runtime import Device
+
+if TYPE_CHECKING:
+    import torch
+
+TensorLike = tuple[Sequence[int], "torch.dtype"]
+"""Dimensions and dtype of a tensor that does not exist yet."""
+
+
+def name_results(result: Any, names: Sequence[str], what: str) -> dict[str, torch.Tensor]:
+    """Results of a reference by output name: from a dict, a tuple in the order of `names`, or one tensor."""
+    if isinstance(result, Mapping):
+        found = dict(result)
+    elif isinstance(result, (tuple, list)):
+        found = dict(zip(names, result, strict=False)) if len(result) == len(names) else {}
+    else:
+        found = {names[0]: result} if len(names) == 1 else {}
+    if set(found) != set(names):
+        raise WorkbenchError(
+            f"{what}: the reference returned {_describe(result)}; "
+            f"wanted one tensor for each of {', '.join(names)}"
+        )
+    return {name: found[name] for name in names}
+
+
+def _describe(result: Any) -> str:
+    if isinstance(result, Mapping):
+        return "a dict with " + ", ".join(map(str, result))
+    if isinstance(result, (tuple, list)):
+        return f"{len(result)} values"
+    return f"one {type(result).__name__}"
+
+
+def in_format_of(tensor: torch.Tensor, device: Device | None) -> torch.Tensor:
+    """An fp8 tensor in the format that a device's target computes in, saturating; any other tensor itself."""
+    import torch
+
+    pairs = ((torch.float8_e4m3fn, torch.float8_e4m3fnuz), (torch.float8_e5m2, torch.float8_e5m2fnuz))
+    for ocp, fnuz in pairs:
+        if tensor.dtype not in (ocp, fnuz):
+            continue
+        arch = device.arch if device is not None else default_arch()
+        wanted = fnuz if arch in ("gfx940", "gfx941", "gfx942") else ocp
+        if tensor.dtype != wanted:
+            largest = torch.finfo(wanted).max
+            return tensor.float().clamp(-largest, largest).to(wanted)
+    return tensor
+
+
+def poisoned(tensor: torch.Tensor) -> torch.Tensor:
+    import torch
+
+    dtype = tensor.dtype
+    if dtype == torch.bool:
+        return tensor.fill_(True)
+    if dtype.is_floating_point and dtype.itemsize == 1:
+        # 0xff is a NaN of the OCP formats, 0x80 the only one of the fnuz formats.
+        code = 0x80 if "fnuz" in str(dtype) else 0xFF
+        tensor.view(torch.uint8).fill_(code)
+        return tensor
+    if dtype.is_floating_point or dtype.is_complex:
+        return tensor.fill_(float("nan"))
+    return tensor.fill_(torch.iinfo(dtype).min if dtype.is_signed else torch.iinfo(dtype).max)

@@ -1,0 +1,32 @@
+"""How far a result may be from its reference, element by element."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Tolerance:
+    """Bounds of an element-wise comparison: |got - wanted| <= atol + rtol * |wanted|."""
+
+    rtol: float
+    atol: float
+
+
+TOLERANCES: Mapping[str, Tolerance] = {
+    "float64": Tolerance(1e-7, 1e-7),
+    "float32": Tolerance(1.3e-5, 1e-5),
+    "float16": Tolerance(1e-2, 1e-3),
+    "bfloat16": Tolerance(1.6e-2, 1e-2),
+    "float8_e4m3fn": Tolerance(1.25e-1, 2e-2),
+    "float8_e4m3fnuz": Tolerance(1.25e-1, 2e-2),
+    "float8_e5m2": Tolerance(2.5e-1, 2e-2),
+    "float8_e5m2fnuz": Tolerance(2.5e-1, 2e-2),
+}
+"""Bounds of the element-wise check by the output's dtype; a dtype that is not here (integers) must be equal.
+
+The relative bounds are PyTorch's own (torch.testing.assert_close) in 64 bits and bfloat16, ten times those in
+32 bits and float16, and a unit in the last place in 8 bits; the absolute ones leave room for cancellation in
+sums of values around one.
+"""
