@@ -26,13 +26,10 @@ ONLY_FROM = {"emulator": {"emulator", "runtime"}, "views": {"views", "lab", "mag
 
 OPEN = {
     ("check", "emulator"),
-    ("check", "profile"),
     ("check", "views"),
     ("codeobject", "codeobject"),
     ("doctor", "views"),
     ("kernel", "emulator"),
-    ("kernel", "kernel"),
-    ("kernel", "spec"),
     ("kernel", "views"),
     ("lab", "emulator"),
     ("lab", "magics"),
@@ -54,8 +51,6 @@ OPEN_LAZY = {
     ("__main__", "spec"),
     ("__main__", "views"),
     ("check", "emulator"),
-    ("check", "kernel"),
-    ("check", "spec"),
     ("check", "views"),
     ("codeobject", "codeobject"),
     ("doctor", "kernel"),
@@ -64,11 +59,7 @@ OPEN_LAZY = {
     ("doctor", "views"),
     ("emulator", "codeobject"),
     ("emulator", "emulator"),
-    ("kernel", "codeobject"),
     ("kernel", "emulator"),
-    ("kernel", "kernel"),
-    ("kernel", "runtime"),
-    ("kernel", "toolchain"),
     ("kernel", "views"),
     ("lab", "doctor"),
     ("lab", "emulator"),
@@ -85,14 +76,11 @@ OPEN_LAZY = {
     ("magics", "runtime"),
     ("magics", "spec"),
     ("magics", "views"),
-    ("profile", "kernel"),
     ("profile", "profile"),
     ("profile", "runtime"),
-    ("profile", "spec"),
     ("profile", "views"),
     ("runtime", "emulator"),
     ("runtime", "runtime"),
-    ("spec", "kernel"),
     ("tiles", "views"),
     ("views", "check"),
     ("views", "doctor"),
@@ -105,7 +93,10 @@ OPEN_LAZY = {
 }
 """Layers of which the first imports the second inside functions without a reason that is written down yet."""
 
-LAZY: dict[tuple[str, str], str] = {}
+LAZY: dict[tuple[str, str], str] = {
+    ("workbench.lab.comm", "runtime"): "the sidebar starts nothing: only once the notebook has used it",
+    ("workbench.lab.comm", "spec"): "the sidebar starts nothing: only once the notebook has used kernels",
+}
 """(importer, imported layer): why the import is inside a function: start-up time, or an optional package."""
 
 

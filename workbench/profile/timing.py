@@ -7,23 +7,21 @@ import statistics
 import time as clock
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from workbench.codeobject.occupancy import Occupancy
 from workbench.errors import DeviceError, UsageError
 from workbench.events import hub
+from workbench.kernel import Kernel, Launcher, Module, torch_device
 from workbench.launches import LaunchOptions, TrafficOptions
 from workbench.origin import Figure, Origin
 from workbench.profile.counters import Tally, tally
 from workbench.profile.machine import Machine, machine
 from workbench.profile.model import TimeModel, model_time
 from workbench.progress import track
+from workbench.runtime import Device, LaunchRecord
 from workbench.spec import KernelSpec, Published, Shape, spec_of
 from workbench.spec.subject import Target, resolve
-
-if TYPE_CHECKING:
-    from workbench.codeobject.occupancy import Occupancy
-    from workbench.kernel import Kernel, Launcher, Module
-    from workbench.runtime import Device, LaunchRecord
 
 CACHE_CLEAR_BYTES = 512 << 20
 """Written between two measured runs, so that none finds its data in a cache: twice the Infinity Cache."""
@@ -351,8 +349,6 @@ def is_stable(samples: Sequence[float]) -> bool:
 
 def _cache_clearer(device: Device) -> Callable[[], None]:
     import torch
-
-    from workbench.kernel import torch_device
 
     buffer = torch.empty(CACHE_CLEAR_BYTES, dtype=torch.int8, device=torch_device(device))
 

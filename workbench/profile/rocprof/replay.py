@@ -17,13 +17,12 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from workbench import runtime
 from workbench.errors import ProfilerError, WorkbenchError
-
-if TYPE_CHECKING:
-    from workbench.kernel import Kernel
-    from workbench.spec.subject import Target
+from workbench.kernel import Kernel, Launch, Module
+from workbench.spec.subject import Target
 
 CODE, LAUNCH, ARGUMENTS, RESULT = "code.co", "launch.json", "arguments.pt", "replay.json"
 
@@ -84,10 +83,6 @@ def replay(folder: str | Path, repeat: int = 1) -> dict[str, str]:
         WorkbenchError: the launch fails.
     """
     import torch
-
-    from workbench import runtime
-    from workbench.kernel import Module
-    from workbench.spec import Launch
 
     place = Path(folder)
     try:
