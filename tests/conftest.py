@@ -6,7 +6,6 @@ import os
 import random
 import signal
 import sys
-from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -52,38 +51,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         items.sort(key=lambda item: workers.turn(item.nodeid))
 
 
-# Of generated cases, by family and target: passed, failed, seconds of the compiler and of launches.
-_generated: dict[tuple[str, str], list[float]] = defaultdict(lambda: [0, 0, 0.0, 0.0])
-
-
-def pytest_runtest_logreport(report: pytest.TestReport) -> None:
-    """Adds up what tests/kernels/generated/conftest.py says of its cases, in a worker process or in this."""
-    for name, value in report.user_properties:
-        if name == "generated case":
-            family, arch, compiling, running = value
-            added = (report.passed, not report.passed, compiling, running)
-            total = _generated[family, arch]
-            total[:] = [a + b for a, b in zip(total, added, strict=True)]
-
-
 def pytest_terminal_summary(terminalreporter: Any) -> None:
-    line = terminalreporter.write_line
-    if _generated:
-        archs = list(dict.fromkeys(arch for _, arch in _generated))
-        line("")
-        line(
-            f"{'generated cases':<28}"
-            + "".join(f"{arch:>8}{'failed':>8}{'compile':>9}{'run':>8}" for arch in archs)
-        )
-        for family in dict.fromkeys(family for family, _ in _generated):
-            cells = []
-            for arch in archs:
-                passed, failed, compiling, running = _generated[family, arch]
-                cells.append(f"{passed + failed:>8}{failed:>8}{compiling:>8.1f}s{running:>7.1f}s")
-            line(f"{family:<28}" + "".join(cells))
-        counts = [sum(t[0] + t[1] for (_, a), t in _generated.items() if a == arch) for arch in archs]
-        line(f"{'total':<28}" + "".join(f"{n:>8}{'':>25}" for n in counts) + f"{sum(counts):>8}")
-    line(f"HIPKITTENS_TEST_SEED={SEED}")
+    terminalreporter.write_line(f"HIPKITTENS_TEST_SEED={SEED}")
 
 
 @pytest.fixture(autouse=True)

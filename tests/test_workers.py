@@ -2,30 +2,17 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 import pytest
-
-sys.path.append(str(Path(__file__).parent / "kernels" / "generated"))
-
 import workers
-from tile_batches import Batch, Kernel, case_id
 
 ROOT = Path(__file__).parents[1]
 
 
-def test_a_batch_of_generated_cases_is_a_group() -> None:
-    groups = set()
-    for index in (1, 11):
-        batch = Batch("some family", "gfx950", index)
-        for name in ("first", "second"):
-            kernel = Kernel(name, "gfx950")
-            batch.add(kernel)
-            kernel.case(f"load-2-{name}", "out", lambda given: given["x"])
-            test = f"tests/kernels/generated/test_grid.py::test_grid[{case_id(kernel.cases[0])}]"
-            groups.add(workers.group(test))
-    assert groups == {f"tests/kernels/generated/test_grid.py[gfx950-{index}]" for index in (1, 11)}
+def test_tests_that_share_nothing_are_groups_of_their_own() -> None:
+    tests = [f"tests/kernels/generated/test_grid.py::test_grid[gfx950-grid-{i}]" for i in range(3)]
+    assert len({workers.group(test) for test in tests}) == 3
 
 
 def test_what_is_built_in_the_checkout_is_one_group() -> None:
@@ -38,18 +25,17 @@ def test_what_is_built_in_the_checkout_is_one_group() -> None:
     assert workers.group("tests/lab/test_index.py::test_a") == "tests/lab/test_index.py"
 
 
-def test_long_groups_come_first_and_small_batches_last() -> None:
+def test_the_longest_group_is_first_and_small_ones_are_last() -> None:
     tests = [
         "tests/codeobject/test_elf.py::test_a",
-        "tests/emulator/native/ops/test_matrix.py::test_a",
         "tests/kernels/generated/test_sanitized.py::test_nothing_found[gfx950-masks-0]",
-        "tests/kernels/generated/test_grid.py::test_grid[gfx950-0-load]",
+        "tests/kernels/generated/test_grid.py::test_grid[gfx950-grid-0]",
         "tests/test_wheel.py::test_a",
     ]
-    assert [tests.index(test) for test in sorted(tests, key=workers.turn)] == [4, 1, 0, 3, 2]
+    assert [tests.index(test) for test in sorted(tests, key=workers.turn)] == [3, 0, 2, 1]
 
 
-FILES = {*workers.APART, *workers.SECONDS, *sum(workers.TOGETHER.values(), ())} - workers.TOGETHER.keys()
+FILES = {*workers.APART, *sum(workers.TOGETHER.values(), ())}
 
 
 @pytest.mark.parametrize("name", sorted(FILES))

@@ -1,14 +1,12 @@
 """How `pytest -n` shares the tests among worker processes: what stays together, and what starts first.
 
 A worker runs a group of tests after the other. A group is a file, but for what is listed here: files that use
-the same folder are one group; a file of tests that have nothing in common is several, and so is a file of
-generated cases, of which a batch has a code object.
+the same folder are one group, and tests of a file that share nothing are groups of their own.
 """
 
 from __future__ import annotations
 
 import os
-import re
 from functools import cache
 from typing import Any
 
@@ -22,27 +20,11 @@ TOGETHER = {
 }
 """Files, or their folders. The front end is built in the checkout, where wheels take it from."""
 
-SANITIZED = "tests/kernels/generated/test_sanitized.py"
+GENERATED = "tests/kernels/generated/"
+SANITIZED = f"{GENERATED}test_sanitized.py"
 
-APART = ("tests/notebooks/", SANITIZED)
-"""Files whose tests share no fixture and no process: each is a group."""
-
-SECONDS = {
-    "front end": 200,
-    "tests/kernels/test_art.py": 90,
-    "tests/kernels/test_banks.py": 65,
-    "tests/emulator/sanitizer/test_seeded.py": 30,
-    "tests/emulator/native/ops/test_matrix.py": 25,
-    "tests/kernels/test_headers.py": 40,
-    "tests/emulator/semantics/test_levels.py": 20,
-    "tests/emulator/sanitizer/test_clean.py": 20,
-    "tests/emulator/test_compilers.py": 20,
-    "tests/codeobject/test_decoder.py": 15,
-    "tests/codeobject/test_tables.py": 15,
-    "tests/emulator/sanitizer/test_hazards.py": 10,
-    "tests/fuzz/test_fuzz.py": 10,
-}
-"""About how long groups take, on one core from empty caches. Those that are not here are shorter."""
+APART = ("tests/notebooks/", GENERATED)
+"""Files, or their folders, whose tests share no fixture and no process: each is a group."""
 
 MOST = 8
 """Workers: more of them would wait for the longest group, and each takes 12 seconds to collect the tests."""
@@ -50,15 +32,10 @@ MOST = 8
 MEMORY = 3 << 30
 """Bytes that a worker and what it starts (a compiler, a browser, a notebook's kernel) may take."""
 
-_BATCH = re.compile(r"(tests/kernels/generated/test_\w+\.py)::\w+\[(gfx\w+-\d+)-")
-
 
 @cache
 def group(test: str) -> str:
     """The group of a test, by its node id."""
-    batch = _BATCH.match(test)
-    if batch is not None:
-        return f"{batch[1]}[{batch[2]}]"
     for name, files in TOGETHER.items():
         if test.startswith(files):
             return name
@@ -72,12 +49,12 @@ def count() -> int:
     return max(1, min(cores, memory // MEMORY, MOST))
 
 
-def turn(test: str) -> tuple[int, float]:
-    """What tests are sorted by: long groups first, then others. Batches of generated cases are last: they are
-    short, so that workers end together. Sanitized ones are after those that compile them."""
-    name = group(test)
-    place = 2 if test.startswith(SANITIZED) else 1 if _BATCH.match(test) else 0
-    return place, -SECONDS.get(name, 0)
+def turn(test: str) -> int:
+    """What tests are sorted by. What is together comes first, since that is long; generated ones are last,
+    since each is short, so that workers end together; sanitized ones are after those that compile them."""
+    if test.startswith(GENERATED):
+        return 3 if test.startswith(SANITIZED) else 2
+    return 0 if group(test) in TOGETHER else 1
 
 
 def scheduler(config: Any, log: Any) -> Any:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 import torch
-from tile_batches import ELEMENTS, Case, Family, Inputs, Kernel, case_id, poisoned, rounded, same_values
+from tile_batches import ELEMENTS, Batch, Family, Inputs, Kernel, batch_id, poisoned, rounded, same_values
 from tile_types import LAYOUTS, SHAPES, Tile, distinct, has_layout, layouts_of_tiles, normal, sized
 
 
@@ -153,6 +153,6 @@ def kernels(arch: str) -> Iterator[Kernel]:
 FAMILY = Family("global memory, registers", kernels)
 
 
-@pytest.mark.parametrize("case", FAMILY.cases(), ids=case_id)
-def test_global_register(case: Case) -> None:
-    case.run()
+@pytest.mark.parametrize("batch", FAMILY.batches, ids=batch_id)
+def test_global_register(batch: Batch, subtests: pytest.Subtests) -> None:
+    batch.check(subtests)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 import torch
-from tile_batches import ELEMENTS, Case, Family, Inputs, Kernel, case_id, poisoned
+from tile_batches import ELEMENTS, Batch, Family, Inputs, Kernel, batch_id, poisoned
 from tile_types import ALL_ST_SHAPES, BYTES, ST_SHAPES, distinct
 
 ALLOCATE = """extern __shared__ alignment_dummy __shm[];
@@ -199,6 +199,6 @@ def kernels(arch: str) -> Iterator[Kernel]:
 FAMILY = Family("global memory, shared", kernels)
 
 
-@pytest.mark.parametrize("case", FAMILY.cases(), ids=case_id)
-def test_global_shared(case: Case) -> None:
-    case.run()
+@pytest.mark.parametrize("batch", FAMILY.batches, ids=batch_id)
+def test_global_shared(batch: Batch, subtests: pytest.Subtests) -> None:
+    batch.check(subtests)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 import torch
-from tile_batches import ELEMENTS, Case, Family, Kernel, case_id
+from tile_batches import ELEMENTS, Batch, Family, Kernel, batch_id
 from tile_types import BYTES
 
 
@@ -180,6 +180,6 @@ def kernels(arch: str) -> Iterator[Kernel]:
 FAMILY = Family("grid and layouts", kernels, per_batch=64)
 
 
-@pytest.mark.parametrize("case", FAMILY.cases(), ids=case_id)
-def test_grid(case: Case) -> None:
-    case.run()
+@pytest.mark.parametrize("batch", FAMILY.batches, ids=batch_id)
+def test_grid(batch: Batch, subtests: pytest.Subtests) -> None:
+    batch.check(subtests)

@@ -7,26 +7,20 @@ from __future__ import annotations
 
 import importlib
 import os
-import zlib
 from pathlib import Path
 
 import pytest
-from tile_batches import FAMILIES, Batch, seed
+from tile_batches import FAMILIES, Batch, batch_id, share
 
 for path in sorted(Path(__file__).parent.glob("test_*.py")):
-    if path.name not in (Path(__file__).name, "test_table.py"):
+    if path.name not in (Path(__file__).name, "test_coverage.py", "test_table.py"):
         # Under a name of its own, as pytest has another for the same file.
         importlib.import_module(path.stem)
 
 EVERY = 1 if os.environ.get("HIPKITTENS_TEST_SANITIZE") == "all" else 5
+BATCHES = share([batch for family in FAMILIES.values() for batch in family.batches], EVERY)
 
 
-def chosen() -> list[Batch]:
-    batches = [batch for family in FAMILIES.values() for batch in family.batches]
-    return batches[zlib.crc32(seed().encode()) % EVERY :: EVERY]
-
-
-@pytest.mark.parametrize("batch", chosen(), ids=lambda b: f"{b.arch}-{b.family}-{b.index}".replace(" ", "_"))
-def test_nothing_found(batch: Batch) -> None:
-    found = batch.sanitize()
-    assert not found, f"seed {seed()}\n" + "\n".join(found)
+@pytest.mark.parametrize("batch", BATCHES, ids=batch_id)
+def test_nothing_found(batch: Batch, subtests: pytest.Subtests) -> None:
+    batch.sanitize(subtests)

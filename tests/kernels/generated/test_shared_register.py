@@ -9,11 +9,11 @@ import pytest
 import torch
 from tile_batches import (
     ELEMENTS,
-    Case,
+    Batch,
     Family,
     Inputs,
     Kernel,
-    case_id,
+    batch_id,
     equal,
     rounded,
     same_values,
@@ -166,6 +166,6 @@ def kernels(arch: str) -> Iterator[Kernel]:
 FAMILY = Family("shared memory, registers", kernels)
 
 
-@pytest.mark.parametrize("case", FAMILY.cases(), ids=case_id)
-def test_shared_register(case: Case) -> None:
-    case.run()
+@pytest.mark.parametrize("batch", FAMILY.batches, ids=batch_id)
+def test_shared_register(batch: Batch, subtests: pytest.Subtests) -> None:
+    batch.check(subtests)

@@ -1,4 +1,4 @@
-"""Register tiles from one type, layout or orientation to another."""
+"""Register tiles from one element type to another."""
 
 from __future__ import annotations
 
@@ -9,17 +9,16 @@ import torch
 from tile_batches import (
     ELEMENTS,
     FP8,
-    Case,
+    Batch,
     Family,
     Kernel,
     Make,
-    case_id,
-    equal,
+    batch_id,
     rounded,
     same_values,
     torch_dtype,
 )
-from tile_types import ALL_SHAPES, LAYOUTS, Tile, distinct, has_layout, layouts_of_tiles, sized
+from tile_types import Tile, Use, by_tile, sized, uses
 
 
 def special(dtype: str, arch: str, count: int) -> Make:
@@ -52,14 +51,12 @@ def converted(values: torch.Tensor, dtype: str, arch: str) -> torch.Tensor:
     return rounded(values.double(), dtype, arch)
 
 
-def copies(arch: str, tile: Tile) -> Kernel:
-    """From one element type to each other."""
+def copies(arch: str, tile: Tile, types: list[str]) -> Kernel:
+    """From one element type to others."""
     kernel = Kernel(f"copy-{tile.name}", arch)
     kernel.input("x", tile.dtype, tile.held_shape, special(tile.dtype, arch, tile.rows * tile.cols))
     kernel.body = f"{tile.cpp} x; take(x, x_ptr);"
-    for to in ELEMENTS:
-        if to == tile.dtype:
-            continue
+    for to in types:
         other = tile.with_dtype(to)
         kernel.body += f"\n    {other.cpp} as_{to}; copy(as_{to}, x); put(as_{to}, {to}_ptr);"
         kernel.output(to, to, tile.held_shape)
@@ -69,43 +66,14 @@ def copies(arch: str, tile: Tile) -> Kernel:
     return kernel
 
 
-def turned(shape: str) -> str:
-    rows, cols, stride = ALL_SHAPES[shape]
-    return f"rt_shape<{cols}, {rows}, {stride}>"
+def kernels(arch: str, chosen: list[Use]) -> Iterator[Kernel]:
+    for number, dtype, layout, shape, types in by_tile(arch, chosen):
+        yield copies(arch, sized(number, dtype, layout, shape), types)
 
 
-def moves(arch: str, tile: Tile) -> Iterator[Kernel]:
-    """Transposition, and the other layout."""
-    other_layout = LAYOUTS[1 - LAYOUTS.index(tile.layout)]
-    kernel = Kernel(f"move-{tile.name}", arch)
-    size = tile.rows, tile.cols
-    kernel.input("x", tile.dtype, size, distinct(tile.dtype, arch, size[0] * size[1]))
-    kernel.derive("held_x", tile.dtype, tile.held_shape, lambda g: tile.held(g["x"]))
-    across = Tile(tile.dtype, tile.cols, tile.rows, other_layout, turned(tile.shape))
-    kernel.body = f"""{tile.cpp} x; take(x, held_x_ptr);
-    {across.cpp} t; transpose(t, x); put(t, transposed_ptr);"""
-    kernel.output("transposed", tile.dtype, across.held_shape)
-    kernel.case(f"transpose-{tile.name}", "transposed", lambda g: across.held(g["x"].T), equal)
-    if has_layout(tile.shape, other_layout):
-        swapped = Tile(tile.dtype, tile.rows, tile.cols, other_layout, tile.shape)
-        kernel.body += f"""
-    {swapped.cpp} s; swap_layout(s, x); put(s, swapped_ptr);
-    put(swap_layout_inplace(x), inplace_ptr);"""
-        for name, what in (("swapped", "swap_layout"), ("inplace", "swap_layout_inplace")):
-            kernel.output(name, tile.dtype, swapped.held_shape)
-            kernel.case(f"{what}-{tile.name}", name, lambda g: swapped.held(g["x"]), equal)
-    yield kernel
+FAMILY = Family("conversions of tiles", kernels, uses(ELEMENTS, lambda use: use[0] != use[1][1]))
 
 
-def kernels(arch: str) -> Iterator[Kernel]:
-    for number, dtype, layout, shape in layouts_of_tiles():
-        yield copies(arch, sized(number, dtype, layout, shape))
-        yield from moves(arch, sized(number + 1, dtype, layout, shape, 8))
-
-
-FAMILY = Family("conversions of tiles", kernels)
-
-
-@pytest.mark.parametrize("case", FAMILY.cases(), ids=case_id)
-def test_conversions(case: Case) -> None:
-    case.run()
+@pytest.mark.parametrize("batch", FAMILY.batches, ids=batch_id)
+def test_conversions(batch: Batch, subtests: pytest.Subtests) -> None:
+    batch.check(subtests)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 import torch
-from tile_batches import Case, Family, Inputs, Kernel, case_id, close, same_values
+from tile_batches import ARCHS, Batch, Family, Inputs, Kernel, batch_id, close, same_values
 from tile_types import ALL_SHAPES, SCALED_SHAPES, SHAPES, Tile, integers, normal
 
 FORMS = ("AB", "ABt", "AtB", "AtBt")
@@ -75,24 +75,35 @@ def kernel_of(arch: str, number: int, form: str, dtype: str, shape: str, layout:
     return kernel
 
 
-def kernels(arch: str) -> Iterator[Kernel]:
-    number = 0
-    for dtype, shapes in (
-        ("bf16", OPERANDS),
-        ("half", OPERANDS),
-        ("fp8e4m3", OPERANDS_FP8),
-        *((dtype, list(SCALED_SHAPES)) for dtype in ("bf16", "half", "fp8e4m3")),
-    ):
-        for form in FORMS:
-            for shape in shapes:
-                for layout in ("col_l", "row_l"):
-                    yield kernel_of(arch, number, form, dtype, shape, layout)
-                    number += 1
+SHAPES_OF = {
+    "bf16": [*OPERANDS, *SCALED_SHAPES],
+    "half": [*OPERANDS, *SCALED_SHAPES],
+    "fp8e4m3": [*OPERANDS_FP8, *SCALED_SHAPES],
+}
+
+Product = tuple[tuple[str, str, str], str, str]
+"""Target, element type and base shape, which choose the instruction; form; layout of the accumulator."""
+
+ROWS = [
+    ((arch, dtype, shape), form, layout)
+    for arch in ARCHS
+    for dtype, shapes in SHAPES_OF.items()
+    for form in FORMS
+    for shape in shapes
+    for layout in ("col_l", "row_l")
+]
 
 
-FAMILY = Family("matrix multiplication", kernels, per_batch=48)
+def kernels(arch: str, chosen: list[Product]) -> Iterator[Kernel]:
+    for number, row in enumerate(ROWS):
+        (target, dtype, shape), form, layout = row
+        if target == arch and row in chosen:
+            yield kernel_of(arch, number, form, dtype, shape, layout)
 
 
-@pytest.mark.parametrize("case", FAMILY.cases(), ids=case_id)
-def test_mma(case: Case) -> None:
-    case.run()
+FAMILY = Family("matrix multiplication", kernels, ROWS, per_batch=48)
+
+
+@pytest.mark.parametrize("batch", FAMILY.batches, ids=batch_id)
+def test_mma(batch: Batch, subtests: pytest.Subtests) -> None:
+    batch.check(subtests)

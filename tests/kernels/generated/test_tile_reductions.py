@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator
 
 import pytest
 import torch
-from tile_batches import Case, Family, Inputs, Kernel, case_id, close, rounded, same_values
-from tile_types import Tile, layouts_of_tiles, near_one, sized, vectors_of
+from tile_batches import Batch, Family, Inputs, Kernel, batch_id, close, rounded, same_values
+from tile_types import Tile, Use, by_tile, near_one, sized, uses, vectors_of
 
 REDUCE: dict[str, Callable[[torch.Tensor, int], torch.Tensor]] = {
     "max": lambda x, axis: x.amax(axis),
@@ -18,8 +18,19 @@ REDUCE: dict[str, Callable[[torch.Tensor, int], torch.Tensor]] = {
 COMBINE = {"max": torch.maximum, "min": torch.minimum, "sum": torch.add, "prod": torch.mul}
 
 
-def kernel_of(arch: str, tile: Tile, axis: str) -> Kernel:
-    """All reductions along one axis, with and without a value to start from."""
+START = {"": "d, x", "-from": "d, x, start", "-in-place": "d, x, d"}
+"""The arguments, by what the reduction starts from: nothing, a vector, the result itself."""
+
+FUNCTIONS = {
+    f"{axis}_{name}{start}": (axis, name, start)
+    for axis in ("row", "col")
+    for name in REDUCE
+    for start in START
+}
+
+
+def kernel_of(arch: str, tile: Tile, axis: str, names: list[str]) -> Kernel:
+    """Reductions along one axis."""
     kernel = Kernel(f"{axis}-{tile.name}", arch)
     row, col = vectors_of(tile)
     result = col if axis == "row" else row
@@ -33,55 +44,36 @@ def kernel_of(arch: str, tile: Tile, axis: str) -> Kernel:
         f"using tile = {tile.cpp}; tile x; tile::{result.kind} start, d;",
         "take(x, held_x_ptr); take(start, held_start_ptr);",
     ]
-    number = 0
-    for name, function in REDUCE.items():
-        # In float each of the `along` operations rounds by half a unit; smaller types are rounded once more.
-        ulps = along / 2 if tile.dtype == "float" else 1
+    # In float each of the `along` operations rounds by half a unit; smaller types are rounded once more.
+    ulps = along / 2 if tile.dtype == "float" else 1
+    for number, function in enumerate(names):
+        _, name, start = FUNCTIONS[function]
+        call = f"{axis}_{name}({START[start]});"
+        body.append(f"copy(d, start); {call} put(d, out_ptr + {number * size});")
+
+        def wanted(given: Inputs, name: str = name, started: bool = start != "") -> torch.Tensor:
+            total = REDUCE[name](given["x"].double(), 1 if axis == "row" else 0)
+            if started:
+                total = COMBINE[name](given["start"].double(), total)
+            return result.held(rounded(total, tile.dtype, arch))
+
         compare = same_values if name in ("max", "min") else close(ulps)
-        for started in (False, True):
-            body.append(
-                f"{axis}_{name}(d, x{', start' if started else ''}); put(d, out_ptr + {number * size});"
-            )
-
-            def wanted(
-                given: Inputs,
-                function: Callable[[torch.Tensor, int], torch.Tensor] = function,
-                combine: Callable[[torch.Tensor, torch.Tensor], torch.Tensor] = COMBINE[name],
-                started: bool = started,
-            ) -> torch.Tensor:
-                total = function(given["x"].double(), 1 if axis == "row" else 0)
-                if started:
-                    total = combine(given["start"].double(), total)
-                return result.held(rounded(total, tile.dtype, arch))
-
-            what = f"{axis}_{name}{'-from' if started else ''}"
-            kernel.case(f"{what}-{tile.name}", "out", wanted, compare, number)
-            number += 1
-    # The value to start from may be the result itself.
-    body.append(f"copy(d, start); {axis}_sum(d, x, d); put(d, out_ptr + {number * size});")
-    kernel.case(
-        f"{axis}_sum-in-place-{tile.name}",
-        "out",
-        lambda g: result.held(
-            rounded(g["start"].double() + g["x"].double().sum(1 if axis == "row" else 0), tile.dtype, arch)
-        ),
-        close(along / 2 if tile.dtype == "float" else 1),
-        number,
-    )
-    kernel.output("out", tile.dtype, (number + 1, *result.held_shape))
+        kernel.case(f"{function}-{tile.name}", "out", wanted, compare, number)
+    kernel.output("out", tile.dtype, (len(names), *result.held_shape))
     kernel.body = "\n    ".join(body)
     return kernel
 
 
-def kernels(arch: str) -> Iterator[Kernel]:
-    for number, dtype, layout, shape in layouts_of_tiles(("float", "bf16", "half")):
-        yield kernel_of(arch, sized(number, dtype, layout, shape), "row")
-        yield kernel_of(arch, sized(number + 1, dtype, layout, shape), "col")
+def kernels(arch: str, chosen: list[Use]) -> Iterator[Kernel]:
+    for number, dtype, layout, shape, names in by_tile(arch, chosen):
+        for part, axis in enumerate(("row", "col")):
+            if functions := [name for name in names if FUNCTIONS[name][0] == axis]:
+                yield kernel_of(arch, sized(number + part, dtype, layout, shape), axis, functions)
 
 
-FAMILY = Family("reductions of tiles", kernels)
+FAMILY = Family("reductions of tiles", kernels, uses(FUNCTIONS, lambda use: use[1][1] != "fp8e4m3"))
 
 
-@pytest.mark.parametrize("case", FAMILY.cases(), ids=case_id)
-def test_reductions(case: Case) -> None:
-    case.run()
+@pytest.mark.parametrize("batch", FAMILY.batches, ids=batch_id)
+def test_reductions(batch: Batch, subtests: pytest.Subtests) -> None:
+    batch.check(subtests)

@@ -2,15 +2,28 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Iterator
 
 import pytest
 import torch
-from tile_batches import ELEMENTS, Case, Family, Inputs, Kernel, case_id, close, equal, rounded, same_values
-from tile_maps import BINARY, CONSTANTS, OF_POSITIVE, UNARY, least, tolerance
+from tile_batches import (
+    ARCHS,
+    ELEMENTS,
+    Batch,
+    Family,
+    Inputs,
+    Kernel,
+    batch_id,
+    close,
+    equal,
+    rounded,
+    same_values,
+)
+from tile_maps import MAPS, Map, least, value_of
 from tile_types import (
     BYTES,
-    Tile,
+    SCALED_SHAPES,
     Vector,
     distinct,
     layouts_of_tiles,
@@ -19,10 +32,6 @@ from tile_types import (
     sized,
     vectors_of,
 )
-
-
-def held(vector: Vector, values: torch.Tensor) -> torch.Tensor:
-    return vector.held(values)
 
 
 def of_elements(
@@ -39,7 +48,7 @@ def memory(arch: str, vector: Vector, axis_length: int) -> Kernel:
     kernel = Kernel(f"memory-{vector.name}", arch, shared=2 * (n * BYTES[dtype] + 64))
     ragged = max(1, n - axis_length)
     kernel.input("x", dtype, (2, 2 * n + ragged), distinct(dtype, arch, 2 * (2 * n + ragged)))
-    kernel.derive("held_x", dtype, vector.held_shape, lambda g: held(vector, g["x"][1, n : 2 * n]))
+    kernel.derive("held_x", dtype, vector.held_shape, lambda g: vector.held(g["x"][1, n : 2 * n]))
     kernel.output("loaded", dtype, vector.held_shape)
     kernel.output("last", dtype, vector.held_shape)
     kernel.output("stored", dtype, (2, 2 * n + ragged))
@@ -63,7 +72,7 @@ def memory(arch: str, vector: Vector, axis_length: int) -> Kernel:
     def last(given: Inputs) -> torch.Tensor:
         whole = torch.zeros(n, dtype=torch.uint8).to(given["x"].dtype)
         whole[:ragged] = given["x"][0, 2 * n :]
-        return held(vector, whole)
+        return vector.held(whole)
 
     def stored(given: Inputs) -> torch.Tensor:
         x = given["x"]
@@ -77,59 +86,36 @@ def memory(arch: str, vector: Vector, axis_length: int) -> Kernel:
     kernel.case(f"load-global-past-end-{vector.name}", "last", last, loaded_equal)
     kernel.case(f"store-global-{vector.name}", "stored", stored)
     kernel.case(
-        f"load-shared-{vector.name}", "from_shared", lambda g: held(vector, g["x"][0, :n]), loaded_equal
+        f"load-shared-{vector.name}", "from_shared", lambda g: vector.held(g["x"][0, :n]), loaded_equal
     )
     kernel.case(f"store-shared-{vector.name}", "to_shared", lambda g: g["x"][1, n : 2 * n])
     return kernel
 
 
-def maps(arch: str, vector: Vector, group: int) -> Kernel:
-    """A third of the maps."""
+def maps(arch: str, vector: Vector, names: list[str]) -> Kernel:
+    """Maps, and conversions to other element types."""
     dtype, n = vector.dtype, vector.length
-    kernel = Kernel(f"maps-{group}-{vector.name}", arch)
-    kernel.input("x", dtype, (n,), normal(dtype, arch, n))
-    kernel.input("y", dtype, (n,), normal(dtype, arch, n))
-    kernel.derive("held_x", dtype, vector.held_shape, lambda g: held(vector, g["x"]))
-    kernel.derive("held_y", dtype, vector.held_shape, lambda g: held(vector, g["y"]))
+    kernel = Kernel(f"{names[0]}-{vector.name}", arch)
+    for name in ("x", "y"):
+        kernel.input(name, dtype, (n,), normal(dtype, arch, n))
+        kernel.derive(f"held_{name}", dtype, vector.held_shape, lambda g, name=name: vector.held(g[name]))
     size = vector.held_shape[0] * vector.held_shape[1] * vector.held_shape[2]
-    body = [f"using vector = {vector.cpp}; vector x, y, p, d;"]
+    body = [f"using vector = {vector.cpp}; vector x, y, p; [[maybe_unused]] vector d; {value_of(dtype)}"]
     body.append("take(x, held_x_ptr); take(y, held_y_ptr); abs(p, x);")
-    number = 0
+    mapped = [name for name in names if name in MAPS]
+    for number, name in enumerate(mapped):
+        function = MAPS[name]
+        body.append(f"{function.call} put(d, out_ptr + {number * size});")
 
-    def add(call: str, name: str, wanted: Callable[[Inputs], torch.Tensor], ulps: float) -> None:
-        nonlocal number
-        body.append(f"{call} put(d, out_ptr + {number * size});")
-        kernel.case(
-            f"{name}-{vector.name}",
-            "out",
-            lambda g: held(vector, rounded(wanted(g), dtype, arch)),
-            of_elements(vector, tolerance(ulps, dtype, arch)),
-            number,
-        )
-        number += 1
+        def wanted(given: Inputs, function: Map = function) -> torch.Tensor:
+            values = function.of(given["x"].double(), given["y"].double())
+            return vector.held(rounded(values, dtype, arch))
 
-    for name, (function, ulps) in list(UNARY.items())[group::3]:
-        positive = name in OF_POSITIVE
-        add(
-            f"{name}(d, {'p' if positive else 'x'});",
-            name,
-            lambda g, f=function, p=positive: f(g["x"].double().abs() if p else g["x"].double()),
-            ulps,
-        )
-    for name, value in list(CONSTANTS.items())[group::3]:
-        add(f"{name}(d);", name, lambda _, v=value: torch.full((n,), v, dtype=torch.float64), 0)
-    for name, (function, ulps) in list(BINARY.items())[group::3]:
-        add(f"{name}(d, x, y);", name, lambda g, f=function: f(g["x"].double(), g["y"].double()), ulps)
-        add(
-            f"copy(d, x); {name}(d, d, base_types::constants<{dtype}>::of(1.25f));",
-            f"{name}-value",
-            lambda g, f=function: f(g["x"].double(), torch.tensor(1.25, dtype=torch.float64)),
-            ulps,
-        )
-    kernel.output("out", dtype, (number, *vector.held_shape))
-    for to in ELEMENTS:
-        if to == dtype or (vector.is_align and "fp8e4m3" in (to, dtype)):
-            continue
+        check = of_elements(vector, function.check(dtype, arch))
+        kernel.case(f"{name}-{vector.name}", "out", wanted, check, number)
+    if mapped:
+        kernel.output("out", dtype, (len(mapped), *vector.held_shape))
+    for to in (name for name in names if name in ELEMENTS):
         tile = vector.tile.with_dtype(to) if vector.tile is not None else None
         other = Vector(to, n, tile, vector.kind)
         body.append(f"{other.cpp} as_{to}; copy(as_{to}, x); put(as_{to}, {to}_ptr);")
@@ -137,32 +123,32 @@ def maps(arch: str, vector: Vector, group: int) -> Kernel:
         kernel.case(
             f"copy-to-{to}-{vector.name}",
             to,
-            lambda g, to=to: held(vector, rounded(g["x"].double(), to, arch)),
+            lambda g, to=to: vector.held(rounded(g["x"].double(), to, arch)),
             of_elements(vector, same_values),
         )
     kernel.body = "\n    ".join(body)
     return kernel
 
 
-REDUCE = {"max": torch.amax, "min": torch.amin, "sum": torch.sum, "prod": torch.prod}
+REDUCE = {"max of": torch.amax, "min of": torch.amin, "sum of": torch.sum, "prod of": torch.prod}
 
 
-def reductions(arch: str, vector: Vector) -> Kernel:
+def reductions(arch: str, vector: Vector, names: list[str]) -> Kernel:
     """To one value, which all lanes get."""
     dtype, n = vector.dtype, vector.length
     kernel = Kernel(f"reduce-{vector.name}", arch)
     # Numbers so near to one that a product of all of them is far from the ends of any type.
     kernel.input("x", dtype, (n,), near_one(dtype, arch, n))
-    kernel.derive("held_x", dtype, vector.held_shape, lambda g: held(vector, g["x"]))
-    kernel.output("out", dtype, (len(REDUCE), 64))
+    kernel.derive("held_x", dtype, vector.held_shape, lambda g: vector.held(g["x"]))
+    kernel.output("out", dtype, (len(names), 64))
     body = [f"{vector.cpp} x; take(x, held_x_ptr); {dtype} value;"]
-    for number, (name, function) in enumerate(REDUCE.items()):
-        body.append(f"{name}(value, x); out_ptr[{64 * number} + laneid()] = value;")
-        ulps = 0 if name in ("max", "min") else n / 2 if dtype == "float" else 1
+    for number, name in enumerate(names):
+        body.append(f"{name.split()[0]}(value, x); out_ptr[{64 * number} + laneid()] = value;")
+        ulps = 0 if name in ("max of", "min of") else n / 2 if dtype == "float" else 1
         kernel.case(
-            f"{name}-of-{vector.name}",
+            f"{name} {vector.name}",
             "out",
-            lambda g, f=function: rounded(f(g["x"].double()).expand(64), dtype, arch),
+            lambda g, f=REDUCE[name]: rounded(f(g["x"].double()).expand(64), dtype, arch),
             close(ulps, least(dtype, arch) if ulps else 0.0),
             number,
         )
@@ -170,29 +156,64 @@ def reductions(arch: str, vector: Vector) -> Kernel:
     return kernel
 
 
-def all_vectors() -> Iterator[tuple[int, Vector]]:
-    for number, dtype, layout, shape in layouts_of_tiles(scaled=False):
-        tile: Tile = sized(number, dtype, layout, shape, 32)
-        for vector in vectors_of(tile):
-            yield number, vector
+MEMORY = "memory"
+FUNCTIONS = (MEMORY, *MAPS, *ELEMENTS, *REDUCE)
+
+Product = tuple[str, tuple[str, str], str, str, str]
+"""A function; target and element type; the kind of vector, its tile's layout and base shape. A naive vector
+has no tile: the last is its length."""
+
+NAIVE = "naive"
+PER_KERNEL = 13
+
+
+def all_vectors() -> Iterator[tuple[int, str, str, Vector]]:
+    """Every vector, with a number, its layout and its base shape or length."""
+    for number, dtype, layout, shape in layouts_of_tiles():
+        if shape not in SCALED_SHAPES:
+            for vector in vectors_of(sized(number, dtype, layout, shape, 32)):
+                yield number, layout, shape, vector
     for number, dtype in enumerate(ELEMENTS):
         for length in (64, 100, 320):
-            yield number + length, Vector(dtype, length, None, "")
+            yield number + length, "", str(length), Vector(dtype, length, None, NAIVE)
 
 
-def kernels(arch: str) -> Iterator[Kernel]:
-    for number, vector in all_vectors():
-        yield memory(arch, vector, 1 + number % 13)
-        for group in {(number + (vector.kind == "row_vec")) % 3} if vector.tile else range(3):
-            yield maps(arch, vector, group)
-        can_reduce = not (vector.is_align and vector.dtype == "fp8e4m3")
-        if can_reduce and (vector.tile is not None or vector.length % 64 == 0):
-            yield reductions(arch, vector)
+def fits(function: str, vector: Vector) -> bool:
+    if function in ELEMENTS:
+        return function != vector.dtype and not (vector.is_align and "fp8e4m3" in (function, vector.dtype))
+    if function in REDUCE:
+        whole = vector.tile is not None or vector.length % 64 == 0
+        return whole and not (vector.is_align and vector.dtype == "fp8e4m3")
+    return True
 
 
-FAMILY = Family("vectors", kernels, per_batch=48)
+ROWS = [
+    (function, (arch, vector.dtype), vector.kind, layout, shape)
+    for arch in ARCHS
+    for _, layout, shape, vector in all_vectors()
+    for function in FUNCTIONS
+    if fits(function, vector)
+]
 
 
-@pytest.mark.parametrize("case", FAMILY.cases(), ids=case_id)
-def test_vectors(case: Case) -> None:
-    case.run()
+def kernels(arch: str, chosen: list[Product]) -> Iterator[Kernel]:
+    functions = defaultdict(list)
+    for function, *vector in chosen:
+        functions[tuple(vector)].append(function)
+    for number, layout, shape, vector in all_vectors():
+        names = functions[(arch, vector.dtype), vector.kind, layout, shape]
+        if MEMORY in names:
+            yield memory(arch, vector, 1 + number % 13)
+        mapped = [name for name in names if name in MAPS or name in ELEMENTS]
+        for first in range(0, len(mapped), PER_KERNEL):
+            yield maps(arch, vector, mapped[first : first + PER_KERNEL])
+        if reduced := [name for name in names if name in REDUCE]:
+            yield reductions(arch, vector, reduced)
+
+
+FAMILY = Family("vectors", kernels, ROWS, per_batch=48)
+
+
+@pytest.mark.parametrize("batch", FAMILY.batches, ids=batch_id)
+def test_vectors(batch: Batch, subtests: pytest.Subtests) -> None:
+    batch.check(subtests)

@@ -1,23 +1,23 @@
-"""Generated cases: many small kernels in one code object, many cases in one kernel, one test for each case.
+"""Generated cases: many small kernels in one code object, many cases in one kernel, one test for each batch.
 
 A family (`test_tile_maps.py` and its like) describes kernels: inputs, a body, outputs, and for each case
-what an output must be, computed by PyTorch. Kernels are compiled in batches, ahead of the tests that want
-them and beside the launches; a kernel's outputs are there for all of its cases.
+what an output must be, computed by PyTorch. Kernels are compiled in batches; each kernel of a batch is
+a subtest, so that all that fail are shown.
 """
 
 from __future__ import annotations
 
 import os
-import time
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
+import pytest
 import torch
+from tile_coverage import covering
 
 import workbench as wb
-from workbench.errors import WorkbenchError
 from workbench.kernel import Module
 from workbench.runtime import LaunchOptions, LaunchRecord, device
 
@@ -54,9 +54,9 @@ template <typename X> __device__ inline void take(X &x, const void *memory) {
 """
 
 KERNELS_PER_BATCH = 24
-AHEAD = 1 if "PYTEST_XDIST_WORKER" in os.environ else 3
-"""Batches that are compiled or ready at a time, that whose turn it is included; what comes next may be
-another worker's (tests/workers.py)."""
+
+EVERY = int(os.environ.get("HIPKITTENS_TEST_ALL", "0"))
+"""Of the full product of all families every so many batches, others with each seed; 0: covering arrays."""
 
 
 def torch_dtype(name: str, arch: str) -> torch.dtype:
@@ -83,21 +83,12 @@ class Case:
     wanted: Callable[[Inputs], torch.Tensor]
     compare: Check
 
-    def run(self) -> None:
-        """Fails with what differs."""
-        results = self.kernel.batch.results()
-        result = results[self.kernel.name]
-        if isinstance(result, WorkbenchError):
-            raise result
-        inputs, outputs = result
+    def differs(self, inputs: Inputs, outputs: Inputs) -> str | None:
+        """What is not as wanted."""
         got = outputs[self.output] if self.part is None else outputs[self.output][self.part]
         wanted = self.wanted(inputs).to(got.dtype) if got.dtype == torch.float32 else self.wanted(inputs)
         assert got.dtype == wanted.dtype, (got.dtype, wanted.dtype)
-        found = self.compare(got, wanted.reshape(got.shape))
-        self.kernel.batch.looked_at(self)
-        assert found is None, (
-            f"{self.name} on {self.kernel.arch}, seed {seed()}: {found}\n{self.kernel.source()}"
-        )
+        return self.compare(got, wanted.reshape(got.shape))
 
 
 @dataclass
@@ -192,70 +183,53 @@ def seed() -> str:
     return os.environ.get("HIPKITTENS_TEST_SEED", "1")
 
 
-Result = tuple[dict[str, torch.Tensor], dict[str, torch.Tensor]] | WorkbenchError
-
-
-@dataclass
-class Times:
-    """Seconds, summed over batches: of the compiler (beside other things), and of launches."""
-
-    compile: float = 0.0
-    run: float = 0.0
-    batches: int = 0
-    kernels: int = 0
-
-
-TIMES: dict[tuple[str, str], Times] = {}
-"""By family and target."""
+def share(batches: Sequence[Batch], every: int) -> Sequence[Batch]:
+    """Every so many of batches, other ones with each seed."""
+    return batches[zlib.crc32(seed().encode()) % every :: every]
 
 
 class Batch:
     """Kernels in one code object."""
 
-    def __init__(self, family: str, arch: str, index: int) -> None:
+    def __init__(self, family: str, arch: str, index: int, kernels: list[Kernel]) -> None:
         self.family = family
         self.arch = arch
         self.index = index
-        self.kernels: list[Kernel] = []
-        self._results: dict[str, Result] | None = None
-        self._done: set[str] = set()
-
-    def add(self, kernel: Kernel) -> None:
-        kernel.batch = self
-        self.kernels.append(kernel)
+        self.kernels = kernels
+        for kernel in kernels:
+            kernel.batch = self
 
     def source(self) -> str:
         return PREAMBLE + "\n".join(kernel.source() for kernel in self.kernels)
 
-    def compile(self) -> tuple[Module, float]:
-        start = time.perf_counter()
-        module = wb.compile(
-            self.source(),
-            arch=self.arch,
-            name=f"{self.family.replace(' ', '_')}_{self.index}.hip",
-            flags=FLAGS,
-        )
-        return module, time.perf_counter() - start
+    def check(self, subtests: pytest.Subtests) -> None:
+        """Launches the kernels, each a subtest that says which of its cases differ."""
+        module = self._compile()
+        for kernel in self.kernels:
+            with subtests.test(kernel.name):
+                inputs, outputs, _ = self._start(module, kernel, LaunchOptions())
+                differ = [(case.name, case.differs(inputs, outputs)) for case in kernel.cases]
+                self._none(kernel, [f"{name}: {how}" for name, how in differ if how is not None])
 
-    def results(self) -> dict[str, Result]:
-        """Inputs and outputs of each kernel by name, or the error that ended it."""
-        if self._results is None:
-            COMPILING.turn_of(self)
-            times = TIMES.setdefault((self.family, self.arch), Times())
-            try:
-                module, seconds = COMPILING.take(self)
-                if module.result.diagnostics:
-                    raise WorkbenchError("\n".join(d.text for d in module.result.diagnostics))
-            except WorkbenchError as error:
-                self._results = dict.fromkeys((kernel.name for kernel in self.kernels), error)
-                return self._results
-            times.compile += seconds
-            start = time.perf_counter()
-            self._results = {kernel.name: self._launch(module, kernel) for kernel in self.kernels}
-            times.run += time.perf_counter() - start
-            times.batches += 1
-            times.kernels += len(self.kernels)
-        return self._results
+    def sanitize(self, subtests: pytest.Subtests) -> None:
+        """Launches the kernels under the sanitizer, each a subtest; it finds nothing."""
+        module = self._compile()
+        for kernel in self.kernels:
+            with subtests.test(kernel.name):
+                _, _, record = self._start(module, kernel, LaunchOptions(sanitize=True))
+                self._none(kernel, [f"{finding.category}: {finding.message}" for finding in record.findings])
+
+    def _none(self, kernel: Kernel, found: list[str]) -> None:
+        """Fails where something was found."""
+        if found:
+            title = f"{kernel.name} on {self.arch}, HIPKITTENS_TEST_SEED={seed()}"
+            pytest.fail("\n".join([title, *found, kernel.source()]), pytrace=False)
+
+    def _compile(self) -> Module:
+        name = f"{self.family.replace(' ', '_')}_{self.index}.hip"
+        module = wb.compile(self.source(), arch=self.arch, name=name, flags=FLAGS)
+        assert not module.result.diagnostics, "\n".join(d.text for d in module.result.diagnostics)
+        return module
 
     def _start(
         self, module: Module, kernel: Kernel, options: LaunchOptions
@@ -276,71 +250,6 @@ class Batch:
         )
         return inputs, outputs, record
 
-    def _launch(self, module: Module, kernel: Kernel) -> Result:
-        try:
-            inputs, outputs, _ = self._start(module, kernel, LaunchOptions())
-        except WorkbenchError as error:
-            return error
-        return inputs, outputs
-
-    def looked_at(self, case: Case) -> None:
-        """Lets go of the results after the last case."""
-        self._done.add(case.name)
-        if len(self._done) == sum(len(kernel.cases) for kernel in self.kernels):
-            self._results = None
-            self._done.clear()
-
-    def sanitize(self) -> list[str]:
-        """What the sanitizer finds, a line for each finding."""
-        COMPILING.turn_of(self)
-        module, _ = COMPILING.take(self)
-        return [
-            f"{kernel.name} on {self.arch}: {finding.category}: {finding.message}"
-            for kernel in self.kernels
-            for finding in self._start(module, kernel, LaunchOptions(sanitize=True))[2].findings
-        ]
-
-
-class _Compiling:
-    """Compiles batches in the background, in the order of the tests that want them."""
-
-    def __init__(self) -> None:
-        self._pool: ThreadPoolExecutor | None = None
-        self._order: list[Batch] = []
-        self._at = 0
-        self._started: dict[int, Future[tuple[Module, float]]] = {}
-
-    def plan(self, batches: Iterable[Batch]) -> None:
-        """The batches that will be wanted, in order; one may be wanted again."""
-        self._order = list(batches)
-        self._at = 0
-
-    def turn_of(self, batch: Batch) -> None:
-        """Starts `batch` and what comes after it."""
-        try:
-            self._at = self._order.index(batch, self._at)
-        except ValueError:
-            return
-        for following in self._order[self._at : self._at + AHEAD]:
-            self._start(following)
-
-    def _start(self, batch: Batch) -> Future[tuple[Module, float]]:
-        if id(batch) not in self._started:
-            if self._pool is None:
-                self._pool = ThreadPoolExecutor(min(2, os.cpu_count() or 1))
-            self._started[id(batch)] = self._pool.submit(batch.compile)
-        return self._started[id(batch)]
-
-    def take(self, batch: Batch) -> tuple[Module, float]:
-        """The compiled batch, which is not kept here."""
-        try:
-            return self._start(batch).result()
-        finally:
-            self._started.pop(id(batch), None)
-
-
-COMPILING = _Compiling()
-
 
 def poisoned(shape: tuple[int, ...], dtype: torch.dtype) -> torch.Tensor:
     """Memory that no kernel would write: a pattern of bytes."""
@@ -354,39 +263,53 @@ FAMILIES: dict[str, Family] = {}
 
 
 class Family:
-    """The kernels of one family of functions on both targets, in batches; its cases are pytest parameters."""
+    """The kernels of one family of functions on both targets.
 
-    batches: list[Batch]
+    Args:
+        name: as the document says it.
+        kernels: makes those of a target; where `rows` are given, those that a list of rows asks for.
+        rows: the product of factors of which a covering array is tested in a run (`tile_coverage`).
+        per_batch: kernels in a code object.
+    """
 
     def __init__(
-        self, name: str, kernels: Callable[[str], Iterator[Kernel]], per_batch: int = KERNELS_PER_BATCH
+        self,
+        name: str,
+        kernels: Callable[..., Iterator[Kernel]],
+        rows: Sequence[tuple[Hashable, ...]] | None = None,
+        per_batch: int = KERNELS_PER_BATCH,
     ) -> None:
         self.name = name
-        if name in FAMILIES:
-            # The module was imported under another name.
-            self.batches = FAMILIES[name].batches
-            return
-        self.batches = []
+        self._kernels = kernels
+        self._rows = rows
+        self._per_batch = per_batch
         FAMILIES[name] = self
+
+    @cached_property
+    def batches(self) -> Sequence[Batch]:
+        """Those that this run tests."""
+        return share(self.all_batches(), EVERY) if EVERY else self.covering_batches(seed())
+
+    def all_batches(self) -> list[Batch]:
+        """The full product."""
+        return self._made_of(self._rows)
+
+    def covering_batches(self, seed: str) -> list[Batch]:
+        """Those of a covering array where factors do not interact, else all."""
+        return self._made_of(self._rows and covering(self._rows, f"{seed} {self.name}"))
+
+    def _made_of(self, rows: Sequence[tuple[Hashable, ...]] | None) -> list[Batch]:
+        batches = []
         for arch in ARCHS:
-            batch: Batch | None = None
-            for index, kernel in enumerate(kernels(arch)):
-                if batch is None or index % per_batch == 0:
-                    batch = Batch(name, arch, index // per_batch)
-                    self.batches.append(batch)
-                batch.add(kernel)
-
-        names = [(b.arch, k.name) for b in self.batches for k in b.kernels]
-        assert len(set(names)) == len(names), f"{name}: two kernels with one name"
-
-    def cases(self) -> list[Case]:
-        return [case for batch in self.batches for kernel in batch.kernels for case in kernel.cases]
+            kernels = list(self._kernels(arch) if rows is None else self._kernels(arch, rows))
+            assert len({kernel.name for kernel in kernels}) == len(kernels), f"{self.name}: a name twice"
+            for index, first in enumerate(range(0, len(kernels), self._per_batch)):
+                batches.append(Batch(self.name, arch, index, kernels[first : first + self._per_batch]))
+        return batches
 
 
-def case_id(case: object) -> str:
-    """Target, number of the batch, name; tests/workers.py keeps batches together by it."""
-    assert isinstance(case, Case)
-    return f"{case.kernel.arch}-{case.kernel.batch.index}-{case.name}"
+def batch_id(batch: Batch) -> str:
+    return f"{batch.arch}-{batch.family}-{batch.index}".replace(" ", "_")
 
 
 def bits(tensor: torch.Tensor) -> torch.Tensor:

@@ -13,7 +13,7 @@ from pathlib import Path
 sys.path.append(str(Path(__file__).parent))
 sys.path.append(str(Path(__file__).parents[1]))
 
-from tile_batches import ARCHS, FAMILIES
+from tile_batches import FAMILIES
 
 HERE = Path(__file__).parent
 DOCUMENT = HERE.parents[2] / "docs" / "tile_tests.md"
@@ -22,7 +22,8 @@ CHECKED = {
     "maps of tiles": "maps, constants, maps with a row's or column's value: type x layout x base shape",
     "reductions of tiles": "max, min, sum, prod along rows and columns, with and without a start",
     "masks": "every mask over type x layout x base shape, with and without a value",
-    "conversions of tiles": "between all types, every fp8 code, transpose, swap_layout, swap_layout_inplace",
+    "conversions of tiles": "between all types, every fp8 code",
+    "layouts of tiles": "transpose, swap_layout, swap_layout_inplace: type x layout x base shape",
     "vectors": "align, ortho and naive: global and shared memory, maps, conversions, reductions",
     "matrix multiplication": "four forms x type x base shape x layout of the accumulator; exact on integers",
     "global memory, registers": "load and store: coordinates, axes, edges, conversions on the way",
@@ -34,14 +35,20 @@ CHECKED = {
 
 INTRODUCTION = """# Tests of the tile library by family
 
-Generated cases (`tests/kernels/generated/`), each one function on one configuration, run on both emulated
-devices and compared with PyTorch: bit by bit what is moved or exact, else within the bound that stands beside
-the case. Written by `python tests/kernels/generated/tile_table.py`; a test keeps it true.
+Generated cases (`tests/kernels/generated/`), each one function on one configuration of one target, run on
+the emulated devices and compared with PyTorch: bit by bit what is moved or exact, else within the bound that
+stands beside the case. Written by `python tests/kernels/generated/tile_table.py`; a test keeps it true.
+
+Loads, stores and layouts are tested in all configurations. Factors of maps, reductions, masks, vectors,
+conversions and multiplications do not interact, so that a run tests a covering array of their full product:
+any two values (of function, target with element type, layout and base shape) meet in one case at least. Each
+seed (`HIPKITTENS_TEST_SEED`, printed) gives another array; the counts are those of seed 1. `make test-all`
+tests the full product, and `HIPKITTENS_TEST_ALL=10` every tenth batch of it, others with each seed.
 """
 
 REST = """
-The sanitizer looks at a fifth of these kernels in a run, other ones with each seed, and at all of them with
-`HIPKITTENS_TEST_SANITIZE=all`; the same seed (`HIPKITTENS_TEST_SEED`, printed) repeats a run.
+The sanitizer looks at a fifth of a run's kernels, other ones with each seed, and at all of them with
+`HIPKITTENS_TEST_SANITIZE=all`.
 
 Programs that must not compile (`tests/kernels/test_errors.py`), each with the sentence that its one error
 says, on both targets:
@@ -51,29 +58,27 @@ says, on both targets:
 def table() -> str:
     """The document."""
     for path in sorted(HERE.glob("test_*.py")):
-        if path.stem not in ("test_sanitized", "test_table"):
+        if path.stem not in ("test_coverage", "test_sanitized", "test_table"):
             importlib.import_module(path.stem)
     wrong = importlib.import_module("test_errors")
-    counts = Counter(
-        (name, batch.arch, what)
-        for name, family in FAMILIES.items()
-        for batch in family.batches
-        for kernel in batch.kernels
-        for what in ("kernel", *("case" for _ in kernel.cases))
-    )
-    lines = [INTRODUCTION]
-    lines += [
-        "| family | what | " + " | ".join(f"cases, {arch}" for arch in ARCHS) + " | kernels |",
-        "| --- | --- |" + " ---: |" * (len(ARCHS) + 1),
+    counts: Counter[tuple[str, str]] = Counter()
+    for name, family in FAMILIES.items():
+        for suite, batches in (("all", family.all_batches()), ("run", family.covering_batches("1"))):
+            for kernel in (kernel for batch in batches for kernel in batch.kernels):
+                counts[name, f"kernels, {suite}"] += 1
+                counts[name, f"cases, {suite}"] += len(kernel.cases)
+    columns = ("cases, run", "kernels, run", "cases, all", "kernels, all")
+    lines = [
+        INTRODUCTION,
+        "| family | what | cases | kernels | all cases | all kernels |",
+        "| --- | --- | ---: | ---: | ---: | ---: |",
     ]
     for name in sorted(FAMILIES):
-        cases = " | ".join(f"{counts[name, arch, 'case']:,}" for arch in ARCHS)
-        kernels = sum(counts[name, arch, "kernel"] for arch in ARCHS)
-        lines.append(f"| {name} | {CHECKED[name]} | {cases} | {kernels:,} |")
-    cases = " | ".join(f"**{sum(counts[n, arch, 'case'] for n in FAMILIES):,}**" for arch in ARCHS)
-    kernels = sum(n for (_, _, what), n in counts.items() if what == "kernel")
+        cells = " | ".join(f"{counts[name, column]:,}" for column in columns)
+        lines.append(f"| {name} | {CHECKED[name]} | {cells} |")
+    totals = " | ".join(f"**{sum(counts[name, column] for name in FAMILIES):,}**" for column in columns)
     lines += [
-        f"| **all** | | {cases} | **{kernels:,}** |",
+        f"| **all** | | {totals} |",
         REST,
         "| family | programs |",
         "| --- | ---: |",

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
 
 import torch
-from tile_batches import ELEMENTS, Make, rounded, torch_dtype
+from tile_batches import ARCHS, ELEMENTS, Make, rounded, torch_dtype
 from tile_cases import SHAPES, ST_SHAPES
 
 SCALED_SHAPES = {
@@ -147,22 +148,43 @@ def vectors_of(tile: Tile) -> tuple[Vector, Vector]:
     )
 
 
-def layouts_of_tiles(
-    dtypes: tuple[str, ...] = ELEMENTS, *, scaled: bool = True
-) -> Iterator[tuple[int, str, str, str]]:
-    """Every element type, layout and base shape that go together, with a running number.
-
-    Args:
-        scaled: whether the base shapes for block scales are among them.
-    """
+def layouts_of_tiles() -> Iterator[tuple[int, str, str, str]]:
+    """Every element type, layout and base shape that go together, with a running number."""
     number = 0
-    for shapes in (SHAPES, SCALED_SHAPES) if scaled else (SHAPES,):
-        for dtype in dtypes:
+    for shapes in (SHAPES, SCALED_SHAPES):
+        for dtype in ELEMENTS:
             for layout in LAYOUTS:
                 for shape in shapes:
                     if has_layout(shape, layout):
                         yield number, dtype, layout, shape
                         number += 1
+
+
+Use = tuple[str, tuple[str, str], str, str]
+"""A function with a tile: its name, target and element type, layout, base shape. Target and element type are
+one factor, since fp8 differs and instructions do."""
+
+
+def uses(functions: Iterable[str], fits: Callable[[Use], bool] = lambda _: True) -> list[Use]:
+    """Every function with every tile that it fits."""
+    every = (
+        (function, (arch, dtype), layout, shape)
+        for arch in ARCHS
+        for _, dtype, layout, shape in layouts_of_tiles()
+        for function in functions
+    )
+    return [use for use in every if fits(use)]
+
+
+def by_tile(arch: str, chosen: Iterable[Use]) -> Iterator[tuple[int, str, str, str, list[str]]]:
+    """Of a target, as `layouts_of_tiles`, tiles with their functions."""
+    functions = defaultdict(list)
+    for function, (target, dtype), layout, shape in chosen:
+        if target == arch:
+            functions[dtype, layout, shape].append(function)
+    for number, *tile in layouts_of_tiles():
+        if names := functions.get(tuple(tile)):
+            yield number, *tile, names
 
 
 def sized(number: int, dtype: str, layout: str, shape: str, most: int = 16) -> Tile:

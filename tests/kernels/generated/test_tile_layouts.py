@@ -1,0 +1,50 @@
+"""Register tiles transposed, and from one layout to the other, in every type and base shape."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from tile_batches import Batch, Family, Kernel, batch_id, equal
+from tile_types import ALL_SHAPES, LAYOUTS, Tile, distinct, has_layout, layouts_of_tiles, sized
+
+
+def turned(shape: str) -> str:
+    rows, cols, stride = ALL_SHAPES[shape]
+    return f"rt_shape<{cols}, {rows}, {stride}>"
+
+
+def kernel_of(arch: str, tile: Tile) -> Kernel:
+    """Transposition, and the other layout."""
+    other_layout = LAYOUTS[1 - LAYOUTS.index(tile.layout)]
+    kernel = Kernel(f"move-{tile.name}", arch)
+    size = tile.rows, tile.cols
+    kernel.input("x", tile.dtype, size, distinct(tile.dtype, arch, size[0] * size[1]))
+    kernel.derive("held_x", tile.dtype, tile.held_shape, lambda g: tile.held(g["x"]))
+    across = Tile(tile.dtype, tile.cols, tile.rows, other_layout, turned(tile.shape))
+    kernel.body = f"""{tile.cpp} x; take(x, held_x_ptr);
+    {across.cpp} t; transpose(t, x); put(t, transposed_ptr);"""
+    kernel.output("transposed", tile.dtype, across.held_shape)
+    kernel.case(f"transpose-{tile.name}", "transposed", lambda g: across.held(g["x"].T), equal)
+    if has_layout(tile.shape, other_layout):
+        swapped = Tile(tile.dtype, tile.rows, tile.cols, other_layout, tile.shape)
+        kernel.body += f"""
+    {swapped.cpp} s; swap_layout(s, x); put(s, swapped_ptr);
+    put(swap_layout_inplace(x), inplace_ptr);"""
+        for name, what in (("swapped", "swap_layout"), ("inplace", "swap_layout_inplace")):
+            kernel.output(name, tile.dtype, swapped.held_shape)
+            kernel.case(f"{what}-{tile.name}", name, lambda g: swapped.held(g["x"]), equal)
+    return kernel
+
+
+def kernels(arch: str) -> Iterator[Kernel]:
+    for number, dtype, layout, shape in layouts_of_tiles():
+        yield kernel_of(arch, sized(number + 1, dtype, layout, shape, 8))
+
+
+FAMILY = Family("layouts of tiles", kernels)
+
+
+@pytest.mark.parametrize("batch", FAMILY.batches, ids=batch_id)
+def test_layouts(batch: Batch, subtests: pytest.Subtests) -> None:
+    batch.check(subtests)

@@ -1,0 +1,41 @@
+"""Covering arrays: few rows of a product of factors in which every pair of values still meets.
+
+Where factors do not interact, such as a map and the layout of its tile, some pair of values shows a fault, so
+a run tests a covering array, another one with each seed.
+"""
+
+from __future__ import annotations
+
+import heapq
+import random
+from collections.abc import Hashable, Sequence
+from itertools import combinations
+from typing import TypeVar
+
+Row = TypeVar("Row", bound=tuple[Hashable, ...])
+
+
+def covering(rows: Sequence[Row], seed: str) -> list[Row]:
+    """Some of `rows`, in their order: every two values that meet in one of `rows` meet in one of these.
+
+    Row after row is taken, each time one that brings the most new pairs. The rows given are those that exist,
+    so values that exclude each other need no rule; libraries for such arrays (allpairspy) take a filter
+    instead, and leave out pairs that it makes hard to reach.
+    """
+    pairs = [frozenset(combinations(enumerate(row), 2)) for row in rows]
+    missing = set().union(*pairs)
+    order = random.Random(seed).sample(range(len(rows)), len(rows))
+    # What a row brings only falls, so the first one that still brings what it was queued with is the best.
+    queue = [(-len(pairs[row]), turn, row) for turn, row in enumerate(order)]
+    heapq.heapify(queue)
+    chosen = []
+    while missing:
+        queued, turn, row = queue[0]
+        brings = -len(pairs[row] & missing)
+        if brings == queued:
+            heapq.heappop(queue)
+            chosen.append(row)
+            missing -= pairs[row]
+        else:
+            heapq.heapreplace(queue, (brings, turn, row))
+    return [rows[row] for row in sorted(chosen)]
