@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import _thread
 import os
 import random
 import signal
 import sys
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -73,6 +75,24 @@ def _sanitized() -> Iterator[None]:
         yield
     found = [str(result) for result in watch.results if not result.stopped]
     assert not found, "\n".join(found)
+
+
+@pytest.fixture
+def interrupt_of_a_launch() -> Iterator[None]:
+    """Ctrl-C once a launch runs on two threads."""
+    over = threading.Event()
+
+    def watch() -> None:
+        while not any(thread.name == "emulated-device" for thread in threading.enumerate()):
+            if over.wait(0.001):
+                return
+        _thread.interrupt_main()
+
+    watching = threading.Thread(target=watch)
+    watching.start()
+    yield
+    over.set()
+    watching.join()
 
 
 @pytest.fixture(scope="session")

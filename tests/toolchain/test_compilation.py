@@ -290,9 +290,7 @@ def test_a_second_compilation_starts_no_compiler(
     first = compile_device(source, arch="gfx950")
     assert not first.cached
     monkeypatch.setattr("workbench.toolchain.process.run", lambda *_, **__: pytest.fail("a compiler ran"))
-    start = time.thread_time()
     second = compile_device(source, arch="gfx950")
-    assert time.thread_time() - start < 0.1
     assert second.cached
     assert second.code_object == first.code_object
     assert second.compile_seconds == first.compile_seconds
@@ -388,16 +386,15 @@ def test_threads_that_want_the_same_compile_it_once(
 
 
 def test_a_cached_cell_in_a_new_process(zig: toolchain.Compiler) -> None:
+    """It starts no compiler, not even to ask what it is."""
     program = (
-        "import time\nfrom workbench.toolchain import compile_device\nstart = time.process_time()\n"
-        f"result = compile_device({SCALE!r}, arch='gfx950', name='process')\n"
-        "print(result.cached, time.process_time() - start)\n"
+        "import subprocess\nfrom workbench.toolchain import compile_device\n"
+        "subprocess.Popen = None\n"
+        f"print(compile_device({SCALE!r}, arch='gfx950', name='process').cached)\n"
     )
     compile_device(SCALE, arch="gfx950", name="process")
     out = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout
-    cached, seconds = out.split()
-    assert cached == "True"
-    assert float(seconds) < 0.3
+    assert out == "True\n"
 
 
 # Precompiled headers.
@@ -505,10 +502,8 @@ def test_a_compiler_that_dies(impostor: Path, body: str, message: str) -> None:
 def test_a_compiler_that_hangs_is_stopped_with_its_children(impostor: Path, tmp_path: Path) -> None:
     mark = tmp_path / "child"
     write(impostor, f"sleep 300 & echo $! > {mark}; wait")
-    start = time.monotonic()
     with pytest.raises(CompilerTimeout, match="did not finish within 2 s"):
         compile_device(SCALE, arch="gfx950", name="In[3]", timeout=2)
-    assert time.monotonic() - start < 30
     # A process that was killed may stay for a moment, until its parent or init has asked how it ended.
     until = time.monotonic() + 30
     while alive(int(mark.read_text())) and time.monotonic() < until:

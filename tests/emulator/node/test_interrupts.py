@@ -6,7 +6,6 @@ import os
 import random
 import signal
 import threading
-import time
 
 import pytest
 
@@ -20,8 +19,6 @@ SOURCE = """
 __global__ void spin(volatile int *flag) { while (*flag == 0) {} }
 __global__ void quick(int *out) { out[threadIdx.x] = threadIdx.x; }
 """
-SOON_SECONDS = 10.0
-"""Half of the launches' time limit: what ends sooner was ended by the interrupt, on a busy computer too."""
 
 
 def interrupt() -> None:
@@ -32,16 +29,15 @@ def test_an_interrupt_at_any_moment_arrives() -> None:
     module = wb.compile(SOURCE, arch="gfx950", name="spin.hip")
     flag, out = torch.zeros(1, dtype=torch.int32), torch.zeros(64, dtype=torch.int32)
     module["quick"][1, 64](out)
-    options = LaunchOptions(timeout=20.0)
+    # Nothing but the interrupt ends it.
+    options = LaunchOptions(timeout=0)
     for _ in range(40):
         # The way into a launch takes about a tenth of a millisecond; most of these come while it is gone.
         delay = random.choice((0.0, 1e-4, 3e-4, 1e-3, 0.02)) * random.random()
         timer = threading.Timer(delay, interrupt)
         launcher = module["spin"][2, 64]
-        started = time.monotonic()
         with pytest.raises(KeyboardInterrupt):
             timer.start() or launcher.kernel.launch(launcher.launch, (flag,), {}, options=options)
-        assert time.monotonic() - started < SOON_SECONDS
         out.zero_()
         module["quick"][1, 64](out)
         assert torch.equal(out, torch.arange(64, dtype=torch.int32))
