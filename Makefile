@@ -1,6 +1,7 @@
 # make demo   set up and do the main job once: compile a kernel, run it, verify it, show it
 # make lab    open JupyterLab on the notebooks
 # make test   run the tests
+# make test-all  run them with the full product of generated kernels; EVERY=10: a tenth of those kernels alone
 # make lint   style, types, formatting
 # make browser  the browser that tests/browser drives, where this machine lets it be installed
 #
@@ -11,7 +12,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: demo lab test lint browser format clean
+.PHONY: demo lab test test-all lint browser format clean
 
 demo: $(VENV)/.installed
 	$(BIN)/python notebooks/run.py notebooks/01_first_kernel.ipynb --html build/demo.html
@@ -24,6 +25,10 @@ lab: $(VENV)/.installed
 
 test: $(VENV)/.installed-test
 	$(BIN)/python -m pytest tests -n auto
+
+EVERY ?= 1
+test-all: $(VENV)/.installed-test
+	HIPKITTENS_TEST_ALL=$(EVERY) $(BIN)/python -m pytest tests$(if $(filter-out 1,$(EVERY)),/kernels/generated) -n auto
 
 lint: $(VENV)/.installed-test
 	$(BIN)/ruff check .
