@@ -19,7 +19,6 @@ from workbench.emulator.sanitizer.recorder import SanOp  # noqa: E402
 from workbench.errors import ShapeError  # noqa: E402
 from workbench.runtime import LaunchOptions, device  # noqa: E402
 from workbench.spec import KernelSpec, Range  # noqa: E402
-from workbench.spec.subject import resolve  # noqa: E402
 
 SHAPES = [
     ("normalization/rmsnorm", {"rows": 64, "cols": 1024}),
