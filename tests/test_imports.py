@@ -15,7 +15,7 @@ from typing import NamedTuple
 ROOT = Path(__file__).resolve().parents[1]
 
 LAYERS = (
-    "paths", "errors", "origin", "progress", "events", "cache", "launches",
+    "paths", "errors", "origin", "targets", "progress", "events", "cache", "launches",
     "codeobject", "toolchain", "emulator", "runtime", "kernel", "spec", "check", "profile", "tiles",
     "doctor", "views", "lab", "magics", "__main__", "",
 )  # fmt: skip

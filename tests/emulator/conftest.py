@@ -10,6 +10,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from workbench import targets
 from workbench.codeobject.instruction import Instruction, Operand
 from workbench.emulator.native import abi, native_library
 
@@ -54,7 +55,7 @@ class LoneWave:
             allocations=self.allocations,
             allocation_count=len(table),
             target=int(target[3:], 16),
-            lds_banks=64 if target == "gfx950" else 32,
+            lds_banks=targets.target(target).lds_banks,
         )
         self.counters = abi.Counters()
         self.stop = ctypes.c_int32(0)

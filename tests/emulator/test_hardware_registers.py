@@ -6,8 +6,8 @@ import pytest
 import torch
 
 import workbench as wb
-from workbench.emulator.node.device import device_facts
 from workbench.runtime import device
+from workbench.targets import default_product
 
 SOURCE = """
 #include <hip/hip_runtime.h>
@@ -50,8 +50,8 @@ def ids(module, groups, block):
 
 
 def test_dies_and_compute_units_take_work_groups_in_turn(module):
-    (facts,) = [f for f in device_facts() if f.arch == module.arch]
-    units = facts.compute_units // facts.xcds
+    facts = default_product(module.arch)
+    units = facts.units_per_xcd
     groups = 2 * facts.compute_units
     out = ids(module, groups, 512)
     assert out[:, 0, 0].tolist() == [group % 8 for group in range(groups)]

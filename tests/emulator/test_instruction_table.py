@@ -9,11 +9,11 @@ import pytest
 from tests.codeobject.random_encodings import random_encoding
 from tests.fuzz.streams import executable
 from workbench.codeobject.decoder import decode_one, forms
-from workbench.codeobject.elf import SUPPORTED_TARGETS
 from workbench.emulator import instruction_table
 from workbench.emulator.native.ops import NATIVE
 from workbench.emulator.semantics import NO_OPERATION, SEMANTICS
 from workbench.errors import CodeObjectError
+from workbench.targets import NAMES
 
 
 def test_page_is_made_from_the_registries() -> None:
@@ -23,7 +23,7 @@ def test_page_is_made_from_the_registries() -> None:
     assert text == instruction_table.document(), "run python -m workbench.emulator.instruction_table"
 
 
-@pytest.mark.parametrize("target", SUPPORTED_TARGETS)
+@pytest.mark.parametrize("target", NAMES)
 def test_every_mnemonic_has_one_state(target: str) -> None:
     found = instruction_table.entries(target)
     assert {item.mnemonic for item in found} == {form.mnemonic for form in forms(target).values()}
@@ -32,7 +32,7 @@ def test_every_mnemonic_has_one_state(target: str) -> None:
         assert bool(item.reason) == (item.state == "refused")
 
 
-@pytest.mark.parametrize("target", SUPPORTED_TARGETS)
+@pytest.mark.parametrize("target", NAMES)
 def test_what_is_executed_can_be_translated(target: str) -> None:
     """Of random encodings of every form, each executed one has some that the translator takes."""
     states = {item.mnemonic: item.state for item in instruction_table.entries(target)}
@@ -60,7 +60,7 @@ def test_nothing_of_compute_is_refused(target: str) -> None:
 
 
 def test_registries_name_only_instructions_that_exist() -> None:
-    known = {form.opcode for target in SUPPORTED_TARGETS for form in forms(target).values()}
+    known = {form.opcode for target in NAMES for form in forms(target).values()}
     known |= {name for name in NATIVE if name.startswith("v_mfma_scale_")}
     unknown = (set(NATIVE) | set(SEMANTICS) | NO_OPERATION) - known
     print(f"{len(unknown)} registered under names of other targets: {' '.join(sorted(unknown))}")

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import csv
-import json
-from importlib import resources
 from pathlib import Path
 
 import pytest
@@ -36,11 +34,10 @@ def counters(kernel, stride, lanes):
 
 
 def test_all_lanes_in_one_bank(kernel):
-    facts = json.loads(resources.files("workbench.profile").joinpath("data/machine.json").read_text())
-    measured = facts["_sq_lds_bank_conflict_calibration"]["value"]
+    # HipKittens' analysis/paper_experiments/phases/ds_write_b64: one instruction of one wave lost 60 cycles.
     found = counters(kernel, 256, 64)
-    assert found["SQ_LDS_BANK_CONFLICT"].value == measured["SQ_LDS_BANK_CONFLICT"] == 60
-    assert found["SQ_INSTS_LDS"].value == measured["SQ_INSTS_LDS"] == 1
+    assert found["SQ_LDS_BANK_CONFLICT"].value == 60
+    assert found["SQ_INSTS_LDS"].value == 1
 
 
 def test_two_lanes_of_one_phase_conflict_once(kernel):

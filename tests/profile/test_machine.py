@@ -1,51 +1,29 @@
-"""Machine constants: each says where it is from, and the emulated devices agree with them."""
+"""Which product's constants the timing model takes, and what it needs to know of one."""
 
 from __future__ import annotations
 
-import json
-from importlib import resources
-
 import pytest
 
-from workbench.emulator.node.device import device_facts
 from workbench.errors import WorkbenchError
-from workbench.profile.machine import machine
+from workbench.profile.machine import hierarchy, machine, memory_latency_cycles
+from workbench.targets import MI300X, MI325X, MI355X
 
 
-def facts(package: str, name: str) -> dict:
-    return json.loads(resources.files(package).joinpath(name).read_text())
+def test_a_product_by_the_name_that_hip_reports_or_by_its_target() -> None:
+    assert machine("AMD Instinct MI325X", "gfx942") is MI325X
+    # rocprofv3 on machines without a product name.
+    assert machine("AMD Radeon Graphics", "gfx950") is MI355X
+    with pytest.raises(WorkbenchError, match="product 'B200': one of MI355X, MI300X"):
+        machine("B200", "sm_100")
 
 
-def test_every_constant_names_its_source() -> None:
-    data = facts("workbench.profile", "data/machine.json")
-    entries = [
-        (gpu, key, entry) for gpu, known in data.items() if gpu[0] != "_" for key, entry in known.items()
-    ]
-    entries += [("", name, entry) for name in data if name[0] == "_" for entry in _listed(data[name])]
-    devices = facts("workbench.emulator.node", "devices.json")["devices"]
-    entries += [(device["arch"]["value"], *item) for device in devices for item in device.items()]
-    assert len(entries) > 100
-    assert [(gpu, key) for gpu, key, entry in entries if len(entry["source"]) < 8] == []
+def test_what_the_model_needs_and_nobody_published() -> None:
+    with pytest.raises(WorkbenchError, match=r"memory latency of MI210 \(gfx90a\); it works for MI355X"):
+        machine("AMD Instinct MI210", "gfx90a")
 
 
-def _listed(value: object) -> list:
-    return value if isinstance(value, list) else [value]
-
-
-@pytest.mark.parametrize("device", [d for d in device_facts() if d.arch != "gfx90a"], ids=lambda d: d.arch)
-def test_emulated_devices_are_what_the_timing_model_models(device) -> None:
-    found = machine(device.name, device.arch)
-    assert found.arch == device.arch
-    assert found.clock_hz == device.clock_mhz * 1e6
-    assert found.compute_units == device.compute_units
-    assert (found.xcds, found.simds_per_cu) == (device.xcds, device.simds_per_cu)
-    assert found.hbm_bytes_per_second == pytest.approx(device.hbm_bandwidth_bytes_per_second)
-    assert found.l2_bytes == device.l2_bytes_per_xcd * device.xcds
-    assert found.lds_bytes == device.lds_bytes
-
-
-def test_a_gpu_without_constants() -> None:
-    with pytest.raises(
-        WorkbenchError, match=r"no machine constants for 'MI210' .*; there are MI300X, MI325X"
-    ):
-        machine("MI210", "gfx90a")
+def test_cycles_and_caches() -> None:
+    assert memory_latency_cycles(MI300X) == pytest.approx(218e-9 * 2.1e9)
+    caches = hierarchy(MI300X)
+    assert (caches.xcds, caches.units) == (8, 38)
+    assert (caches.l1_bytes, caches.l2_bytes, caches.mall_bytes) == (32 << 10, 4 << 20, 256 << 20)

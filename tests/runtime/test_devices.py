@@ -15,13 +15,24 @@ from workbench.runtime.device import merged
 
 
 def test_the_emulated_devices_are_there() -> None:
-    names = [device.name for device in runtime.devices()]
-    assert names[-3:] == ["emulated:gfx950", "emulated:gfx942", "emulated:gfx90a"]
-    for device in runtime.devices()[-3:]:
-        assert device.emulated
-        assert device.name == f"emulated:{device.arch}"
+    emulated = [device for device in runtime.devices() if device.emulated]
+    assert {device.name: device.properties["name"] for device in emulated} == {
+        "emulated:gfx950": "AMD Instinct MI355X",
+        "emulated:gfx942": "AMD Instinct MI300X",
+        "emulated:gfx90a": "AMD Instinct MI210",
+        "emulated:mi350x": "AMD Instinct MI350X",
+        "emulated:mi325x": "AMD Instinct MI325X",
+    }
+    for device in emulated:
         assert device.origin is Origin.MODELLED
         assert device.properties["gcnArchName"].startswith(device.arch)
+
+
+def test_a_device_by_its_product() -> None:
+    assert runtime.device("emulated:MI355X").name == "emulated:gfx950"
+    assert runtime.device("emulated:mi325x").arch == "gfx942"
+    with pytest.raises(errors.DeviceError, match=r"'MI325X' here; .* did you mean emulated:mi325x\?"):
+        runtime.device("MI325X")
 
 
 def test_the_device_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:

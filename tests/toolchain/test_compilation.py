@@ -15,6 +15,7 @@ import pytest
 from workbench import toolchain
 from workbench.cache import Cache
 from workbench.errors import CompileError, CompilerCrashed, CompilerNotFound, CompilerTimeout, UsageError
+from workbench.targets import TARGETS
 from workbench.toolchain import compilation, compile_device, precompiled
 
 SCALE = "__global__ void scale(float *x, float by) { x[threadIdx.x] *= by; }\n"
@@ -63,8 +64,9 @@ def test_a_machine_without_zigs_headers_uses_the_systems(
 
 
 def test_the_targets_macro(zig: toolchain.Compiler) -> None:
-    for arch, macro in toolchain.MACROS.items():
-        others = " || ".join(f"defined({other})" for other in toolchain.MACROS.values() if other != macro)
+    macros = {target.name: target.macro for target in TARGETS}
+    for arch, macro in macros.items():
+        others = " || ".join(f"defined({other})" for other in macros.values() if other != macro)
         compile_device(f"#if !defined({macro}) || {others}\n#error\n#endif\n{SCALE}", arch=arch)
 
 

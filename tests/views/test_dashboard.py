@@ -91,7 +91,10 @@ def test_the_roofline(small):
         # Nothing is above its roof.
         assert row[3] <= row[4]
     roofs = ceilings(small.machine, ["BF16"])
-    assert roofs == {"VALU fp32": pytest.approx(157.3), "MFMA bf16": pytest.approx(2500)}
+    assert roofs == {
+        "VALU fp32": pytest.approx(157.3, rel=1e-3),
+        "MFMA bf16": pytest.approx(2516.6, rel=1e-4),
+    }
 
 
 def test_occupancy_limits(small):

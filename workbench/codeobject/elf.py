@@ -25,20 +25,17 @@ from workbench.codeobject.damage import damage_reported
 from workbench.codeobject.descriptor import KernelDescriptor
 from workbench.codeobject.names import demangle, short_name
 from workbench.errors import CodeObjectError
+from workbench.targets import NAMES, TARGETS
 
 EM_AMDGPU = 224
 _OSABI_AMDGPU_HSA = 64
 _NOTE_METADATA = 32
 # e_ident[EI_ABIVERSION] to code object version (LLVM AMDGPUUsage, "ELF code object").
 _VERSIONS = {0: 2, 1: 3, 2: 4, 3: 5, 4: 6}
-# EF_AMDGPU_MACH values that this package knows, with the table that decodes their instructions.
+# EF_AMDGPU_MACH values that are known: processor, and the target whose instruction table decodes it.
 _PROCESSORS = {
-    0x03F: ("gfx90a", "gfx90a"),
-    0x04C: ("gfx942", "gfx942"),
-    0x04F: ("gfx950", "gfx950"),
-    0x05F: ("gfx9-4-generic", "gfx942"),
+    number: (processor, target.name) for target in TARGETS for number, processor in target.processors.items()
 }
-SUPPORTED_TARGETS = ("gfx90a", "gfx942", "gfx950")
 _LARGEST_IMAGE = 1 << 30
 
 _SYMBOL_KINDS = {
@@ -235,7 +232,7 @@ class CodeObject:
         entries = bundle_entries(data)
         device = [(triple, start, size) for triple, start, size in entries if "amdgcn" in triple and size]
         names = [triple.split("--", 1)[-1] or triple for triple, _, _ in device]
-        wanted = (plain_target(arch),) if arch is not None else SUPPORTED_TARGETS
+        wanted = (plain_target(arch),) if arch is not None else NAMES
         chosen = [
             (name, start, size)
             for name, (_, start, size) in zip(names, device, strict=True)
@@ -244,7 +241,7 @@ class CodeObject:
         if not chosen:
             raise CodeObjectError(
                 f"the fat binary has code for {', '.join(names) or 'no AMD GPU'}; wanted "
-                f"{' or '.join(wanted)}: compile with --offload-arch={wanted[-1]}."
+                f"{' or '.join(wanted)}: compile with --offload-arch={wanted[0]}."
             )
         if arch is not None and ":" not in arch and any("xnack+" in name for name, _, _ in chosen):
             # Both XNACK settings present: the plain one is what an emulated or default device runs.
@@ -276,7 +273,7 @@ class CodeObject:
         if processor is None:
             raise CodeObjectError(
                 f"a code object for an unknown processor (EF_AMDGPU_MACH {flags & 0xFF:#x}), wanted one of "
-                f"{', '.join(SUPPORTED_TARGETS)}: compile with --offload-arch=gfx950."
+                f"{', '.join(NAMES)}: compile with --offload-arch={NAMES[0]}."
             )
         self.processor, self.target = processor
         settings = ("unsupported", "any", "off", "on")

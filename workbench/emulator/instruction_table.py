@@ -17,9 +17,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from workbench.codeobject.decoder import forms
-from workbench.codeobject.elf import SUPPORTED_TARGETS
 from workbench.emulator.native.ops import NATIVE
 from workbench.emulator.semantics import NO_OPERATION, SEMANTICS
+from workbench.targets import NAMES
 
 EXECUTED, NOTHING, REFUSED = "executed", "no-op", "refused"
 
@@ -87,7 +87,7 @@ def entries(target: str) -> tuple[Entry, ...]:
 
 def document() -> str:
     """The page, as Markdown."""
-    tables = {target: entries(target) for target in SUPPORTED_TARGETS}
+    tables = {target: entries(target) for target in sorted(NAMES)}
     return "\n".join((*_head(tables), *_families(tables), *_refused(tables), *_all(tables), ""))
 
 
@@ -190,7 +190,7 @@ def main() -> int:
         return 0
     page().parent.mkdir(exist_ok=True)
     page().write_text(text, encoding="utf-8")
-    for target in SUPPORTED_TARGETS:
+    for target in sorted(NAMES):
         found = entries(target)
         executed, nothing, refused = _counts(found)
         print(

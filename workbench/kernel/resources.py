@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from workbench.codeobject import KernelInfo
-from workbench.codeobject.occupancy import WAVE, Occupancy, occupancy
+from workbench.codeobject.occupancy import Occupancy, occupancy
 from workbench.errors import WorkbenchError
+from workbench.targets import target
 
 
 @dataclass(frozen=True)
@@ -85,11 +86,12 @@ def resources_of(info: KernelInfo, arch: str, block: int, dynamic_shared: int = 
 def largest(info: KernelInfo, arch: str) -> Resources:
     """Resources of the largest work-group that fits."""
     block = info.max_workgroup_size
+    wave = target(arch).wave_size
     while True:
         try:
             return resources_of(info, arch, block)
         except WorkbenchError:
             # Assembly that names high registers, without __launch_bounds__: fewer waves can have them.
-            if block <= WAVE:
+            if block <= wave:
                 raise
-            block = max(WAVE, block // 2)
+            block = max(wave, block // 2)

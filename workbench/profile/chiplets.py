@@ -22,7 +22,7 @@ from workbench.errors import DeviceError, UsageError
 from workbench.events import hub
 from workbench.launches import LaunchOptions, Replayed, TrafficOptions, Watched
 from workbench.origin import Figure, Origin
-from workbench.profile.machine import machine
+from workbench.profile.machine import hierarchy, machine
 from workbench.spec import KernelSpec, Shape, kernels
 from workbench.spec.subject import Target, resolve
 
@@ -279,7 +279,7 @@ def xcd_map(
     made = []
     for title, order in chosen.items():
         listed = order(tiles, traffic.group_total, gpu.xcds)
-        replayed = traffic.replay(gpu.hierarchy, fits.groups_per_cu, listed)
+        replayed = traffic.replay(hierarchy(gpu), fits.groups_per_cu, listed)
         made.append(DispatchOrder(title, listed, replayed, source))
     traffic.release()
     return XcdMap(

@@ -16,7 +16,7 @@ from weakref import WeakKeyDictionary
 from workbench.origin import Origin
 from workbench.profile.classes import classify
 from workbench.profile.flow import flow, stalls
-from workbench.profile.machine import machine
+from workbench.profile.machine import machine, memory_latency_cycles
 from workbench.profile.model import issue_cycles, lds_service_cycles
 
 if TYPE_CHECKING:
@@ -127,7 +127,7 @@ def counted(kernel: Kernel, record: LaunchRecord) -> InstructionProfile | None:
     waves = -(-math.prod(record.block) // LANES)
     for address, stall in stalls(
         flow(kernel.arch, record.counts, code),
-        memory_latency=gpu.memory_latency_seconds * gpu.clock_hz,
+        memory_latency=memory_latency_cycles(gpu),
         lds_cycles=lds_service_cycles(record.counters, sent, waves, gpu),
     ).items():
         values[address][STALLS.key] = stall

@@ -1,130 +1,66 @@
-"""Machine constants of the modelled GPUs, from `data/machine.json`, and MFMA timings from `data/mfma.csv`."""
+"""Which product's constants the timing model takes, and MFMA timings from `data/mfma.csv`."""
 
 from __future__ import annotations
 
 import csv
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
-from typing import Any
 
-from workbench.errors import WorkbenchError
+from workbench import targets
+from workbench.errors import UsageError, WorkbenchError
 from workbench.launches import Hierarchy
-
-DEFAULT_GPU: Mapping[str, str] = {"gfx950": "MI355X", "gfx942": "MI300X"}
-"""The GPU that stands for a target where the device does not say its name: the emulated node's two."""
+from workbench.targets import Product
 
 
-@dataclass(frozen=True)
-class Machine:
-    """What the timing model knows of a GPU.
-
-    Attributes:
-        name, arch: such as "MI355X" and "gfx950".
-        clock_hz: peak engine clock.
-        compute_units, xcds, simds_per_cu: counts.
-        hbm_bytes_per_second: peak memory bandwidth.
-        l2_bytes_per_second: peak bandwidth of all L2 slices together.
-        l2_bytes: size of all L2 slices together.
-        l1_bytes: vector L1 cache of a compute unit.
-        infinity_cache_bytes: that all XCDs share.
-        infinity_cache_bytes_per_second: its peak bandwidth; None where it is not published.
-        lds_bytes_per_clock: peak LDS bandwidth of a compute unit.
-        lds_banks: of four bytes each.
-        lds_bytes: LDS of a compute unit.
-        memory_latency_seconds: of a load from the Infinity Cache; MI300X's for all, the one published.
-        peak_flops: FLOP/s by type, dense, such as "bf16_matrix".
-        source: where the constants come from.
-    """
-
-    name: str
-    arch: str
-    clock_hz: float
-    compute_units: int
-    xcds: int
-    simds_per_cu: int
-    hbm_bytes_per_second: float
-    l2_bytes_per_second: float
-    l2_bytes: int
-    l1_bytes: int
-    infinity_cache_bytes: int
-    infinity_cache_bytes_per_second: float | None
-    lds_bytes_per_clock: int
-    lds_banks: int
-    lds_bytes: int
-    memory_latency_seconds: float
-    peak_flops: Mapping[str, float]
-    source: str = "profile/data/machine.json"
-
-    @property
-    def hierarchy(self) -> Hierarchy:
-        """The caches for `Traffic.replay`'s model.
-
-        L2 and Infinity Cache are 16-way (AMD CDNA 3 white paper); the associativity of L1 is not published,
-        and 16 ways are assumed.
-        """
-        return Hierarchy(
-            xcds=self.xcds,
-            units=self.compute_units // self.xcds,
-            l1_bytes=self.l1_bytes,
-            l2_bytes=self.l2_bytes // self.xcds,
-            mall_bytes=self.infinity_cache_bytes,
-        )
-
-
-@cache
-def machine(gpu: str, arch: str = "") -> Machine:
-    """Constants of a GPU.
+def machine(name: str, arch: str = "") -> Product:
+    """The product whose constants the timing model takes.
 
     Args:
-        gpu: its name; "AMD Instinct MI355X" will do.
-        arch: its target, which decides where the name says nothing.
+        name: as HIP reports it; "MI350X" will do.
+        arch: its target, whose usual product is taken where the name says nothing.
 
     Raises:
-        WorkbenchError: the GPU is not in the data.
+        WorkbenchError: no such product is known, or too little of it.
     """
-    data = _facts()
-    known = [name for name in data if not name.startswith("_")]
-    found = next((name for name in known if name.lower() in gpu.lower()), None) or DEFAULT_GPU.get(arch)
-    if found is None:
+    try:
+        found = targets.product(name)
+    except UsageError:
+        if not any(arch == known.name for known in targets.TARGETS):
+            raise
+        found = targets.default_product(arch)
+    memory_latency_cycles(found)
+    return found
+
+
+def memory_latency_cycles(machine: Product) -> float:
+    """Clocks that a load from the Infinity Cache takes.
+
+    Raises:
+        WorkbenchError: it is not known.
+    """
+    if machine.memory_latency_ns is None:
+        known = ", ".join(p.name for p in targets.PRODUCTS if p.memory_latency_ns is not None)
         raise WorkbenchError(
-            f"no machine constants for {gpu!r} ({arch}); there are {', '.join(known)}. "
-            "The timing model works for these; on another GPU use measured times."
+            f"the timing model does not know the memory latency of {machine.name} ({machine.arch}); it works "
+            f"for {known}: choose one of these, or measure on a GPU."
         )
-    value = {key: entry["value"] for key, entry in data[found].items()}
-    clock = value["peak_engine_clock_MHz"] * 1e6
-    return Machine(
-        name=found,
-        arch=value["arch"].rpartition("/")[2].strip(),
-        clock_hz=clock,
-        compute_units=value["compute_units"],
-        xcds=value["xcds"],
-        simds_per_cu=value["simds_per_cu"],
-        hbm_bytes_per_second=value["hbm_bandwidth_TBps"] * 1e12,
-        l2_bytes_per_second=value["l2_read_bytes_per_clk_per_xcd"] * value["xcds"] * clock,
-        l2_bytes=value["l2_MB_per_xcd"] * value["xcds"] << 20,
-        l1_bytes=value["l1_vector_KB_per_cu"] << 10,
-        infinity_cache_bytes=value["infinity_cache_MB"] << 20,
-        infinity_cache_bytes_per_second=_tera(value.get("infinity_cache_peak_TBps")),
-        lds_bytes_per_clock=value["lds_read_bytes_per_clk_per_cu"],
-        lds_banks=value["lds_banks"],
-        lds_bytes=value["lds_KB_per_cu"] << 10,
-        memory_latency_seconds=data["MI300X"]["infinity_cache_latency_ns"]["value"] * 1e-9,
-        peak_flops={k: v * 1e12 for k, v in value["peak_dense_TFLOPS"].items()},
+    return machine.memory_latency_ns * 1e-9 * machine.clock_hz
+
+
+def hierarchy(machine: Product) -> Hierarchy:
+    """The caches for `traffic`'s model.
+
+    L2 and Infinity Cache are 16-way (AMD CDNA 3 white paper); of L1 16 ways are assumed.
+    """
+    return Hierarchy(
+        xcds=machine.xcds,
+        units=machine.units_per_xcd,
+        l1_bytes=machine.target.l1_bytes,
+        l2_bytes=machine.l2_bytes_per_xcd,
+        mall_bytes=machine.infinity_cache_bytes,
     )
-
-
-def _tera(value: float | None) -> float | None:
-    return None if value is None else value * 1e12
-
-
-@cache
-def _facts() -> dict[str, dict[str, Any]]:
-    text = resources.files("workbench.profile").joinpath("data/machine.json").read_text()
-    facts: dict[str, dict[str, Any]] = json.loads(text)
-    return facts
 
 
 @dataclass(frozen=True)

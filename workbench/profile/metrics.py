@@ -11,8 +11,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from workbench.origin import Figure, Origin
-from workbench.profile.machine import Machine
 from workbench.profile.model import L1_BYTES_PER_CYCLE
+from workbench.targets import Product
 
 TIME = "time_us"
 """Name under which formulas read the launch's time, microseconds."""
@@ -58,8 +58,8 @@ class Values:
         return self(TIME) * 1e-6
 
 
-Formula = Callable[[Values, Machine], float]
-Peak = Callable[[Values, Machine], "float | None"]
+Formula = Callable[[Values, Product], float]
+Peak = Callable[[Values, Product], "float | None"]
 
 
 @dataclass(frozen=True)
@@ -118,39 +118,24 @@ class Measurement:
 
 
 _MOPS = ("I8", "F8", "F6F4", "F16", "BF16", "F32", "XF32", "F64")
-_PEAK_OF: Mapping[str, tuple[str, ...]] = {
-    "I8": ("int8_matrix_TOPS", "int8_TOPS"),
-    "F8": ("fp8_matrix",),
-    "F6F4": ("fp6_fp4_matrix",),
-    "F16": ("fp16_matrix",),
-    "BF16": ("bf16_matrix",),
-    "F32": ("fp32_matrix",),
-    "XF32": ("tf32_matrix",),
-    "F64": ("fp64_matrix",),
-}
-
-
-def matrix_peak(machine: Machine, kind: str) -> float | None:
-    """Dense peak of a matrix input type ("BF16", "F8", ...), FLOP/s; None where the GPU has none."""
-    return next((machine.peak_flops[n] for n in _PEAK_OF[kind] if n in machine.peak_flops), None)
 
 
 def _matrix_flops(v: Values) -> float:
     return v.any_of({f"SQ_INSTS_VALU_MFMA_MOPS_{kind}": 512 for kind in _MOPS})
 
 
-def _matrix_ceiling(v: Values, machine: Machine) -> float:
+def _matrix_ceiling(v: Values, machine: Product) -> float:
     """Peak of the mix of types: the operations over the time that they need at each type's peak."""
     total = seconds = 0.0
     for kind in _MOPS:
-        name, peak = f"SQ_INSTS_VALU_MFMA_MOPS_{kind}", matrix_peak(machine, kind)
+        name, peak = f"SQ_INSTS_VALU_MFMA_MOPS_{kind}", machine.matrix_flops(kind)
         try:
             flops = v(name) * 512
         except KeyError:
             continue
         if flops and peak:
             total, seconds = total + flops, seconds + flops / peak
-    return total / seconds / 1e12 if seconds else (matrix_peak(machine, "BF16") or 0) / 1e12
+    return total / seconds / 1e12 if seconds else (machine.matrix_flops("BF16") or 0) / 1e12
 
 
 def _vector_flops(v: Values) -> float:
@@ -165,14 +150,14 @@ def _flops(v: Values) -> float:
     return _matrix_flops(v) + _vector_flops(v)
 
 
-def _lds_bytes(v: Values, machine: Machine) -> float:
+def _lds_bytes(v: Values, machine: Product) -> float:
     try:
         return v("lds_bytes_read") + v("lds_bytes_written")
     except KeyError:
-        return (v("SQ_LDS_IDX_ACTIVE") - v("SQ_LDS_BANK_CONFLICT")) * machine.lds_banks * 4
+        return (v("SQ_LDS_IDX_ACTIVE") - v("SQ_LDS_BANK_CONFLICT")) * machine.target.lds_bytes_per_clock
 
 
-def _requested(v: Values, _: Machine) -> float:
+def _requested(v: Values, _: Product) -> float:
     try:
         return v("bytes_read") + v("bytes_written")
     except KeyError:
@@ -228,7 +213,7 @@ METRICS: tuple[Metric, ...] = (
         "Part of the time in which the matrix cores are busy.",
         "SQ_VALU_MFMA_BUSY_CYCLES / (matrix cores * clock * time)",
         lambda v, m: (
-            100 * v("SQ_VALU_MFMA_BUSY_CYCLES") / (m.compute_units * m.simds_per_cu * m.clock_hz * v.seconds)
+            100 * v("SQ_VALU_MFMA_BUSY_CYCLES") / (m.compute_units * m.target.simds * m.clock_hz * v.seconds)
         ),
         f"{_PROFILER}, MFMA utilization",
         lambda v, m: 100.0,
@@ -251,7 +236,7 @@ METRICS: tuple[Metric, ...] = (
         "64 * (ADD + MUL + TRANS + 2 FMA) / time, SQ_INSTS_VALU_*_F16, F32 and F64",
         lambda v, m: _vector_flops(v) / v.seconds / 1e12,
         f"{_PROFILER}, VALU FLOPs",
-        lambda v, m: m.peak_flops["fp32_vector"] / 1e12,
+        lambda v, m: m.vector_flops / 1e12,
         _VALU_COUNTERS,
     ),
     Metric(
@@ -314,7 +299,7 @@ METRICS: tuple[Metric, ...] = (
         "SQ_LDS_BANK_CONFLICT) / time",
         lambda v, m: _lds_bytes(v, m) / v.seconds / 1e12,
         f"{_PROFILER}, LDS theoretical bandwidth",
-        lambda v, m: m.lds_bytes_per_clock * m.compute_units * m.clock_hz / 1e12,
+        lambda v, m: m.lds_bytes_per_second / 1e12,
         ("SQ_LDS_IDX_ACTIVE", "SQ_LDS_BANK_CONFLICT"),
     ),
     Metric(
@@ -370,16 +355,16 @@ METRICS: tuple[Metric, ...] = (
         "workbench.codeobject.occupancy",
         lambda v, m: v(WAVES_PER_SIMD),
         "CDNA3 and CDNA4 ISA guides",
-        lambda v, m: 8.0,
+        lambda v, m: m.target.waves_per_simd,
     ),
     Metric(
         "occupancy achieved",
         "waves/SIMD",
         "Waves that were on a SIMD on average.",
         "MeanOccupancyPerCU / 4",
-        lambda v, m: v("MeanOccupancyPerCU") / m.simds_per_cu,
+        lambda v, m: v("MeanOccupancyPerCU") / m.target.simds,
         "rocprofv3's derived counters",
-        lambda v, m: 8.0,
+        lambda v, m: m.target.waves_per_simd,
         ("MeanOccupancyPerCU",),
     ),
     Metric(
@@ -439,7 +424,7 @@ GPU_COUNTERS: tuple[str, ...] = tuple(
 """What to ask rocprofv3 for where nothing else is wanted: all that `METRICS` can use."""
 
 
-def derive(counters: Mapping[str, Figure], machine: Machine) -> dict[str, Measurement]:
+def derive(counters: Mapping[str, Figure], machine: Product) -> dict[str, Measurement]:
     """Every metric from the counters of one launch, in the table's order.
 
     Args:

@@ -21,7 +21,7 @@ wave needs that does one thing after another:
 and takes the longest: what different units do, and what the waves of a SIMD do, is assumed to overlap. `hbm`
 counts every argument's bytes once, but no more than were requested: caches are assumed perfect. A launch adds
 a fixed overhead: 1.8 us, the duration that rocprofv3 gave for a dispatch of one wave with one LDS instruction
-(data/machine.json, _sq_lds_bank_conflict_calibration).
+(HipKittens' analysis/paper_experiments/phases/ds_write_b64: 1,799 ns).
 
 How far off it is, where something comparable is published (HipKittens' own GEMM, another kernel for the same
 problem, timed by HIP events): our bf16 GEMM of 1024, 2048 and 4096 cubed is modelled at 0.58, 0.58 and 0.59
@@ -41,7 +41,8 @@ from typing import TYPE_CHECKING
 from workbench.origin import Figure, Origin
 from workbench.profile.classes import classify
 from workbench.profile.flow import ISSUE_CYCLES, QUARTER_RATE_CYCLES, walk
-from workbench.profile.machine import Machine, matrix_instruction
+from workbench.profile.machine import matrix_instruction, memory_latency_cycles
+from workbench.targets import Product
 
 if TYPE_CHECKING:
     from workbench.codeobject import Instruction
@@ -63,13 +64,13 @@ def issue_cycles(arch: str, instruction: Instruction) -> int:
     return QUARTER_RATE_CYCLES if kind == "trans" else ISSUE_CYCLES
 
 
-def lds_cycles(device: Mapping[str, int], machine: Machine) -> float:
+def lds_cycles(device: Mapping[str, int], machine: Product) -> float:
     """Cycles that LDS serves the accesses of a launch, by banks or by bytes, whichever takes longer."""
     moved = device.get("lds_bytes_read", 0) + device.get("lds_bytes_written", 0)
-    return max(device.get("lds_cycles", 0), moved / machine.lds_bytes_per_clock)
+    return max(device.get("lds_cycles", 0), moved / machine.target.lds_bytes_per_clock)
 
 
-def lds_service_cycles(device: Mapping[str, int], sent: int, waves: int, machine: Machine) -> float:
+def lds_service_cycles(device: Mapping[str, int], sent: int, waves: int, machine: Product) -> float:
     """Cycles that LDS is busy with one instruction and what the other waves of its work-group send with it.
 
     The waves of a work-group meet at barriers, so they come to LDS together and are served in turn.
@@ -114,7 +115,7 @@ class TimeModel:
     parts: Mapping[str, float]
     overhead: float
     occupancy: Occupancy
-    machine: Machine
+    machine: Product
     wave: Mapping[str, float] = field(default_factory=dict)
 
     @property
@@ -150,7 +151,7 @@ class TimeModel:
 
 
 def model_time(
-    tally: Tally, record: LaunchRecord, occupancy: Occupancy, machine: Machine, *, argument_bytes: int
+    tally: Tally, record: LaunchRecord, occupancy: Occupancy, machine: Product, *, argument_bytes: int
 ) -> TimeModel:
     """The modelled time of a counted launch.
 
@@ -165,7 +166,7 @@ def model_time(
     waves = tally.waves // groups
     per_cu = -(-groups // machine.compute_units)
     share = per_cu / groups
-    simds = min(machine.simds_per_cu, waves * min(per_cu, occupancy.groups_per_cu))
+    simds = min(machine.target.simds, waves * min(per_cu, occupancy.groups_per_cu))
     device = tally.device
     requested = (
         device.get("global_bytes_read", 0)
@@ -180,7 +181,7 @@ def model_time(
     wave = walk(
         tally.blocks,
         tally.waves,
-        memory_latency=machine.memory_latency_seconds * machine.clock_hz,
+        memory_latency=memory_latency_cycles(machine),
         lds_cycles=lds_service_cycles(device, tally.of("lds"), waves, machine),
     )
     cycles = {

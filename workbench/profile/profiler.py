@@ -17,7 +17,7 @@ from workbench.profile.counters import COUNTERS, collect
 from workbench.profile.instructions import InstructionProfile, remember
 from workbench.profile.instructions import counted as counted_instructions
 from workbench.profile.instructions import measured as measured_instructions
-from workbench.profile.machine import Machine, machine
+from workbench.profile.machine import machine
 from workbench.profile.metrics import (
     GPU_COUNTERS,
     TIME,
@@ -29,6 +29,7 @@ from workbench.profile.model import TimeModel, issue_cycles
 from workbench.profile.timing import TimeResult, counted, modelled
 from workbench.spec import KernelSpec, Shape
 from workbench.spec.subject import Target, resolve
+from workbench.targets import Product
 
 if TYPE_CHECKING:
     from workbench.kernel import Kernel, Launcher, Module, Resources
@@ -88,7 +89,7 @@ class ProfileResult:
     work: Mapping[str, int]
     record: LaunchRecord = field(repr=False)
     resources: Resources
-    machine: Machine = field(repr=False)
+    machine: Product = field(repr=False)
     argument_bytes: int = 0
     missing: tuple[str, ...] = ()
     rocprof: RocprofResult | None = field(default=None, repr=False)

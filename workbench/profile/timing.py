@@ -16,12 +16,13 @@ from workbench.kernel import Kernel, Launcher, Module, torch_device
 from workbench.launches import LaunchOptions, TrafficOptions
 from workbench.origin import Figure, Origin
 from workbench.profile.counters import Tally, tally
-from workbench.profile.machine import Machine, machine
+from workbench.profile.machine import hierarchy, machine
 from workbench.profile.model import TimeModel, model_time
 from workbench.progress import track
 from workbench.runtime import Device, LaunchRecord
 from workbench.spec import KernelSpec, Published, Shape, spec_of
 from workbench.spec.subject import Target, resolve
+from workbench.targets import Product
 
 CACHE_CLEAR_BYTES = 512 << 20
 """Written between two measured runs, so that none finds its data in a cache: twice the Infinity Cache."""
@@ -257,7 +258,7 @@ def counted(target: Target, *, caches: bool = False) -> tuple[LaunchRecord, Tall
     sums = tally(target.kernel.arch, record, instructions)
     if record.traffic is not None:
         fits = _occupancy(target, record)
-        sums.replayed = record.traffic.replay(_machine(target).hierarchy, fits.groups_per_cu)
+        sums.replayed = record.traffic.replay(hierarchy(_machine(target)), fits.groups_per_cu)
         record.traffic.release()
     return record, sums
 
@@ -267,7 +268,7 @@ def _occupancy(target: Target, record: LaunchRecord) -> Occupancy:
     return target.kernel.occupancy(x * y * z, record.dynamic_shared)
 
 
-def _machine(target: Target) -> Machine:
+def _machine(target: Target) -> Product:
     return machine(str(target.device.properties.get("name", "")), target.device.arch)
 
 

@@ -75,9 +75,9 @@ class Device:
         if self.emulated:
             # The same that HIP reports, without loading a library that the process may not want.
             from workbench.emulator.hip.devices import properties
-            from workbench.emulator.node.device import device_facts
+            from workbench.emulator.node.device import products
 
-            known: dict[str, Any] = properties(device_facts()[self._ordinal], self._ordinal)
+            known: dict[str, Any] = properties(products()[self._ordinal], self._ordinal)
             return {name: _text(known[name]) for name in _PROPERTIES}
         hip = self._hip()
         try:
@@ -385,15 +385,15 @@ _devices_lock = threading.Lock()
 
 
 def _all() -> tuple[Device, ...]:
-    from workbench.emulator.node.device import device_facts
+    from workbench.emulator.node.device import device_name, products
 
     global _devices
     with _devices_lock:
         if _devices is None:
             real = [Device(f"gpu:{gpu.ordinal}", gpu.arch, gpu.ordinal, False) for gpu in library.gpus()]
             emulated = [
-                Device(f"emulated:{facts.arch}", facts.arch, ordinal, True)
-                for ordinal, facts in enumerate(device_facts())
+                Device(device_name(product), product.arch, ordinal, True)
+                for ordinal, product in enumerate(products())
             ]
             _devices = (*real, *emulated)
         return _devices
@@ -403,24 +403,32 @@ def device(name: str | None = None) -> Device:
     """A device by name.
 
     Args:
-        name: "gpu:0", "emulated:gfx950", "emulated:gfx942", or "gpu" or "emulated" for the first of the kind;
-            None: HIPKITTENS_DEVICE, else the first GPU, else emulated gfx950. A process that uses one HIP
-            library already gets a device of that one where none is named.
+        name: "gpu:0", "emulated:gfx950" or the product behind it, "emulated:MI355X", any other of
+            `targets.PRODUCTS`, or "gpu" or "emulated" for the first of the kind; None: HIPKITTENS_DEVICE,
+            else the first GPU, else emulated gfx950. A process that uses one HIP library already gets a
+            device of that one where none is named.
 
     Raises:
         DeviceError: there is no such device.
     """
+    from workbench.emulator.node.device import device_name, products
+
     wanted = name or os.environ.get("HIPKITTENS_DEVICE")
     known = _all()
     if not wanted:
         used = library.used()
         fits = [d for d in known if used is None or d.emulated == (used is Kind.EMULATED)]
         return fits[0]
+    plain = str(wanted).strip().lower()
+    by_product = {product.name.lower(): device_name(product) for product in products()}
+    asked = (
+        by_product.get(plain.removeprefix("emulated:"), wanted) if plain.startswith("emulated:") else wanted
+    )
     for found in known:
-        if wanted in (found.name, found.name.split(":")[0]):
+        if asked in (found.name, found.name.split(":")[0]):
             return found
     origin = "" if name else " (from HIPKITTENS_DEVICE)"
-    close = next((d.name for d in known if str(wanted).strip().lower() in (d.name, d.arch)), None)
+    close = next((d.name for d in known if plain in (d.name, d.arch)), by_product.get(plain))
     hint = f"; did you mean {close}?" if close else "."
     raise errors.DeviceError(
         f"no device {wanted!r}{origin} here; there are: {', '.join(d.name for d in known)}{hint}"

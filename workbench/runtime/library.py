@@ -154,9 +154,9 @@ def _load(kind: Kind) -> Any:
 def _check_emulated(module: Any, count: int) -> None:
     """Whether hip-python really reached the emulator: someone may have used it on another library before."""
     from workbench.emulator import hip as emulated
-    from workbench.emulator.node.device import device_facts
+    from workbench.emulator.node.device import products
 
-    if count != len(device_facts()) or not emulated.was_called("hipGetDeviceCount"):
+    if count != len(products()) or not emulated.was_called("hipGetDeviceCount"):
         raise errors.DeviceError(
             "hip-python was used in this process before the workbench, on another HIP library, and cannot "
             "change: restart the kernel (or the program) and import workbench first."

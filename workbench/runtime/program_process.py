@@ -45,7 +45,7 @@ def _emulate(device: str, libc: ctypes.CDLL) -> None:
     from workbench.emulator.node import console
     from workbench.emulator.node.device import show_only
 
-    show_only(device.removeprefix("emulated:"))
+    show_only(device)
     load()
 
     def write(text: str, to_stderr: bool) -> None:

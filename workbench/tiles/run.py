@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 from workbench.errors import WorkbenchError
 from workbench.kernel import Module
 from workbench.launches import Access, AccessKind, LaunchOptions
-from workbench.profile.machine import machine
 from workbench.spec import Launch
+from workbench.targets import target
 from workbench.tiles.elements import Numbers, torch_dtype
 from workbench.tiles.kernels import codes
 from workbench.tiles.question import WAVE, Question
@@ -47,7 +47,7 @@ def look(module: Module, of: Question, name: str, device: Device) -> LayoutResul
         )
     _check_image(of, seen, places)
     held = _holders(seen)
-    banks = machine("", device.arch).lds_banks if of.tile.is_shared else 0
+    banks = target(device.arch).lds_banks if of.tile.is_shared else 0
     if of.access is None:
         rows = _of_memory(of, seen, places, banks) if of.tile.is_shared else _of_registers(of, seen, held)
         return LayoutResult(of, device.name, device.arch, tuple(rows), (), banks)

@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 from workbench.toolchain.compilation import CompileResult, compile_device, warm
-from workbench.toolchain.compiler import MACROS, Compiler, find_compiler, known_compiler
+from workbench.toolchain.compiler import Compiler, find_compiler, known_compiler
 from workbench.toolchain.diagnostics import Diagnostic, FixIt
 from workbench.toolchain.report import Report, report
 
-TARGETS = tuple(MACROS)
-"""The targets that compile, newest first."""
-
 __all__ = [
-    "TARGETS",
     "CompileResult",
     "Compiler",
     "Diagnostic",

@@ -15,8 +15,9 @@ from pathlib import Path
 
 from workbench.cache import digest
 from workbench.errors import CompileError, CompilerCrashed, CompilerNotFound, CompilerTimeout, UsageError
+from workbench.targets import NAMES, target
 from workbench.toolchain import precompiled, process
-from workbench.toolchain.compiler import INCLUDE, MACROS, Compiler, find_compiler, kernel_headers
+from workbench.toolchain.compiler import INCLUDE, Compiler, find_compiler, kernel_headers
 from workbench.toolchain.diagnostics import Diagnostic, Reader
 from workbench.toolchain.store import Entry, Store, headers_of, hiding_places
 
@@ -160,9 +161,7 @@ class Job:
         self.name = name or DEFAULT_NAME
         self.first_line = first_line
         self.timeout = _time_limit(timeout)
-        target = arch.split(":", 1)[0]
-        if target not in MACROS:
-            raise UsageError(f"target {arch!r}: one of {', '.join(MACROS)} is wanted")
+        macro = target(arch).macro
         extra = _flags(flags)
         macros = _defines(define)
         if isinstance(include, (str, bytes, os.PathLike)):
@@ -186,7 +185,7 @@ class Job:
             "-fdebug-compilation-dir=.",
             "-fno-color-diagnostics",
             "-fdiagnostics-parseable-fixits",
-            f"-D{MACROS[target]}",
+            f"-D{macro}",
             "-I",
             str(kernel_headers()),
             *extra,
@@ -353,7 +352,7 @@ def editor_arguments(arch: str) -> list[str]:
         *("-x", "hip", f"--offload-arch={arch}", "--offload-device-only", "-std=c++20"),
         *rocm,
         *compiler.arguments,
-        f"-D{MACROS[arch.split(':', 1)[0]]}",
+        f"-D{target(arch).macro}",
         *("-I", str(kernel_headers())),
         *("-include", precompiled.RUNTIME),
     ]
@@ -385,7 +384,7 @@ def _check_types(source: object, arch: object, name: object, first_line: object)
     if not isinstance(source, str):
         raise UsageError(f"the source is a {type(source).__name__}; wanted the C++ text, a str")
     if not isinstance(arch, str):
-        raise UsageError(f"target {arch!r}: one of {', '.join(map(repr, MACROS))} is wanted")
+        raise UsageError(f"target {arch!r}: one of {', '.join(map(repr, NAMES))} is wanted")
     if name is not None and not isinstance(name, str):
         raise UsageError(f"name {name!r}: a text is wanted, such as 'rmsnorm.hip'")
     if not isinstance(first_line, int) or not 1 <= first_line < 2**31:

@@ -22,6 +22,7 @@ from pathlib import Path
 
 from workbench import cache, paths
 from workbench.errors import CompilerNotFound, ToolchainError
+from workbench.targets import TILE_TARGETS
 from workbench.toolchain import process
 
 INCLUDE = paths.hip_include_dir()
@@ -33,9 +34,6 @@ ZIG_WHEEL = "ziglang==0.16.0"
 OLDEST_ROCM = 6
 OLDEST_CLANG = 17
 OLDEST_CLANG_FOR_ZIG_HEADERS = 19
-
-MACROS = {"gfx950": "KITTENS_CDNA4", "gfx942": "KITTENS_CDNA3", "gfx90a": "KITTENS_CDNA2"}
-"""The targets, each with the macro that selects its code in the tile library."""
 
 PROBE_TIMEOUT = 30.0
 """Seconds in which a candidate must answer."""
@@ -296,14 +294,13 @@ def _examine(candidate: _Candidate, arch: str | None) -> Compiler:
     else:
         compiler = _examine_zig(candidate)
     if arch is not None:
-        targets = [arch]
+        wanted = arch
     elif candidate.kind == "hipcc":
         # A ROCm before 7 may know the GPU that is here and not the newest.
-        targets = ["gfx942"]
+        wanted = TILE_TARGETS[-1]
     else:
-        targets = ["gfx950"]
-    for target in targets:
-        _try(compiler, target)
+        wanted = TILE_TARGETS[0]
+    _try(compiler, wanted)
     return compiler
 
 

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 from workbench import cache
 from workbench.errors import CompilerNotFound
-from workbench.toolchain.compiler import INCLUDE, MACROS, Compiler, find_compiler, kernel_headers
+from workbench.targets import NAMES
+from workbench.toolchain.compiler import INCLUDE, Compiler, find_compiler, kernel_headers
 
 
 @dataclass(frozen=True)
@@ -45,7 +46,7 @@ def report() -> Report:
     except CompilerNotFound as error:
         problem = str(error)
     targets: dict[str, str | None] = {}
-    for arch in MACROS:
+    for arch in NAMES:
         try:
             targets[arch] = find_compiler(arch).version if compiler is not None else None
         except CompilerNotFound:

@@ -11,16 +11,16 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from workbench.codeobject.occupancy import MAX_WAVES, occupancy
+from workbench.codeobject.occupancy import occupancy
 from workbench.origin import Figure, Origin
-from workbench.profile.metrics import NOT_COLLECTED, NOTHING, matrix_peak
+from workbench.profile.metrics import NOT_COLLECTED, NOTHING
 from workbench.profile.timing import SweepResult
 from workbench.views.badge import COLOURS, STYLE, badges, style
 from workbench.views.timing import breakdown_bars, shape_label, sweep_figure
 
 if TYPE_CHECKING:
-    from workbench.profile.machine import Machine
     from workbench.profile.profiler import ProfileResult
+    from workbench.targets import Product
     from workbench.views.board import Board, Failure, Run
 
 GREY = "rgba(128,134,145,0.55)"
@@ -532,7 +532,8 @@ def fits(now: ProfileResult | None, base: ProfileResult | None) -> View:
         ]
         rows.append(("LDS bytes", r.lds + r.dynamic_shared, ""))
         title = f"Occupancy: {r.occupancy.waves_per_simd:g} waves/SIMD, limited by {r.occupancy.limit}"
-    figure.update_xaxes(title="waves/SIMD that fit", range=[0, MAX_WAVES + 0.2])
+        figure.update_xaxes(range=[0, r.occupancy.most + 0.2])
+    figure.update_xaxes(title="waves/SIMD that fit", rangemode="tozero")
     return _finish(figure, title, "occupancy", origins, ("limit", "value", "to baseline"), rows)
 
 
@@ -680,11 +681,11 @@ def _bytes(value: float) -> str:
 _LEVELS: Mapping[str, str] = {"HBM": "circle", "L2": "square", "LDS": "diamond"}
 
 
-def ceilings(machine: Machine, kinds: Sequence[str]) -> dict[str, float]:
+def ceilings(machine: Product, kinds: Sequence[str]) -> dict[str, float]:
     """Flat roofs in TFLOP/s: vector units, and the matrix cores for each input type."""
-    roofs = {"VALU fp32": machine.peak_flops["fp32_vector"] / 1e12}
+    roofs = {"VALU fp32": machine.vector_flops / 1e12}
     for kind in kinds:
-        if (peak := matrix_peak(machine, kind)) is not None:
+        if (peak := machine.matrix_flops(kind)) is not None:
             roofs[f"MFMA {kind.lower()}"] = peak / 1e12
     return roofs
 
@@ -707,7 +708,7 @@ def roofline(now: ProfileResult | None, base: ProfileResult | None) -> View:
         bandwidths = {
             "HBM": machine.hbm_bytes_per_second,
             "L2": machine.l2_bytes_per_second,
-            "LDS": machine.lds_bytes_per_clock * machine.compute_units * machine.clock_hz,
+            "LDS": machine.lds_bytes_per_second,
         }
         top = max(roofs.values())
         points = [

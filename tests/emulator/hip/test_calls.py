@@ -26,9 +26,11 @@ def check(answer):
 
 
 def test_devices_with_the_properties_of_the_hardware(hip) -> None:
-    assert check(hip.hipGetDeviceCount()) == 3
+    assert check(hip.hipGetDeviceCount()) == 5
     attribute = hip.hipDeviceAttribute_t
-    for ordinal, (units, lds) in enumerate([(256, 163840), (304, 65536), (104, 65536)]):
+    for ordinal, (units, lds) in enumerate(
+        [(256, 163840), (304, 65536), (104, 65536), (256, 163840), (304, 65536)]
+    ):
         for name, wanted in (
             (attribute.hipDeviceAttributeMultiprocessorCount, units),
             (attribute.hipDeviceAttributeMaxSharedMemoryPerBlock, lds),
@@ -36,7 +38,7 @@ def test_devices_with_the_properties_of_the_hardware(hip) -> None:
             (attribute.hipDeviceAttributeMaxThreadsPerBlock, 1024),
         ):
             assert check(hip.hipDeviceGetAttribute(name, ordinal)) == wanted
-    assert int(hip.hipSetDevice(3)[0]) == structures.INVALID_DEVICE
+    assert int(hip.hipSetDevice(5)[0]) == structures.INVALID_DEVICE
 
 
 def test_the_current_device_is_the_threads_own(hip) -> None:

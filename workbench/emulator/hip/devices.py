@@ -20,8 +20,9 @@ from workbench.emulator.hip.calls import (
     report_faults,
     thread,
 )
-from workbench.emulator.node.device import DeviceFacts, EmulatedDevice, node
+from workbench.emulator.node.device import EmulatedDevice, device_name, node
 from workbench.emulator.node.limits import MAX_GRID_BLOCKS, MAX_WORK_ITEMS
+from workbench.targets import Product
 
 _REGISTERS_PER_BLOCK = 65536
 _CONTEXT_HANDLE = 0x1000
@@ -40,22 +41,22 @@ def current() -> EmulatedDevice:
     return device(thread.device)
 
 
-def properties(facts: DeviceFacts, ordinal: int) -> dict[str, Any]:
+def properties(facts: Product, ordinal: int) -> dict[str, Any]:
     """hipDeviceProp_t's fields by name; those not named are zero."""
-    waves = facts.simds_per_cu * facts.max_waves_per_simd
-    bandwidth = facts.hbm_bandwidth_bytes_per_second
+    unit = facts.target
+    waves = facts.waves_per_unit
     return {
-        "name": facts.name.encode(),
-        "uuid": (b"EMULATED" + facts.arch.encode()).ljust(16, b"\0"),
+        "name": facts.full_name.encode(),
+        "uuid": device_name(facts).encode().ljust(16, b"\0"),
         "totalGlobalMem": facts.hbm_bytes,
-        "sharedMemPerBlock": facts.lds_bytes,
+        "sharedMemPerBlock": unit.lds_bytes,
         "regsPerBlock": _REGISTERS_PER_BLOCK,
-        "warpSize": 64,
+        "warpSize": unit.wave_size,
         "memPitch": 2**31 - 1,
         "maxThreadsPerBlock": MAX_WORK_ITEMS,
         "maxThreadsDim": (MAX_WORK_ITEMS,) * 3,
         "maxGridSize": MAX_GRID_BLOCKS,
-        "clockRate": facts.clock_mhz * 1000,
+        "clockRate": facts.clock_hz // 1000,
         "totalConstMem": 2**31 - 1,
         "major": 9,
         "minor": int(facts.arch[4]),
@@ -69,24 +70,24 @@ def properties(facts: DeviceFacts, ordinal: int) -> dict[str, Any]:
         "asyncEngineCount": 1,
         "unifiedAddressing": 1,
         # Two transfers a clock on every pin of the bus.
-        "memoryClockRate": bandwidth * 8 // facts.memory_bus_bits // 2 // 1000,
-        "memoryBusWidth": facts.memory_bus_bits,
+        "memoryClockRate": facts.hbm_bytes_per_second * 8 // facts.hbm_bus_bits // 2 // 1000,
+        "memoryBusWidth": facts.hbm_bus_bits,
         "l2CacheSize": facts.l2_bytes_per_xcd,
-        "maxThreadsPerMultiProcessor": 64 * waves,
-        "sharedMemPerMultiprocessor": facts.lds_bytes,
-        "regsPerMultiprocessor": facts.vgpr_file_bytes_per_cu // 4,
+        "maxThreadsPerMultiProcessor": unit.wave_size * waves,
+        "sharedMemPerMultiprocessor": unit.lds_bytes,
+        "regsPerMultiprocessor": unit.simds * unit.vgprs * unit.wave_size,
         "managedMemory": 1,
         "hostNativeAtomicSupported": 1,
         "singleToDoublePrecisionPerfRatio": 2,
         "concurrentManagedAccess": 1,
         "canUseHostPointerForRegisteredMem": 1,
         "cooperativeLaunch": 1,
-        "sharedMemPerBlockOptin": facts.lds_bytes,
+        "sharedMemPerBlockOptin": unit.lds_bytes,
         "maxBlocksPerMultiProcessor": waves,
         "hostRegisterSupported": 1,
         "memoryPoolsSupported": 1,
-        "gcnArchName": (facts.arch + facts.features).encode(),
-        "maxSharedMemoryPerMultiProcessor": facts.lds_bytes,
+        "gcnArchName": (unit.name + unit.features).encode(),
+        "maxSharedMemoryPerMultiProcessor": unit.lds_bytes,
         "clockInstructionRate": 100_000,
         "arch": structures.DEVICE_ARCH,
         "isLargeBar": 1,
@@ -231,7 +232,7 @@ def _get_attribute(result: int, attribute: int, ordinal: int) -> None:
 
 @call("hipDeviceGetName", arguments=(POINTER, INT, INT))
 def _get_name(result: int, length: int, ordinal: int) -> None:
-    _store_text(result, length, device(ordinal).facts.name)
+    _store_text(result, length, device(ordinal).facts.full_name)
 
 
 @call("hipDeviceGetPCIBusId", arguments=(POINTER, INT, INT))

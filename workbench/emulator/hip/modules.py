@@ -242,7 +242,7 @@ def _get_attributes(result: int, handle: int) -> None:
 
 def _attributes(function: _Function) -> dict[str, int]:
     kernel = function.kernel
-    lds = function.device.facts.lds_bytes
+    lds = function.device.facts.target.lds_bytes
     return {
         "localSizeBytes": kernel.private_segment_size,
         "maxDynamicSharedSizeBytes": lds - static_shared(kernel),
@@ -282,7 +282,7 @@ def _set_attribute(handle: int, attribute: int, value: int) -> int | None:
     function = _function(handle)
     numbers = structures.enum("hipFunction_attribute")
     if attribute == numbers["HIP_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES"]:
-        most = function.device.facts.lds_bytes - static_shared(function.kernel)
+        most = function.device.facts.target.lds_bytes - static_shared(function.kernel)
         return None if 0 <= value <= most else structures.INVALID_VALUE
     known = attribute == numbers["HIP_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT"]
     return None if known else structures.INVALID_VALUE
@@ -376,7 +376,7 @@ def _available_shared(result: int, handle: int, blocks: int, block: int) -> None
     function = _function(handle)
     if blocks < 1:
         raise HipError(structures.INVALID_VALUE)
-    left = function.device.facts.lds_bytes // blocks - static_shared(function.kernel)
+    left = function.device.facts.target.lds_bytes // blocks - static_shared(function.kernel)
     structures.store(result, SIZE, max(0, left))
 
 

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import ctypes
-import json
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache
-from pathlib import Path
 
-from workbench import errors
+from workbench import errors, targets
 from workbench.codeobject import CodeObject, KernelInfo
 from workbench.emulator.native import abi
 from workbench.emulator.node import console, dispatch, faults, limits
@@ -21,6 +19,7 @@ from workbench.emulator.node.memory import Allocation, Memory, MemoryKind
 from workbench.emulator.node.observer import Observer, counts_addresses
 from workbench.emulator.node.services import Served, Services
 from workbench.launches import LaunchOptions, LaunchRecord
+from workbench.targets import Product, default_product
 
 _ARGUMENT_BYTES = 65536
 # The argument block lies this far behind the dispatch packet; the ABI wants it aligned to 64 at most.
@@ -33,44 +32,29 @@ _INVALID_IMAGE = 200
 _MANAGED = ".managed"
 
 
-@dataclass(frozen=True, slots=True)
-class DeviceFacts:
-    """What a device is, from devices.json: sizes in bytes, clock in MHz, bandwidth in bytes a second."""
-
-    name: str
-    arch: str
-    features: str
-    compute_units: int
-    simds_per_cu: int
-    max_waves_per_simd: int
-    xcds: int
-    clock_mhz: int
-    hbm_bytes: int
-    hbm_bandwidth_bytes_per_second: int
-    memory_bus_bits: int
-    l2_bytes_per_xcd: int
-    lds_bytes: int
-    vgpr_file_bytes_per_cu: int
+_shown: str | None = None
 
 
-_only: str | None = None
+def show_only(name: str) -> None:
+    """Let this process have just one emulated device, as number 0; before any is used.
+
+    Args:
+        name: as `device_name` has it.
+    """
+    global _shown
+    _shown = name
 
 
-def show_only(arch: str) -> None:
-    """Let this process have just the emulated device of a target, as number 0; before any is used."""
-    global _only
-    _only = arch
-    device_facts.cache_clear()
+def device_name(product: Product) -> str:
+    """What an emulated product is called: by its target where it stands for it, else by its own name."""
+    if product is default_product(product.arch):
+        return f"emulated:{product.arch}"
+    return f"emulated:{product.name.lower()}"
 
 
-@cache
-def device_facts() -> tuple[DeviceFacts, ...]:
-    """The emulated devices' facts, by ordinal."""
-    data = json.loads((Path(__file__).with_name("devices.json")).read_text())
-    every = (
-        DeviceFacts(**{name: entry["value"] for name, entry in device.items()}) for device in data["devices"]
-    )
-    return tuple(facts for facts in every if _only in (None, facts.arch))
+def products() -> tuple[Product, ...]:
+    """What the emulated devices are, by ordinal."""
+    return tuple(known for known in targets.PRODUCTS if _shown in (None, device_name(known)))
 
 
 class _Thread(threading.local):
@@ -88,11 +72,11 @@ class EmulatedDevice:
         facts: what it is.
     """
 
-    def __init__(self, node: Node, ordinal: int, facts: DeviceFacts) -> None:
+    def __init__(self, node: Node, ordinal: int, facts: Product) -> None:
         self.node = node
         self.ordinal = ordinal
         self.facts = facts
-        self.name = f"emulated:{facts.arch}"
+        self.name = device_name(facts)
         self._argument_block: Allocation | None = None
 
     def load(self, data: bytes) -> LoadedCode:
@@ -111,9 +95,9 @@ class EmulatedDevice:
             code_object = self._choose(data)
         if code_object.target != self.facts.arch:
             raise errors.DeviceError(
-                f"the code object is for {code_object.target}, and the device {self.facts.name} (emulated) "
-                f"runs {self.facts.arch}: compile with arch={self.facts.arch!r}, or choose the device that "
-                "fits.",
+                f"the code object is for {code_object.target}, and the device {self.facts.full_name} "
+                f"(emulated) runs {self.facts.arch}: compile with arch={self.facts.arch!r}, or choose the "
+                "device that fits.",
                 _NO_BINARY,
             )
         names = ", ".join(k.short_name for k in code_object.kernels.values())
@@ -175,7 +159,7 @@ class EmulatedDevice:
         Raises:
             LaunchError: it cannot; the message says what is too large and what would fit.
         """
-        limits.check(kernel, geometry, dynamic_shared, arch=self.facts.arch, lds_bytes=self.facts.lds_bytes)
+        limits.check(kernel, geometry, dynamic_shared, self.facts.target)
 
     def launch(
         self,
@@ -275,7 +259,7 @@ class EmulatedDevice:
             target=self.facts.arch,
             profile=profile,
             xcds=self.facts.xcds,
-            units=self.facts.compute_units // self.facts.xcds,
+            units=self.facts.units_per_xcd,
             hostcalls=served.hostcalls,
             serve=served.callback,
         )
@@ -344,9 +328,7 @@ class Node:
         self.thread = _Thread()
         self.watchers: list[Watcher] = []
         self.services = Services(self.memory)
-        self.devices = tuple(
-            EmulatedDevice(self, ordinal, facts) for ordinal, facts in enumerate(device_facts())
-        )
+        self.devices = tuple(EmulatedDevice(self, ordinal, facts) for ordinal, facts in enumerate(products()))
 
     def options(self) -> LaunchOptions:
         """How the calling thread's next launch runs."""
@@ -381,4 +363,4 @@ def node() -> Node:
     return Node()
 
 
-__all__ = ["DeviceFacts", "EmulatedDevice", "Node", "device_facts", "node", "show_only"]
+__all__ = ["EmulatedDevice", "Node", "device_name", "node", "products", "show_only"]

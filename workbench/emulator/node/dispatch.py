@@ -18,7 +18,7 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from workbench import errors
+from workbench import errors, targets
 from workbench.codeobject import KernelArg, KernelDescriptor, KernelInfo
 from workbench.emulator.native import abi, native_library
 from workbench.emulator.native.observe.traffic import TrafficRecorder
@@ -268,11 +268,12 @@ def prepare(
         hostcalls, serve: address and bytes of the buffer of hostcalls; what answers them (a layout.SERVE).
     """
     descriptor = kernel.descriptor
+    unit = targets.target(target)
     machine = abi.Machine(
         allocations=ctypes.cast(allocations, ctypes.POINTER(abi.Allocation)),
         allocation_count=len(allocations),
         target=int(target.removeprefix("gfx"), 16),
-        lds_banks=64 if target == "gfx950" else 32,
+        lds_banks=unit.lds_banks,
         hostcalls=hostcalls[0],
         hostcalls_bytes=hostcalls[1],
     )
@@ -309,7 +310,7 @@ def prepare(
         ),
         enable_group_info=descriptor.enable_workgroup_info,
         # Later targets keep the wave's scratch in a register of its own (architected flat scratch).
-        enable_wave_offset=target == "gfx90a" and descriptor.enable_private_segment,
+        enable_wave_offset=not unit.architected_flat_scratch and descriptor.enable_private_segment,
         item_id_mode=descriptor.workitem_id_mode,
         packed_item_ids=1,
         poison=POISON,

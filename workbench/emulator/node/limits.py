@@ -6,10 +6,10 @@ import math
 import os
 
 from workbench.codeobject import KernelInfo, occupancy
-from workbench.emulator.native import abi
 from workbench.emulator.node import dispatch
 from workbench.emulator.node.dispatch import Geometry
 from workbench.errors import LaunchError, UsageError
+from workbench.targets import Target
 
 MAX_WORK_ITEMS = 1024
 # A wave's scratch is at most 2**13 times 256 dwords (COMPUTE_TMPRING_SIZE.WAVESIZE).
@@ -23,28 +23,28 @@ def static_shared(kernel: KernelInfo) -> int:
     return max(kernel.group_segment_size, kernel.descriptor.group_segment_fixed_size)
 
 
-def check(kernel: KernelInfo, geometry: Geometry, dynamic_shared: int, *, arch: str, lds_bytes: int) -> None:
+def check(kernel: KernelInfo, geometry: Geometry, dynamic_shared: int, target: Target) -> None:
     """Whether a device can take a launch of this shape.
 
     Args:
-        arch, lds_bytes: the device's target, and its most LDS of a work-group.
+        target: the device's.
 
     Raises:
         LaunchError: it cannot; the message says what is too large and what would fit.
     """
     _check_shape(kernel, geometry)
-    _check_registers(kernel, geometry.block, geometry.block_size)
+    _check_registers(kernel, geometry.block, geometry.block_size, target)
     if dynamic_shared < 0:
         raise LaunchError(
             f"kernel {kernel.short_name}: {dynamic_shared} bytes of dynamic shared memory; 0 or more are "
             "wanted."
         )
     total = static_shared(kernel) + dynamic_shared
-    if total > lds_bytes:
+    if total > target.lds_bytes:
         raise LaunchError(
             f"kernel {kernel.short_name}: {total} bytes of shared memory ({static_shared(kernel)} static + "
-            f"{dynamic_shared} dynamic), and a work-group of {arch} has at most {lds_bytes}; use smaller "
-            "tiles or fewer buffers."
+            f"{dynamic_shared} dynamic), and a work-group of {target.name} has at most {target.lds_bytes}; "
+            "use smaller tiles or fewer buffers."
         )
 
 
@@ -77,10 +77,12 @@ def _check_shape(kernel: KernelInfo, geometry: Geometry) -> None:
         )
 
 
-def _check_registers(kernel: KernelInfo, block: tuple[int, int, int], work_items: int) -> None:
+def _check_registers(
+    kernel: KernelInfo, block: tuple[int, int, int], work_items: int, target: Target
+) -> None:
     """Vector registers of a work-group, and the scratch that they spill to."""
     registers = kernel.descriptor.vgpr_count
-    most = abi.LANES * occupancy.waves_of_registers(registers)
+    most = target.wave_size * occupancy.waves_of_registers(target.name, registers)
     if work_items > most:
         raise LaunchError(
             f"kernel {kernel.short_name}: block {block} has {work_items} work-items of {registers} vector "

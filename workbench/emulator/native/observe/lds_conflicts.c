@@ -26,16 +26,17 @@ static void hk_even_phases(HkPhases *p, uint32_t lanes, uint32_t banks) {
         p->lanes[i] = (lanes == 64 ? HK_ALL_LANES : (1ull << lanes) - 1) << (i * lanes);
 }
 
-/* Phases and banks of an access of `bytes` a lane; the sources are in native_ops/lds.py (CONFLICT_RULES). */
-static void hk_lds_phases(HkPhases *p, uint32_t target, uint32_t bytes, int is_write) {
-    if (target == 0x950 && !is_write) {
+/* Phases and banks of an access of `bytes` a lane; the sources are in ops/lds.py (CONFLICT_RULES). Only wide
+ * reads reach more than 32 banks. */
+static void hk_lds_phases(HkPhases *p, uint32_t banks, uint32_t bytes, int is_write) {
+    if (banks == 64 && !is_write) {
         if (bytes == 16) {
             uint64_t first = HK_READ_B128_PHASE0, second = ~first & 0xffffffffull;
-            *p = (HkPhases){4, 64, {first, second, first << 32, second << 32}};
+            *p = (HkPhases){4, banks, {first, second, first << 32, second << 32}};
             return;
         }
         if (bytes == 8) {
-            hk_even_phases(p, 32, 64);
+            hk_even_phases(p, 32, banks);
             return;
         }
     }
@@ -50,7 +51,7 @@ void hk_count_lds(Wave *w, const Op *op, const uint32_t *row, uint32_t offset, u
     uint64_t moved = (uint64_t)__builtin_popcountll(exec) * bytes;
     *(is_write ? &c->lds_bytes_written : &c->lds_bytes_read) += moved;
     HkPhases phases;
-    hk_lds_phases(&phases, w->group->machine->target, bytes, is_write);
+    hk_lds_phases(&phases, w->group->machine->lds_banks, bytes, is_write);
     HkAccess *access = hk_trace(w, op, is_write ? HK_TRACE_LDS_WRITE : HK_TRACE_LDS_READ, exec, bytes);
     if (access != NULL) {
         access->banks = phases.banks;

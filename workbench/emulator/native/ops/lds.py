@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from workbench.codeobject.instruction import Instruction
 from workbench.emulator.native.abi import NO_REGISTER
 from workbench.emulator.native.ops.operation import NativeOp, OpFields, Rows, unsupported
+from workbench.targets import GFX950
 
 READS = (
     "u8", "i8", "u16", "i16", "u8_d16", "u8_d16_hi", "i8_d16", "i8_d16_hi", "u16_d16", "u16_d16_hi",
@@ -37,21 +38,21 @@ class ConflictRule:
 
 CONFLICT_RULES: tuple[ConflictRule, ...] = (
     ConflictRule(
-        "gfx950",
+        GFX950.name,
         "read 16",
         "4 of 16: lanes 0-3, 12-15, 20-27; 4-11, 16-19, 28-31; the same of lanes 32-63",
-        64,
+        GFX950.lds_banks,
         "measured (tests/data/lds_conflict_matrix_ds_read_b128.csv)",
     ),
     ConflictRule(
-        "gfx950",
+        GFX950.name,
         "read 8 (transposing reads too, by analogy)",
         "2 of 32 in order",
-        64,
+        GFX950.lds_banks,
         "measured (tests/data/lds_conflict_matrix_ds_read_b64.csv)",
     ),
     ConflictRule(
-        "gfx950",
+        GFX950.name,
         "write 8",
         "4 of 16 in order",
         32,

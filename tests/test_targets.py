@@ -1,0 +1,129 @@
+"""Targets and products: figures agree with each other and with AMD's tables; a product is one record."""
+
+from __future__ import annotations
+
+import pickle
+from dataclasses import fields, replace
+
+import pytest
+
+from workbench import targets
+from workbench.errors import UsageError
+from workbench.targets import Fact, Product, Target
+
+# Dense peaks in TFLOP/s and TOPS as AMD's tables print them: MI350 Series microarchitecture
+# (rocm.docs.amd.com, reference/gpu-arch/mi350.html), CDNA 3 white paper table 2, CDNA 2 white paper.
+CDNA3 = {"F64": 163.4, "F32": 163.4, "XF32": 653.7, "F16": 1307.4, "BF16": 1307.4, "F8": 2614.9, "I8": 2614.9}
+PUBLISHED = {
+    "MI355X": {"F64": 78.6, "F32": 157.3, "F16": 2500, "BF16": 2500, "F8": 5000, "I8": 5000, "F6F4": 10000},
+    "MI350X": {"F64": 72.1, "F32": 144.2, "F16": 2300, "BF16": 2300, "F8": 4600, "I8": 4600, "F6F4": 9200},
+    "MI300X": CDNA3,
+    "MI325X": CDNA3,
+    "MI210": {"F64": 45.3, "F32": 45.3, "F16": 181.0, "BF16": 181.0, "I8": 181.0},
+}
+VECTOR = {"MI355X": 157.3, "MI350X": 144.2, "MI300X": 163.4, "MI325X": 163.4, "MI210": 45.3}
+
+
+def facts(record: Target | Product) -> dict[str, Fact]:
+    found = {}
+    for field in fields(record):
+        value = getattr(record, field.name)
+        if isinstance(value, Fact):
+            found[field.name] = value
+        elif isinstance(value, dict):
+            found |= {f"{field.name} {key}": fact for key, fact in value.items() if isinstance(fact, Fact)}
+    return found
+
+
+@pytest.mark.parametrize("record", [*targets.TARGETS, *targets.PRODUCTS], ids=lambda record: record.name)
+def test_every_number_has_a_source(record: Target | Product) -> None:
+    known = facts(record)
+    assert len(known) >= 9
+    assert [name for name, fact in known.items() if len(fact.source) < 20] == []
+    bare = [f.name for f in fields(record) if type(getattr(record, f.name)) in (int, float)]
+    assert bare == []
+
+
+def test_a_fact_computes_in_base_units_and_prints_as_stated() -> None:
+    bandwidth = Fact(5.3, "TB/s", "a data sheet")
+    assert (bandwidth, bandwidth.stated) == (5_300_000_000_000, "5.3 TB/s")
+    assert (Fact(160, "KiB", ""), Fact(2100, "MHz", ""), Fact(304, "", "")) == (163840, 2_100_000_000, 304)
+    again = pickle.loads(pickle.dumps(bandwidth))
+    assert (again, again.stated, again.source) == (bandwidth, "5.3 TB/s", "a data sheet")
+
+
+@pytest.mark.parametrize("product", targets.PRODUCTS, ids=lambda product: product.name)
+def test_peaks_are_those_that_are_published(product: Product) -> None:
+    published = PUBLISHED[product.name]
+    peaks = {kind: (product.matrix_flops(kind) or 0) / 1e12 for kind in product.target.matrix_rates}
+    # Tables round down to two digits from 2 PFLOP/s on: 2,516.6 is 2.5.
+    assert peaks == {kind: pytest.approx(value, rel=0.007) for kind, value in published.items()}
+    assert product.vector_flops / 1e12 == pytest.approx(VECTOR[product.name], rel=0.001)
+    assert product.matrix_flops("F4") is None
+
+
+def test_caches_and_registers_agree_with_sizes_of_the_whole() -> None:
+    for product in targets.PRODUCTS:
+        unit = product.target
+        assert product.units_per_xcd * product.xcds == product.compute_units
+        # 512 KiB of vector and 12.5 KiB of scalar registers a compute unit (AMD GPU specifications).
+        assert 4 * unit.wave_size * unit.vgprs * unit.simds == 512 << 10
+        assert 4 * unit.sgprs * unit.simds == 12.5 * 1024
+        assert unit.lds_bytes % unit.lds_granule == 0
+    # CDNA 3 white paper's text, and CDNA 2's footnote 4 for one die.
+    assert targets.MI300X.l2_bytes_per_second == pytest.approx(34.4e12, rel=0.001)
+    assert targets.MI210.l2_bytes_per_second == pytest.approx(6.96e12, rel=0.001)
+
+
+def test_products_differ_where_they_should() -> None:
+    def differing(one: Product, other: Product) -> set[str]:
+        return {f.name for f in fields(one) if getattr(one, f.name) != getattr(other, f.name)}
+
+    assert differing(targets.MI355X, targets.MI350X) == {"name", "clock_hz", "board_power_watts"}
+    assert differing(targets.MI300X, targets.MI325X) == {
+        *("name", "board_power_watts", "hbm_bytes", "hbm_bytes_per_second")
+    }
+
+
+def test_names() -> None:
+    assert targets.target("gfx942:sramecc+:xnack-") is targets.GFX942
+    assert targets.product("AMD Instinct MI325X") is targets.MI325X
+    assert targets.product("mi350x") is targets.MI350X
+    assert [targets.default_product(name).name for name in targets.NAMES] == ["MI355X", "MI300X", "MI210"]
+    with pytest.raises(UsageError, match=r"target 'gfx1100': one of gfx950, gfx942, gfx90a is wanted"):
+        targets.target("gfx1100")
+    with pytest.raises(UsageError, match=r"product 'B200': one of MI355X, .* is wanted"):
+        targets.product("B200")
+
+
+MI999X = replace(
+    targets.MI300X,
+    name="MI999X",
+    compute_units=Fact(16, "", "made up for a test"),
+    clock_hz=Fact(1000, "MHz", "made up for a test"),
+    hbm_bytes=Fact(32, "GiB", "made up for a test"),
+)
+
+
+@pytest.fixture
+def with_another_product(monkeypatch: pytest.MonkeyPatch) -> Product:
+    monkeypatch.setattr(targets, "PRODUCTS", (*targets.PRODUCTS, MI999X))
+    return MI999X
+
+
+def test_a_new_product_is_one_record(with_another_product: Product) -> None:
+    from workbench.emulator.hip.devices import properties
+    from workbench.emulator.node.device import Node
+    from workbench.profile.machine import hierarchy, machine
+
+    ordinal = len(targets.PRODUCTS) - 1
+    found = Node().devices[ordinal].facts
+    assert found is with_another_product
+    known = properties(found, ordinal)
+    assert known["name"] == b"AMD Instinct MI999X"
+    assert known["gcnArchName"].startswith(b"gfx942")
+    assert (known["multiProcessorCount"], known["clockRate"]) == (16, 1_000_000)
+    assert known["totalGlobalMem"] == 32 << 30
+    assert machine(known["name"].decode()) is with_another_product
+    assert hierarchy(machine("MI999X")).units == 2
+    assert targets.default_product("gfx942").name == "MI300X"

@@ -1,0 +1,465 @@
+"""Targets (what code is compiled for) and products (GPUs that run it): every figure once, with its source.
+
+A `Target` holds what follows from the instruction set: gfx950 is the same in an MI350X and an MI355X. A
+`Product` holds what does not: clock, compute units, memory. Peak rates are not stored, they follow from the
+rest, as in AMD's own footnotes: operations per clock and compute unit, times compute units, times peak engine
+clock (MI355X: 2,516.6 TFLOP/s of bf16, where tables print 2.5 PFLOP/s). Memory bandwidth is the figure that
+AMD states, slightly below bus width times data rate (MI300X: 5.3 TB/s stated, 5.325 in the same paper's
+footnote MI300-13).
+
+Where sources disagree, the source says which was taken and why.
+
+A new product is one more `Product` in `PRODUCTS`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Self
+
+from workbench.errors import UsageError
+
+_BASE_UNITS: Mapping[str, int] = {
+    "": 1,
+    "bits": 1,
+    "bytes": 1,
+    "KiB": 1 << 10,
+    "MiB": 1 << 20,
+    "GiB": 1 << 30,
+    "bytes/clock": 1,
+    "operations/clock": 1,
+    "TB/s": 10**12,
+    "MHz": 10**6,
+    "ns": 1,
+    "W": 1,
+}
+
+
+class Fact(int):
+    """A number of a data sheet: an integer in base units that knows what was stated, and by whom.
+
+    `Fact(5.3, "TB/s", "...")` computes as 5300000000000 and prints as "5.3 TB/s".
+
+    Attributes:
+        stated: value and unit as the source gives them.
+        source: document and place, and why it was preferred where others disagree.
+    """
+
+    stated: str
+    source: str
+
+    def __new__(cls, value: float, unit: str, source: str) -> Self:
+        """Args:
+        value: as stated.
+        unit: one of "", "bits", "bytes", "KiB", "MiB", "GiB", "bytes/clock", "operations/clock", "TB/s",
+            "MHz", "ns", "W"; base units are bytes, bytes/s, Hz, ns and W.
+        source: where it is from.
+        """
+        self = super().__new__(cls, round(value * _BASE_UNITS[unit]))
+        self.stated = f"{value:,} {unit}".rstrip()
+        self.source = source
+        return self
+
+    def __reduce__(self) -> tuple[object, ...]:
+        value, _, unit = self.stated.partition(" ")
+        return type(self), (float(value.replace(",", "")), unit, self.source)
+
+
+@dataclass(frozen=True)
+class Fp8:
+    """An encoding of 8-bit floats: the names of PyTorch's types for it.
+
+    Attributes:
+        name: "ocp" or "fnuz".
+        e4m3, e5m2: names of torch dtypes.
+    """
+
+    name: str
+    e4m3: str
+    e5m2: str
+
+
+OCP = Fp8("ocp", "float8_e4m3fn", "float8_e5m2")
+FNUZ = Fp8("fnuz", "float8_e4m3fnuz", "float8_e5m2fnuz")
+
+_GPU_SPECS = "AMD GPU specifications (rocm.docs.amd.com/en/7.13.0-preview/reference/gpu-specs.html)"
+_CDNA2_PAPER = "AMD CDNA 2 white paper, table of MI200 products"
+_CDNA2_RATES = "AMD CDNA 2 white paper, table 1"
+_CDNA3_PAPER = "AMD CDNA 3 white paper (2025), table 2"
+_CDNA3_RATES = "AMD CDNA 3 white paper (2025), footnote MI325-019"
+_CDNA4_PAPER = "AMD CDNA 4 white paper, as others quote it"
+_CDNA4_RATES = f"{_CDNA4_PAPER}, table 1"
+_MI350_PAGE = "AMD Instinct MI350 Series microarchitecture (rocm.docs.amd.com, reference/gpu-arch/mi350.html)"
+_LDS_BLOG = "ROCm blog 'FP8 GEMM Optimization on AMD CDNA4', table 1"
+_LLVM = "LLVM AMDGPUUsage"
+
+# What every CDNA since the second has in common.
+_WAVE = Fact(64, "", _GPU_SPECS)
+_SIMDS = Fact(4, "", "AMD CDNA 2 white paper, figure 3; rocprofv3 agent_info of an MI355X, Simd_Per_Cu")
+_WAVES = Fact(8, "", "ROCm Compute Profiler, 'Shader engine'; rocprofv3 agent_info of an MI355X")
+_VGPRS = Fact(512, "", f"{_GPU_SPECS}: 512 KiB a compute unit, 4 bytes by 64 lanes by 4 SIMDs each")
+_VGPR_GRANULE = Fact(8, "", f"{_LLVM}, GRANULATED_WORKITEM_VGPR_COUNT of GFX90A and later")
+_SGPRS = Fact(800, "", f"{_GPU_SPECS}: 12.5 KiB a compute unit, 4 bytes by 4 SIMDs each")
+_SGPR_GRANULE = Fact(16, "", f"{_LLVM}, GRANULATED_WAVEFRONT_SGPR_COUNT of GFX9")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Target:
+    """An instruction set and the compute unit that executes it.
+
+    Attributes:
+        name: as in `--offload-arch`: "gfx950".
+        generation: "CDNA4"; the tile library's macro is `KITTENS_CDNA4`.
+        processors: LLVM's processor names of code that runs on it, by EF_AMDGPU_MACH of the ELF header.
+        features: target features of the products, as in gcnArchName.
+        tiles: whether the tile library, the kernels, the timing model and the sanitizer's wait states are for
+            it. Code objects run on the emulated device either way.
+        fp8: the encoding of its fp8 and bf8 instructions; None where it has none.
+        architected_flat_scratch: whether a wave finds its scratch by a register of its own.
+        matrix_rates: dense operations of the matrix cores per clock and compute unit, by rocprof's name of
+            the input type ("BF16", "F8", ...); what has no entry has no instructions.
+        vector_rate: fp32 operations of the vector units (packed) per clock and compute unit.
+        lds_bytes, lds_granule: LDS of a compute unit, and in what steps work-groups get it.
+        lds_banks: of four bytes each; each gives one dword a clock.
+        l1_bytes: vector L1 cache of a compute unit.
+        wave_size: lanes.
+        simds: SIMDs of a compute unit.
+        waves_per_simd: wave slots.
+        vgprs, vgpr_granule: vector registers that the waves of a SIMD share (AGPRs included), and in what
+            steps a wave gets them.
+        sgprs, sgpr_granule: the same of scalar registers.
+    """
+
+    name: str
+    generation: str
+    processors: Mapping[int, str]
+    features: str
+    tiles: bool
+    fp8: Fp8 | None
+    architected_flat_scratch: bool
+    matrix_rates: Mapping[str, Fact]
+    vector_rate: Fact
+    lds_bytes: Fact
+    lds_granule: Fact
+    lds_banks: Fact
+    l1_bytes: Fact
+    wave_size: Fact = _WAVE
+    simds: Fact = _SIMDS
+    waves_per_simd: Fact = _WAVES
+    vgprs: Fact = _VGPRS
+    vgpr_granule: Fact = _VGPR_GRANULE
+    sgprs: Fact = _SGPRS
+    sgpr_granule: Fact = _SGPR_GRANULE
+
+    @property
+    def macro(self) -> str:
+        """The macro that selects its code in the tile library."""
+        return f"KITTENS_{self.generation}"
+
+    @property
+    def lds_bytes_per_clock(self) -> int:
+        """Peak LDS bandwidth of a compute unit."""
+        return 4 * self.lds_banks
+
+
+def _rates(source: str, **rates: int) -> dict[str, Fact]:
+    return {kind: Fact(rate, "operations/clock", source) for kind, rate in rates.items()}
+
+
+GFX950 = Target(
+    name="gfx950",
+    generation="CDNA4",
+    processors={0x04F: "gfx950"},
+    features=":sramecc+:xnack-",
+    tiles=True,
+    fp8=OCP,
+    architected_flat_scratch=True,
+    matrix_rates={
+        **_rates(_CDNA4_RATES, F64=128, F32=256, F16=4096, BF16=4096, F8=8192, I8=8192),
+        **_rates(f"{_CDNA4_RATES} (it prints 16,834, against the 10 PFLOP/s beside it)", F6F4=16384),
+    },
+    vector_rate=Fact(256, "operations/clock", _CDNA4_RATES),
+    lds_bytes=Fact(160, "KiB", f"{_GPU_SPECS}; rocprofv3 agent_info of an MI355X, Lds_Size_In_Kb"),
+    lds_granule=Fact(
+        1280, "bytes", f"{_LLVM}, GRANULATED_LDS_SIZE of gfx950; CDNA4 ISA guide, 3.6.5, as others quote it"
+    ),
+    lds_banks=Fact(
+        64,
+        "",
+        f"{_LDS_BLOG}; CDNA4 ISA guide, 2.2.1, as others quote it; measured for reads of 8 and 16 bytes a "
+        "lane (tests/data), while writes and other reads behave as with 32",
+    ),
+    l1_bytes=Fact(32, "KiB", f"{_GPU_SPECS}; {_MI350_PAGE}"),
+)
+GFX942 = Target(
+    name="gfx942",
+    generation="CDNA3",
+    processors={0x04C: "gfx942", 0x05F: "gfx9-4-generic"},
+    features=":sramecc+:xnack-",
+    tiles=True,
+    fp8=FNUZ,
+    architected_flat_scratch=True,
+    matrix_rates={
+        **_rates(_CDNA3_RATES, F64=256, F32=256, F16=2048, BF16=2048, F8=4096),
+        **_rates("AMD CDNA 3 white paper (2025), table 1 (footnote MI325-019 prints 4,046, a slip)", I8=4096),
+        **_rates(
+            f"{_CDNA3_RATES}: 653.7 TFLOP/s, as table 2; table 1 prints 490.3, which is the MI300A's",
+            XF32=1024,
+        ),
+    },
+    vector_rate=Fact(256, "operations/clock", _CDNA3_RATES),
+    lds_bytes=Fact(64, "KiB", _GPU_SPECS),
+    lds_granule=Fact(512, "bytes", f"{_LLVM}, GRANULATED_LDS_SIZE"),
+    lds_banks=Fact(
+        32,
+        "",
+        f"{_LDS_BLOG}; {_CDNA4_PAPER}, page 9, of CDNA 3 and before. ROCm's Gluon tutorial assumes 64",
+    ),
+    l1_bytes=Fact(32, "KiB", f"{_GPU_SPECS}; {_CDNA3_PAPER}"),
+)
+GFX90A = Target(
+    name="gfx90a",
+    generation="CDNA2",
+    processors={0x03F: "gfx90a"},
+    features=":sramecc+:xnack-",
+    tiles=False,
+    fp8=None,
+    architected_flat_scratch=False,
+    matrix_rates=_rates(_CDNA2_RATES, F64=256, F32=256, F16=1024, BF16=1024, I8=1024),
+    vector_rate=Fact(256, "operations/clock", f"{_CDNA2_RATES}, packed fp32"),
+    lds_bytes=Fact(64, "KiB", _GPU_SPECS),
+    lds_granule=Fact(512, "bytes", f"{_LLVM}, GRANULATED_LDS_SIZE"),
+    lds_banks=Fact(32, "", f"{_CDNA4_PAPER}, page 9, of CDNA 3 and before"),
+    l1_bytes=Fact(16, "KiB", _GPU_SPECS),
+)
+
+TARGETS: tuple[Target, ...] = (GFX950, GFX942, GFX90A)
+"""Newest first."""
+
+NAMES: tuple[str, ...] = tuple(known.name for known in TARGETS)
+"""Their names."""
+
+TILE_TARGETS: tuple[str, ...] = tuple(known.name for known in TARGETS if known.tiles)
+"""Names of those that the tile library covers."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Product:
+    """A GPU that one can buy, at its peak clock.
+
+    Attributes:
+        name: "MI355X".
+        target: what it executes.
+        compute_units, xcds: of the whole package; an XCD is a compute die.
+        clock_hz: peak engine clock.
+        board_power_watts: maximum, for the whole board.
+        hbm_bytes, hbm_bytes_per_second, hbm_bus_bits: device memory.
+        l2_bytes_per_xcd, l2_bytes_per_clock_per_xcd: L2 of a compute die, and what it reads at most.
+        infinity_cache_bytes: that all XCDs share; 0 where there is none.
+        infinity_cache_bytes_per_second: its peak bandwidth; None where it is not published.
+        memory_latency_ns: of a load from the Infinity Cache; None where it is not known, and the timing model
+            cannot work.
+    """
+
+    name: str
+    target: Target
+    compute_units: Fact
+    xcds: Fact
+    clock_hz: Fact
+    board_power_watts: Fact
+    hbm_bytes: Fact
+    hbm_bytes_per_second: Fact
+    hbm_bus_bits: Fact
+    l2_bytes_per_xcd: Fact
+    l2_bytes_per_clock_per_xcd: Fact
+    infinity_cache_bytes: Fact
+    infinity_cache_bytes_per_second: Fact | None
+    memory_latency_ns: Fact | None
+
+    @property
+    def arch(self) -> str:
+        """Name of its target."""
+        return self.target.name
+
+    @property
+    def full_name(self) -> str:
+        """As HIP reports it: "AMD Instinct MI355X"."""
+        return f"AMD Instinct {self.name}"
+
+    @property
+    def units_per_xcd(self) -> int:
+        """Compute units of an XCD."""
+        return self.compute_units // self.xcds
+
+    @property
+    def waves_per_unit(self) -> int:
+        """Wave slots of a compute unit."""
+        return self.target.simds * self.target.waves_per_simd
+
+    @property
+    def l2_bytes_per_second(self) -> int:
+        """Peak read bandwidth of all L2 caches together."""
+        return self.l2_bytes_per_clock_per_xcd * self.xcds * self.clock_hz
+
+    @property
+    def lds_bytes_per_second(self) -> int:
+        """Peak LDS bandwidth of all compute units together."""
+        return self.target.lds_bytes_per_clock * self.compute_units * self.clock_hz
+
+    @property
+    def vector_flops(self) -> int:
+        """Peak fp32 FLOP/s of the vector units."""
+        return self.target.vector_rate * self.compute_units * self.clock_hz
+
+    def matrix_flops(self, kind: str) -> int | None:
+        """Dense peak of the matrix cores, FLOP/s or integer operations; None where they lack the type.
+
+        Args:
+            kind: rocprof's name of the input type: "BF16", "F8", ...
+        """
+        rate = self.target.matrix_rates.get(kind)
+        return None if rate is None else rate * self.compute_units * self.clock_hz
+
+
+_HBM_BUS = Fact(8192, "bits", f"8 stacks of 1,024 bits: {_CDNA3_PAPER}; {_CDNA4_PAPER}")
+_L2 = Fact(4, "MiB", f"{_GPU_SPECS}: 4 per XCD")
+_L2_READ = Fact(
+    2048,
+    "bytes/clock",
+    f"16 channels of 128 bytes: AMD CDNA 3 white paper (2025), page 10; {_CDNA4_PAPER}, page 9. 8 XCDs at "
+    "2,100 MHz make the 34.4 TB/s of the CDNA 3 paper's text; its figure 6 prints 51.6",
+)
+_INFINITY_CACHE = Fact(256, "MiB", _GPU_SPECS)
+_LATENCY_SOURCE = "Chips and Cheese, 'Testing AMD's Giant MI300X', as others cite it"
+_INFINITY_CACHE_READ = Fact(
+    17.2, "TB/s", "AMD CDNA 3 white paper (2025), page 10; 11.9 measured by Chips and Cheese"
+)
+
+_CDNA4_CLOCK = "; agrees with the peak rates of the CDNA 4 white paper, table 2"
+_CDNA4_LATENCY = Fact(218, "ns", f"of the MI300X, none is published for CDNA 4: {_LATENCY_SOURCE}")
+
+MI355X = Product(
+    name="MI355X",
+    target=GFX950,
+    compute_units=Fact(256, "", f"{_GPU_SPECS}; rocprofv3 agent_info of an MI355X, Cu_Count"),
+    xcds=Fact(8, "", f"{_MI350_PAGE}; rocprofv3 agent_info of an MI355X, Num_Xcc"),
+    clock_hz=Fact(2400, "MHz", f"rocprofv3 agent_info of an MI355X, Max_Engine_Clk_Fcompute{_CDNA4_CLOCK}"),
+    board_power_watts=Fact(1400, "W", _MI350_PAGE),
+    hbm_bytes=Fact(288, "GiB", _GPU_SPECS),
+    hbm_bytes_per_second=Fact(8.0, "TB/s", _MI350_PAGE),
+    hbm_bus_bits=_HBM_BUS,
+    l2_bytes_per_xcd=_L2,
+    l2_bytes_per_clock_per_xcd=_L2_READ,
+    infinity_cache_bytes=_INFINITY_CACHE,
+    infinity_cache_bytes_per_second=None,
+    memory_latency_ns=_CDNA4_LATENCY,
+)
+MI350X = Product(
+    name="MI350X",
+    target=GFX950,
+    compute_units=Fact(256, "", f"{_GPU_SPECS}; rocprofv3 agent_info of an MI350X, Cu_Count"),
+    xcds=Fact(8, "", f"{_MI350_PAGE}; rocprofv3 agent_info of an MI350X, Num_Xcc"),
+    clock_hz=Fact(2200, "MHz", f"rocprofv3 agent_info of an MI350X, Max_Engine_Clk_Fcompute{_CDNA4_CLOCK}"),
+    board_power_watts=Fact(1000, "W", _MI350_PAGE),
+    hbm_bytes=Fact(288, "GiB", _GPU_SPECS),
+    hbm_bytes_per_second=Fact(8.0, "TB/s", _MI350_PAGE),
+    hbm_bus_bits=_HBM_BUS,
+    l2_bytes_per_xcd=_L2,
+    l2_bytes_per_clock_per_xcd=_L2_READ,
+    infinity_cache_bytes=_INFINITY_CACHE,
+    infinity_cache_bytes_per_second=None,
+    memory_latency_ns=_CDNA4_LATENCY,
+)
+MI300X = Product(
+    name="MI300X",
+    target=GFX942,
+    compute_units=Fact(304, "", f"{_CDNA3_PAPER}; {_GPU_SPECS}"),
+    xcds=Fact(8, "", _CDNA3_PAPER),
+    clock_hz=Fact(2100, "MHz", f"{_CDNA3_PAPER} (peak max engine clock), and footnote MI300-11"),
+    board_power_watts=Fact(750, "W", f"{_CDNA3_PAPER} (max power)"),
+    hbm_bytes=Fact(192, "GiB", _GPU_SPECS),
+    hbm_bytes_per_second=Fact(5.3, "TB/s", _CDNA3_PAPER),
+    hbm_bus_bits=_HBM_BUS,
+    l2_bytes_per_xcd=_L2,
+    l2_bytes_per_clock_per_xcd=_L2_READ,
+    infinity_cache_bytes=_INFINITY_CACHE,
+    infinity_cache_bytes_per_second=_INFINITY_CACHE_READ,
+    memory_latency_ns=Fact(218, "ns", _LATENCY_SOURCE),
+)
+MI325X = Product(
+    name="MI325X",
+    target=GFX942,
+    compute_units=Fact(304, "", f"{_CDNA3_PAPER}; {_GPU_SPECS}"),
+    xcds=Fact(8, "", _CDNA3_PAPER),
+    clock_hz=Fact(2100, "MHz", f"{_CDNA3_PAPER} (peak max engine clock), and footnote MI325-019"),
+    board_power_watts=Fact(1000, "W", f"{_CDNA3_PAPER} (max power), and footnote MI325-019"),
+    hbm_bytes=Fact(256, "GiB", _GPU_SPECS),
+    hbm_bytes_per_second=Fact(
+        6.0, "TB/s", f"{_CDNA3_PAPER}; HipKittens' README has 5.2, from another machine"
+    ),
+    hbm_bus_bits=_HBM_BUS,
+    l2_bytes_per_xcd=_L2,
+    l2_bytes_per_clock_per_xcd=_L2_READ,
+    infinity_cache_bytes=_INFINITY_CACHE,
+    infinity_cache_bytes_per_second=_INFINITY_CACHE_READ,
+    memory_latency_ns=Fact(218, "ns", f"of the MI300X, which differs in HBM alone: {_LATENCY_SOURCE}"),
+)
+MI210 = Product(
+    name="MI210",
+    target=GFX90A,
+    compute_units=Fact(104, "", f"{_CDNA2_PAPER}; {_GPU_SPECS}"),
+    xcds=Fact(1, "", f"one graphics compute die: {_CDNA2_PAPER}"),
+    clock_hz=Fact(
+        1700, "MHz", "AMD CDNA 2 white paper: 22.6 TFLOP/s of fp64 from 104 compute units of 128 a clock"
+    ),
+    board_power_watts=Fact(300, "W", _CDNA2_PAPER),
+    hbm_bytes=Fact(64, "GiB", _GPU_SPECS),
+    hbm_bytes_per_second=Fact(1.6, "TB/s", _CDNA2_PAPER),
+    hbm_bus_bits=Fact(4096, "bits", _CDNA2_PAPER),
+    l2_bytes_per_xcd=Fact(8, "MiB", f"{_GPU_SPECS}; AMD CDNA 2 white paper, 'Scaling the Memory Hierarchy'"),
+    l2_bytes_per_clock_per_xcd=Fact(
+        4096, "bytes/clock", "32 slices of 128 bytes: AMD CDNA 2 white paper, 'Scaling the Memory Hierarchy'"
+    ),
+    infinity_cache_bytes=Fact(0, "MiB", f"none: {_GPU_SPECS}"),
+    infinity_cache_bytes_per_second=None,
+    memory_latency_ns=None,
+)
+
+PRODUCTS: tuple[Product, ...] = (MI355X, MI300X, MI210, MI350X, MI325X)
+"""The first of a target stands for it where nothing says which one."""
+
+
+def target(name: str) -> Target:
+    """A target by name; features (":xnack-") may follow it.
+
+    Raises:
+        UsageError: there is none of that name.
+    """
+    plain = name.partition(":")[0]
+    found = next((known for known in TARGETS if known.name == plain), None)
+    if found is None:
+        raise UsageError(f"target {name!r}: one of {', '.join(NAMES)} is wanted")
+    return found
+
+
+def default_product(arch: str) -> Product:
+    """The product that stands for a target.
+
+    Raises:
+        UsageError: there is no such target.
+    """
+    wanted = target(arch)
+    return next(known for known in PRODUCTS if known.target is wanted)
+
+
+def product(name: str) -> Product:
+    """A product by name: "MI355X", in any case; "AMD Instinct MI355X" will do.
+
+    Raises:
+        UsageError: there is none of that name.
+    """
+    found = next((known for known in PRODUCTS if known.name.lower() in name.lower()), None)
+    if found is None:
+        raise UsageError(f"product {name!r}: one of {', '.join(known.name for known in PRODUCTS)} is wanted")
+    return found
