@@ -13,6 +13,10 @@
 #include "hip/device/math_declarations.h"
 #include "hip/device/memory.h"
 
+// The headers of C too: they give the global abs and its like their overloads, and `abs(float)` is no int.
+#include <math.h>
+#include <stdlib.h>
+
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
