@@ -25,17 +25,13 @@ ONLY_FROM = {"emulator": {"emulator", "runtime"}, "views": {"views", "lab", "mag
 """Layers that may be imported from these alone."""
 
 OPEN = {
-    ("check", "emulator"),
     ("check", "views"),
     ("codeobject", "codeobject"),
     ("doctor", "views"),
-    ("kernel", "emulator"),
     ("kernel", "views"),
-    ("lab", "emulator"),
     ("lab", "magics"),
     ("profile", "profile"),
     ("profile", "views"),
-    ("tiles", "emulator"),
     ("tiles", "views"),
     ("views", "lab"),
 }
@@ -50,7 +46,6 @@ OPEN_LAZY = {
     ("__main__", "runtime"),
     ("__main__", "spec"),
     ("__main__", "views"),
-    ("check", "emulator"),
     ("check", "views"),
     ("codeobject", "codeobject"),
     ("doctor", "kernel"),
@@ -59,10 +54,8 @@ OPEN_LAZY = {
     ("doctor", "views"),
     ("emulator", "codeobject"),
     ("emulator", "emulator"),
-    ("kernel", "emulator"),
     ("kernel", "views"),
     ("lab", "doctor"),
-    ("lab", "emulator"),
     ("lab", "lab"),
     ("lab", "magics"),
     ("lab", "profile"),
@@ -94,7 +87,6 @@ OPEN_LAZY = {
 """Layers of which the first imports the second inside functions without a reason that is written down yet."""
 
 LAZY: dict[tuple[str, str], str] = {
-    ("workbench.lab.comm", "runtime"): "the sidebar starts nothing: only once the notebook has used it",
     ("workbench.lab.comm", "spec"): "the sidebar starts nothing: only once the notebook has used kernels",
 }
 """(importer, imported layer): why the import is inside a function: start-up time, or an optional package."""

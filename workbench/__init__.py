@@ -49,7 +49,8 @@ if TYPE_CHECKING:
         time,
         xcd_map,
     )
-    from workbench.runtime.device import Device, device, devices
+    from workbench.runtime.device import Device
+    from workbench.runtime.registry import device, devices
     from workbench.spec import Choice, KernelSpec, Launch, Published, Range, Tolerance, kernels
     from workbench.tiles import LayoutResult, view_layout
     from workbench.views import dashboard, panel, report, view_xcd

@@ -51,12 +51,11 @@ def _doctor() -> int:
 
 def _devices() -> int:
     from workbench import runtime
-    from workbench.doctor import device_label
 
     default = runtime.device().name
     for device in runtime.devices():
         mark = "*" if device.name == default else " "
-        print(f"{mark} {device.name:20} {device.arch:8} {device_label(device)}")
+        print(f"{mark} {device.name:20} {device.arch:8} {device.label}")
     return 0
 
 

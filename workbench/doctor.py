@@ -11,9 +11,9 @@ import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 from workbench.errors import WorkbenchError
+from workbench.origin import Origin
 
 PACKAGES = (
     "torch",
@@ -209,11 +209,11 @@ def _devices() -> list[Finding]:
     chosen = runtime.device()
     findings = []
     for device in runtime.devices():
-        text = f"{device_label(device)}, {device.arch}"
+        text = f"{device.label}, {device.arch}"
         if device.name == chosen.name:
             text += "; the default (HIPKITTENS_DEVICE or device= chooses another)"
         findings.append(Finding(device.name, "ok", text))
-    if all(d.emulated for d in runtime.devices()):
+    if all(d.origin is not Origin.MEASURED for d in runtime.devices()):
         findings.append(Finding("GPU", "note", no_gpu_reason()))
     return findings
 
@@ -228,7 +228,7 @@ def _run() -> list[Finding]:
     module = compile(_KERNEL, name="doctor.hip")
     x = torch.arange(128, dtype=torch.int32)
     device = device_of((), module.arch)
-    data = x if device.emulated else x.to("cuda")
+    data = x.to(device.torch_device)
     module["twice"][2, 64](data)
     seconds = time.perf_counter() - started
     if not torch.equal(data.cpu(), 2 * torch.arange(128, dtype=torch.int32)):
@@ -237,12 +237,6 @@ def _run() -> list[Finding]:
     return [
         Finding("kernel", "ok", f"compiled, and ran on {device.name} with right results: {seconds:.1f} s")
     ]
-
-
-def device_label(device: Any) -> str:
-    """A device as a person says it: "AMD Instinct MI355X (emulated)"."""
-    name = str(device.properties.get("name") or device.name)
-    return f"{name} (emulated)" if device.emulated and "emulated" not in name.lower() else name
 
 
 def no_gpu_reason() -> str:

@@ -326,12 +326,9 @@ def _quiet(error: WorkbenchError) -> WorkbenchError:
 
 def _devices() -> Any:
     from workbench import runtime
-    from workbench.doctor import device_label
 
     default = runtime.device().name
-    rows = [
-        (("default" if d.name == default else ""), d.name, d.arch, device_label(d)) for d in runtime.devices()
-    ]
+    rows = [(("default" if d.name == default else ""), d.name, d.arch, d.label) for d in runtime.devices()]
     return Table(("", "device", "target", "GPU"), rows)
 
 

@@ -463,3 +463,63 @@ def product(name: str) -> Product:
     if found is None:
         raise UsageError(f"product {name!r}: one of {', '.join(known.name for known in PRODUCTS)} is wanted")
     return found
+
+
+@dataclass(frozen=True)
+class ConflictRule:
+    """How the LDS serves one kind of access; the emulator's lds_conflicts.c counts by it.
+
+    Attributes:
+        target: "gfx950", or "any" for a rule that holds where no other does.
+        access: "read" or "write", and the bytes a lane.
+        phases: groups of lanes that are served together.
+        banks: banks of 4 bytes that serve a phase.
+        source: where the rule is from.
+    """
+
+    target: str
+    access: str
+    phases: str
+    banks: int
+    source: str
+
+
+CONFLICT_RULES: tuple[ConflictRule, ...] = (
+    ConflictRule(
+        GFX950.name,
+        "read 16",
+        "4 of 16: lanes 0-3, 12-15, 20-27; 4-11, 16-19, 28-31; the same of lanes 32-63",
+        GFX950.lds_banks,
+        "measured (tests/data/lds_conflict_matrix_ds_read_b128.csv)",
+    ),
+    ConflictRule(
+        GFX950.name,
+        "read 8 (transposing reads too, by analogy)",
+        "2 of 32 in order",
+        GFX950.lds_banks,
+        "measured (tests/data/lds_conflict_matrix_ds_read_b64.csv)",
+    ),
+    ConflictRule(
+        GFX950.name,
+        "write 8",
+        "4 of 16 in order",
+        32,
+        "measured (tests/data/lds_conflict_matrix_ds_write_b64.csv)",
+    ),
+    ConflictRule(
+        "any",
+        "read or write up to 4",
+        "2 of 32 in order",
+        32,
+        "not measured: 32 dwords a cycle (CDNA3 ISA guide, 'Data share operations')",
+    ),
+    ConflictRule("any", "read or write 8", "4 of 16 in order", 32, "not measured: 32 dwords a cycle"),
+    ConflictRule(
+        "any",
+        "read or write 12 or 16",
+        "8 of 8 in order",
+        32,
+        "not measured: 32 dwords a cycle (of ds_read_b96 on gfx950 the 32 banks are measured)",
+    ),
+)
+"""How LDS bank conflicts are counted."""

@@ -22,7 +22,7 @@ def full_payload() -> lab.CellPayload:
         name="rms",
         status="compiled",
         body="__global__ void k() {}\n",
-        device=lab.Device("emulated:gfx950", "MI355X (emulated)", "gfx950", True, 288 << 30, 4096),
+        device=lab.Device("emulated:gfx950", "MI355X (emulated)", "gfx950", 288 << 30, 4096),
         origin="modelled",
         compile=lab.Compilation(0.25, cached=False, compiler="zig clang 21.1"),
         diagnostics=(

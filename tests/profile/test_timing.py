@@ -10,9 +10,12 @@ import pytest
 from workbench.errors import DeviceError
 from workbench.origin import Figure, Origin
 from workbench.profile import timing
+from workbench.runtime import Device
+from workbench.runtime.backend import Node
+from workbench.runtime.gpu import GpuBackend
 from workbench.spec.subject import Target
 
-GPU = SimpleNamespace(name="gpu:0", arch="gfx950", emulated=False)
+GPU = Device(Node("gpu:0", "gfx950", 0), GpuBackend())
 KERNEL = SimpleNamespace(module=SimpleNamespace(digest="0123456789abcdef"))
 
 
@@ -77,5 +80,5 @@ def test_a_device_without_events_says_so(cleared):
 
 def test_counters_of_a_gpu_are_an_error_that_says_what_to_do():
     what, _ = target(iter([1.0]))
-    with pytest.raises(DeviceError, match=r"rocprofv3.*as profile"):
+    with pytest.raises(DeviceError, match=r'wb\.profile.*device="emulated:gfx950"'):
         timing.counted(what)

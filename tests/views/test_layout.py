@@ -15,6 +15,8 @@ import workbench as wb
 from tests.kernels.tile_cases import SHAPES, Batch, distinct
 from workbench.errors import DeviceError, UsageError
 from workbench.runtime import Device
+from workbench.runtime.backend import Node
+from workbench.runtime.gpu import GpuBackend
 from workbench.tiles import LayoutResult, Row, view_layout
 from workbench.tiles.elements import torch_dtype
 from workbench.tiles.tile_type import TileType, vocabulary
@@ -226,7 +228,7 @@ def test_wrong_questions(question: dict[str, Any], message: str) -> None:
 
 
 def test_a_gpu_does_not_tell(monkeypatch: pytest.MonkeyPatch) -> None:
-    gpu = Device("gpu:0", "gfx950", 0, False)
+    gpu = Device(Node("gpu:0", "gfx950", 0), GpuBackend())
     with pytest.raises(DeviceError, match='device="emulated:gfx950"'):
         view_layout("rt_bf<16, 16>", device=gpu)
     with pytest.raises(DeviceError, match="give one of the two"):

@@ -16,12 +16,12 @@ from typing import Any
 from workbench.codeobject import CodeObject
 from workbench.codeobject.debug import DebugInfo
 from workbench.codeobject.decoder import decode_one
-from workbench.errors import CodeObjectError, DeviceError, KernelFault, KernelTimeout, SanitizerError
+from workbench.errors import CodeObjectError, KernelFault, KernelTimeout, SanitizerError
 from workbench.events import hub
 from workbench.kernel import Kernel, Launcher, Module
 from workbench.kernel.code import DeviceCode
 from workbench.launches import LaunchOptions, LaunchRecord, RawFinding
-from workbench.runtime import Device
+from workbench.runtime import Device, watching
 from workbench.spec import KernelSpec, Shape
 from workbench.spec.subject import Target, resolve
 
@@ -224,8 +224,6 @@ def sanitizing() -> Iterator[Watch]:
         run_everything()
     watch.check()
     """
-    from workbench.emulator.node.device import node
-
     watch = Watch()
 
     @functools.cache
@@ -238,20 +236,13 @@ def sanitizing() -> Iterator[Watch]:
             name = code.kernels[record.kernel].short_name
             watch.results.append(_result(name, record.device, {}, places(code), record.findings, fault, None))
 
-    node().watchers.append(watcher)
-    try:
+    with watching(watcher):
         yield watch
-    finally:
-        node().watchers.remove(watcher)
 
 
 def sanitize_target(target: Target) -> SanitizeResult:
     """What the sanitizer finds in a prepared launch."""
-    if not target.device.emulated:
-        raise DeviceError(
-            f"{target.device.name} is a GPU, which cannot tell what happens inside; sanitize on an emulated "
-            'device: device="emulated:gfx950"'
-        )
+    target.device.check_observes("what happens inside")
     fault: KernelFault | None = None
     seconds = None
     told = {"shape": target.shape, "device": target.device.name}

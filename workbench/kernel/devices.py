@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from workbench import runtime
-from workbench.errors import DeviceError
 from workbench.runtime import Device
 
 if TYPE_CHECKING:
@@ -43,14 +42,7 @@ def device_of(values: Iterable[Any], arch: str | None = None) -> Device:
         where = getattr(value, "device", None)
         if where is not None and getattr(where, "type", "") == "cuda":
             return runtime.device(f"gpu:{where.index or 0}")
-    chosen = runtime.device()
-    if arch is None or chosen.arch == arch:
-        return chosen
-    for device in runtime.devices():
-        if device.arch == arch and device.emulated == chosen.emulated:
-            return device
-    there = ", ".join(f"{d.name} ({d.arch})" for d in runtime.devices())
-    raise DeviceError(f"no device runs {arch} code; there are {there}. Compile with arch={chosen.arch!r}")
+    return runtime.device() if arch is None else runtime.device_for(arch)
 
 
 @dataclass(frozen=True)
@@ -64,14 +56,12 @@ class Place:
 
 def place_of(device: Device) -> Place:
     """Where PyTorch tensors for a device live."""
-    if device.emulated:
-        return Place(device.name, "cpu", None)
-    return Place(device.name, "cuda", int(device.name.rpartition(":")[2]))
+    kind, _, index = device.torch_device.partition(":")
+    return Place(device.name, kind, int(index) if index else None)
 
 
 def torch_device(device: Device | None) -> torch.device:
     """PyTorch's name of the place of tensors for `device`, the default one where it is None."""
     import torch
 
-    place = place_of(device if device is not None else default_device())
-    return torch.device(place.type) if place.index is None else torch.device(place.type, place.index)
+    return torch.device((device if device is not None else default_device()).torch_device)

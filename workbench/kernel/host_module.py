@@ -20,7 +20,7 @@ from types import ModuleType
 from typing import Any
 
 from workbench.codeobject import CodeObject
-from workbench.errors import ToolchainError, UsageError, WorkbenchError
+from workbench.errors import ToolchainError, UsageError
 from workbench.kernel.devices import device_of
 from workbench.kernel.module import Module
 from workbench.runtime import Device
@@ -52,7 +52,6 @@ class HostModule:
         self.source = source
         self.result = result
         self._library = library
-        self._call_lock = threading.RLock()
         self.module = _import(library, device, result.source_name if result else library.name)
 
     @cached_property
@@ -90,32 +89,8 @@ class HostModule:
             WorkbenchError: what else the emulated device found wrong.
             Exception: what the function itself raises.
         """
-        if not self.device.emulated:
-            with self.device.current():
-                return function(*args, **kwargs)
-        from workbench.emulator.hip import take_exception, take_launch_failure
-        from workbench.emulator.node import interrupts
-
-        with (
-            interrupts.held(),
-            self._call_lock,
-            self.device.current(),
-            self.device.registered(tensors((args, kwargs))),
-        ):
-            take_exception()
-            take_launch_failure()
-            try:
-                result = function(*args, **kwargs)
-            except Exception as error:
-                behind = take_launch_failure() or take_exception()
-                if isinstance(behind, WorkbenchError | KeyboardInterrupt):
-                    raise behind from error
-                raise
-            # A launch that nobody asked about failed all the same.
-            failure = take_launch_failure()
-            if failure is not None:
-                raise failure
-            return result
+        with self.device.host_code(lambda: tensors((args, kwargs))):
+            return function(*args, **kwargs)
 
 
 def tensors(values: Any) -> list[tuple[int, int]]:
@@ -190,7 +165,7 @@ def _import(library: Path, device: Device, name: str) -> ModuleType:
             "A program with main() runs with wb.run_program."
         )
     module_name = match[1].decode()
-    with _import_lock, device.current():
+    with _import_lock, device.hip():
         known = _imported.get((library, module_name))
         if known is not None:
             return known

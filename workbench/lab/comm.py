@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from IPython.core.interactiveshell import InteractiveShell
 
     from workbench.kernel import Module
-    from workbench.runtime import Device
 
 TARGET = "hipkittens-workbench"
 """Name of the comm target."""
@@ -271,42 +270,24 @@ def _devices() -> list[dict[str, Any]]:
     runtime = sys.modules.get("workbench.runtime")
     if runtime is None:
         return []
-    from workbench.doctor import device_label
-    from workbench.runtime import library
-
     default = runtime.device().name
     told = []
     for device in runtime.devices():
-        asked = device.name == default and library.used() is not None
-        used, total, limit = _memory(device) if asked else (0, 0, 0)
+        asked = device.name == default and device.in_use
+        used, total, limit = device.memory() if asked else (0, 0, 0)
         told.append(
             {
                 "name": device.name,
-                "label": device_label(device),
+                "label": device.label,
                 "arch": device.arch,
-                "emulated": device.emulated,
+                "origin": str(device.origin),
                 "default": device.name == default,
                 "memory_total": total,
                 "memory_used": used,
-                "memory_limit": limit,
+                "memory_limit": limit or 0,
             }
         )
     return told
-
-
-def _memory(device: Device) -> tuple[int, int, int]:
-    """(used, total, limit) bytes of a device's memory.
-
-    The limit is what an emulated device can have of this computer's memory, 0 on a GPU. hipMemGetInfo's free
-    bytes take it into account, so they do not tell what is used there.
-    """
-    free, total = device.memory()
-    if not device.emulated:
-        return total - free, total, 0
-    from workbench.emulator.node.device import node
-
-    memory = node().memory
-    return memory.used, total, min(memory.limit, total)
 
 
 def _compiler() -> dict[str, str] | None:

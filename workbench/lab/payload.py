@@ -69,7 +69,6 @@ class Device:
         name: as `wb.device` takes it: "gpu:0", "emulated:gfx950".
         label: as a person says it: "MI355X (emulated)".
         arch: the target: "gfx950".
-        emulated: whether it is the emulated device.
         memory_total: bytes, 0 where unknown.
         memory_used: bytes.
     """
@@ -77,7 +76,6 @@ class Device:
     name: str
     label: str
     arch: str
-    emulated: bool
     memory_total: int = 0
     memory_used: int = 0
 

@@ -251,11 +251,7 @@ def xcd_map(
     """
     prepared = resolve(target, args, kwargs, spec=spec, shape=shape, seed=seed, device=device)
     chosen = _orders(orders)
-    if not prepared.device.emulated:
-        raise DeviceError(
-            f"{prepared.device.name} is a GPU, which does not tell which work-group writes where; use an "
-            f"emulated device: device='emulated:{prepared.device.arch}'"
-        )
+    prepared.device.check_observes("which work-group writes where")
     with hub.muted():
         # The first run makes the tensors' addresses known.
         prepared.run(None)

@@ -271,8 +271,8 @@ def profile_target(
     """Counters of a prepared launch; see `profile`."""
     told = {"shape": target.shape, "device": target.device.name}
     with hub.failures("profile", target.name, **told), hub.muted():
-        if target.device.emulated:
-            result = _emulated(target, counters)
+        if target.device.observes:
+            result = _counted(target, counters)
         else:
             result = _measured(target, counters, thread_trace, pc_sampling)
     # The hub remembers many of these; counts of every instruction would be most of their size.
@@ -284,7 +284,7 @@ def profile_target(
     return result
 
 
-def _emulated(target: Target, names: Sequence[str] | None) -> ProfileResult:
+def _counted(target: Target, names: Sequence[str] | None) -> ProfileResult:
     record, sums = counted(target, caches=True)
     found = collect(sums, target.device.name)
     missing: tuple[str, ...] = ()

@@ -195,7 +195,7 @@ def time_target(target: Target) -> TimeResult:
     """Time of a prepared launch."""
     told = {"shape": target.shape, "device": target.device.name}
     with hub.failures("time", target.name, **told), hub.muted():
-        result = _model(target) if target.device.emulated else _measure(target)
+        result = _measure(target) if target.device.origin is Origin.MEASURED else _model(target)
     hub.publish("time", result.name, result)
     return result
 
@@ -245,11 +245,7 @@ def counted(target: Target, *, caches: bool = False) -> tuple[LaunchRecord, Tall
     Raises:
         DeviceError: the device is a GPU, which does not count this way.
     """
-    if not target.device.emulated:
-        raise DeviceError(
-            f"{target.device.name} is a GPU: its counters are rocprofv3's to read, as profile() does. "
-            "Use that, or the emulated device in a process of its own (HIPKITTENS_DEVICE=emulated:gfx950)"
-        )
+    target.device.check_observes("how often each instruction ran (wb.profile reads counters by rocprofv3)")
     traffic = TrafficOptions() if caches else None
     record = target.run(LaunchOptions(count=True, profile=True, traffic=traffic))
     module = target.kernel.module

@@ -1,12 +1,13 @@
 """Devices and launches, through HIP: the only part of the workbench that calls hip-python.
 
-On a machine with ROCm and an AMD GPU the HIP library is AMD's; everywhere else it is the emulator's, and
-nothing above this package can tell the difference but by asking.
+On a machine with ROCm and an AMD GPU the HIP library is AMD's; everywhere else it is the emulator's. What
+differs between the two stands behind one interface (`backend`); nothing above this package asks which it is,
+only what a device can do and where a number comes from.
 """
 
 from workbench.launches import LaunchOptions, LaunchRecord
-from workbench.runtime.device import Device, Function, LoadedModule, device, devices
-from workbench.runtime.library import describe as library_description
+from workbench.runtime.device import Device, Function, LoadedModule
+from workbench.runtime.registry import device, device_for, devices, library_description, watching
 
 __all__ = [
     "Device",
@@ -15,6 +16,8 @@ __all__ = [
     "LaunchRecord",
     "LoadedModule",
     "device",
+    "device_for",
     "devices",
     "library_description",
+    "watching",
 ]

@@ -13,14 +13,20 @@ import faulthandler
 import os
 import sys
 
+from workbench.runtime import device
+
 
 def main() -> int:
-    device, library, name, *arguments = sys.argv[1:]
+    device_name, library, name, *arguments = sys.argv[1:]
     libc = ctypes.CDLL(None)
-    if device.startswith("emulated:"):
-        _emulate(device, libc)
-    else:
-        _use_gpu(device)
+
+    def write(text: str, to_stderr: bool) -> None:
+        # Through C's own buffers, so that host and device output keep their order.
+        stream = ctypes.c_void_p.in_dll(libc, "stderr" if to_stderr else "stdout")
+        data = text.encode("utf-8", "surrogateescape")
+        libc.fwrite(data, ctypes.c_size_t(1), ctypes.c_size_t(len(data)), stream)
+
+    device(device_name).enter_program(write)
     try:
         program = ctypes.CDLL(library)
     except OSError as error:
@@ -38,34 +44,6 @@ def main() -> int:
     # Destructors of the program call HIP; they run here, while Python still answers.
     libc.exit(ctypes.c_int(code))
     raise AssertionError("exit came back")
-
-
-def _emulate(device: str, libc: ctypes.CDLL) -> None:
-    from workbench.emulator.hip import calls, load
-    from workbench.emulator.node import console
-    from workbench.emulator.node.device import show_only
-
-    show_only(device)
-    load()
-
-    def write(text: str, to_stderr: bool) -> None:
-        # Through C's own buffers, so that host and device output keep their order.
-        stream = ctypes.c_void_p.in_dll(libc, "stderr" if to_stderr else "stdout")
-        data = text.encode("utf-8", "surrogateescape")
-        libc.fwrite(data, ctypes.c_size_t(1), ctypes.c_size_t(len(data)), stream)
-
-    console.writer = write
-    calls.failure_listeners.append(lambda error: write(f"hipkittens: {error}\n", True))
-
-
-def _use_gpu(device: str) -> None:
-    from workbench.runtime import library
-
-    os.environ.setdefault("HIP_VISIBLE_DEVICES", device.removeprefix("gpu:"))
-    found = library.find_library()
-    if found is None:
-        raise SystemExit("no libamdhip64.so found: is ROCm installed?")
-    ctypes.CDLL(found, mode=ctypes.RTLD_GLOBAL)
 
 
 if __name__ == "__main__":

@@ -68,11 +68,7 @@ def view_layout(
 
 def _device(arch: str | None, device: Device | str | None) -> Device:
     where = resolve_device(device if device is not None or arch is None else f"emulated:{arch}")
-    if not where.emulated:
-        raise DeviceError(
-            f"{where.name} is a GPU, which does not tell where its lanes go; look at layouts on an emulated "
-            f'device: device="emulated:{where.arch}"'
-        )
+    where.check_observes("where its lanes go")
     if arch is not None and where.arch != arch:
         raise DeviceError(
             f"{where.name} runs {where.arch}, and arch={arch!r} was asked for; give one of the two"

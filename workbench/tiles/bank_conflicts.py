@@ -21,10 +21,10 @@ from functools import cache
 from pathlib import Path
 
 from workbench import toolchain
-from workbench.emulator.native.ops.lds import CONFLICT_RULES
 from workbench.kernel import Module, compile, resolve_device
 from workbench.launches import AccessKind, LaunchOptions
 from workbench.spec import Launch
+from workbench.targets import CONFLICT_RULES
 from workbench.tiles.elements import torch_dtype
 from workbench.tiles.result import WaveAccess
 from workbench.tiles.run import wave_access

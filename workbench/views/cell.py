@@ -53,7 +53,7 @@ class CellResult:
     @property
     def origin(self) -> Origin:
         """Where times on this device come from."""
-        return Origin.MODELLED if self.device.emulated else Origin.MEASURED
+        return self.device.origin
 
     def changes(self) -> dict[str, str]:
         """What changed since the run before, by kernel; kernels without a change are absent."""

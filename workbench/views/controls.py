@@ -129,7 +129,7 @@ class Panel:
             told = {"passed": verified.passed, "shape": verified.shape, "device": where}
             self._take("verify", {**told, "code": verified.code})
         target = resolve(spec, shape=shape, device=where)
-        if target.device.emulated:
+        if target.device.observes:
             profiled = profile_target(target)
             self._counters.value = profiled._repr_html_()
             self._take("profile", profiled)

@@ -64,9 +64,7 @@ def _now() -> str:
 
 
 def _device(device: Device) -> payload.Device:
-    from workbench.doctor import device_label
-
-    return payload.Device(device.name, device_label(device), device.arch, device.emulated)
+    return payload.Device(device.name, device.label, device.arch)
 
 
 def _kernels(result: CellResult) -> tuple[payload.Kernel, ...]:

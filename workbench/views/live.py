@@ -119,7 +119,7 @@ class Dashboard:
             if self._check.value:
                 verify(spec, shape=shape, device=where)
             target = resolve(spec, shape=shape, device=where)
-            if target.device.emulated:
+            if target.device.observes:
                 profile_target(target)
             else:
                 time_target(target)

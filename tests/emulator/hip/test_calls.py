@@ -8,15 +8,15 @@ import time
 import numpy as np
 import pytest
 
+from workbench import runtime
 from workbench.emulator import hip as emulated
 from workbench.emulator.hip import streams, structures
-from workbench.runtime.library import Kind
-from workbench.runtime.library import hip as load_hip
+from workbench.runtime.hip import api as load_hip
 
 
 @pytest.fixture(scope="module")
 def hip():
-    return load_hip(Kind.EMULATED)
+    return load_hip(runtime.device("emulated").backend)
 
 
 def check(answer):

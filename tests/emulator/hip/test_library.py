@@ -8,18 +8,17 @@ import sys
 
 import pytest
 
-from workbench import errors
+from workbench import errors, runtime
 from workbench.emulator import hip as emulated
 from workbench.emulator.hip import library, structures
 from workbench.emulator.hip.calls import CALLS
 from workbench.emulator.hip.update_interface import installed_enums, installed_functions
-from workbench.runtime.library import Kind
-from workbench.runtime.library import hip as load_hip
+from workbench.runtime.hip import api as load_hip
 
 
 @pytest.fixture(scope="module")
 def hip():
-    return load_hip(Kind.EMULATED)
+    return load_hip(runtime.device("emulated").backend)
 
 
 def test_every_function_that_the_bindings_look_up_is_exported() -> None:

@@ -8,18 +8,17 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from workbench import errors, toolchain
+from workbench import errors, runtime, toolchain
 from workbench.emulator import hip as emulated
 from workbench.emulator.hip import structures
-from workbench.runtime.library import Kind
-from workbench.runtime.library import hip as load_hip
+from workbench.runtime.hip import api as load_hip
 
 KERNELS = Path(__file__).parents[2] / "runtime" / "kernels.hip"
 
 
 @pytest.fixture(scope="module")
 def hip():
-    return load_hip(Kind.EMULATED)
+    return load_hip(runtime.device("emulated").backend)
 
 
 @pytest.fixture(scope="module")

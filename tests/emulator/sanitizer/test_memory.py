@@ -13,8 +13,8 @@ import pytest
 torch = pytest.importorskip("torch")
 
 import workbench as wb  # noqa: E402
-from workbench.runtime.library import Kind  # noqa: E402
-from workbench.runtime.library import hip as load_hip  # noqa: E402
+from workbench import runtime  # noqa: E402
+from workbench.runtime.hip import api as load_hip  # noqa: E402
 
 SIZE = 4096
 
@@ -57,7 +57,7 @@ class Api:
     """hip-python's calls, without their status."""
 
     def __init__(self, arch: str) -> None:
-        self.hip = load_hip(Kind.EMULATED)
+        self.hip = load_hip(runtime.device("emulated").backend)
         self.call("hipSetDevice", {"gfx950": 0, "gfx942": 1}[arch])
 
     def call(self, name: str, *arguments: Any) -> Any:

@@ -12,7 +12,7 @@ import { Signal, type ISignal } from '@lumino/signaling';
 
 import type { IHistoryEntry } from './history';
 import type { IListing } from './isa';
-import type { IKernel } from './payload';
+import type { IKernel, Origin } from './payload';
 
 export const COMM_TARGET = 'hipkittens-workbench';
 
@@ -20,7 +20,8 @@ export interface IDeviceState {
   name: string;
   label: string;
   arch: string;
-  emulated: boolean;
+  /** Where its times come from. */
+  origin: Origin;
   default: boolean;
   memory_total: number;
   memory_used: number;

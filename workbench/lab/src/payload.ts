@@ -33,7 +33,6 @@ export interface IDevice {
   name: string;
   label: string;
   arch: string;
-  emulated: boolean;
   /** In bytes, 0 where unknown. */
   memory_total: number;
   memory_used: number;

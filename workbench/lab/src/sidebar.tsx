@@ -212,7 +212,7 @@ function DeviceSection({ model, trans }: IProps): JSX.Element {
         <dl>
           <dt>{trans.__('Device')}</dt>
           <dd>
-            {device.label} <Badge origin={device.emulated ? 'modelled' : 'measured'} />
+            {device.label} <Badge origin={device.origin} />
           </dd>
           <dt>{trans.__('Name')}</dt>
           <dd>

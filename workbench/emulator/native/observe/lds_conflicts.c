@@ -26,7 +26,7 @@ static void hk_even_phases(HkPhases *p, uint32_t lanes, uint32_t banks) {
         p->lanes[i] = (lanes == 64 ? HK_ALL_LANES : (1ull << lanes) - 1) << (i * lanes);
 }
 
-/* Phases and banks of an access of `bytes` a lane; the sources are in ops/lds.py (CONFLICT_RULES). Only wide
+/* Phases and banks of an access of `bytes` a lane; the sources are in targets.py (CONFLICT_RULES). Only wide
  * reads reach more than 32 banks. */
 static void hk_lds_phases(HkPhases *p, uint32_t banks, uint32_t bytes, int is_write) {
     if (banks == 64 && !is_write) {

@@ -1,13 +1,10 @@
-"""DS_ instructions as calls of native/ops/lds.c, and the rules by which LDS bank conflicts are counted."""
+"""DS_ instructions as calls of native/ops/lds.c."""
 
 from __future__ import annotations
-
-from dataclasses import dataclass
 
 from workbench.codeobject.instruction import Instruction
 from workbench.emulator.native.abi import NO_REGISTER
 from workbench.emulator.native.ops.operation import NativeOp, OpFields, Rows, unsupported
-from workbench.targets import GFX950
 
 READS = (
     "u8", "i8", "u16", "i16", "u8_d16", "u8_d16_hi", "i8_d16", "i8_d16_hi", "u16_d16", "u16_d16_hi",
@@ -15,65 +12,6 @@ READS = (
 )  # fmt: skip
 TRANSPOSED_READS = ("b64_tr_b16", "b64_tr_b8", "b64_tr_b4", "b96_tr_b6")
 WRITES = ("b8", "b16", "b8_d16_hi", "b16_d16_hi", "b32", "b64", "b96", "b128")
-
-
-@dataclass(frozen=True)
-class ConflictRule:
-    """How the LDS serves one kind of access; native/observe/lds_conflicts.c counts by it.
-
-    Attributes:
-        target: "gfx950", or "any" for a rule that holds where no other does.
-        access: "read" or "write", and the bytes a lane.
-        phases: groups of lanes that are served together.
-        banks: banks of 4 bytes that serve a phase.
-        source: where the rule is from.
-    """
-
-    target: str
-    access: str
-    phases: str
-    banks: int
-    source: str
-
-
-CONFLICT_RULES: tuple[ConflictRule, ...] = (
-    ConflictRule(
-        GFX950.name,
-        "read 16",
-        "4 of 16: lanes 0-3, 12-15, 20-27; 4-11, 16-19, 28-31; the same of lanes 32-63",
-        GFX950.lds_banks,
-        "measured (tests/data/lds_conflict_matrix_ds_read_b128.csv)",
-    ),
-    ConflictRule(
-        GFX950.name,
-        "read 8 (transposing reads too, by analogy)",
-        "2 of 32 in order",
-        GFX950.lds_banks,
-        "measured (tests/data/lds_conflict_matrix_ds_read_b64.csv)",
-    ),
-    ConflictRule(
-        GFX950.name,
-        "write 8",
-        "4 of 16 in order",
-        32,
-        "measured (tests/data/lds_conflict_matrix_ds_write_b64.csv)",
-    ),
-    ConflictRule(
-        "any",
-        "read or write up to 4",
-        "2 of 32 in order",
-        32,
-        "not measured: 32 dwords a cycle (CDNA3 ISA guide, 'Data share operations')",
-    ),
-    ConflictRule("any", "read or write 8", "4 of 16 in order", 32, "not measured: 32 dwords a cycle"),
-    ConflictRule(
-        "any",
-        "read or write 12 or 16",
-        "8 of 8 in order",
-        32,
-        "not measured: 32 dwords a cycle (of ds_read_b96 on gfx950 the 32 banks are measured)",
-    ),
-)
 
 
 def lds_offset(instruction: Instruction) -> int:

@@ -1,0 +1,123 @@
+"""The one interface between devices and what runs their kernels; `gpu` and `emulated` implement it.
+
+A device never asks which back end it has. What differs between them is an attribute here, such as what
+launches tell and where tensors live, or a method.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, Protocol
+
+from workbench.codeobject import CodeObject
+from workbench.errors import KernelFault
+from workbench.launches import Dim, LaunchOptions, LaunchRecord
+from workbench.origin import Origin
+from workbench.runtime.hip import Hip, Library
+
+Buffers = Sequence[tuple[int, int]]
+"""(address, bytes) of host memory."""
+
+Watcher = Callable[[LaunchRecord, CodeObject, KernelFault | None], None]
+"""Told of a launch that has ended: its record with the sanitizer's findings, its code, the fault if any."""
+
+
+class Node(NamedTuple):
+    """A device of a back end.
+
+    Attributes:
+        name: such as "gpu:0", "emulated:gfx950".
+        arch: its target.
+        ordinal: its number for HIP.
+        product: that it emulates, such as "MI355X"; "" for a GPU, whose properties tell.
+    """
+
+    name: str
+    arch: str
+    ordinal: int
+    product: str = ""
+
+
+class DeviceMemory(NamedTuple):
+    """Bytes of a device's memory.
+
+    Attributes:
+        used, total: as on the device.
+        limit: what an emulated device can have of this computer's; None on a GPU.
+    """
+
+    used: int
+    total: int
+    limit: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Invocation:
+    """One launch of a kernel, as `Function.launch` takes it."""
+
+    kernel: str
+    device: str
+    grid: Dim
+    block: Dim
+    dynamic_shared: int
+    buffers: Buffers = ()
+    labels: Mapping[int, str] = field(default_factory=dict)
+    options: LaunchOptions = field(default_factory=LaunchOptions)
+
+
+class Backend(Library, Protocol):
+    """What runs kernels behind HIP's C API.
+
+    Attributes:
+        origin: where times on its devices come from.
+        observes: whether its launches tell all that `LaunchOptions` asks for, or their time alone.
+        label: what a person is told of a device beside its name; "" for nothing.
+    """
+
+    origin: Origin
+    observes: bool
+    label: str
+
+    def nodes(self) -> Sequence[Node]:
+        """Its devices, found without loading its library."""
+
+    def properties(self, node: Node, names: Sequence[str]) -> dict[str, Any]:
+        """These fields of hipDeviceProp_t."""
+
+    def torch_device(self, node: Node) -> str:
+        """PyTorch's name of where a device's tensors live."""
+
+    def memory(self, hip: Hip) -> DeviceMemory:
+        """Of the current device."""
+
+    def interrupts_held(self) -> AbstractContextManager[None]:
+        """While it lasts, Ctrl-C waits where it would be lost behind HIP's calls."""
+
+    def host_code(self, hip: Hip, buffers: Callable[[], Buffers]) -> AbstractContextManager[None]:
+        """Around compiled host code that launches kernels by itself.
+
+        Args:
+            buffers: host memory that the code may hand to a kernel.
+
+        Raises:
+            WorkbenchError: a launch failed and the back end knows why.
+        """
+
+    def watching(self, watcher: Watcher) -> AbstractContextManager[None]:
+        """While it lasts, launches are sanitized and the watcher told; nothing where none are observed."""
+
+    def launch(self, hip: Hip, invocation: Invocation, call: Callable[[], None]) -> LaunchRecord:
+        """Runs a kernel to its end.
+
+        Args:
+            call: makes HIP's launch.
+        """
+
+    def enter_program(self, node: Node, write: Callable[[str, bool], None]) -> None:
+        """Makes a device number 0 of this process before a HIP program is loaded into it.
+
+        Args:
+            write: shows a text, on standard error where its second argument says so.
+        """

@@ -1,0 +1,159 @@
+"""Emulated devices behind the emulator's libamdhip64: launches tell what they did, and why they failed.
+
+This module alone imports the emulator, and is itself imported when a device is first asked for.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+from workbench.emulator import hip as emulator
+from workbench.emulator.hip.calls import failure_listeners
+from workbench.emulator.hip.devices import properties
+from workbench.emulator.node import console, interrupts
+from workbench.emulator.node.device import device_name, node, products, show_only
+from workbench.emulator.node.memory import usable_memory
+from workbench.errors import DeviceError, WorkbenchError
+from workbench.launches import LaunchRecord
+from workbench.origin import Origin
+from workbench.runtime.backend import Buffers, DeviceMemory, Invocation, Node, Watcher
+from workbench.runtime.hip import Hip
+
+_HOST_REGISTER_DEFAULT = 0
+_ALREADY_REGISTERED = 712
+
+
+class EmulatedBackend:
+    """The devices that this computer's processor emulates."""
+
+    title = "the emulated device's HIP library"
+    device_title = "an emulated device"
+    origin = Origin.MODELLED
+    observes = True
+    label = "emulated"
+
+    def __init__(self) -> None:
+        # Launches register the caller's host memory with HIP and take it back afterwards; two at once could
+        # take it from each other.
+        self._lock = threading.RLock()
+
+    def nodes(self) -> tuple[Node, ...]:
+        return tuple(
+            Node(device_name(product), product.arch, ordinal, product.name)
+            for ordinal, product in enumerate(products())
+        )
+
+    def describe(self) -> str:
+        return "the workbench's own, on emulated devices"
+
+    def load(self) -> str:
+        # Asked here too: behind the C API an exception is but a number.
+        usable_memory()
+        return str(emulator.load().path)
+
+    def check_reached(self, device_count: int) -> None:
+        if device_count != len(products()) or not emulator.was_called("hipGetDeviceCount"):
+            raise DeviceError(
+                "hip-python was used in this process before the workbench, on another HIP library, and "
+                "cannot change: restart the kernel (or the program) and import workbench first."
+            )
+
+    def failure(self) -> BaseException | None:
+        return emulator.take_exception()
+
+    def properties(self, node: Node, names: Sequence[str]) -> dict[str, Any]:
+        # The same that HIP reports, without loading a library that the process may not want.
+        known = properties(products()[node.ordinal], node.ordinal)
+        return {name: known[name] for name in names}
+
+    def torch_device(self, node: Node) -> str:
+        return "cpu"
+
+    def memory(self, hip: Hip) -> DeviceMemory:
+        # hipMemGetInfo's free bytes take the limit into account, so they do not tell what is used.
+        _, total = hip.call("hipMemGetInfo")
+        memory = node().memory
+        return DeviceMemory(memory.used, int(total), min(memory.limit, int(total)))
+
+    def interrupts_held(self) -> contextlib.AbstractContextManager[None]:
+        return interrupts.held()
+
+    @contextlib.contextmanager
+    def host_code(self, hip: Hip, buffers: Callable[[], Buffers]) -> Iterator[None]:
+        with self._lock, _registered(hip, buffers()):
+            emulator.take_exception()
+            emulator.take_launch_failure()
+            try:
+                yield
+            except Exception as error:
+                behind = emulator.take_launch_failure() or emulator.take_exception()
+                if isinstance(behind, WorkbenchError | KeyboardInterrupt):
+                    raise behind from error
+                raise
+            # A launch that nobody asked about failed all the same.
+            failure = emulator.take_launch_failure()
+            if failure is not None:
+                raise failure
+
+    def launch(self, hip: Hip, invocation: Invocation, call: Callable[[], None]) -> LaunchRecord:
+        with (
+            self._lock,
+            _registered(hip, invocation.buffers),
+            node().memory.labelled(invocation.labels),
+            node().observe(invocation.options) as records,
+        ):
+            started = time.perf_counter()
+            call()
+            seconds = time.perf_counter() - started
+        return replace(records[-1], wall_seconds=seconds)
+
+    @contextlib.contextmanager
+    def watching(self, watcher: Watcher) -> Iterator[None]:
+        watchers = node().watchers
+        watchers.append(watcher)
+        try:
+            yield
+        finally:
+            watchers.remove(watcher)
+
+    def enter_program(self, node: Node, write: Callable[[str, bool], None]) -> None:
+        show_only(node.name)
+        emulator.load()
+        console.writer = write
+        failure_listeners.append(lambda error: write(f"hipkittens: {error}\n", True))
+
+
+@contextlib.contextmanager
+def _registered(hip: Hip, buffers: Buffers) -> Iterator[None]:
+    """While it lasts, this host memory counts as device memory."""
+    done: list[int] = []
+    try:
+        for base, size in merged(buffers):
+            answer = hip.api.hipHostRegister(base, size, _HOST_REGISTER_DEFAULT)
+            if int(answer[0]) == _ALREADY_REGISTERED:
+                # The caller registered it, or it came from hipHostMalloc: it counts as it is.
+                hip.api.hipGetLastError()
+                continue
+            hip.check("hipHostRegister", answer)
+            done.append(base)
+        yield
+    finally:
+        for base in done:
+            hip.api.hipHostUnregister(base)
+
+
+def merged(buffers: Buffers) -> list[tuple[int, int]]:
+    """(address, bytes) ranges with overlapping ones joined: views of one tensor are one piece of memory."""
+    result: list[tuple[int, int]] = []
+    for base, size in sorted(b for b in buffers if b[1] > 0):
+        if result and base < result[-1][0] + result[-1][1]:
+            first, length = result[-1]
+            result[-1] = (first, max(length, base + size - first))
+        else:
+            result.append((base, size))
+    return result

@@ -1,0 +1,166 @@
+"""HIP's functions by hip-python, on AMD's library or the emulator's.
+
+hip-python finds its library once, so a process keeps the one that it uses first.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import threading
+from collections.abc import Iterator
+from typing import Any, NoReturn, Protocol
+
+from workbench.errors import DeviceError, LaunchError, WorkbenchError
+
+# hipError_t values that say that a launch's shape or resources do not fit.
+_LAUNCH_CODES = (9, 701, 720)
+
+
+class Library(Protocol):
+    """A HIP library that hip-python can be made to use.
+
+    Attributes:
+        title: whose it is.
+        device_title: what its devices are.
+    """
+
+    title: str
+    device_title: str
+
+    def describe(self) -> str:
+        """Which library it is, for a person."""
+
+    def load(self) -> str:
+        """Loads it for the whole process; its path.
+
+        Raises:
+            DeviceError: there is none, or it does not load.
+            ToolchainError: it could not be built.
+        """
+
+    def check_reached(self, device_count: int) -> None:
+        """Whether it was this library that answered hip-python with a count of devices.
+
+        Raises:
+            DeviceError: it was another.
+        """
+
+    def failure(self) -> BaseException | None:
+        """The exception behind this thread's last failed call, once; None where only its number is known."""
+
+
+_lock = threading.RLock()
+_used: Library | None = None
+_module: Any = None
+
+
+def used() -> Library | None:
+    """The library that this process uses; None before the first use."""
+    return _used
+
+
+def api(library: Library) -> Any:
+    """hip-python's hip module on a library, loaded at the first call.
+
+    Raises:
+        DeviceError: this process uses another library already, or the library does not load.
+        ToolchainError: the emulator's could not be built.
+    """
+    global _used, _module
+    with _lock:
+        if _used is not None and _used is not library:
+            raise DeviceError(
+                f"this process already uses {_used.title}, and {library.device_title} needs "
+                f"{library.title}: a process can use one of them. Restart the kernel (or the program) and "
+                "choose the device first, with HIPKITTENS_DEVICE or wb.device(name)."
+            )
+        if _module is None:
+            _module = _load(library)
+            _used = library
+        return _module
+
+
+def _load(library: Library) -> Any:
+    path = library.load()
+    module: Any
+    with _resolved_to(path):
+        try:
+            from hip import hip as module
+        except ImportError as error:
+            raise DeviceError(
+                f"hip-python does not load ({error}): run `python -m pip install hip-python`."
+            ) from error
+        # The library is looked up at the first call, not at the import.
+        status, count = module.hipGetDeviceCount()
+    if int(status) != 0:
+        raise DeviceError(f"{path} gives no device count: {status.name}.", int(status))
+    library.check_reached(count)
+    return module
+
+
+@contextlib.contextmanager
+def _resolved_to(path: str) -> Iterator[None]:
+    """Newer hip-python looks for the library in ROCm's folders first; here it is told which to take."""
+    try:
+        from rocm.bindings.util import paths
+    except ImportError:
+        yield
+        return
+    original = paths.get_library_path
+
+    def chosen(shortname: str, *args: Any, **kwargs: Any) -> bytes:
+        return os.fsencode(path) if shortname == "amdhip64" else original(shortname, *args, **kwargs)
+
+    paths.get_library_path = chosen
+    try:
+        yield
+    finally:
+        paths.get_library_path = original
+
+
+class Hip:
+    """HIP's functions for one device; a call that fails raises what is behind its error.
+
+    Attributes:
+        api: hip-python's module, for calls whose failure does not matter.
+    """
+
+    def __init__(self, library: Library, device: str) -> None:
+        self.api = api(library)
+        self._library = library
+        self._device = device
+
+    def call(self, function: str, *arguments: Any, what: str = "") -> Any:
+        """Calls a function of HIP by name.
+
+        Args:
+            what: says in an error what was tried, instead of the function's name.
+
+        Returns:
+            the call's one result, or a tuple of them.
+
+        Raises:
+            LaunchError: the device cannot take the launch's shape.
+            DeviceError: the call failed; or the WorkbenchError that the emulated device raised behind it.
+        """
+        return self.check(what or function, getattr(self.api, function)(*arguments))
+
+    def check(self, what: str, answer: tuple[Any, ...]) -> Any:
+        """What a call answered, its status left out; see `call`."""
+        status, *values = answer
+        if int(status) != 0:
+            self._fail(what, status)
+        return values[0] if len(values) == 1 else tuple(values)
+
+    def _fail(self, what: str, status: Any) -> NoReturn:
+        message = f"{what} on {self._device} failed"
+        behind = self._library.failure()
+        if isinstance(behind, WorkbenchError | KeyboardInterrupt):
+            raise behind
+        if behind is not None:
+            raise DeviceError(f"{message}: {behind!r}", int(status)) from behind
+        message += f": {status.name}"
+        if int(status) in _LAUNCH_CODES:
+            raise LaunchError(f"{message}: the device cannot take this grid, block or shared memory size.")
+        raise DeviceError(f"{message}.", int(status))

@@ -1,0 +1,93 @@
+"""Which devices there are, and the one that a name means."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Iterator
+from functools import cache
+
+from workbench.errors import DeviceError
+from workbench.runtime import hip
+from workbench.runtime.backend import Backend, Watcher
+from workbench.runtime.device import Device
+from workbench.runtime.gpu import GpuBackend, gpus
+
+
+@cache
+def _backends() -> tuple[Backend, ...]:
+    """The back ends in the order in which their devices are preferred."""
+    # The emulator takes a third of a second to import, which nobody who names no device has to wait for.
+    from workbench.runtime.emulated import EmulatedBackend
+
+    return GpuBackend(), EmulatedBackend()
+
+
+@cache
+def _all() -> tuple[Device, ...]:
+    return tuple(Device(node, backend) for backend in _backends() for node in backend.nodes())
+
+
+def devices() -> list[Device]:
+    """The devices of this machine: its GPUs, then the emulated ones."""
+    return list(_all())
+
+
+def device(name: str | None = None) -> Device:
+    """A device by name.
+
+    Args:
+        name: "gpu:0", "emulated:gfx950" or the product behind it, "emulated:MI355X", any other of
+            `targets.PRODUCTS`, or "gpu" or "emulated" for the first of the kind; None: HIPKITTENS_DEVICE,
+            else the first GPU, else emulated gfx950. A process that uses one HIP library already gets a
+            device of that one where none is named.
+
+    Raises:
+        DeviceError: there is no such device.
+    """
+    wanted = name or os.environ.get("HIPKITTENS_DEVICE")
+    known = _all()
+    if not wanted:
+        return next(d for d in known if hip.used() in (None, d.backend))
+    plain = str(wanted).strip().lower()
+    for found in known:
+        kind = found.name.partition(":")[0]
+        if wanted in (found.name, kind) or (found.product and plain == f"{kind}:{found.product}".lower()):
+            return found
+    origin = "" if name else " (from HIPKITTENS_DEVICE)"
+    close = next((d.name for d in known if plain in (d.name, d.arch, d.product.lower())), None)
+    hint = f"; did you mean {close}?" if close else "."
+    raise DeviceError(
+        f"no device {wanted!r}{origin} here; there are: {', '.join(d.name for d in known)}{hint}"
+        + ("" if gpus() else " No AMD GPU with ROCm was found.")
+    )
+
+
+def device_for(arch: str) -> Device:
+    """The default device where it runs this target, else the first beside it that does.
+
+    Raises:
+        DeviceError: there is none.
+    """
+    chosen = device()
+    for found in (chosen, *_all()):
+        if found.arch == arch and found.backend is chosen.backend:
+            return found
+    there = ", ".join(f"{d.name} ({d.arch})" for d in _all())
+    raise DeviceError(f"no device runs {arch} code; there are {there}. Compile with arch={chosen.arch!r}")
+
+
+def library_description() -> str:
+    """What HIP library this process uses or would use, for a person."""
+    state = "in use" if hip.used() else "would be used"
+    library = hip.used() or device().backend
+    return f"{library.describe()} ({state})"
+
+
+@contextlib.contextmanager
+def watching(watcher: Watcher) -> Iterator[None]:
+    """While it lasts, every launch on an emulated device is sanitized and the watcher told of it."""
+    with contextlib.ExitStack() as stack:
+        for backend in _backends():
+            stack.enter_context(backend.watching(watcher))
+        yield
