@@ -21,7 +21,7 @@ Dim = tuple[int, int, int]
 
 
 class AccessKind(IntEnum):
-    """What an access did; trace.h of the emulator has the same numbers."""
+    """What an access did."""
 
     LDS_READ = 1
     LDS_WRITE = 2
@@ -317,7 +317,7 @@ class LaunchRecord:
         elapsed: microseconds by HIP events; None on an emulated device, whose clock is not a GPU's.
         counts: executions (by waves) of each instruction by its address in the code object; None unless asked
             for.
-        counters: address-dependent counts by the names of Counters in `run/wave.h`; empty unless asked.
+        counters: address-dependent counts by the names of Counters in `native/abi.h`; empty unless asked.
         findings: what the sanitizer found; `wb.sanitize` puts it on source lines.
         accesses: every memory access in order; empty unless asked for.
         traffic: what was asked of memory; None unless asked for.

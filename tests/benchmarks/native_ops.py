@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 
 from workbench.codeobject.instruction import Operand
-from workbench.emulator.native import build
+from workbench.emulator.native import abi, build
 from workbench.emulator.native.ops.matrix import DENSE
 
 _LOOP = """
@@ -58,8 +58,8 @@ def main() -> None:
         function, op = wave.prepare(conftest.instruction(opcode, dst, src))
         arguments = (
             ctypes.cast(function, ctypes.c_void_p),
-            ctypes.c_void_p(ctypes.addressof(wave.wave)),
-            ctypes.byref(op),
+            ctypes.c_void_p(abi.address(wave.wave)),
+            ctypes.c_void_p(abi.address(op)),
             ctypes.c_long(CALLS),
         )
         best = float("inf")

@@ -12,7 +12,8 @@ import pytest
 
 from workbench import targets
 from workbench.codeobject.instruction import Instruction, Operand
-from workbench.emulator.native import abi, native_library
+from workbench.emulator.native import abi, operations
+from workbench.emulator.native.abi import ffi
 
 PC = 0x1234
 
@@ -41,7 +42,7 @@ class LoneWave:
     ) -> None:
         from workbench.emulator.native.ops import Rows
 
-        self.library = native_library()
+        self.library = operations()
         self.rows = Rows(target, acc_offset)
         self.v = aligned((rows, 64), np.uint32)
         self.lds = aligned((lds_size + 64,), np.uint8)
@@ -50,32 +51,37 @@ class LoneWave:
         spans = [(m, both) for m in memory] + [(m, abi.ALLOCATION_READ) for m in read_only]
         table = sorted((m.ctypes.data, m.ctypes.data + m.nbytes, flags) for m, flags in spans)
         self.kept = [*memory, *read_only]
-        self.allocations = (abi.Allocation * max(len(table), 1))(*table)
-        self.machine = abi.Machine(
-            allocations=self.allocations,
-            allocation_count=len(table),
-            target=int(target[3:], 16),
-            lds_banks=targets.target(target).lds_banks,
+        self.allocations = ffi.new("Allocation[]", table)
+        self.machine = ffi.new(
+            "Machine *",
+            {
+                "allocations": self.allocations,
+                "allocation_count": len(table),
+                "target": int(target[3:], 16),
+                "lds_banks": targets.target(target).lds_banks,
+            },
         )
-        self.counters = abi.Counters()
-        self.stop = ctypes.c_int32(0)
-        self.group = abi.Group(
-            wave_count=1,
-            machine=ctypes.addressof(self.machine),
-            counters=ctypes.addressof(self.counters),
-            stop=ctypes.addressof(self.stop),
-            profile=int(profile),
+        self.counters = ffi.new("Counters *")
+        self.stop = ffi.new("int32_t *")
+        self.group = ffi.new(
+            "Group *",
+            {
+                "wave_count": 1,
+                "machine": self.machine,
+                "counters": self.counters,
+                "stop": self.stop,
+                "profile": profile,
+            },
         )
-        raw = (ctypes.c_uint8 * (ctypes.sizeof(abi.Wave) + 64))()
-        start = -ctypes.addressof(raw) % 64
-        self.kept.append(np.frombuffer(raw, np.uint8))
-        self.wave = abi.Wave.from_buffer(raw, start)
-        self.wave.v = self.v.ctypes.data
-        self.wave.lds = self.lds.ctypes.data
+        raw = aligned((ffi.sizeof("Wave"),), np.uint8)
+        self.kept.append(raw)
+        self.wave = ffi.cast("Wave *", raw.ctypes.data)
+        self.wave.v = ffi.cast("uint32_t *", self.v.ctypes.data)
+        self.wave.lds = ffi.cast("uint8_t *", self.lds.ctypes.data)
         self.wave.lds_size = lds_size
-        self.wave.scratch = self.scratch.ctypes.data
+        self.wave.scratch = ffi.cast("uint8_t *", self.scratch.ctypes.data)
         self.wave.scratch_size = scratch_size
-        self.wave.group = ctypes.addressof(self.group)
+        self.wave.group = self.group
         self.exec = (1 << 64) - 1
 
     @property
@@ -96,19 +102,19 @@ class LoneWave:
         self.v[register] = wide & 0xFFFFFFFF
         self.v[register + 1] = wide >> 32
 
-    def prepare(self, instruction: Instruction) -> tuple[ctypes._CFuncPtr, abi.Op]:
+    def prepare(self, instruction: Instruction) -> tuple[ctypes._CFuncPtr, abi.CData]:
         from workbench.emulator.native.ops import NATIVE
 
         fields = NATIVE[instruction.opcode].encode(instruction, self.rows)
         function = getattr(self.library, fields.function)
         function.restype = ctypes.c_int32
         function.argtypes = [ctypes.c_void_p, ctypes.c_void_p]
-        return function, fields.record(PC)
+        return function, ffi.from_buffer("Op *", fields.record(PC))
 
     def run(self, instruction: Instruction) -> int:
         """The operation's answer: 0, or nonzero with `wave.fault` filled."""
         function, op = self.prepare(instruction)
-        return int(function(ctypes.addressof(self.wave), ctypes.addressof(op)))
+        return int(function(abi.address(self.wave), abi.address(op)))
 
 
 def instruction(
@@ -140,7 +146,7 @@ def native() -> SimpleNamespace:
         s=lambda n, width=1: Operand("s", n, width),
         imm=lambda value, index=128: Operand("imm", index, 1, value),
         off=Operand("off", 0, 0),
-        layout=abi,
+        abi=abi,
         PC=PC,
     )
 

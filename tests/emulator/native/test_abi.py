@@ -1,39 +1,34 @@
-"""layout.py against what the C compiler makes of wave.h."""
+"""abi.h as cffi reads it, against what the C compiler makes of it."""
 
 from __future__ import annotations
 
 import ctypes
+from pathlib import Path
 
-from workbench.emulator.native import abi, native_library
+import pytest
 
+from workbench.emulator.native import NATIVE_FOLDER, abi, build
 
-class _Entry(ctypes.Structure):
-    _fields_ = [("structure", ctypes.c_char_p), ("field", ctypes.c_char_p), ("value", ctypes.c_uint64)]
-
-
-def _from_c() -> tuple[dict[str, int], dict[str, dict[str, int]]]:
-    sizes: dict[str, int] = {}
-    fields: dict[str, dict[str, int]] = {}
-    table = (_Entry * 1000).in_dll(native_library(), "hklayout_entries")
-    for entry in table:
-        if entry.structure is None:
-            break
-        name = entry.structure.decode()
-        if entry.field is None:
-            sizes[name] = entry.value
-        else:
-            fields.setdefault(name, {})[entry.field.decode()] = entry.value
-    return sizes, fields
+STRUCTURES = [name for name in abi.ffi.list_types()[0] if abi.ffi.typeof(name).kind == "struct"]
 
 
-def test_every_structure_has_the_size_and_offsets_of_wave_h() -> None:
-    sizes, fields = _from_c()
-    assert set(sizes) == set(abi.STRUCTURES)
-    for name, structure in abi.STRUCTURES.items():
-        ours = {
-            field: getattr(structure, field).offset
-            for field, *_ in structure._fields_
-            if not field.startswith("_")
-        }
-        assert ours == fields[name], name
-        assert ctypes.sizeof(structure) == sizes[name], name
+def test_sizes_and_offsets_are_the_compilers(tmp_path: Path) -> None:
+    defined = {name: abi.ffi.typeof(name).fields for name in STRUCTURES}
+    wanted = [f"sizeof({name})" for name, fields in defined.items() if fields]
+    wanted += [f"offsetof({name}, {field})" for name, fields in defined.items() for field, _ in fields or ()]
+    source = tmp_path / "offsets.c"
+    source.write_text(f'#include "abi.h"\nconst size_t offsets[] = {{{", ".join(wanted)}}};\n')
+    path = build.build(
+        "offsets", [source], depends=[abi.HEADER], include=NATIVE_FOLDER, flags=["-fvisibility=default"]
+    )
+    offsets = list((ctypes.c_size_t * len(wanted)).in_dll(ctypes.CDLL(str(path)), "offsets"))
+    ours = [abi.ffi.sizeof(name) for name, fields in defined.items() if fields]
+    ours += [abi.offset(name, field) for name, fields in defined.items() for field, _ in fields or ()]
+    assert len(wanted) > 200
+    assert dict(zip(wanted, ours, strict=True)) == dict(zip(wanted, offsets, strict=True))
+
+
+def test_numbers_have_their_names_in_c_without_the_prefix() -> None:
+    assert (abi.LANES, abi.FAULT, abi.SAN_HAZARD, abi.MATRIX_LINKED) == (64, -3, 12, 1 << 31)
+    with pytest.raises(AttributeError, match="no number HK_LANE or LANE"):
+        _ = abi.LANE

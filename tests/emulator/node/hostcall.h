@@ -1,5 +1,5 @@
 // The device's side of ROCm's hostcall protocol and of its printf, written from the layouts that
-// workbench/emulator/hostcall.py documents, for tests on computers without ROCm's device libraries. The functions of
+// workbench/emulator/node/hostcall.py documents, for tests on computers without ROCm's device libraries. The functions of
 // printf have the names that clang calls.
 #pragma once
 

@@ -6,7 +6,6 @@ The tile library's tests do the same with HIPKITTENS_TEST_SANITIZE=1 (tests/conf
 from __future__ import annotations
 
 import contextlib
-import ctypes
 from typing import Any
 
 import pytest
@@ -14,8 +13,6 @@ import pytest
 torch = pytest.importorskip("torch")
 
 import workbench as wb  # noqa: E402
-from workbench.emulator.native import native_library  # noqa: E402
-from workbench.emulator.sanitizer.recorder import SanOp  # noqa: E402
 from workbench.errors import ShapeError  # noqa: E402
 from workbench.runtime import LaunchOptions, device  # noqa: E402
 from workbench.spec import KernelSpec, Range  # noqa: E402
@@ -88,9 +85,3 @@ def test_results_and_counters_are_those_of_a_plain_launch(
     assert counts == followed_counts
     assert counters == followed_counters
     assert all(torch.equal(a, b) for a, b in zip(plain, followed, strict=True))
-
-
-def test_records_are_laid_out_as_in_c() -> None:
-    size = native_library().hk_san_op_size
-    size.restype = ctypes.c_uint64
-    assert size() == ctypes.sizeof(SanOp)

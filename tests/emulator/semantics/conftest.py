@@ -71,16 +71,16 @@ class State:
     """Registers of a wave: `v` [rows][64] and `s` [129] (the last is SCC) as uint32."""
 
     def __init__(self, rows: int = 64) -> None:
-        from workbench.emulator.native import abi
+        from workbench.emulator.native.abi import ffi
 
         room = np.zeros(rows * 256 + 64, np.uint8)
         start = -room.ctypes.data % 64
         self._room = room
         self.v = room[start : start + rows * 256].view(np.uint32).reshape(rows, 64)
-        self._wave_room = np.zeros(ctypes.sizeof(abi.Wave) + 64, np.uint8)
+        self._wave_room = np.zeros(ffi.sizeof("Wave") + 64, np.uint8)
         self.address = self._wave_room.ctypes.data + -self._wave_room.ctypes.data % 64
-        self.wave = abi.Wave.from_address(self.address)
-        self.wave.v = self.v.ctypes.data
+        self.wave = ffi.cast("Wave *", self.address)
+        self.wave.v = ffi.cast("uint32_t *", self.v.ctypes.data)
         self.s = np.frombuffer((ctypes.c_uint32 * 129).from_address(self.address), np.uint32)
         self.exec = (1 << 64) - 1
         self.wave.mode = 0x3F0

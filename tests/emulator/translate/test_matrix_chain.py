@@ -12,10 +12,16 @@ import pytest
 from workbench.codeobject.instruction import Instruction
 from workbench.emulator.native import abi
 from workbench.emulator.native.ops import NATIVE, Rows
-from workbench.emulator.translate.matrix_chain import LINKED, SEEN_A, SEEN_B, SEEN_C, MatrixChain
+from workbench.emulator.translate.matrix_chain import MatrixChain
 
-WORDS = ctypes.sizeof(abi.Op) // 4
-FLAGS_WORD = abi.Op.flags.offset // 4
+WORDS = abi.ffi.sizeof("Op") // 4
+FLAGS_WORD = abi.offset("Op", "flags") // 4
+SEEN_A, SEEN_B, SEEN_C, LINKED = (
+    abi.MATRIX_SEEN_A,
+    abi.MATRIX_SEEN_B,
+    abi.MATRIX_SEEN_C,
+    abi.MATRIX_LINKED,
+)
 
 
 class Calls:
@@ -42,7 +48,7 @@ class Calls:
             more = [] if count is None else [ctypes.c_int32(count)]
             call = getattr(wave.library, function)
             call.restype, call.argtypes = ctypes.c_int32, None
-            address = ctypes.c_void_p(ctypes.addressof(wave.wave))
+            address = ctypes.c_void_p(abi.address(wave.wave))
             assert call(address, ctypes.c_void_p(ctypes.addressof(record)), *more) == 0
 
 

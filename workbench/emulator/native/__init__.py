@@ -5,24 +5,47 @@ from __future__ import annotations
 import ctypes
 from functools import cache
 from pathlib import Path
+from typing import Any
 
-from workbench.emulator.native import build
+from workbench.emulator.native import abi, build
 
 NATIVE_FOLDER = Path(__file__).resolve().parent
 
 
 @cache
-def native_library() -> ctypes.CDLL:
-    """The emulator's C part, built at first use and kept in the workbench's cache.
-
-    Raises:
-        CompilerNotFound: the C compiler of the ziglang wheel is missing.
-        ToolchainError: the C sources do not compile here; the message has the compiler's words.
-    """
+def _library_path() -> str:
     path = build.build(
         "hkemu",
         sorted(NATIVE_FOLDER.rglob("*.c")),
         include=NATIVE_FOLDER,
         depends=sorted(NATIVE_FOLDER.rglob("*.h")),
     )
-    return ctypes.CDLL(str(path))
+    return str(path)
+
+
+@cache
+def native_library() -> Any:
+    """The functions that abi.h declares, built at first use and kept in the workbench's cache.
+
+    Raises:
+        CompilerNotFound: the C compiler of the ziglang wheel is missing.
+        ToolchainError: the C sources do not compile here; the message has the compiler's words.
+    """
+    return abi.ffi.dlopen(_library_path())
+
+
+@cache
+def operations() -> ctypes.CDLL:
+    """The same library, to look up what generated code calls by name: abi.h does not declare operations.
+
+    Raises:
+        CompilerNotFound, ToolchainError: as `native_library`.
+    """
+    return ctypes.CDLL(_library_path())
+
+
+@cache
+def function_address(name: str) -> int | None:
+    """Of a function that generated code calls; None where the library has none of that name."""
+    function = getattr(operations(), name, None)
+    return ctypes.cast(function, ctypes.c_void_p).value if function is not None else None

@@ -6,7 +6,6 @@ GIL is released there), and comes back a few times a second to look for a time l
 
 from __future__ import annotations
 
-import ctypes
 import os
 import struct
 import threading
@@ -21,6 +20,7 @@ import numpy.typing as npt
 from workbench import errors, targets
 from workbench.codeobject import KernelArg, KernelDescriptor, KernelInfo
 from workbench.emulator.native import abi, native_library
+from workbench.emulator.native.abi import CData, ffi
 from workbench.emulator.native.observe.traffic import TrafficRecorder
 from workbench.emulator.node import interrupts
 from workbench.launches import Dim
@@ -28,6 +28,11 @@ from workbench.launches import Dim
 # Registers, LDS and scratch hold this before they are written: a NaN in every float format and a wild
 # pointer, so that a kernel that reads what it never wrote shows it.
 POISON = 0xFFFB_FFFB
+# Buffer resource of a wave's scratch (ops/buffer.c knows it by its base): swizzled, indexed by the lane, all
+# of the 32-bit offsets in range.
+_PRIVATE_BUFFER = 1 << 47 | 1 << 63 | 0xFFFFFFFF << 64 | (1 << 23 | 3 << 21) << 96
+_COUNTERS = [name for name, _ in ffi.typeof("Counters").fields]
+_NO_GROUP = 2**64 - 1
 _SLICE_NANOSECONDS = 30_000_000
 # The calling thread begins alone: a launch that is over by then never pays for starting threads.
 _FIRST_SLICE_NANOSECONDS = 300_000
@@ -92,18 +97,18 @@ class Outcome:
 
     Attributes:
         counts: [blocks] executions of each basic block, by waves.
-        counters: address-dependent counts by the names of layout.Counters; all zero without profiling.
+        counters: address-dependent counts by the names of abi.h's Counters; all zero without profiling.
         seconds: wall time.
-        fault: the report of the work-group with the lowest index that faulted, None without a fault.
+        fault: the `FaultReport` of the work-group with the lowest index that faulted, None without a fault.
         timed_out: whether the time limit ended it; `stopped_at` then says where a wave was.
     """
 
     counts: npt.NDArray[np.uint64]
     counters: dict[str, int]
     seconds: float
-    fault: abi.FaultReport | None = None
+    fault: CData | None = None
     timed_out: bool = False
-    stopped_at: abi.FaultReport | None = None
+    stopped_at: CData | None = None
 
 
 def thread_count() -> int:
@@ -201,7 +206,7 @@ def user_sgprs(
         if enabled:
             result.extend((value >> 32 * i) & 0xFFFFFFFF for i in range(dwords))
 
-    add(descriptor.enable_private_segment_buffer, abi.PRIVATE_BUFFER, 4)
+    add(descriptor.enable_private_segment_buffer, _PRIVATE_BUFFER, 4)
     add(descriptor.enable_dispatch_ptr, packet, 2)
     add(descriptor.enable_queue_ptr, 0, 2)
     add(descriptor.enable_kernarg_ptr, kernarg, 2)
@@ -233,12 +238,12 @@ class Dispatch:
     """One launch, ready to run.
 
     Attributes:
-        launch: the C side's description.
+        launch: the C side's description, a `Launch`.
         block_count: basic blocks of the kernel.
         keep: what must live as long as the launch.
     """
 
-    launch: abi.Launch
+    launch: CData
     block_count: int
     keep: list[Any] = field(default_factory=list)
 
@@ -251,7 +256,7 @@ def prepare(
     shared_bytes: int,
     code_base: int,
     registers: list[int],
-    allocations: ctypes.Array[abi.Allocation],
+    allocations: CData,
     target: str,
     profile: bool,
     xcds: int = 8,
@@ -265,68 +270,82 @@ def prepare(
         shared_bytes: static and dynamic LDS together.
         xcds, units: dies that work-groups go to in turn, and compute units of each, for the hardware
             registers XCC_ID and HW_ID.
-        hostcalls, serve: address and bytes of the buffer of hostcalls; what answers them (a layout.SERVE).
+        hostcalls, serve: address and bytes of the buffer of hostcalls; what answers them, as Launch.serve.
     """
     descriptor = kernel.descriptor
     unit = targets.target(target)
-    machine = abi.Machine(
-        allocations=ctypes.cast(allocations, ctypes.POINTER(abi.Allocation)),
-        allocation_count=len(allocations),
-        target=int(target.removeprefix("gfx"), 16),
-        lds_banks=unit.lds_banks,
-        hostcalls=hostcalls[0],
-        hostcalls_bytes=hostcalls[1],
-    )
-    table = sorted(translation.addresses.items())
-    addresses = np.array([address for address, _ in table], dtype=np.uint64)
-    indices = np.array([index for _, index in table], dtype=np.int32)
-    mode = descriptor.float_mode | descriptor.dx10_clamp << 8 | descriptor.ieee_mode << 9
     rows = max(translation.row_count, descriptor.vgpr_count, 1)
     scratch = scratch_bytes(kernel)
     waves = -(-geometry.block_size // abi.LANES)
     group_bytes = waves * (rows + scratch // 4) * abi.LANES * 4 + shared_bytes
-    launch = abi.Launch(
-        machine=ctypes.pointer(machine),
-        functions=ctypes.cast(translation.functions, ctypes.c_void_p).value,
-        block_addresses=addresses.ctypes.data,
-        block_indices=indices.ctypes.data,
-        block_count=len(table),
-        entry=translation.entry,
-        code_base=code_base,
-        flat_scratch=abi.PRIVATE_APERTURE,
-        groups=geometry.groups,
-        items=geometry.items,
-        group_size=geometry.block,
-        row_count=rows,
-        lds_size=shared_bytes,
-        scratch_size=scratch,
-        mode=mode | descriptor.fp16_overflow << 23,
-        user_sgpr_count=len(registers),
-        user_sgpr=(ctypes.c_uint32 * abi.MAX_USER_SGPRS)(*registers),
-        enable_group_id=(
+    table = sorted(translation.addresses.items())
+    addresses = np.array([address for address, _ in table], dtype=np.uint64)
+    indices = np.array([index for _, index in table], dtype=np.int32)
+    machine = ffi.new(
+        "Machine *",
+        {
+            "allocations": allocations,
+            "allocation_count": len(allocations),
+            "target": int(target.removeprefix("gfx"), 16),
+            "lds_banks": unit.lds_banks,
+            "hostcalls": hostcalls[0],
+            "hostcalls_bytes": hostcalls[1],
+        },
+    )
+    launch = ffi.new(
+        "Launch *",
+        {
+            **_initial_state(descriptor, unit, registers),
+            "machine": machine,
+            "functions": ffi.cast("BlockFn *", translation.functions.ctypes.data),
+            "block_addresses": ffi.from_buffer("uint64_t[]", addresses),
+            "block_indices": ffi.from_buffer("int32_t[]", indices),
+            "block_count": len(table),
+            "entry": translation.entry,
+            "code_base": code_base,
+            "groups": geometry.groups,
+            "items": geometry.items,
+            "group_size": geometry.block,
+            "row_count": rows,
+            "lds_size": shared_bytes,
+            "scratch_size": scratch,
+            "profile": profile,
+            "turn_blocks": _TURN_BLOCKS,
+            "turn_rounds": _TURN_ROUNDS,
+            "max_resident": max(1, min(MOST_RESIDENT, _RESIDENT_BYTES // max(1, group_bytes))),
+            "group_total": geometry.group_count,
+            "last_group": _NO_GROUP,
+            "xcds": xcds,
+            "units": units,
+            "serve": serve or ffi.NULL,
+        },
+    )
+    keep = [machine, allocations, addresses, indices, translation, serve]
+    return Dispatch(launch, len(translation.blocks), keep)
+
+
+def _initial_state(
+    descriptor: KernelDescriptor, unit: targets.Target, registers: list[int]
+) -> dict[str, Any]:
+    """Fields of `Launch` that say what a wave's registers hold when it starts."""
+    mode = descriptor.float_mode | descriptor.dx10_clamp << 8 | descriptor.ieee_mode << 9
+    return {
+        "flat_scratch": abi.PRIVATE_APERTURE,
+        "mode": mode | descriptor.fp16_overflow << 23,
+        "user_sgpr_count": len(registers),
+        "user_sgpr": registers,
+        "enable_group_id": (
             descriptor.enable_workgroup_id_x
             | descriptor.enable_workgroup_id_y << 1
             | descriptor.enable_workgroup_id_z << 2
         ),
-        enable_group_info=descriptor.enable_workgroup_info,
+        "enable_group_info": descriptor.enable_workgroup_info,
         # Later targets keep the wave's scratch in a register of its own (architected flat scratch).
-        enable_wave_offset=not unit.architected_flat_scratch and descriptor.enable_private_segment,
-        item_id_mode=descriptor.workitem_id_mode,
-        packed_item_ids=1,
-        poison=POISON,
-        profile=profile,
-        turn_blocks=_TURN_BLOCKS,
-        turn_rounds=_TURN_ROUNDS,
-        max_resident=max(1, min(MOST_RESIDENT, _RESIDENT_BYTES // max(1, group_bytes))),
-        group_total=geometry.group_count,
-        last_group=2**64 - 1,
-        xcds=xcds,
-        units=units,
-    )
-    if serve is not None:
-        launch.serve = serve
-    keep = [machine, allocations, addresses, indices, translation, serve]
-    return Dispatch(launch, len(translation.blocks), keep)
+        "enable_wave_offset": not unit.architected_flat_scratch and descriptor.enable_private_segment,
+        "item_id_mode": descriptor.workitem_id_mode,
+        "packed_item_ids": 1,
+        "poison": POISON,
+    }
 
 
 def run(
@@ -347,88 +366,119 @@ def run(
         KeyboardInterrupt: the launch was interrupted; every thread has stopped.
         LaunchError: no memory for the registers of one work-group.
     """
-    launch = dispatch.launch
-    count = max(1, min(threads or thread_count(), launch.group_total))
-    counts = np.zeros((count, dispatch.block_count), dtype=np.uint64)
-    workers = [
-        abi.Worker(
-            launch=ctypes.pointer(launch),
-            counts=counts[i].ctypes.data,
-            traffic=traffic.recorder() if traffic is not None else None,
-        )
-        for i in range(count)
-    ]
-    library = native_library()
-    started = time.monotonic()
-    no_memory = False
-    timed_out = False
-
-    def turn(worker: abi.Worker, nanoseconds: int = _SLICE_NANOSECONDS) -> int:
-        nonlocal no_memory
-        result: int = library.hk_run(ctypes.byref(worker), ctypes.c_uint64(nanoseconds))
-        if result == abi.RUN_MEMORY:
-            no_memory = True
-            launch.stop = 1
-        return result
-
-    def work(worker: abi.Worker) -> None:
-        while turn(worker) == abi.RUN_AGAIN:
-            pass
-
-    fault_seen: float | None = None
-
-    def look() -> None:
-        nonlocal timed_out, fault_seen
-        interrupts.deliver()
-        now = time.monotonic()
-        if timeout is not None and now - started > timeout:
-            timed_out = True
-            launch.stop = 1
-        if launch.last_group != 2**64 - 1:
-            fault_seen = fault_seen or now
-            if now - fault_seen > _FAULT_GRACE_SECONDS:
-                launch.stop = 1
-
-    helpers: list[threading.Thread] = []
+    running = _Running(dispatch, threads or thread_count(), timeout, traffic)
     try:
-        if turn(workers[0], _FIRST_SLICE_NANOSECONDS) == abi.RUN_AGAIN:
-            look()
-            for worker in workers[1:]:
-                helper = threading.Thread(target=work, args=(worker,), name="emulated-device")
+        running.work()
+    finally:
+        running.stop()
+    return running.outcome()
+
+
+class _Running:
+    """A launch under way: its threads, and what ends it early."""
+
+    def __init__(
+        self, dispatch: Dispatch, threads: int, timeout: float | None, traffic: TrafficRecorder | None
+    ) -> None:
+        self._launch = dispatch.launch
+        self._timeout = timeout
+        count = max(1, min(threads, self._launch.group_total))
+        self._counts = np.zeros((count, dispatch.block_count), dtype=np.uint64)
+        self._workers = [
+            ffi.new(
+                "Worker *",
+                {
+                    "launch": self._launch,
+                    "counts": ffi.from_buffer("uint64_t[]", counts),
+                    "traffic": traffic.recorder() if traffic is not None else ffi.NULL,
+                },
+            )
+            for counts in self._counts
+        ]
+        self._helpers: list[threading.Thread] = []
+        self._library = native_library()
+        self._started = time.monotonic()
+        self._seconds = 0.0
+        self._fault_seen: float | None = None
+        self._no_memory = False
+        self._timed_out = False
+
+    def work(self) -> None:
+        """Run work-groups on all threads until none is left or the launch is stopped."""
+        first, *others = self._workers
+        if self._turn(first, _FIRST_SLICE_NANOSECONDS) == abi.RUN_AGAIN:
+            self._look()
+            for worker in others:
+                helper = threading.Thread(target=self._help, args=(worker,), name="emulated-device")
                 helper.start()
-                helpers.append(helper)
-            while turn(workers[0]) == abi.RUN_AGAIN:
-                look()
-        for helper in helpers:
+                self._helpers.append(helper)
+            while self._turn(first) == abi.RUN_AGAIN:
+                self._look()
+        for helper in self._helpers:
             while helper.is_alive():
                 helper.join(0.02)
-                look()
-    finally:
-        launch.stop = 1
-        _join(helpers)
-        for worker in workers:
-            library.hk_release(ctypes.byref(worker))
-    seconds = time.monotonic() - started
-    if no_memory:
-        raise errors.LaunchError(
-            f"no memory for the registers of a work-group: {launch.row_count} registers and "
-            f"{launch.scratch_size} bytes of scratch a lane; close other programs or make the kernel smaller."
+                self._look()
+
+    def _help(self, worker: CData) -> None:
+        while self._turn(worker) == abi.RUN_AGAIN:
+            pass
+
+    def _turn(self, worker: CData, nanoseconds: int = _SLICE_NANOSECONDS) -> int:
+        """One of abi.RUN_*."""
+        result: int = self._library.hk_run(worker, nanoseconds)
+        if result == abi.RUN_MEMORY:
+            self._no_memory = True
+            self._launch.stop = 1
+        return result
+
+    def _look(self) -> None:
+        """Stop the launch where it was interrupted, took too long, or faulted a while ago."""
+        interrupts.deliver()
+        now = time.monotonic()
+        if self._timeout is not None and now - self._started > self._timeout:
+            self._timed_out = True
+            self._launch.stop = 1
+        if self._launch.last_group != _NO_GROUP:
+            self._fault_seen = self._fault_seen or now
+            if now - self._fault_seen > _FAULT_GRACE_SECONDS:
+                self._launch.stop = 1
+
+    def stop(self) -> None:
+        """End all threads and free what they hold; counts and reports stay."""
+        self._launch.stop = 1
+        _join(self._helpers)
+        for worker in self._workers:
+            self._library.hk_release(worker)
+        self._seconds = time.monotonic() - self._started
+
+    def outcome(self) -> Outcome:
+        """What the launch left behind.
+
+        Raises:
+            LaunchError: no memory for the registers of one work-group.
+        """
+        if self._no_memory:
+            raise errors.LaunchError(
+                f"no memory for the registers of a work-group: {self._launch.row_count} registers and "
+                f"{self._launch.scratch_size} bytes of scratch a lane; close other programs or make the "
+                "kernel smaller."
+            )
+        reports = sorted((w.report for w in self._workers if w.report.wave_count), key=lambda r: int(r.group))
+        fault = next((r for r in reports if r.fault.kind != abi.FAULT_NONE), None)
+        stopped_at = next((r for r in reports if r.fault.kind == abi.FAULT_NONE), None)
+        return Outcome(
+            counts=self._counts.sum(axis=0),
+            counters={name: sum(getattr(w.counters, name) for w in self._workers) for name in _COUNTERS},
+            seconds=self._seconds,
+            fault=_copied(fault),
+            timed_out=self._timed_out and fault is None,
+            stopped_at=_copied(stopped_at),
         )
-    reports = [w.report for w in workers if w.report.wave_count]
-    faults = sorted((r for r in reports if r.fault.kind != abi.FAULT_NONE), key=lambda r: int(r.group))
-    stopped = sorted((r for r in reports if r.fault.kind == abi.FAULT_NONE), key=lambda r: int(r.group))
-    return Outcome(
-        counts=counts.sum(axis=0),
-        counters={
-            name: sum(int(getattr(w.counters, name)) for w in workers)
-            for name, *_ in abi.Counters._fields_
-            if name != "reserved"
-        },
-        seconds=seconds,
-        fault=faults[0] if faults else None,
-        timed_out=timed_out and not faults,
-        stopped_at=stopped[0] if stopped else None,
-    )
+
+
+def _copied(report: CData | None) -> CData | None:
+    """A `FaultReport` that outlives its worker."""
+    return ffi.new("FaultReport *", report) if report is not None else None
 
 
 def _join(helpers: list[threading.Thread]) -> None:

@@ -83,9 +83,7 @@ _CLASSES: dict[int, type[errors.KernelFault]] = {
 }
 
 
-def exception(
-    scene: Scene, report: abi.FaultReport, assertions: Sequence[Assertion] = ()
-) -> errors.KernelFault:
+def exception(scene: Scene, report: abi.CData, assertions: Sequence[Assertion] = ()) -> errors.KernelFault:
     """The typed exception for a fault report; assertions that failed explain a trap."""
     fault = report.fault
     kind = int(fault.kind)
@@ -110,7 +108,7 @@ def exception(
     )
 
 
-def _assertion(scene: Scene, report: abi.FaultReport, failed: Sequence[Assertion]) -> errors.AssertionFault:
+def _assertion(scene: Scene, report: abi.CData, failed: Sequence[Assertion]) -> errors.AssertionFault:
     """The exception for assertions of one work-group, from the first work-item's."""
     first = failed[0]
     wave, lane = divmod(first.item, abi.LANES)
@@ -130,9 +128,7 @@ def _assertion(scene: Scene, report: abi.FaultReport, failed: Sequence[Assertion
     )
 
 
-def timeout(
-    scene: Scene, report: abi.FaultReport | None, seconds: float, remedy: str
-) -> errors.KernelTimeout:
+def timeout(scene: Scene, report: abi.CData | None, seconds: float, remedy: str) -> errors.KernelTimeout:
     """The exception for a launch that ran past its time limit."""
     what = f"stopped after its time limit of {seconds:g} s"
     if report is None:
@@ -152,7 +148,7 @@ def timeout(
     )
 
 
-def _address(scene: Scene, report: abi.FaultReport) -> int | None:
+def _address(scene: Scene, report: abi.CData) -> int | None:
     if report.has_pc:
         return int(report.pc)
     if report.fault.kind == abi.FAULT_SERVICE:
@@ -180,7 +176,7 @@ def _barrier_address(scene: Scene, resume: int) -> int | None:
     return int(start)
 
 
-def _what(scene: Scene, report: abi.FaultReport, who: str) -> str:
+def _what(scene: Scene, report: abi.CData, who: str) -> str:
     fault = report.fault
     verb = f"{who} wrote" if fault.is_write else f"{who} read"
     size = f"{fault.size} byte{'' if fault.size == 1 else 's'}"
@@ -259,7 +255,7 @@ def _refused_service(service: int) -> str:
     )
 
 
-def _waiting(scene: Scene, report: abi.FaultReport) -> str:
+def _waiting(scene: Scene, report: abi.CData) -> str:
     """Who waits at which barrier, and who has ended."""
     places: dict[int | None, list[int]] = {}
     ended = []

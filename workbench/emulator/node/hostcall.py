@@ -16,12 +16,13 @@ from __future__ import annotations
 import ctypes
 import struct
 from collections.abc import Callable, Iterator
-from ctypes import Structure, c_uint32, c_uint64
+from ctypes import c_uint32
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from workbench.emulator.native import abi
+from workbench.emulator.native.abi import CData, ffi
 from workbench.emulator.node.console import BYTES, Assertion, Value, format_text, text_conversions
 from workbench.emulator.node.memory import Allocation, Memory, MemoryKind
 
@@ -35,6 +36,7 @@ PRINTF_ARGUMENT = "hidden_printf_buffer"
 _SLOT_WORDS = 8
 _PAYLOAD_WORDS = abi.LANES * _SLOT_WORDS
 _READY = 1
+_HEADER_BYTES = ffi.sizeof("HostcallHeader")
 # A message's descriptor: whether it begins and ends here, how many words follow, which message it is.
 _BEGIN, _END = 1, 2
 _LENGTH_SHIFT, _LENGTH_MASK = 5, 7
@@ -45,28 +47,6 @@ _TO_STDERR = 1
 # What assert of HIP's headers prints before it traps.
 _ASSERTION = "%s:%u: %s: Device-side assertion `%s' failed.\n"
 _PAGE = 4096
-
-
-class _Header(Structure):
-    """Of a packet: `next` and what else points to a packet is its index, with a tag in the bits above."""
-
-    _fields_ = (("next", c_uint64), ("lanes", c_uint64), ("service", c_uint32), ("control", c_uint32))
-
-
-class _Buffer(Structure):
-    """What the hidden argument points to; the doorbell's signal follows on its own cache line.
-
-    wave.h has the place of ready_stack.
-    """
-
-    _fields_ = (
-        ("headers", c_uint64),
-        ("payloads", c_uint64),
-        ("doorbell", c_uint64),
-        ("free_stack", c_uint64),
-        ("ready_stack", c_uint64),
-        ("index_mask", c_uint64),
-    )
 
 
 # An amd_signal_t of no kind and without an event: the device adds to its value and interrupts nobody.
@@ -83,13 +63,13 @@ class Buffer:
     def __init__(self, memory: Memory, waves: int) -> None:
         self.packets = 1 << max(1, (waves - 1).bit_length())
         headers = _SIGNAL_OFFSET + _SIGNAL_BYTES
-        payloads = -(-(headers + self.packets * ctypes.sizeof(_Header)) // _PAGE) * _PAGE
+        payloads = -(-(headers + self.packets * _HEADER_BYTES) // _PAGE) * _PAGE
         size = payloads + self.packets * _PAYLOAD_WORDS * 8
         self.allocation: Allocation = memory.map_apart(size, MemoryKind.HOSTCALL)
         self._headers = self.address + headers
         self._payloads = self.address + payloads
         # Packet i lies on packet i - 1. Packet 0 gets a tag: no tag and no index is the null pointer.
-        words = ctypes.sizeof(_Header) // 8
+        words = _HEADER_BYTES // 8
         self._free = np.zeros(words * self.packets, dtype=np.int64)
         self._free[::words] = np.arange(-1, self.packets - 1)
         self._free[0], self._free[words] = 0, self.packets
@@ -101,22 +81,22 @@ class Buffer:
     def empty(self) -> None:
         """Every packet is free again, as at the start of a launch."""
         ctypes.memmove(self._headers, self._free.ctypes.data, self._free.nbytes)
-        buffer = _Buffer.from_address(self.address)
+        buffer = ffi.cast("HostcallBuffer *", self.address)
         buffer.headers, buffer.payloads = self._headers, self._payloads
         buffer.doorbell = self.address + _SIGNAL_OFFSET
         ctypes.memset(buffer.doorbell, 0, _SIGNAL_BYTES)
         buffer.free_stack = buffer.index_mask = self.packets - 1
         buffer.ready_stack = 0
 
-    def header(self, pointer: int) -> _Header:
-        """A packet's header, by a pointer with its tag."""
+    def header(self, pointer: int) -> CData:
+        """A packet's `HostcallHeader`, by a pointer with its tag."""
         index = pointer & (self.packets - 1)
-        return _Header.from_address(self._headers + index * ctypes.sizeof(_Header))
+        return ffi.cast("HostcallHeader *", self._headers + index * _HEADER_BYTES)
 
-    def slots(self, pointer: int) -> ctypes.Array[c_uint64]:
+    def slots(self, pointer: int) -> CData:
         """A packet's words: eight a lane."""
         index = pointer & (self.packets - 1)
-        return (c_uint64 * _PAYLOAD_WORDS).from_address(self._payloads + index * _PAYLOAD_WORDS * 8)
+        return ffi.cast("uint64_t *", self._payloads + index * _PAYLOAD_WORDS * 8)
 
 
 @dataclass(slots=True)
@@ -141,7 +121,7 @@ class Listener:
 
     Attributes:
         buffer: its address and bytes.
-        callback: what answers the waves (a layout.SERVE).
+        callback: what answers the waves, as Launch.serve.
         error: what went wrong here, to be raised when the launch has ended.
     """
 
@@ -154,7 +134,7 @@ class Listener:
         self._lost = False
         self._printed: list[_Printed] = []
         self.error: BaseException | None = None
-        self.callback = abi.SERVE(self._serve)
+        self.callback = ffi.callback("int32_t(uint64_t, uint32_t, uint64_t)", self._serve)
 
     def _serve(self, group: int, wave: int, pointer: int) -> int:
         """0: the packet is answered; else the number of a service that is not to be had, or -1."""
@@ -167,7 +147,7 @@ class Listener:
                 if header.lanes >> lane & 1:
                     at = lane * _SLOT_WORDS
                     item = wave * abi.LANES + lane
-                    slots[at] = self._receive(group, item, slots[at : at + _SLOT_WORDS])
+                    slots[at] = self._receive(group, item, list(slots[at : at + _SLOT_WORDS]))
                     slots[at + 1] = 0
             header.control &= ~_READY
         except BaseException as error:

@@ -22,6 +22,7 @@ from pathlib import Path
 
 from workbench import cache, errors
 from workbench.emulator.native import abi, native_library
+from workbench.emulator.native.abi import CData, ffi
 from workbench.emulator.sanitizer.written import Written
 
 ALIGNMENT = 256
@@ -122,7 +123,7 @@ class Memory:
         self._bases: list[int] = []
         self._allocations: list[Allocation] = []
         self._freed: collections.deque[Allocation] = collections.deque(maxlen=_REMEMBERED)
-        self._tables: dict[int, ctypes.Array[abi.Allocation]] = {}
+        self._tables: dict[int, CData] = {}
         self.limit = usable_memory()
         self.used = 0
         self._used_by: collections.Counter[int | None] = collections.Counter()
@@ -290,9 +291,9 @@ class Memory:
         """Bytes allocated on a device."""
         return self._used_by[device]
 
-    def table(self, device: int) -> ctypes.Array[abi.Allocation]:
-        """What a kernel on `device` may touch, sorted by address. Not to be changed; kept by the caller while
-        a kernel runs."""
+    def table(self, device: int) -> CData:
+        """Array of `Allocation`: what a kernel on `device` may touch, sorted by address. Not to be changed;
+        kept by the caller while a kernel runs."""
         with self._lock:
             found = self._tables.get(device)
             if found is None:
@@ -301,7 +302,7 @@ class Memory:
                 for a in visible:
                     flags = abi.ALLOCATION_READ | (abi.ALLOCATION_WRITE if a.writable else 0)
                     rows.extend((a.base, a.end, flags))
-                found = (abi.Allocation * len(visible)).from_buffer_copy(rows)
+                found = ffi.from_buffer("Allocation[]", rows)
                 self._tables[device] = found
             return found
 
@@ -373,11 +374,8 @@ class Memory:
 
 
 def host_access(base: int, size: int) -> int:
-    """layout.ALLOCATION_READ and _WRITE as far as they hold for every page of a host range."""
-    function = native_library().hk_host_access
-    function.argtypes = [ctypes.c_uint64, ctypes.c_uint64]
-    function.restype = ctypes.c_int32
-    return int(function(base, size))
+    """abi.ALLOCATION_READ and _WRITE as far as they hold for every page of a host range."""
+    return int(native_library().hk_host_access(base, size))
 
 
 def _out_of_memory(message: str) -> errors.DeviceError:

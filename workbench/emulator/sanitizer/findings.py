@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import ctypes
 from collections.abc import Sequence
-from ctypes import Structure, c_int32, c_uint32, c_uint64
 from typing import TYPE_CHECKING
 
-from workbench.emulator.native import native_library
+from workbench.emulator.native import abi, native_library
+from workbench.emulator.native.abi import CData, ffi
 from workbench.emulator.sanitizer.hazards import RULES, unit_name
-from workbench.emulator.sanitizer.written import SanMemory, Written
+from workbench.emulator.sanitizer.written import Written
 from workbench.errors import LaunchError
 from workbench.launches import RawFinding
 
@@ -19,54 +18,33 @@ if TYPE_CHECKING:
 _ROOM = 1024
 _SHADOW_BYTES = 1 << 31
 _NO_ADDRESS = 2**64 - 1
-# What an overwritten access was, in a report's detail.
-_VECTOR, _READ, _OWN_READ, _OWN_WRITE = 2, 4, 8, 16
-
-(
-    WAIT_VECTOR,
-    WAIT_LGKM,
-    WAIT_SCALAR,
-    WAIT_LDS,
-    PUBLISH_LDS,
-    OVERWRITE_LDS,
-    RACE_LDS,
-    RACE_GLOBAL,
-    UNDEFINED_STORE,
-    UNDEFINED_BRANCH,
-    UNDEFINED_ADDRESS,
-    RANGE,
-    ALIGNMENT,
-    HAZARD,
-) = range(1, 15)
 
 CLASSES: dict[int, str] = {
-    **dict.fromkeys((WAIT_VECTOR, WAIT_LGKM, WAIT_SCALAR, WAIT_LDS), "missing wait"),
-    **dict.fromkeys((PUBLISH_LDS, OVERWRITE_LDS), "missing wait"),
-    **dict.fromkeys((RACE_LDS, RACE_GLOBAL), "race"),
-    **dict.fromkeys((UNDEFINED_STORE, UNDEFINED_BRANCH, UNDEFINED_ADDRESS), "uninitialised"),
-    RANGE: "out of bounds",
-    ALIGNMENT: "misaligned",
-    HAZARD: "hazard",
+    abi.SAN_FOUND_WAIT_VECTOR: "missing wait",
+    abi.SAN_FOUND_WAIT_LGKM: "missing wait",
+    abi.SAN_FOUND_WAIT_SCALAR: "missing wait",
+    abi.SAN_FOUND_WAIT_LDS: "missing wait",
+    abi.SAN_FOUND_PUBLISH_LDS: "missing wait",
+    abi.SAN_FOUND_OVERWRITE_LDS: "missing wait",
+    abi.SAN_FOUND_RACE_LDS: "race",
+    abi.SAN_FOUND_RACE_GLOBAL: "race",
+    abi.SAN_FOUND_UNDEFINED_STORE: "uninitialised",
+    abi.SAN_FOUND_UNDEFINED_BRANCH: "uninitialised",
+    abi.SAN_FOUND_UNDEFINED_ADDRESS: "uninitialised",
+    abi.SAN_FOUND_RANGE: "out of bounds",
+    abi.SAN_FOUND_ALIGNMENT: "misaligned",
+    abi.SAN_FOUND_HAZARD: "hazard",
 }
 """What each kind of report is an instance of."""
 
-
-class SanReport(Structure):
-    """native/observe/sanitize.h's SanReport."""
-
-    _fields_ = (
-        ("pc", c_uint64),
-        ("other_pc", c_uint64),
-        ("address", c_uint64),
-        ("group", c_uint64),
-        ("other_group", c_uint64),
-        ("count", c_uint64),
-        ("detail", c_uint64),
-        ("kind", c_uint32),
-        ("wave", c_uint32),
-        ("other_wave", c_uint32),
-        ("lane", c_int32),
-    )
+_WITHOUT_ADDRESS = (
+    abi.SAN_FOUND_WAIT_VECTOR,
+    abi.SAN_FOUND_WAIT_LGKM,
+    abi.SAN_FOUND_WAIT_SCALAR,
+    abi.SAN_FOUND_UNDEFINED_BRANCH,
+    abi.SAN_FOUND_UNDEFINED_ADDRESS,
+    abi.SAN_FOUND_HAZARD,
+)
 
 
 class Shadow:
@@ -82,27 +60,22 @@ class Shadow:
 
     def __init__(self, groups: int, memories: Sequence[Written] = ()) -> None:
         self._library = native_library()
-        self._library.hk_san_new.restype = ctypes.c_void_p
-        self._library.hk_san_take.restype = c_uint64
-        self._library.hk_san_lost_writes.restype = ctypes.c_int32
         self.lost_writes = False
-        self.pointer: int | None = None
-        self.pointer = self._library.hk_san_new(c_uint64(groups), c_uint64(_SHADOW_BYTES))
+        self.pointer: CData = ffi.NULL
+        self.pointer = self._library.hk_san_new(groups, _SHADOW_BYTES)
         if not self.pointer:
             raise LaunchError(f"no memory for the sanitizer's state of {groups} work-groups.")
         if memories:
-            self._memories = (SanMemory * len(memories))(*(memory.table_entry() for memory in memories))
-            self._library.hk_san_watch(
-                ctypes.c_void_p(self.pointer), self._memories, c_uint64(len(self._memories))
-            )
+            self._memories = ffi.new("SanMemory[]", [memory.table_entry() for memory in memories])
+            self._library.hk_san_watch(self.pointer, self._memories, len(self._memories))
 
     def take(self, scene: Scene) -> tuple[RawFinding, ...]:
         """What was found, by address of the instruction; frees the state."""
-        reports = (SanReport * _ROOM)()
-        count = self._library.hk_san_take(ctypes.c_void_p(self.pointer), reports, c_uint64(_ROOM))
-        self.lost_writes = bool(self._library.hk_san_lost_writes(ctypes.c_void_p(self.pointer)))
+        reports = ffi.new("SanReport[]", _ROOM)
+        count = self._library.hk_san_take(self.pointer, reports, _ROOM)
+        self.lost_writes = bool(self._library.hk_san_lost_writes(self.pointer))
         self.free()
-        found = sorted(reports[:count], key=lambda report: (int(report.pc), int(report.kind)))
+        found = sorted(reports[0:count], key=lambda report: (report.pc, report.kind))
         return tuple(_finding(scene, report) for report in found)
 
     def __del__(self) -> None:
@@ -112,22 +85,15 @@ class Shadow:
     def free(self) -> None:
         """Give its memory back; may be called again."""
         if self.pointer:
-            self._library.hk_san_free(ctypes.c_void_p(self.pointer))
-            self.pointer = None
+            self._library.hk_san_free(self.pointer)
+            self.pointer = ffi.NULL
 
 
-def _finding(scene: Scene, report: SanReport) -> RawFinding:
+def _finding(scene: Scene, report: CData) -> RawFinding:
     from workbench.emulator.node.faults import group_id
 
     other = int(report.other_pc)
-    has_address = report.kind not in (
-        WAIT_VECTOR,
-        WAIT_LGKM,
-        WAIT_SCALAR,
-        UNDEFINED_BRANCH,
-        UNDEFINED_ADDRESS,
-        HAZARD,
-    )
+    has_address = report.kind not in _WITHOUT_ADDRESS
     return RawFinding(
         category=CLASSES[report.kind],
         message=_message(scene, report),
@@ -160,7 +126,7 @@ def _register(scene: Scene, row: int) -> str:
 _ORDER = ("reads what {} wrote", "writes what {} read", "writes what {} wrote")
 
 
-def _race(scene: Scene, report: SanReport, where: str) -> str:
+def _race(scene: Scene, report: CData, where: str) -> str:
     from workbench.emulator.node.faults import group_id
 
     other = f"wave {report.other_wave}"
@@ -178,17 +144,17 @@ def _race(scene: Scene, report: SanReport, where: str) -> str:
     )
 
 
-def _overwrite(scene: Scene, report: SanReport) -> str:
+def _overwrite(scene: Scene, report: CData) -> str:
     detail = int(report.detail)
     access = _place(scene, int(report.other_pc))
-    what = "read" if detail in (_READ, _OWN_READ) else "write"
-    if detail in (_OWN_READ, _OWN_WRITE):
+    what = "read" if detail in (abi.SAN_UNDER_WAY_READ, abi.SAN_UNDER_WAY_OWN_READ) else "write"
+    if detail in (abi.SAN_UNDER_WAY_OWN_READ, abi.SAN_UNDER_WAY_OWN_WRITE):
         return (
             f"missing wait: shared memory at byte {report.address} is loaded over while the same wave's "
             f"{what} {access} is not known to be done; a load to LDS does not wait for it: an s_waitcnt "
             "lgkmcnt is wanted between them"
         )
-    counter = "vmcnt" if detail == _VECTOR else "lgkmcnt"
+    counter = "vmcnt" if detail == abi.SAN_UNDER_WAY_VECTOR else "lgkmcnt"
     return (
         f"missing wait: shared memory is written at byte {report.address} after a barrier that wave "
         f"{report.other_wave} passed before its {what} {access} was known to be done; s_waitcnt {counter} is "
@@ -196,7 +162,7 @@ def _overwrite(scene: Scene, report: SanReport) -> str:
     )
 
 
-def _hazard(scene: Scene, report: SanReport) -> str:
+def _hazard(scene: Scene, report: CData) -> str:
     detail = int(report.detail)
     there, wanted, rule = detail & 255, detail >> 8 & 255, RULES[detail >> 16]
     name = unit_name(int(report.address))
@@ -210,7 +176,7 @@ def _hazard(scene: Scene, report: SanReport) -> str:
     )
 
 
-def _memory(scene: Scene, report: SanReport, offset: bool = True) -> str:
+def _memory(scene: Scene, report: CData, offset: bool = True) -> str:
     """Which allocation the address of a report is in: " (argument 'x' (float32 tensor 64), byte 12)"."""
     found = scene.memory.find(int(report.address))
     if found is None:
@@ -229,62 +195,62 @@ def _origin(scene: Scene, load: int) -> str:
     )
 
 
-def _message(scene: Scene, report: SanReport) -> str:
+def _message(scene: Scene, report: CData) -> str:
     other = int(report.other_pc)
     detail = int(report.detail)
     match report.kind:
-        case 1 | 2:
-            counter = "vmcnt" if report.kind == WAIT_VECTOR else "lgkmcnt"
+        case abi.SAN_FOUND_WAIT_VECTOR | abi.SAN_FOUND_WAIT_LGKM:
+            counter = "vmcnt" if report.kind == abi.SAN_FOUND_WAIT_VECTOR else "lgkmcnt"
             return (
                 f"missing wait: {_register(scene, detail)} is used before its load {_place(scene, other)} is "
                 f"known to be done; an s_waitcnt {counter} is wanted between them"
             )
-        case 3:
+        case abi.SAN_FOUND_WAIT_SCALAR:
             return (
                 f"missing wait: scalar register {detail} is used before its load {_place(scene, other)} is "
                 "known to be done; scalar loads return in any order: s_waitcnt lgkmcnt(0) is wanted between "
                 "them"
             )
-        case 4:
+        case abi.SAN_FOUND_WAIT_LDS:
             return (
                 f"missing wait: shared memory at byte {report.address} is used while the load to LDS "
                 f"{_place(scene, other)} of the same wave is under way; an s_waitcnt vmcnt is wanted between "
                 "them"
             )
-        case 5:
-            counter = "vmcnt" if detail & 2 else "lgkmcnt"
+        case abi.SAN_FOUND_PUBLISH_LDS:
+            counter = "vmcnt" if detail & abi.SAN_UNDER_WAY_VECTOR else "lgkmcnt"
             return (
                 f"missing wait: shared memory is read after a barrier that wave {report.other_wave} "
                 f"passed before its write {_place(scene, other)} was known to be done; s_waitcnt {counter} "
                 "is wanted before the barrier"
             )
-        case 6:
+        case abi.SAN_FOUND_OVERWRITE_LDS:
             return _overwrite(scene, report)
-        case 7:
+        case abi.SAN_FOUND_RACE_LDS:
             return _race(scene, report, f"shared memory at byte {report.address}")
-        case 8:
+        case abi.SAN_FOUND_RACE_GLOBAL:
             return _race(scene, report, f"global memory{_memory(scene, report)}")
-        case 9:
+        case abi.SAN_FOUND_UNDEFINED_STORE:
             if detail:
                 return "an atomic changes device memory that nobody wrote; fill it with hipMemset first"
             where = _memory(scene, report)
             return f"an uninitialised value is stored to global memory{where}" + _origin(scene, other)
-        case 10:
+        case abi.SAN_FOUND_UNDEFINED_BRANCH:
             return "an uninitialised value decides a branch, or which lanes go on" + _origin(scene, other)
-        case 11:
+        case abi.SAN_FOUND_UNDEFINED_ADDRESS:
             return "an uninitialised value is an address" + _origin(scene, other)
-        case 12:
+        case abi.SAN_FOUND_RANGE:
             return (
                 f"the buffer resource reaches {detail} bytes past the end of its allocation"
                 f"{_memory(scene, report, offset=False)}: hardware does not check beyond the resource's "
                 "range; give make_srsrc the allocation's size"
             )
-        case 13:
+        case abi.SAN_FOUND_ALIGNMENT:
             return (
                 f"shared memory at byte {report.address} is accessed by an instruction that wants a multiple "
                 f"of {detail}"
             )
-        case 14:
+        case abi.SAN_FOUND_HAZARD:
             return _hazard(scene, report)
     raise AssertionError(report.kind)
 

@@ -514,8 +514,8 @@ class Hazards:
     lengths: dict[int, int] = field(default_factory=dict)
 
 
-MOST = 256
-"""Pairs of a kernel that are followed while it runs; SAN_MARKS of native/observe/sanitize.h."""
+MOST: int = abi.SAN_MARKS
+"""Pairs of a kernel that are followed while it runs."""
 
 
 def unit_name(unit: int) -> str:

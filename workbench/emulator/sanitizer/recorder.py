@@ -7,15 +7,15 @@ and at the end of its block.
 
 from __future__ import annotations
 
-import ctypes
 import re
 import struct
 from collections.abc import Iterator, Sequence
-from ctypes import Structure, c_uint8, c_uint16, c_uint32
 from functools import cache
+from typing import Any
 
 from workbench.codeobject.instruction import Instruction, Operand
 from workbench.emulator.native import abi
+from workbench.emulator.native.abi import CData, ffi
 from workbench.emulator.native.ops import NATIVE, Rows
 from workbench.emulator.native.ops.matrix import DENSE, SMALL, SPARSE
 from workbench.emulator.sanitizer.hazards import Hazards, wait_states
@@ -23,77 +23,6 @@ from workbench.emulator.semantics import ENDS_BLOCK
 from workbench.emulator.translate.block import BlockTranslator, Unsupported
 from workbench.emulator.translate.operands import is_dpp, is_sdwa
 from workbench.errors import UnsupportedInstruction
-
-SOURCES = 5
-_SCC = 128
-
-(
-    VECTOR,
-    SCALAR,
-    SCALAR_BITS,
-    WAIT,
-    MEMORY,
-    BRANCH,
-    MATRIX,
-    READ_LANE,
-    WRITE_LANE,
-    SHUFFLE,
-    WORDS,
-    MARK,
-    HAZARD,
-    STATES,
-) = range(14)
-GLOBAL, FLAT, SCRATCH, BUFFER, LDS, SMEM, LDS_LANES = range(7)
-(
-    LOAD,
-    STORE,
-    ATOMIC,
-    TO_LDS,
-    SYNC,
-    SELECT,
-    KEEP,
-    LANE_MASK,
-    MASK_SOURCE,
-    CROSS,
-    WRITES_SCC,
-    TO_EXEC,
-    PLAIN_ADDRESS,
-    TWO,
-    TRANSPOSED,
-    DPP,
-    SAME,
-    CARRY,
-    CARRY_DOWN,
-    REPLACES,
-    RESOURCE,
-) = (1 << bit for bit in range(21))
-_BITS_ANY, _BITS_AND, _BITS_OR, _BITS_ANDN2, _BITS_SELECT = range(5)
-_FIRST_ACTIVE, _IN_REGISTER = 64, 65
-_NOT_WAITED = 255
-
-
-class SanOp(Structure):
-    """native/observe/sanitize.h's SanOp."""
-
-    _fields_ = (
-        ("op", abi.Op),
-        ("dst", c_uint16),
-        ("src", c_uint16 * SOURCES),
-        ("sdst", c_uint16 * 2),
-        ("ssrc", c_uint16 * SOURCES),
-        ("dst_count", c_uint8),
-        ("src_count", c_uint8 * SOURCES),
-        ("sdst_count", c_uint8 * 2),
-        ("ssrc_count", c_uint8 * SOURCES),
-        ("kind", c_uint8),
-        ("space", c_uint8),
-        ("bytes", c_uint8),
-        ("reserved_byte", c_uint8),
-        ("columns", c_uint8),
-        ("reserved", c_uint16),
-        ("flags", c_uint32),
-        ("imm", c_uint32),
-    )
 
 
 class Recorder:
@@ -112,9 +41,9 @@ class Recorder:
         except (Unsupported, UnsupportedInstruction):
             return  # the translation is about to be refused for the same reason
         if self._hazards.found:
-            self._pending += [bytes(each) for each in hazard_records(instruction, self._hazards)]
+            self._pending += hazard_records(instruction, self._hazards)
         if record is not None:
-            self._pending.append(bytes(record))
+            self._pending.append(bytes(ffi.buffer(record)))
         if instruction.opcode in ENDS_BLOCK or (record is not None and _needs_state(instruction, record)):
             self.hand_over()
 
@@ -139,39 +68,43 @@ class Recorder:
         self._pending.clear()
 
 
-def hazard_records(instruction: Instruction, hazards: Hazards) -> Iterator[SanOp]:
+def hazard_records(instruction: Instruction, hazards: Hazards) -> Iterator[bytes]:
     """What follows the pairs of `hazards` through the run: checks first, then what begins here."""
     address = instruction.address
     offset = hazards.offsets.get(address, 0)
     for number in hazards.by_consumer.get(address, ()):
         hazard = hazards.found[number]
-        record = SanOp(kind=HAZARD, imm=number, flags=offset, reserved=hazard.rule, bytes=hazard.wanted)
-        record.op.pc = address
-        record.op.imm[0], record.op.imm[1] = hazard.producer, hazard.unit
-        yield record
+        op = {"pc": address, "imm": (hazard.producer, hazard.unit)}
+        yield _record(
+            op=op, kind=abi.SAN_HAZARD, imm=number, flags=offset, reserved=hazard.rule, bytes=hazard.wanted
+        )
     for number in hazards.by_producer.get(address, ()):
-        yield SanOp(kind=MARK, imm=number, flags=offset + wait_states(instruction))
+        yield _record(kind=abi.SAN_MARK, imm=number, flags=offset + wait_states(instruction))
     if address in hazards.lengths:
-        yield SanOp(kind=STATES, imm=hazards.lengths[address])
+        yield _record(kind=abi.SAN_STATES, imm=hazards.lengths[address])
 
 
-def _needs_state(instruction: Instruction, record: SanOp) -> bool:
+def _record(**fields: Any) -> bytes:
+    return bytes(ffi.buffer(ffi.new("SanOp *", fields)))
+
+
+def _needs_state(instruction: Instruction, record: CData) -> bool:
     """Whether the record can only be looked at right before its instruction."""
-    if record.kind == MEMORY or record.flags & TO_EXEC:
+    if record.kind == abi.SAN_MEMORY or record.flags & abi.SAN_TO_EXEC:
         return True
-    if record.kind in (READ_LANE, WRITE_LANE) and record.imm == _IN_REGISTER:
+    if record.kind in (abi.SAN_READ_LANE, abi.SAN_WRITE_LANE) and record.imm == abi.SAN_IN_REGISTER:
         return True
     return any(o.kind == "s" and o.index >= abi.EXEC - 1 for o in instruction.dst)
 
 
-def describe(instruction: Instruction, rows: Rows) -> SanOp | None:
+def describe(instruction: Instruction, rows: Rows) -> CData | None:
     """The record of an instruction; None for one that the sanitizer has no interest in."""
-    record = SanOp()
+    record = ffi.new("SanOp *")
     record.op.pc = instruction.address
     format = instruction.format
     opcode = instruction.opcode
     if opcode == "s_waitcnt":
-        record.kind = WAIT
+        record.kind = abi.SAN_WAIT
         record.imm = _wait(int(instruction.src[0].value or 0))
     elif format == "SOPP":
         return _program(record, instruction)
@@ -194,24 +127,26 @@ def _wait(value: int) -> int:
     """vmcnt | lgkmcnt << 8 of s_waitcnt's field on gfx9; the greatest count waits for nothing."""
     vector = value & 15 | value >> 10 & 0x30
     other = value >> 8 & 15
-    return (_NOT_WAITED if vector == 63 else vector) | (_NOT_WAITED if other == 15 else other) << 8
+    return (abi.SAN_NOT_WAITED if vector == 63 else vector) | (
+        abi.SAN_NOT_WAITED if other == 15 else other
+    ) << 8
 
 
-def _program(record: SanOp, instruction: Instruction) -> SanOp | None:
+def _program(record: CData, instruction: Instruction) -> CData | None:
     opcode = instruction.opcode
     if opcode in ("s_cbranch_scc0", "s_cbranch_scc1"):
-        record.kind = BRANCH
-        record.ssrc[0], record.ssrc_count[0] = _SCC, 1
+        record.kind = abi.SAN_BRANCH
+        record.ssrc[0], record.ssrc_count[0] = abi.SAN_SCC, 1
     elif opcode in ("s_cbranch_vccz", "s_cbranch_vccnz"):
-        record.kind = BRANCH
+        record.kind = abi.SAN_BRANCH
         record.ssrc[0], record.ssrc_count[0] = abi.VCC, 2
     else:
         return None
     return record
 
 
-def _set_scalar_source(record: SanOp, position: int, operand: Operand) -> None:
-    if position >= SOURCES:
+def _set_scalar_source(record: CData, position: int, operand: Operand) -> None:
+    if position >= abi.SAN_SOURCES:
         return
     if operand.kind == "s":
         record.ssrc[position] = operand.index
@@ -219,16 +154,16 @@ def _set_scalar_source(record: SanOp, position: int, operand: Operand) -> None:
     elif operand.kind == "special" and operand.index == 251:
         record.ssrc[position], record.ssrc_count[position] = abi.VCC, 2
     elif operand.kind == "special" and operand.index == 253:
-        record.ssrc[position], record.ssrc_count[position] = _SCC, 1
+        record.ssrc[position], record.ssrc_count[position] = abi.SAN_SCC, 1
 
 
-def _set_vector_source(record: SanOp, position: int, operand: Operand, rows: Rows) -> None:
-    if position < SOURCES and operand.kind in ("v", "a"):
+def _set_vector_source(record: CData, position: int, operand: Operand, rows: Rows) -> None:
+    if position < abi.SAN_SOURCES and operand.kind in ("v", "a"):
         record.src[position] = rows.row(operand)
         record.src_count[position] = operand.width
 
 
-def _set_results(record: SanOp, operands: Sequence[Operand], rows: Rows | None) -> None:
+def _set_results(record: CData, operands: Sequence[Operand], rows: Rows | None) -> None:
     scalars = 0
     for operand in operands:
         if operand.kind == "s" and scalars < 2:
@@ -247,21 +182,21 @@ _BIT_OPERATION = re.compile(
     r"(_saveexec|_wrexec)?_b(32|64)$"
 )
 _BIT_RULES = {
-    "and": _BITS_AND,
-    "nand": _BITS_AND,
-    "andn1": _BITS_AND,
-    "or": _BITS_OR,
-    "nor": _BITS_OR,
-    "orn1": _BITS_OR,
-    "andn2": _BITS_ANDN2,
-    "cselect": _BITS_SELECT,
+    "and": abi.SAN_BITS_AND,
+    "nand": abi.SAN_BITS_AND,
+    "andn1": abi.SAN_BITS_AND,
+    "or": abi.SAN_BITS_OR,
+    "nor": abi.SAN_BITS_OR,
+    "orn1": abi.SAN_BITS_OR,
+    "andn2": abi.SAN_BITS_ANDN2,
+    "cselect": abi.SAN_BITS_SELECT,
 }
 # 64-bit results of which one dword often comes from registers whose other half nobody wrote.
 _CARRIES = {
     **dict.fromkeys(
-        ("v_mad_u64_u32", "v_mad_i64_i32", "v_lshl_add_u64", "v_lshlrev_b64", "s_lshl_b64"), CARRY
+        ("v_mad_u64_u32", "v_mad_i64_i32", "v_lshl_add_u64", "v_lshlrev_b64", "s_lshl_b64"), abi.SAN_CARRY
     ),
-    **dict.fromkeys(("v_lshrrev_b64", "v_ashrrev_i64", "s_lshr_b64", "s_ashr_i64"), CARRY_DOWN),
+    **dict.fromkeys(("v_lshrrev_b64", "v_ashrrev_i64", "s_lshr_b64", "s_ashr_i64"), abi.SAN_CARRY_DOWN),
 }
 _READS_SCC = ("s_cselect", "s_addc", "s_subb", "s_cmov")
 _KEEPS_SCC = re.compile(
@@ -271,7 +206,7 @@ _KEEPS_SCC = re.compile(
 _READS_RESULT = ("s_addk", "s_mulk", "s_bitset", "s_cmov")
 
 
-def _scalar(record: SanOp, instruction: Instruction) -> None:
+def _scalar(record: CData, instruction: Instruction) -> None:
     opcode = instruction.opcode
     for position, operand in enumerate(instruction.src):
         _set_scalar_source(record, position, operand)
@@ -283,50 +218,50 @@ def _scalar(record: SanOp, instruction: Instruction) -> None:
     if opcode.startswith(_READS_RESULT) and instruction.dst:
         _set_scalar_source(record, 2, instruction.dst[0])
     if opcode in ("s_setpc_b64", "s_swappc_b64", "s_call_b64"):
-        record.kind = BRANCH
+        record.kind = abi.SAN_BRANCH
         return
     if not _KEEPS_SCC.match(opcode):
-        record.flags |= WRITES_SCC
+        record.flags |= abi.SAN_WRITES_SCC
     sources = instruction.src
     if len(sources) == 2 and sources[0].kind == "s" and sources[0] == sources[1]:
-        record.flags |= SAME if opcode.startswith(("s_xor", "s_sub", "s_andn2", "s_cmp")) else 0
-    record.kind = SCALAR
+        record.flags |= abi.SAN_SAME if opcode.startswith(("s_xor", "s_sub", "s_andn2", "s_cmp")) else 0
+    record.kind = abi.SAN_SCALAR
     if opcode in _CARRIES:
-        record.kind = WORDS
+        record.kind = abi.SAN_WORDS
         record.flags |= _CARRIES[opcode]
     operation = _BIT_OPERATION.match(opcode)
     if operation is None:
         return
-    record.kind = SCALAR_BITS
+    record.kind = abi.SAN_SCALAR_BITS
     name, to_exec, _ = operation.groups()
-    rule = _BIT_RULES.get(name, _BITS_ANY)
+    rule = _BIT_RULES.get(name, abi.SAN_BITS_ANY)
     if name == "cselect" and any(operand.kind == "imm" for operand in sources):
         # A constant on one side: the result is taken to be defined as far as the condition is.
         record.ssrc_count[0] = record.ssrc_count[1] = 0
     if to_exec:
         _set_scalar_source(record, 1, Operand("s", abi.EXEC, 2))
     if to_exec or any(o.kind == "s" and o.index == abi.EXEC for o in instruction.dst):
-        record.flags |= TO_EXEC
+        record.flags |= abi.SAN_TO_EXEC
     record.flags |= rule << 24
 
 
 _SCALAR_WRITES = ("s_store", "s_buffer_store", "s_scratch_store", "s_atomic", "s_buffer_atomic")
 
 
-def _scalar_memory(record: SanOp, instruction: Instruction) -> SanOp | None:
+def _scalar_memory(record: CData, instruction: Instruction) -> CData | None:
     if instruction.opcode.startswith(_SCALAR_WRITES):
-        record.kind, record.space, record.flags = MEMORY, SMEM, STORE
+        record.kind, record.space, record.flags = abi.SAN_MEMORY, abi.SAN_SMEM, abi.SAN_STORE
         _set_scalar_source(record, 0, instruction.src[1])
         return record
     if not instruction.dst:
         return None
-    record.kind, record.space, record.flags = MEMORY, SMEM, LOAD
+    record.kind, record.space, record.flags = abi.SAN_MEMORY, abi.SAN_SMEM, abi.SAN_LOAD
     record.op.ssrc0 = record.op.ssrc1 = abi.NO_REGISTER
     if instruction.opcode.startswith(("s_load", "s_buffer_load")) and instruction.src[0].kind == "s":
         base, *others = instruction.src
         record.op.ssrc0 = base.index
         record.op.offset = instruction.modifiers.get("offset", 0)
-        record.flags |= RESOURCE if instruction.opcode.startswith("s_buffer") else 0
+        record.flags |= abi.SAN_RESOURCE if instruction.opcode.startswith("s_buffer") else 0
         for operand in others:
             if operand.kind == "s":
                 record.op.ssrc1 = operand.index
@@ -341,9 +276,9 @@ def _scalar_memory(record: SanOp, instruction: Instruction) -> SanOp | None:
 # ---- Matrix instructions ---------------------------------------------------------------------------------
 
 
-def _matrix(record: SanOp, instruction: Instruction, rows: Rows) -> None:
+def _matrix(record: CData, instruction: Instruction, rows: Rows) -> None:
     opcode = instruction.opcode
-    record.kind = MATRIX
+    record.kind = abi.SAN_MATRIX
     _set_results(record, instruction.dst, rows)
     for position, operand in enumerate(instruction.src):
         _set_vector_source(record, position, operand, rows)
@@ -376,7 +311,7 @@ _CARRY_IN = ("v_cndmask", "v_addc", "v_subb", "v_subbrev")
 _WORDS = ("v_mov_b64", "v_pk_fma_f32", "v_pk_mul_f32", "v_pk_add_f32")
 
 
-def _vector(record: SanOp, instruction: Instruction, rows: Rows) -> None:
+def _vector(record: CData, instruction: Instruction, rows: Rows) -> None:
     opcode = instruction.opcode
     sources = instruction.src
     if opcode in ("v_readlane_b32", "v_readfirstlane_b32"):
@@ -387,84 +322,84 @@ def _vector(record: SanOp, instruction: Instruction, rows: Rows) -> None:
         return
     if opcode == "v_swap_b32" or opcode.startswith("v_permlane"):
         first, second = (*instruction.dst, *sources)[:2]
-        record.kind, record.flags = SHUFFLE, KEEP
+        record.kind, record.flags = abi.SAN_SHUFFLE, abi.SAN_KEEP
         _set_results(record, (first,), rows)
         _set_vector_source(record, 0, second, rows)
         _set_vector_source(record, 1, first, rows)
         return
-    record.kind = VECTOR
+    record.kind = abi.SAN_VECTOR
     _set_results(record, instruction.dst, rows)
     for position, operand in enumerate(sources):
         _set_vector_source(record, position, operand, rows)
         _set_scalar_source(record, position, operand)
     if opcode.startswith(_CARRY_IN):
-        record.flags |= MASK_SOURCE
+        record.flags |= abi.SAN_MASK_SOURCE
         if len(sources) < 3:
             _set_scalar_source(record, 3, Operand("s", abi.VCC, 2))
     if opcode.startswith("v_div_fmas"):
-        record.flags |= MASK_SOURCE
+        record.flags |= abi.SAN_MASK_SOURCE
         _set_scalar_source(record, 3, Operand("s", abi.VCC, 2))
     if opcode.startswith("v_cmp") and not instruction.dst:
         _set_results(record, (Operand("s", abi.VCC, 2),), rows)
     if opcode.startswith("v_cmpx"):
-        record.flags |= TO_EXEC
+        record.flags |= abi.SAN_TO_EXEC
     if opcode.startswith(_KEEP):
-        record.flags |= KEEP
+        record.flags |= abi.SAN_KEEP
     if is_dpp(instruction):
-        record.flags |= CROSS
+        record.flags |= abi.SAN_CROSS
         modifiers = instruction.modifiers
         whole = modifiers.get("row_mask", 0) == modifiers.get("bank_mask", 0) == 15
         if not (whole and modifiers.get("bound_ctrl")):
-            record.flags |= DPP
+            record.flags |= abi.SAN_DPP
     elif opcode in _CARRIES:
-        record.kind = WORDS
+        record.kind = abi.SAN_WORDS
         record.flags |= _CARRIES[opcode]
     elif opcode in _WORDS and not is_sdwa(instruction):
-        record.kind = WORDS
+        record.kind = abi.SAN_WORDS
         modifiers = instruction.modifiers
         if opcode == "v_mov_b64":
-            record.flags |= KEEP
+            record.flags |= abi.SAN_KEEP
         for position in range(len(sources)):
             low = modifiers.get("op_sel", 0) >> position & 1
             high = modifiers.get("op_sel_hi", 0) >> position & 1
             record.imm |= (low | high << 1) << 2 * position
     elif opcode.startswith(_SELECTS):
-        record.flags |= SELECT
+        record.flags |= abi.SAN_SELECT
         record.imm = int(any(operand.kind in ("imm", "simm") for operand in sources[:2]))
     same = len(sources) >= 2 and sources[0].kind in ("v", "a") and sources[0] == sources[1]
     if same and opcode.startswith(("v_xor", "v_sub_u", "v_sub_co", "v_sub_i")):
-        record.flags |= SAME
+        record.flags |= abi.SAN_SAME
 
 
-def _read_lane(record: SanOp, instruction: Instruction, rows: Rows) -> None:
-    record.kind = READ_LANE
+def _read_lane(record: CData, instruction: Instruction, rows: Rows) -> None:
+    record.kind = abi.SAN_READ_LANE
     _set_results(record, instruction.dst, rows)
     _set_vector_source(record, 0, instruction.src[0], rows)
-    record.imm = _FIRST_ACTIVE
+    record.imm = abi.SAN_FIRST_ACTIVE
     if instruction.opcode == "v_readlane_b32":
         lane = instruction.src[1]
-        record.imm = _IN_REGISTER if lane.kind == "s" else int(lane.value or 0) & 63
+        record.imm = abi.SAN_IN_REGISTER if lane.kind == "s" else int(lane.value or 0) & 63
         _set_scalar_source(record, 0, lane)
 
 
-def _write_lane(record: SanOp, instruction: Instruction, rows: Rows) -> None:
-    record.kind = WRITE_LANE
+def _write_lane(record: CData, instruction: Instruction, rows: Rows) -> None:
+    record.kind = abi.SAN_WRITE_LANE
     _set_results(record, instruction.dst, rows)
     value, lane = instruction.src[:2]
     _set_scalar_source(record, 0, value)
     _set_scalar_source(record, 1, lane)
-    record.imm = _IN_REGISTER if lane.kind == "s" else int(lane.value or 0) & 63
+    record.imm = abi.SAN_IN_REGISTER if lane.kind == "s" else int(lane.value or 0) & 63
 
 
 # ---- Memory ----------------------------------------------------------------------------------------------
 
 _SPACES = (
-    ("ds_", LDS),
-    ("global_", GLOBAL),
-    ("flat_", FLAT),
-    ("scratch_", SCRATCH),
-    ("buffer_", BUFFER),
-    ("tbuffer_", BUFFER),
+    ("ds_", abi.SAN_LDS),
+    ("global_", abi.SAN_GLOBAL),
+    ("flat_", abi.SAN_FLAT),
+    ("scratch_", abi.SAN_SCRATCH),
+    ("buffer_", abi.SAN_BUFFER),
+    ("tbuffer_", abi.SAN_BUFFER),
 )
 _LANES = ("ds_bpermute", "ds_permute", "ds_swizzle")
 _WIDTHS = (
@@ -486,43 +421,43 @@ def _bytes(opcode: str) -> int:
     return next((size for pattern, size in _WIDTHS if pattern.search(opcode)), 4)
 
 
-def _memory(record: SanOp, instruction: Instruction, rows: Rows) -> SanOp | None:
+def _memory(record: CData, instruction: Instruction, rows: Rows) -> CData | None:
     opcode = instruction.opcode
-    record.kind = MEMORY
-    record.space = next((space for prefix, space in _SPACES if opcode.startswith(prefix)), GLOBAL)
+    record.kind = abi.SAN_MEMORY
+    record.space = next((space for prefix, space in _SPACES if opcode.startswith(prefix)), abi.SAN_GLOBAL)
     native = NATIVE.get(opcode)
     if native is None:
         if opcode.startswith(("buffer_inv", "buffer_wb")):
-            record.flags = PLAIN_ADDRESS
+            record.flags = abi.SAN_PLAIN_ADDRESS
             return record
         return None
-    record.op = native.encode(instruction, rows).record(instruction.address)
+    record.op = ffi.from_buffer("Op *", native.encode(instruction, rows).record(instruction.address))[0]
     record.bytes = _bytes(opcode)
     _set_results(record, instruction.dst, rows)
     _memory_operands(record, instruction, rows)
     modifiers = instruction.modifiers
     if opcode.startswith(_LANES):
-        record.space = LDS_LANES
+        record.space = abi.SAN_LDS_LANES
         return record
     if "_load_lds_" in opcode or modifiers.get("lds"):
-        record.flags |= TO_LDS
+        record.flags |= abi.SAN_TO_LDS
         _set_scalar_source(record, 4, Operand("s", abi.M0, 1))
-    if record.space == LDS:
+    if record.space == abi.SAN_LDS:
         _lds(record, opcode)
         return record
     if "atomic" in opcode:
-        record.flags |= REPLACES if "swap" in opcode else 0
-        record.flags |= ATOMIC | (LOAD if record.dst_count else 0)
+        record.flags |= abi.SAN_REPLACES if "swap" in opcode else 0
+        record.flags |= abi.SAN_ATOMIC | (abi.SAN_LOAD if record.dst_count else 0)
     else:
-        record.flags |= STORE if "_store_" in opcode else LOAD
-    if record.space in (GLOBAL, FLAT, BUFFER) and modifiers.get("sc1"):
-        record.flags |= SYNC
+        record.flags |= abi.SAN_STORE if "_store_" in opcode else abi.SAN_LOAD
+    if record.space in (abi.SAN_GLOBAL, abi.SAN_FLAT, abi.SAN_BUFFER) and modifiers.get("sc1"):
+        record.flags |= abi.SAN_SYNC
     if "format" in opcode:
-        record.flags |= PLAIN_ADDRESS
+        record.flags |= abi.SAN_PLAIN_ADDRESS
     return record
 
 
-def _memory_operands(record: SanOp, instruction: Instruction, rows: Rows) -> None:
+def _memory_operands(record: CData, instruction: Instruction, rows: Rows) -> None:
     """Source 0 is the address, the others data."""
     sources = instruction.src
     is_buffer = instruction.format.startswith(("MUBUF", "MTBUF"))
@@ -539,21 +474,19 @@ def _memory_operands(record: SanOp, instruction: Instruction, rows: Rows) -> Non
         _set_vector_source(record, position, instruction.dst[0], rows)
 
 
-def _lds(record: SanOp, opcode: str) -> None:
+def _lds(record: CData, opcode: str) -> None:
     if opcode.startswith("ds_read"):
-        record.flags |= LOAD
+        record.flags |= abi.SAN_LOAD
     elif opcode.startswith("ds_write"):
-        record.flags |= STORE
+        record.flags |= abi.SAN_STORE
     else:
-        record.flags |= ATOMIC
+        record.flags |= abi.SAN_ATOMIC
     if opcode.startswith(("ds_read2", "ds_write2")):
-        record.flags |= TWO
+        record.flags |= abi.SAN_TWO
     if "_tr_" in opcode:
-        record.flags |= TRANSPOSED
+        record.flags |= abi.SAN_TRANSPOSED
     if "addtid" in opcode or opcode.startswith(("ds_append", "ds_consume", "ds_wrxchg2", "ds_gws", "ds_nop")):
-        record.flags |= PLAIN_ADDRESS
+        record.flags |= abi.SAN_PLAIN_ADDRESS
 
 
-assert ctypes.sizeof(SanOp) % 8 == 0
-
-__all__ = ["Recorder", "SanOp", "describe"]
+__all__ = ["Recorder", "describe"]

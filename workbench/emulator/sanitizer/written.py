@@ -7,17 +7,13 @@ byte of what was allocated before it counts as written.
 
 from __future__ import annotations
 
-import ctypes
 import mmap
-from ctypes import Structure, c_uint64
+
+import numpy as np
+
+from workbench.emulator.native.abi import CData, ffi
 
 _MAP_NORESERVE = 0x4000
-
-
-class SanMemory(Structure):
-    """native/observe/sanitize.h's SanMemory."""
-
-    _fields_ = (("base", c_uint64), ("end", c_uint64), ("bits", c_uint64))
 
 
 class Written:
@@ -51,8 +47,8 @@ class Written:
         else:
             self._ranges.append((low, high))
 
-    def table_entry(self) -> SanMemory:
-        """What native code reads and sets."""
+    def table_entry(self) -> tuple[int, int, CData]:
+        """Fields of the `SanMemory` that native code reads, and whose bits it sets."""
         if self._bits is None:
             # Pages that nothing was written to stay the system's zero page.
             size = self.size // 8 + 16
@@ -60,11 +56,7 @@ class Written:
             for low, high in self._ranges:
                 _set_bits(self._bits, low, high)
             self._ranges.clear()
-        return SanMemory(self.base, self.base + self.size, _address(self._bits))
-
-
-def _address(bits: mmap.mmap) -> int:
-    return ctypes.addressof(ctypes.c_char.from_buffer(bits))
+        return self.base, self.base + self.size, ffi.from_buffer("uint8_t[]", self._bits)
 
 
 def _set_bits(bits: mmap.mmap, low: int, high: int) -> None:
@@ -77,4 +69,4 @@ def _set_bits(bits: mmap.mmap, low: int, high: int) -> None:
     bits[first] |= head
     bits[last] |= tail
     if last - first > 1:
-        ctypes.memset(_address(bits) + first + 1, 0xFF, last - first - 1)
+        np.frombuffer(bits, np.uint8)[first + 1 : last] = 0xFF

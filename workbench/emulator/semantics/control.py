@@ -82,7 +82,7 @@ def endpgm(block: BlockTranslator, instruction: Instruction) -> None:
 
 def _resume_later(block: BlockTranslator, code: int) -> None:
     block.close_run()
-    block.emitter.store(block.emitter.const(I32, block.next_index), block.field(abi.Wave.block.offset), 4)
+    block.emitter.store(block.emitter.const(I32, block.next_index), block.field("block"), 4)
     block.finish(code)
 
 
@@ -102,7 +102,7 @@ def sleep(block: BlockTranslator, instruction: Instruction) -> None:
 
 def address_after(block: BlockTranslator, instruction: Instruction) -> Value:
     """Device address of the next instruction."""
-    base = block.emitter.load(I64, block.field(abi.Wave.code_base.offset), 8)
+    base = block.emitter.load(I64, block.field("code_base"), 8)
     return base + (instruction.address + instruction.size)
 
 
@@ -113,7 +113,7 @@ def getpc(block: BlockTranslator, instruction: Instruction) -> None:
 
 def _jump(block: BlockTranslator, target: Value) -> None:
     block.close_run()
-    block.emitter.store(target, block.field(abi.Wave.target.offset), 8)
+    block.emitter.store(target, block.field("target"), 8)
     block.finish(abi.JUMP)
 
 
@@ -147,14 +147,12 @@ def _fault(block: BlockTranslator, instruction: Instruction, kind: int, value: i
     """Record a fault of the whole wave and end."""
     block.close_run()
     emitter = block.emitter
-    wave = abi.Wave
-    fault = wave.fault.offset
-    emitter.store(emitter.const(I64, instruction.address), block.field(wave.pc.offset), 8)
-    emitter.store(emitter.const(I32, kind), block.field(fault + abi.Fault.kind.offset), 4)
-    emitter.store(emitter.const(I32, -1), block.field(fault + abi.Fault.lane.offset), 4)
-    emitter.store(emitter.const(I64, value), block.field(fault + abi.Fault.address.offset), 8)
-    emitter.store(emitter.const(I32, 0), block.field(fault + abi.Fault.size.offset), 4)
-    emitter.store(emitter.const(I32, 0), block.field(fault + abi.Fault.is_write.offset), 4)
+    emitter.store(emitter.const(I64, instruction.address), block.field("pc"), 8)
+    emitter.store(emitter.const(I32, kind), block.field("fault", "kind"), 4)
+    emitter.store(emitter.const(I32, -1), block.field("fault", "lane"), 4)
+    emitter.store(emitter.const(I64, value), block.field("fault", "address"), 8)
+    emitter.store(emitter.const(I32, 0), block.field("fault", "size"), 4)
+    emitter.store(emitter.const(I32, 0), block.field("fault", "is_write"), 4)
     block.finish(abi.FAULT)
 
 
@@ -213,7 +211,7 @@ def _status(block: BlockTranslator) -> Value:
     No trap handler, debugger or priority sets another bit.
     """
     block.close_run()
-    fixed = block.emitter.load(I32, block.field(abi.Wave.status.offset), 4)
+    fixed = block.emitter.load(I32, block.field("status"), 4)
     exec_zero = block.register(abi.EXEC, 2).eq(0).zext(32).shl(9)
     vcc_zero = block.register(abi.VCC, 2).eq(0).zext(32).shl(10)
     return fixed | block.scc().zext(32) | exec_zero | vcc_zero
@@ -223,10 +221,9 @@ def _status(block: BlockTranslator) -> Value:
 def getreg(block: BlockTranslator, instruction: Instruction) -> None:
     number, first, size = hardware_field(instruction)
     if number == HW_MODE:
-        value = block.emitter.load(I32, block.field(abi.Wave.mode.offset), 4)
+        value = block.emitter.load(I32, block.field("mode"), 4)
     elif number in (_HW_ID, _HW_XCC_ID):
-        place = abi.Wave.hw_id if number == _HW_ID else abi.Wave.xcc_id
-        value = block.emitter.load(I32, block.field(place.offset), 4)
+        value = block.emitter.load(I32, block.field("hw_id" if number == _HW_ID else "xcc_id"), 4)
     elif number == _HW_STATUS:
         value = _status(block)
     elif number == _HW_SH_MEM_BASES:
@@ -244,7 +241,7 @@ def _setreg(block: BlockTranslator, instruction: Instruction, value: Value) -> N
     if number != HW_MODE:
         raise Unsupported(f"a write to hardware register {number}")
     mask = ((1 << size) - 1) << first & 0xFFFFFFFF
-    pointer = block.field(abi.Wave.mode.offset)
+    pointer = block.field("mode")
     old = block.emitter.load(I32, pointer, 4)
     placed = value.shl(first) & mask if first else value & mask
     block.emitter.store((old & ~mask) | placed, pointer, 4)

@@ -43,7 +43,7 @@ def _load(function: str, dwords: int) -> None:
             offset=offset,
             imm=(dwords,),
         )
-        block.native(function, bytes(fields.record(instruction.address)), can_fault=True)
+        block.native(function, fields.record(instruction.address), can_fault=True)
 
     register(stem + (f"x{dwords}" if dwords > 1 else ""), handle)
 
@@ -64,7 +64,7 @@ def _store(function: str, dwords: int) -> None:
         fields = OpFields(
             function=function, ssrc2=data.index, ssrc0=base.index, ssrc1=index, offset=offset, imm=(dwords,)
         )
-        block.native(function, bytes(fields.record(instruction.address)), can_fault=True)
+        block.native(function, fields.record(instruction.address), can_fault=True)
 
     register(stem + (f"x{dwords}" if dwords > 1 else ""), handle)
 
@@ -94,7 +94,7 @@ def _atomic(name: str, number: int, wide: bool, buffer: bool) -> None:
             offset=offset,
             imm=(number, wide, buffer, instruction.modifiers.get("glc", 0)),
         )
-        block.native("hk_s_atomic", bytes(fields.record(instruction.address)), can_fault=True)
+        block.native("hk_s_atomic", fields.record(instruction.address), can_fault=True)
 
     register(f"s_{'buffer_' if buffer else ''}atomic_{name}{'_x2' if wide else ''}", handle)
 
@@ -108,7 +108,7 @@ for _number, _name in enumerate(_ATOMICS):
 def _clock(opcode: str, function: str) -> None:
     def handle(block: BlockTranslator, instruction: Instruction) -> None:
         fields = OpFields(function=function, sdst=instruction.dst[0].index)
-        block.native(function, bytes(fields.record(instruction.address)), can_fault=False)
+        block.native(function, fields.record(instruction.address), can_fault=False)
 
     register(opcode, handle)
 

@@ -39,7 +39,7 @@ INDEXED = 1 << 16
 SCC = 128
 """Key of SCC beside the scalar operand encodings."""
 
-_SCC_OFFSET = abi.Wave.scc.offset
+_SCC_OFFSET = abi.offset("Wave", "scc")
 _REUSE = 24
 """Instructions after which a value is loaded again rather than kept in a register."""
 
@@ -269,12 +269,12 @@ class BlockTranslator:
 
     # ---- The wave's state ----------------------------------------------------------------------------
 
-    def field(self, offset: int) -> str:
-        """Name of a pointer to a byte of the Wave structure."""
-        return self.emitter.offset("%wave", offset)
+    def field(self, *path: str) -> str:
+        """Name of a pointer to a field of the Wave structure, or to a field of a field."""
+        return self.emitter.offset("%wave", abi.offset("Wave", *path))
 
     def _scalar_pointer(self, index: int) -> str:
-        return self.field(_SCC_OFFSET if index == SCC else 4 * index)
+        return self.emitter.offset("%wave", _SCC_OFFSET if index == SCC else 4 * index)
 
     def _prelude_once(self, lines: list[str]) -> None:
         self._prelude.extend(lines)
@@ -285,7 +285,7 @@ class BlockTranslator:
             self._row_base = True
             self._prelude_once(
                 [
-                    f"%vp = getelementptr i8, ptr %wave, i64 {abi.Wave.v.offset}",
+                    f"%vp = getelementptr i8, ptr %wave, i64 {abi.offset('Wave', 'v')}",
                     "%v = load ptr, ptr %vp, align 8",
                 ]
             )
@@ -773,7 +773,7 @@ class BlockTranslator:
             value = self.emitter.splat(scalar.bitcast(type))
             self.in_body()
             return value
-        pointer = self.emitter.offset("%wave", _SCC_OFFSET if index == SCC else 4 * index)
+        pointer = self._scalar_pointer(index)
         value = self.emitter.splat(self.emitter.load(type, pointer, 4))
         run.scalar_reads |= registers
         run.number_reads |= registers

@@ -6,7 +6,6 @@ them, and generated code for 512-bit vectors gains little from them.
 
 from __future__ import annotations
 
-import ctypes
 import itertools
 import threading
 from collections.abc import Iterable, Mapping
@@ -15,7 +14,7 @@ from typing import Any
 
 import llvmlite.binding as llvm
 
-from workbench.emulator.native import native_library
+from workbench.emulator.native import function_address
 from workbench.emulator.native.build import cpu_level, level_features, level_target
 from workbench.errors import WorkbenchError
 
@@ -108,12 +107,10 @@ class LoadedCode:
 
     def __init__(self, data: bytes, symbols: Iterable[str], exports: Iterable[str]) -> None:
         names = list(exports)
-        library = native_library()
         with _lock:
             builder = llvm.JITLibraryBuilder().add_object_img(data).add_current_process()
             for symbol in symbols:
-                address = ctypes.cast(getattr(library, symbol), ctypes.c_void_p).value
-                builder.import_symbol(symbol, address)
+                builder.import_symbol(symbol, function_address(symbol))
             for name in names:
                 builder.export_symbol(name)
             try:
@@ -135,8 +132,3 @@ _KERNELS_OF_A_LINKER = 64
 @lru_cache(maxsize=1)
 def _linker(generation: int) -> Any:
     return llvm.create_lljit_compiler(_target_machine(), use_jit_link=True)
-
-
-def has_symbol(name: str) -> bool:
-    """Whether the native library has a function."""
-    return hasattr(native_library(), name)

@@ -9,13 +9,12 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from workbench.codeobject.instruction import Instruction
+from workbench.emulator.native import abi
 from workbench.emulator.native.ops import OpFields
-from workbench.emulator.native.ops.matrix import CONSTANT_C, DENSE
+from workbench.emulator.native.ops.matrix import DENSE
 from workbench.emulator.semantics import ENDS_BLOCK
 from workbench.emulator.translate.block import BlockTranslator
 
-# matrix.h: what an earlier instruction of the chain has looked at, and "the next one adds to this result".
-SEEN_A, SEEN_B, SEEN_C, LINKED = (1 << bit for bit in (28, 29, 30, 31))
 LONGEST = 64
 
 _SCALAR_FORMATS = frozenset({"SOP1", "SOP2", "SOPC", "SOPK"})
@@ -50,7 +49,7 @@ def _link(instruction: Instruction, fields: OpFields) -> _Link | None:
         instruction.address,
         a=range(fields.src0, fields.src0 + rows_a),
         b=range(fields.src1, fields.src1 + rows_b),
-        c=range(0) if fields.flags & CONSTANT_C else range(fields.src2, fields.src2 + results),
+        c=range(0) if fields.flags & abi.MATRIX_C_CONSTANT else range(fields.src2, fields.src2 + results),
         d=range(fields.dst, fields.dst + results),
     )
     # A larger result is written piece by piece.
@@ -91,12 +90,12 @@ def _flags(ordered: list[_Link]) -> list[int]:
     factors: set[range] = set()
     made: set[range] = set()
     for number, link in enumerate(ordered):
-        flags = SEEN_A if link.a in factors else 0
-        flags |= SEEN_B if link.b in factors else 0
-        flags |= SEEN_C if link.c in made else 0
+        flags = abi.MATRIX_SEEN_A if link.a in factors else 0
+        flags |= abi.MATRIX_SEEN_B if link.b in factors else 0
+        flags |= abi.MATRIX_SEEN_C if link.c in made else 0
         after = ordered[number + 1] if number + 1 < len(ordered) else None
         if after is not None and after.c == after.d == link.d:
-            flags |= LINKED if _apart(link.d, after.a) and _apart(link.d, after.b) else 0
+            flags |= abi.MATRIX_LINKED if _apart(link.d, after.a) and _apart(link.d, after.b) else 0
         result.append(flags)
         factors = {rows for rows in factors | {link.a, link.b} if _apart(rows, link.d)}
         made = {rows for rows in made if _apart(rows, link.d)} | {link.d}
@@ -150,10 +149,10 @@ class MatrixChain:
             return
         function = links[0].fields.function
         if len(links) == 1:
-            self._translator.native(function, bytes(links[0].fields.record(links[0].address)), False)
+            self._translator.native(function, links[0].fields.record(links[0].address), False)
             return
         records = [
-            bytes(replace(link.fields, flags=link.fields.flags | flags).record(link.address))
+            replace(link.fields, flags=link.fields.flags | flags).record(link.address)
             for link, flags in zip(links, _flags(links), strict=True)
         ]
         self._translator.native(f"{function}_chain", b"".join(records), False, count=len(records))

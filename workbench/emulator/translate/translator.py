@@ -7,7 +7,6 @@ anything runs and named in one error.
 
 from __future__ import annotations
 
-import ctypes
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -16,11 +15,13 @@ from pathlib import Path
 from typing import Any
 
 import msgpack
+import numpy as np
 
 from workbench.cache import Cache, digest
 from workbench.codeobject.decoder import decode, decode_one
 from workbench.codeobject.elf import CodeObject
 from workbench.codeobject.instruction import Instruction, Operand
+from workbench.emulator.native import abi, function_address
 from workbench.emulator.native.ops import NATIVE, Rows
 from workbench.emulator.native.ops.matrix import DENSE
 from workbench.emulator.sanitizer import hazards
@@ -76,7 +77,7 @@ class Translation:
         kernel: its name.
         blocks: basic blocks, by index.
         entry: index of the block at the kernel's entry.
-        functions: native function pointers (wave.h's BlockFn) by block index.
+        functions: native function pointers (abi.h's BlockFn) by block index.
         addresses: block index by code object address, for indirect jumps.
         row_count: vector register rows that the code touches, AGPRs included.
     """
@@ -131,6 +132,7 @@ def translator_version() -> str:
     parts = (emulator / "translate", emulator / "semantics", emulator / "sanitizer", emulator / "native")
     files = [
         *(path for folder in parts for path in sorted(folder.rglob("*.py"))),
+        abi.HEADER,
         *sorted((emulator.parent / "codeobject").glob("*.py")),
         *sorted((emulator.parent / "codeobject" / "isa").glob("*")),
     ]
@@ -529,11 +531,9 @@ def _emit_block(
         try:
             if native is not None:
                 fields = native.encode(instruction, rows)
-                if not engine.has_symbol(fields.function):
+                if function_address(fields.function) is None:
                     raise Unsupported(f"the native library has no {fields.function}")
-                translator.native(
-                    fields.function, bytes(fields.record(instruction.address)), native.can_fault
-                )
+                translator.native(fields.function, fields.record(instruction.address), native.can_fault)
             else:
                 handler = SEMANTICS.get(opcode)
                 if handler is None:
@@ -608,7 +608,7 @@ def _source_line(code_object: CodeObject, address: int) -> str:
 def _load(code_object: CodeObject, kernel: str, program: _Program) -> Translation:
     names = [f"block{index}" for index in range(len(program.blocks))]
     code = engine.LoadedCode(program.code, program.symbols, names)
-    functions = (ctypes.c_void_p * len(names))(*(code.addresses[name] for name in names))
+    functions = np.array([code.addresses[name] for name in names], np.uint64)
     source = (code_object.text.data, code_object.text.address, code_object.target)
     blocks = tuple(
         Block(index, address, size, source) for index, (address, size) in enumerate(program.blocks)

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import ctypes
-
 import pytest
 import torch
 
 import workbench as wb
-from workbench.emulator.native import native_library
-from workbench.emulator.native.observe.trace import Trace, _Access, _Trace
+from workbench.emulator.native.observe.trace import Trace
 from workbench.errors import LaunchError
 from workbench.launches import Access, AccessKind
 from workbench.runtime import LaunchOptions, LaunchRecord, device
@@ -76,11 +73,6 @@ def test_nothing_is_kept_unless_asked() -> None:
         options=LaunchOptions(profile=True),
     )
     assert record.accesses == ()
-
-
-def test_structures_are_those_of_trace_h() -> None:
-    sizes = (ctypes.c_uint64 * 3).in_dll(native_library(), "hktrace_layout")
-    assert list(sizes) == [ctypes.sizeof(_Access), _Access.at.offset, ctypes.sizeof(_Trace)]
 
 
 def test_too_many_accesses() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import threading
 
 import numpy as np
@@ -146,7 +145,7 @@ def test_misaligned_address_faults(native) -> None:
     wave = native.Wave(memory=[memory])
     wave.set_v64(2, np.where(np.arange(64) == 5, memory.ctypes.data + 2, memory.ctypes.data))
     assert wave.run(native.instruction("global_atomic_add", [], [native.v(2, 2), native.v(4), native.off]))
-    assert (wave.wave.fault.kind, wave.wave.fault.lane) == (native.layout.FAULT_ALIGNMENT, 5)
+    assert (wave.wave.fault.kind, wave.wave.fault.lane) == (native.abi.FAULT_ALIGNMENT, 5)
     assert not memory.any()
 
 
@@ -158,8 +157,8 @@ def test_flat_atomics_reach_lds_and_scratch(native) -> None:
         lanes % 3,
         [
             np.full(64, memory.ctypes.data),
-            np.full(64, native.layout.SHARED_APERTURE + 8),
-            np.full(64, native.layout.PRIVATE_APERTURE + 4),
+            np.full(64, native.abi.SHARED_APERTURE + 8),
+            np.full(64, native.abi.PRIVATE_APERTURE + 4),
         ],
     )
     wave.set_v64(2, at)
@@ -187,8 +186,8 @@ def test_two_threads_lose_no_update(native) -> None:
         )
         add_float, op_float = wave.prepare(at_4)
         for _ in range(500):
-            add(ctypes.addressof(wave.wave), ctypes.addressof(op))
-            add_float(ctypes.addressof(wave.wave), ctypes.addressof(op_float))
+            add(native.abi.address(wave.wave), native.abi.address(op))
+            add_float(native.abi.address(wave.wave), native.abi.address(op_float))
 
     threads = [threading.Thread(target=work) for _ in range(2)]
     for thread in threads:

@@ -152,13 +152,13 @@ def test_fault_names_the_lane(native, opcode: str) -> None:
     run = native.instruction(opcode, [native.v(40, 4)] if "read" in opcode else [], sources)
     assert wave.run(run)
     fault = wave.wave.fault
-    assert (fault.kind, fault.lane) == (native.layout.FAULT_LDS, 9)
+    assert (fault.kind, fault.lane) == (native.abi.FAULT_LDS, 9)
     wave.exec = FULL ^ 1 << 9
     assert not wave.run(run)
 
 
 def test_addtid(native, wave) -> None:
-    wave.wave.s[native.layout.M0] = 0xABC0100
+    wave.wave.s[native.abi.M0] = 0xABC0100
     before = wave.v[4].copy()
     assert not wave.run(native.instruction("ds_read_addtid_b32", [native.v(4)], [], offset=20))
     words = wave.lds[0x114 : 0x114 + 256].view(np.uint32)
@@ -320,7 +320,7 @@ def test_minimum_of_zeros_and_nans(native) -> None:
 
 def test_append_and_consume(native) -> None:
     wave = native.Wave(lds_size=256)
-    wave.wave.s[native.layout.M0] = 16 << 16
+    wave.wave.s[native.abi.M0] = 16 << 16
     wave.exec = 0xFF0
     wave.lds.view(np.uint32)[6] = 100
     wave.run(native.instruction("ds_append", [native.v(3)], [], offset=8))

@@ -149,7 +149,7 @@ def test_fault_names_the_lane(native, space: str) -> None:
     assert wave.run(load)
     fault = wave.wave.fault
     assert (fault.kind, fault.lane, fault.address, fault.size, fault.is_write) == (
-        native.layout.FAULT_ADDRESS,
+        native.abi.FAULT_ADDRESS,
         37,
         int(at[37]),
         16,
@@ -165,7 +165,7 @@ def test_writes_to_read_only_memory_fault(native) -> None:
     wave = native.Wave(read_only=[memory])
     wave.set_v64(2, memory.ctypes.data + 4 * np.arange(64))
     assert wave.run(native.instruction("global_store_dword", [], [native.v(2, 2), native.v(8), native.off]))
-    assert wave.wave.fault.kind == native.layout.FAULT_READ_ONLY
+    assert wave.wave.fault.kind == native.abi.FAULT_READ_ONLY
     assert not memory.any()
 
 
@@ -221,7 +221,7 @@ def test_scratch_ends_at_its_size(native) -> None:
     wave.v[3, 5] = 29
     load = native.instruction("scratch_load_dword", [native.v(4)], [native.v(3), native.off])
     assert wave.run(load)
-    assert (wave.wave.fault.kind, wave.wave.fault.lane) == (native.layout.FAULT_SCRATCH, 5)
+    assert (wave.wave.fault.kind, wave.wave.fault.lane) == (native.abi.FAULT_SCRATCH, 5)
 
 
 def test_flat_apertures(native, random) -> None:
@@ -235,8 +235,8 @@ def test_flat_apertures(native, random) -> None:
         lanes % 3,
         [
             memory.ctypes.data + 8 * lanes,
-            native.layout.SHARED_APERTURE + 8 * lanes,
-            native.layout.PRIVATE_APERTURE + lanes % 7 * 4 + 1,
+            native.abi.SHARED_APERTURE + 8 * lanes,
+            native.abi.PRIVATE_APERTURE + lanes % 7 * 4 + 1,
         ],
     ).astype(np.uint64)
     wave.set_v64(2, at)
@@ -253,10 +253,10 @@ def test_flat_apertures(native, random) -> None:
             lane % 3
         ]
         assert wave.v[6:8, lane].tobytes() == where[:8].tobytes()
-    at[1] = native.layout.SHARED_APERTURE + 1020
+    at[1] = native.abi.SHARED_APERTURE + 1020
     wave.set_v64(2, at)
     assert wave.run(native.instruction("flat_load_dwordx2", [native.v(4, 2)], [native.v(2, 2)]))
-    assert (wave.wave.fault.kind, wave.wave.fault.lane) == (native.layout.FAULT_LDS, 1)
+    assert (wave.wave.fault.kind, wave.wave.fault.lane) == (native.abi.FAULT_LDS, 1)
 
 
 @pytest.mark.parametrize("target", ["gfx942", "gfx950"])
@@ -271,7 +271,7 @@ def test_load_to_lds(native, random, target: str, kind: str, space: str) -> None
     wave.exec = exec_mask = some_exec(random)
     at = random.integers(0, 4096 - 16 - 64, 64)
     wave.v[1] = at
-    wave.wave.s[native.layout.M0] = 512
+    wave.wave.s[native.abi.M0] = 512
     immediate = int(random.integers(0, 16)) * 4
     slot = 16 if kind in ("dwordx3", "dwordx4") else 4
     for lane in range(64):
@@ -303,9 +303,9 @@ def test_load_to_lds_beyond_the_share_faults(native) -> None:
     memory = np.zeros(4096, np.uint8)
     wave = native.Wave(memory=[memory], lds_size=1024)
     wave.set_s64(4, memory.ctypes.data)
-    wave.wave.s[native.layout.M0] = 1024 - 63 * 16
+    wave.wave.s[native.abi.M0] = 1024 - 63 * 16
     assert wave.run(native.instruction("global_load_lds_dwordx4", [], [native.v(1), native.s(4, 2)]))
-    assert wave.wave.fault.kind == native.layout.FAULT_LDS
+    assert wave.wave.fault.kind == native.abi.FAULT_LDS
 
 
 def resource(
@@ -416,7 +416,7 @@ def test_buffer_beyond_its_allocation_faults(native) -> None:
         "buffer_load_dword", [native.v(30)], [native.v(2), native.s(8, 4), native.imm(0)], offen=1
     )
     assert wave.run(load)
-    assert (wave.wave.fault.kind, wave.wave.fault.lane) == (native.layout.FAULT_ADDRESS, 32)
+    assert (wave.wave.fault.kind, wave.wave.fault.lane) == (native.abi.FAULT_ADDRESS, 32)
 
 
 def test_swizzled_buffer_is_the_scratch_layout(native, random) -> None:

@@ -11,7 +11,7 @@ import pytest
 
 import workbench.codeobject.isa
 from workbench.codeobject.decoder import decode
-from workbench.emulator.native import native_library
+from workbench.emulator.native import operations
 from workbench.emulator.native.abi import NO_REGISTER
 from workbench.emulator.native.ops import NATIVE, OpFields, Rows
 
@@ -36,7 +36,7 @@ def test_all_memory_and_matrix_instructions_are_there(target: str) -> None:
 
 
 def test_every_function_is_exported() -> None:
-    library = native_library()
+    library = operations()
     for name, operation in NATIVE.items():
         assert hasattr(library, operation.function), name
 
@@ -50,7 +50,7 @@ def encoded(text: str, target: str = "gfx950") -> OpFields:
     )
     (instruction,) = decode(code, 0, target)
     fields = NATIVE[instruction.opcode].encode(instruction, Rows(target, 256))
-    assert hasattr(native_library(), fields.function)
+    assert hasattr(operations(), fields.function)
     return fields
 
 

@@ -29,33 +29,6 @@ typedef struct Cache {
     uint32_t sampling;
 } Cache;
 
-/* What one XCD did. */
-typedef struct HkCacheCounts {
-    uint64_t l1_reads, l1_read_hits;          /* lines asked for */
-    uint64_t l2_reads, l2_writes, l2_atomics; /* requests: reads of a line, writes and atomics of 64 bytes */
-    uint64_t l2_hits, l2_misses;              /* of all requests */
-    uint64_t l2_read_hits;                    /* of reads */
-    uint64_t fabric_reads;                    /* of 128 bytes */
-    uint64_t fabric_writes_32, fabric_writes_64;
-    uint64_t mall_read_hits, mall_read_misses; /* Infinity Cache, of 128 bytes */
-    uint64_t memory_bytes_written;             /* from the Infinity Cache to HBM, at the end too */
-} HkCacheCounts;
-
-typedef struct HkReplay {
-    HkTraffic *const *recorders;
-    uint64_t recorder_count;
-    uint64_t group_total;
-    const uint64_t *order; /* [group_total] work-groups as they are dispatched; NULL: by number */
-    uint32_t waves;        /* of a work-group, at most */
-    uint32_t xcds;
-    uint32_t units; /* compute units of an XCD */
-    uint32_t groups_per_unit;
-    uint32_t sampling;
-    uint32_t l1_ways, l2_ways, mall_ways;
-    uint64_t l1_bytes, l2_bytes, mall_bytes;
-    HkCacheCounts *counts; /* [xcds] */
-} HkReplay;
-
 static int make_cache(Cache *c, uint64_t bytes, uint32_t ways, uint32_t sampling) {
     uint64_t lines = (bytes >> HK_LINE_SHIFT) >> sampling;
     if (lines == 0) lines = 1;
@@ -279,8 +252,7 @@ static int prepare(Model *m) {
 }
 
 /* Fills `counts`, which is zero before; 0 where memory ran out. */
-HK_EXPORT int32_t hk_replay(const HkReplay *r);
-int32_t hk_replay(const HkReplay *r) {
+HK_EXPORT int32_t hk_replay(const HkReplay *r) {
     Model m = {.r = r};
     int done = prepare(&m);
     if (done) run(&m);

@@ -16,8 +16,7 @@
 
 #include <stdlib.h>
 
-#define SCALARS 129 /* 128 encodings and SCC */
-#define SCC 128
+#define SCALARS (SAN_SCC + 1)
 #define REPORTS 1024
 #define NOBODY 0xffffffffu
 
@@ -254,9 +253,9 @@ void hk_san_start(const Launch *l, Group *g, Wave *waves, void *memory) {
         for (unsigned r = 0; r < ids && r < rows; r++) sw->undefined[r] = ~items;
         uint32_t given = l->user_sgpr_count + (uint32_t)__builtin_popcount(l->enable_group_id & 7) +
                          (l->enable_group_info != 0) + (l->enable_wave_offset != 0);
-        for (uint32_t r = given; r < HK_S_FLAT_SCRATCH; r++) sw->scalar_undefined[r] = ~0u;
-        sw->scalar_undefined[HK_S_VCC] = sw->scalar_undefined[HK_S_VCC + 1] = ~0u;
-        sw->scalar_undefined[HK_S_M0] = ~0u;
+        for (uint32_t r = given; r < HK_FLAT_SCRATCH; r++) sw->scalar_undefined[r] = ~0u;
+        sw->scalar_undefined[HK_VCC] = sw->scalar_undefined[HK_VCC + 1] = ~0u;
+        sw->scalar_undefined[HK_M0] = ~0u;
         waves[i].san = sw;
     }
 }
@@ -289,11 +288,11 @@ void hk_san_barrier(const Group *g, Wave *waves) {
 static void wait_for(SanWave *sw, uint32_t imm) {
     uint32_t vm = imm & 255, lgkm = imm >> 8 & 255;
     int flat = sw->last_flat > sw->lgkm_done;
-    if (vm != 255 && (vm == 0 || !flat)) {
+    if (vm != SAN_NOT_WAITED && (vm == 0 || !flat)) {
         uint32_t done = sw->vm_issued > vm ? sw->vm_issued - vm : 0;
         if (done > sw->vm_done) sw->vm_done = done;
     }
-    if (lgkm != 255 && (lgkm == 0 || !(flat || sw->last_scalar > sw->lgkm_done))) {
+    if (lgkm != SAN_NOT_WAITED && (lgkm == 0 || !(flat || sw->last_scalar > sw->lgkm_done))) {
         uint32_t done = sw->lgkm_issued > lgkm ? sw->lgkm_issued - lgkm : 0;
         if (done > sw->lgkm_done) sw->lgkm_done = done;
     }
@@ -453,7 +452,7 @@ static void carry_words(SanWave *sw, const SanOp *o, uint64_t exec) {
     else
         for (uint32_t n = 0; n < o->sdst_count[0] && n < 2; n++)
             sw->scalar_undefined[o->sdst[0] + n] = results[n] ? ~0u : 0;
-    if (o->flags & SAN_WRITES_SCC) sw->scalar_undefined[SCC] = results[0] | results[1] ? ~0u : 0;
+    if (o->flags & SAN_WRITES_SCC) sw->scalar_undefined[SAN_SCC] = results[0] | results[1] ? ~0u : 0;
 }
 
 static void words(SanWave *sw, const SanOp *o, uint64_t exec) {
@@ -482,9 +481,9 @@ static void scalar_bits(Wave *w, SanWave *sw, const SanOp *o, uint64_t exec) {
     uint64_t u[2] = {0, 0};
     int is_exec[2] = {0, 0}, count = 0;
     for (int i = 0; i < SAN_SOURCES && count < 2; i++) {
-        if (o->ssrc_count[i] == 0 || o->ssrc[i] == SCC) continue;
+        if (o->ssrc_count[i] == 0 || o->ssrc[i] == SAN_SCC) continue;
         u[count] = scalar_pair(sw, o->ssrc[i], o->ssrc_count[i]);
-        is_exec[count++] = o->ssrc[i] == HK_S_EXEC && o->ssrc_count[i] == 2;
+        is_exec[count++] = o->ssrc[i] == HK_EXEC && o->ssrc_count[i] == 2;
     }
     uint64_t result;
     switch (how) {
@@ -499,7 +498,7 @@ static void scalar_bits(Wave *w, SanWave *sw, const SanOp *o, uint64_t exec) {
         break;
     case SAN_BITS_SELECT:
         result = count > 1 ? u[0] & u[1] : 0;
-        if (sw->scalar_undefined[SCC]) result = ~0ull;
+        if (sw->scalar_undefined[SAN_SCC]) result = ~0ull;
         break;
     default:
         result = u[0] | u[1];
@@ -510,7 +509,7 @@ static void scalar_bits(Wave *w, SanWave *sw, const SanOp *o, uint64_t exec) {
         result = 0;
     }
     set_scalar_lanes(sw, o, result);
-    if (o->flags & SAN_WRITES_SCC) sw->scalar_undefined[SCC] = result ? ~0u : 0;
+    if (o->flags & SAN_WRITES_SCC) sw->scalar_undefined[SAN_SCC] = result ? ~0u : 0;
 }
 
 static void scalar(SanWave *sw, const SanOp *o) {
@@ -519,7 +518,7 @@ static void scalar(SanWave *sw, const SanOp *o) {
         if (scalar_any(sw, o->ssrc[i], o->ssrc_count[i])) u = ~0u;
     if (o->flags & SAN_SAME) u = 0;
     set_scalars(sw, o, u);
-    if (o->flags & SAN_WRITES_SCC) sw->scalar_undefined[SCC] = u;
+    if (o->flags & SAN_WRITES_SCC) sw->scalar_undefined[SAN_SCC] = u;
 }
 
 static uint64_t fold(uint64_t lanes, unsigned columns) {
@@ -577,15 +576,15 @@ static void shuffle(SanWave *sw, const SanOp *o, uint64_t exec) {
 
 static void read_lane(Wave *w, SanWave *sw, const SanOp *o, uint64_t exec) {
     unsigned lane = o->imm;
-    if (lane == 64)
+    if (lane == SAN_FIRST_ACTIVE)
         lane = exec ? hk_first_lane(exec) : 0;
-    else if (lane == 65)
+    else if (lane == SAN_IN_REGISTER)
         lane = w->s[o->ssrc[0]] & 63;
     set_scalars(sw, o, undefined_row(sw, o->src[0]) >> lane & 1 ? ~0u : 0);
 }
 
 static void write_lane(Wave *w, SanWave *sw, const SanOp *o) {
-    unsigned lane = o->imm == 65 ? w->s[o->ssrc[1]] & 63 : o->imm & 63;
+    unsigned lane = o->imm == SAN_IN_REGISTER ? w->s[o->ssrc[1]] & 63 : o->imm & 63;
     uint64_t bit = 1ull << lane;
     int u = o->ssrc_count[0] && scalar_any(sw, o->ssrc[0], 1);
     set_rows(sw, o->dst, o->dst_count, bit, u ? bit : 0);
@@ -733,8 +732,8 @@ static void lds_access(Wave *w, SanWave *sw, const SanOp *o, uint64_t offset, ui
             } else if ((c->how & 2) && c->write_number > sw->vm_done && !(how & 2))
                 found(w, SAN_FOUND_WAIT_LDS, &o->op, c->write_pc, (int32_t)lane, dword * 4, 0, 0, 0);
             else if ((how & 2) && !(c->how & 2) && c->write_number > sw->lgkm_done)
-                found(w, SAN_FOUND_OVERWRITE_LDS, &o->op, c->write_pc, (int32_t)lane, dword * 4, 16, w->group->index,
-                      me);
+                found(w, SAN_FOUND_OVERWRITE_LDS, &o->op, c->write_pc, (int32_t)lane, dword * 4,
+                      SAN_UNDER_WAY_OWN_WRITE, w->group->index, me);
         }
         if (is_write) {
             uint32_t others = c->readers & ~(1u << me);
@@ -814,8 +813,8 @@ static void overwrite(Wave *w, const SanWave *sw, const SanOp *o, uint64_t lanes
     HK_FOR_LANES(lane, lanes) {
         if (at[lane] >= r->high || at[lane] + bytes <= r->low || reading_lane(r, at[lane], bytes) < 0) continue;
         if (same_in_lds(w, o, at[lane], lane)) continue;
-        found(w, SAN_FOUND_OVERWRITE_LDS, &o->op, r->pc, (int32_t)lane, at[lane], other == sw ? 8 : 4, w->group->index,
-              other->index);
+        found(w, SAN_FOUND_OVERWRITE_LDS, &o->op, r->pc, (int32_t)lane, at[lane],
+              other == sw ? SAN_UNDER_WAY_OWN_READ : SAN_UNDER_WAY_READ, w->group->index, other->index);
         return;
     }
 }
@@ -1082,7 +1081,7 @@ static uint32_t lds_alignment(const SanOp *o) {
 static void lds_addresses(const Wave *w, const SanOp *o, uint32_t offset, uint32_t *at) {
     const uint32_t *row = o->src_count[0] ? hk_row(w, o->src[0]) : NULL;
     for (uint32_t lane = 0; lane < HK_LANES; lane++)
-        at[lane] = (row != NULL ? row[lane] : (w->s[HK_S_M0] & 0xffff) + 4 * lane) + offset;
+        at[lane] = (row != NULL ? row[lane] : (w->s[HK_M0] & 0xffff) + 4 * lane) + offset;
 }
 
 static void lds_one(Wave *w, SanWave *sw, const SanOp *o, uint64_t exec, uint32_t offset, uint32_t first_row,
@@ -1099,7 +1098,7 @@ static void lds_one(Wave *w, SanWave *sw, const SanOp *o, uint64_t exec, uint32_
         check_reads(w, sw, o, exec, at, o->bytes);
     }
     HK_FOR_LANES(lane, exec) {
-        uint64_t at = (uint32_t)((row != NULL ? row[lane] : (w->s[HK_S_M0] & 0xffff) + 4 * lane) + offset);
+        uint64_t at = (uint32_t)((row != NULL ? row[lane] : (w->s[HK_M0] & 0xffff) + 4 * lane) + offset);
         uint32_t undefined;
         if (at & (alignment - 1)) found(w, SAN_FOUND_ALIGNMENT, &o->op, ~0ull, (int32_t)lane, at, alignment, 0, 0);
         if (!is_write) {
@@ -1266,7 +1265,7 @@ static void vector_memory(Wave *w, SanWave *sw, const SanOp *o, uint64_t exec) {
     }
     if (exec == 0) return;
     if (o->flags & SAN_TO_LDS) {
-        uint32_t m0 = w->s[HK_S_M0] & (w->group->machine->target == 0x950 ? 0x3fffcu : 0xfffcu);
+        uint32_t m0 = w->s[HK_M0] & (w->group->machine->target == 0x950 ? 0x3fffcu : 0xfffcu);
         uint32_t width = o->bytes < 4 ? 4 : o->bytes, step = o->bytes <= 4 ? 4 : 16, unused, places[HK_LANES];
         for (uint32_t lane = 0; lane < HK_LANES; lane++) places[lane] = m0 + (uint32_t)o->op.offset + lane * step;
         check_reads(w, sw, o, exec, places, width);
@@ -1391,6 +1390,3 @@ HK_EXPORT void hk_san_run(Wave *w, const SanOp *ops, uint32_t count) {
         }
     }
 }
-
-HK_EXPORT uint64_t hk_san_op_size(void);
-uint64_t hk_san_op_size(void) { return sizeof(SanOp); }

@@ -14,6 +14,3 @@ HkAccess *hk_trace(Wave *w, const Op *op, uint32_t kind, uint64_t exec, uint32_t
     a->bytes = bytes;
     return a;
 }
-
-/* For the test that compares trace.py with it. */
-HK_EXPORT const uint64_t hktrace_layout[] = {sizeof(HkAccess), offsetof(HkAccess, at), sizeof(HkTrace)};

@@ -181,7 +181,7 @@ void hk_traffic_lds(Wave *w, const Op *op, uint64_t cycles, uint64_t conflicts, 
 }
 
 /* Events that would be left with a sampling; it may not be finer than what the recorder has. */
-uint64_t hk_traffic_events(const HkTraffic *t, uint32_t sampling) {
+HK_EXPORT uint64_t hk_traffic_events(const HkTraffic *t, uint32_t sampling) {
     uint64_t count = 0;
     for (const HkStream *s = t->streams; s != NULL; s = s->next) {
         uint64_t kept = 0;
@@ -191,7 +191,7 @@ uint64_t hk_traffic_events(const HkTraffic *t, uint32_t sampling) {
     return count;
 }
 
-void hk_traffic_release_streams(HkTraffic *t) {
+HK_EXPORT void hk_traffic_release_streams(HkTraffic *t) {
     while (t->streams != NULL) {
         HkStream *next = t->streams->next;
         free(t->streams->events);

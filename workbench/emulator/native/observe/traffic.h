@@ -11,24 +11,6 @@
 
 #define HK_LINE_SHIFT 7 /* lines of 128 bytes: of L1 and L2 alike (AMD CDNA 3 white paper) */
 
-/* Of one instruction, all of its executions. */
-typedef struct HkSite {
-    uint64_t lds_cycles;
-    uint64_t lds_bank_conflict;
-    uint64_t lds_bytes;
-    uint64_t bytes;      /* that lanes ask of or send to global memory */
-    uint64_t accesses;   /* distinct 64-byte pieces of each execution, summed */
-    uint64_t line_bytes; /* bytes of the distinct 128-byte lines of each execution, summed */
-} HkSite;
-
-/* What a line is touched for; the upper part is decided by the instruction (HkTraffic.kinds). */
-enum {
-    HK_LINE_READ = 0,
-    HK_LINE_WRITE = 1,
-    HK_LINE_ATOMIC = 2,
-    HK_LINE_READ_PAST_L1 = 3, /* a load with a scope that L1 does not serve (sc1) */
-};
-
 /* A touched line: address >> 7 in bits 40:0, touched 32-byte sectors in 44:41, HK_LINE_* in 47:45, and in 63:48 how
  * many memory instructions later it comes than the one before it in the stream (65535: so many or more). */
 #define HK_EVENT_LINE(e) ((e) & ((1ull << 41) - 1))
@@ -37,7 +19,7 @@ enum {
 #define HK_EVENT_DELAY(e) ((uint32_t)((e) >> 48))
 
 /* Lines of one wave. */
-typedef struct HkStream {
+struct HkStream {
     struct HkStream *next, *previous;
     uint64_t group; /* linear index of the work-group */
     uint32_t wave;
@@ -47,32 +29,8 @@ typedef struct HkStream {
     uint64_t count;
     uint64_t clock; /* memory instructions so far; a barrier lifts all waves of a work-group to the most */
     uint64_t last;  /* clock of the last event */
-} HkStream;
-
-/* Which work-group wrote each element of a range of memory: the number of the highest one plus 1, 0 for none. */
-typedef struct HkOwners {
-    uint64_t base, end;
-    uint64_t element; /* bytes */
-    uint32_t *owner;  /* shared by all workers */
-} HkOwners;
-
-/* One worker's recorder. */
-struct HkTraffic {
-    uint64_t text; /* code object address of the first instruction */
-    uint64_t site_count;
-    HkSite *sites;        /* by dword of the code */
-    const uint8_t *kinds; /* by dword of the code: HK_LINE_ATOMIC, HK_LINE_READ_PAST_L1, or 0 */
-    HkStream *streams;    /* newest first */
-    uint64_t events;      /* in all streams; a stream that has any counts for HK_STREAM_COST more */
-    uint64_t limit;       /* of events; beyond it half of the sampled sets are dropped */
-    uint32_t sampling;    /* lines of one in 1 << sampling sets are kept */
-    uint32_t keep_lines;  /* zero: counts by instruction only */
-    uint64_t failed;      /* nonzero: no memory; the streams are not whole */
-    const HkOwners *owners;
-    uint64_t owner_count;
 };
 
-#define HK_MAX_SAMPLING 8u
 #define HK_STREAM_COST 12u /* events that would take as much memory as a stream itself */
 
 /* A line's place among the sets of a cache: its bits folded, so that neighbours lie in different sets and strides
@@ -90,8 +48,5 @@ void hk_traffic_barrier(const Group *g, Wave *waves);
 void hk_traffic_lanes(Wave *w, const Op *op, const uint64_t *at, const uint64_t *placed, uint64_t exec, uint32_t bytes,
                       int is_write);
 void hk_traffic_lds(Wave *w, const Op *op, uint64_t cycles, uint64_t conflicts, uint64_t bytes);
-
-HK_EXPORT void hk_traffic_release_streams(HkTraffic *t);
-HK_EXPORT uint64_t hk_traffic_events(const HkTraffic *t, uint32_t sampling);
 
 #endif

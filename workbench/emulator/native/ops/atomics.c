@@ -4,8 +4,8 @@
  * threads, so each lane's update is one C11 compare-and-exchange loop; the LDS belongs to one thread.
  *
  * Op fields: src0 the address rows, src1 the data rows, src2 the second data row of a DS compare, dst the row
- * of the value before (none: nothing is returned), imm[1] the operation; the rest as in memory.c,
- * memory_buffer.c and lds.c.
+ * of the value before (none: nothing is returned), imm[1] the operation; the rest as in flat.c,
+ * buffer.c and lds.c.
  *
  * Floating point: to nearest even. Memory keeps denormals (the guides' tables say that ADD_F32 flushes them
  * on input, LLVM's target description that it does not); LDS follows MODE. NaNs come out quiet.
@@ -15,33 +15,6 @@
 #include "ops/lds.h"
 #include "ops/buffer.h"
 
-typedef enum HkAtomic {
-    HK_SWAP,
-    HK_CMPSWAP,
-    HK_ADD,
-    HK_SUB,
-    HK_RSUB,
-    HK_SMIN,
-    HK_UMIN,
-    HK_SMAX,
-    HK_UMAX,
-    HK_AND,
-    HK_OR,
-    HK_XOR,
-    HK_INC,
-    HK_DEC,
-    HK_MSKOR,
-    HK_WRAP,
-    HK_CMPSWAP_FLOAT,
-    HK_ADD_FLOAT,
-    HK_MIN_FLOAT,
-    HK_MAX_FLOAT,
-    HK_PK_ADD_F16,
-    HK_PK_ADD_BF16,
-    HK_CONDXCHG32,
-} HkAtomic;
-
-#define HK_ATOMIC_64 0x100u /* imm[1]: operands of 64 bits */
 #define HK_FLUSH_INPUT 1u
 #define HK_FLUSH_OUTPUT 2u
 
@@ -321,7 +294,7 @@ static int32_t hk_check_aligned(Wave *w, const Op *op, const HkAddresses *a, uin
  * wave submits one packet at a time. */
 static void hk_note_packet(Wave *w, const HkAddresses *a, HkAtomicData from, const uint32_t *returned) {
     HK_FOR_LANES(lane, a->exec) {
-        if (hk_address(a, lane) != w->group->machine->hostcalls + HK_READY_STACK) continue;
+        if (hk_address(a, lane) != w->group->machine->hostcalls + offsetof(HostcallBuffer, ready_stack)) continue;
         if (hk_pair(returned, lane) == hk_pair(from.second, lane)) w->packet = hk_pair(from.data, lane);
     }
 }
@@ -456,7 +429,7 @@ HK_EXPORT int32_t hk_ds_wrxchg2(Wave *w, const Op *op) {
 HK_EXPORT int32_t hk_ds_append(Wave *w, const Op *op) {
     uint64_t exec = hk_exec(w);
     if (exec == 0) return 0;
-    uint64_t offset = (uint64_t)(w->s[HK_S_M0] >> 16) + (uint32_t)op->offset;
+    uint64_t offset = (uint64_t)(w->s[HK_M0] >> 16) + (uint32_t)op->offset;
     if (!hk_check_lds(w, op, offset, 4, 1, (int32_t)hk_first_lane(exec))) return 1;
     uint32_t old = hk_get32(w->lds + offset), count = (uint32_t)__builtin_popcountll(exec);
     hk_put32(w->lds + offset, op->flags ? old - count : old + count);

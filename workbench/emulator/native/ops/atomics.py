@@ -1,90 +1,85 @@
 """Atomic instructions as calls of native/ops/atomics.c.
 
-The numbers are the C file's `HkAtomic`; one table for memory and one for LDS say what each name does.
+One table for memory and one for LDS say what each name does, by the numbers of abi.h's `HkAtomic`.
 """
 
 from __future__ import annotations
 
 from workbench.codeobject.instruction import Instruction
+from workbench.emulator.native import abi
 from workbench.emulator.native.abi import NO_REGISTER
 from workbench.emulator.native.ops.buffer import address_fields
 from workbench.emulator.native.ops.lds import lds_offset, two_lds_offsets
 from workbench.emulator.native.ops.operation import NativeOp, OpFields, Rows, scalar
 
-(
-    _SWAP, _CMPSWAP, _ADD, _SUB, _RSUB, _SMIN, _UMIN, _SMAX, _UMAX, _AND, _OR, _XOR, _INC, _DEC, _MSKOR,
-    _WRAP, _CMPSWAP_FLOAT, _ADD_FLOAT, _MIN_FLOAT, _MAX_FLOAT, _PK_ADD_F16, _PK_ADD_BF16, _CONDXCHG32,
-) = range(23)  # fmt: skip
-_WIDE = 0x100
-
 _INTEGER = {
-    "swap": _SWAP,
-    "cmpswap": _CMPSWAP,
-    "add": _ADD,
-    "sub": _SUB,
-    "smin": _SMIN,
-    "umin": _UMIN,
-    "smax": _SMAX,
-    "umax": _UMAX,
-    "and": _AND,
-    "or": _OR,
-    "xor": _XOR,
-    "inc": _INC,
-    "dec": _DEC,
+    "swap": abi.SWAP,
+    "cmpswap": abi.CMPSWAP,
+    "add": abi.ADD,
+    "sub": abi.SUB,
+    "smin": abi.SMIN,
+    "umin": abi.UMIN,
+    "smax": abi.SMAX,
+    "umax": abi.UMAX,
+    "and": abi.AND,
+    "or": abi.OR,
+    "xor": abi.XOR,
+    "inc": abi.INC,
+    "dec": abi.DEC,
 }
 MEMORY_ATOMICS: dict[str, int] = {
     **_INTEGER,
-    **{f"{name}_x2": kind | _WIDE for name, kind in _INTEGER.items()},
-    "add_f32": _ADD_FLOAT,
-    "pk_add_f16": _PK_ADD_F16,
-    "pk_add_bf16": _PK_ADD_BF16,
-    "add_f64": _ADD_FLOAT | _WIDE,
-    "min_f64": _MIN_FLOAT | _WIDE,
-    "max_f64": _MAX_FLOAT | _WIDE,
+    **{f"{name}_x2": kind | abi.ATOMIC_64 for name, kind in _INTEGER.items()},
+    "add_f32": abi.ADD_FLOAT,
+    "pk_add_f16": abi.PK_ADD_F16,
+    "pk_add_bf16": abi.PK_ADD_BF16,
+    "add_f64": abi.ADD_FLOAT | abi.ATOMIC_64,
+    "min_f64": abi.MIN_FLOAT | abi.ATOMIC_64,
+    "max_f64": abi.MAX_FLOAT | abi.ATOMIC_64,
 }
 
 # (name without ds_, kind, has a returning form named ..._rtn_...)
 _LDS_NAMES = (
-    ("add_u32", _ADD),
-    ("sub_u32", _SUB),
-    ("rsub_u32", _RSUB),
-    ("inc_u32", _INC),
-    ("dec_u32", _DEC),
-    ("min_i32", _SMIN),
-    ("max_i32", _SMAX),
-    ("min_u32", _UMIN),
-    ("max_u32", _UMAX),
-    ("and_b32", _AND),
-    ("or_b32", _OR),
-    ("xor_b32", _XOR),
-    ("mskor_b32", _MSKOR),
-    ("cmpst_b32", _CMPSWAP),
-    ("cmpst_f32", _CMPSWAP_FLOAT),
-    ("min_f32", _MIN_FLOAT),
-    ("max_f32", _MAX_FLOAT),
-    ("add_f32", _ADD_FLOAT),
-    ("pk_add_f16", _PK_ADD_F16),
-    ("pk_add_bf16", _PK_ADD_BF16),
+    ("add_u32", abi.ADD),
+    ("sub_u32", abi.SUB),
+    ("rsub_u32", abi.RSUB),
+    ("inc_u32", abi.INC),
+    ("dec_u32", abi.DEC),
+    ("min_i32", abi.SMIN),
+    ("max_i32", abi.SMAX),
+    ("min_u32", abi.UMIN),
+    ("max_u32", abi.UMAX),
+    ("and_b32", abi.AND),
+    ("or_b32", abi.OR),
+    ("xor_b32", abi.XOR),
+    ("mskor_b32", abi.MSKOR),
+    ("cmpst_b32", abi.CMPSWAP),
+    ("cmpst_f32", abi.CMPSWAP_FLOAT),
+    ("min_f32", abi.MIN_FLOAT),
+    ("max_f32", abi.MAX_FLOAT),
+    ("add_f32", abi.ADD_FLOAT),
+    ("pk_add_f16", abi.PK_ADD_F16),
+    ("pk_add_bf16", abi.PK_ADD_BF16),
 )
 _LDS_WIDE_NAMES = (
-    ("add_u64", _ADD),
-    ("sub_u64", _SUB),
-    ("rsub_u64", _RSUB),
-    ("inc_u64", _INC),
-    ("dec_u64", _DEC),
-    ("min_i64", _SMIN),
-    ("max_i64", _SMAX),
-    ("min_u64", _UMIN),
-    ("max_u64", _UMAX),
-    ("and_b64", _AND),
-    ("or_b64", _OR),
-    ("xor_b64", _XOR),
-    ("mskor_b64", _MSKOR),
-    ("cmpst_b64", _CMPSWAP),
-    ("cmpst_f64", _CMPSWAP_FLOAT),
-    ("min_f64", _MIN_FLOAT),
-    ("max_f64", _MAX_FLOAT),
-    ("add_f64", _ADD_FLOAT),
+    ("add_u64", abi.ADD),
+    ("sub_u64", abi.SUB),
+    ("rsub_u64", abi.RSUB),
+    ("inc_u64", abi.INC),
+    ("dec_u64", abi.DEC),
+    ("min_i64", abi.SMIN),
+    ("max_i64", abi.SMAX),
+    ("min_u64", abi.UMIN),
+    ("max_u64", abi.UMAX),
+    ("and_b64", abi.AND),
+    ("or_b64", abi.OR),
+    ("xor_b64", abi.XOR),
+    ("mskor_b64", abi.MSKOR),
+    ("cmpst_b64", abi.CMPSWAP),
+    ("cmpst_f64", abi.CMPSWAP_FLOAT),
+    ("min_f64", abi.MIN_FLOAT),
+    ("max_f64", abi.MAX_FLOAT),
+    ("add_f64", abi.ADD_FLOAT),
 )
 
 
@@ -96,12 +91,12 @@ def _returning(name: str) -> str:
 LDS_ATOMICS: dict[str, int] = {
     **dict(_LDS_NAMES),
     **{_returning(name): kind for name, kind in _LDS_NAMES},
-    **{name: kind | _WIDE for name, kind in _LDS_WIDE_NAMES},
-    **{_returning(name): kind | _WIDE for name, kind in _LDS_WIDE_NAMES},
-    "wrxchg_rtn_b32": _SWAP,
-    "wrxchg_rtn_b64": _SWAP | _WIDE,
-    "wrap_rtn_b32": _WRAP,
-    "condxchg32_rtn_b64": _CONDXCHG32 | _WIDE,
+    **{name: kind | abi.ATOMIC_64 for name, kind in _LDS_WIDE_NAMES},
+    **{_returning(name): kind | abi.ATOMIC_64 for name, kind in _LDS_WIDE_NAMES},
+    "wrxchg_rtn_b32": abi.SWAP,
+    "wrxchg_rtn_b64": abi.SWAP | abi.ATOMIC_64,
+    "wrap_rtn_b32": abi.WRAP,
+    "condxchg32_rtn_b64": abi.CONDXCHG32 | abi.ATOMIC_64,
 }
 
 
@@ -162,7 +157,7 @@ def _encode_exchange2(instruction: Instruction, rows: Rows) -> OpFields:
         src1=rows.row(one),
         src2=rows.row(two),
         offset=first,
-        imm=(second, _WIDE if instruction.opcode.endswith("b64") else 0),
+        imm=(second, abi.ATOMIC_64 if instruction.opcode.endswith("b64") else 0),
     )
 
 

@@ -1,7 +1,7 @@
 /* BUFFER_ loads and stores, and BUFFER_LOAD to LDS.
  *
  * Op fields: src0 the address rows, dst or src1 the data rows, ssrc0 the resource, ssrc1 the scalar offset
- * (imm[0] where it is a constant), offset the immediate, flags as memory_buffer.h says; imm[1] the data kind of
+ * (imm[0] where it is a constant), offset the immediate, flags HK_BUFFER_*; imm[1] the data kind of
  * a load to LDS.
  *
  * Range checks by the ISA guides: a raw buffer compares the offset without the scalar one to num_records, a

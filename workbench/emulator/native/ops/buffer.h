@@ -4,11 +4,6 @@
 
 #include "ops/addresses.h"
 
-/* Op.flags of a buffer instruction. */
-#define HK_BUFFER_OFFEN 1u  /* the address row (the second one with IDXEN) has a byte offset */
-#define HK_BUFFER_IDXEN 2u  /* the first address row has a record index */
-#define HK_BUFFER_FORMAT 4u /* converts by the resource's data format */
-
 /* Fields of a buffer resource (CDNA3 and CDNA4 ISA guides, "Buffer resource descriptor"). */
 typedef struct HkResource {
     uint64_t base;

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from workbench.codeobject.instruction import Instruction
+from workbench.emulator.native import abi
 from workbench.emulator.native.abi import NO_REGISTER
 from workbench.emulator.native.ops.flat import LOADS, STORES, TO_LDS, vector_or_none
 from workbench.emulator.native.ops.operation import NativeOp, OpFields, Rows, scalar, unsupported
-
-_OFFEN = 1
-_IDXEN = 2
 
 
 def address_fields(instruction: Instruction, rows: Rows) -> dict[str, int]:
@@ -25,7 +23,9 @@ def address_fields(instruction: Instruction, rows: Rows) -> dict[str, int]:
     elif offset.kind != "off":
         raise unsupported(instruction, "Its scalar offset is neither a register nor a constant.")
     modifiers = instruction.modifiers
-    flags = (_OFFEN if modifiers.get("offen") else 0) | (_IDXEN if modifiers.get("idxen") else 0)
+    flags = (abi.BUFFER_OFFEN if modifiers.get("offen") else 0) | (
+        abi.BUFFER_IDXEN if modifiers.get("idxen") else 0
+    )
     return {
         "src0": vector_or_none(address, rows) if flags else NO_REGISTER,
         "ssrc0": scalar(resource),

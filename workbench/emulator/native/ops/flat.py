@@ -1,40 +1,41 @@
 """GLOBAL_, FLAT_ and SCRATCH_ instructions as calls of native/ops/flat.c.
 
-The table of data kinds is the one place that says how many bytes each moves; the numbers are lanes.h's
+The table of data kinds is the one place that says how many bytes each moves; the numbers are abi.h's
 `HkData`.
 """
 
 from __future__ import annotations
 
 from workbench.codeobject.instruction import Instruction, Operand
+from workbench.emulator.native import abi
 from workbench.emulator.native.abi import NO_REGISTER
 from workbench.emulator.native.ops.operation import NativeOp, OpFields, Rows, scalar, unsupported
 
 LOADS: dict[str, int] = {
-    "ubyte": 0,
-    "sbyte": 1,
-    "ushort": 2,
-    "sshort": 3,
-    "ubyte_d16": 4,
-    "sbyte_d16": 5,
-    "short_d16": 6,
-    "ubyte_d16_hi": 7,
-    "sbyte_d16_hi": 8,
-    "short_d16_hi": 9,
-    "dword": 10,
-    "dwordx2": 11,
-    "dwordx3": 12,
-    "dwordx4": 13,
+    "ubyte": abi.U8,
+    "sbyte": abi.I8,
+    "ushort": abi.U16,
+    "sshort": abi.I16,
+    "ubyte_d16": abi.U8_LO,
+    "sbyte_d16": abi.I8_LO,
+    "short_d16": abi.U16_LO,
+    "ubyte_d16_hi": abi.U8_HI,
+    "sbyte_d16_hi": abi.I8_HI,
+    "short_d16_hi": abi.U16_HI,
+    "dword": abi.B32,
+    "dwordx2": abi.B64,
+    "dwordx3": abi.B96,
+    "dwordx4": abi.B128,
 }
 STORES: dict[str, int] = {
-    "byte": 14,
-    "short": 15,
-    "byte_d16_hi": 16,
-    "short_d16_hi": 17,
-    "dword": 10,
-    "dwordx2": 11,
-    "dwordx3": 12,
-    "dwordx4": 13,
+    "byte": abi.B8,
+    "short": abi.B16,
+    "byte_d16_hi": abi.B8_FROM_HI,
+    "short_d16_hi": abi.B16_FROM_HI,
+    "dword": abi.B32,
+    "dwordx2": abi.B64,
+    "dwordx3": abi.B96,
+    "dwordx4": abi.B128,
 }
 TO_LDS = ("ubyte", "sbyte", "ushort", "sshort", "dword", "dwordx3", "dwordx4")
 

@@ -102,7 +102,7 @@ HK_INLINE int32_t hk_lds_addtid(Wave *w, const Op *op, int is_write) {
     uint64_t exec = hk_exec(w);
     if (exec == 0) return 0;
     uint32_t offsets[HK_LANES] __attribute__((aligned(64)));
-    for (uint32_t l = 0; l < HK_LANES; l++) offsets[l] = (w->s[HK_S_M0] & 0xffff) + 4 * l;
+    for (uint32_t l = 0; l < HK_LANES; l++) offsets[l] = (w->s[HK_M0] & 0xffff) + 4 * l;
     if (hk_check_lds_row(w, op, offsets, (uint32_t)op->offset, exec, 4, is_write)) return 1;
     uint32_t temporary[HK_LANES] __attribute__((aligned(64)));
     uint8_t *base = w->lds + op->offset;

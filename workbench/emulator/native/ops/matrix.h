@@ -9,21 +9,6 @@
 
 #include "run/lanes.h"
 
-typedef enum HkElement {
-    HK_F32 = 0,
-    HK_XF32,
-    HK_F16,
-    HK_BF16,
-    HK_FP8,
-    HK_BF8,
-    HK_FP8_FNUZ,
-    HK_BF8_FNUZ,
-    HK_INT8,
-    HK_FP6,
-    HK_BF6,
-    HK_FP4
-} HkElement;
-
 /* Op.flags of a matrix instruction. */
 #define HK_MATRIX_TYPE_A(op) ((HkElement)((op)->flags & 15))
 #define HK_MATRIX_TYPE_B(op) ((HkElement)((op)->flags >> 4 & 15))
@@ -31,12 +16,6 @@ typedef enum HkElement {
 #define HK_MATRIX_CBSZ(op) ((op)->flags >> 16 & 7)
 #define HK_MATRIX_ABID(op) ((op)->flags >> 19 & 15)
 #define HK_MATRIX_BLGP(op) ((op)->flags >> 23 & 7)
-#define HK_MATRIX_C_CONSTANT 0x08000000u /* srcC is the constant in imm[0] (and imm[1] for f64) */
-/* In a chain: an earlier instruction has looked at the registers of A, of B, or made C; the next one adds to D. */
-#define HK_MATRIX_SEEN_A 0x10000000u
-#define HK_MATRIX_SEEN_B 0x20000000u
-#define HK_MATRIX_SEEN_C 0x40000000u
-#define HK_MATRIX_LINKED 0x80000000u
 /* Op.imm[2]: registers of A in bits 7:0, of B in bits 15:8. */
 #define HK_MATRIX_ROWS_A(op) ((int)((op)->imm[2] & 255))
 #define HK_MATRIX_ROWS_B(op) ((int)((op)->imm[2] >> 8 & 255))

@@ -8,12 +8,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from workbench.codeobject.instruction import Instruction
+from workbench.emulator.native import abi
 from workbench.emulator.native.abi import NO_REGISTER
 from workbench.emulator.native.ops.operation import NativeOp, OpFields, Rows, unsupported
-
-# matrix.h's HkElement, and the elements that a dword holds.
-_F32, _XF32, _F16, _BF16, _FP8, _BF8, _FP8_FNUZ, _BF8_FNUZ, _INT8 = range(9)
-CONSTANT_C = 0x08000000
 
 
 @dataclass(frozen=True)
@@ -96,15 +93,22 @@ def _dense() -> dict[str, Shape]:
 
 DENSE: dict[str, Shape] = _dense()
 
-_ELEMENTS = {"f32": _F32, "xf32": _XF32, "f16": _F16, "bf16": _BF16, "i8": _INT8, "f64": _F32}
+_ELEMENTS = {
+    "f32": abi.F32,
+    "xf32": abi.XF32,
+    "f16": abi.F16,
+    "bf16": abi.BF16,
+    "i8": abi.INT8,
+    "f64": abi.F32,
+}
 _BITS = {"f32": 32, "xf32": 32, "f16": 16, "bf16": 16, "i8": 8, "fp8": 8, "bf8": 8, "f64": 64}
 
 
 def _element(name: str, target: str) -> int:
     if name == "fp8":
-        return _FP8 if target == "gfx950" else _FP8_FNUZ
+        return abi.FP8 if target == "gfx950" else abi.FP8_FNUZ
     if name == "bf8":
-        return _BF8 if target == "gfx950" else _BF8_FNUZ
+        return abi.BF8 if target == "gfx950" else abi.BF8_FNUZ
     return _ELEMENTS[name]
 
 
@@ -127,7 +131,7 @@ def _encode_dense(instruction: Instruction, rows: Rows) -> OpFields:
     )
     src2, constant = NO_REGISTER, 0
     if c.kind == "imm":
-        flags |= CONSTANT_C
+        flags |= abi.MATRIX_C_CONSTANT
         constant = c.bits(shape.type_d)
     else:
         src2 = rows.row(c)
@@ -189,7 +193,6 @@ SMALL: dict[str, Shape] = {
     for scale in ("", "_scale")
     for m, k in ((16, 128), (32, 64))
 }
-_SCALED = 0x10000000
 _SMALL_FORMATS = 5
 
 
@@ -203,13 +206,13 @@ def _encode_small(instruction: Instruction, rows: Rows) -> OpFields:
     flags = formats[0] << 16 | formats[1] << 23
     src2, constant = NO_REGISTER, 0
     if c.kind == "imm":
-        flags |= CONSTANT_C
+        flags |= abi.MATRIX_C_CONSTANT
         constant = c.bits("f32")
     else:
         src2 = rows.row(c)
     scale_rows, scalars, constants, selects = [NO_REGISTER] * 2, [NO_REGISTER] * 2, [0, 0], 0
     if scales:
-        flags |= _SCALED
+        flags |= abi.MATRIX_SCALED
         for index, scale in enumerate(scales):
             if scale.kind == "imm":
                 # The exponent of an inline float, whichever byte is asked for.

@@ -13,8 +13,6 @@
  */
 #include "ops/matrix_dot.h"
 
-#define HK_SCALED 0x10000000u /* Op.flags: has scales */
-
 /* Element e of 16 lanes, of a format with `bits` bits a lane, 32 of them from `rows` on. */
 HK_INLINE f32x16 hk_packed_element(const uint32_t *rows, int bits, int mantissa, float bias, int e) {
     int at = e * bits, word = at / 32, shift = at % 32;
@@ -176,7 +174,7 @@ HK_INLINE int32_t hk_mfma_small(Wave *w, const Op *op, int m) {
     float c[16 * HK_LANES] __attribute__((aligned(64)));
     int count = m * m / HK_LANES, depth = 32 * HK_LANES / m;
     int scale_a[HK_LANES], scale_b[HK_LANES], range[2] = {0, 0};
-    int scaled = (op->flags & HK_SCALED) != 0;
+    int scaled = (op->flags & HK_MATRIX_SCALED) != 0;
     if (scaled) {
         hk_scales(w, scale_a, op->imm[3] & 0xffff, op->ssrc0, op->imm[1] & 0xffff, op->imm[2] >> 16 & 3, range);
         hk_scales(w, scale_b, op->imm[3] >> 16, op->ssrc1, op->imm[1] >> 16, op->imm[2] >> 18 & 3, range);

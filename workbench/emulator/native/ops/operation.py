@@ -1,6 +1,6 @@
 """What the translator needs to hand an instruction to a C function: which one, and its constants.
 
-The C side is native/run/wave.h's `Op`; an encode function fills its fields from a decoded instruction.
+The C side is native/abi.h's `Op`; an encode function fills its fields from a decoded instruction.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from workbench.codeobject.instruction import Instruction, Operand
-from workbench.emulator.native.abi import NO_REGISTER, Op
+from workbench.emulator.native.abi import NO_REGISTER, ffi
 from workbench.errors import UnsupportedInstruction
 
 
@@ -58,24 +58,11 @@ class OpFields:
     flags: int = 0
     imm: tuple[int, ...] = field(default=())
 
-    def record(self, pc: int) -> Op:
-        """The record as the C function reads it; `pc` is the instruction's code object address."""
-        op = Op(
-            pc=pc,
-            dst=self.dst,
-            src0=self.src0,
-            src1=self.src1,
-            src2=self.src2,
-            sdst=self.sdst,
-            ssrc0=self.ssrc0,
-            ssrc1=self.ssrc1,
-            ssrc2=self.ssrc2,
-            offset=self.offset,
-            flags=self.flags,
-        )
-        for index, value in enumerate(self.imm):
-            op.imm[index] = value & 0xFFFFFFFF
-        return op
+    def record(self, pc: int) -> bytes:
+        """The `Op` as the C function reads it; `pc` is the instruction's code object address."""
+        fields = {name: value for name, value in vars(self).items() if name != "function"}
+        fields["imm"] = [value & 0xFFFFFFFF for value in self.imm]
+        return bytes(ffi.buffer(ffi.new("Op *", {"pc": pc, **fields})))
 
 
 @dataclass(frozen=True)

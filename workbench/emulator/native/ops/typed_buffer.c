@@ -1,6 +1,6 @@
 /* BUFFER_LOAD_FORMAT_, BUFFER_STORE_FORMAT_ and TBUFFER_: typed elements, converted on the way.
  *
- * Op fields as in memory_buffer.c; imm[1] the registers' components in bits 2:0, 16-bit components in bit 3,
+ * Op fields as in buffer.c; imm[1] the registers' components in bits 2:0, 16-bit components in bit 3,
  * the high half only in bit 4, a store in bit 5, and the data and number format of a TBUFFER instruction in
  * bits 11:8 and 14:12 with bit 15 set (without it both come from the resource). Element formats and the order
  * of their bits as in the CDNA3 ISA guide, "Data formats".
@@ -8,10 +8,6 @@
 #include "ops/buffer.h"
 
 #define HK_FORMAT_COMPONENTS(op) ((op)->imm[1] & 7)
-#define HK_FORMAT_D16 8u
-#define HK_FORMAT_HIGH 16u
-#define HK_FORMAT_STORE 32u
-#define HK_FORMAT_TYPED 0x8000u
 
 enum { HK_UNORM, HK_SNORM, HK_USCALED, HK_SSCALED, HK_UINT, HK_SINT, HK_NO_FORMAT, HK_FLOAT };
 

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from workbench.codeobject.instruction import Instruction
+from workbench.emulator.native import abi
 from workbench.emulator.native.abi import NO_REGISTER
 from workbench.emulator.native.ops.buffer import address_fields
 from workbench.emulator.native.ops.operation import NativeOp, OpFields, Rows, unsupported
-
-_FORMAT_FLAG = 4
-_D16, _HIGH, _STORE, _TYPED = 8, 16, 32, 0x8000
 
 
 def _encode(instruction: Instruction, rows: Rows) -> OpFields:
@@ -16,18 +14,18 @@ def _encode(instruction: Instruction, rows: Rows) -> OpFields:
     if instruction.modifiers.get("lds"):
         raise unsupported(instruction, "A typed load to LDS is not among what compilers emit.")
     fields = address_fields(instruction, rows)
-    fields["flags"] |= _FORMAT_FLAG
+    fields["flags"] |= abi.BUFFER_FORMAT
     constant = fields.pop("constant")
     store = "_store_" in opcode
     how = (
         len(opcode.rsplit("_", 1)[1])
-        | _STORE * store
-        | _D16 * ("_d16" in opcode)
-        | _HIGH * ("_d16_hi" in opcode)
+        | abi.FORMAT_STORE * store
+        | abi.FORMAT_D16 * ("_d16" in opcode)
+        | abi.FORMAT_HIGH * ("_d16_hi" in opcode)
     )
     if opcode.startswith("tbuffer"):
         data, number = instruction.modifiers.get("dfmt", 0), instruction.modifiers.get("nfmt", 0)
-        how |= _TYPED | data << 8 | number << 12
+        how |= abi.FORMAT_TYPED | data << 8 | number << 12
     register = rows.row(instruction.src[0] if store else instruction.dst[0])
     return OpFields(
         function="hk_buffer_format",

@@ -66,29 +66,6 @@ HK_INLINE unsigned hk_first_lane(uint64_t exec) { return (unsigned)__builtin_ctz
     for (uint64_t lane##_left = (exec); lane##_left != 0; lane##_left &= lane##_left - 1)                              \
         for (unsigned lane = (unsigned)__builtin_ctzll(lane##_left), lane##_once = 1; lane##_once; lane##_once = 0)
 
-/* What a load or a store moves for one lane: _LO and _HI loads fill half a register, the other half stays;
- * _FROM_HI stores take the high half. */
-typedef enum HkData {
-    HK_U8 = 0,
-    HK_I8 = 1,
-    HK_U16 = 2,
-    HK_I16 = 3,
-    HK_U8_LO = 4,
-    HK_I8_LO = 5,
-    HK_U16_LO = 6,
-    HK_U8_HI = 7,
-    HK_I8_HI = 8,
-    HK_U16_HI = 9,
-    HK_B32 = 10,
-    HK_B64 = 11,
-    HK_B96 = 12,
-    HK_B128 = 13,
-    HK_B8 = 14,
-    HK_B16 = 15,
-    HK_B8_FROM_HI = 16,
-    HK_B16_FROM_HI = 17,
-} HkData;
-
 HK_INLINE uint32_t hk_data_bytes(HkData data) {
     switch (data) {
     case HK_U8:

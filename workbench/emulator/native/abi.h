@@ -1,0 +1,599 @@
+/* What C and Python share: the structures, numbers and functions that cross the language border.
+ *
+ * native/abi.py reads this file with cffi, which knows C's declarations and `#define NAME number` but no
+ * preprocessor: no other macros here, no attributes, no inline functions.
+ *
+ * Words of the ISA: a wave is 64 lanes; a work-group is up to 16 waves with one LDS; `row` is one vector
+ * register of a wave, 64 dwords.
+ */
+#ifndef HK_ABI_H
+#define HK_ABI_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define HK_LANES 64
+#define HK_MAX_WAVES 16 /* waves of a work-group: 1024 work-items */
+#define HK_MAX_USER_SGPRS 32
+#define HK_NO_REGISTER 0xffff /* an Op field that names no register */
+
+/* Scalar operand encodings with a meaning of their own: indices into Wave.s. */
+enum {
+    HK_FLAT_SCRATCH = 102,
+    HK_XNACK_MASK = 104,
+    HK_VCC = 106,
+    HK_M0 = 124,
+    HK_EXEC = 126,
+};
+
+/* Flat addresses inside these 4 GiB windows mean LDS and scratch (src_shared_base, src_private_base). */
+#define HK_SHARED_APERTURE 0x0001000000000000ull
+#define HK_PRIVATE_APERTURE 0x0002000000000000ull
+#define HK_APERTURE_MASK 0xffffffff00000000ull
+/* The hidden argument of a service that the emulated device does not have points here: nothing is at these addresses,
+ * so that a use is recognised. */
+#define HK_HEAP_APERTURE 0x0003000000000000ull
+
+/* What a block returns when it is not the index of the next block. */
+enum {
+    HK_END = -1,     /* s_endpgm */
+    HK_BARRIER = -2, /* s_barrier; Wave.block is where to go on */
+    HK_FAULT = -3,   /* Wave.fault and Wave.pc say what and where */
+    HK_JUMP = -4,    /* go on at the device address in Wave.target */
+    HK_YIELD = -5,   /* let other waves run (s_sleep); Wave.block is where to go on */
+};
+
+/* Fault.kind. */
+enum {
+    HK_FAULT_NONE = 0,
+    HK_FAULT_ADDRESS = 1,      /* global memory outside every allocation; address: device address */
+    HK_FAULT_LDS = 2,          /* LDS outside the work-group's share; address: byte offset in it */
+    HK_FAULT_SCRATCH = 3,      /* scratch outside the lane's share; address: byte offset in it */
+    HK_FAULT_BARRIER = 4,      /* set by the driver: some waves wait, the others ended */
+    HK_FAULT_TRAP = 5,         /* s_trap; address: trap id */
+    HK_FAULT_HALT = 6,         /* s_sethalt */
+    HK_FAULT_JUMP = 7,         /* no instruction of the code object begins at `address` */
+    HK_FAULT_ALIGNMENT = 8,    /* an address that the instruction wants aligned to `size` */
+    HK_FAULT_READ_ONLY = 9,    /* a write into memory that the host mapped read-only */
+    HK_FAULT_UNSUPPORTED = 10, /* a case of the instruction seen only when it runs */
+    HK_FAULT_SERVICE = 11,     /* set by the driver: a hostcall that nobody answers; address: the service */
+};
+
+typedef struct Wave Wave;
+typedef struct Group Group;
+typedef struct Machine Machine;
+typedef struct Counters Counters;
+typedef struct Op Op;
+typedef struct HkTrace HkTrace;
+typedef struct HkTraffic HkTraffic;
+typedef struct HkStream HkStream;
+typedef struct San San;
+
+/* Generated code: runs one basic block of a wave; the next block's index or one of the values above. */
+typedef int32_t (*BlockFn)(Wave *);
+
+/* What went wrong; lane is -1 where the whole wave is meant. */
+typedef struct Fault {
+    int32_t kind;
+    int32_t lane;
+    uint64_t address;
+    uint32_t size; /* bytes of the access */
+    uint32_t is_write;
+} Fault;
+
+struct Wave {
+    uint32_t s[128];       /* by scalar operand encoding: SGPRs, VCC 106/107, M0 124, EXEC 126/127 */
+    uint32_t scc;          /* 0 or 1 */
+    uint32_t mode;         /* MODE: round 3:0, denormals 7:4, dx10_clamp 8, ieee 9 */
+    uint32_t *v;           /* [rows][64], 64-byte aligned; AGPR n is row acc_offset + n */
+    uint8_t *lds;          /* of the work-group */
+    uint8_t *scratch;      /* byte b of lane l is at (b/4)*256 + l*4 + b%4 */
+    uint32_t lds_size;     /* bytes */
+    uint32_t scratch_size; /* bytes a lane */
+    int32_t block;         /* resume point */
+    int32_t state;         /* of the driver: HK_WAVE_* */
+    uint64_t target;       /* HK_JUMP: device address */
+    uint64_t pc;           /* code object address (vaddr) of the instruction last handed to a native operation */
+    uint64_t code_base;    /* device address of the code object's vaddr 0 */
+    Group *group;
+    Fault fault;
+    uint64_t hit_base, hit_end; /* allocation that the last checked access fell in */
+    uint64_t hit_flags;
+    uint32_t index;   /* of the wave in its work-group */
+    uint32_t lanes;   /* work-items of this wave, 1..64 */
+    void *san;        /* the sanitizer's state of the wave; NULL where nothing is sanitized */
+    HkStream *stream; /* lines that it touches, or NULL */
+    uint32_t xcc_id;  /* hardware registers: HW_REG_XCC_ID, HW_REG_HW_ID, and the fixed bits of HW_REG_STATUS */
+    uint32_t hw_id;
+    uint32_t status;
+    uint32_t reserved;
+    uint64_t packet;     /* a hostcall that it has submitted and nobody has answered: pointer to the packet, else 0 */
+    uint64_t padding[2]; /* to a multiple of 64 bytes: waves lie one after another, each at a cache line */
+};
+
+enum { HK_WAVE_READY = 0, HK_WAVE_WAITING = 1, HK_WAVE_ENDED = 2 };
+
+/* A work-group. `stop` becomes nonzero when the launch is to end early; a long native operation may poll it. */
+struct Group {
+    uint32_t id[3];
+    uint32_t size[3]; /* work-items, smaller in a partial work-group at the end of the grid */
+    uint32_t grid[3]; /* work-groups of the launch */
+    uint32_t wave_count;
+    uint64_t index; /* linear: x fastest */
+    const Machine *machine;
+    Counters *counters; /* of the thread that runs the group */
+    const int32_t *stop;
+    int32_t profile; /* nonzero: native operations add to `counters` */
+    int32_t reserved;
+    HkTrace *trace;     /* where accesses are recorded one by one, or NULL */
+    HkTraffic *traffic; /* of the worker, where the launch asks for it, or NULL */
+};
+
+enum { HK_ALLOCATION_READ = 1, HK_ALLOCATION_WRITE = 2 };
+
+/* Memory that a kernel may touch: [base, end), byte-exact. Device addresses are host addresses. */
+typedef struct Allocation {
+    uint64_t base, end;
+    uint64_t flags;
+} Allocation;
+
+/* The device as a launch sees it; constant while kernels run. */
+struct Machine {
+    const Allocation *allocations; /* sorted by base, disjoint */
+    uint64_t allocation_count;
+    uint32_t target;    /* 0x942, 0x950, 0x90a */
+    uint32_t lds_banks; /* 32 or 64, 4 bytes each */
+    uint64_t hostcalls; /* device address and bytes of the buffer of hostcalls (node/hostcall.py); 0: none */
+    uint64_t hostcalls_bytes;
+};
+
+/* What the hidden argument hidden_hostcall_buffer points to (rocclr's devhostcall.hpp). A packet is named by its index,
+ * with a tag in the bits above. */
+typedef struct HostcallBuffer {
+    uint64_t headers;  /* device address of the packets' headers, by index */
+    uint64_t payloads; /* and of their words, eight a lane */
+    uint64_t doorbell;
+    uint64_t free_stack;
+    uint64_t ready_stack; /* a wave submits a packet by putting it here */
+    uint64_t index_mask;
+} HostcallBuffer;
+
+typedef struct HostcallHeader {
+    uint64_t next;
+    uint64_t lanes;
+    uint32_t service;
+    uint32_t control;
+} HostcallHeader;
+
+/* Address-dependent counts of one thread, added to only when Group.profile is set. */
+struct Counters {
+    uint64_t lds_bank_conflict; /* LDS cycles beyond those of a conflict-free access (SQ_LDS_BANK_CONFLICT) */
+    uint64_t lds_cycles;        /* all LDS cycles of indexed accesses */
+    uint64_t lds_bytes_read, lds_bytes_written;           /* by active lanes */
+    uint64_t global_bytes_read, global_bytes_written;     /* requested by active lanes */
+    uint64_t global_read_lines_64, global_read_lines_128; /* distinct lines an instruction touches, summed */
+    uint64_t global_write_lines_64, global_write_lines_128;
+    uint64_t global_atomics; /* by active lanes */
+    uint64_t scalar_bytes_read;
+    uint64_t scratch_bytes_read, scratch_bytes_written;
+    uint64_t direct_to_lds_bytes; /* part of global_bytes_read that went to LDS directly */
+};
+
+/* A native operation's constants, one static record an instruction. */
+struct Op {
+    uint64_t pc;                        /* code object address of the instruction */
+    uint16_t dst, src0, src1, src2;     /* register rows, acc_offset already added; HK_NO_REGISTER: none */
+    uint16_t sdst, ssrc0, ssrc1, ssrc2; /* scalar operand encodings; HK_NO_REGISTER: none */
+    int32_t offset;
+    uint32_t flags;  /* bits of the operation's own */
+    uint32_t imm[4]; /* constants of the operation's own */
+};
+
+/* A native operation: 0 = go on; else it filled Wave.fault through hk_fault and the block returns HK_FAULT. */
+typedef int32_t (*NativeFn)(Wave *, const Op *);
+
+/* Where a wave stood when its launch stopped. */
+typedef struct WaveReport {
+    int32_t state; /* HK_WAVE_* */
+    int32_t block; /* resume block; -1 after the end */
+} WaveReport;
+
+/* The fault of one worker, the lowest work-group first. */
+typedef struct FaultReport {
+    Fault fault;
+    uint64_t group; /* linear index */
+    uint64_t pc;    /* code object address, where `has_pc` */
+    uint32_t wave;
+    uint32_t wave_count;
+    int32_t block; /* block that was running */
+    uint32_t has_pc;
+    WaveReport waves[HK_MAX_WAVES];
+} FaultReport;
+
+/* One kernel launch: what every wave starts from, and the progress that the worker threads share. */
+typedef struct Launch {
+    const Machine *machine;
+    const BlockFn *functions;        /* by block index */
+    const uint64_t *block_addresses; /* code object addresses of the blocks, ascending */
+    const int32_t *block_indices;    /* block at the same place of block_addresses */
+    uint32_t block_count;
+    int32_t entry;
+    uint64_t code_base;
+    uint64_t flat_scratch;
+    uint32_t groups[3];     /* work-groups */
+    uint32_t items[3];      /* work-items */
+    uint32_t group_size[3]; /* work-items of a full work-group */
+    uint32_t row_count;     /* vector registers, AGPRs included */
+    uint32_t lds_size;      /* bytes, static and dynamic */
+    uint32_t scratch_size;  /* bytes a lane */
+    uint32_t mode;          /* initial MODE */
+    uint32_t user_sgpr_count;
+    uint32_t user_sgpr[HK_MAX_USER_SGPRS];
+    uint32_t enable_group_id; /* bits 0..2: work-group id x, y, z in the SGPRs after the user SGPRs */
+    uint32_t enable_group_info;
+    uint32_t
+        enable_wave_offset;   /* an SGPR with the wave's scratch offset follows (targets without architected scratch) */
+    uint32_t item_id_mode;    /* 0: x, 1: x and y, 2: x, y and z */
+    uint32_t packed_item_ids; /* 10 bits each in v0; else one register each */
+    uint32_t poison;          /* what registers, LDS and scratch hold before they are written */
+    uint32_t profile;
+    uint32_t turn_blocks;  /* blocks that a wave runs before the next one takes its turn */
+    uint32_t turn_rounds;  /* turns of its waves before a work-group that does not end lets another start */
+    uint32_t max_resident; /* work-groups that one worker holds at once */
+    uint64_t group_total;
+    /* shared by workers, changed atomically */
+    uint64_t next_group;
+    uint64_t last_group; /* work-groups above are not to run: a fault was seen there */
+    uint64_t finished;   /* work-groups that ended */
+    int32_t stop;        /* nonzero: leave as soon as possible */
+    int32_t reserved;
+    void *san;      /* the sanitizer's state of the launch, or NULL; one worker only */
+    HkTrace *trace; /* where accesses are recorded one by one, or NULL; one worker only */
+    uint32_t xcds;  /* dies that work-groups go to in turn */
+    uint32_t units; /* compute units of a die */
+    /* Answers the hostcall that a wave of a work-group submitted, by the pointer to its packet; 0, or the service that
+     * is not to be had. */
+    int32_t (*serve)(uint64_t group, uint32_t wave, uint64_t packet);
+} Launch;
+
+/* One thread's share of a launch. */
+typedef struct Worker {
+    Launch *launch;
+    uint64_t *counts; /* [block_count] how often this worker ran each block */
+    Counters counters;
+    FaultReport report;
+    void *resident; /* driver's own: work-groups under way */
+    void *spare;    /* driver's own: memory of ended work-groups */
+    uint32_t resident_count;
+    uint32_t reserved;
+    HkTraffic *traffic; /* what it records, or NULL */
+} Worker;
+
+/* hk_run's answers. */
+enum {
+    HK_RUN_DONE = 0,    /* no work-group left for this worker */
+    HK_RUN_AGAIN = 1,   /* the time slice is over: call again */
+    HK_RUN_STOPPED = 2, /* Launch.stop was set */
+    HK_RUN_MEMORY = 3,  /* no host memory for a work-group's registers */
+};
+
+int32_t hk_run(Worker *worker, uint64_t slice_nanoseconds);
+void hk_release(Worker *worker);
+
+/* HK_ALLOCATION_* flags that hold for all of [base, base + size), from the process's memory map. */
+int32_t hk_host_access(uint64_t base, uint64_t size);
+
+/* HkAccess.kind. */
+enum {
+    HK_TRACE_LDS_READ = 1,
+    HK_TRACE_LDS_WRITE = 2,
+    HK_TRACE_GLOBAL_READ = 3,
+    HK_TRACE_GLOBAL_WRITE = 4,
+    HK_TRACE_TO_LDS = 5, /* the LDS side of a load straight to LDS; its global side is a record of its own */
+};
+
+#define HK_TRACE_PHASES 16
+
+/* One instruction of one wave; instructions with two addresses make two records. */
+typedef struct HkAccess {
+    uint64_t pc;    /* code object address */
+    uint64_t group; /* linear index */
+    uint64_t exec;  /* active lanes */
+    uint32_t wave;
+    uint32_t kind;   /* HK_TRACE_* */
+    uint32_t bytes;  /* of a lane */
+    uint32_t banks;  /* that serve it; 0 where the access is none of LDS banks */
+    uint32_t phases; /* groups of lanes served one after the other; 0 likewise */
+    uint32_t reserved;
+    uint64_t phase_lanes[HK_TRACE_PHASES];
+    uint64_t phase_conflicts[HK_TRACE_PHASES]; /* banks that take more than a cycle */
+    uint32_t phase_cycles[HK_TRACE_PHASES];    /* 0 where no lane of the phase is active */
+    uint64_t at[64];                           /* device address, or byte offset in LDS; of active lanes */
+} HkAccess;
+
+struct HkTrace {
+    HkAccess *records;
+    uint64_t room;
+    uint64_t count; /* of accesses, beyond the room too */
+};
+
+/* Of one instruction, all of its executions. */
+typedef struct HkSite {
+    uint64_t lds_cycles;
+    uint64_t lds_bank_conflict;
+    uint64_t lds_bytes;
+    uint64_t bytes;      /* that lanes ask of or send to global memory */
+    uint64_t accesses;   /* distinct 64-byte pieces of each execution, summed */
+    uint64_t line_bytes; /* bytes of the distinct 128-byte lines of each execution, summed */
+} HkSite;
+
+/* What a line is touched for; the upper part is decided by the instruction (HkTraffic.kinds). */
+enum {
+    HK_LINE_READ = 0,
+    HK_LINE_WRITE = 1,
+    HK_LINE_ATOMIC = 2,
+    HK_LINE_READ_PAST_L1 = 3, /* a load with a scope that L1 does not serve (sc1) */
+};
+
+/* Which work-group wrote each element of a range of memory: the number of the highest one plus 1, 0 for none. */
+typedef struct HkOwners {
+    uint64_t base, end;
+    uint64_t element; /* bytes */
+    uint32_t *owner;  /* shared by all workers */
+} HkOwners;
+
+/* One worker's recorder. */
+struct HkTraffic {
+    uint64_t text; /* code object address of the first instruction */
+    uint64_t site_count;
+    HkSite *sites;        /* by dword of the code */
+    const uint8_t *kinds; /* by dword of the code: HK_LINE_ATOMIC, HK_LINE_READ_PAST_L1, or 0 */
+    HkStream *streams;    /* newest first */
+    uint64_t events;      /* in all streams; a stream that has any counts for HK_STREAM_COST more */
+    uint64_t limit;       /* of events; beyond it half of the sampled sets are dropped */
+    uint32_t sampling;    /* lines of one in 1 << sampling sets are kept */
+    uint32_t keep_lines;  /* zero: counts by instruction only */
+    uint64_t failed;      /* nonzero: no memory; the streams are not whole */
+    const HkOwners *owners;
+    uint64_t owner_count;
+};
+
+#define HK_MAX_SAMPLING 8u
+
+/* What one XCD did. */
+typedef struct HkCacheCounts {
+    uint64_t l1_reads, l1_read_hits;          /* lines asked for */
+    uint64_t l2_reads, l2_writes, l2_atomics; /* requests: reads of a line, writes and atomics of 64 bytes */
+    uint64_t l2_hits, l2_misses;              /* of all requests */
+    uint64_t l2_read_hits;                    /* of reads */
+    uint64_t fabric_reads;                    /* of 128 bytes */
+    uint64_t fabric_writes_32, fabric_writes_64;
+    uint64_t mall_read_hits, mall_read_misses; /* Infinity Cache, of 128 bytes */
+    uint64_t memory_bytes_written;             /* from the Infinity Cache to HBM, at the end too */
+} HkCacheCounts;
+
+typedef struct HkReplay {
+    HkTraffic *const *recorders;
+    uint64_t recorder_count;
+    uint64_t group_total;
+    const uint64_t *order; /* [group_total] work-groups as they are dispatched; NULL: by number */
+    uint32_t waves;        /* of a work-group, at most */
+    uint32_t xcds;
+    uint32_t units; /* compute units of an XCD */
+    uint32_t groups_per_unit;
+    uint32_t sampling;
+    uint32_t l1_ways, l2_ways, mall_ways;
+    uint64_t l1_bytes, l2_bytes, mall_bytes;
+    HkCacheCounts *counts; /* [xcds] */
+} HkReplay;
+
+void hk_traffic_release_streams(HkTraffic *t);
+uint64_t hk_traffic_events(const HkTraffic *t, uint32_t sampling);
+int32_t hk_replay(const HkReplay *r);
+
+/* What an instruction is to the sanitizer. */
+enum {
+    SAN_VECTOR = 0,      /* lane by lane */
+    SAN_SCALAR = 1,      /* any undefined source makes every result undefined */
+    SAN_SCALAR_BITS = 2, /* bit by bit; flags say the operation */
+    SAN_WAIT = 3,        /* imm: vmcnt | lgkmcnt << 8, SAN_NOT_WAITED where it does not wait for one */
+    SAN_MEMORY = 4,
+    SAN_BRANCH = 5, /* the scalar sources decide where to go */
+    SAN_MATRIX = 6,
+    SAN_READ_LANE = 7, /* imm: lane, SAN_FIRST_ACTIVE, or SAN_IN_REGISTER: in a scalar register */
+    SAN_WRITE_LANE = 8,
+    SAN_SHUFFLE = 9, /* lanes exchange values */
+    SAN_WORDS = 10,  /* dword i of the result comes from dword i of the sources */
+    SAN_MARK = 11,   /* imm: pair whose first instruction this is; flags: wait states of the block to its end */
+    SAN_HAZARD = 12, /* imm: pair whose second one this is; flags: the same to its start; bytes: wanted */
+    SAN_STATES = 13, /* imm: wait states of the block that ends */
+};
+
+/* SanOp.space. */
+enum { SAN_GLOBAL, SAN_FLAT, SAN_SCRATCH, SAN_BUFFER, SAN_LDS, SAN_SMEM, SAN_LDS_LANES };
+
+/* SanOp.flags. */
+enum {
+    SAN_LOAD = 1u << 0,
+    SAN_STORE = 1u << 1,
+    SAN_ATOMIC = 1u << 2,
+    SAN_TO_LDS = 1u << 3,
+    SAN_SYNC = 1u << 4,        /* an access of device scope: orders like an atomic */
+    SAN_SELECT = 1u << 5,      /* undefined only where every data source is */
+    SAN_KEEP = 1u << 6,        /* the destination is read too */
+    SAN_LANE_MASK = 1u << 7,   /* scalar results are lane masks */
+    SAN_MASK_SOURCE = 1u << 8, /* the last scalar source is a lane mask */
+    SAN_CROSS = 1u << 9,       /* the first source comes from other lanes (DPP) */
+    SAN_WRITES_SCC = 1u << 10,
+    SAN_TO_EXEC = 1u << 11,       /* the result is the new EXEC */
+    SAN_PLAIN_ADDRESS = 1u << 12, /* addresses are ADDTID's or none: not followed */
+    SAN_TWO = 1u << 13,           /* a second address at op.imm[0] */
+    SAN_TRANSPOSED = 1u << 14,
+    SAN_DPP = 1u << 15,
+    SAN_SAME = 1u << 16,       /* x - x, x ^ x: defined whatever x is */
+    SAN_CARRY = 1u << 17,      /* of 64 bits: the low dword comes from low dwords only */
+    SAN_CARRY_DOWN = 1u << 18, /* the high dword from high dwords only */
+    SAN_REPLACES = 1u << 19,   /* an atomic that does not compute with what was there */
+    SAN_RESOURCE = 1u << 20,   /* a scalar load through a buffer resource */
+};
+/* SAN_SCALAR_BITS: which operation, in the flags' upper byte. */
+enum { SAN_BITS_ANY = 0, SAN_BITS_AND = 1, SAN_BITS_OR = 2, SAN_BITS_ANDN2 = 3, SAN_BITS_SELECT = 4 };
+
+#define SAN_SCC 128 /* as a scalar operand */
+#define SAN_NOT_WAITED 255
+#define SAN_FIRST_ACTIVE 64
+#define SAN_IN_REGISTER 65
+#define SAN_SOURCES 5
+#define SAN_MARKS 256 /* pairs that a kernel's records may name */
+
+typedef struct SanOp {
+    Op op;
+    uint16_t dst;
+    uint16_t src[SAN_SOURCES]; /* for stores and atomics src[0] is the address, the others data */
+    uint16_t sdst[2];
+    uint16_t ssrc[SAN_SOURCES]; /* scalar operand encodings, or SAN_SCC */
+    uint8_t dst_count;
+    uint8_t src_count[SAN_SOURCES];
+    uint8_t sdst_count[2];
+    uint8_t ssrc_count[SAN_SOURCES];
+    uint8_t kind, space, bytes;
+    uint8_t reserved_byte;
+    uint8_t columns; /* of a matrix instruction with one block: 16 or 32; else 0 */
+    uint16_t reserved;
+    uint32_t flags;
+    uint32_t imm;
+} SanOp;
+
+/* What was found. */
+enum {
+    SAN_FOUND_WAIT_VECTOR = 1,   /* a register used before vmcnt says that its load is done; detail: row */
+    SAN_FOUND_WAIT_LGKM = 2,     /* the same for lgkmcnt */
+    SAN_FOUND_WAIT_SCALAR = 3,   /* a scalar register, lgkmcnt */
+    SAN_FOUND_WAIT_LDS = 4,      /* LDS read while a load to LDS of the same wave is under way */
+    SAN_FOUND_PUBLISH_LDS = 5,   /* LDS read after a barrier that its writer passed without a wait; detail: the same */
+    SAN_FOUND_OVERWRITE_LDS = 6, /* LDS written where an access is under way; detail: SAN_UNDER_WAY_* */
+    SAN_FOUND_RACE_LDS = 7,      /* detail: 0 read after write, 1 write after read, 2 write after write */
+    SAN_FOUND_RACE_GLOBAL = 8,
+    SAN_FOUND_UNDEFINED_STORE = 9,
+    SAN_FOUND_UNDEFINED_BRANCH = 10,
+    SAN_FOUND_UNDEFINED_ADDRESS = 11,
+    SAN_FOUND_RANGE = 12, /* a buffer resource larger than its allocation; detail: bytes beyond */
+    SAN_FOUND_ALIGNMENT = 13,
+    SAN_FOUND_HAZARD = 14, /* detail: wait states there were | wanted << 8 | rule << 16; address: register */
+};
+
+/* What was under way: of another wave with which this one has passed a barrier, or its own before a load to LDS. */
+enum {
+    SAN_UNDER_WAY_LGKM = 1,   /* a write, counted by lgkmcnt */
+    SAN_UNDER_WAY_VECTOR = 2, /* a write, counted by vmcnt */
+    SAN_UNDER_WAY_READ = 4,
+    SAN_UNDER_WAY_OWN_READ = 8,
+    SAN_UNDER_WAY_OWN_WRITE = 16,
+};
+
+typedef struct SanReport {
+    uint64_t pc, other_pc; /* other_pc: the instruction on the other side; ~0 where there is none */
+    uint64_t address, group, other_group;
+    uint64_t count; /* lanes, or registers */
+    uint64_t detail;
+    uint32_t kind;
+    uint32_t wave, other_wave;
+    int32_t lane;
+} SanReport;
+
+/* Device memory of which every write is known: a bit for each byte that was written. */
+typedef struct SanMemory {
+    uint64_t base, end;
+    uint8_t *bits;
+} SanMemory;
+
+San *hk_san_new(uint64_t groups, uint64_t memory_limit);
+uint64_t hk_san_take(San *san, SanReport *reports, uint64_t room);
+void hk_san_free(San *san);
+void hk_san_watch(San *san, const SanMemory *memories, uint64_t count);
+int32_t hk_san_lost_writes(const San *san);
+
+typedef enum HkData {
+    HK_U8 = 0,
+    HK_I8 = 1,
+    HK_U16 = 2,
+    HK_I16 = 3,
+    HK_U8_LO = 4,
+    HK_I8_LO = 5,
+    HK_U16_LO = 6,
+    HK_U8_HI = 7,
+    HK_I8_HI = 8,
+    HK_U16_HI = 9,
+    HK_B32 = 10,
+    HK_B64 = 11,
+    HK_B96 = 12,
+    HK_B128 = 13,
+    HK_B8 = 14,
+    HK_B16 = 15,
+    HK_B8_FROM_HI = 16,
+    HK_B16_FROM_HI = 17,
+} HkData;
+
+typedef enum HkAtomic {
+    HK_SWAP,
+    HK_CMPSWAP,
+    HK_ADD,
+    HK_SUB,
+    HK_RSUB,
+    HK_SMIN,
+    HK_UMIN,
+    HK_SMAX,
+    HK_UMAX,
+    HK_AND,
+    HK_OR,
+    HK_XOR,
+    HK_INC,
+    HK_DEC,
+    HK_MSKOR,
+    HK_WRAP,
+    HK_CMPSWAP_FLOAT,
+    HK_ADD_FLOAT,
+    HK_MIN_FLOAT,
+    HK_MAX_FLOAT,
+    HK_PK_ADD_F16,
+    HK_PK_ADD_BF16,
+    HK_CONDXCHG32,
+} HkAtomic;
+
+#define HK_ATOMIC_64 0x100u /* imm[1]: operands of 64 bits */
+
+typedef enum HkElement {
+    HK_F32 = 0,
+    HK_XF32,
+    HK_F16,
+    HK_BF16,
+    HK_FP8,
+    HK_BF8,
+    HK_FP8_FNUZ,
+    HK_BF8_FNUZ,
+    HK_INT8,
+    HK_FP6,
+    HK_BF6,
+    HK_FP4
+} HkElement;
+
+/* Op.flags of a matrix instruction; matrix.h has its fields of several bits. */
+#define HK_MATRIX_C_CONSTANT 0x08000000u /* srcC is the constant in imm[0] (and imm[1] for f64) */
+#define HK_MATRIX_SCALED 0x10000000u     /* of an f8f6f4 instruction: has scales */
+/* In a chain: an earlier instruction has looked at the registers of A, of B, or made C; the next one adds to D. */
+#define HK_MATRIX_SEEN_A 0x10000000u
+#define HK_MATRIX_SEEN_B 0x20000000u
+#define HK_MATRIX_SEEN_C 0x40000000u
+#define HK_MATRIX_LINKED 0x80000000u
+
+/* Op.flags of a buffer instruction. */
+enum {
+    HK_BUFFER_OFFEN = 1,  /* the address row (the second one with IDXEN) has a byte offset */
+    HK_BUFFER_IDXEN = 2,  /* the first address row has a record index */
+    HK_BUFFER_FORMAT = 4, /* converts by the resource's data format */
+};
+
+/* Op.imm[1] of a typed buffer instruction, beside its count of components; typed_buffer.c has the other fields. */
+enum { HK_FORMAT_D16 = 8, HK_FORMAT_HIGH = 16, HK_FORMAT_STORE = 32, HK_FORMAT_TYPED = 0x8000 };
+
+#endif
