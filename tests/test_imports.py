@@ -15,7 +15,7 @@ from typing import NamedTuple
 ROOT = Path(__file__).resolve().parents[1]
 
 LAYERS = (
-    "paths", "errors", "origin", "targets", "progress", "events", "cache", "launches",
+    "paths", "errors", "origin", "targets", "progress", "events", "display", "cache", "launches",
     "codeobject", "toolchain", "emulator", "runtime", "kernel", "spec", "check", "profile", "tiles",
     "doctor", "views", "lab", "magics", "__main__", "",
 )  # fmt: skip
@@ -25,15 +25,9 @@ ONLY_FROM = {"emulator": {"emulator", "runtime"}, "views": {"views", "lab", "mag
 """Layers that may be imported from these alone."""
 
 OPEN = {
-    ("check", "views"),
     ("codeobject", "codeobject"),
-    ("doctor", "views"),
-    ("kernel", "views"),
     ("lab", "magics"),
     ("profile", "profile"),
-    ("profile", "views"),
-    ("tiles", "views"),
-    ("views", "lab"),
 }
 """Layers of which the first does not yet keep to the rules where it imports the second."""
 
@@ -46,15 +40,12 @@ OPEN_LAZY = {
     ("__main__", "runtime"),
     ("__main__", "spec"),
     ("__main__", "views"),
-    ("check", "views"),
     ("codeobject", "codeobject"),
     ("doctor", "kernel"),
     ("doctor", "runtime"),
     ("doctor", "toolchain"),
-    ("doctor", "views"),
     ("emulator", "codeobject"),
     ("emulator", "emulator"),
-    ("kernel", "views"),
     ("lab", "doctor"),
     ("lab", "lab"),
     ("lab", "magics"),
@@ -71,22 +62,13 @@ OPEN_LAZY = {
     ("magics", "views"),
     ("profile", "profile"),
     ("profile", "runtime"),
-    ("profile", "views"),
     ("runtime", "emulator"),
     ("runtime", "runtime"),
-    ("tiles", "views"),
-    ("views", "check"),
-    ("views", "doctor"),
-    ("views", "events"),
-    ("views", "profile"),
-    ("views", "runtime"),
-    ("views", "spec"),
-    ("views", "tiles"),
-    ("views", "views"),
 }
 """Layers of which the first imports the second inside functions without a reason that is written down yet."""
 
 LAZY: dict[tuple[str, str], str] = {
+    ("workbench.magics", "lab"): "start-up: what a cell shows is not needed before one has run",
     ("workbench.lab.comm", "spec"): "the sidebar starts nothing: only once the notebook has used kernels",
 }
 """(importer, imported layer): why the import is inside a function: start-up time, or an optional package."""

@@ -29,10 +29,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         if chosen.command == "doctor":
             return _doctor()
-        if chosen.command == "devices":
-            return _devices()
-        if chosen.command == "kernels":
-            return _kernels()
+        if chosen.command in ("devices", "kernels"):
+            return _list(chosen.command)
         if chosen.command == "cache":
             return _cache(chosen.action)
         return _run(chosen.names, chosen.device, chosen.shapes, chosen.report)
@@ -49,35 +47,19 @@ def _doctor() -> int:
     return 0 if report.ok else 1
 
 
-def _devices() -> int:
-    from workbench import runtime
+def _list(what: str) -> int:
+    from workbench.views.listings import LISTINGS
 
-    default = runtime.device().name
-    for device in runtime.devices():
-        mark = "*" if device.name == default else " "
-        print(f"{mark} {device.name:20} {device.arch:8} {device.label}")
-    return 0
-
-
-def _kernels() -> int:
-    from workbench.spec import kernels
-
-    for name in kernels:
-        spec = kernels[name]
-        sizes = ", ".join(f"{key}: {p}" for key, p in spec.parameters.items())
-        print(f"{name:32} {', '.join(spec.targets)}  {sizes}")
+    print(LISTINGS[what]())
     return 0
 
 
 def _cache(action: str | None) -> int:
     from workbench import cache
 
-    if action == "clear":
-        print(f"freed {cache.clear() / 2**20:,.1f} MiB")
-        return 0
-    for usage in cache.usage():
-        print(f"{usage.namespace:16} {usage.entries:8,} entries {usage.size / 2**20:10,.1f} MiB")
-    print(f"limit {cache.limit() / 2**20:,.0f} MiB in {cache.folder()}")
+    if action != "clear":
+        return _list("cache")
+    print(f"freed {cache.clear() / 2**20:,.1f} MiB")
     return 0
 
 

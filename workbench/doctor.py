@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import difflib
-import html
 import importlib.metadata
 import os
 import platform
@@ -12,6 +11,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from workbench.display import Shown
 from workbench.errors import WorkbenchError
 from workbench.origin import Origin
 
@@ -71,7 +71,7 @@ class Finding:
 
 
 @dataclass(frozen=True)
-class Report:
+class Report(Shown):
     """Findings in the order of the work: Python, compiler, headers, HIP library, devices, cache."""
 
     findings: tuple[Finding, ...]
@@ -95,20 +95,6 @@ class Report:
         return "\n".join(lines)
 
     __repr__ = __str__
-
-    def _repr_html_(self) -> str:
-        from workbench.views.badge import STYLE
-
-        kinds = {"ok": ("wb-ok", "✓"), "note": ("wb-warn", "!"), "missing": ("wb-bad", "✗ missing")}
-        rows = []
-        for f in self.findings:
-            css, mark = kinds[f.state]
-            remedy = f"<br><code>{html.escape(f.remedy)}</code>" if f.remedy else ""
-            rows.append(
-                f'<tr><td class="{css}">{mark}</td><td>{html.escape(f.what)}</td>'
-                f"<td>{html.escape(f.text)}{remedy}</td></tr>"
-            )
-        return f'{STYLE}<div class="wb"><table>{"".join(rows)}</table></div>'
 
 
 def doctor(*, run: bool = False) -> Report:

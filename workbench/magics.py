@@ -8,11 +8,11 @@ from __future__ import annotations
 import argparse
 import builtins
 import difflib
-import html
 import keyword
 import shlex
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -302,19 +302,19 @@ def _checks(
 
 def _show(result: CellResult, cell: str) -> None:
     from workbench.check.results import VerifyResult
+    from workbench.lab.cell import cell_bundle
     from workbench.profile.profiler import ProfileResult
-    from workbench.views import editor
 
-    display(editor.cell_bundle(result, cell), raw=True)  # type: ignore[no-untyped-call]
+    display(cell_bundle(result, cell), raw=True)  # type: ignore[no-untyped-call]
     for item in result.results:
         if isinstance(item, ProfileResult) or (isinstance(item, VerifyResult) and not item.passed):
             display(item.figure)  # type: ignore[no-untyped-call]
 
 
 def _show_failure(name: str, cell: str, error: CompileError) -> None:
-    from workbench.views import editor
+    from workbench.lab.cell import failure_bundle
 
-    display(editor.failure_bundle(name, cell, error), raw=True)  # type: ignore[no-untyped-call]
+    display(failure_bundle(name, cell, error), raw=True)  # type: ignore[no-untyped-call]
 
 
 def _quiet(error: WorkbenchError) -> WorkbenchError:
@@ -324,12 +324,10 @@ def _quiet(error: WorkbenchError) -> WorkbenchError:
     return error
 
 
-def _devices() -> Any:
-    from workbench import runtime
+def _list(what: str) -> Any:
+    from workbench.views.listings import LISTINGS
 
-    default = runtime.device().name
-    rows = [(("default" if d.name == default else ""), d.name, d.arch, d.label) for d in runtime.devices()]
-    return Table(("", "device", "target", "GPU"), rows)
+    return LISTINGS[what]()
 
 
 def _doctor() -> Any:
@@ -340,6 +338,7 @@ def _doctor() -> Any:
 
 def _cache(*arguments: str) -> Any:
     from workbench import cache
+    from workbench.views.table import Table
 
     if arguments == ("clear",):
         freed = cache.clear()
@@ -348,54 +347,14 @@ def _cache(*arguments: str) -> Any:
         raise IPythonUsageError(
             f"%hipkittens cache: unknown {' '.join(arguments)!r}; there is: cache, cache clear"
         )
-    rows = [
-        (usage.namespace, f"{usage.entries:,}", f"{usage.size / 2**20:,.1f} MiB") for usage in cache.usage()
-    ]
-    rows.append(("limit", "", f"{cache.limit() / 2**20:,.0f} MiB in {cache.folder()}"))
-    return Table(("kept", "entries", "size"), rows)
-
-
-def _kernels() -> Any:
-    from workbench.spec import kernels
-
-    rows = []
-    for name in kernels:
-        spec = kernels[name]
-        sizes = "; ".join(f"{key}: {p}" for key, p in spec.parameters.items())
-        rows.append((name, ", ".join(spec.targets), sizes, spec.doc))
-    return Table(("kernel", "targets", "shape", ""), rows)
-
-
-class Table:
-    """Rows of text, shown as a table by a notebook and as columns elsewhere."""
-
-    def __init__(self, head: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-        self.head = tuple(head)
-        self.rows = [tuple(row) for row in rows]
-
-    def __repr__(self) -> str:
-        widths = [max(len(row[i]) for row in [self.head, *self.rows]) for i in range(len(self.head))]
-        lines = (
-            "  ".join(f"{cell:{w}}" for cell, w in zip(row, widths, strict=True))
-            for row in [self.head, *self.rows]
-        )
-        return "\n".join(line.rstrip() for line in lines)
-
-    def _repr_html_(self) -> str:
-        from workbench.views.badge import STYLE
-
-        head = "".join(f"<th>{html.escape(h)}</th>" for h in self.head)
-        rows = "".join(
-            "<tr>" + "".join(f"<td>{html.escape(c)}</td>" for c in row) + "</tr>" for row in self.rows
-        )
-        return f'{STYLE}<div class="wb"><table><tr>{head}</tr>{rows}</table></div>'
+    return _list("cache")
 
 
 QUESTIONS: dict[str, Callable[..., Any]] = {
-    "devices": _devices,
+    "devices": partial(_list, "devices"),
     "doctor": _doctor,
     "cache": _cache,
-    "kernels": _kernels,
+    "kernels": partial(_list, "kernels"),
 }
 
 LINE_HELP = """Ask the workbench.

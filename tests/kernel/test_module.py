@@ -226,7 +226,7 @@ def test_a_block_that_has_no_room_for_its_registers(arch):
     assert int(x.sum()) == block
     # What changed since a run whose registers do not fit the block of this one is not known.
     smaller = wb.compile(source.replace("v250", "v5"), arch=arch, name="many.hip")
-    table = kernel_table(smaller.kernels.values(), {"many": kernel})
+    table = str(kernel_table(smaller.kernels.values(), {"many": kernel}))
     assert "1024 work-items" in table
 
 

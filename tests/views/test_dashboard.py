@@ -17,10 +17,14 @@ import torch
 import workbench as wb
 from workbench.events import Event, Hub
 from workbench.origin import Origin
-from workbench.views import live, report
+from workbench.views import live, pace, report
 from workbench.views.board import PROFILES, RUNS, Board
-from workbench.views.figures import ceilings, difference, limits, views
-from workbench.views.live import INTERVAL, Dashboard
+from workbench.views.figures import views
+from workbench.views.figures.occupancy import limits
+from workbench.views.figures.roofline import ceilings
+from workbench.views.figures.view import difference
+from workbench.views.live import Dashboard
+from workbench.views.pace import INTERVAL
 
 KEYS = ["timeline", "shapes", "speed", "breakdown", "mix", "occupancy", "lds", "traffic", "roofline"]
 
@@ -180,11 +184,11 @@ __global__ void say(float *x) {
     assert notes["sanitize"].good is True
     assert notes["verify"].good is False
     page.refresh()
-    assert "a/sweep: 3 of 8" in page._log.value
-    assert "lane 0 says &lt;hello&gt;" in page._log.value
+    assert "a/sweep: 3 of 8" in page.widgets.log.value
+    assert "lane 0 says &lt;hello&gt;" in page.widgets.log.value
     hub.publish("progress", "a/sweep", {"done": 8, "total": 8})
     page.refresh()
-    assert "a/sweep" not in page._log.value
+    assert "a/sweep" not in page.widgets.log.value
     page.close()
 
 
@@ -196,7 +200,7 @@ def test_only_what_an_event_changes_is_drawn(small):
 
     def drawn(kind, data):
         before = dict(page.figures)
-        page._next = page._next_line = 0.0
+        page.pace.figures = page.pace.lines = 0.0
         hub.publish(kind, small.name, data)
         return {key for key in KEYS if page.figures[key] is not before[key]}
 
@@ -207,7 +211,7 @@ def test_only_what_an_event_changes_is_drawn(small):
         == set()
     )
     assert drawn("launch", {}) == set()
-    assert "<b>1</b> launches" in page._summary.value
+    assert "<b>1</b> launches" in page.widgets.summary.value
     assert drawn("profile", small) == set(KEYS)
     page.close()
 
@@ -216,7 +220,7 @@ def test_a_profile_is_drawn_at_once_after_lines_that_came_before(small):
     """A cell's compile and launches are told just before its counters, and must not hold those back."""
     hub = Hub()
     page = Dashboard(source=hub)
-    page._next = page._next_line = 0.0
+    page.pace.figures = page.pace.lines = 0.0
     told = {"arch": "gfx950", "seconds": 0.0, "cached": True, "warnings": 0, "error": ""}
     hub.publish("compile", "cell.hip", told)
     hub.publish("launch", "kernel", {})
@@ -245,8 +249,9 @@ class Clock:
         self.now = 0.0
         self.timers = []
         clocks = {"monotonic": lambda: self.now, "thread_time": lambda: self.now}
-        monkeypatch.setattr(live, "time", SimpleNamespace(**{**vars(time), **clocks}))
-        monkeypatch.setattr(live, "threading", SimpleNamespace(**{**vars(threading), "Timer": self.timer}))
+        for module in (live, pace):
+            monkeypatch.setattr(module, "time", SimpleNamespace(**{**vars(time), **clocks}))
+        monkeypatch.setattr(pace, "threading", SimpleNamespace(**{**vars(threading), "Timer": self.timer}))
 
     def timer(self, seconds, function):
         timer = SimpleNamespace(due=self.now + seconds, function=function)
@@ -309,15 +314,15 @@ def test_sliders_build_and_run_again():
         before = len(page.board.runs)
         name = next(n for n, c in page.controls.items() if n == "rows")
         page.controls[name].value = 16
-        assert "done in" in page._status.value
+        assert "done in" in page.widgets.status.value
         assert len(page.board.runs) == before + 1
         run = page.board.runs[-1]
         assert (run.timing.shape["rows"], run.verified) == (16, True)
         assert page.figures["timeline"].data[0].y[-1] == run.time.value
         page.pin()
-        assert "baseline" in page._summary.value
-        assert "verified" in page._summary.value
-        page._kernel.value = ""
+        assert "baseline" in page.widgets.summary.value
+        assert "verified" in page.widgets.summary.value
+        page.widgets.kernel.value = ""
         assert page.controls == {}
     finally:
         page.close()
@@ -326,11 +331,11 @@ def test_sliders_build_and_run_again():
 def test_an_error_is_shown_in_the_page():
     page = wb.dashboard("gemm/gemm_bf16", device="emulated:gfx942")
     try:
-        page._live.value = False
+        page.widgets.live.value = False
         page._spec = replace(page._spec, source="broken source\n", _modules={})
         page.run()
-        assert "error" in page._status.value
-        assert page._button.disabled is False
+        assert "error" in page.widgets.status.value
+        assert page.widgets.run.disabled is False
     finally:
         page.close()
 
@@ -392,9 +397,9 @@ def test_what_failed_stands_in_the_timeline(small):
     assert [row[0] for row in rows] == [1, 2, 3]
     assert rows[1][6].startswith("profile failed: kernel <scale> reads at 0x10")
     assert len(rows[1][6]) < 450
-    assert "1 failed" in page._summary.value
+    assert "1 failed" in page.widgets.summary.value
     assert page.board.notes[-1].good is False
-    assert "kernel &lt;scale&gt;" in page._log.value
+    assert "kernel &lt;scale&gt;" in page.widgets.log.value
     page.close()
     for _ in range(RUNS + 2):
         page.board._add(small.timing, None, 0.0)
@@ -493,7 +498,7 @@ def test_a_page_gets_html_of_the_copy_s_figures(small, monkeypatch):
 
 
 def test_many_runs_have_no_markers_but_the_wrong_ones(small):
-    from workbench.views.figures import MARKED
+    from workbench.views.figures.runs import MARKED
 
     board = board_of(small)
     told = {"passed": False, "shape": small.shape, "device": small.device, "code": small.code}

@@ -295,7 +295,7 @@ def test_figures_without_accesses_or_banks() -> None:
 
 def test_a_figure_stays_small(conflicting: LayoutResult, monkeypatch: pytest.MonkeyPatch) -> None:
     every = len(conflicting.figure.frames)
-    monkeypatch.setattr("workbench.views.layout.MAX_CELLS", 5 * (16 * 64 + 8 * 64))
+    monkeypatch.setattr("workbench.views.layout.figure.MAX_CELLS", 5 * (16 * 64 + 8 * 64))
     figure = conflicting.figure
     assert len(figure.frames) == len(figure.layout.sliders[0].steps) == 5 < every
     assert any(f"the first 5 of {every} positions" in a.text for a in figure.layout.annotations)

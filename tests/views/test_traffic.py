@@ -11,7 +11,7 @@ import workbench as wb
 from workbench.origin import Figure, Origin
 from workbench.profile.machine import machine
 from workbench.profile.metrics import derive
-from workbench.views.figures import traffic
+from workbench.views.figures.memory import traffic
 
 SOURCE = """
 __global__ void copy(const float *x, float *out) {

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import html
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from workbench.check.compare import Comparison, Mismatch
+from workbench.display import Plotted
 from workbench.errors import VerificationError
 from workbench.runtime import LaunchRecord
 from workbench.spec import Shape
 
 
 @dataclass(frozen=True)
-class VerifyResult:
+class VerifyResult(Plotted):
     """What `verify` found for one shape.
 
     Attributes:
@@ -26,6 +26,7 @@ class VerifyResult:
         inputs_changed: inputs that the kernel overwrote.
         record: the launch; None for a plain callable.
         code: `Module.digest` of what ran; "" for a plain callable.
+        figure: heat map of the worst output's error.
     """
 
     name: str
@@ -67,13 +68,6 @@ class VerifyResult:
         """The first elements outside the tolerance of the worst output, in memory's order."""
         return self.worst.first
 
-    @property
-    def figure(self) -> Any:
-        """Heat map of the worst output's error, a plotly Figure."""
-        from workbench.views.errors import error_map
-
-        return error_map(self)
-
     def check(self) -> VerifyResult:
         """Itself where it passed.
 
@@ -97,12 +91,9 @@ class VerifyResult:
 
     __repr__ = __str__
 
-    def _repr_html_(self) -> str:
-        return _html([self])
 
-
-class VerifyResults(Sequence[VerifyResult]):
-    """Results of several shapes."""
+class VerifyResults(Plotted, Sequence[VerifyResult]):
+    """Results of several shapes; `figure` is that of the worst one."""
 
     def __init__(self, results: Sequence[VerifyResult]) -> None:
         self._results = tuple(results)
@@ -110,11 +101,6 @@ class VerifyResults(Sequence[VerifyResult]):
     @property
     def passed(self) -> bool:
         return all(r.passed for r in self._results)
-
-    @property
-    def figure(self) -> Any:
-        """Heat map of the worst shape's error."""
-        return max(self._results, key=lambda r: (not r.passed, r.max_error)).figure
 
     def check(self) -> VerifyResults:
         """Itself where all passed.
@@ -141,51 +127,3 @@ class VerifyResults(Sequence[VerifyResult]):
 
     def __repr__(self) -> str:
         return "\n".join(str(r) for r in self._results)
-
-    def _repr_html_(self) -> str:
-        return _html(self._results)
-
-
-def _html(results: Sequence[VerifyResult]) -> str:
-    head = (
-        "",
-        "shape",
-        "output",
-        "max error",
-        "mean error",
-        "mismatches",
-        "PyTorch max error",
-        "2x rule",
-        "first",
-    )
-    rows = []
-    for result in results:
-        for c in result.outputs.values():
-            ok = c.passed and not result.inputs_changed
-            rule = {None: "n/a", True: "holds", False: "broken"}[c.flash_passed]
-            if result.inputs_changed:
-                first = "overwrote " + ", ".join(result.inputs_changed)
-            else:
-                first = str(c.first[0]) if c.first else ""
-            cells = (
-                ", ".join(f"{k}={v}" for k, v in result.shape.items()),
-                f"{c.name} {c.dtype}",
-                f"{c.max_error:.3g}",
-                f"{c.mean_error:.3g}",
-                f"{c.mismatches:,}",
-                "" if c.pytorch_error is None else f"{c.pytorch_error:.3g}",
-                rule,
-                first,
-            )
-            mark = '<td class="wb-ok">✓ passed</td>' if ok else '<td class="wb-bad">✗ failed</td>'
-            rows.append(mark + "".join(f"<td>{html.escape(text)}</td>" for text in cells))
-    names = ", ".join(dict.fromkeys(f"{r.name} on {r.device}" for r in results))
-    from workbench.views.badge import STYLE
-
-    return (
-        f'{STYLE}<div class="wb"><table><caption>verify: {html.escape(names)}</caption><tr>'
-        + "".join(f"<th>{h}</th>" for h in head)
-        + "</tr>"
-        + "".join(f"<tr>{row}</tr>" for row in rows)
-        + "</table></div>"
-    )

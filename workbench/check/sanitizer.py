@@ -7,7 +7,6 @@ on the source lines that a person wrote, each instruction once.
 from __future__ import annotations
 
 import functools
-import html
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -16,6 +15,7 @@ from typing import Any
 from workbench.codeobject import CodeObject
 from workbench.codeobject.debug import DebugInfo
 from workbench.codeobject.decoder import decode_one
+from workbench.display import Shown
 from workbench.errors import CodeObjectError, KernelFault, KernelTimeout, SanitizerError
 from workbench.events import hub
 from workbench.kernel import Kernel, Launcher, Module
@@ -79,7 +79,7 @@ class Finding:
 
 
 @dataclass(frozen=True)
-class SanitizeResult:
+class SanitizeResult(Shown):
     """What the sanitizer found in one launch.
 
     Attributes:
@@ -126,25 +126,6 @@ class SanitizeResult:
         return "\n".join(lines)
 
     __repr__ = __str__
-
-    def _repr_html_(self) -> str:
-        from workbench.views.badge import STYLE
-
-        caption = f"sanitize: {html.escape(self.name)} on {html.escape(self.device)}"
-        if self.passed:
-            return f'{STYLE}<div class="wb">{caption}: <span class="wb-ok">✓ nothing found</span></div>'
-        rows = "".join(
-            f'<tr><td class="wb-bad">{html.escape(f.category)}</td><td>{html.escape(f.place)}</td>'
-            f"<td>{html.escape(f.message)}<br><code>{html.escape(f.instruction)}</code></td>"
-            f'<td>{html.escape(f.who)}</td><td class="wb-num">{f.count:,}</td></tr>'
-            for f in self.findings
-        )
-        head = "".join(f"<th>{h}</th>" for h in ("", "line", "finding", "first seen", "count"))
-        note = '<div class="wb-warn">a fault ended the launch early</div>' if self.stopped else ""
-        return (
-            f'{STYLE}<div class="wb"><table><caption>{caption}</caption><tr>{head}</tr>{rows}</table>'
-            f"{note}</div>"
-        )
 
 
 def sanitize(

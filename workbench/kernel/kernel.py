@@ -12,6 +12,7 @@ from typing import Any
 from workbench.codeobject import Instruction, KernelInfo
 from workbench.codeobject.decoder import decode
 from workbench.codeobject.occupancy import Occupancy
+from workbench.display import Shown
 from workbench.errors import DeviceError, LaunchError
 from workbench.events import hub
 from workbench.kernel import arguments
@@ -22,7 +23,7 @@ from workbench.kernel.resources import Resources, largest, occupancy_of, resourc
 from workbench.runtime import Device, LaunchOptions, LaunchRecord
 
 
-class Kernel:
+class Kernel(Shown):
     """One kernel of a module.
 
     Attributes:
@@ -189,11 +190,6 @@ class Kernel:
 
     def __repr__(self) -> str:
         return f"<Kernel {self.signature} for {self.arch}: {self.resources}>"
-
-    def _repr_html_(self) -> str:
-        from workbench.views.resources import kernel_table
-
-        return kernel_table([self])
 
 
 @dataclass(frozen=True)

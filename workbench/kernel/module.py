@@ -9,13 +9,14 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from workbench.codeobject.names import instance_name, names_of, normal_name
+from workbench.display import Shown
 from workbench.errors import UnknownKernel
 from workbench.kernel.code import DeviceCode
 from workbench.kernel.kernel import Kernel
 from workbench.toolchain import CompileResult
 
 
-class Module(DeviceCode):
+class Module(Shown, DeviceCode):
     """Compiled device code, a mapping from names to its kernels."""
 
     @cached_property
@@ -89,11 +90,6 @@ class Module(DeviceCode):
         for kernel in self.kernels.values():
             lines.append(f"  {kernel.signature}: {kernel.resources}")
         return "\n".join(lines)
-
-    def _repr_html_(self) -> str:
-        from workbench.views.resources import module_table
-
-        return module_table(self)
 
 
 def _unpickled(

@@ -10,7 +10,6 @@ before it is written.
 
 from __future__ import annotations
 
-import html
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -18,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from workbench.display import Plotted
 from workbench.errors import DeviceError, UsageError
 from workbench.events import hub
 from workbench.launches import LaunchOptions, Replayed, TrafficOptions, Watched
@@ -102,7 +102,7 @@ class DispatchOrder:
 
 
 @dataclass(frozen=True)
-class XcdMap:
+class XcdMap(Plotted):
     """Who computed what.
 
     Attributes:
@@ -113,6 +113,7 @@ class XcdMap:
         xcds: dies.
         tiles: by work-group; those that wrote nothing are absent.
         orders: orders of dispatch, the kernel's own first.
+        figure: the output coloured by die, one panel an order.
     """
 
     name: str
@@ -128,13 +129,6 @@ class XcdMap:
         """[rows, columns] the die of each element, in the kernel's own order or another; -1: none."""
         die = (order or self.orders[0]).die_of(self.xcds)
         return np.where(self.writers >= 0, die[self.writers], -1)
-
-    @property
-    def figure(self) -> Any:
-        """The output coloured by die, one panel an order; a plotly Figure."""
-        from workbench.views.xcd import xcd_figure
-
-        return xcd_figure(self)
 
     def __str__(self) -> str:
         size = ", ".join(f"{k}={v}" for k, v in self.shape.items())
@@ -152,26 +146,6 @@ class XcdMap:
         return "\n".join(lines)
 
     __repr__ = __str__
-
-    def _repr_html_(self) -> str:
-        from workbench.views.badge import STYLE, badge
-
-        rows = []
-        for order in self.orders:
-            rate = order.l2_hit_rate
-            each = [r.value for r in order.l2_hit_rates if r is not None]
-            cells = [
-                order.name,
-                f"{rate.value:.1f}" if rate is not None else "",
-                f"{min(each):.1f} to {max(each):.1f}" if each else "",
-                f"{order.fetched.value / 2**20:,.4g}",
-            ]
-            text = "".join(f"<td>{html.escape(cell)}</td>" for cell in cells)
-            rows.append(f"<tr>{text}<td>{badge(order.fetched)}</td></tr>")
-        head = "".join(f"<th>{h}</th>" for h in ("order", "L2 hit rate %", "of one XCD", "fetched MB", ""))
-        caption = f"XCDs: {html.escape(self.name)}, {html.escape(self.output)}"
-        table = f"<table><caption>{caption}</caption><tr>{head}</tr>{''.join(rows)}</table>"
-        return f'{STYLE}<div class="wb">{table}</div>'
 
 
 Order = Callable[[Sequence[Tile], int, int], Sequence[int]]

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import html
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from workbench.display import Plotted
 from workbench.errors import ProfilerError
 from workbench.events import hub
 from workbench.origin import Figure, Origin
@@ -54,7 +54,7 @@ class Line:
 
 
 @dataclass(frozen=True)
-class ProfileResult:
+class ProfileResult(Plotted):
     """What a profiled launch did.
 
     Attributes:
@@ -77,6 +77,7 @@ class ProfileResult:
         instructions: costs of single instructions; None where a GPU was not asked for them.
         caches: what the modelled caches of each XCD did; None on a GPU.
         code: `Module.digest` of what ran.
+        figure: counters and the time's breakdown.
     """
 
     name: str
@@ -133,17 +134,10 @@ class ProfileResult:
 
         return write(self, folder, name)
 
-    @property
-    def figure(self) -> Any:
-        """Counters and the time's breakdown, a plotly Figure."""
-        from workbench.views.counters import counters_figure
-
-        return counters_figure(self)
-
     def __str__(self) -> str:
         size = ", ".join(f"{k}={v}" for k, v in self.shape.items())
         head = f"{self.name}{f' ({size})' if size else ''} on {self.device}: {self.model or self.time}"
-        rows = [f"  {name:32} {figure.value:>18,.0f}  {figure.unit}" for name, figure in self._shown()]
+        rows = [f"  {name:32} {figure.value:>18,.0f}  {figure.unit}" for name, figure in self.shown]
         rows += [f"  {m}" for m in self.metrics.values()]
         if self.missing:
             rows.append(f"  not collected: {', '.join(self.missing)}")
@@ -158,55 +152,11 @@ class ProfileResult:
 
     __repr__ = __str__
 
-    def _shown(self) -> list[tuple[str, Figure]]:
+    @property
+    def shown(self) -> list[tuple[str, Figure]]:
+        """Counters worth a line: those that are not zero, and those whose zero says something."""
         always = {"SQ_WAVES", "SQ_LDS_BANK_CONFLICT", "SQ_INSTS_MFMA"}
         return [(name, f) for name, f in self.counters.items() if f.value or name in always]
-
-    def _repr_html_(self) -> str:
-        from workbench.views.badge import STYLE, badge
-
-        docs = {c.name: c.doc for c in COUNTERS}
-        rows = "".join(
-            f'<tr title="{html.escape(docs.get(name, ""))}"><td>{html.escape(name)}</td>'
-            f'<td class="wb-num">{figure.value:,.0f}</td><td>{html.escape(figure.unit)}</td>'
-            f"<td>{badge(figure)}</td></tr>"
-            for name, figure in self._shown()
-        )
-        head = "<tr><th>counter</th><th>value</th><th>unit</th><th></th></tr>"
-        caption = f"profile: {html.escape(self.name)} on {html.escape(self.device)}"
-        table = f"<table><caption>{caption}</caption>{head}{rows}</table>"
-        return f'{STYLE}<div class="wb">{table}{self._metrics_html()}{self._files_html()}</div>'
-
-    def _metrics_html(self) -> str:
-        from workbench.views.badge import badge
-
-        rows = []
-        for m in self.metrics.values():
-            tip = html.escape(f"{m.metric.doc} {m.metric.text}. Source: {m.metric.source}")
-            if m.figure is None:
-                value, origin = f'<td class="wb-dim">{m.absent}</td><td></td>', ""
-            else:
-                of = f"{m.share:.1%} of {m.peak:,.4g}" if m.share is not None else ""
-                value, origin = f'<td class="wb-num">{m.figure.value:,.4g}</td><td>{of}</td>', badge(m.figure)
-            unit = html.escape(m.metric.unit)
-            rows.append(
-                f'<tr title="{tip}"><td>{html.escape(m.metric.name)}</td>{value}<td>{unit}</td>'
-                f"<td>{origin}</td></tr>"
-            )
-        head = "<tr><th>metric</th><th>value</th><th>of peak</th><th>unit</th><th></th></tr>"
-        return (
-            f"<details open><summary>derived metrics</summary><table>{head}{''.join(rows)}</table></details>"
-        )
-
-    def _files_html(self) -> str:
-        if self.rocprof is None:
-            return ""
-        links = "".join(
-            f'<li><a href="{html.escape(p.folder.as_uri())}">{html.escape(p.folder.name)}</a> '
-            f"<code>{html.escape(p.shown)}</code></li>"
-            for p in self.rocprof.passes
-        )
-        return f"<details><summary>rocprofv3: commands and files</summary><ul>{links}</ul></details>"
 
     @property
     def timing(self) -> TimeResult:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 import statistics
 import time as clock
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -10,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from workbench.codeobject.occupancy import Occupancy
+from workbench.display import Plotted
 from workbench.errors import DeviceError, UsageError
 from workbench.events import hub
 from workbench.kernel import Kernel, Launcher, Module, torch_device
@@ -35,7 +35,7 @@ STABLE = 0.005
 
 
 @dataclass(frozen=True)
-class TimeResult:
+class TimeResult(Plotted):
     """Time of one launch.
 
     Attributes:
@@ -48,6 +48,7 @@ class TimeResult:
         model: the model's breakdown; None where measured.
         wall: host time of the emulated launch that gave the counts, in seconds; None where measured.
         code: `Module.digest` of what ran; "" where that is not known.
+        figure: the model's breakdown, or the measured quantiles.
     """
 
     name: str
@@ -83,13 +84,6 @@ class TimeResult:
         value = self.work[key] / (self.median.value * 1e-6) / scale
         return Figure(value, unit, self.median.origin, self.median.source)
 
-    @property
-    def figure(self) -> Any:
-        """The model's breakdown, or the measured quantiles, as a plotly Figure."""
-        from workbench.views.timing import time_figure
-
-        return time_figure(self)
-
     def __str__(self) -> str:
         size = ", ".join(f"{k}={v}" for k, v in self.shape.items())
         text = f"{self.name}{f' ({size})' if size else ''} on {self.device}: {self.median}"
@@ -104,16 +98,14 @@ class TimeResult:
 
     __repr__ = __str__
 
-    def _repr_html_(self) -> str:
-        return SweepResult(self.name, (self,), ())._repr_html_()
 
-
-class SweepResult(Sequence[TimeResult]):
+class SweepResult(Plotted, Sequence[TimeResult]):
     """Times over several shapes.
 
     Attributes:
         name: kernel or spec.
         published: figures of others for the same kernel.
+        figure: time, or rate where the work is known, over shapes, with published figures.
     """
 
     def __init__(self, name: str, results: Sequence[TimeResult], published: Sequence[Published]) -> None:
@@ -131,35 +123,8 @@ class SweepResult(Sequence[TimeResult]):
     def __iter__(self) -> Iterator[TimeResult]:
         return iter(self._results)
 
-    @property
-    def figure(self) -> Any:
-        """Time, or rate where the work is known, over shapes, with published figures; a plotly Figure."""
-        from workbench.views.timing import sweep_figure
-
-        return sweep_figure(self)
-
     def __repr__(self) -> str:
         return "\n".join(str(r) for r in self._results)
-
-    def _repr_html_(self) -> str:
-        from workbench.views.badge import STYLE, badge
-
-        rows = []
-        for r in self._results:
-            cells = [", ".join(f"{k}={v}" for k, v in r.shape.items()), r.device, f"{r.median.value:.4g}"]
-            cells.append(f"{r.low.value:.4g} to {r.high.value:.4g}" if r.runs else "")
-            cells += [f"{f.value:.4g}" if f is not None else "" for f in (r.rate, r.bandwidth)]
-            cells.append(r.model.bound_text if r.model is not None else "")
-            text = "".join(f"<td>{html.escape(cell)}</td>" for cell in cells)
-            rows.append(f"<tr>{text}<td>{badge(r.median)}</td></tr>")
-        head = ("shape", "device", "median us", "10% to 90%", "TFLOP/s", "TB/s", "bound by", "")
-        return (
-            f'{STYLE}<div class="wb"><table><caption>time: {html.escape(self.name)}</caption><tr>'
-            + "".join(f"<th>{h}</th>" for h in head)
-            + "</tr>"
-            + "".join(rows)
-            + "</table></div>"
-        )
 
 
 def time(

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple
 
+from workbench.display import Plotted, figure_of
 from workbench.origin import Figure, Origin
 from workbench.tiles.question import Question
 
@@ -96,7 +97,7 @@ class WaveAccess:
 
 
 @dataclass(frozen=True)
-class LayoutResult:
+class LayoutResult(Plotted):
     """Where elements are, and how they get there.
 
     Attributes:
@@ -106,6 +107,7 @@ class LayoutResult:
         rows: one for each element of each access (of each place, without an access).
         accesses: in the order in which they were made.
         banks: of shared memory, as the drawn memory is wide; 0 where only global memory is involved.
+        figure: tile and memory, coloured by lane, with a slider over accesses and phases.
     """
 
     question: Question
@@ -152,11 +154,6 @@ class LayoutResult:
             found["bytes of 64-byte blocks touched"] = figure(sectors * SECTOR_BYTES, "bytes")
         return found
 
-    @property
-    def figure(self) -> Any:
-        """Tile and memory, coloured by lane, with a slider over accesses and phases. A plotly Figure."""
-        return self.draw()
-
     def draw(self, colour: str | None = None, access: int | None = None, phase: int | None = None) -> Any:
         """The figure, with another beginning.
 
@@ -167,9 +164,7 @@ class LayoutResult:
         Raises:
             UsageError: there is no such colour, access or phase.
         """
-        from workbench.views.layout import layout_figure
-
-        return layout_figure(self, colour, access, phase)
+        return figure_of(self, colour, access, phase)
 
     def __str__(self) -> str:
         lines = [f"{self.name} on {self.device}"]
@@ -184,11 +179,6 @@ class LayoutResult:
         return "\n".join(lines)
 
     __repr__ = __str__
-
-    def _repr_html_(self) -> str:
-        from workbench.views.layout import layout_html
-
-        return layout_html(self)
 
     def _ipython_display_(self) -> None:
         from IPython.display import HTML, display

@@ -1,10 +1,11 @@
-"""The origin badge (measured, counted, modelled, published) beside every figure, and our tables' style."""
+"""The origin badge (measured, counted, modelled, published) beside every figure, in tables and plots."""
 
 from __future__ import annotations
 
-import html
 from collections.abc import Iterable, Mapping
 from typing import Any
+
+from markupsafe import Markup
 
 from workbench.origin import Figure, Origin
 
@@ -23,44 +24,21 @@ MEANINGS: Mapping[Origin, str] = {
     Origin.PUBLISHED: "taken from a publication",
 }
 
-# Only JupyterLab's theme variables, with fallbacks for a page without it, so that both themes look right.
-STYLE = (
-    "<style>"
-    ".wb{font-size:var(--jp-content-font-size0,13px);color:var(--jp-content-font-color1,inherit);"
-    "font-family:var(--jp-content-font-family,sans-serif);overflow-x:auto;line-height:1.4}"
-    ".wb table{border-collapse:collapse;margin:.4em 0}"
-    ".wb caption{text-align:left;font-weight:600;padding:.2em 0;white-space:nowrap}"
-    # Notebook front ends align table cells to the right by rules of their own.
-    ".wb table th,.wb table td{text-align:left !important;padding:.15em .7em .15em 0;vertical-align:top;"
-    "border-bottom:1px solid var(--jp-border-color2,#8884);"
-    # A narrow window scrolls a table; it does not break its words.
-    "overflow-wrap:normal;word-break:normal}"
-    ".wb th{font-weight:600;color:var(--jp-content-font-color2,inherit)}"
-    ".wb table td.wb-num{text-align:right !important;font-variant-numeric:tabular-nums}"
-    ".wb .wb-ok{color:var(--jp-success-color1,#1a7f4b);white-space:nowrap}"
-    ".wb .wb-bad{color:var(--jp-error-color1,#c0392b);font-weight:600;white-space:nowrap}"
-    ".wb .wb-dim{color:var(--jp-content-font-color2,#777)}"
-    ".wb .wb-warn{color:var(--jp-warn-color1,#b45f06)}"
-    ".wb pre{margin:.2em 0;white-space:pre-wrap;font-family:var(--jp-code-font-family,monospace)}"
-    ".wb-badge{color:#fff;border-radius:.6em;padding:0 .5em;font-size:.85em;white-space:nowrap}"
-    "</style>"
-)
 
-
-def badge(of: Figure | Origin) -> str:
+def badge(of: Figure | Origin) -> Markup:
     """The badge as HTML; its tool tip says what the origin means, and a figure's source."""
     origin = of.origin if isinstance(of, Figure) else of
     tip = MEANINGS[origin]
     if isinstance(of, Figure) and of.source:
         tip += f": {of.source}"
-    colour = COLOURS[origin]
-    look = f"background:{colour};color:#fff"
-    return f'<span class="wb-badge" style="{look}" title="{html.escape(tip)}">{origin}</span>'
+    look = f"background:{COLOURS[origin]};color:#fff"
+    return Markup('<span class="wb-badge" style="{}" title="{}">{}</span>').format(look, tip, str(origin))
 
 
-def badges(of: Iterable[Figure | Origin]) -> str:
+def badges(of: Iterable[Figure | Origin]) -> Markup:
     """One badge for each different origin."""
-    return " ".join(badge(o) for o in dict.fromkeys(f.origin if isinstance(f, Figure) else f for f in of))
+    origins = dict.fromkeys(f.origin if isinstance(f, Figure) else f for f in of)
+    return Markup(" ").join(badge(origin) for origin in origins)
 
 
 def style(figure: Any, origins: Iterable[Origin], title: str) -> Any:

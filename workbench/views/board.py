@@ -12,7 +12,7 @@ from workbench.events import Event, shape_told
 from workbench.origin import Figure
 from workbench.profile.profiler import ProfileResult
 from workbench.profile.timing import TimeResult
-from workbench.spec import Published, Shape
+from workbench.spec import Published, Shape, kernels
 
 RUNS = 1000
 """Runs that a board keeps."""
@@ -246,8 +246,6 @@ class Board:
 
     def published(self) -> Sequence[Published]:
         """Figures of others for the shown run's kernel."""
-        from workbench.spec import kernels
-
         shown = self.shown
         return kernels[shown.name].published if shown is not None and shown.name in kernels else ()
 

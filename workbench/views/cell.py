@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-import html
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from markupsafe import Markup
+
 from workbench.origin import Origin
-from workbench.views.badge import STYLE, badge
+from workbench.views.badge import badge
+from workbench.views.markup import block, bold, details, tag
 from workbench.views.resources import changes, kernel_table
 
 if TYPE_CHECKING:
@@ -86,25 +88,21 @@ class CellResult:
 
     def _repr_html_(self) -> str:
         result = self.module.result
-        compiler = html.escape(result.compiler.version) if result is not None else ""
-        head = (
-            f"<b>{html.escape(self.name)}</b> {html.escape(self.module.arch)} "
-            f"on {html.escape(self.device.name)} {badge(self.origin)} "
-            f'<span class="wb-dim">{self.compile_text} {compiler}</span>'
+        compiler = result.compiler.version if result is not None else ""
+        head = Markup("{} {} on {} {} {}").format(
+            bold(self.name),
+            self.module.arch,
+            self.device.name,
+            badge(self.origin),
+            tag("span", f"{self.compile_text} {compiler}", kind="wb-dim"),
         )
-        parts = [f'{STYLE}<div class="wb">{head}</div>']
+        parts = [block(head)]
         kernels = list(self.module.kernels.values())
-        if kernels:
-            parts.append(kernel_table(kernels, self.before))
-        else:
-            parts.append(f'<div class="wb wb-warn">{NO_KERNEL}</div>')
+        table = kernel_table(kernels, self.before)
+        parts.append(block(table) if kernels else block(NO_KERNEL, kind="wb-warn"))
         warnings = self.warnings()
         if warnings:
-            text = html.escape("\n".join(warnings))
             title = f"{len(warnings)} warning{'s' if len(warnings) > 1 else ''}"
-            parts.append(
-                f'<div class="wb"><details open><summary class="wb-warn">{title}</summary><pre>{text}</pre>'
-                "</details></div>"
-            )
-        parts += [r._repr_html_() for r in self.results]
-        return "".join(parts)
+            text = tag("pre", "\n".join(warnings))
+            parts.append(block(details(title, text, opened=True, kind="wb-warn")))
+        return "".join([*parts, *(r._repr_html_() for r in self.results)])

@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
-import html
 import time
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from markupsafe import Markup
+
+from workbench import runtime
+from workbench.check.verify import verify
 from workbench.errors import WorkbenchError
 from workbench.events import Event
+from workbench.profile.profiler import ProfileResult
 from workbench.spec import Choice, KernelSpec, Range, Shape, spec_of
 from workbench.views import grid
-from workbench.views.badge import STYLE, badge
+from workbench.views.badge import badge
 from workbench.views.board import Board
 from workbench.views.figures import View, views
+from workbench.views.markup import STYLE, block, bold, notice
+from workbench.views.measure import measured
 from workbench.views.saved import Copy, display_live
-from workbench.views.timing import shape_label
+from workbench.views.shape import shape_label
 
 KEYS = ("timeline", "breakdown")
 """Figures of a panel, of those that `views.figures.views` knows."""
@@ -117,35 +123,28 @@ class Panel:
         grid.close(self.box)
 
     def _measure(self, spec: KernelSpec, shape: Shape, where: str) -> None:
-        from workbench.check.verify import verify
-        from workbench.profile.profiler import profile_target
-        from workbench.profile.timing import time_target
-        from workbench.spec.subject import resolve
-
         self._verdict.value = self._counters.value = ""
         if self._check.value:
             verified = verify(spec, shape=shape, device=where)
             self._verdict.value = verified._repr_html_()
             told = {"passed": verified.passed, "shape": verified.shape, "device": where}
             self._take("verify", {**told, "code": verified.code})
-        target = resolve(spec, shape=shape, device=where)
-        if target.device.observes:
-            profiled = profile_target(target)
-            self._counters.value = profiled._repr_html_()
-            self._take("profile", profiled)
-            result = profiled.timing
+        found = measured(spec, shape, where)
+        if isinstance(found, ProfileResult):
+            self._counters.value = found._repr_html_()
+            self._take("profile", found)
+            timing = found.timing
         else:
-            result = time_target(target)
-            self._take("time", result)
-        rate = f", {result.rate.value:.4g} {result.rate.unit}" if result.rate is not None else ""
-        text = f"<b>{result.median.value:.4g} us</b>{rate} {badge(result.median)}"
-        self.status.value = f'{STYLE}<div class="wb">{text}</div>'
+            self._take("time", found)
+            timing = found
+        rate = f", {timing.rate.value:.4g} {timing.rate.unit}" if timing.rate is not None else ""
+        self.status.value = str(block(bold(f"{timing.median.value:.4g} us"), rate, " ", badge(timing.median)))
 
     def _take(self, kind: str, data: Any) -> None:
         self.board.take(Event(0, kind, self._spec.name, data, time.time()))
 
     def _say(self, text: str, kind: str) -> None:
-        self.status.value = f'{STYLE}<div class="wb {kind}"><pre>{html.escape(text)}</pre></div>'
+        self.status.value = str(notice(text, kind))
 
     def _draw(self) -> None:
         shown = self.views()
@@ -155,13 +154,13 @@ class Panel:
             self._copy.update(shown, self._told)
 
     @property
-    def _told(self) -> str:
-        return f"{self._title}{self.status.value}{self._verdict.value}{self._counters.value}"
+    def _told(self) -> Markup:
+        return Markup("").join(
+            Markup(part.value) for part in (self._title, self.status, self._verdict, self._counters)
+        )
 
     def _build(self, device: str | None) -> None:
         import ipywidgets as widgets
-
-        from workbench import runtime
 
         spec = self._spec
         start = spec.shape()
@@ -184,17 +183,17 @@ class Panel:
             description="Run", button_style="primary", icon="play", tooltip=f"Run {spec.name}"
         )
         self._button.on_click(self.run)
-        self.status: Any = widgets.HTML(STYLE)
+        self.status: Any = widgets.HTML(str(STYLE))
         self._verdict: Any = widgets.HTML()
         self._counters: Any = widgets.HTML()
         shown = self.views()
         self.figures = {view.key: view.figure for view in shown}
         self._grid = grid.grid(shown)
-        self._title = f'{STYLE}<div class="wb"><b>{html.escape(spec.name)}</b> {html.escape(spec.doc)}</div>'
+        self._title: Any = widgets.HTML(str(block(bold(spec.name), " ", spec.doc)))
         row = widgets.Layout(flex_flow="row wrap", align_items="center")
         self.box = widgets.VBox(
             [
-                widgets.HTML(self._title),
+                self._title,
                 widgets.HBox([*self.controls.values(), self._where], layout=row),
                 widgets.HBox([self._button, self._check, self.status], layout=row),
                 self._grid,

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-import html
 import os
 from pathlib import Path
 from typing import Any
 
-from workbench.errors import UsageError
-from workbench.views.badge import STYLE
-from workbench.views.figures import View
+from markupsafe import Markup
 
-_PAGE = """<!doctype html>
+from workbench.errors import UsageError
+from workbench.events import hub
+from workbench.views.board import Board
+from workbench.views.figures import View, views
+from workbench.views.markup import STYLE, tag
+
+_PAGE = Markup("""<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">
 <title>{title}</title>
 <style>
@@ -23,7 +26,7 @@ pre{{overflow:auto;padding:.6rem;border:1px solid #8884;border-radius:.3rem}}
 </style>{style}</head><body><h1>{title}</h1>
 {body}
 </body></html>
-"""
+""")
 
 
 def report(path: str | Path, *items: Any, title: str = "HipKittens workbench") -> Path:
@@ -51,17 +54,13 @@ def report(path: str | Path, *items: Any, title: str = "HipKittens workbench") -
     page = _Page()
     for item in items or dashboard_items():
         page.add(item)
-    text = _PAGE.format(title=html.escape(title), style=STYLE, body="\n".join(page.parts))
+    text = _PAGE.format(title=title, style=STYLE, body=Markup("\n").join(page.parts))
     target.write_text(text, encoding="utf-8")
     return target
 
 
 def dashboard_items() -> list[Any]:
     """The figures of a dashboard that had followed this process from the start of the hub's history."""
-    from workbench.events import hub
-    from workbench.views.board import Board
-    from workbench.views.figures import views
-
     board = Board()
     board.extend(hub.history())
     return list(views(board))
@@ -69,37 +68,35 @@ def dashboard_items() -> list[Any]:
 
 class _Page:
     def __init__(self) -> None:
-        self.parts: list[str] = []
+        self.parts: list[Markup] = []
         self._plotly = False
 
     def add(self, item: Any) -> None:
         if isinstance(item, str):
             heading = item.startswith("# ")
-            tag = "h2" if heading else "p"
-            self.parts.append(f"<{tag}>{html.escape(item.removeprefix('# '))}</{tag}>")
+            self.parts.append(tag("h2" if heading else "p", item.removeprefix("# ")))
         elif isinstance(item, View):
             self._figure(item.figure)
             self.parts.append(item.table)
         elif hasattr(item, "to_plotly_json"):
             self._figure(item)
         elif hasattr(item, "_repr_html_"):
-            self.parts.append(item._repr_html_())
+            self.parts.append(Markup(item._repr_html_()))
             if hasattr(item, "figure"):
                 self._figure(item.figure)
         else:
-            self.parts.append(f"<pre>{html.escape(str(item))}</pre>")
+            self.parts.append(tag("pre", str(item)))
 
     def _figure(self, figure: Any) -> None:
         from plotly.io import to_html
 
         # The library is three megabytes: once a page.
-        self.parts.append(
-            to_html(
-                figure,
-                include_plotlyjs=not self._plotly,
-                full_html=False,
-                auto_play=False,
-                config={"responsive": True, "displaylogo": False},
-            )
+        drawn = to_html(
+            figure,
+            include_plotlyjs=not self._plotly,
+            full_html=False,
+            auto_play=False,
+            config={"responsive": True, "displaylogo": False},
         )
+        self.parts.append(Markup(drawn))
         self._plotly = True

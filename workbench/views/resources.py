@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import html
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from markupsafe import Markup
+
+from workbench.display import shows
 from workbench.errors import WorkbenchError
-from workbench.views.badge import STYLE
-
-if TYPE_CHECKING:
-    from workbench.kernel import Kernel, Module, Resources
+from workbench.kernel import Kernel, Module, Resources
+from workbench.views.markup import block, bold, tag
+from workbench.views.table import Cell, Table
 
 COLUMNS: Mapping[str, str] = {
     "vgprs": "VGPR",
@@ -24,32 +25,33 @@ COLUMNS: Mapping[str, str] = {
 """Attributes of `Resources` and their headings."""
 
 
-def kernel_table(kernels: Iterable[Kernel], before: Mapping[str, Kernel] | None = None) -> str:
-    """HTML table of kernels.
+def kernel_table(kernels: Iterable[Kernel], before: Mapping[str, Kernel] | None = None) -> Table:
+    """Table of kernels.
 
     Args:
         before: kernels of the run before by name; what differs is shown as "+8" or "-16" beside it.
     """
-    head = "".join(f"<th>{h}</th>" for h in ("kernel", *COLUMNS.values(), "waves/SIMD", "limited by"))
-    rows = []
-    for kernel in kernels:
-        now = kernel.resources
-        old = _at_same_launch((before or {}).get(kernel.name), now)
-        cells = [f'<td title="{html.escape(kernel.signature)}">{html.escape(kernel.name)}</td>']
-        for attribute in COLUMNS:
-            cells.append(_cell(getattr(now, attribute), getattr(old, attribute) if old is not None else None))
-        fits = now.occupancy
-        cells.append(_cell(fits.waves_per_simd, old.occupancy.waves_per_simd if old is not None else None))
-        cells.append(f"<td>{html.escape(fits.limit)} at {now.block} work-items</td>")
-        rows.append(f"<tr>{''.join(cells)}</tr>")
-    return f'{STYLE}<div class="wb"><table><tr>{head}</tr>{"".join(rows)}</table></div>'
+    head = ("kernel", *COLUMNS.values(), "waves/SIMD", "limited by")
+    return Table(head, [_row(kernel, (before or {}).get(kernel.name)) for kernel in kernels])
 
 
-def _cell(value: Any, before: Any) -> str:
+def _row(kernel: Kernel, before: Kernel | None) -> list[Cell]:
+    now = kernel.resources
+    old = _at_same_launch(before, now)
+    cells = [Cell(kernel.name, tip=kernel.signature)]
+    for attribute in COLUMNS:
+        cells.append(_changed(getattr(now, attribute), getattr(old, attribute) if old is not None else None))
+    fits = now.occupancy
+    cells.append(_changed(fits.waves_per_simd, old.occupancy.waves_per_simd if old is not None else None))
+    return [*cells, Cell(f"{fits.limit} at {now.block} work-items")]
+
+
+def _changed(value: Any, before: Any) -> Cell:
     text = f"{value:,g}" if isinstance(value, float) else f"{value:,}"
-    if before is not None and before != value:
-        text += f' <span class="wb-warn">({value - before:+,g})</span>'
-    return f'<td class="wb-num">{text}</td>'
+    if before is None or before == value:
+        return Cell(text, "wb-num")
+    change = tag("span", f"({value - before:+,g})", kind="wb-warn")
+    return Cell(Markup("{} {}").format(text, change), "wb-num")
 
 
 def _at_same_launch(before: Kernel | None, now: Resources) -> Resources | None:
@@ -82,7 +84,13 @@ def changes(kernel: Kernel, last: Kernel | None) -> str:
     return ", ".join(found)
 
 
-def module_table(module: Module) -> str:
-    """A module's kernels as HTML."""
-    title = f"{html.escape(module.name)} for {html.escape(module.arch)}"
-    return f'{STYLE}<div class="wb"><b>{title}</b></div>{kernel_table(module.kernels.values())}'
+@shows(Kernel)
+def kernel_html(kernel: Kernel) -> Markup:
+    """A kernel's resources."""
+    return block(kernel_table([kernel]))
+
+
+@shows(Module)
+def module_html(module: Module) -> Markup:
+    """A module's kernels."""
+    return block(bold(f"{module.name} for {module.arch}"), kernel_table(module.kernels.values()))

@@ -7,8 +7,10 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
-from workbench.views.badge import STYLE
+from markupsafe import Markup
+
 from workbench.views.figures import View
+from workbench.views.markup import NOTHING, STYLE
 
 MIME_TYPE = "application/vnd.hipkittens.dashboard+json"
 """Marks the live page in a cell's output: the JupyterLab extension shows it only while the kernel has it."""
@@ -18,9 +20,13 @@ _WIDGET = "application/vnd.jupyter.widget-view+json"
 _PLOTLY = "application/vnd.plotly.v1+json"
 
 # The output before the copy is the live page. Without its kernel a front end has only a message for it.
-_NO_DEAD_WIDGET = (
+_NO_DEAD_WIDGET = Markup(
     "<style>.jp-OutputArea-child:not(:has(.wb-grid)):has(+.jp-OutputArea-child .wb-static)"
     "{display:none}</style>"
+)
+_NOTE = Markup(
+    '<div class="wb wb-static" data-outputs="{}">'
+    "{} as it was on {}; run this cell again for the live one.{}</div>"
 )
 
 
@@ -30,10 +36,10 @@ class Copy:
     Args:
         what: such as "Dashboard".
         views: the figures, always as many.
-        more: HTML that stands above their tables.
+        more: what stands above their tables.
     """
 
-    def __init__(self, what: str, views: Sequence[View], more: str = "") -> None:
+    def __init__(self, what: str, views: Sequence[View], more: Markup = NOTHING) -> None:
         from IPython.display import display
 
         self._what = what
@@ -42,14 +48,14 @@ class Copy:
             for i, bundle in enumerate(self._bundles(views, more))
         ]
 
-    def update(self, views: Sequence[View], more: str = "") -> None:
+    def update(self, views: Sequence[View], more: Markup = NOTHING) -> None:
         """Replaces what is kept, wherever it is shown."""
         for handle, bundle in zip(self._handles, self._bundles(views, more), strict=True):
             # A shell without a display has none.
             if handle is not None:
                 handle.update(bundle, raw=True)
 
-    def _bundles(self, views: Sequence[View], more: str) -> list[dict[str, Any]]:
+    def _bundles(self, views: Sequence[View], more: Markup) -> list[dict[str, Any]]:
         return [note(self._what, views, more), *(figure_bundle(view) for view in views)]
 
 
@@ -68,14 +74,11 @@ def display_live(box: Any, text: str) -> None:
     display({**live, **ours, "text/plain": text}, raw=True)  # type: ignore[no-untyped-call]
 
 
-def note(what: str, views: Sequence[View], more: str = "") -> dict[str, Any]:
+def note(what: str, views: Sequence[View], more: Markup = NOTHING) -> dict[str, Any]:
     """The first part of the copy; it tells grid.js how many outputs follow."""
     when = time.strftime("%Y-%m-%d %H:%M")
-    text = (
-        f'{STYLE}{_NO_DEAD_WIDGET}<div class="wb wb-static" data-outputs="{len(views)}">'
-        f"{what} as it was on {when}; run this cell again for the live one."
-        f"{more}{''.join(view.table for view in views if view.rows)}</div>"
-    )
+    tables = Markup("").join(view.table for view in views if view.rows)
+    text = str(STYLE + _NO_DEAD_WIDGET + _NOTE.format(len(views), what, when, more + tables))
     return {"text/html": text, "text/plain": f"{what} of {when}"}
 
 

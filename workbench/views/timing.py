@@ -1,22 +1,51 @@
-"""Figures of times: one launch's breakdown, and times or rates over shapes."""
+"""Times: a table, a figure of one launch's breakdown, and one of times or rates over shapes."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from markupsafe import Markup
+
+from workbench.display import plots, shows
 from workbench.origin import Origin
 from workbench.profile.model import UNITS
-from workbench.spec import Published, Shape
-from workbench.views.badge import COLOURS, style
+from workbench.profile.timing import SweepResult, TimeResult
+from workbench.spec import Published
+from workbench.views.badge import COLOURS, badge, style
+from workbench.views.markup import block
+from workbench.views.shape import shape_label
+from workbench.views.table import Table
 
-if TYPE_CHECKING:
-    from workbench.profile.timing import SweepResult, TimeResult
+HEAD = ("shape", "device", "median us", "10% to 90%", "TFLOP/s", "TB/s", "bound by", "")
 
 
-def shape_label(shape: Shape) -> str:
-    """A shape as axis text; all values of one parameter name are told apart by it."""
-    return ", ".join(f"{key}={value}" for key, value in shape.items())
+@shows(TimeResult)
+def time_html(result: TimeResult) -> Markup:
+    """One launch's table."""
+    return _table(result.name, [result])
+
+
+@shows(SweepResult)
+def sweep_html(results: SweepResult) -> Markup:
+    """The table of several shapes."""
+    return _table(results.name, results)
+
+
+def _table(name: str, results: Sequence[TimeResult]) -> Markup:
+    return block(Table(HEAD, map(_row, results), caption=f"time: {name}"))
+
+
+def _row(r: TimeResult) -> tuple[str, ...]:
+    return (
+        shape_label(r.shape),
+        r.device,
+        f"{r.median.value:.4g}",
+        f"{r.low.value:.4g} to {r.high.value:.4g}" if r.runs else "",
+        *(f"{f.value:.4g}" if f is not None else "" for f in (r.rate, r.bandwidth)),
+        r.model.bound_text if r.model is not None else "",
+        badge(r.median),
+    )
 
 
 def breakdown_bars(result: TimeResult) -> tuple[list[str], list[float]]:
@@ -28,6 +57,7 @@ def breakdown_bars(result: TimeResult) -> tuple[list[str], list[float]]:
     return names[::-1], [figure.value for figure in parts.values()][::-1]
 
 
+@plots(TimeResult)
 def time_figure(result: TimeResult) -> Any:
     """One launch: the model's parts as bars, or the measured median with its quantiles. A plotly Figure."""
     import plotly.graph_objects as go
@@ -66,6 +96,7 @@ def time_figure(result: TimeResult) -> Any:
     return style(figure, [result.origin], title)
 
 
+@plots(SweepResult)
 def sweep_figure(results: SweepResult) -> Any:
     """Times over shapes, or rates where the work is known, with published figures. A plotly Figure."""
     import plotly.graph_objects as go

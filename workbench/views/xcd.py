@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from markupsafe import Markup
 
+from workbench.display import plots, shows
 from workbench.origin import Origin
-from workbench.views.badge import style
+from workbench.profile.chiplets import DispatchOrder, XcdMap, xcd_map
+from workbench.views.badge import badge, style
+from workbench.views.markup import block
+from workbench.views.shape import shape_label
+from workbench.views.table import Table
 
-if TYPE_CHECKING:
-    from workbench.profile.chiplets import DispatchOrder, XcdMap
+HEAD = ("order", "L2 hit rate %", "of one XCD", "fetched MB", "")
 
 COLOURS = ("#4477aa", "#66ccee", "#228833", "#ccbb44", "#ee6677", "#aa3377", "#bbbbbb", "#332288")
 """One a die, told apart with colour-blind eyes too (Paul Tol's bright scheme, and indigo)."""
@@ -43,8 +48,6 @@ def view_xcd(*targets: Any, **options: Any) -> Any:
     Raises:
         UsageError, DeviceError: as `xcd_map`.
     """
-    from workbench.profile.chiplets import XcdMap, xcd_map
-
     if targets and all(isinstance(target, XcdMap) for target in targets):
         return xcd_figure(*targets)
     return xcd_figure(xcd_map(*targets, **options))
@@ -63,6 +66,25 @@ def distinct(writers: npt.NDArray[np.int64], axis: int) -> npt.NDArray[np.int64]
     return edges.astype(np.int64)
 
 
+@shows(XcdMap)
+def xcd_html(one: XcdMap) -> Markup:
+    """What L2 makes of each order."""
+    return block(Table(HEAD, map(_row, one.orders), caption=f"XCDs: {one.name}, {one.output}"))
+
+
+def _row(order: DispatchOrder) -> tuple[str, ...]:
+    rate = order.l2_hit_rate
+    each = [r.value for r in order.l2_hit_rates if r is not None]
+    return (
+        order.name,
+        f"{rate.value:.1f}" if rate is not None else "",
+        f"{min(each):.1f} to {max(each):.1f}" if each else "",
+        f"{order.fetched.value / 2**20:,.4g}",
+        badge(order.fetched),
+    )
+
+
+@plots(XcdMap)
 def xcd_figure(*maps: XcdMap) -> Any:
     """A panel for each order of a map; for several maps each in its own order. A plotly Figure."""
     import plotly.graph_objects as go
@@ -78,7 +100,7 @@ def xcd_figure(*maps: XcdMap) -> Any:
     for column, (one, order) in enumerate(panels, 1):
         _panel(figure, go, one, order, column, column == len(panels))
     first = maps[0]
-    size = ", ".join(f"{k}={v}" for k, v in first.shape.items())
+    size = shape_label(first.shape)
     of = f"{first.output} of {first.name}{f' ({size})' if size else ''}"
     title = f"{of} by XCD, {first.device}" if len(maps) == 1 else "Output by XCD"
     for annotation in figure.layout.annotations:

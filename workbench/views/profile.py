@@ -1,15 +1,21 @@
-"""Figure of a profile: instructions by class, and the modelled time by unit."""
+"""A profile: tables of counters and metrics; a figure of instructions by class and time by unit."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from markupsafe import Markup
+
+from workbench.display import plots, shows
 from workbench.origin import Origin
-from workbench.views.badge import COLOURS, style
+from workbench.profile.counters import COUNTERS
+from workbench.profile.metrics import Measurement
+from workbench.profile.profiler import ProfileResult
+from workbench.profile.rocprof import RocprofResult
+from workbench.views.badge import COLOURS, badge, style
+from workbench.views.markup import block, code, details, tag
+from workbench.views.table import Cell, Table, number
 from workbench.views.timing import breakdown_bars
-
-if TYPE_CHECKING:
-    from workbench.profile.profiler import ProfileResult
 
 SHOWN = (
     "SQ_INSTS_VALU",
@@ -25,6 +31,42 @@ SHOWN = (
 """Counters drawn as bars; the table of the profile has all."""
 
 
+@shows(ProfileResult)
+def profile_html(result: ProfileResult) -> Markup:
+    """Counters, the metrics derived from them, and on a GPU rocprofv3's files."""
+    docs = {c.name: c.doc for c in COUNTERS}
+    counters = Table(
+        ("counter", "value", "unit", ""),
+        [(name, number(f.value, ",.0f"), f.unit, badge(f)) for name, f in result.shown],
+        caption=f"profile: {result.name} on {result.device}",
+        tips=[docs.get(name, "") for name, _ in result.shown],
+    )
+    measurements = result.metrics.values()
+    metrics = Table(
+        ("metric", "value", "of peak", "unit", ""),
+        map(_metric, measurements),
+        tips=[f"{m.metric.doc} {m.metric.text}. Source: {m.metric.source}" for m in measurements],
+    )
+    parts = [counters, details("derived metrics", metrics, opened=True)]
+    if result.rocprof is not None:
+        parts.append(_files(result.rocprof))
+    return block(*parts)
+
+
+def _metric(m: Measurement) -> tuple[Cell | str, ...]:
+    if m.figure is None:
+        return m.metric.name, Cell(m.absent, "wb-dim"), "", m.metric.unit, ""
+    of = f"{m.share:.1%} of {m.peak:,.4g}" if m.share is not None else ""
+    return m.metric.name, number(m.figure.value, ",.4g"), of, m.metric.unit, badge(m.figure)
+
+
+def _files(rocprof: RocprofResult) -> Markup:
+    link = Markup('<li><a href="{}">{}</a> {}</li>')
+    links = (link.format(p.folder.as_uri(), p.folder.name, code(p.shown)) for p in rocprof.passes)
+    return details("rocprofv3: commands and files", tag("ul", *links))
+
+
+@plots(ProfileResult)
 def counters_figure(result: ProfileResult) -> Any:
     """Counters, on a logarithmic scale, above the modelled time by unit. A plotly Figure.
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
@@ -13,12 +12,12 @@ from workbench.lab import payload
 from workbench.lab.heat import heat
 from workbench.profile.profiler import ProfileResult
 from workbench.profile.timing import TimeResult
-from workbench.views.badge import STYLE
+from workbench.views.cell import CellResult
+from workbench.views.markup import block
 
 if TYPE_CHECKING:
     from workbench.errors import CompileError
     from workbench.runtime import Device
-    from workbench.views.cell import CellResult
 
 
 def cell_bundle(result: CellResult, cell: str) -> dict[str, Any]:
@@ -56,7 +55,7 @@ def failure_bundle(name: str, cell: str, error: CompileError) -> dict[str, Any]:
         diagnostics=payload.findings(error.diagnostics),
         run=payload.Run("compile", _now(), error=first_line(error)),
     )
-    return payload.bundle(told, f'{STYLE}<div class="wb wb-bad">{html.escape(text)}</div>', text)
+    return payload.bundle(told, str(block(text, kind="wb-bad")), text)
 
 
 def _now() -> str:

@@ -1,19 +1,82 @@
-"""Heat map of where a result differs from its reference."""
+"""A verification as a table, and as a heat map of where the result differs from its reference."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable
+from typing import Any
 
+from markupsafe import Markup
+
+from workbench.check.compare import Comparison
+from workbench.check.results import VerifyResult, VerifyResults
+from workbench.display import plots, shows
 from workbench.origin import Origin
 from workbench.views.badge import style
+from workbench.views.markup import block
+from workbench.views.shape import shape_label
+from workbench.views.table import Cell, Table
 
-if TYPE_CHECKING:
-    from workbench.check.results import VerifyResult
+HEAD = (
+    "",
+    "shape",
+    "output",
+    "max error",
+    "mean error",
+    "mismatches",
+    "PyTorch max error",
+    "2x rule",
+    "first",
+)
 
 CELLS = 128
 """Most rows and columns of cells drawn; a cell shows the largest error of the elements in it."""
 
 
+@shows(VerifyResult)
+def verify_html(result: VerifyResult) -> Markup:
+    """One result's table."""
+    return _table([result])
+
+
+@shows(VerifyResults)
+def verifications_html(results: VerifyResults) -> Markup:
+    """The table of several shapes."""
+    return _table(results)
+
+
+def _table(results: Iterable[VerifyResult]) -> Markup:
+    shown = tuple(results)
+    names = ", ".join(dict.fromkeys(f"{r.name} on {r.device}" for r in shown))
+    rows = [_row(result, c) for result in shown for c in result.outputs.values()]
+    return block(Table(HEAD, rows, caption=f"verify: {names}"))
+
+
+def _row(result: VerifyResult, c: Comparison) -> tuple[Cell | str, ...]:
+    passed = c.passed and not result.inputs_changed
+    if result.inputs_changed:
+        first = "overwrote " + ", ".join(result.inputs_changed)
+    else:
+        first = str(c.first[0]) if c.first else ""
+    return (
+        Cell("✓ passed", "wb-ok") if passed else Cell("✗ failed", "wb-bad"),
+        shape_label(result.shape),
+        f"{c.name} {c.dtype}",
+        f"{c.max_error:.3g}",
+        f"{c.mean_error:.3g}",
+        f"{c.mismatches:,}",
+        "" if c.pytorch_error is None else f"{c.pytorch_error:.3g}",
+        {None: "n/a", True: "holds", False: "broken"}[c.flash_passed],
+        first,
+    )
+
+
+@plots(VerifyResults)
+def worst_error_map(results: VerifyResults) -> Any:
+    """The error map of the shape to look at first."""
+    return error_map(max(results, key=lambda r: (not r.passed, r.max_error)))
+
+
+@plots(VerifyResult)
 def error_map(result: VerifyResult) -> Any:
     """The worst output's |got - wanted|, folded to rows and columns; NaN and Inf mismatches stand out.
 

@@ -1,0 +1,79 @@
+"""How a result finds what draws it: results hold data, `workbench.views` registers a drawer for each type.
+
+A result that is shown inherits `Shown`, one with a figure too inherits `Plotted`. Neither imports a view:
+what draws it is looked up here, by its type.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib import import_module
+from typing import Any, TypeVar
+
+Drawers = dict[type, Callable[..., Any]]
+Drawer = TypeVar("Drawer", bound=Callable[..., Any])
+
+_tables: Drawers = {}
+_figures: Drawers = {}
+
+
+def shows(*kinds: type) -> Callable[[Drawer], Drawer]:
+    """Registers a function that gives the HTML of results of these types."""
+    return _registers(_tables, kinds)
+
+
+def plots(*kinds: type) -> Callable[[Drawer], Drawer]:
+    """Registers a function that gives the plotly Figure of results of these types."""
+    return _registers(_figures, kinds)
+
+
+def html_of(result: Any) -> str:
+    """A result's HTML.
+
+    Raises:
+        TypeError: no view shows results of this type.
+    """
+    return str(_drawer(_tables, result, "HTML")(result))
+
+
+def figure_of(result: Any, *options: Any) -> Any:
+    """A result's plotly Figure; what the options mean is its drawer's to say.
+
+    Raises:
+        TypeError: no view plots results of this type.
+    """
+    return _drawer(_figures, result, "figure")(result, *options)
+
+
+class Shown:
+    """What a notebook shows as HTML."""
+
+    def _repr_html_(self) -> str:
+        return html_of(self)
+
+
+class Plotted(Shown):
+    """What has a figure beside its HTML."""
+
+    @property
+    def figure(self) -> Any:
+        """A plotly Figure."""
+        return figure_of(self)
+
+
+def _registers(drawers: Drawers, kinds: tuple[type, ...]) -> Callable[[Drawer], Drawer]:
+    def register(drawer: Drawer) -> Drawer:
+        drawers.update(dict.fromkeys(kinds, drawer))
+        return drawer
+
+    return register
+
+
+def _drawer(drawers: Drawers, result: Any, form: str) -> Callable[..., Any]:
+    # The one place where data leads to views: they fill the registry as they are imported, which waits until
+    # something is shown.
+    import_module("workbench.views")
+    for kind in type(result).__mro__:
+        if kind in drawers:
+            return drawers[kind]
+    raise TypeError(f"no view registers the {form} of a {type(result).__name__}; see workbench.display")

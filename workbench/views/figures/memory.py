@@ -1,0 +1,165 @@
+"""Memory: LDS cycles with their bank conflicts, and bytes by level."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from workbench.origin import Figure, Origin
+from workbench.profile.profiler import ProfileResult
+from workbench.views.badge import COLOURS
+from workbench.views.figures.view import FAILED, View, bars, difference, finish
+
+_LDS_COUNTERS = (
+    "SQ_INSTS_LDS",
+    "SQ_LDS_IDX_ACTIVE",
+    "SQ_LDS_BANK_CONFLICT",
+    "lds_bytes_read",
+    "lds_bytes_written",
+    "direct_to_lds_bytes",
+)
+
+
+def lds(now: ProfileResult | None, base: ProfileResult | None) -> View:
+    """LDS cycles: what the accesses need, and what bank conflicts add."""
+    import plotly.graph_objects as go
+
+    figure = go.Figure()
+    cycles = {name: _cycles(profile) for name, profile in (("baseline", base), ("shown", now))}
+    known = {name: pair for name, pair in cycles.items() if pair is not None}
+    if known:
+        figure.add_trace(
+            _stack(
+                "without conflicts", COLOURS[Origin.COUNTED], {n: own.value for n, (own, _) in known.items()}
+            )
+        )
+        figure.add_trace(_stack("bank conflicts", FAILED, {n: more.value for n, (_, more) in known.items()}))
+        figure.update_layout(showlegend=True)
+    rate = now.metrics["LDS conflict rate"].figure if known and now is not None else None
+    title = f"LDS banks: {rate.value:.1f}% conflict cycles" if rate is not None else "LDS banks"
+    figure.update_xaxes(title="LDS cycles, all compute units", rangemode="tozero")
+    origins = [more.origin for _, more in known.values()]
+    view = finish(figure, title, "lds", origins, ("counter", "value", "to baseline"), _lds_rows(now, base))
+    figure.update_layout(barmode="stack")
+    return view
+
+
+def _cycles(profile: ProfileResult | None) -> tuple[Figure, Figure] | None:
+    """Cycles without and of conflicts; None where they were not collected."""
+    names = ("SQ_LDS_IDX_ACTIVE", "SQ_LDS_BANK_CONFLICT")
+    active, conflict = (profile.counters.get(c) if profile is not None else None for c in names)
+    if active is None or conflict is None:
+        return None
+    return replace(active, value=active.value - conflict.value), conflict
+
+
+def _stack(name: str, colour: str, values: Mapping[str, float]) -> Any:
+    import plotly.graph_objects as go
+
+    return go.Bar(
+        name=name,
+        orientation="h",
+        y=list(values),
+        x=list(values.values()),
+        marker_color=colour,
+        text=[f"{value:,.0f}" for value in values.values()],
+        hovertemplate="%{y}: %{x:,} cycles<extra>" + name + "</extra>",
+    )
+
+
+def _lds_rows(now: ProfileResult | None, base: ProfileResult | None) -> list[tuple[Any, ...]]:
+    if now is None:
+        return []
+    rows = []
+    for name in _LDS_COUNTERS:
+        counter = now.counters.get(name)
+        value = int(counter.value) if counter is not None else None
+        was = base.counters.get(name) if base is not None else None
+        rows.append((name, value, difference(value, was.value if was is not None else None)))
+    return rows
+
+
+_TRAFFIC: Sequence[tuple[str, Sequence[tuple[str, float]]]] = (
+    ("LDS, read", [("lds_bytes_read", 1)]),
+    ("LDS, written", [("lds_bytes_written", 1)]),
+    ("lanes, read", [("bytes_read", 1)]),
+    ("lanes, written", [("bytes_written", 1)]),
+    ("L1, 64 bytes an access", [("TCP_TOTAL_CACHE_ACCESSES_sum", 64)]),
+    ("L2, read", [("TCC_READ_sum", 128), ("TCP_TCC_READ_REQ_sum", 64)]),
+    ("L2, written", [("TCC_WRITE_sum", 64), ("TCP_TCC_WRITE_REQ_sum", 64)]),
+    ("L2, atomics", [("TCC_ATOMIC_sum", 64)]),
+    ("Infinity Fabric, read", [("FETCH_SIZE", 1024)]),
+    ("Infinity Fabric, written", [("WRITE_SIZE", 1024)]),
+    ("HBM, read", [("hbm_bytes_read", 1)]),
+    ("HBM, written", [("hbm_bytes_written", 1)]),
+    ("scratch", [("scratch_bytes", 1)]),
+)
+"""Levels from the lanes outwards: their counters (the first one collected counts), and bytes of each."""
+
+_ONLY_IF_ANY = ("scratch", "L2, atomics")
+
+
+def _traffic(profile: ProfileResult | None) -> dict[str, Figure]:
+    if profile is None:
+        return {}
+    found = {}
+    for label, names in _TRAFFIC:
+        for name, scale in names:
+            counter = profile.counters.get(name)
+            if counter is not None:
+                if counter.value or label not in _ONLY_IF_ANY:
+                    found[label] = Figure(counter.value * scale, "bytes", counter.origin, counter.source)
+                break
+    if profile.argument_bytes and "HBM, read" not in found:
+        found["HBM, at least (arguments once)"] = Figure(
+            profile.argument_bytes, "bytes", Origin.COUNTED, "arguments"
+        )
+    return found
+
+
+def traffic(now: ProfileResult | None, base: ProfileResult | None) -> View:
+    """Bytes by memory level, on a logarithmic scale, with the hit rates of the caches between them."""
+    import plotly.graph_objects as go
+
+    figure = go.Figure()
+    found, old = _traffic(now), _traffic(base)
+    names = list(found)
+    if found:
+        bars(
+            figure,
+            names,
+            [f.value for f in found.values()],
+            [old[n].value if n in old else None for n in names] if base is not None else None,
+            colours=[COLOURS[f.origin] for f in found.values()],
+            text=[_bytes(f.value) for f in found.values()],
+            unit="bytes",
+        )
+        figure.update_xaxes(type="log")
+    rows: list[tuple[Any, ...]] = [
+        (n, int(f.value), difference(f.value, old[n].value if n in old else None), str(f.origin))
+        for n, f in found.items()
+    ]
+    figure.update_xaxes(title="bytes")
+    head = ("level", "bytes", "to baseline", "origin")
+    rates = []
+    for name in ("L1 hit rate", "L2 hit rate"):
+        rate = now.metrics[name].figure if now is not None else None
+        if rate is not None:
+            rates.append(f"{name} {rate.value:.0f}%")
+            rows.append((f"{name}, %", rate.value, _rate_difference(name, rate, base), str(rate.origin)))
+    title = ": ".join(("Memory traffic", ", ".join(rates))) if rates else "Memory traffic"
+    return finish(figure, title, "traffic", [f.origin for f in found.values()], head, rows)
+
+
+def _rate_difference(name: str, rate: Figure, base: ProfileResult | None) -> str:
+    was = base.metrics[name].figure if base is not None else None
+    return difference(rate.value, was.value if was is not None else None)
+
+
+def _bytes(value: float) -> str:
+    for unit in ("B", "KB", "MB", "GB"):
+        if value < 1024:
+            return f"{value:.3g} {unit}"
+        value /= 1024
+    return f"{value:.3g} TB"

@@ -1,0 +1,175 @@
+"""Times: run after run, and over shapes."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Sequence
+from typing import Any
+
+from markupsafe import escape
+
+from workbench.origin import Origin
+from workbench.profile.timing import SweepResult
+from workbench.views.badge import COLOURS
+from workbench.views.board import Board, Failure, Run
+from workbench.views.figures.view import FAILED, GREY, INK, View, difference, finish
+from workbench.views.shape import shape_label
+from workbench.views.timing import sweep_figure
+
+MARKED = 200
+"""Runs up to which each has a marker; of more, those that are wrong have one."""
+
+
+def _one(values: Sequence[str]) -> Any:
+    """A single value where all are equal: plotly checks each."""
+    return values[0] if len(set(values)) == 1 else list(values)
+
+
+def timeline(runs: Sequence[Run], base: Run | None, failures: Sequence[Failure] = ()) -> View:
+    """Times of the runs, one after another; what an exception ended stands on the axis."""
+    import plotly.graph_objects as go
+
+    figure = go.Figure()
+    for trace in (_line(runs), _wrong(runs), _stopped(failures)):
+        if trace is not None:
+            figure.add_trace(trace)
+    if base is not None:
+        figure.add_hline(
+            y=base.time.value,
+            line={"dash": "dot", "color": INK},
+            annotation_text=f"baseline #{base.number}",
+        )
+    figure.update_yaxes(title="us", rangemode="tozero")
+    stopped = f", <span style='color:{FAILED}'>✕</span> stopped" if failures else ""
+    figure.update_xaxes(title=f"run; ● verified, ✕ wrong, ○ not verified{stopped}", tickformat="d")
+    if len(runs) + len(failures) <= 12:
+        figure.update_xaxes(dtick=1)
+    head = ("run", "kernel", "shape", "device", "us", "to baseline", "verified", "origin")
+    rows = _timeline_rows(runs, base, failures)
+    return finish(figure, "Runs", "timeline", [r.time.origin for r in runs], head, rows)
+
+
+def _line(runs: Sequence[Run]) -> Any:
+    """The runs, each with a marker where there are not too many."""
+    import plotly.graph_objects as go
+
+    if not runs:
+        return None
+    symbols = {True: "circle", False: "x", None: "circle-open"}
+    return go.Scatter(
+        x=[r.number for r in runs],
+        y=[r.time.value for r in runs],
+        # A thousand markers are a thousand nodes to draw ten times a second.
+        mode="lines+markers" if len(runs) <= MARKED else "lines",
+        line={"color": GREY, "width": 1},
+        marker={
+            "color": _one([COLOURS[r.time.origin] for r in runs]),
+            "symbol": _one([symbols[r.verified] for r in runs]),
+            "size": 8,
+        },
+        text=[f"{r.label}, {r.timing.device}, {r.time.origin}" for r in runs],
+        hovertemplate="%{text}<br>%{y:.4g} us<extra></extra>",
+        showlegend=False,
+    )
+
+
+def _wrong(runs: Sequence[Run]) -> Any:
+    """Markers of the wrong runs, where the others have none."""
+    import plotly.graph_objects as go
+
+    wrong = [r for r in runs if r.verified is False] if len(runs) > MARKED else []
+    if not wrong:
+        return None
+    return go.Scatter(
+        x=[r.number for r in wrong],
+        y=[r.time.value for r in wrong],
+        mode="markers",
+        marker={"color": [COLOURS[r.time.origin] for r in wrong], "symbol": "x", "size": 8},
+        hoverinfo="skip",
+        showlegend=False,
+    )
+
+
+def _stopped(failures: Sequence[Failure]) -> Any:
+    """What an exception ended, on the axis."""
+    import plotly.graph_objects as go
+
+    if not failures:
+        return None
+    return go.Scatter(
+        x=[f.number for f in failures],
+        y=[0] * len(failures),
+        mode="markers",
+        marker={"color": FAILED, "symbol": "x", "size": 9},
+        text=[_wrapped(f"{f.name}, {f.kind}: {f.text}") for f in failures],
+        hovertemplate="%{text}<extra>failed</extra>",
+        cliponaxis=False,
+        showlegend=False,
+    )
+
+
+def _timeline_rows(
+    runs: Sequence[Run], base: Run | None, failures: Sequence[Failure]
+) -> list[tuple[Any, ...]]:
+    rows: list[tuple[Any, ...]] = [
+        (
+            r.number,
+            r.name,
+            shape_label(r.timing.shape),
+            r.timing.device,
+            r.time.value,
+            difference(r.time.value, base.time.value if base is not None else None),
+            {True: "passed", False: "failed", None: ""}[r.verified],
+            str(r.time.origin),
+        )
+        for r in runs
+    ]
+    rows += [
+        (f.number, f.name, shape_label(f.shape), f.device, "", "", f"{f.kind} failed: {f.text}", "")
+        for f in failures
+    ]
+    return sorted(rows, key=lambda row: int(row[0]))
+
+
+def _wrapped(text: str) -> str:
+    """A message as a tool tip: short lines, and nothing in it taken for plotly's markup."""
+    return "<br>".join(str(escape(line)) for line in textwrap.wrap(text, 70))
+
+
+def shapes(board: Board) -> View:
+    """Times or rates over shapes, beside published figures and the baseline's."""
+    import plotly.graph_objects as go
+
+    results = board.over_shapes()
+    shown = board.shown
+    if shown is None or not results:
+        return finish(go.Figure(), "Over shapes", "shapes", (), ("shape",), ())
+    old = board.pinned.shapes if board.pinned is not None and board.pinned.run.name == shown.name else ()
+    figure = sweep_figure(SweepResult(shown.name, results, board.published()))
+    if old:
+        for trace in sweep_figure(SweepResult(shown.name, old, ())).data:
+            trace.update(name="baseline", line={"color": GREY, "dash": "dot"}, marker={"color": GREY})
+            figure.add_trace(trace)
+    figure.layout.annotations = ()
+    before = {(shape_label(r.shape), r.device): r.median.value for r in old}
+    rows: list[tuple[Any, ...]] = [
+        (
+            shape_label(r.shape),
+            r.device,
+            r.median.value,
+            r.rate.value if r.rate is not None else "",
+            r.bandwidth.value if r.bandwidth is not None else "",
+            difference(r.median.value, before.get((shape_label(r.shape), r.device))),
+            str(r.origin),
+        )
+        for r in results
+    ]
+    origins = [r.origin for r in results]
+    known = [r.shape for r in results]
+    for p in board.published():
+        if any(p.shape.items() <= shape.items() for shape in known):
+            us, rate = (p.value, "") if p.unit == "us" else ("", p.value)
+            rows.append((shape_label(p.shape), f"{p.implementation} {p.gpu}", us, rate, "", "", "published"))
+            origins.append(Origin.PUBLISHED)
+    head = ("shape", "device", "us", "TFLOP/s", "TB/s", "to baseline", "origin")
+    return finish(figure, f"{shown.name} over shapes", "shapes", origins, head, rows)

@@ -1,0 +1,159 @@
+"""One figure of the dashboard with its table, and the look that all of them share."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from markupsafe import Markup
+
+from workbench.origin import Origin
+from workbench.profile.metrics import NOT_COLLECTED, NOTHING
+from workbench.views.badge import badges, style
+from workbench.views.markup import block, details, tag
+from workbench.views.table import Cell, Table
+
+GREY = "rgba(128,134,145,0.55)"
+"""Of the baseline: neither an origin's colour nor a theme's text."""
+
+INK = "#808691"
+"""Of text and lines, readable in both themes."""
+
+FAILED = "#c0392b"
+"""Of what failed, as in the tables."""
+
+HEIGHT = 300
+"""Pixels of a figure; room for a legend comes on top."""
+
+LEGEND_ROW = 22
+
+TABLE_ROWS = 50
+"""Rows of a table that are shown; the figure has all."""
+
+
+@dataclass(frozen=True)
+class View:
+    """One figure of the dashboard.
+
+    Attributes:
+        key: short name, stable.
+        title: as shown above it.
+        figure: a plotly Figure.
+        head, rows: the table under it; None is what was not collected, `NOTHING` a rate of nothing.
+        origins: of the data.
+    """
+
+    key: str
+    title: str
+    figure: Any = field(repr=False)
+    head: Sequence[str]
+    rows: Sequence[Sequence[Any]] = field(repr=False)
+    origins: Sequence[Origin]
+
+    @property
+    def table(self) -> Markup:
+        """The data as HTML."""
+        parts: list[Any] = [Table(self.head, ([_cell(c) for c in row] for row in self.rows[-TABLE_ROWS:]))]
+        if len(self.rows) > TABLE_ROWS:
+            parts.insert(0, tag("div", f"the last {TABLE_ROWS} of {len(self.rows)} rows", kind="wb-dim"))
+        title = Markup("{}: data {}").format(self.title, badges(self.origins))
+        return block(details(title, *parts))
+
+
+def _cell(value: Any) -> Any:
+    return Cell(value or NOT_COLLECTED, "wb-dim") if value in (None, NOT_COLLECTED, NOTHING) else value
+
+
+def difference(new: float | None, old: float | None) -> str:
+    """Change from the baseline in words: "+12.5%", "same", or "" where one is missing."""
+    if new is None or old is None:
+        return ""
+    if new == old:
+        return "same"
+    return f"{(new - old) / abs(old):+.1%}" if old else "new"
+
+
+def finish(
+    figure: Any, title: str, key: str, origins: Sequence[Origin], head: Sequence[str], rows: Sequence[Any]
+) -> View:
+    """Gives a figure the dashboard's look and its table."""
+    shown = list(dict.fromkeys(origins))
+    style(figure, shown, title)
+    figure.update_layout(
+        height=HEIGHT + _legend(figure),
+        margin={"l": 10, "r": 44, "t": 52, "b": 40 + _legend(figure)},
+        legend={"orientation": "h", "y": 0, "yref": "container", "yanchor": "bottom", "x": 0},
+        barmode="group",
+        bargap=0.25,
+        bargroupgap=0.1,
+        # Plotly keeps a reader's zoom through updates.
+        uirevision=key,
+        hoverlabel={"font": {"size": 12}},
+        modebar={"orientation": "v", "bgcolor": "rgba(0,0,0,0)", "color": INK},
+    )
+    figure.update_layout(
+        title={"font": {"size": 14}, "yref": "container", "y": 1, "yanchor": "top", "pad": {"t": 6}}
+    )
+    figure.update_xaxes(automargin=True, title_standoff=4)
+    figure.update_yaxes(automargin=True)
+    figure.update_annotations(selector={"name": "origin"}, font={"color": "white", "size": 11}, yshift=3)
+    if not figure.data:
+        figure.add_annotation(
+            text="nothing to show yet", xref="paper", yref="paper", x=0.5, y=0.5, showarrow=False
+        )
+        figure.update_xaxes(visible=False)
+        figure.update_yaxes(visible=False)
+    return View(key, title, figure, head, rows, shown)
+
+
+def _legend(figure: Any) -> int:
+    """Pixels that the legend takes below a figure in a narrow card."""
+    named = [trace.name or "" for trace in figure.data if trace.showlegend is not False]
+    if figure.layout.showlegend is False or (figure.layout.showlegend is None and len(named) < 2):
+        return 0
+    width = sum(48 + 6 * len(name) for name in named)
+    return LEGEND_ROW * -(-width // 380)
+
+
+def bars(
+    figure: Any,
+    names: Sequence[str],
+    values: Sequence[float | None],
+    base: Sequence[float | None] | None,
+    *,
+    colours: Sequence[str],
+    text: Sequence[str],
+    unit: str,
+) -> None:
+    """Adds horizontal bars from above, those of the baseline in grey beside them."""
+    import plotly.graph_objects as go
+
+    order = range(len(names) - 1, -1, -1)
+    if base is not None:
+        figure.add_trace(
+            go.Bar(
+                name="baseline",
+                orientation="h",
+                y=[names[i] for i in order],
+                x=[base[i] for i in order],
+                marker_color=GREY,
+                hovertemplate="%{y}: %{x:.4g} " + unit + "<extra>baseline</extra>",
+            )
+        )
+    figure.add_trace(
+        go.Bar(
+            name="shown",
+            orientation="h",
+            y=[names[i] for i in order],
+            x=[values[i] for i in order],
+            marker_color=[colours[i] for i in order],
+            text=[text[i] for i in order],
+            textposition="outside",
+            textfont={"size": 11, "color": INK},
+            cliponaxis=False,
+            constraintext="none",
+            hovertemplate="%{y}: %{x:.4g} " + unit + "<extra></extra>",
+        )
+    )
+    figure.update_layout(showlegend=base is not None)

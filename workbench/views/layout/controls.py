@@ -1,0 +1,79 @@
+"""The layout explorer's menu of colours, slider and buttons; they work in an exported page."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from workbench.views.layout.panels import Mode, Panel, top_value
+from workbench.views.layout.steps import Step
+from workbench.views.layout.traces import CLEAR
+
+
+def menu(panels: Sequence[Panel], modes: Sequence[Mode], active: int) -> dict[str, Any]:
+    """The menu of what colours say."""
+    count = len(panels)
+    return {
+        "type": "dropdown",
+        "active": active,
+        "x": 0,
+        "xanchor": "left",
+        "y": 1,
+        "yanchor": "bottom",
+        "pad": {"b": 24},
+        "buttons": [
+            {
+                "label": f"colour: {mode.name}",
+                "method": "restyle",
+                "args": [
+                    {
+                        "z": [panel.grid(mode.value) for panel in panels],
+                        "zmax": [top_value(panels, mode)] * count,
+                        "colorbar.title.text": mode.name,
+                    },
+                    [*range(count)],
+                ],
+            }
+            for mode in modes
+        ],
+    }
+
+
+_AT_ONCE = {"mode": "immediate", "frame": {"duration": 0, "redraw": True}, "transition": {"duration": 0}}
+
+
+def slider(steps: Sequence[Step], active: int) -> dict[str, Any]:
+    """The slider over accesses and phases."""
+    return {
+        "active": active,
+        "y": 0,
+        "pad": {"t": 60, "l": 90},
+        "len": 1,
+        "ticklen": 3,
+        # Only the label of the chosen step: the others would overlap.
+        "font": {"color": CLEAR, "size": 1},
+        "currentvalue": {"font": {"size": 13, "color": "#808691"}, "xanchor": "left"},
+        "steps": [
+            {"label": step.label, "method": "animate", "args": [[str(n)], _AT_ONCE]}
+            for n, step in enumerate(steps)
+        ],
+    }
+
+
+def play() -> dict[str, Any]:
+    """Buttons that move the slider."""
+    running = {"frame": {"duration": 700, "redraw": True}, "transition": {"duration": 0}, "fromcurrent": True}
+    return {
+        "type": "buttons",
+        "direction": "right",
+        "x": 0,
+        "xanchor": "left",
+        "y": 0,
+        "yanchor": "top",
+        "pad": {"t": 84},
+        "showactive": False,
+        "buttons": [
+            {"label": "▶", "method": "animate", "args": [None, running]},
+            {"label": "❚❚", "method": "animate", "args": [[None], _AT_ONCE]},
+        ],
+    }

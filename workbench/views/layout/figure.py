@@ -1,0 +1,111 @@
+"""The layout explorer's figure: a tile and its memory by lane, with a slider over accesses and phases."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from workbench.display import plots
+from workbench.errors import UsageError
+from workbench.tiles import LayoutResult
+from workbench.views.badge import style
+from workbench.views.layout.controls import menu, play, slider
+from workbench.views.layout.panels import MODES, Mode, Panel, differs, panels_of
+from workbench.views.layout.steps import Step, conflict_text, steps_of
+from workbench.views.layout.traces import base, frame, lanes, veil
+
+MAX_STEPS = 256
+"""Positions of the slider."""
+
+MAX_CELLS = 2_000_000
+"""Cells in all positions together: each is a byte of the figure. One with more has the first and says so."""
+
+CELL, BETWEEN = 13, 88
+"""Pixels of a cell, and between two panels."""
+
+
+@plots(LayoutResult)
+def layout_figure(
+    result: LayoutResult, colour: str | None = None, access: int | None = None, phase: int | None = None
+) -> Any:
+    """The tile above, memory below; menus choose what colours say and which access and phase is lit.
+
+    Args:
+        colour: what colours say at first; None: the first that tells anything apart.
+        access, phase: which are lit at first; None: all.
+
+    Returns:
+        a plotly Figure. It needs no Python behind it: the slider and the menu work in an exported page.
+
+    Raises:
+        UsageError: there is no such colour, access or phase here; the message lists what there is.
+    """
+    from plotly.subplots import make_subplots
+
+    panels = panels_of(result)
+    heights = [max(110, min(480, panel.shape[0] * CELL)) for panel in panels]
+    height = sum(heights) + BETWEEN * (len(panels) - 1)
+    figure = make_subplots(
+        rows=len(panels),
+        cols=1,
+        row_heights=heights,
+        vertical_spacing=BETWEEN / height,
+        subplot_titles=[panel.title for panel in panels],
+    )
+    modes = [mode for mode in MODES if differs(panels[0].grid(mode.value))] or [MODES[-1]]
+    mode = next((mode for mode in modes if colour in (None, mode.name)), None)
+    if mode is None:
+        raise UsageError(f"colour={colour!r}; here there are {', '.join(repr(mode.name) for mode in modes)}")
+    steps = steps_of(result)
+    cells = sum(panel.shape[0] * panel.shape[1] for panel in panels)
+    shown = steps[: max(2, min(MAX_STEPS, MAX_CELLS // cells))]
+    active = next((n for n, step in enumerate(shown) if (step.access, step.phase) == (access, phase)), None)
+    if active is None:
+        raise UsageError(
+            f"access={access!r}, phase={phase!r}; {result.name} has accesses from 0 to "
+            f"{len(result.accesses) - 1}, with the phases that its table shows, and the first "
+            f"{len(shown) - 1} of {len(steps) - 1} positions can be drawn"
+        )
+    _draw(figure, panels, mode, shown[active], bool(result.accesses))
+    title = f"{result.name}, {result.arch}"
+    if any(a.phases for a in result.accesses):
+        title += f": {conflict_text(result.conflicts)}"
+    style(figure, [result.origin], title)
+    menus = [menu(panels, modes, modes.index(mode))]
+    if len(shown) > 1:
+        figure.frames = [frame(panels, step, str(n)) for n, step in enumerate(shown)]
+        figure.update_layout(sliders=[slider(shown, active)])
+        menus.append(play())
+        height += 110
+    figure.update_layout(updatemenus=menus, height=height + 150, margin={"t": 100, "b": 60}, showlegend=False)
+    figure.update_annotations(selector={"name": "origin"}, yshift=52)
+    figure.layout.title.update(y=1, yref="container", yanchor="top", pad={"t": 14})
+    if len(shown) < len(steps):
+        figure.add_annotation(
+            text=f"the slider has the first {len(shown)} of {len(steps)} positions; .rows has all",
+            xref="paper",
+            yref="paper",
+            x=0,
+            y=0,
+            yshift=-150,
+            xanchor="left",
+            showarrow=False,
+        )
+    return figure
+
+
+def _draw(figure: Any, panels: Sequence[Panel], mode: Mode, step: Step, lanes_told: bool) -> None:
+    """Cells, the veil over them and the lanes' numbers, in this order: a frame replaces the latter two."""
+    for number, panel in enumerate(panels, 1):
+        numbers = number == 1 and not lanes_told and panel.is_small
+        figure.add_trace(base(panel, mode, number == 1, numbers), row=number, col=1)
+    for number, panel in enumerate(panels, 1):
+        figure.add_trace(veil(panel, step.rows), row=number, col=1)
+        top, left = panel.start
+        bottom, right = top + panel.shape[0], left + panel.shape[1]
+        plain = {"row": number, "col": 1, "showgrid": False, "zeroline": False, "tickformat": "d"}
+        figure.update_xaxes(title=panel.x, range=[left - 0.5, right - 0.5], **plain)
+        figure.update_yaxes(title=panel.y, range=[bottom - 0.5, top - 0.5], **plain)
+    if lanes_told:
+        for number, panel in enumerate(panels, 1):
+            figure.add_trace(lanes(panel, step.rows), row=number, col=1)

@@ -1,0 +1,176 @@
+"""The grids of cells that the layout explorer colours: a tile's elements, and dwords of memory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from workbench.tiles import LayoutResult, Row
+
+Grid = npt.NDArray[np.float32]
+
+LINE_BYTES = 128
+"""Width of global memory as drawn: a cache line."""
+
+TEXT_CELLS = 2100
+"""Cells of a panel up to which each has a number: of the lane, or without accesses what its colour says."""
+
+SEEN, VEILED, CONFLICTING = 0, 1, 2
+"""What lies over a cell's colour: nothing, a veil, the colour of conflicts."""
+
+
+@dataclass(frozen=True)
+class Mode:
+    """What colours may say.
+
+    Attributes:
+        name: in the menu and on the colour bar.
+        value: of a row; None where it has none.
+    """
+
+    name: str
+    value: Callable[[Row], int | None]
+
+
+MODES = (
+    Mode("lane", lambda row: row.lane),
+    Mode("register", lambda row: row.register),
+    Mode("bank", lambda row: row.bank),
+    Mode("phase", lambda row: row.phase),
+    Mode("access", lambda row: row.access),
+    Mode("wave", lambda row: row.wave),
+    Mode("row", lambda row: row.row),
+    Mode("column", lambda row: row.col),
+)
+
+FIELDS: tuple[tuple[str, Callable[[Row], int | None]], ...] = (
+    ("element's row", lambda row: row.row),
+    ("element's column", lambda row: row.col),
+    ("lane", lambda row: row.lane),
+    ("held by lane", lambda row: row.holder if row.holder != row.lane else None),
+    ("register", lambda row: row.register),
+    ("byte of the register", lambda row: row.register_byte),
+    ("LDS address", lambda row: row.address),
+    ("bank", lambda row: row.bank),
+    ("access", lambda row: row.access),
+    ("phase", lambda row: row.phase),
+    ("bank conflict (1: yes)", lambda row: None if row.phase is None else int(row.conflict)),
+    ("wave", lambda row: row.wave),
+    ("byte offset in global memory", lambda row: row.offset),
+)
+
+
+@dataclass(frozen=True)
+class Panel:
+    """A grid of cells: the tile's elements, or dwords of memory.
+
+    Attributes:
+        title: above it.
+        shape: rows and columns of cells.
+        start: numbers of the first row and column.
+        place: row and column of a row's cell; None where it has none.
+        first: the first row of each cell that has one.
+        x, y: axis titles.
+        head: what a hover says first, by plotly's template.
+    """
+
+    title: str
+    shape: tuple[int, int]
+    start: tuple[int, int]
+    place: Callable[[Row], tuple[int, int] | None]
+    first: dict[tuple[int, int], Row]
+    x: str
+    y: str
+    head: str
+
+    @property
+    def is_small(self) -> bool:
+        """Whether there is room for a number in each cell."""
+        return self.shape[0] * self.shape[1] <= TEXT_CELLS
+
+    def grid(self, value: Callable[[Row], int | None]) -> Grid:
+        """A value in each cell, NaN where there is none."""
+        found = np.full(self.shape, np.nan, np.float32)
+        for place, row in self.first.items():
+            number = value(row)
+            if number is not None:
+                found[self.cell(place)] = number
+        return found
+
+    def cell(self, place: tuple[int, int]) -> tuple[int, int]:
+        """Where in the grid a place is."""
+        return place[0] - self.start[0], place[1] - self.start[1]
+
+    def veil(self, rows: Sequence[Row] | None) -> npt.NDArray[np.uint8]:
+        """What lies over the colours: red on conflicts, nothing on the rows' other cells, a veil on the rest.
+
+        None: only the conflicts of all rows.
+        """
+        found = np.full(self.shape, SEEN if rows is None else VEILED, np.uint8)
+        for row in self.first.values() if rows is None else rows:
+            place = self.place(row)
+            if place is not None and (rows is not None or row.conflict):
+                cell = self.cell(place)
+                conflict = row.conflict or found[cell] == CONFLICTING
+                found[cell] = CONFLICTING if conflict else SEEN
+        return found
+
+
+Place = Callable[[Row], tuple[int, int] | None]
+
+
+def _panel(title: str, place: Place, rows: Sequence[Row], width: int, *text: str) -> Panel:
+    """A panel as large as what the rows use; `width` columns where that is not 0."""
+    first: dict[tuple[int, int], Row] = {}
+    for row in rows:
+        at = place(row)
+        # A conflict is what one looks for where an element is accessed several times.
+        if at is not None and (at not in first or (row.conflict and not first[at].conflict)):
+            first[at] = row
+    top, bottom = min(y for y, _ in first), max(y for y, _ in first)
+    left, right = (0, width - 1) if width else (min(x for _, x in first), max(x for _, x in first))
+    return Panel(title, (bottom - top + 1, right - left + 1), (top, left), place, first, *text)
+
+
+def panels_of(result: LayoutResult) -> list[Panel]:
+    """The tile's elements, and the memory that is accessed."""
+
+    def element(row: Row) -> tuple[int, int]:
+        return row.row, row.col
+
+    text = ("column", "row", "element (%{y}, %{x})")
+    panels = [_panel(f"elements of {result.question.tile.text}", element, result.rows, 0, *text)]
+    if any(row.address is not None for row in result.rows):
+        width = result.banks * 4
+
+        def dword(row: Row) -> tuple[int, int] | None:
+            at = row.address
+            return None if at is None else (at // width, at % width // 4)
+
+        text = ("bank", f"{width} bytes", "dword of bank %{x}")
+        panels.append(_panel("shared memory (LDS)", dword, result.rows, result.banks, *text))
+    elif any(row.offset is not None for row in result.rows):
+
+        def line(row: Row) -> tuple[int, int] | None:
+            at = row.offset
+            return None if at is None else (at // LINE_BYTES, at % LINE_BYTES // 4)
+
+        text = ("dword of the line", "line", "line %{y}, dword %{x}")
+        title = f"global memory, lines of {LINE_BYTES} bytes"
+        panels.append(_panel(title, line, result.rows, LINE_BYTES // 4, *text))
+    return panels
+
+
+def differs(grid: Grid) -> bool:
+    """Whether there is anything to tell apart by colour."""
+    known = grid[~np.isnan(grid)]
+    return bool(known.size) and bool((known != known[0]).any())
+
+
+def top_value(panels: Sequence[Panel], mode: Mode) -> int:
+    """The greatest value of a mode, which has the last colour."""
+    grids = [panel.grid(mode.value) for panel in panels]
+    return max(1, *(int(np.nanmax(grid)) for grid in grids if not np.isnan(grid).all()), 0)

@@ -1,0 +1,67 @@
+"""HTML that every view is made of: one style, and pieces whose texts are escaped by markupsafe.
+
+Text is escaped wherever it goes into a piece; only `Markup` stands as it is.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from markupsafe import Markup
+
+# Only JupyterLab's theme variables, with fallbacks for a page without it, so that both themes look right.
+STYLE = Markup(
+    "<style>"
+    ".wb{font-size:var(--jp-content-font-size0,13px);color:var(--jp-content-font-color1,inherit);"
+    "font-family:var(--jp-content-font-family,sans-serif);overflow-x:auto;line-height:1.4}"
+    ".wb table{border-collapse:collapse;margin:.4em 0}"
+    ".wb caption{text-align:left;font-weight:600;padding:.2em 0;white-space:nowrap}"
+    # Notebook front ends align table cells to the right by rules of their own.
+    ".wb table th,.wb table td{text-align:left !important;padding:.15em .7em .15em 0;vertical-align:top;"
+    "border-bottom:1px solid var(--jp-border-color2,#8884);"
+    # A narrow window scrolls a table; it does not break its words.
+    "overflow-wrap:normal;word-break:normal}"
+    ".wb th{font-weight:600;color:var(--jp-content-font-color2,inherit)}"
+    ".wb table td.wb-num{text-align:right !important;font-variant-numeric:tabular-nums}"
+    ".wb .wb-ok{color:var(--jp-success-color1,#1a7f4b);white-space:nowrap}"
+    ".wb .wb-bad{color:var(--jp-error-color1,#c0392b);font-weight:600;white-space:nowrap}"
+    ".wb .wb-dim{color:var(--jp-content-font-color2,#777)}"
+    ".wb .wb-warn{color:var(--jp-warn-color1,#b45f06)}"
+    ".wb pre{margin:.2em 0;white-space:pre-wrap;font-family:var(--jp-code-font-family,monospace)}"
+    ".wb-badge{color:#fff;border-radius:.6em;padding:0 .5em;font-size:.85em;white-space:nowrap}"
+    "</style>"
+)
+
+NOTHING = Markup("")
+
+
+def block(*parts: Any, kind: str = "") -> Markup:
+    """Parts one after another in a box that has our style; `kind` is a further class of it."""
+    return STYLE + tag("div", *parts, kind=f"wb {kind}".rstrip())
+
+
+def tag(name: str, *parts: Any, kind: str = "") -> Markup:
+    """An element with parts in it, of a class where `kind` names one."""
+    opening = Markup('{} class="{}"').format(name, kind) if kind else name
+    return Markup("<{}>{}</{}>").format(opening, NOTHING.join(parts), name)
+
+
+def bold(text: Any) -> Markup:
+    """Text in bold face."""
+    return tag("b", text)
+
+
+def code(text: Any) -> Markup:
+    """Text as code."""
+    return tag("code", text)
+
+
+def notice(text: str, kind: str = "") -> Markup:
+    """A message with its line breaks kept, in a box of its own."""
+    return block(tag("pre", text), kind=kind)
+
+
+def details(title: Any, *parts: Any, opened: bool = False, kind: str = "") -> Markup:
+    """Parts that a click on the title folds and unfolds."""
+    start = Markup("<details open>") if opened else Markup("<details>")
+    return start + tag("summary", title, kind=kind) + NOTHING.join(parts) + Markup("</details>")

@@ -1,0 +1,71 @@
+"""How often a live page is drawn: soon after an event, but seldom enough to cost a run little."""
+
+from __future__ import annotations
+
+import threading
+import time
+import weakref
+from collections.abc import Callable
+
+INTERVAL = 0.1
+"""Seconds between two updates, at least."""
+
+IDLE = 4.0
+"""Drawing is followed by a pause of so many times its work, at least: live figures are not to cost more than
+a fifth of the run that they show."""
+
+BUSY = 1.5
+"""And of so many times its length."""
+
+
+class Pace:
+    """When figures, and lines of text, may be drawn again.
+
+    Attributes:
+        figures, lines: earliest next time of each, by `time.monotonic`; 0 is at once.
+
+    Args:
+        draw: a method that a timer calls; its object is not kept alive.
+    """
+
+    def __init__(self, draw: Callable[[], None]) -> None:
+        self._draw = weakref.WeakMethod(draw)
+        self._lock = threading.Lock()
+        self._timer: threading.Timer | None = None
+        self.figures = 0.0
+        self.lines = 0.0
+
+    def wait(self, *, figures: bool) -> float:
+        """Seconds to wait now; what only writes a line holds no figure back."""
+        return (self.figures if figures else max(self.figures, self.lines)) - time.monotonic()
+
+    def draw_in(self, seconds: float) -> None:
+        """Draws then, or sooner where that is agreed already; never within `INTERVAL`."""
+        with self._lock:
+            if self._timer is None:
+                self._timer = threading.Timer(max(seconds, INTERVAL), self._due)
+                self._timer.daemon = True
+                self._timer.start()
+
+    def cancel(self) -> None:
+        """Drops what `draw_in` agreed."""
+        with self._lock:
+            if self._timer is not None:
+                self._timer.cancel()
+                self._timer = None
+
+    def drawn(self, took: float, worked: float, *, figures: bool) -> None:
+        """Sets the pause after a drawing of so many seconds, of which this thread worked so many."""
+        # On a busy machine drawing waits for others, which is no work that holds up the run.
+        self.lines = time.monotonic() + max(INTERVAL - took, IDLE * worked, BUSY * took)
+        if figures:
+            self.figures = self.lines
+
+    def asked(self) -> None:
+        """After a drawing that was asked for, which does not hold back what comes next."""
+        self.figures = time.monotonic() + INTERVAL
+
+    def _due(self) -> None:
+        draw = self._draw()
+        if draw is not None:
+            draw()

@@ -1,0 +1,115 @@
+"""The one table: as HTML in a notebook, as columns of text in a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from markupsafe import Markup, escape
+
+from workbench.views.markup import block
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """What stands in a table.
+
+    Attributes:
+        content: escaped, unless it is `Markup`.
+        kind: CSS class, such as "wb-num" for what is aligned to the right; see `views.markup.STYLE`.
+        tip: tool tip.
+    """
+
+    content: Any
+    kind: str = ""
+    tip: str = ""
+
+    @classmethod
+    def of(cls, value: Any) -> Cell:
+        """A value as a cell: numbers to the right, whole ones in full, others with four digits."""
+        if isinstance(value, Cell):
+            return value
+        if isinstance(value, bool) or not isinstance(value, (int, float)):
+            return cls(value)
+        return number(value, "," if isinstance(value, int) else ",.4g")
+
+    @property
+    def text(self) -> str:
+        """As a terminal shows it."""
+        if not isinstance(self.content, Markup):
+            return str(self.content)
+        return Markup(self.content.replace("<br>", " ")).striptags()
+
+    def __html__(self) -> Markup:
+        attributes = _attribute("class", self.kind) + _attribute("title", self.tip)
+        return Markup(f"<td{attributes}>{escape(self.content)}</td>")
+
+
+def number(value: float, form: str = ",g") -> Cell:
+    """A number, aligned to the right."""
+    return Cell(format(value, form), "wb-num")
+
+
+class Table:
+    """Rows under a head.
+
+    Args:
+        head: titles of the columns; none for a table without a head.
+        rows: of values; `Cell.of` says how each is shown.
+        caption: above it.
+        tips: tool tip of each row, where there are any.
+    """
+
+    def __init__(
+        self,
+        head: Sequence[str],
+        rows: Iterable[Sequence[Any]],
+        *,
+        caption: str = "",
+        tips: Sequence[str] = (),
+    ) -> None:
+        self.head = tuple(head)
+        self.rows = [tuple(Cell.of(value) for value in row) for row in rows]
+        self.caption = caption
+        self.tips = tuple(tips) or ("",) * len(self.rows)
+
+    def __html__(self) -> Markup:
+        caption = f"<caption>{escape(self.caption)}</caption>" if self.caption else ""
+        titles = "".join(f"<th>{escape(title)}</th>" for title in self.head)
+        head = f"<tr>{titles}</tr>" if self.head else ""
+        body = "".join(
+            f"<tr{_attribute('title', tip)}>{''.join(cell.__html__() for cell in row)}</tr>"
+            for row, tip in zip(self.rows, self.tips, strict=True)
+        )
+        return Markup(f"<table>{caption}{head}{body}</table>")
+
+    def _repr_html_(self) -> str:
+        return str(block(self))
+
+    def __str__(self) -> str:
+        """Columns of text."""
+        texts = [[cell.text for cell in row] for row in self.rows]
+        shown = [list(self.head), *texts] if self.head else texts
+        widths = [max(map(len, column)) for column in zip(*shown, strict=True)]
+        lines = [self.caption] if self.caption else []
+        if self.head:
+            lines.append(_line(self.head, widths, ()))
+        for row, cells in zip(texts, self.rows, strict=True):
+            lines.append(_line(row, widths, [cell.kind == "wb-num" for cell in cells]))
+        return "\n".join(lines)
+
+    __repr__ = __str__
+
+
+def _attribute(name: str, value: str) -> str:
+    return f' {name}="{escape(value)}"' if value else ""
+
+
+def _line(texts: Sequence[str], widths: Sequence[int], right: Sequence[bool]) -> str:
+    sides = [*right, *[False] * (len(texts) - len(right))]
+    padded = (
+        text.rjust(width) if to_right else text.ljust(width)
+        for text, width, to_right in zip(texts, widths, sides, strict=True)
+    )
+    return "  ".join(padded).rstrip()

@@ -1,0 +1,166 @@
+"""The dashboard's widgets, and what its head and its log say."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from markupsafe import Markup
+
+from workbench import runtime
+from workbench.spec import kernels
+from workbench.views import grid
+from workbench.views.badge import badge
+from workbench.views.board import Board, Note
+from workbench.views.figures import View
+from workbench.views.markup import NOTHING, STYLE, block, bold, notice, tag
+
+LOG_LINES = 5
+"""Lines of the log on the page, the latest."""
+
+_VERDICT = {
+    True: tag("span", "✓ verified", kind="wb-ok"),
+    False: tag("span", "✗ wrong", kind="wb-bad"),
+    None: NOTHING,
+}
+_TONE = {True: "wb-ok", False: "wb-warn", None: "wb-dim"}
+_PROGRESS = Markup('<div>{}: {} of {} <progress value="{}" max="{}" aria-label="sweep"></progress></div>')
+_LOG = Markup('<div class="wb" role="log">{}</div>')
+
+
+class Widgets:
+    """The page of a dashboard.
+
+    Attributes:
+        box: all of it.
+        summary, status, log: lines of HTML: what is shown, what the Run button did, what else happened.
+        choice, pin: which run is shown, and the button that makes it the baseline.
+        kernel, where, check, live, run: which kernel the Run button runs, on which device, whether it is
+            verified, whether a slider that moves runs it too.
+        sliders: box of the kernel's parameters.
+        grid: the figures.
+        quiet: whether a widget is being set by the page, not by a person.
+    """
+
+    def __init__(self, views: Sequence[View], device: str | None) -> None:
+        import ipywidgets as widgets
+
+        self.quiet = False
+        self.summary: Any = widgets.HTML()
+        self.status: Any = widgets.HTML()
+        self.log: Any = widgets.HTML()
+        self.pin: Any = widgets.Button(
+            description="Pin as baseline",
+            icon="thumb-tack",
+            tooltip="Compare every figure with the shown run",
+        )
+        self.choice: Any = widgets.Dropdown(
+            description="shown",
+            options=[],
+            layout=widgets.Layout(width="auto", min_width="16em", max_width="44em", flex="1 1 16em"),
+            style={"description_width": "4em"},
+        )
+        self.kernel: Any = widgets.Dropdown(
+            description="kernel",
+            options=[("none", ""), *((name, name) for name in kernels)],
+            value="",
+            layout=widgets.Layout(width="20em"),
+            style={"description_width": "4em"},
+        )
+        self.where: Any = widgets.Dropdown(
+            description="device",
+            options=[d.name for d in runtime.devices()],
+            value=device if device is not None else runtime.device().name,
+            layout=widgets.Layout(width="16em"),
+            style={"description_width": "4em"},
+        )
+        self.check: Any = widgets.Checkbox(
+            value=True, description="verify", indent=False, layout=widgets.Layout(width="6em")
+        )
+        self.live: Any = widgets.Checkbox(
+            value=True, description="run on change", indent=False, layout=widgets.Layout(width="9em")
+        )
+        self.run: Any = widgets.Button(
+            description="Run",
+            button_style="primary",
+            icon="play",
+            tooltip="Build and run the chosen kernel",
+            layout=widgets.Layout(width="6em"),
+        )
+        self.sliders: Any = widgets.HBox(layout=widgets.Layout(flex_flow="row wrap"))
+        self.grid: Any = grid.grid(views)
+        row = widgets.Layout(flex_flow="row wrap", align_items="center")
+        chosen = [self.kernel, self.where, self.run, self.check, self.live]
+        self.box: Any = widgets.VBox(
+            [
+                self.summary,
+                widgets.HBox([self.choice, self.pin], layout=row),
+                widgets.HBox(chosen, layout=row),
+                self.sliders,
+                self.status,
+                self.log,
+                self.grid,
+            ]
+        )
+
+    @contextlib.contextmanager
+    def quietly(self) -> Iterator[None]:
+        """Widgets set inside are not taken for a person's choice."""
+        self.quiet = True
+        try:
+            yield
+        finally:
+            self.quiet = False
+
+    def say(self, text: str, kind: str) -> None:
+        """Writes what the Run button did."""
+        self.status.value = str(notice(text, kind))
+
+    def write_summary(self, board: Board) -> None:
+        """Writes what is shown and compared, and offers the runs that can be."""
+        self.summary.value = str(block(Markup(" · ").join(_summary(board))))
+        shown, runs = board.shown, board.runs
+        self.pin.description = "Unpin" if board.pinned is not None else "Pin as baseline"
+        self.pin.disabled = shown is None
+        options = [(f"{r.label}: {r.time.value:.4g} us", r.number) for r in reversed(runs) if r.profile]
+        with self.quietly():
+            if [n for _, n in options] != [n for _, n in self.choice.options]:
+                self.choice.options = options
+            if shown is not None and shown.profile is not None and self.choice.value != shown.number:
+                with contextlib.suppress(Exception):
+                    self.choice.value = shown.number
+
+    def write_log(self, board: Board) -> None:
+        """Writes what happened beside the runs, and how far a sweep is."""
+        lines = [_line(note) for note in board.notes[-LOG_LINES:]]
+        if board.progress is not None:
+            name, done, total = board.progress
+            lines.insert(0, _PROGRESS.format(name, done, total, done, total))
+        self.log.value = str(STYLE + _LOG.format(NOTHING.join(lines))) if lines else ""
+
+
+def _summary(board: Board) -> Iterator[Markup]:
+    counts = Markup("{} runs, {} launches").format(bold(len(board.runs)), bold(board.launches))
+    failed = len(board.failures)
+    if failed:
+        counts += ", " + tag("span", f"{failed} failed", kind="wb-bad")
+    yield counts
+    shown, pinned = board.shown, board.pinned
+    if shown is not None:
+        yield Markup("shown: {} on {}, {} us {} {}").format(
+            bold(shown.label),
+            shown.timing.device,
+            f"{shown.time.value:.4g}",
+            badge(shown.time),
+            _VERDICT[shown.verified],
+        )
+    if pinned is not None:
+        yield Markup("baseline: {}, {} us").format(bold(pinned.run.label), f"{pinned.run.time.value:.4g}")
+
+
+def _line(note: Note) -> Markup:
+    when = time.strftime("%H:%M:%S", time.localtime(note.seconds))
+    told = tag("span", f"{when} {note.kind}", kind="wb-dim")
+    return tag("div", told, " ", tag("span", note.text, kind=f"{_TONE[note.good]} wb-text"))
