@@ -252,6 +252,18 @@ def test_work_groups_that_wait_for_each_other_make_progress(
     assert not dispatch.run(run, timeout=30, threads=threads).timed_out
 
 
+def test_work_groups_get_company_however_short_the_slices(
+    blocks: ctypes.CDLL, memory: Memory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each call of the driver returns at once, as where other processes take the time."""
+    monkeypatch.setattr(dispatch, "_FIRST_SLICE_NANOSECONDS", 0)
+    monkeypatch.setattr(dispatch, "_SLICE_NANOSECONDS", 0)
+    geometry = Geometry.of_blocks((6, 1, 1), (64, 1, 1))
+    base, _ = output(memory, 1)
+    run = prepare(Fake(blocks, ("test_spin_group",)), memory, geometry, base)
+    assert not dispatch.run(run, timeout=30, threads=1).timed_out
+
+
 @pytest.mark.parametrize("threads", [1, 2, 4])
 def test_the_first_faulting_work_group_is_reported_for_any_thread_count(
     blocks: ctypes.CDLL, memory: Memory, threads: int

@@ -9,14 +9,16 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+import threading
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
 
 import workbench as wb
 from workbench import errors
-from workbench.emulator.node import hostcall
+from workbench.emulator.node import dispatch, hostcall
 
 HEADER = Path(__file__).with_name("hostcall.h")
 
@@ -133,6 +135,30 @@ def test_printf_of_every_kind(
 def test_every_lane_of_many_waves(module: wb.Module, capsys: pytest.CaptureFixture[str]) -> None:
     module["many"][3, 1000](zeros())
     assert [int(line) for line in capsys.readouterr().out.splitlines()] == list(range(3000))
+
+
+@pytest.mark.parametrize("slice_nanoseconds", [0, 30_000_000])
+def test_the_order_does_not_depend_on_time(
+    module: wb.Module,
+    slice_nanoseconds: int,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """One thread makes all hostcalls: two would get in each other's way at the stacks of packets."""
+    monkeypatch.setenv("HIPKITTENS_THREADS", "4")
+    monkeypatch.setattr(dispatch, "_FIRST_SLICE_NANOSECONDS", 0)
+    monkeypatch.setattr(dispatch, "_SLICE_NANOSECONDS", slice_nanoseconds)
+    threads = set()
+    receive = hostcall.Listener._receive
+
+    def noted(*arguments: Any) -> int:
+        threads.add(threading.get_ident())
+        return receive(*arguments)
+
+    monkeypatch.setattr(hostcall.Listener, "_receive", noted)
+    module["many"][6, 200](zeros())
+    assert [int(line) for line in capsys.readouterr().out.splitlines()] == list(range(1200))
+    assert len(threads) == 1
 
 
 def test_an_assertion_names_itself_and_the_thread(

@@ -265,8 +265,8 @@ typedef struct Worker {
     void *resident; /* driver's own: work-groups under way */
     void *spare;    /* driver's own: memory of ended work-groups */
     uint32_t resident_count;
-    uint32_t reserved;
-    HkTraffic *traffic; /* what it records, or NULL */
+    uint32_t wants_company; /* driver's own: nonzero where a work-group goes on and on and another is to start */
+    HkTraffic *traffic;     /* what it records, or NULL */
 } Worker;
 
 /* hk_run's answers. */

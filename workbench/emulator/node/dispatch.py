@@ -412,7 +412,7 @@ class _Running:
                 helper = threading.Thread(target=self._help, args=(worker,), name="emulated-device")
                 helper.start()
                 self._helpers.append(helper)
-            while self._turn(first) == abi.RUN_AGAIN:
+            while self._turn(first, _SLICE_NANOSECONDS) == abi.RUN_AGAIN:
                 self._look()
         for helper in self._helpers:
             while helper.is_alive():
@@ -420,10 +420,10 @@ class _Running:
                 self._look()
 
     def _help(self, worker: CData) -> None:
-        while self._turn(worker) == abi.RUN_AGAIN:
+        while self._turn(worker, _SLICE_NANOSECONDS) == abi.RUN_AGAIN:
             pass
 
-    def _turn(self, worker: CData, nanoseconds: int = _SLICE_NANOSECONDS) -> int:
+    def _turn(self, worker: CData, nanoseconds: int) -> int:
         """One of abi.RUN_*."""
         result: int = self._library.hk_run(worker, nanoseconds)
         if result == abi.RUN_MEMORY:

@@ -43,9 +43,8 @@ class Services:
             hostcall.prepare_printf(self._printf)
             served.arguments[hostcall.PRINTF_ARGUMENT] = self._printf
         if hostcall.ARGUMENT in wanted:
-            waves = dispatch.thread_count() * dispatch.MOST_RESIDENT * abi.MAX_WAVES
-            if self._hostcalls is None or self._hostcalls.packets < waves:
-                self._hostcalls = hostcall.Buffer(self._memory, waves)
+            if self._hostcalls is None:
+                self._hostcalls = hostcall.Buffer(self._memory, dispatch.MOST_RESIDENT * abi.MAX_WAVES)
             # Waves that were stopped have kept their packets, and kernels can write here what they like.
             self._hostcalls.empty()
             served.arguments[hostcall.ARGUMENT] = self._hostcalls.address
@@ -70,8 +69,13 @@ class Served:
 
     @property
     def one_thread(self) -> bool:
-        """Whether the launch needs one: nothing says which work-group has printed into a buffer."""
-        return bool(self._loaded.printf_formats) and hostcall.PRINTF_ARGUMENT in self.arguments
+        """Whether the launch needs one.
+
+        Nothing says which work-group has printed into a buffer. And waves that make hostcalls share two stacks:
+        one that finds them changed by another thread tries again later, and prints later than the others.
+        """
+        prints = bool(self._loaded.printf_formats) and hostcall.PRINTF_ARGUMENT in self.arguments
+        return prints or self.listener is not None
 
     @property
     def hostcalls(self) -> tuple[int, int]:

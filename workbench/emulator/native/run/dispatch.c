@@ -4,7 +4,8 @@
  * wave goes on until it meets a barrier, ends, faults or has used its turn, so that waves which wait for one
  * another through memory make progress. A work-group that goes on and on lets the next one start beside it,
  * so that work-groups may wait for one another too. Nothing here depends on time but when a call returns, so
- * a launch gives the same bits for any number of workers, unless the kernel itself races.
+ * a launch gives the same bits for any number of workers, unless what work-groups do depends on one another:
+ * with one worker it does not depend on time even then.
  */
 #define _GNU_SOURCE
 #include "observe/sanitize.h"
@@ -345,18 +346,17 @@ static Resident *take_group(Worker *worker, int *failed) {
 HK_EXPORT int32_t hk_run(Worker *worker, uint64_t slice_nanoseconds) {
     Launch *l = worker->launch;
     uint64_t deadline = now() + slice_nanoseconds;
-    int more = 0; /* the work-group at the head asked for company */
     for (;;) {
         if (__atomic_load_n(&l->stop, __ATOMIC_RELAXED)) {
             report_stop(worker);
             return HK_RUN_STOPPED;
         }
-        if (worker->resident == NULL || (more && worker->resident_count < l->max_resident)) {
+        if (worker->resident == NULL || (worker->wants_company && worker->resident_count < l->max_resident)) {
             int failed = 0;
             Resident *taken = take_group(worker, &failed);
             if (failed) return HK_RUN_MEMORY;
             if (taken != NULL) append(worker, taken);
-            more = 0;
+            worker->wants_company = 0;
         }
         Resident *r = worker->resident;
         if (r == NULL) return HK_RUN_DONE;
@@ -377,7 +377,7 @@ HK_EXPORT int32_t hk_run(Worker *worker, uint64_t slice_nanoseconds) {
             break;
         case GROUP_AGAIN:
             append(worker, r);
-            more = 1;
+            worker->wants_company = 1;
             break;
         case GROUP_SLICE_OVER: /* it stays the first, so that turns do not depend on time */
             r->next = worker->resident;
