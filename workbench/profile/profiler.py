@@ -26,6 +26,8 @@ from workbench.profile.metrics import (
     derive,
 )
 from workbench.profile.model import TimeModel, issue_cycles
+from workbench.profile.rocprof import RocprofResult, export
+from workbench.profile.rocprof import collect as run_rocprof
 from workbench.profile.timing import TimeResult, counted, modelled
 from workbench.spec import KernelSpec, Shape
 from workbench.spec.subject import Target, resolve
@@ -34,7 +36,6 @@ from workbench.targets import Product
 if TYPE_CHECKING:
     from workbench.kernel import Kernel, Launcher, Module, Resources
     from workbench.launches import Replayed
-    from workbench.profile.rocprof import RocprofResult
     from workbench.runtime import Device, LaunchRecord
 
 
@@ -130,9 +131,7 @@ class ProfileResult(Plotted):
 
     def to_rocprof_csv(self, folder: str | Path, name: str = "") -> list[Path]:
         """Writes counters and kernel trace in rocprofv3's CSV layout; see `profile.rocprof.export.write`."""
-        from workbench.profile.rocprof.export import write
-
-        return write(self, folder, name)
+        return export.write(folder, self.record, self.resources, self.counters, self.time, self.machine, name)
 
     def __str__(self) -> str:
         size = ", ".join(f"{k}={v}" for k, v in self.shape.items())
@@ -269,9 +268,7 @@ def _measured(
     thread_trace: bool = False,
     pc_sampling: bool | str = False,
 ) -> ProfileResult:
-    from workbench.profile.rocprof import collect as run
-
-    result = run(
+    result = run_rocprof(
         target,
         GPU_COUNTERS if names is None else names,
         thread_trace=thread_trace,

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from workbench.emulator.native import abi, native_library
 from workbench.emulator.native.abi import CData, ffi
+from workbench.emulator.node.faults import Scene, group_id
 from workbench.emulator.sanitizer.hazards import RULES, unit_name
 from workbench.emulator.sanitizer.written import Written
 from workbench.errors import LaunchError
 from workbench.launches import RawFinding
-
-if TYPE_CHECKING:
-    from workbench.emulator.node.faults import Scene
 
 _ROOM = 1024
 _SHADOW_BYTES = 1 << 31
@@ -90,8 +87,6 @@ class Shadow:
 
 
 def _finding(scene: Scene, report: CData) -> RawFinding:
-    from workbench.emulator.node.faults import group_id
-
     other = int(report.other_pc)
     has_address = report.kind not in _WITHOUT_ADDRESS
     return RawFinding(
@@ -127,8 +122,6 @@ _ORDER = ("reads what {} wrote", "writes what {} read", "writes what {} wrote")
 
 
 def _race(scene: Scene, report: CData, where: str) -> str:
-    from workbench.emulator.node.faults import group_id
-
     other = f"wave {report.other_wave}"
     same_group = report.other_group == report.group
     if not same_group:

@@ -18,6 +18,7 @@ import msgpack
 import numpy as np
 
 from workbench.cache import Cache, digest
+from workbench.codeobject.debug import DebugInfo
 from workbench.codeobject.decoder import decode, decode_one
 from workbench.codeobject.elf import CodeObject
 from workbench.codeobject.instruction import Instruction, Operand
@@ -597,10 +598,8 @@ def _text(instruction: Instruction) -> str:
 def _source_line(code_object: CodeObject, address: int) -> str:
     """ ", file:line" of an instruction, empty without debug info."""
     try:
-        from workbench.codeobject.debug import DebugInfo
-
         line = DebugInfo(code_object).place_of(address)
-    except (CodeObjectError, ImportError):
+    except CodeObjectError:
         return ""
     return f", {line[0]}:{line[1]}" if line else ""
 

@@ -8,10 +8,12 @@ import math
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from workbench.profile.profiler import ProfileResult
+from workbench.kernel import Resources
+from workbench.launches import LaunchRecord
+from workbench.origin import Figure, Origin
+from workbench.targets import Product
 
 COUNTER_COLUMNS = (
     "Correlation_Id",
@@ -84,7 +86,15 @@ AGENT_COLUMNS = (
 _AGENT = 1
 
 
-def write(result: ProfileResult, folder: str | Path, name: str = "") -> list[Path]:
+def write(
+    folder: str | Path,
+    record: LaunchRecord,
+    resources: Resources,
+    counters: Mapping[str, Figure],
+    time: Figure,
+    machine: Product,
+    name: str = "",
+) -> list[Path]:
     """Writes NAME_counter_collection.csv, NAME_kernel_trace.csv, NAME_agent_info.csv and NAME_origin.json.
 
     The times of the trace are modelled where the device is emulated; readers of CSV do not expect another
@@ -92,6 +102,10 @@ def write(result: ProfileResult, folder: str | Path, name: str = "") -> list[Pat
 
     Args:
         folder: made where it is missing.
+        record, resources: the launch, and what its kernel takes.
+        counters: figures by rocprof's names; those in lower case, our own, go to the JSON file alone.
+        time: of the launch, in microseconds.
+        machine: the GPU, emulated or not.
         name: prefix of the files; the process's id, as rocprofv3 does it, where it is empty.
 
     Returns:
@@ -100,9 +114,35 @@ def write(result: ProfileResult, folder: str | Path, name: str = "") -> list[Pat
     place = Path(folder)
     place.mkdir(parents=True, exist_ok=True)
     prefix = name or str(os.getpid())
-    record, resources = result.record, result.resources
-    nanoseconds = round(result.time.value * 1e3)
-    common: dict[str, Any] = {
+    # A name in lower case is our own: no reader of rocprofv3's files knows it.
+    known = {key: figure for key, figure in counters.items() if key[:1].isupper()}
+    common = _dispatch(record, resources, time)
+    rows = [{**common, "Counter_Name": k, "Counter_Value": float(f.value)} for k, f in known.items()]
+    origin = {
+        "note": "times and counters of a GPU kernel that ran on an emulated device, where the origin says so",
+        "device": record.device,
+        "time": {"origin": str(time.origin), "source": time.source},
+        "counters": {k: {"origin": str(f.origin), "source": f.source} for k, f in known.items()},
+        "not in the CSV": {
+            k: {"value": f.value, "unit": f.unit, "origin": str(f.origin)}
+            for k, f in counters.items()
+            if k not in known
+        },
+    }
+    agent = _agent(machine, record.device, time.origin)
+    paths = [
+        _table(place / f"{prefix}_counter_collection.csv", COUNTER_COLUMNS, rows),
+        _table(place / f"{prefix}_kernel_trace.csv", TRACE_COLUMNS, [common]),
+        _table(place / f"{prefix}_agent_info.csv", AGENT_COLUMNS, [agent]),
+        place / f"{prefix}_origin.json",
+    ]
+    paths[-1].write_text(json.dumps(origin, indent=1))
+    return paths
+
+
+def _dispatch(record: LaunchRecord, resources: Resources, time: Figure) -> dict[str, Any]:
+    """Columns of a launch by name, of both tables."""
+    columns: dict[str, Any] = {
         "Correlation_Id": 1,
         "Dispatch_Id": 1,
         "Agent_Id": f"Agent {_AGENT}",
@@ -121,37 +161,15 @@ def write(result: ProfileResult, folder: str | Path, name: str = "") -> list[Pat
         "Workgroup_Size": math.prod(record.block),
         "Grid_Size": math.prod(record.block) * math.prod(record.grid),
         "Start_Timestamp": 0,
-        "End_Timestamp": nanoseconds,
+        "End_Timestamp": round(time.value * 1e3),
     }
     for axis, block, grid in zip("XYZ", record.block, record.grid, strict=True):
-        common[f"Workgroup_Size_{axis}"] = block
-        common[f"Grid_Size_{axis}"] = block * grid
-    # A name in lower case is our own: no reader of rocprofv3's files knows it.
-    counters = {key: figure for key, figure in result.counters.items() if key[:1].isupper()}
-    rows = [{**common, "Counter_Name": k, "Counter_Value": float(f.value)} for k, f in counters.items()]
-    origin = {
-        "note": "times and counters of a GPU kernel that ran on an emulated device, where the origin says so",
-        "device": result.device,
-        "time": {"origin": str(result.time.origin), "source": result.time.source},
-        "counters": {k: {"origin": str(f.origin), "source": f.source} for k, f in counters.items()},
-        "not in the CSV": {
-            k: {"value": f.value, "unit": f.unit, "origin": str(f.origin)}
-            for k, f in result.counters.items()
-            if k not in counters
-        },
-    }
-    paths = [
-        _table(place / f"{prefix}_counter_collection.csv", COUNTER_COLUMNS, rows),
-        _table(place / f"{prefix}_kernel_trace.csv", TRACE_COLUMNS, [common]),
-        _table(place / f"{prefix}_agent_info.csv", AGENT_COLUMNS, [_agent(result)]),
-        place / f"{prefix}_origin.json",
-    ]
-    paths[-1].write_text(json.dumps(origin, indent=1))
-    return paths
+        columns[f"Workgroup_Size_{axis}"] = block
+        columns[f"Grid_Size_{axis}"] = block * grid
+    return columns
 
 
-def _agent(result: ProfileResult) -> dict[str, Any]:
-    machine = result.machine
+def _agent(machine: Product, device: str, origin: Origin) -> dict[str, Any]:
     return {
         "Node_Id": _AGENT,
         "Logical_Node_Id": _AGENT,
@@ -166,8 +184,8 @@ def _agent(result: ProfileResult) -> dict[str, Any]:
         "Max_Waves_Per_Simd": machine.target.waves_per_simd,
         "Name": machine.arch,
         "Vendor_Name": "AMD",
-        "Product_Name": f"{machine.name}, emulated",
-        "Model_Name": result.device,
+        "Product_Name": machine.name if origin is Origin.MEASURED else f"{machine.name}, emulated",
+        "Model_Name": device,
     }
 
 

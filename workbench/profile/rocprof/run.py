@@ -16,10 +16,9 @@ import statistics
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from workbench.codeobject.names import instance_name
 from workbench.errors import (
@@ -32,9 +31,7 @@ from workbench.errors import (
 )
 from workbench.profile.rocprof import instructions, replay, tables
 from workbench.profile.rocprof.instructions import InstructionCost
-
-if TYPE_CHECKING:
-    from workbench.spec.subject import Target
+from workbench.spec.subject import Target
 
 TIMEOUT = 300.0
 """Seconds for one pass, the start of Python in it included."""
@@ -74,7 +71,6 @@ _REJECTED = re.compile(
     r"|exceeds the (?:hardware|capabilities)|cannot be collected",
     re.I,
 )
-
 
 _DECODER = re.compile(r"decoder|INVALID_SHADER_DATA|att.library", re.I)
 
@@ -224,109 +220,169 @@ def collect(
         )
     tool = find_tool()
     place = Path(folder) if folder is not None else Path(tempfile.mkdtemp(prefix="hipkittens-rocprof-"))
-    saved = replay.save(target, place / "launch")
-    names = {saved.kernel, target.kernel.info.demangled, target.kernel.name}
-    passes: list[Pass] = []
-    times: list[float] = []
-    found: dict[str, float] = {}
-    changed: list[str] = []
-    dispatch: tables.Dispatch | None = None
-    agent: tables.Agent | None = None
+    run = _Run(tool, target, place, replay.save(target, place / "launch"), timeout)
+    launches = run.trace() if trace else []
+    found, rejected, counted = run.counters(counters, skip_rejected)
+    dispatch = launches[0] if launches else counted
+    agent = run.agent(dispatch)
+    costs: dict[int, InstructionCost] = {}
+    if method:
+        _merge(costs, run.samples(method))
+    traces: list[Path] = []
+    if thread_trace:
+        traces, traced = run.thread_trace()
+        _merge(costs, traced)
+    return RocprofResult(
+        folder=place,
+        counters=found,
+        microseconds=[launch.microseconds for launch in launches],
+        dispatch=dispatch,
+        agent=agent,
+        passes=run.passes,
+        changed=run.changed,
+        instructions=instructions.of_kernel(costs, target.kernel),
+        thread_trace=traces,
+        rejected=rejected,
+    )
 
-    def run(
+
+@dataclass
+class _Run:
+    """A launch and the passes of rocprofv3 over its replays.
+
+    Attributes:
+        tool: path of rocprofv3.
+        place: folder of everything.
+        saved: the launch, to be replayed.
+        timeout: seconds for each pass.
+        passes: those made.
+        changed: tensors that a replay wrote differently.
+    """
+
+    tool: str
+    target: Target
+    place: Path
+    saved: replay.Saved
+    timeout: float
+    passes: list[Pass] = field(default_factory=list)
+    changed: list[str] = field(default_factory=list)
+
+    @property
+    def names(self) -> set[str]:
+        """What rocprofv3 may call the kernel."""
+        kernel = self.target.kernel
+        return {self.saved.kernel, kernel.info.demangled, kernel.name}
+
+    def make(
+        self,
         label: str,
         options: Sequence[str],
-        group: Sequence[str] = (),
+        counters: Sequence[str] = (),
         repeat: int = 1,
         formats: Sequence[str] = ("csv",),
     ) -> Pass:
-        child = [sys.executable, "-m", "workbench.profile.rocprof.replay", str(saved.folder)]
+        """One pass: replays the launch `repeat` times under rocprofv3."""
+        child = [sys.executable, "-m", "workbench.profile.rocprof.replay", str(self.saved.folder)]
         if repeat > 1:
             child += ["--repeat", str(repeat)]
-        where = place / label
-        command = (tool, *options, "--output-format", *formats, "-d", str(where), "-o", label, "--", *child)
-        one = Pass(command, where, tuple(group))
-        (saved.folder / replay.RESULT).unlink(missing_ok=True)
-        _start(one, timeout)
-        passes.append(one)
-        changed.extend(n for n in replay.compare(saved) if n not in changed)
-        return one
+        where = self.place / label
+        files = ("--output-format", *formats, "-d", str(where), "-o", label)
+        made = Pass((self.tool, *options, *files, "--", *child), where, tuple(counters))
+        (self.saved.folder / replay.RESULT).unlink(missing_ok=True)
+        _start(made, self.timeout)
+        self.passes.append(made)
+        self.changed += [name for name in replay.compare(self.saved) if name not in self.changed]
+        return made
 
-    if trace:
-        one = run("trace", ["--kernel-trace"], repeat=TRACE_REPEATS)
-        seen = _of_kernel(one, "kernel_trace", names)
-        times = [d.microseconds for d in seen]
-        dispatch = seen[0]
-    rejected: list[str] = []
-    waiting = groups(counters, target.kernel.arch)
-    number = 0
-    while waiting:
-        group = waiting.pop(0)
-        number += 1
-        try:
-            one = run(f"pass{number}", ["--pmc", *group], group)
-            first = _of_kernel(one, "counter_collection", names)[0]
-            missing = [name for name in group if name not in first.counters]
-            if missing and not skip_rejected:
-                raise CounterRejected(
-                    f"rocprofv3 gave no value of {', '.join(missing)} on {target.kernel.arch}; "
-                    f"`rocprofv3-avail list --pmc` lists what the GPU has. {_kept(one)}"
-                )
-        except CounterRejected:
-            if not skip_rejected:
-                raise
-            # One of the group spoils it: each by itself tells which.
-            if len(group) > 1:
-                waiting = [[name] for name in group] + waiting
-            else:
-                rejected += group
-            continue
-        rejected += missing
-        found.update({name: first.counters[name] for name in group if name not in missing})
-        dispatch = dispatch or first
-    if passes and dispatch is not None:
-        agents = [
-            a
-            for p in passes
-            for path in tables.files(p.folder, "agent_info")
-            for a in tables.read_agents(path)
-        ]
-        agent = next((a for a in agents if a.node == dispatch.agent and a.kind == "GPU"), None)
-    costs: dict[int, InstructionCost] = {}
-    if method:
-        one = run(
-            "pc", [*_SAMPLING, method, *_INTERVAL[method]], repeat=TRACE_REPEATS, formats=("csv", "json")
-        )
-        written = tables.files(one.folder, "results", "json")
-        _merge(costs, (instructions.read_pc_samples(path, names) for path in written))
+    def trace(self) -> list[tables.Dispatch]:
+        """The kernel's launches of a pass without counters, with their times."""
+        made = self.make("trace", ["--kernel-trace"], repeat=TRACE_REPEATS)
+        return _of_kernel(made, "kernel_trace", self.names)
+
+    def counters(
+        self, wanted: Sequence[str], skip_rejected: bool
+    ) -> tuple[dict[str, float], list[str], tables.Dispatch | None]:
+        """Values of counters, those that the GPU does not have, and the launch of the first pass."""
+        found: dict[str, float] = {}
+        rejected: list[str] = []
+        dispatch: tables.Dispatch | None = None
+        waiting = groups(wanted, self.target.kernel.arch)
+        number = 0
+        while waiting:
+            group = waiting.pop(0)
+            number += 1
+            try:
+                seen, missing = self._counted(f"pass{number}", group, skip_rejected)
+            except CounterRejected:
+                if not skip_rejected:
+                    raise
+                # One of the group spoils it: each by itself tells which.
+                if len(group) > 1:
+                    waiting = [[name] for name in group] + waiting
+                else:
+                    rejected += group
+                continue
+            rejected += missing
+            found.update({name: seen.counters[name] for name in group if name not in missing})
+            dispatch = dispatch or seen
+        return found, rejected, dispatch
+
+    def _counted(
+        self, label: str, group: Sequence[str], skip_missing: bool
+    ) -> tuple[tables.Dispatch, list[str]]:
+        """The launch of one pass with its counters, and those that it has no value of."""
+        made = self.make(label, ["--pmc", *group], group)
+        seen = _of_kernel(made, "counter_collection", self.names)[0]
+        missing = [name for name in group if name not in seen.counters]
+        if missing and not skip_missing:
+            raise CounterRejected(
+                f"rocprofv3 gave no value of {', '.join(missing)} on {self.target.kernel.arch}; "
+                f"`rocprofv3-avail list --pmc` lists what the GPU has. {_kept(made)}"
+            )
+        return seen, missing
+
+    def agent(self, dispatch: tables.Dispatch | None) -> tables.Agent | None:
+        """The GPU that a launch ran on; None where no pass names it."""
+        if dispatch is None:
+            return None
+        paths = (path for made in self.passes for path in tables.files(made.folder, "agent_info"))
+        agents = (agent for path in paths for agent in tables.read_agents(path))
+        return next((a for a in agents if a.node == dispatch.agent and a.kind == "GPU"), None)
+
+    def samples(self, method: str) -> dict[int, InstructionCost]:
+        """Samples of program counters by address."""
+        options = [*_SAMPLING, method, *_INTERVAL[method]]
+        made = self.make("pc", options, repeat=TRACE_REPEATS, formats=("csv", "json"))
+        costs: dict[int, InstructionCost] = {}
+        for path in tables.files(made.folder, "results", "json"):
+            _merge(costs, instructions.read_pc_samples(path, self.names))
         if not costs:
             raise ProfilerError(
-                f"rocprofv3 took no sample of {target.kernel.name}; a launch shorter than the interval "
-                f"has none: profile a larger shape, or take a thread trace. {_kept(one)}"
+                f"rocprofv3 took no sample of {self.target.kernel.name}; a launch shorter than the interval "
+                f"has none: profile a larger shape, or take a thread trace. {_kept(made)}"
             )
-    traces: list[Path] = []
-    if thread_trace:
-        pattern = re.escape(instance_name(target.kernel.info.demangled))
-        one = run("att", ["--att", "--kernel-include-regex", pattern])
-        traces = sorted(p for p in one.folder.rglob("ui_output_*") if p.is_dir())
-        stats = sorted(one.folder.rglob("stats_ui_output_*.csv"))
-        traced: dict[int, InstructionCost] = {}
-        _merge(traced, (instructions.read_thread_trace(path, names) for path in stats))
-        if not any(cost.hits for cost in traced.values()):
+        return costs
+
+    def thread_trace(self) -> tuple[list[Path], dict[int, InstructionCost]]:
+        """Folders of a thread trace, and the cycles of each instruction by address."""
+        pattern = re.escape(instance_name(self.target.kernel.info.demangled))
+        made = self.make("att", ["--att", "--kernel-include-regex", pattern])
+        stats = sorted(made.folder.rglob("stats_ui_output_*.csv"))
+        costs: dict[int, InstructionCost] = {}
+        for path in stats:
+            _merge(costs, instructions.read_thread_trace(path, self.names))
+        if not any(cost.hits for cost in costs.values()):
             raise ProfilerError(
-                f"the thread trace has no instruction of {target.kernel.name}; files: {len(stats)}. It sees "
-                "one compute unit of one shader engine; a launch of few work-groups may not have run there. "
-                f"{_kept(one)}"
+                f"the thread trace has no instruction of {self.target.kernel.name}; files: {len(stats)}. It "
+                "sees one compute unit of one shader engine; a launch of few work-groups may not have run "
+                f"there. {_kept(made)}"
             )
-        _merge(costs, [traced])
-    costs = instructions.of_kernel(costs, target.kernel)
-    return RocprofResult(place, found, times, dispatch, agent, passes, changed, costs, traces, rejected)
+        return sorted(p for p in made.folder.rglob("ui_output_*") if p.is_dir()), costs
 
 
-def _merge(into: dict[int, InstructionCost], parts: Iterable[Mapping[int, InstructionCost]]) -> None:
-    for part in parts:
-        for address, cost in part.items():
-            into.setdefault(address, InstructionCost(cost.text)).add(cost)
+def _merge(into: dict[int, InstructionCost], costs: Mapping[int, InstructionCost]) -> None:
+    for address, cost in costs.items():
+        into.setdefault(address, InstructionCost(cost.text)).add(cost)
 
 
 def _of_kernel(one: Pass, kind: str, names: set[str]) -> list[tables.Dispatch]:
