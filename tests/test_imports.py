@@ -36,7 +36,6 @@ OPEN_LAZY = {
     ("lab", "magics"),
     ("lab", "profile"),
     ("lab", "toolchain"),
-    ("lab", "views"),
     ("magics", "cache"),
     ("magics", "check"),
     ("magics", "doctor"),
@@ -60,7 +59,7 @@ LAZY: dict[str, tuple[set[str], str]] = {
         "it has to answer where a package that these import is missing",
     ),
     "workbench.emulator.node.loaded": ({"emulator"}, "the translator loads LLVM, with the first kernel"),
-    "workbench.lab.comm": ({"spec"}, "the sidebar starts nothing: only once the notebook has used kernels"),
+    "workbench.lab.told": ({"spec"}, "the sidebar starts nothing: only once the notebook has used kernels"),
     "workbench.runtime.registry": ({"runtime"}, "the emulator takes 0.2 s, once a device is asked for"),
 }
 """By importer: layers that it imports inside functions, and why: start-up time, or an optional package."""

@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from IPython.core.error import UsageError as IPythonUsageError
 from IPython.display import display
 
-from workbench import lab
 from workbench.errors import (
     CompileError,
     ShapeError,
@@ -27,6 +26,7 @@ from workbench.errors import (
     UsageError,
     WorkbenchError,
 )
+from workbench.lab import extension
 
 if TYPE_CHECKING:
     from IPython.core.interactiveshell import InteractiveShell
@@ -404,11 +404,11 @@ def load_ipython_extension(shell: InteractiveShell) -> None:
     cell_magic.__doc__, line_magic.__doc__ = CELL_HELP, LINE_HELP
     shell.register_magic_function(cell_magic, "cell", "hipkittens")  # type: ignore[arg-type]
     shell.register_magic_function(line_magic, "line", "hipkittens")  # type: ignore[arg-type]
-    lab.load(shell)
+    extension.load(shell)
 
 
 def unload_ipython_extension(shell: InteractiveShell) -> None:
     """`%unload_ext workbench`: takes the magics away."""
     for kind in ("cell", "line"):
         shell.magics_manager.magics[kind].pop("hipkittens", None)
-    lab.unload(shell)
+    extension.unload(shell)

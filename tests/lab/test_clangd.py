@@ -14,7 +14,8 @@ from typing import Any
 import pytest
 
 from workbench.errors import WorkbenchError
-from workbench.lab import clangd, comm, completer
+from workbench.lab import clangd, completer
+from workbench.lab.service import Service
 
 HEAD = """%%hipkittens x --arch gfx942
 #include "kittens.cuh"
@@ -82,7 +83,7 @@ def test_functions_with_signature_and_header() -> None:
 @needs_clangd
 def test_hover_over_a_variable_follows_edits() -> None:
     text = f"{HEAD}    one(tile);\n}}\n"
-    service = comm.Service({})
+    service = Service({})
 
     def ask() -> str:
         params = {"text": text, "line": 4, "column": 20}

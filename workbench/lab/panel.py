@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from workbench.views.live import Dashboard
+from workbench.views import Dashboard, dashboard
 
 _open: Dashboard | None = None
 
@@ -14,8 +11,6 @@ def show() -> None:
     """Displays the dashboard, without the copy of it that a notebook keeps."""
     global _open
     from IPython.display import display
-
-    from workbench.views import dashboard
 
     if _open is None:
         _open = dashboard()

@@ -1,0 +1,30 @@
+"""The dashboard of the extension's panel."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from ipywidgets.widgets import widget
+
+from workbench.lab import panel
+from workbench.lab.service import Service
+
+
+def test_the_panel_has_one_dashboard_a_kernel(monkeypatch: pytest.MonkeyPatch) -> None:
+    shown: list[Any] = []
+    monkeypatch.setattr("IPython.display.display", shown.append)
+    try:
+        panel.show()
+        first = panel._open
+        assert first is not None
+        panel.show()
+        assert shown == [first.box, first.box]
+        widgets = len(widget._instances)
+        assert Service({}).answer({"id": 1, "method": "close_dashboard"}) == {"id": 1, "result": None}
+        assert panel._open is None
+        assert len(widget._instances) < widgets
+        panel.show()
+        assert shown[-1] is not first.box
+    finally:
+        panel.close()

@@ -1,0 +1,48 @@
+"""Runs outside of cells, told in batches."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import workbench as wb
+from workbench.events import Hub
+from workbench.lab.runs import RUNS, Runs
+
+
+def told(runs: Runs, sent: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    runs.flush()
+    return [run for message in sent for run in message["runs"]]
+
+
+def test_runs_outside_of_cells_are_told_in_batches() -> None:
+    spec = "normalization/rmsnorm"
+    shape = {"rows": 4, "cols": 128}
+    timed = wb.time(spec, shape=shape, device="emulated:gfx950")
+    hub = Hub()
+    sent: list[dict[str, Any]] = []
+    runs = Runs(sent.append)
+    hub.subscribe(runs.take)
+    hub.publish("launch", "rmsnorm")
+    hub.publish("verify", spec, {"passed": False, "shape": shape, "device": "emulated:gfx950"})
+    hub.publish("time", spec, timed)
+    verified, time = told(runs, sent)
+    assert json.loads(json.dumps(sent)) == sent
+    assert (verified["kind"], verified["module"], verified["verified"]) == ("verify", spec, False)
+    assert time["time"] == {"value": timed.median.value, "unit": "us", "origin": "modelled"}
+    assert time["changes"] == ["rows=4, cols=128"]
+    assert time["verified"] is None
+    sent.clear()
+    for _ in range(3 * RUNS):
+        hub.publish("time", spec, timed)
+    assert len(told(runs, sent)) >= RUNS
+    assert len(sent) <= 3
+    sent.clear()
+    hub.publish("failed", spec, {"kind": "profile", "error": "wild address", "shape": shape})
+    (failed,) = told(runs, sent)
+    assert (failed["kind"], failed["error"], failed["verified"]) == ("profile", "wild address", None)
+    assert failed["changes"] == ["rows=4, cols=128"]
+    sent.clear()
+    runs.told_by_cell = True
+    hub.publish("time", spec, timed)
+    assert told(runs, sent) == []

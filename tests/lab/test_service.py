@@ -1,0 +1,153 @@
+"""What the kernel answers the editor, over a compiled cell and a counted launch on the emulated device."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+import torch
+
+import workbench as wb
+from workbench.lab.heat import heat
+from workbench.lab.service import Service
+from workbench.profile.instructions import latest
+from workbench.runtime import LaunchOptions
+
+SOURCE = """\
+#include <hip/hip_runtime.h>
+
+__device__ inline float twice(float x) {
+    return x + x;
+}
+
+extern "C" __global__ void scale(float *x, int n, int times) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i >= n) return;
+    float value = x[i];
+    for (int k = 0; k < times; k++) {
+        value = twice(value) * 0.75f;
+    }
+    x[i] = value;
+}
+"""
+FIRST_LINE = 2
+LINE_OF = {text.strip(): number for number, text in enumerate(SOURCE.splitlines(), FIRST_LINE)}
+
+
+@pytest.fixture(scope="module")
+def module() -> wb.Module:
+    compiled = wb.compile(SOURCE, arch="gfx950", name="scale.hip", first_line=FIRST_LINE)
+    x = torch.ones(256)
+    launch = wb.Launch(4, 64)
+    compiled["scale"].launch(launch, (x, 256, 10), {}, options=LaunchOptions(count=True))
+    torch.testing.assert_close(x, torch.full((256,), 1.5**10))
+    return compiled
+
+
+@pytest.fixture
+def service(module: wb.Module) -> Service:
+    return Service({"scale": module, "_hidden": module, "other": 3})
+
+
+def ask(service: Service, method: str, **params: Any) -> Any:
+    reply = service.answer({"id": 7, "method": method, "params": params})
+    assert json.loads(json.dumps(reply)) == reply
+    assert reply["id"] == 7
+    return reply
+
+
+def test_state_tells_device_compiler_and_modules(service: Service) -> None:
+    state = ask(service, "state")["result"]
+    (scale,) = state["modules"]
+    assert scale["name"] == "scale"
+    (kernel,) = scale["kernels"]
+    assert kernel["counted"]
+    assert kernel["resources"]["vgpr"] > 0
+    (device,) = [device for device in state["devices"] if device["default"]]
+    # What is used is what the module took, not what this computer's memory has too little for the device's.
+    assert 0 < device["memory_used"] < 2**30
+    assert device["memory_used"] < device["memory_limit"] <= device["memory_total"] == 288 << 30
+    assert state["compiler"]["version"]
+
+
+def test_machine_code_has_lines_counts_and_loop(service: Service) -> None:
+    listing = ask(service, "isa", module="scale")["result"]["listing"]
+    rows = len(listing["texts"])
+    assert all(len(listing[key]) == rows for key in ("addresses", "classes", "lines", "counts", "vgprs"))
+    assert "s_endpgm" in listing["texts"]
+    loop = LINE_OF["value = twice(value) * 0.75f;"]
+    inside = LINE_OF["return x + x;"]
+    in_loop = [row for row in range(rows) if listing["lines"][row] in (loop, inside)]
+    assert in_loop
+    # 4 waves, 10 rounds each; the compiler may unroll, so that an instruction stands for several rounds.
+    arithmetic = sum(listing["counts"][r] for r in in_loop if listing["classes"][r] == "valu")
+    assert arithmetic >= 4 * 10
+    assert listing["loops"]
+    assert max(listing["vgprs"]) <= 32
+
+
+def test_previous_compile_comes_with_the_listing(module: wb.Module) -> None:
+    namespace = {"scale": module}
+    service = Service(namespace)
+    assert ask(service, "isa", module="scale")["result"]["previous"] is None
+    namespace["scale"] = wb.compile(
+        SOURCE.replace("0.75f", "0.25f"), arch="gfx950", name="scale.hip", first_line=FIRST_LINE
+    )
+    reply = ask(service, "isa", module="scale")["result"]
+    assert reply["listing"]["counts"] is None
+    assert reply["previous"]["counts"] is not None
+    # The same code bound again is no new compile.
+    namespace["scale"] = wb.compile(
+        SOURCE.replace("0.75f", "0.25f"), arch="gfx950", name="scale.hip", first_line=FIRST_LINE
+    )
+    assert ask(service, "isa", module="scale")["result"]["previous"]["texts"] == reply["previous"]["texts"]
+
+
+def test_refresh_tells_what_changed(module: wb.Module) -> None:
+    namespace: dict[str, Any] = {}
+    service = Service(namespace)
+    assert not service.refresh()
+    namespace["a"] = module
+    assert service.refresh()
+    assert not service.refresh()
+    del namespace["a"]
+    assert service.refresh()
+
+
+@pytest.mark.parametrize(
+    ("request_", "message"),
+    [
+        ({"method": "isa", "params": {"module": "absent"}}, "run its cell again"),
+        ({"method": "isa", "params": {"module": "scale", "kernel": "scal"}}, "did you mean scale"),
+        ({"method": "nothing"}, "unknown request 'nothing'"),
+        ({"method": "isa", "params": {"wrong": 1}}, "wrong"),
+    ],
+)
+def test_errors_are_answers(service: Service, request_: dict[str, Any], message: str) -> None:
+    reply = service.answer({"id": 1, **request_})
+    assert message in reply["error"]["message"]
+
+
+def test_index_is_sent_once(service: Service) -> None:
+    first = ask(service, "index")["result"]
+    assert "result" in ask(service, "index", digest=first["digest"])
+    assert "entries" not in ask(service, "index", digest=first["digest"])["result"]
+
+
+def test_heat_charges_inlined_code_to_the_cell(module: wb.Module) -> None:
+    kernel = module["scale"]
+    assert kernel.last is not None
+    found = heat(kernel, latest(kernel))
+    assert found is not None
+    by_line = {line.line: line for line in found.lines}
+    inside = by_line.get(LINE_OF["return x + x;"])
+    loop = by_line.get(LINE_OF["value = twice(value) * 0.75f;"])
+    hot = [line for line in (inside, loop) if line is not None]
+    assert sum(line.values["instructions"] for line in hot) >= 4 * 10
+    counts = kernel.last.record.counts or {}
+    total = sum(line.values["instructions"] for line in found.lines) + found.elsewhere.get("instructions", 0)
+    assert total == sum(counts.values())
+    for line in found.lines:
+        assert sum(line.instructions.values()) == line.values["instructions"]
+    assert heat(kernel, None) is None

@@ -1,0 +1,26 @@
+"""Opens a notebook's kernel to the JupyterLab extension, and closes it again."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from workbench.lab import comm, completer, warm
+
+if TYPE_CHECKING:
+    from IPython.core.interactiveshell import InteractiveShell
+
+
+def load(shell: InteractiveShell) -> None:
+    """Opens the comm, adds completion in C++ cells, imports ahead of time what cells will need.
+
+    Harmless where there is no extension, and where there is no notebook at all.
+    """
+    comm.register(shell)
+    completer.install(shell)
+    warm.start(shell)
+
+
+def unload(shell: InteractiveShell) -> None:
+    """Takes comm and completion away again."""
+    comm.unregister(shell)
+    completer.remove(shell)

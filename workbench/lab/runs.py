@@ -1,0 +1,81 @@
+"""What ran outside of `%%hipkittens` cells, whose output tells it, for the extension's history of runs."""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+from workbench.events import Event, shape_told
+
+RUNS = 50
+"""Runs that are told at once, the latest: a sweep has more than a person reads."""
+
+RUNS_SECONDS = 0.25
+"""Between two tellings."""
+
+
+class Runs:
+    """What was timed, profiled, verified, or failed outside of `%%hipkittens` cells, told in batches.
+
+    Args:
+        send: takes what is told.
+    """
+
+    def __init__(self, send: Callable[[dict[str, Any]], None]) -> None:
+        self._send = send
+        self._lock = threading.Lock()
+        self._runs: deque[dict[str, Any]] = deque(maxlen=RUNS)
+        self._timer: threading.Timer | None = None
+        self.told_by_cell = False
+
+    def take(self, event: Event) -> None:
+        """Takes an event of the hub."""
+        run = None if self.told_by_cell else _run(event)
+        if run is None:
+            return
+        with self._lock:
+            self._runs.append(run)
+            if self._timer is None:
+                self._timer = threading.Timer(RUNS_SECONDS, self.flush)
+                self._timer.daemon = True
+                self._timer.start()
+
+    def flush(self) -> None:
+        """Tells what came since the last time."""
+        with self._lock:
+            runs = list(self._runs)
+            self._runs.clear()
+            self._timer = None
+        if runs:
+            self._send({"event": "runs", "runs": runs})
+
+
+def _run(event: Event) -> dict[str, Any] | None:
+    """An event as the extension's run history keeps it; None where it is no run."""
+    figure, verified, error = None, None, ""
+    shape: Mapping[str, Any] = {}
+    if event.kind == "failed":
+        shape, error = shape_told(event.data), event.data["error"]
+    elif event.kind == "verify":
+        verified, shape = bool(event.data["passed"]), event.data["shape"]
+    elif event.kind in ("time", "profile"):
+        timing = event.data.timing if event.kind == "profile" else event.data
+        figure, shape = timing.median, timing.shape
+    else:
+        return None
+    size = ", ".join(f"{key}={value}" for key, value in shape.items())
+    return {
+        "kind": event.data["kind"] if event.kind == "failed" else event.kind,
+        "at": datetime.fromtimestamp(event.seconds, UTC).isoformat(timespec="milliseconds"),
+        "module": event.name,
+        "kernel": "",
+        "time": None
+        if figure is None
+        else {"value": figure.value, "unit": figure.unit, "origin": str(figure.origin)},
+        "verified": verified,
+        "changes": [size] if size else [],
+        "error": error,
+    }

@@ -1,0 +1,158 @@
+"""Answers to the JupyterLab extension's questions: state, names, machine code, completion.
+
+Each is made from the modules that the notebook's variables hold, so nothing is kept twice.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+from workbench.errors import UnknownKernel, UsageError
+from workbench.lab import completer, told
+from workbench.lab import index as names
+
+if TYPE_CHECKING:
+    from workbench.kernel import Module
+
+PROTOCOL = 1
+
+
+class Service:
+    """The questions that can be asked, over a notebook's variables.
+
+    Attributes:
+        namespace: the notebook's variables.
+    """
+
+    def __init__(self, namespace: Mapping[str, Any]) -> None:
+        self.namespace = namespace
+        # The module that a name was bound to before, kept for the difference to it.
+        self._previous: dict[str, Module] = {}
+        self._seen: dict[str, Module] = {}
+        self._methods: dict[str, Callable[..., Any]] = {
+            "state": self.state,
+            "index": self.index,
+            "isa": self.isa,
+            "complete": self.complete,
+            "hover": self.hover,
+            "close_dashboard": self.close_dashboard,
+        }
+
+    def answer(self, request: Mapping[str, Any]) -> dict[str, Any]:
+        """Reply to one request; an exception becomes an error reply."""
+        number = request.get("id")
+        method = self._methods.get(str(request.get("method")))
+        try:
+            if method is None:
+                raise UsageError(
+                    f"unknown request {request.get('method')!r}; there is {', '.join(self._methods)}"
+                )
+            return {"id": number, "result": method(**dict(request.get("params") or {}))}
+        except Exception as error:
+            return {"id": number, "error": {"type": type(error).__name__, "message": str(error)}}
+
+    def refresh(self) -> bool:
+        """Looks at the variables again; True where a module was bound, replaced or dropped."""
+        modules = self.modules()
+        changed = False
+        for name, module in modules.items():
+            old = self._seen.get(name)
+            if old is not module:
+                changed = True
+                if old is not None and old.code != module.code:
+                    self._previous[name] = old
+        if set(self._seen) - set(modules):
+            changed = True
+        self._seen = modules
+        return changed
+
+    def modules(self) -> dict[str, Module]:
+        """Modules that the notebook's variables hold, by variable."""
+        kernel = sys.modules.get("workbench.kernel")
+        if kernel is None:
+            return {}
+        return {
+            name: value
+            for name, value in list(self.namespace.items())
+            if not name.startswith("_") and isinstance(value, kernel.Module)
+        }
+
+    def state(self) -> dict[str, Any]:
+        """Devices, compiler, modules and the kernel library's names, as far as they are in use.
+
+        Nothing is started for it: devices are listed once the notebook has used one.
+        """
+        self.refresh()
+        return {
+            "protocol": PROTOCOL,
+            "devices": told.devices(),
+            "compiler": told.compiler(),
+            "modules": [
+                {
+                    "name": name,
+                    "arch": module.arch,
+                    "kernels": [told.kernel(kernel) for kernel in module.kernels.values()],
+                    "previous": name in self._previous,
+                }
+                for name, module in self._seen.items()
+            ],
+            "specs": told.specs(),
+            "options": told.options(),
+            "functions": told.functions(),
+        }
+
+    def index(self, digest: str = "") -> dict[str, Any]:
+        """Names of the tile library; only their digest where the asker has them already."""
+        found = names.index()
+        return {"digest": found.digest} if found.digest == digest else found.to_dict()
+
+    def complete(self, text: str, line: int, column: int) -> dict[str, Any]:
+        """What clangd offers at a place of a cell; nothing where it is not installed or not ready.
+
+        Args:
+            text: the whole cell.
+            line, column: the place, from 0; columns in UTF-16 code units.
+        """
+        return {"candidates": [asdict(candidate) for candidate in completer.known(text, line, column)]}
+
+    def hover(self, text: str, line: int, column: int) -> dict[str, Any]:
+        """What clangd says of the name at a place; as `complete`."""
+        found = completer.hover(text, line, column)
+        return asdict(found) if found is not None else {"text": ""}
+
+    def isa(self, module: str, kernel: str = "") -> dict[str, Any]:
+        """Machine code of a kernel, and that of the compile before.
+
+        Args:
+            module: variable that holds it.
+            kernel: the kernel's name; the first where it is empty.
+
+        Raises:
+            UnknownKernel: no such module or kernel.
+        """
+        from workbench.lab.listing import listing
+
+        self.refresh()
+        found = self._seen.get(module)
+        if found is None:
+            raise UnknownKernel(f"no module is bound to {module!r} in this kernel; run its cell again")
+        if not found.kernels:
+            raise UnknownKernel(f"{module} has no kernel; is a function marked __global__?")
+        chosen = found[kernel] if kernel else next(iter(found.kernels.values()))
+        before = self._previous.get(module)
+        old = before.kernels.get(chosen.name) if before is not None else None
+        return {
+            "module": module,
+            "kernels": list(found.kernels),
+            "listing": listing(chosen).to_dict(),
+            "previous": listing(old).to_dict() if old is not None else None,
+        }
+
+    def close_dashboard(self) -> None:
+        """Ends the dashboard of the extension's panel: nothing is drawn that nobody sees."""
+        panel = sys.modules.get("workbench.lab.panel")
+        if panel is not None:
+            panel.close()

@@ -1,0 +1,88 @@
+"""What the JupyterLab extension is told of this process, as far as that is in use: nothing starts for it."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from workbench.kernel import Kernel
+
+
+def kernel(of: Kernel) -> dict[str, Any]:
+    """A kernel with its resources."""
+    r = of.resources
+    return {
+        "name": of.name,
+        "signature": of.signature,
+        "resources": {
+            "vgpr": r.vgprs,
+            "agpr": r.agprs,
+            "sgpr": r.sgprs,
+            "lds": r.lds,
+            "scratch": r.scratch,
+            "spills": r.vgpr_spills + r.sgpr_spills,
+            "occupancy": int(r.occupancy.waves_per_simd),
+            "limited_by": r.occupancy.limit,
+        },
+        "counted": of.last is not None and of.last.record.counts is not None,
+    }
+
+
+def devices() -> list[dict[str, Any]]:
+    """The devices, and the memory of the one in use."""
+    runtime = sys.modules.get("workbench.runtime")
+    if runtime is None:
+        return []
+    default = runtime.device().name
+    found = []
+    for device in runtime.devices():
+        asked = device.name == default and device.in_use
+        used, total, limit = device.memory() if asked else (0, 0, 0)
+        found.append(
+            {
+                "name": device.name,
+                "label": device.label,
+                "arch": device.arch,
+                "origin": str(device.origin),
+                "default": device.name == default,
+                "memory_total": total,
+                "memory_used": used,
+                "memory_limit": limit or 0,
+            }
+        )
+    return found
+
+
+def compiler() -> dict[str, str] | None:
+    """The compiler of the latest compile; None before the first, and it is not looked for here."""
+    toolchain = sys.modules.get("workbench.toolchain")
+    if toolchain is None:
+        return None
+    known = toolchain.known_compiler()
+    if known is None:
+        return None
+    return {"kind": known.kind, "version": str(known.version), "reason": str(known.reason)}
+
+
+def specs() -> list[str]:
+    """Names of the kernel library."""
+    if "workbench.kernel" not in sys.modules:
+        return []
+    from workbench.spec import kernels
+
+    return list(kernels)
+
+
+def options() -> list[str]:
+    """Options of `%%hipkittens`, so that the extension offers what this kernel understands."""
+    magics = sys.modules.get("workbench.magics")
+    if magics is None:
+        return []
+    return [flag for action in magics._parser()._actions for flag in action.option_strings]
+
+
+def functions() -> list[str]:
+    """Functions of the package behind the extension's buttons, as far as this version has them."""
+    package = sys.modules.get("workbench")
+    return [name for name in ("dashboard", "sanitize") if name in getattr(package, "__all__", ())]
