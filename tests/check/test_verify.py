@@ -10,6 +10,7 @@ import torch
 from workbench.check.compare import compare
 from workbench.check.verify import verify
 from workbench.errors import UsageError, VerificationError
+from workbench.origin import Origin
 from workbench.spec import TOLERANCES, Tolerance
 
 
@@ -115,6 +116,7 @@ def test_plain_functions():
 
     result = verify(softmax, softmax, inputs=inputs)
     assert result.passed, str(result)
+    assert result.origin is Origin.MEASURED
     assert result.outputs["out"].pytorch_error is not None
     broken = verify(lambda x: softmax(x) * 1.2, softmax, inputs=inputs)
     assert not broken.passed

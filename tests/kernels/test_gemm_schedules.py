@@ -13,6 +13,7 @@ from main_loop import main_loop
 
 import workbench as wb
 from workbench.errors import ShapeError
+from workbench.origin import Origin
 from workbench.runtime import LaunchOptions, device
 from workbench.spec import KernelSpec
 
@@ -66,6 +67,7 @@ def test_many_tiles() -> None:
     """35 tiles: a run of four for each XCD and three more, in windows of which the last is not full."""
     shape = {"m": 7 * 256, "n": 5 * 256, "k": 64}
     result = wb.verify(KERNELS[0], shape=shape, device="emulated:gfx950", seed=8)
+    assert result.origin is Origin.COUNTED
     assert result.passed, result
 
 

@@ -9,6 +9,7 @@ from typing import Any
 from workbench.check.compare import Comparison, Mismatch
 from workbench.display import Plotted
 from workbench.errors import VerificationError
+from workbench.origin import Origin
 from workbench.runtime import LaunchRecord
 from workbench.spec import Shape
 
@@ -26,6 +27,8 @@ class VerifyResult(Plotted):
         inputs_changed: inputs that the kernel overwrote.
         record: the launch; None for a plain callable.
         code: `Module.digest` of what ran; "" for a plain callable.
+        origin: of the outputs: counted where the device is emulated, which computes them exactly; measured
+            where they were read back from a GPU, or a callable gave them.
         figure: heat map of the worst output's error.
     """
 
@@ -37,6 +40,7 @@ class VerifyResult(Plotted):
     inputs_changed: tuple[str, ...] = ()
     record: LaunchRecord | None = field(default=None, repr=False, compare=False)
     code: str = ""
+    origin: Origin = Origin.MEASURED
 
     @property
     def passed(self) -> bool:

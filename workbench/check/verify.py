@@ -15,6 +15,7 @@ from workbench.check.results import VerifyResult, VerifyResults
 from workbench.errors import UsageError
 from workbench.events import hub
 from workbench.kernel import Kernel, Module, device_of, resolve_device
+from workbench.origin import Origin
 from workbench.progress import Steps, track
 from workbench.runtime import Device
 from workbench.spec import KernelSpec, Shape, Tolerance, kernels
@@ -161,6 +162,7 @@ def _verify_spec(
         changed,
         record,
         chosen.module.digest,
+        Origin.COUNTED if where.observes else Origin.MEASURED,
     )
     told = {"passed": result.passed, "shape": full, "device": where.name, "code": result.code}
     hub.publish("verify", spec.name, told)

@@ -109,7 +109,7 @@ class DebugInfo:
             self._dwarf: Any = elf.get_dwarf_info() if elf.has_dwarf_info() else None
             self._units = list(self._dwarf.iter_CUs()) if self._dwarf is not None else []
 
-    # ---- Lines ---------------------------------------------------------------------------------------
+    # Lines
 
     @cached_property
     def lines(self) -> tuple[tuple[int, Place | None], ...]:
@@ -255,7 +255,7 @@ class DebugInfo:
             names[number] = name
         return names
 
-    # ---- Types ---------------------------------------------------------------------------------------
+    # Types
 
     def parameters(self, kernel: str) -> tuple[Field, ...]:
         """The parameters of a kernel in order, by its symbol name; empty where debug info does not tell.

@@ -10,7 +10,6 @@ from markupsafe import Markup
 from workbench.check.compare import Comparison
 from workbench.check.results import VerifyResult, VerifyResults
 from workbench.display import plots, shows
-from workbench.origin import Origin
 from workbench.views.badge import style
 from workbench.views.markup import block
 from workbench.views.shape import shape_label
@@ -115,9 +114,7 @@ def error_map(result: VerifyResult) -> Any:
     figure.update_xaxes(title="column")
     verdict = "passed" if result.passed else "FAILED"
     title = f"{result.name}, {worst.name} {worst.shape}: {verdict}, max error {worst.max_error:.3g}"
-    # On an emulated device the values are the kernel's own, computed exactly; on a GPU they were read back.
-    origin = Origin.COUNTED if result.device.startswith("emulated") else Origin.MEASURED
-    return style(figure, [origin], title)
+    return style(figure, [result.origin], title)
 
 
 def _fold(error: Any) -> tuple[Any, int, int]:

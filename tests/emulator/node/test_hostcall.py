@@ -281,7 +281,7 @@ def test_the_buffer_is_empty_again(buffered: wb.Module, capsys: pytest.CaptureFi
         assert [int(line.partition(" ")[0]) for line in lines] == list(range(40 * 256))
 
 
-# ---- ROCm's own device libraries ---------------------------------------------------------------------------
+# ROCm's own device libraries
 
 FOLDER = "HIPKITTENS_TEST_DEVICE_LIBRARIES"
 LIBRARIES = Path(os.environ.get(FOLDER) or "/usr/lib/x86_64-linux-gnu/amdgcn/bitcode")

@@ -126,7 +126,7 @@ def _words(instruction: Instruction) -> list[int]:
 _DATA: dict[int, bytes] = {}
 
 
-# ---- What is under way, from the code alone --------------------------------------------------------------
+# What is under way, from the code alone
 
 _VECTOR = ("FLAT", "GLOBAL", "SCRATCH", "MUBUF", "MTBUF")
 # By access: the numbers of younger accesses of its counter that there may be, one bit each.
@@ -239,7 +239,7 @@ def _access(instruction: Instruction) -> _Access | None:
     return None
 
 
-# ---- Runs ------------------------------------------------------------------------------------------------
+# Runs
 
 
 @dataclass(frozen=True)

@@ -91,7 +91,7 @@ class Float:
             return sign | (self.infinity - 1 if towards_zero else self.infinity)
         return sign | code
 
-    # ---- Operations on patterns ----
+    # Operations on patterns
 
     def add(self, a: int, b: int) -> int:
         return self.fma(a, self.one, b)

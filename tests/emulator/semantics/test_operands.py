@@ -23,7 +23,7 @@ def random_state(machine, random):
     return state
 
 
-# ---- Sources ----------------------------------------------------------------------------------------------
+# Sources
 
 
 def test_kinds_of_sources(machine) -> None:
@@ -128,7 +128,7 @@ def test_op_sel(machine, values) -> None:
             assert F16.is_nan(written) if F16.is_nan(wanted) else written == wanted
 
 
-# ---- Results ----------------------------------------------------------------------------------------------
+# Results
 
 
 def test_clamp(machine, values) -> None:
@@ -268,7 +268,7 @@ def test_mode_is_set_in_the_code(machine) -> None:
     assert state.wave.mode == 0x3F0
 
 
-# ---- SDWA -------------------------------------------------------------------------------------------------
+# SDWA
 
 SELECTS = ("BYTE_0", "BYTE_1", "BYTE_2", "BYTE_3", "WORD_0", "WORD_1", "DWORD")
 
@@ -359,7 +359,7 @@ def test_sdwa_comparison(machine) -> None:
     assert state.pair(8) == wanted
 
 
-# ---- DPP --------------------------------------------------------------------------------------------------
+# DPP
 
 
 def source_lane(control: str, lane: int) -> int | None:
@@ -490,7 +490,7 @@ def test_dpp_float_and_64_bit(machine, values) -> None:
         assert state.wide(12)[lane] == state.wide(2)[lane & ~15 | 3]
 
 
-# ---- Lanes and scalar registers ----------------------------------------------------------------------------
+# Lanes and scalar registers
 
 
 def test_lane_moves(machine) -> None:

@@ -186,7 +186,7 @@ def test_stochastic_rounding_to_16_bits(machine, values) -> None:
                     assert got in (down, down + 1), hex(x)
 
 
-# ---- Scaled conversions ------------------------------------------------------------------------------------
+# Scaled conversions
 
 # Exponent bits, mantissa bits, bias (OCP Microscaling formats).
 SMALL = {"fp8": (4, 3, 7), "bf8": (5, 2, 15), "fp6": (2, 3, 1), "bf6": (3, 2, 3), "fp4": (2, 1, 1)}

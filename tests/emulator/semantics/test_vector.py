@@ -65,7 +65,7 @@ def compare_case(opcode: str, kind: str, meaning: Callable[..., object], second:
     CASES.append(Case(f"{opcode} s[8:9], {a}, {b}", "", f"{kind} {second or kind}", meaning, mask=8))
 
 
-# ---- Integers ---------------------------------------------------------------------------------------------
+# Integers
 
 M32 = 0xFFFFFFFF
 M64 = (1 << 64) - 1
@@ -316,7 +316,7 @@ for letter in "iu":
         compare_case(f"v_cmp_{name}_{letter}64_e64", f"{letter}64", relation)
 
 
-# ---- Floats -----------------------------------------------------------------------------------------------
+# Floats
 
 
 def extreme3(format, largest):
@@ -557,7 +557,7 @@ add("v_rcp_f32_e32", "f32", "f32", reciprocal(F32))
 add("v_rcp_iflag_f32_e32", "f32", "f32", reciprocal(F32))
 add("v_rcp_f64_e32", "f64", "f64", reciprocal(F64))
 
-# ---- Conversions ------------------------------------------------------------------------------------------
+# Conversions
 
 for kind, format in (("f32", F32), ("f64", F64)):
     for integer, is_signed in (("i32", True), ("u32", False)):
@@ -649,7 +649,7 @@ add(
 )
 
 
-# ---- The driver -------------------------------------------------------------------------------------------
+# The driver
 
 
 @pytest.fixture(scope="module")

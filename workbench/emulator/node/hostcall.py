@@ -229,7 +229,7 @@ def _text_at(content: bytes, position: int) -> tuple[str, int]:
     return found, position + (end - position + 8) // 8 * 8
 
 
-# ---- printf through a buffer -------------------------------------------------------------------------------
+# printf through a buffer
 
 PRINTF_BYTES = BYTES
 """Size of the buffer behind hidden_printf_buffer, its head included."""

@@ -71,8 +71,9 @@ class Served:
     def one_thread(self) -> bool:
         """Whether the launch needs one.
 
-        Nothing says which work-group has printed into a buffer. And waves that make hostcalls share two stacks:
-        one that finds them changed by another thread tries again later, and prints later than the others.
+        Nothing says which work-group has printed into a buffer. And waves that make hostcalls share two
+        stacks: one that finds them changed by another thread tries again later, and prints later than the
+        others.
         """
         prints = bool(self._loaded.printf_formats) and hostcall.PRINTF_ARGUMENT in self.arguments
         return prints or self.listener is not None

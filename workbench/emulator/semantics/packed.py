@@ -19,7 +19,7 @@ from workbench.emulator.translate.operands import (
     put_packed,
 )
 
-# ---- Integers ---------------------------------------------------------------------------------------------
+# Integers
 
 for _letter, _sign in (("i", "s"), ("u", "u")):
     _kind = f"{_letter}16"
@@ -91,7 +91,7 @@ def _pk_mov(block: BlockTranslator, instruction: Instruction) -> None:
 register("v_pk_mov_b32", _pk_mov)
 
 
-# ---- Mixed precision --------------------------------------------------------------------------------------
+# Mixed precision
 
 
 def _mixed(block: BlockTranslator, operand: Operand, position: int) -> Value:
@@ -137,7 +137,7 @@ _fma_mix("v_mad_mixlo_f16", 0, False)
 _fma_mix("v_mad_mixhi_f16", 1, False)
 
 
-# ---- Dot products -----------------------------------------------------------------------------------------
+# Dot products
 
 
 def _halves(block: BlockTranslator, operand: Operand, position: int, kind: str) -> tuple[Value, Value]:

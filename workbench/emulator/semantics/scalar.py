@@ -17,7 +17,7 @@ def _amount(amount: Value, width: int) -> Value:
     return amount.zext(64) if width == 64 else amount
 
 
-# ---- Moves ----------------------------------------------------------------------------------------------
+# Moves
 
 for _width in (32, 64):
     _b = f"b{_width}"
@@ -34,7 +34,7 @@ for _width in (32, 64):
     def cselect(block: BlockTranslator, a: Value, b: Value) -> Value:
         return block.scc().select(a, b)
 
-    # ---- Logic ------------------------------------------------------------------------------------------
+    # Logic
 
     @scalar(f"s_not_{_b}", f"{_b} <- {_b}", scc="nonzero")
     def invert(block: BlockTranslator, a: Value) -> Value:
@@ -65,7 +65,7 @@ for _width in (32, 64):
     def shift_arithmetic(block: BlockTranslator, a: Value, b: Value, width: int = _width) -> Value:
         return a.ashr(_amount(b, width))
 
-    # ---- Counting ---------------------------------------------------------------------------------------
+    # Counting
 
     def _count(block: BlockTranslator, a: Value, intrinsic: str) -> Value:
         value = block.emitter.intrinsic(intrinsic, a)
@@ -242,7 +242,7 @@ def pack_hh(block: BlockTranslator, a: Value, b: Value) -> Value:
     return a.lshr(16) | (b & 0xFFFF0000)
 
 
-# ---- Arithmetic -------------------------------------------------------------------------------------------
+# Arithmetic
 
 
 @scalar("s_add_u32", "u32 <- u32 u32", scc="pair")
@@ -334,7 +334,7 @@ for _name, _signed in (("min", "slt"), ("max", "sgt")):
             return first.select(a, b), first
 
 
-# ---- Comparisons ------------------------------------------------------------------------------------------
+# Comparisons
 
 _PREDICATES = {"eq": "eq", "lg": "ne", "gt": "gt", "ge": "ge", "lt": "lt", "le": "le"}
 
@@ -374,7 +374,7 @@ def compare_lg_64(block: BlockTranslator, a: Value, b: Value) -> Value:
     return a.ne(b)
 
 
-# ---- EXEC -------------------------------------------------------------------------------------------------
+# EXEC
 
 for _name, _text in {
     "and": lambda a, x: a & x,

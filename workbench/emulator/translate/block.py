@@ -220,7 +220,7 @@ class BlockTranslator:
         self._hoisted: frozenset[int] = frozenset()
         self.emitter.lines = self._text
 
-    # ---- Driving -------------------------------------------------------------------------------------
+    # Driving
 
     def begin(self, instruction: Instruction) -> None:
         """Start the next instruction; code goes to the straight part until a run is asked for."""
@@ -267,7 +267,7 @@ class BlockTranslator:
         """The mode, None where it is not known."""
         return self._mode
 
-    # ---- The wave's state ----------------------------------------------------------------------------
+    # The wave's state
 
     def field(self, *path: str) -> str:
         """Name of a pointer to a field of the Wave structure, or to a field of a field."""
@@ -409,7 +409,7 @@ class BlockTranslator:
         """EXEC as i64 in scalar code."""
         return self.register(abi.EXEC, 2)
 
-    # ---- Scalar operands -----------------------------------------------------------------------------
+    # Scalar operands
 
     def scalar(self, operand: Operand, kind: str = "b32") -> Value:
         """A scalar source operand as i32 or i64."""
@@ -442,7 +442,7 @@ class BlockTranslator:
             return self.scc().zext(32)
         raise Unsupported(f"source operand {index}")
 
-    # ---- Control inside the function -----------------------------------------------------------------
+    # Control inside the function
 
     def _new_label(self) -> str:
         self._labels += 1
@@ -476,7 +476,7 @@ class BlockTranslator:
             self.branch_out(result.ne(0), abi.FAULT)
         self.forget()
 
-    # ---- Lane runs -----------------------------------------------------------------------------------
+    # Lane runs
 
     def row_of(self, operand: Operand) -> int:
         """Register row of a vector operand."""
@@ -653,7 +653,7 @@ class BlockTranslator:
         if self._enable is None:
             self.open_run().pairs[row] = (value, self._tick)
 
-    # ---- Lane masks in scalar registers ----------------------------------------------------------------
+    # Lane masks in scalar registers
 
     def _mask_from_state(self, index: int) -> Value:
         run = self._run
@@ -756,7 +756,7 @@ class BlockTranslator:
         self.in_body()
         return True
 
-    # ---- Vector operands -----------------------------------------------------------------------------
+    # Vector operands
 
     def splat_register(self, index: int, width: int, as_float: bool) -> Value:
         """A scalar register (or pair) in every lane of the chunk."""
@@ -816,7 +816,7 @@ class BlockTranslator:
         value = self.join(self.dword(operand, 0, kind=kind), self.dword(operand, 1, kind=kind))
         return value.bitcast(V_F64 if as_float else V_I64)
 
-    # ---- Helpers of semantics ------------------------------------------------------------------------
+    # Helpers of semantics
 
     def disable_lanes(self, enable: Value) -> None:
         """Write results of this instruction only in lanes whose i1 is set."""

@@ -331,7 +331,7 @@ def test_append_and_consume(native) -> None:
     assert wave.v[3, 4] == 108
 
 
-# ---- Bank conflicts ----
+# Bank conflicts
 
 
 def conflicts(wave, native, opcode: str, addresses: np.ndarray, exec_mask: int = FULL) -> int:

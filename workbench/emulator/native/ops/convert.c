@@ -148,7 +148,7 @@ SMALL_FORMAT(bf8_fnuz, BF8_FNUZ)
 STOCHASTIC_16(f16, F16)
 STOCHASTIC_16(bf16, BF16)
 
-/* ---- Scaled conversions of gfx950 (v_cvt_scalef32_*) ---- */
+/* Scaled conversions of gfx950 (v_cvt_scalef32_*) */
 
 /* Fields of `how`; semantics/convert.py writes them. */
 enum {
