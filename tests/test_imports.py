@@ -15,7 +15,7 @@ from typing import NamedTuple
 ROOT = Path(__file__).resolve().parents[1]
 
 LAYERS = (
-    "paths", "errors", "origin", "targets", "progress", "events", "display", "cache", "launches",
+    "paths", "magic_options", "errors", "origin", "targets", "progress", "events", "display", "cache", "launches",
     "codeobject", "toolchain", "emulator", "runtime", "kernel", "spec", "check", "profile", "tiles",
     "doctor", "views", "lab", "magics", "__main__", "",
 )  # fmt: skip
@@ -26,14 +26,12 @@ ONLY_FROM = {"emulator": {"emulator", "runtime"}, "views": {"views", "lab", "mag
 
 OPEN = {
     ("codeobject", "codeobject"),
-    ("lab", "magics"),
 }
 """Layers of which the first does not yet keep to the rules where it imports the second."""
 
 OPEN_LAZY = {
     ("codeobject", "codeobject"),
     ("lab", "lab"),
-    ("lab", "magics"),
     ("lab", "profile"),
     ("lab", "toolchain"),
     ("magics", "cache"),

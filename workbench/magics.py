@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from IPython.core.error import UsageError as IPythonUsageError
 from IPython.display import display
 
+from workbench import magic_options
 from workbench.errors import (
     CompileError,
     ShapeError,
@@ -47,53 +48,30 @@ class _Parser(argparse.ArgumentParser):
         raise IPythonUsageError(f"%%hipkittens: {message}{self._hint(message)}. See %%hipkittens?")
 
     def _hint(self, message: str) -> str:
-        known = [flag for action in self._actions for flag in action.option_strings]
         unknown = [word for word in message.split() if word.startswith("-")]
-        close = [m for word in unknown for m in difflib.get_close_matches(word, known, n=1)]
+        close = [m for word in unknown for m in difflib.get_close_matches(word, magic_options.FLAGS, n=1)]
         return f"; did you mean {close[0]}?" if "unrecognized" in message and close else ""
 
 
 def _parser() -> _Parser:
     parser = _Parser(prog="%%hipkittens", add_help=False, allow_abbrev=False)
-    add = parser.add_argument
-    add("name", metavar="NAME", help="Python name to bind the compiled module to")
-    add("--arch", metavar="A", help="target: gfx950, gfx942; the default device's where it is not given")
-    add(
-        "-I", dest="include", metavar="DIR", action="append", default=[], help="folder to search for #include"
-    )
-    add("-D", dest="define", metavar="X", action="append", default=[], help="macro, NAME or NAME=VALUE")
-    add("--flags", metavar='"..."', default="", help="further compiler flags, quoted")
-    add(
-        "--verify",
-        metavar="SPEC",
-        help="run the cell's kernel on this spec's inputs, compare with its reference",
-    )
-    add("--spec", metavar="SPEC", help="take inputs and launch from this spec, without comparing")
-    add("--shape", metavar="K=V,...", default="", help="shape of the spec, such as rows=4096,cols=1024")
-    add(
-        "--time", action="store_true", help="time a launch: measured on a GPU, modelled on an emulated device"
-    )
-    add("--profile", action="store_true", help="counters of a launch, under rocprof's names")
-    add("--sanitize", action="store_true", help="look for missing waits, races, uninitialised values")
+    parser.add_argument("name", metavar=magic_options.NAME.flag)
+    for option in magic_options.OPTIONS:
+        dest = option.dest or option.flag.lstrip("-")
+        if not option.metavar:
+            parser.add_argument(option.flag, dest=dest, action="store_true")
+        elif option.repeated:
+            parser.add_argument(option.flag, dest=dest, action="append", default=[])
+        else:
+            parser.add_argument(option.flag, dest=dest, default="")
     return parser
-
-
-def _options_text() -> str:
-    """The options as %%hipkittens? shows them, from the parser itself."""
-    rows = []
-    for action in _parser()._actions:
-        flag = action.option_strings[0] if action.option_strings else ""
-        metavar = str(action.metavar or "")
-        rows.append(f"    {' '.join(part for part in (flag, metavar) if part):18} {action.help}")
-    return "\n".join(rows)
 
 
 CELL_HELP = f"""Compile the cell as HIP C++ and bind the module to NAME.
 
-    %%hipkittens NAME [--arch A] [-I DIR] [-D X] [--flags "..."] [--time] [--profile] [--sanitize]
-        [--verify SPEC | --spec SPEC] [--shape K=V,...]
+{magic_options.usage()}
 
-{_options_text()}
+{magic_options.listing()}
 
 The cell is HIP C++: `#include "kittens.cuh"` gives the tile library, the target's macro (KITTENS_CDNA4 on
 gfx950, KITTENS_CDNA3 on gfx942) is set. The result shows the device, the compile time or "cached", each

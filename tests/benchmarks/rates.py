@@ -20,7 +20,7 @@ import numpy as np
 from workbench import runtime
 from workbench.codeobject import CodeObject
 from workbench.codeobject.decoder import decode
-from workbench.toolchain import compile_device
+from workbench.toolchain import CompileOptions, compile_device
 
 GROUPS = 16
 BLOCK = 256
@@ -203,7 +203,7 @@ def measure(
 ) -> float:
     """Counted instructions a second of wall time, or of processor time: median over `repeat` launches."""
     code = compile_device(
-        _HEAD + benchmark.source, arch=device.arch, name="rates.hip", debug=False
+        _HEAD + benchmark.source, CompileOptions(device.arch, name="rates.hip", debug=False)
     ).code_object
     function = device.load(code).function("run")
     data = np.zeros(GROUPS * BLOCK + 4096, np.float32)

@@ -18,7 +18,7 @@ from collections.abc import Callable
 
 from workbench.codeobject import CodeObject
 from workbench.emulator.translate.translator import Translation, translate
-from workbench.toolchain import compile_device
+from workbench.toolchain import CompileOptions, compile_device
 
 _MIX = (
     *("v_add_f32_e32 v{a}, v{b}, v{c}", "v_fma_f32 v{a}, v{b}, v{c}, v{a}", "v_mul_f32_e32 v{a}, s{s}, v{b}"),
@@ -50,7 +50,9 @@ def code_of(size: int, salt: int) -> CodeObject:
         'extern "C" __attribute__((global)) void run(int *p) {\n'
         f'asm volatile({" ".join(lines)} ::: {clobbers}, "vcc", "scc", "memory");\n}}\n'
     )
-    result = compile_device(source, arch="gfx950", name="translation.hip", debug=False, use_cache=False)
+    result = compile_device(
+        source, CompileOptions("gfx950", name="translation.hip", debug=False), use_cache=False
+    )
     return CodeObject.from_bytes(result.code_object)
 
 

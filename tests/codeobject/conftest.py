@@ -8,7 +8,7 @@ import pytest
 
 from workbench.codeobject import CodeObject
 from workbench.codeobject.isa.enumerate import find_llvm_mc
-from workbench.toolchain import compile_device
+from workbench.toolchain import CompileOptions, compile_device
 
 # No header is included, so that lines and offsets are the tests' own.
 SOURCE = """\
@@ -68,7 +68,7 @@ extern "C" GLOBAL __attribute__((amdgpu_flat_work_group_size(64, 256))) void loo
 @cache
 def compiled(arch: str, debug: bool = True) -> bytes:
     """The source above as a code object."""
-    return compile_device(SOURCE, arch=arch, name="cell", debug=debug).code_object
+    return compile_device(SOURCE, CompileOptions(arch, name="cell", debug=debug)).code_object
 
 
 @pytest.fixture(scope="session", params=["gfx950", "gfx942"])

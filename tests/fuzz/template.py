@@ -10,7 +10,7 @@ from functools import cache
 from elftools.elf.elffile import ELFFile
 
 from workbench.codeobject import CodeObject
-from workbench.toolchain import compile_device
+from workbench.toolchain import CompileOptions, compile_device
 
 TARGETS = ("gfx950", "gfx942")
 DWORDS = 1024
@@ -162,19 +162,19 @@ GLOBAL void stream(float *flag, int who) {{
 @cache
 def endless(target: str) -> bytes:
     """A code object of ENDLESS."""
-    return compile_device(ENDLESS, arch=target, name="fuzz_endless.hip").code_object
+    return compile_device(ENDLESS, CompileOptions(target, name="fuzz_endless.hip")).code_object
 
 
 @cache
 def deterministic(target: str) -> bytes:
     """A code object of DETERMINISTIC."""
-    return compile_device(DETERMINISTIC, arch=target, name="fuzz_deterministic.hip").code_object
+    return compile_device(DETERMINISTIC, CompileOptions(target, name="fuzz_deterministic.hip")).code_object
 
 
 @cache
 def kernels(target: str) -> bytes:
     """A code object of ordinary kernels with debug information."""
-    return compile_device(KERNELS, arch=target, name="fuzz_kernels.hip").code_object
+    return compile_device(KERNELS, CompileOptions(target, name="fuzz_kernels.hip")).code_object
 
 
 @dataclass(frozen=True)
@@ -209,7 +209,9 @@ class Template:
 @cache
 def template(target: str) -> Template:
     """The template of a target."""
-    data = compile_device(_TEMPLATE, arch=target, name="fuzz_template.hip", debug=False).code_object
+    data = compile_device(
+        _TEMPLATE, CompileOptions(target, name="fuzz_template.hip", debug=False)
+    ).code_object
     kernel = CodeObject.from_bytes(data).kernels["fuzz"]
     places = {}
     for segment in ELFFile(io.BytesIO(data)).iter_segments("PT_LOAD"):

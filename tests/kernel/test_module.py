@@ -258,7 +258,7 @@ def test_macros_in_every_form():
         x = torch.zeros(64, dtype=torch.int32)
         wb.compile(source, define=define)["k"][1, 64](x)
         assert x.unique().tolist() == [wanted]
-    with pytest.raises(ArgumentError, match="define is the text 'COUNT=4'"):
+    with pytest.raises(UsageError, match="define is the text 'COUNT=4'"):
         wb.compile(source, define="COUNT=4")
 
 

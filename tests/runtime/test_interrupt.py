@@ -13,7 +13,7 @@ import pathlib, struct, sys, threading, time
 import numpy as np
 from workbench import runtime, toolchain
 code = toolchain.compile_device(
-    pathlib.Path(sys.argv[1]).read_text(), arch="gfx950", name="kernels.hip"
+    pathlib.Path(sys.argv[1]).read_text(), toolchain.CompileOptions("gfx950", name="kernels.hip")
 ).code_object
 module = runtime.device("emulated:gfx950").load(code)
 flag = np.zeros(1, dtype=np.int32)

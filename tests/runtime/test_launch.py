@@ -25,7 +25,9 @@ def line_of(mark: str) -> int:
 
 @pytest.fixture(scope="module", params=ARCHES)
 def loaded(request: pytest.FixtureRequest) -> Any:
-    code = toolchain.compile_device(SOURCE, arch=request.param, name="kernels.hip").code_object
+    code = toolchain.compile_device(
+        SOURCE, toolchain.CompileOptions(request.param, name="kernels.hip")
+    ).code_object
     return runtime.device(f"emulated:{request.param}").load(code)
 
 
@@ -306,7 +308,9 @@ def test_launches_from_several_threads(loaded: Any) -> None:
 
 
 def test_a_code_object_for_the_other_device_is_refused() -> None:
-    code = toolchain.compile_device(SOURCE, arch="gfx942", name="kernels.hip").code_object
+    code = toolchain.compile_device(
+        SOURCE, toolchain.CompileOptions("gfx942", name="kernels.hip")
+    ).code_object
     with pytest.raises(errors.DeviceError, match="gfx942") as caught:
         runtime.device("emulated:gfx950").load(code)
     assert caught.value.code == 209
@@ -325,7 +329,9 @@ def test_calls_recursion_and_function_pointers(loaded: Any) -> None:
 
 @pytest.mark.parametrize("arch", ARCHES)
 def test_code_without_optimization(arch: str) -> None:
-    code = toolchain.compile_device(SOURCE, arch=arch, name="kernels.hip", flags=("-O0",)).code_object
+    code = toolchain.compile_device(
+        SOURCE, toolchain.CompileOptions(arch, name="kernels.hip", flags=("-O0",))
+    ).code_object
     plain = runtime.device(f"emulated:{arch}").load(code)
     check_vector_add(plain, 1000)
     test_sums_through_shared_memory(plain)

@@ -16,7 +16,7 @@ from workbench import toolchain
 from workbench.cache import Cache
 from workbench.errors import CompileError, CompilerCrashed, CompilerNotFound, CompilerTimeout, UsageError
 from workbench.targets import TARGETS
-from workbench.toolchain import compilation, compile_device, precompiled
+from workbench.toolchain import CompileOptions, compilation, compile_device, job, precompiled
 
 SCALE = "__global__ void scale(float *x, float by) { x[threadIdx.x] *= by; }\n"
 
@@ -28,7 +28,7 @@ def unique(source: str) -> str:
 
 def failure(source: str, arch: str = "gfx950", name: str = "In[3]", **options: object) -> CompileError:
     with pytest.raises(CompileError) as caught:
-        compile_device(source, arch=arch, name=name, **options)  # type: ignore[arg-type]
+        compile_device(source, CompileOptions(arch, name=name, **options))  # type: ignore[arg-type]
     text = str(caught.value)
     assert "/tmp/" not in text
     assert "<stdin>" not in text
@@ -37,14 +37,14 @@ def failure(source: str, arch: str = "gfx950", name: str = "In[3]", **options: o
 
 @pytest.mark.parametrize("arch", ["gfx950", "gfx942", "gfx90a"])
 def test_makes_a_code_object(any_compiler: toolchain.Compiler, arch: str) -> None:
-    result = compile_device(SCALE, arch=arch, name="scale.hip")
+    result = compile_device(SCALE, CompileOptions(arch, name="scale.hip"))
     assert result.code_object.startswith(b"\x7fELF")
     assert result.code_object[18:20] == b"\xe0\x00"  # EM_AMDGPU
     assert arch.encode() in result.code_object
     assert b"scale.hip" in result.code_object
     assert result.diagnostics == ()
     assert result.compiler.kind == any_compiler.kind
-    assert (result.arch, result.source, result.source_name) == (arch, SCALE, "scale.hip")
+    assert (result.options.arch, result.source, result.options.name) == (arch, SCALE, "scale.hip")
 
 
 def test_a_machine_without_zigs_headers_uses_the_systems(
@@ -60,14 +60,14 @@ def test_a_machine_without_zigs_headers_uses_the_systems(
         pytest.skip(str(error))
     assert "system" in found.headers
     source = "#include <cmath>\n__global__ void k(double *x) { x[0] = std::sin(x[1]) + std::pow(x[2], 2); }"
-    assert compile_device(source, arch="gfx950", use_cache=False).code_object
+    assert compile_device(source, CompileOptions("gfx950"), use_cache=False).code_object
 
 
 def test_the_targets_macro(zig: toolchain.Compiler) -> None:
     macros = {target.name: target.macro for target in TARGETS}
     for arch, macro in macros.items():
         others = " || ".join(f"defined({other})" for other in macros.values() if other != macro)
-        compile_device(f"#if !defined({macro}) || {others}\n#error\n#endif\n{SCALE}", arch=arch)
+        compile_device(f"#if !defined({macro}) || {others}\n#error\n#endif\n{SCALE}", CompileOptions(arch))
 
 
 def test_standard_headers_work_on_the_device(any_compiler: toolchain.Compiler) -> None:
@@ -92,7 +92,7 @@ __global__ void k(float *x, std::uint32_t *u) {
     u[0] = std::bit_cast<std::uint32_t>(x[3]) + std::popcount(u[1]);
 }
 """
-    assert compile_device(source, arch="gfx950").diagnostics == ()
+    assert compile_device(source, CompileOptions("gfx950")).diagnostics == ()
 
 
 def test_a_host_launcher_beside_the_kernel(any_compiler: toolchain.Compiler) -> None:
@@ -112,7 +112,7 @@ void launch(float *x, hipStream_t stream) {
     if (hipGetLastError() != hipSuccess) std::printf("%s\\n", hipGetErrorString(hipDeviceSynchronize()));
 }
 """
-    assert compile_device(source, arch="gfx942").diagnostics == ()
+    assert compile_device(source, CompileOptions("gfx942")).diagnostics == ()
 
 
 def test_an_error_shows_the_cells_line_column_and_caret(any_compiler: toolchain.Compiler) -> None:
@@ -173,7 +173,9 @@ def test_an_error_in_a_header_names_it_as_included(any_compiler: toolchain.Compi
 def test_warnings_are_kept_with_the_result(any_compiler: toolchain.Compiler) -> None:
     source = "__global__ void k(int *x) {\n  int unused;\n  x[0] = 1;\n}\n"
     for cached in (False, True):
-        result = compile_device(source, arch="gfx950", name="In[3]", flags="-Wall", use_cache=cached)
+        result = compile_device(
+            source, CompileOptions("gfx950", name="In[3]", flags="-Wall"), use_cache=cached
+        )
         assert result.cached is cached
         (warning,) = result.diagnostics
         assert (warning.severity, warning.line, warning.option) == ("warning", 2, "-Wunused-variable")
@@ -222,7 +224,7 @@ def test_a_name_that_is_hard_to_quote(zig: toolchain.Compiler) -> None:
 
 
 def test_no_source_at_all(zig: toolchain.Compiler) -> None:
-    assert compile_device("", arch="gfx950").code_object
+    assert compile_device("", CompileOptions("gfx950")).code_object
 
 
 @pytest.mark.parametrize(
@@ -237,6 +239,12 @@ def test_no_source_at_all(zig: toolchain.Compiler) -> None:
         ({"include": ["/no/such/folder"]}, "include folder /no/such/folder does not exist"),
         ({"include": "/usr"}, r"include is '/usr'; wanted a list of folders such as \['/usr'\]"),
         ({"include": [3]}, "include folder 3: a path is wanted"),
+        ({"flags": 3}, "flags is 3; wanted a text such as '-O1 -Wall', or a list of texts"),
+        ({"flags": {"-O1": 1}}, "flags is .*; wanted a text"),
+        ({"flags": [3]}, "flag 3: a string is wanted"),
+        ({"include": 3}, "include is 3; wanted a list of folders"),
+        ({"define": 3}, r"define is 3; wanted a list such as \['N=4'\]"),
+        ({"define": "N=4"}, r"define is the text 'N=4'; wanted a list such as \['N=4'\]"),
         ({"define": [3]}, "define 3: NAME or NAME=VALUE"),
         ({"arch": 950}, "target 950: one of 'gfx950'"),
         ({"name": 3}, "name 3: a text is wanted"),
@@ -245,28 +253,41 @@ def test_no_source_at_all(zig: toolchain.Compiler) -> None:
         ({"timeout": 0}, "timeout 0: a positive number of seconds"),
         ({"timeout": "1"}, "timeout '1': a positive number of seconds"),
         ({"timeout": float("nan")}, "timeout nan"),
-        ({"source": None}, "the source is a NoneType; wanted the C[+][+] text"),
-        ({"source": b"int i;"}, "the source is a bytes; wanted the C[+][+] text"),
-        ({"source": Path("a.hip")}, r"the source is the path 'a.hip'; .* Path\('a.hip'\).read_text\(\)"),
-        ({"source": __file__}, r"the source is the path '.*test_compilation.py'; wanted the C[+][+] text"),
     ],
 )
-def test_options_that_do_not_fit(zig: toolchain.Compiler, options: dict[str, object], message: str) -> None:
+def test_options_that_do_not_fit(options: dict[str, object], message: str) -> None:
     with pytest.raises(UsageError, match=message):
-        compile_device(**{"source": SCALE, "arch": "gfx950", **options})  # type: ignore[arg-type]
+        CompileOptions(**{"arch": "gfx950", **options})  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("source", "message"),
+    [
+        (None, "the source is a NoneType; wanted the C[+][+] text"),
+        (b"int i;", "the source is a bytes; wanted the C[+][+] text"),
+        (Path("a.hip"), r"the source is the path 'a.hip'; .* Path\('a.hip'\).read_text\(\)"),
+        (__file__, r"the source is the path '.*test_compilation.py'; wanted the C[+][+] text"),
+    ],
+)
+def test_sources_that_do_not_fit(source: object, message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        compile_device(source, CompileOptions("gfx950"))  # type: ignore[arg-type]
 
 
 def test_the_byte_order_mark_of_other_editors_is_no_text(zig: toolchain.Compiler) -> None:
-    marked = compile_device("\ufeff" + SCALE, arch="gfx950")
-    assert marked.code_object == compile_device(SCALE, arch="gfx950").code_object
+    marked = compile_device("\ufeff" + SCALE, CompileOptions("gfx950"))
+    assert marked.code_object == compile_device(SCALE, CompileOptions("gfx950")).code_object
 
 
 def test_defines_and_flags_reach_the_compiler(zig: toolchain.Compiler) -> None:
     source = "static_assert(A == 3 && B == 1 && C(2) == 4 && D == 5);\n#ifndef E\n#error\n#endif\n" + SCALE
     compile_device(
-        source, arch="gfx950", define=["A=3", "C(x)=((x) * 2)", "E"], flags="-DB=1 -DD=5 -ffast-math"
+        source,
+        CompileOptions("gfx950", define=["A=3", "C(x)=((x) * 2)", "E"], flags="-DB=1 -DD=5 -ffast-math"),
     )
-    compile_device(source, arch="gfx950", define={"A": 3, "B": True, "C(x)": "4", "D": "5", "E": None})
+    compile_device(
+        source, CompileOptions("gfx950", define={"A": 3, "B": True, "C(x)": "4", "D": "5", "E": None})
+    )
 
 
 def test_quoted_includes_come_from_the_current_folder_or_beside_the_source(
@@ -276,10 +297,10 @@ def test_quoted_includes_come_from_the_current_folder_or_beside_the_source(
     source = '#include "mine.h"\n__global__ void k(float *x) { x[0] = BY; }\n'
     failure(source)
     monkeypatch.chdir(tmp_path)
-    compile_device(source, arch="gfx950")
+    compile_device(source, CompileOptions("gfx950"))
     monkeypatch.chdir("/")
     (tmp_path / "kernel.cpp").write_text(source)
-    compile_device(source, arch="gfx950", name=str(tmp_path / "kernel.cpp"))
+    compile_device(source, CompileOptions("gfx950", name=str(tmp_path / "kernel.cpp")))
 
 
 # The cache.
@@ -289,10 +310,10 @@ def test_a_second_compilation_starts_no_compiler(
     zig: toolchain.Compiler, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     source = unique(SCALE)
-    first = compile_device(source, arch="gfx950")
+    first = compile_device(source, CompileOptions("gfx950"))
     assert not first.cached
     monkeypatch.setattr("workbench.toolchain.process.run", lambda *_, **__: pytest.fail("a compiler ran"))
-    second = compile_device(source, arch="gfx950")
+    second = compile_device(source, CompileOptions("gfx950"))
     assert second.cached
     assert second.code_object == first.code_object
     assert second.compile_seconds == first.compile_seconds
@@ -300,7 +321,7 @@ def test_a_second_compilation_starts_no_compiler(
 
 def test_what_decides_the_result_is_part_of_the_key(zig: toolchain.Compiler, tmp_path: Path) -> None:
     source = unique(SCALE)
-    compile_device(source, arch="gfx950")
+    compile_device(source, CompileOptions("gfx950"))
     different: list[dict[str, object]] = [
         {"arch": "gfx942"},
         {"name": "other"},
@@ -311,8 +332,9 @@ def test_what_decides_the_result_is_part_of_the_key(zig: toolchain.Compiler, tmp
         {"include": [tmp_path]},
     ]
     for options in different:
-        assert not compile_device(source, **{"arch": "gfx950", **options}).cached, options  # type: ignore[arg-type]
-    assert compile_device(source, arch="gfx950").cached
+        chosen = CompileOptions(**{"arch": "gfx950", **options})  # type: ignore[arg-type]
+        assert not compile_device(source, chosen).cached, options
+    assert compile_device(source, CompileOptions("gfx950")).cached
 
 
 def test_a_changed_header_is_noticed_and_a_restored_one_is_found(
@@ -322,7 +344,7 @@ def test_a_changed_header_is_noticed_and_a_restored_one_is_found(
     source = unique('#include "value.h"\n__global__ void k(float *x) { x[0] = VALUE; }\n')
 
     def compiled() -> toolchain.CompileResult:
-        return compile_device(source, arch="gfx950", include=[tmp_path])
+        return compile_device(source, CompileOptions("gfx950", include=[tmp_path]))
 
     header.write_text("#define VALUE 1\n")
     one = compiled()
@@ -343,39 +365,38 @@ def test_a_header_that_hides_another_is_noticed(zig: toolchain.Compiler, tmp_pat
     second.mkdir()
     (second / "value.h").write_text("#define VALUE 1\n")
     source = unique('#include "value.h"\n__global__ void k(float *x) { x[0] = VALUE; }\n')
-    one = compile_device(source, arch="gfx950", include=[first, second])
+    one = compile_device(source, CompileOptions("gfx950", include=[first, second]))
     (first / "value.h").write_text("#define VALUE 2\n")
-    two = compile_device(source, arch="gfx950", include=[first, second])
+    two = compile_device(source, CompileOptions("gfx950", include=[first, second]))
     assert not two.cached
     assert two.code_object != one.code_object
 
 
 def test_a_damaged_result_is_made_again(zig: toolchain.Compiler, own_cache: Path) -> None:
-    compile_device(SCALE, arch="gfx950")
+    compile_device(SCALE, CompileOptions("gfx950"))
     precompiled.wait()
     for file in (own_cache / "code-objects").rglob("*"):
         if file.is_file():
             file.write_bytes(file.read_bytes()[:-9])
-    result = compile_device(SCALE, arch="gfx950")
+    result = compile_device(SCALE, CompileOptions("gfx950"))
     assert not result.cached
     assert result.code_object.startswith(b"\x7fELF")
     for file in (own_cache / "manifests").rglob("*"):
         if file.is_file():
             file.write_bytes(b"{")
-    assert not compile_device(SCALE, arch="gfx950").cached
-    assert compile_device(SCALE, arch="gfx950").cached
+    assert not compile_device(SCALE, CompileOptions("gfx950")).cached
+    assert compile_device(SCALE, CompileOptions("gfx950")).cached
 
 
 def test_threads_that_want_the_same_compile_it_once(
     zig: toolchain.Compiler, own_cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     runs: list[int] = []
-    job = compilation.Job
-    original = job.compile
-    monkeypatch.setattr(job, "compile", lambda self: (runs.append(1), original(self))[1])
+    original = compilation.compile_job
+    monkeypatch.setattr(compilation, "compile_job", lambda each: (runs.append(1), original(each))[1])
     results: list[toolchain.CompileResult] = []
     threads = [
-        threading.Thread(target=lambda: results.append(compile_device(SCALE, arch="gfx950")))
+        threading.Thread(target=lambda: results.append(compile_device(SCALE, CompileOptions("gfx950"))))
         for _ in range(4)
     ]
     for thread in threads:
@@ -390,11 +411,11 @@ def test_threads_that_want_the_same_compile_it_once(
 def test_a_cached_cell_in_a_new_process(zig: toolchain.Compiler) -> None:
     """It starts no compiler, not even to ask what it is."""
     program = (
-        "import subprocess\nfrom workbench.toolchain import compile_device\n"
+        "import subprocess\nfrom workbench.toolchain import CompileOptions, compile_device\n"
         "subprocess.Popen = None\n"
-        f"print(compile_device({SCALE!r}, arch='gfx950', name='process').cached)\n"
+        f"print(compile_device({SCALE!r}, CompileOptions('gfx950', name='process')).cached)\n"
     )
-    compile_device(SCALE, arch="gfx950", name="process")
+    compile_device(SCALE, CompileOptions("gfx950", name="process"))
     out = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout
     assert out == "True\n"
 
@@ -406,10 +427,10 @@ def test_a_precompiled_header_changes_nothing_but_the_time(
     any_compiler: toolchain.Compiler, own_cache: Path
 ) -> None:
     source = '#include <hip/hip_runtime.h>\n#define BY 2\n#include "hip/hip_bf16.h"\n' + SCALE
-    without = compile_device(source, arch="gfx950", use_cache=False, debug=False)
+    without = compile_device(source, CompileOptions("gfx950", debug=False), use_cache=False)
     assert "-include-pch" not in without.command
     precompiled.wait()
-    with_it = compile_device(source, arch="gfx950", use_cache=False, debug=False)
+    with_it = compile_device(source, CompileOptions("gfx950", debug=False), use_cache=False)
     assert "-include-pch" in with_it.command
     assert with_it.code_object == without.code_object
     error = failure(source + "oops\n", debug=False)
@@ -419,7 +440,7 @@ def test_a_precompiled_header_changes_nothing_but_the_time(
 def test_warm_makes_them(zig: toolchain.Compiler, own_cache: Path) -> None:
     toolchain.warm("gfx950")
     assert Cache("precompiled").usage().entries >= 1
-    assert "-include-pch" in compile_device(SCALE, arch="gfx950").command
+    assert "-include-pch" in compile_device(SCALE, CompileOptions("gfx950")).command
 
 
 def test_a_damaged_precompiled_header_is_not_used(zig: toolchain.Compiler, own_cache: Path) -> None:
@@ -427,7 +448,7 @@ def test_a_damaged_precompiled_header_is_not_used(zig: toolchain.Compiler, own_c
     for file in (own_cache / "precompiled").rglob("*"):
         if file.is_file():
             file.write_bytes(b"CPCH" + bytes(100))
-    result = compile_device(SCALE, arch="gfx950")
+    result = compile_device(SCALE, CompileOptions("gfx950"))
     assert "-include-pch" not in result.command
     precompiled._failed.clear()
 
@@ -463,7 +484,7 @@ def impostor(zig: toolchain.Compiler, tmp_path: Path, monkeypatch: pytest.Monkey
     """A script that is taken for the compiler found here."""
     script = tmp_path / "clang"
     monkeypatch.setattr(
-        compilation,
+        job,
         "find_compiler",
         lambda arch: toolchain.Compiler(**{**vars(zig), "command": (str(script),), "identity": str(script)}),
     )
@@ -498,14 +519,14 @@ def alive(process: int) -> bool:
 def test_a_compiler_that_dies(impostor: Path, body: str, message: str) -> None:
     write(impostor, body)
     with pytest.raises(CompilerCrashed, match=message):
-        compile_device(SCALE, arch="gfx950", name="In[3]")
+        compile_device(SCALE, CompileOptions("gfx950", name="In[3]"))
 
 
 def test_a_compiler_that_hangs_is_stopped_with_its_children(impostor: Path, tmp_path: Path) -> None:
     mark = tmp_path / "child"
     write(impostor, f"sleep 300 & echo $! > {mark}; wait")
     with pytest.raises(CompilerTimeout, match="did not finish within 2 s"):
-        compile_device(SCALE, arch="gfx950", name="In[3]", timeout=2)
+        compile_device(SCALE, CompileOptions("gfx950", name="In[3]", timeout=2))
     # A process that was killed may stay for a moment, until its parent or init has asked how it ended.
     until = time.monotonic() + 30
     while alive(int(mark.read_text())) and time.monotonic() < until:
@@ -515,24 +536,24 @@ def test_a_compiler_that_hangs_is_stopped_with_its_children(impostor: Path, tmp_
 
 def test_a_compiler_that_was_removed(impostor: Path) -> None:
     with pytest.raises(CompilerNotFound, match="cannot be started any more"):
-        compile_device(SCALE, arch="gfx950")
+        compile_device(SCALE, CompileOptions("gfx950"))
 
 
 def test_the_time_limit_of_the_environment(impostor: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write(impostor, "sleep 20")
     monkeypatch.setenv("HIPKITTENS_COMPILE_TIMEOUT", "0.3")
     with pytest.raises(CompilerTimeout):
-        compile_device(SCALE, arch="gfx950")
+        compile_device(SCALE, CompileOptions("gfx950"))
     monkeypatch.setenv("HIPKITTENS_COMPILE_TIMEOUT", "soon")
     with pytest.raises(UsageError, match="HIPKITTENS_COMPILE_TIMEOUT"):
-        compile_device(SCALE, arch="gfx950")
+        compile_device(SCALE, CompileOptions("gfx950"))
 
 
 def test_nothing_is_left_in_the_temporary_folder(
     zig: toolchain.Compiler, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    compile_device(unique(SCALE), arch="gfx950")
+    compile_device(unique(SCALE), CompileOptions("gfx950"))
     failure("oops")
     precompiled.wait()
     assert os.listdir(tmp_path) == []

@@ -12,7 +12,7 @@ import pytest
 import torch
 
 from workbench import runtime, toolchain
-from workbench.toolchain import compile_device
+from workbench.toolchain import CompileOptions, compile_device
 
 TARGETS = ["gfx950", "gfx942"]
 UNARY = (
@@ -54,7 +54,7 @@ def launch(
         f'{top}\nextern "C" __global__ void k({parameters}) {{\n'
         f"    int i = threadIdx.x + blockDim.x * blockIdx.x;\n{body}\n}}\n"
     )
-    result = compile_device(source, arch=arch, name="device.hip", flags=flags)
+    result = compile_device(source, CompileOptions(arch, name="device.hip", flags=flags))
     assert result.diagnostics == ()
     function = runtime.device(f"emulated:{arch}").load(result.code_object).function("k")
     arguments = b"".join(struct.pack("<Q", array.ctypes.data) for array in arrays)
@@ -96,7 +96,10 @@ def test_every_math_function_compiles_for_every_type(any_compiler: toolchain.Com
     arch = "gfx950" if any_compiler.kind == "zig" else "gfx90a"
     # The functions stay apart: inlined into one kernel they would take the register allocator minutes.
     flags = ["-O1", "-mllvm", "-amdgpu-early-inline-all=false"]
-    assert compile_device(f"{source}{body}\n}}\n", arch=arch, debug=False, flags=flags).diagnostics == ()
+    assert (
+        compile_device(f"{source}{body}\n}}\n", CompileOptions(arch, debug=False, flags=flags)).diagnostics
+        == ()
+    )
 
 
 @pytest.mark.parametrize("arch", TARGETS)

@@ -14,7 +14,7 @@ from workbench import errors
 from workbench.codeobject import CodeObject
 from workbench.emulator.hip import structures
 from workbench.emulator.hip.library import function_names, interface
-from workbench.toolchain import host
+from workbench.toolchain import CompileOptions, host
 from workbench.toolchain.compiler import INCLUDE
 
 PROGRAM = r"""
@@ -68,13 +68,13 @@ def test_the_cxx_library_of_zig(kind: str, monkeypatch: pytest.MonkeyPatch) -> N
 def test_a_choice_that_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HIPKITTENS_CXX_LIBRARY", "msvc")
     with pytest.raises(errors.UsageError, match="HIPKITTENS_CXX_LIBRARY=msvc: system or zig is wanted"):
-        host.compile_host(PROGRAM, arch="gfx950", module=False)
+        host.compile_host(PROGRAM, CompileOptions("gfx950"), module=False)
 
 
 def test_linker_flags(tmp_path: Path) -> None:
     with pytest.raises(errors.ToolchainError, match=r"linking failed(.|\n)*nosuchlibrary"):
-        host.compile_host(PROGRAM, arch="gfx950", module=False, flags=["-lnosuchlibrary"])
-    made = host.compile_host(PROGRAM, arch="gfx950", module=False, flags="-lm -Wl,--as-needed")
+        host.compile_host(PROGRAM, CompileOptions("gfx950", flags=["-lnosuchlibrary"]), module=False)
+    made = host.compile_host(PROGRAM, CompileOptions("gfx950", flags="-lm -Wl,--as-needed"), module=False)
     assert made.library.is_file()
 
 

@@ -32,17 +32,15 @@ class DeviceCode:
         code: bytes,
         *,
         name: str = "module",
-        source: str | None = None,
         result: CompileResult | None = None,
-        first_line: int = 1,
     ) -> None:
         self.code_object = CodeObject.from_bytes(code)
         self.code = self.code_object.data
         self.arch = self.code_object.target
         self.name = name
-        self.source = source
         self.result = result
-        self.first_line = first_line
+        self.source = result.source if result is not None else None
+        self.first_line = result.options.first_line if result is not None else 1
         self._loaded: dict[str, LoadedModule] = {}
         self._instructions: dict[int, Instruction] = {}
 
@@ -67,7 +65,7 @@ class DeviceCode:
 
     def is_own_source(self, file: str) -> bool:
         """Whether a file of the debug info is the module's own source, rather than a header."""
-        return self.result is not None and Path(file).name == Path(self.result.source_name).name
+        return self.result is not None and Path(file).name == Path(self.result.options.name).name
 
     def places_of(self, address: int) -> tuple[tuple[str, int], ...]:
         """(file, line) of an instruction; of one in a header, also the module's line that called it.

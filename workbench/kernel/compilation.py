@@ -7,13 +7,13 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Literal, overload
 
-from workbench import toolchain
 from workbench.codeobject import CodeObject
-from workbench.errors import ArgumentError, CompileError, UsageError
+from workbench.errors import CompileError, UsageError
 from workbench.events import hub
 from workbench.kernel.devices import default_arch
 from workbench.kernel.host_module import HostModule, compile_module
 from workbench.kernel.module import Module
+from workbench.toolchain import CompileOptions, compile_device
 
 
 @overload
@@ -79,44 +79,32 @@ def compile(
         UsageError: an argument of another type, an unknown target, a folder that is not there, a flag that is
             the workbench's own; host code without a Python module.
     """
-    if host:
-        return compile_module(
-            source,
-            arch=arch,
-            name=name,
-            include=include,
-            flags=flags,
-            define=_macros(define),
-            timeout=timeout,
-            first_line=first_line,
-        )
-    target = arch or default_arch()
-    try:
-        result = toolchain.compile_device(
-            source,
-            arch=target,
-            name=name,
-            include=include,
-            flags=flags,
-            define=_macros(define),
-            timeout=timeout,
-            first_line=first_line,
-        )
-    except CompileError as error:
-        _tell_compile(name, target, error=str(error).partition("\n")[0])
-        raise
-    _tell_compile(name or result.source_name, target, result.seconds, result.cached, len(result.diagnostics))
-    return Module(
-        result.code_object,
-        name=name or result.source_name,
-        source=source,
-        result=result,
+    options = CompileOptions(
+        arch or default_arch(),
+        name=name or ("module.cpp" if host else None),
+        include=include,
+        flags=flags,
+        define=define,
+        timeout=timeout,
         first_line=first_line,
     )
+    return compile_module(source, options) if host else compile_source(source, options)
+
+
+def compile_source(source: str, options: CompileOptions) -> Module:
+    """Compiles device code; what `compile` does with its record of options."""
+    arch = options.arch
+    try:
+        result = compile_device(source, options)
+    except CompileError as error:
+        _tell_compile(options.name, arch, error=str(error).partition("\n")[0])
+        raise
+    _tell_compile(options.name, arch, result.seconds, result.cached, len(result.diagnostics))
+    return Module(result.code_object, name=options.name, result=result)
 
 
 def _tell_compile(
-    name: str | None,
+    name: str,
     arch: str,
     seconds: float = 0.0,
     cached: bool = False,
@@ -124,18 +112,7 @@ def _tell_compile(
     error: str = "",
 ) -> None:
     facts = {"arch": arch, "seconds": seconds, "cached": cached, "warnings": warnings, "error": error}
-    hub.publish("compile", name or "source", facts)
-
-
-def _macros(define: Sequence[str] | Mapping[str, object]) -> tuple[str, ...]:
-    if isinstance(define, str):
-        raise ArgumentError(f"define is the text {define!r}; wanted a list such as [{define!r}]")
-    if isinstance(define, Mapping):
-        return tuple(
-            key if value is None or value is True else f"{key}={int(value) if value is False else value}"
-            for key, value in define.items()
-        )
-    return tuple(define)
+    hub.publish("compile", name, facts)
 
 
 def load(path_or_bytes: str | Path | bytes, *, arch: str | None = None) -> Module:

@@ -24,6 +24,7 @@ from workbench.errors import ToolchainError, UsageError
 from workbench.kernel.devices import device_of
 from workbench.kernel.module import Module
 from workbench.runtime import Device
+from workbench.toolchain import CompileOptions
 from workbench.toolchain.host import HostResult, compile_host
 
 _INIT = re.compile(rb"\0PyInit_(\w+)\0")
@@ -52,7 +53,7 @@ class HostModule:
         self.source = source
         self.result = result
         self._library = library
-        self.module = _import(library, device, result.source_name if result else library.name)
+        self.module = _import(library, device, result.options.name if result else library.name)
 
     @cached_property
     def kernels(self) -> Module:
@@ -187,30 +188,13 @@ def _import(library: Path, device: Device, name: str) -> ModuleType:
         return made
 
 
-def compile_module(
-    source: str,
-    *,
-    arch: str | None = None,
-    name: str | None = None,
-    include: Sequence[str | Path] = (),
-    flags: str | Sequence[str] = (),
-    define: Sequence[str] = (),
-    timeout: float | None = None,
-    first_line: int = 1,
-) -> HostModule:
-    """Compile a pybind11 module with host and device code and import it; what `compile(host=True)` does."""
-    device = device_of((), arch)
-    result = compile_host(
-        source,
-        arch=device.arch,
-        module=True,
-        name=name,
-        include=include,
-        flags=flags,
-        define=tuple(define),
-        timeout=timeout,
-        first_line=first_line,
-    )
+def compile_module(source: str, options: CompileOptions) -> HostModule:
+    """Compile a pybind11 module with host and device code and import it; what `compile(host=True)` does.
+
+    Its launches go to the default device where that has the options' target, else to one that has.
+    """
+    device = device_of((), options.arch)
+    result = compile_host(source, options, module=True)
     return HostModule(result.library, device=device, source=source, result=result)
 
 

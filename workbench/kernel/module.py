@@ -62,7 +62,7 @@ class Module(Shown, DeviceCode):
 
     def __reduce__(self) -> tuple[Any, ...]:
         """A copy, or the module in another process, is read from the code anew; it is loaded nowhere yet."""
-        return _unpickled, (self.code, self.name, self.source, self.result, self.first_line)
+        return _unpickled, (self.code, self.name, self.result)
 
     if not TYPE_CHECKING:  # with it a type checker would know no wrong attribute any more
 
@@ -92,7 +92,5 @@ class Module(Shown, DeviceCode):
         return "\n".join(lines)
 
 
-def _unpickled(
-    code: bytes, name: str, source: str | None, result: CompileResult | None, first_line: int
-) -> Module:
-    return Module(code, name=name, source=source, result=result, first_line=first_line)
+def _unpickled(code: bytes, name: str, result: CompileResult | None) -> Module:
+    return Module(code, name=name, result=result)

@@ -22,6 +22,7 @@ from workbench import paths
 from workbench.errors import ProgramError, ProgramTimeout, UsageError
 from workbench.kernel.devices import device_of, resolve_device
 from workbench.runtime import Device
+from workbench.toolchain import CompileOptions
 from workbench.toolchain.host import compile_host
 
 DEFAULT_TIMEOUT = 300.0
@@ -104,16 +105,10 @@ def run_program(
         raise UsageError(f"args is the text {args!r}; wanted a list such as [{args!r}]")
     text, name = _read(source)
     chosen = resolve_device(device) if device is not None else device_of(())
-    built = compile_host(
-        text,
-        arch=chosen.arch,
-        module=False,
-        name=name,
-        include=include,
-        flags=flags,
-        define=define,
-        timeout=compile_timeout,
+    options = CompileOptions(
+        chosen.arch, name=name, include=include, flags=flags, define=define, timeout=compile_timeout
     )
+    built = compile_host(text, options, module=False)
     if not _has_main(built.library):
         raise UsageError(
             f"{Path(name).name} has no `int main`: a program is wanted. A pybind11 module is compiled with "

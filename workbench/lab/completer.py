@@ -11,6 +11,7 @@ import re
 import sys
 from typing import TYPE_CHECKING, Any
 
+from workbench import magic_options
 from workbench.errors import WorkbenchError
 from workbench.lab import clangd
 from workbench.lab import index as names
@@ -80,7 +81,7 @@ def candidates(text: str, line: int, before: str) -> tuple[str, list[tuple[str, 
     if line == 0:
         option = _OPTION.search(before)
         start = option[1] if option else ""
-        return start, [(flag, "flag") for flag in _options() if start and flag.startswith(start)]
+        return start, [(flag, "flag") for flag in magic_options.FLAGS if start and flag.startswith(start)]
     word = _WORD.search(before)
     start = word[0] if word else ""
     found = {
@@ -98,12 +99,6 @@ def candidates(text: str, line: int, before: str) -> tuple[str, list[tuple[str, 
     if not start and not before.rstrip().endswith("::"):
         return start, []
     return start, [*found.items(), *sorted((n, kind) for n, kind in more.items() if n not in found)]
-
-
-def _options() -> list[str]:
-    from workbench.magics import _parser
-
-    return [flag for action in _parser()._actions for flag in action.option_strings]
 
 
 def install(shell: InteractiveShell) -> None:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
+from workbench import magic_options
 from workbench.errors import UnknownKernel, UsageError
 from workbench.lab import completer, told
 from workbench.lab import index as names
@@ -100,7 +101,7 @@ class Service:
                 for name, module in self._seen.items()
             ],
             "specs": told.specs(),
-            "options": told.options(),
+            "options": list(magic_options.FLAGS),
             "functions": told.functions(),
         }
 

@@ -74,14 +74,6 @@ def specs() -> list[str]:
     return list(kernels)
 
 
-def options() -> list[str]:
-    """Options of `%%hipkittens`, so that the extension offers what this kernel understands."""
-    magics = sys.modules.get("workbench.magics")
-    if magics is None:
-        return []
-    return [flag for action in magics._parser()._actions for flag in action.option_strings]
-
-
 def functions() -> list[str]:
     """Functions of the package behind the extension's buttons, as far as this version has them."""
     package = sys.modules.get("workbench")

@@ -23,17 +23,18 @@ from workbench.kernel import (
     Kernel,
     Launch,
     Module,
-    compile,
     default_arch,
     device_of,
     resolve_device,
     torch_device,
 )
+from workbench.kernel.compilation import compile_source
 from workbench.runtime import Device, LaunchOptions, LaunchRecord
 from workbench.spec.parameters import Parameter, Shape, plain
 from workbench.spec.published import Published
 from workbench.spec.tensors import TensorLike, in_format_of, name_results, poisoned
 from workbench.spec.tolerances import Tolerance
+from workbench.toolchain import CompileOptions
 
 if TYPE_CHECKING:
     import torch
@@ -223,14 +224,14 @@ class KernelSpec:
         known = self._modules.get(key)
         if known is not None and known[0] == files:
             return known[1]
-        made = compile(
-            text,
-            arch=arch,
+        options = CompileOptions(
+            arch,
             name=f"{self.name}/{self.source}" if self.source_path is not None else self.name,
-            include=(str(self.folder),) if self.folder is not None else (),
+            include=(self.folder,) if self.folder is not None else (),
             flags=self.flags,
             define=macros,
         )
+        made = compile_source(text, options)
         self._modules[key] = files, made
         return made
 

@@ -12,7 +12,6 @@ import contextlib
 import os
 import platform
 import re
-import shlex
 import struct
 import subprocess
 import sys
@@ -20,16 +19,17 @@ import sysconfig
 import tempfile
 import time
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
 from workbench import cache as caches
 from workbench.errors import CompilerNotFound, ToolchainError, UsageError
 from workbench.toolchain import precompiled, process
-from workbench.toolchain.compilation import Job, to_front_end
 from workbench.toolchain.compiler import INCLUDE, Compiler, zig_folder
 from workbench.toolchain.diagnostics import Diagnostic
+from workbench.toolchain.job import Job, to_front_end
+from workbench.toolchain.options import CompileOptions
 from workbench.toolchain.store import Entry, Store, headers_of, hiding_places
 
 _BUNDLE_MAGIC = b"__CLANG_OFFLOAD_BUNDLE__"
@@ -53,7 +53,7 @@ class HostResult:
     Attributes:
         library: the shared object's file.
         key: digest of everything that it was made from.
-        arch: target of the device part.
+        options: how it was compiled.
         diagnostics: the compiler's warnings.
         seconds: what this call took, cached or not.
         compile_seconds: what compiler and linker took when they made it.
@@ -62,12 +62,11 @@ class HostResult:
         compiler: which compiler.
         standard_library: whose C++ library the host part uses, for people.
         source: the text.
-        source_name: the name under which it appears in messages and debug information.
     """
 
     library: Path
     key: str
-    arch: str
+    options: CompileOptions
     diagnostics: tuple[Diagnostic, ...]
     seconds: float
     compile_seconds: float
@@ -76,53 +75,30 @@ class HostResult:
     compiler: Compiler
     standard_library: str
     source: str
-    source_name: str
 
 
-def compile_host(
-    source: str,
-    *,
-    arch: str,
-    module: bool,
-    name: str | None = None,
-    include: Iterable[str | os.PathLike[str]] = (),
-    flags: str | Iterable[str] = (),
-    define: Iterable[str] | Mapping[str, object] = (),
-    debug: bool = True,
-    timeout: float | None = None,
-    first_line: int = 1,
-    use_cache: bool = True,
-) -> HostResult:
+def compile_host(source: str, options: CompileOptions, *, module: bool, use_cache: bool = True) -> HostResult:
     """Compile a source with host and device code to a shared object.
 
-    Arguments are those of `compile_device`; flags for the linker (`-lm`, `-L...`, `-Wl,...`) may be among
-    `flags`.
-
     Args:
+        source: C++20 with HIP.
+        options: as of `compile_device`; flags for the linker (`-lm`, `-L...`, `-Wl,...`) may be among its
+            flags.
         module: a Python module, with Python's and pybind11's headers on the include path; else a program
             whose `main` is exported.
+        use_cache: whether an earlier result may be given.
 
     Raises:
         CompileError: the source does not compile; carries `diagnostics`.
-        CompilerNotFound: no compiler for `arch`, or no C++ library for the host part.
+        CompilerNotFound: no compiler for the target, or no C++ library for the host part.
         CompilerCrashed, CompilerTimeout
         ToolchainError: it does not link.
-        UsageError: an unknown target, or a flag that the workbench itself gives; pybind11 is missing.
+        UsageError: the source is no text; pybind11 is missing.
     """
     start = time.perf_counter()
-    given = shlex.split(flags) if isinstance(flags, str) else list(flags)
-    linking = [flag for flag in given if _LINK_FLAG.fullmatch(flag)]
-    job = Job(
-        source,
-        arch,
-        name or ("module.cpp" if module else "program.cpp"),
-        include,
-        [flag for flag in given if flag not in linking],
-        define,
-        debug,
-        timeout,
-        first_line,
-    )
+    linking = [flag for flag in options.flags if _LINK_FLAG.fullmatch(flag)]
+    compiling = tuple(flag for flag in options.flags if flag not in linking)
+    job = Job(source, replace(options, flags=compiling))
     build = _Build(job, linking, module)
     store, shelf = Store(), caches.Cache("host")
     entry = store.get(build.key) if use_cache else None
@@ -141,13 +117,13 @@ def compile_host(
     library = shelf.find(content)
     if library is None:
         raise ToolchainError(
-            f"{job.name} was compiled but could not be kept in {shelf.path(content).parent}; set "
+            f"{options.name} was compiled but could not be kept in {shelf.path(content).parent}; set "
             "HIPKITTENS_CACHE to a folder that can be written and has room."
         )
     return HostResult(
         library=library,
         key=content,
-        arch=arch,
+        options=options,
         diagnostics=entry.diagnostics,
         seconds=time.perf_counter() - start,
         compile_seconds=entry.seconds,
@@ -156,7 +132,6 @@ def compile_host(
         compiler=job.compiler,
         standard_library=build.library.name,
         source=source,
-        source_name=job.name,
     )
 
 
@@ -231,12 +206,12 @@ class _Build:
 
     def _common(self) -> list[str]:
         options = ["-include", precompiled.RUNTIME, "-fno-crash-diagnostics", "-fuse-cuid=none"]
-        return [*self.job.own, *self.includes, *self.job.options, *options]
+        return [*self.job.own, *self.includes, *self.job.common, *options]
 
     def _hipcc(self, folder: str, output: str) -> tuple[list[str], tuple[Diagnostic, ...], float]:
         command = [
             *self.compiler.command,
-            *("-x", "hip", f"--offload-arch={self.job.arch}", "-shared", "-no-hip-rt"),
+            *("-x", "hip", f"--offload-arch={self.job.options.arch}", "-shared", "-no-hip-rt"),
             *self._common(),
             *self.host,
             *("-MMD", "-MF", os.path.join(folder, "headers.d"), "-MT", "x"),
@@ -255,7 +230,7 @@ class _Build:
             *self.compiler.command,
             "-x",
             "hip",
-            f"--offload-arch={self.job.arch}",
+            f"--offload-arch={self.job.options.arch}",
             *self.library.arguments,
         ]
         dependencies = to_front_end(
@@ -264,11 +239,11 @@ class _Build:
         command = [*hip, "--offload-device-only", "--no-gpu-bundle-output", *self._common(), *dependencies]
         command += ["-mllvm", "-amdgpu-early-inline-all=true"]
         code, warnings, _ = self.job.start([*command, "-", "-o", device], device, folder)
-        Path(bundle).write_bytes(fat_binary({self.job.arch: code}))
+        Path(bundle).write_bytes(fat_binary({self.job.options.arch: code}))
         embed = to_front_end("-fcuda-include-gpubinary", bundle)
         command = [*hip, "--offload-host-only", *self._common(), *self.host, *embed, "-c", "-", "-o", unit]
         _, more, _ = self.job.start(command, unit, folder)
-        link(self.library, [unit], output, self.linking, folder, self.job.name)
+        link(self.library, [unit], output, self.linking, folder, self.job.options.name)
         # Both passes read the whole source; most warnings come twice.
         diagnostics = tuple(dict.fromkeys((*warnings, *more)))
         return command, diagnostics, time.perf_counter() - start

@@ -15,6 +15,8 @@ import subprocess
 import tempfile
 import threading
 from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 from workbench.cache import Cache, digest
@@ -74,59 +76,105 @@ def header_for(source: str, defines: Sequence[str], folders: Sequence[str]) -> s
     return wanted
 
 
-def find(compiler: Compiler, options: Sequence[str], arch: str, header: str) -> Path | None:
-    """The precompiled form of `header`, None while there is none."""
-    if not _possible(compiler):
-        return None
-    return Cache("precompiled").find(_key(compiler, options, arch, header))
+@dataclass(frozen=True)
+class PrecompiledHeader:
+    """The precompiled form of one of our headers, for one compiler and its arguments.
 
+    Attributes:
+        compiler: which makes and reads it.
+        arguments: what every compilation with it gets.
+        arch: target.
+        header: RUNTIME or TILES.
+    """
 
-def forget(compiler: Compiler, options: Sequence[str], arch: str, header: str) -> None:
-    """Drop a precompiled header that the compiler did not accept, and make it no more in this process."""
-    key = _key(compiler, options, arch, header)
-    Cache("precompiled").remove(key)
-    with _state_lock:
-        _failed.add(key)
+    compiler: Compiler
+    arguments: tuple[str, ...]
+    arch: str
+    header: str
 
+    @property
+    def possible(self) -> bool:
+        """Whether there can be one: hipcc puts a header of its own in front, which it cannot follow."""
+        return self.compiler.kind != "hipcc"
 
-def build(compiler: Compiler, options: Sequence[str], arch: str, header: str) -> bool:
-    """Make the precompiled form of `header` unless it is there; False where the compiler cannot."""
-    if not _possible(compiler):
-        return False
-    key = _key(compiler, options, arch, header)
-    store = Cache("precompiled")
-    with store.lock(key):
-        if store.find(key) is not None:
-            return True
-        with _state_lock:
-            if key in _failed:
-                return False
-        with tempfile.TemporaryDirectory(prefix="hipkittens-") as folder:
-            output = os.path.join(folder, "header.pch")
-            made = _run(_command(compiler, options, arch, header, output), compiler.environment(folder))
-            if made and os.path.exists(output):
-                return store.adopt(key, Path(output))
-    with _state_lock:
-        _failed.add(key)
-    return False
-
-
-def build_later(compiler: Compiler, options: Sequence[str], arch: str, header: str) -> None:
-    """Make the precompiled form of `header` beside what the caller does next."""
-    if not _possible(compiler):
-        return
-    key = _key(compiler, options, arch, header)
-    with _state_lock:
-        if key in _building or key in _failed:
-            return
-        thread = threading.Thread(
-            target=_build_quietly,
-            args=(key, compiler, options, arch, header),
-            daemon=True,
-            name="precompile",
+    @cached_property
+    def key(self) -> str:
+        """Digest of all that it is made from."""
+        return digest(
+            "precompiled",
+            self.compiler.identity,
+            *self.compiler.device_command(self.arch, ""),
+            *self.arguments,
+            self.header,
+            *(f"{path}={content(path)}" for path in _our_headers()),
         )
-        _building[key] = thread
-    thread.start()
+
+    def find(self) -> Path | None:
+        """Its file, None while there is none."""
+        return Cache("precompiled").find(self.key) if self.possible else None
+
+    def forget(self) -> None:
+        """Drop the file that the compiler did not accept, and make it no more in this process."""
+        Cache("precompiled").remove(self.key)
+        with _state_lock:
+            _failed.add(self.key)
+
+    def build(self) -> bool:
+        """Make it unless it is there; False where the compiler cannot."""
+        if not self.possible:
+            return False
+        store = Cache("precompiled")
+        with store.lock(self.key):
+            if store.find(self.key) is not None:
+                return True
+            with _state_lock:
+                if self.key in _failed:
+                    return False
+            with tempfile.TemporaryDirectory(prefix="hipkittens-") as folder:
+                output = os.path.join(folder, "header.pch")
+                made = _run(self._command(output), self.compiler.environment(folder))
+                if made and os.path.exists(output):
+                    return store.adopt(self.key, Path(output))
+        with _state_lock:
+            _failed.add(self.key)
+        return False
+
+    def build_later(self) -> None:
+        """Make it beside what the caller does next."""
+        if not self.possible:
+            return
+        with _state_lock:
+            if self.key in _building or self.key in _failed:
+                return
+            thread = threading.Thread(target=self._build_quietly, daemon=True, name="precompile")
+            _building[self.key] = thread
+        thread.start()
+
+    def _build_quietly(self) -> None:
+        try:
+            with contextlib.suppress(OSError):
+                self.build()
+        finally:
+            with _state_lock:
+                _building.pop(self.key, None)
+
+    def _command(self, output: str) -> list[str]:
+        path = kernel_headers() / TILES if self.header == TILES else INCLUDE / RUNTIME
+        command = [part for part in self.compiler.device_command(self.arch, output) if part != "-"]
+        return [
+            *command,
+            *self.arguments,
+            "-include",
+            RUNTIME,
+            # -S leaves the link step of a device compilation out; -emit-pch decides what is written.
+            "-S",
+            "-Xclang",
+            "-emit-pch",
+            "-Xclang",
+            "-fno-pch-timestamp",
+            "-Wno-pragma-once-outside-header",
+            str(path),
+        ]
 
 
 def wait() -> None:
@@ -135,39 +183,6 @@ def wait() -> None:
         threads = list(_building.values())
     for thread in threads:
         thread.join()
-
-
-def _build_quietly(key: str, compiler: Compiler, options: Sequence[str], arch: str, header: str) -> None:
-    try:
-        with contextlib.suppress(OSError):
-            build(compiler, options, arch, header)
-    finally:
-        with _state_lock:
-            _building.pop(key, None)
-
-
-def _possible(compiler: Compiler) -> bool:
-    # hipcc puts a header of its own in front of everything, which a precompiled header cannot follow.
-    return compiler.kind != "hipcc"
-
-
-def _command(compiler: Compiler, options: Sequence[str], arch: str, header: str, output: str) -> list[str]:
-    path = kernel_headers() / TILES if header == TILES else INCLUDE / RUNTIME
-    command = [part for part in compiler.device_command(arch, output) if part != "-"]
-    return [
-        *command,
-        *options,
-        "-include",
-        RUNTIME,
-        # The link step of a device compilation is left out by -S; what is written is decided by -emit-pch.
-        "-S",
-        "-Xclang",
-        "-emit-pch",
-        "-Xclang",
-        "-fno-pch-timestamp",
-        "-Wno-pragma-once-outside-header",
-        str(path),
-    ]
 
 
 def _run(command: Sequence[str], environment: dict[str, str]) -> bool:
@@ -198,17 +213,6 @@ def _stop_all() -> None:
         left = list(_running)
     for running in left:
         process.stop(running)
-
-
-def _key(compiler: Compiler, options: Sequence[str], arch: str, header: str) -> str:
-    return digest(
-        "precompiled",
-        compiler.identity,
-        *compiler.device_command(arch, ""),
-        *options,
-        header,
-        *(f"{path}={content(path)}" for path in _our_headers()),
-    )
 
 
 def _our_headers() -> list[str]:

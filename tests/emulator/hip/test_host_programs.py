@@ -39,7 +39,7 @@ def program():
     library = ctypes.CDLL(str(path))
     source = KERNELS.read_text()
     codes = {
-        arch: toolchain.compile_device(source, arch=arch, name="kernels.hip").code_object
+        arch: toolchain.compile_device(source, toolchain.CompileOptions(arch, name="kernels.hip")).code_object
         for arch in ("gfx942", "gfx950")
     }
     content = ctypes.create_string_buffer(bundle(codes))

@@ -23,7 +23,9 @@ def hip():
 
 @pytest.fixture(scope="module")
 def code() -> bytes:
-    return toolchain.compile_device(KERNELS.read_text(), arch="gfx950", name="kernels.hip").code_object
+    return toolchain.compile_device(
+        KERNELS.read_text(), toolchain.CompileOptions("gfx950", name="kernels.hip")
+    ).code_object
 
 
 def check(answer):

@@ -14,7 +14,7 @@ from tests.fuzz.template import template
 from workbench import errors
 from workbench.emulator.node.device import node
 from workbench.emulator.node.dispatch import Geometry
-from workbench.toolchain import compile_device
+from workbench.toolchain import CompileOptions, compile_device
 
 
 def launch(**words: int) -> None:
@@ -71,7 +71,7 @@ __global__ void k(unsigned *p) { *p = hipkittens_grid_barrier; }""",
 def test_a_variable_outside_the_image_is_not_written(name: str, address: int) -> None:
     device = node().devices[0]
     source = "#include <hip/hip_runtime.h>\n" + VARIABLES[name]
-    good = compile_device(source, arch=device.facts.arch, name="cell").code_object
+    good = compile_device(source, CompileOptions(device.facts.arch, name="cell")).code_object
     device.unload(device.load(good))
     used = node().memory.used
     with pytest.raises(errors.DeviceError, match=f"variable '{name}' at 0x.* is outside its image"):

@@ -13,7 +13,7 @@ from workbench.emulator.translate import translator as translator
 from workbench.emulator.translate.block import Mode
 from workbench.emulator.translate.translator import translate
 from workbench.errors import CodeObjectError, UnsupportedInstruction
-from workbench.toolchain import compile_device
+from workbench.toolchain import CompileOptions, compile_device
 
 SOURCE = r"""
 #include <hip/hip_runtime.h>
@@ -55,7 +55,7 @@ extern "C" __global__ void flushing(float *out) {
 
 @pytest.fixture(scope="module")
 def data() -> bytes:
-    return compile_device(SOURCE, arch="gfx950", name="translate", flags=("-O1",)).code_object
+    return compile_device(SOURCE, CompileOptions("gfx950", name="translate", flags=("-O1",))).code_object
 
 
 @pytest.fixture(scope="module")

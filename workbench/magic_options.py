@@ -1,0 +1,58 @@
+"""The options of `%%hipkittens`: the magic parses by this table, its help shows it, completion offers it."""
+
+from __future__ import annotations
+
+import textwrap
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Option:
+    """One option.
+
+    Attributes:
+        flag: as it is written, such as "--arch".
+        help: what it does, in a line.
+        metavar: what its value is called; "" for one that takes none.
+        dest: name of its value; the flag's own where it is "".
+        repeated: whether it may be given several times.
+    """
+
+    flag: str
+    help: str
+    metavar: str = ""
+    dest: str = ""
+    repeated: bool = False
+
+    def __str__(self) -> str:
+        return f"{self.flag} {self.metavar}".rstrip()
+
+
+NAME = Option("NAME", "Python name to bind the compiled module to")
+
+OPTIONS = (
+    Option("--arch", "target: gfx950, gfx942; the default device's where it is not given", "A"),
+    Option("-I", "folder to search for #include", "DIR", "include", repeated=True),
+    Option("-D", "macro, NAME or NAME=VALUE", "X", "define", repeated=True),
+    Option("--flags", "further compiler flags, quoted", '"..."'),
+    Option("--verify", "run the cell's kernel on this spec's inputs, compare with its reference", "SPEC"),
+    Option("--spec", "take inputs and launch from this spec, without comparing", "SPEC"),
+    Option("--shape", "shape of the spec, such as rows=4096,cols=1024", "K=V,..."),
+    Option("--time", "time a launch: measured on a GPU, modelled on an emulated device"),
+    Option("--profile", "counters of a launch, under rocprof's names"),
+    Option("--sanitize", "look for missing waits, races, uninitialised values"),
+)
+
+FLAGS = tuple(option.flag for option in OPTIONS)
+
+
+def usage() -> str:
+    """The options as a command line shows them."""
+    line = f"%%hipkittens {NAME} " + " ".join(f"[{str(option).replace(' ', chr(160))}]" for option in OPTIONS)
+    lines = textwrap.wrap(line, 100, initial_indent=" " * 4, subsequent_indent=" " * 8)
+    return "\n".join(lines).replace(chr(160), " ")
+
+
+def listing() -> str:
+    """The options with what they do, a line each."""
+    return "\n".join(f"    {option!s:18} {option.help}" for option in (NAME, *OPTIONS))

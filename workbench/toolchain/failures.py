@@ -1,0 +1,82 @@
+"""What it means that a compiler did not make anything: an error of the source, or a fault of its own."""
+
+from __future__ import annotations
+
+import re
+import signal
+from collections.abc import Sequence
+
+from workbench.errors import CompileError, CompilerCrashed, WorkbenchError
+from workbench.toolchain.compiler import Compiler
+from workbench.toolchain.diagnostics import Diagnostic
+from workbench.toolchain.process import Finished
+
+_CRASH = re.compile(
+    r"PLEASE (?:submit|ATTACH)|Stack dump:|LLVM ERROR:|clang frontend command failed"
+    r"|unable to execute command|error in backend:|UNREACHABLE executed|Assertion `.*' failed"
+)
+
+
+def failure(
+    name: str,
+    arch: str,
+    compiler: Compiler,
+    finished: Finished,
+    diagnostics: Sequence[Diagnostic],
+    folder: str,
+) -> WorkbenchError:
+    """The error of a compilation that made nothing.
+
+    Args:
+        name: of the source.
+        arch: target.
+        compiler: which was started.
+        finished: how it ended.
+        diagnostics: what was read from its output.
+        folder: of its temporary files, which messages leave out.
+
+    Returns:
+        a CompileError with the diagnostics, or a CompilerCrashed.
+    """
+    returncode = finished.returncode or 0
+    errors = [item for item in diagnostics if item.severity == "error"]
+    crashed = returncode < 0 or returncode > 128 or _CRASH.search(finished.text) is not None
+    program = f"{compiler.version} ({compiler.path})"
+    if crashed and not any(item.line for item in errors):
+        return CompilerCrashed(
+            f"{name}: {program} crashed{_death(returncode)}: {_last_words(finished.text, folder)}\n"
+            "This is a fault of the compiler, set off by this source: change what was last added, try "
+            'flags="-O1", or another compiler with HIPKITTENS_COMPILER.'
+        )
+    if not errors:
+        return CompilerCrashed(
+            f"{name}: {program} ended with status {returncode} and said nothing that explains it: "
+            f"{_last_words(finished.text, folder)}"
+        )
+    count = "1 error" if len(errors) == 1 else f"{len(errors)} errors"
+    texts = [item.text for item in diagnostics if item.severity in ("error", "warning")]
+    return CompileError(
+        f"{name} does not compile for {arch}: {count}\n" + "\n".join(texts), tuple(diagnostics)
+    )
+
+
+def _death(returncode: int) -> str:
+    number = -returncode if returncode < 0 else returncode - 128 if returncode > 128 else 0
+    if not number:
+        return ""
+    try:
+        name = signal.Signals(number).name
+    except ValueError:
+        name = f"signal {number}"
+    hint = " (out of memory?)" if name == "SIGKILL" else ""
+    return f" with {name}{hint}"
+
+
+def _last_words(text: str, folder: str) -> str:
+    """The line of a dying compiler that says most."""
+    lines = [line.strip() for line in text.replace(f"{folder}/", "").splitlines() if line.strip()]
+    for pattern in (r"Assertion|UNREACHABLE|LLVM ERROR|error in backend|fatal error", r"error", r"."):
+        for line in lines:
+            if re.search(pattern, line):
+                return line
+    return "it left no message"

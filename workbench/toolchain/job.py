@@ -1,0 +1,169 @@
+"""One source on its way through a compiler: what its command line is, and what comes of starting it."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import time
+from pathlib import Path
+
+from workbench.cache import digest
+from workbench.errors import CompilerNotFound, CompilerTimeout, UsageError
+from workbench.targets import target
+from workbench.toolchain import process
+from workbench.toolchain.compiler import INCLUDE, find_compiler, kernel_headers
+from workbench.toolchain.diagnostics import Diagnostic, Reader
+from workbench.toolchain.failures import failure
+from workbench.toolchain.options import CompileOptions
+
+# Variables by which a compiler is given folders and flags besides its command line.
+_ENVIRONMENT = (
+    "CPATH",
+    "C_INCLUDE_PATH",
+    "CPLUS_INCLUDE_PATH",
+    "HIPCC_COMPILE_FLAGS_APPEND",
+    "SOURCE_DATE_EPOCH",
+)
+_REJECTED = re.compile(r"PCH file|precompiled (?:file|header)|AST file")
+
+
+class HeaderRejectedError(Exception):
+    """The compiler did not accept a precompiled header."""
+
+
+class Job:
+    """One source with everything that decides what becomes of it.
+
+    Attributes:
+        source: the text, without an editor's byte order mark.
+        options: how it is compiled.
+        compiler: which compiles it.
+        common: arguments that depend on neither the source nor the caller's folders and macros: a
+            precompiled header is made with the same.
+        own: folders and macros of the caller.
+        before: folders that are searched before ours, the current one included.
+        folders: all folders in the order of their search.
+        key: digest of all this.
+
+    Raises:
+        CompilerNotFound: no compiler for the target.
+        UsageError: the source is no text, or a path.
+    """
+
+    def __init__(self, source: str, options: CompileOptions) -> None:
+        _check_source(source)
+        # Editors of other systems begin a file with this mark, which clang takes only at the very start.
+        self.source = source.removeprefix("\ufeff")
+        self.options = options
+        beside = os.path.dirname(options.name) if os.path.isfile(options.name) else ""
+        quotes = [os.path.abspath(beside)] if beside else []
+        self.compiler = find_compiler(options.arch)
+        self.common = (
+            "-O3",
+            "-std=c++20",
+            *(["-g"] if options.debug else []),
+            "-fdebug-compilation-dir=.",
+            "-fno-color-diagnostics",
+            "-fdiagnostics-parseable-fixits",
+            f"-D{target(options.arch).macro}",
+            "-I",
+            str(kernel_headers()),
+            *options.flags,
+        )
+        self.own = (
+            *(part for folder in quotes for part in ("-iquote", folder)),
+            *(part for folder in options.include for part in ("-I", folder)),
+            *(f"-D{macro}" for macro in options.define),
+        )
+        self.before = [".", *quotes, *options.include]
+        self.folders = [*self.before, str(kernel_headers()), str(INCLUDE)]
+        self.key = digest(
+            "compile",
+            self.compiler.identity,
+            *self.compiler.device_command(options.arch, ""),
+            *self.common,
+            *self.own,
+            *(f"{variable}={os.environ.get(variable)}" for variable in _ENVIRONMENT),
+            options.name,
+            str(options.first_line),
+            source,
+        )
+
+    def start(
+        self, command: list[str], output: str, folder: str, *, ready: bool = False
+    ) -> tuple[bytes, tuple[Diagnostic, ...], float]:
+        """Run a compiler command on the source; what it made at `output`, its warnings, and seconds.
+
+        Args:
+            folder: for the compiler's temporary files.
+            ready: whether a precompiled header is used.
+
+        Raises:
+            CompileError, CompilerCrashed, CompilerNotFound, CompilerTimeout
+            HeaderRejectedError: the compiler did not accept the precompiled header.
+        """
+        name, timeout = self.options.name, self.options.timeout
+        start = time.perf_counter()
+        try:
+            finished = process.run(
+                command,
+                timeout=timeout,
+                text=f"#line {self.options.first_line} {_quoted(name)}\n{self.source}\n",
+                environment=self.compiler.environment(folder),
+            )
+        except OSError as error:
+            raise CompilerNotFound(
+                f"{self.compiler.path} cannot be started any more: {error.strerror}. "
+                "Was it removed? Restart the kernel to have a compiler looked for again."
+            ) from error
+        seconds = time.perf_counter() - start
+        if finished.returncode is None:
+            raise CompilerTimeout(
+                f"{name}: {self.compiler.version} did not finish within {timeout:g} s "
+                "and was stopped. Give a longer timeout (or set HIPKITTENS_COMPILE_TIMEOUT), "
+                "or compile less in one cell."
+            )
+        diagnostics = self._read(finished.text, folder)
+        made = b""
+        with contextlib.suppress(OSError):
+            made = Path(output).read_bytes()
+        if finished.returncode != 0 or not made:
+            if ready and _REJECTED.search(finished.text):
+                raise HeaderRejectedError
+            raise failure(name, self.options.arch, self.compiler, finished, diagnostics, folder)
+        return made, diagnostics, seconds
+
+    def _read(self, output: str, folder: str) -> tuple[Diagnostic, ...]:
+        reader = Reader(
+            self.source,
+            self.options.name,
+            first_line=self.options.first_line,
+            prologue=1,
+            folders=[*self.folders[1:], *self.compiler.fixed_roots],
+            secrets={f"{folder}/": "", folder: "(temporary folder)"},
+        )
+        return reader.read(output)
+
+
+def to_front_end(*arguments: str) -> list[str]:
+    """Arguments as clang's driver passes them on to its front end."""
+    return [part for argument in arguments for part in ("-Xclang", argument)]
+
+
+def _quoted(name: str) -> str:
+    """A name as a C string literal."""
+    return '"' + re.sub(r'[\\"]', r"\\\g<0>", re.sub(r"[\r\n\0]+", " ", name)) + '"'
+
+
+def _check_source(source: object) -> None:
+    """What a person may hand over in place of the text, said before the compiler meets it."""
+    is_path = isinstance(source, os.PathLike) or (
+        isinstance(source, str) and 0 < len(source) < 4096 and "\n" not in source and os.path.isfile(source)
+    )
+    if is_path:
+        raise UsageError(
+            f"the source is the path {str(source)!r}; wanted the C++ text: Path({str(source)!r}).read_text()"
+        )
+    if not isinstance(source, str):
+        raise UsageError(f"the source is a {type(source).__name__}; wanted the C++ text, a str")

@@ -1,0 +1,196 @@
+"""What a person chooses of a compilation, checked once where it comes in and carried as one record."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from workbench.errors import UsageError
+from workbench.targets import NAMES, target
+
+DEFAULT_NAME = "cell.hip"
+DEFAULT_TIMEOUT = 300.0
+"""Seconds; `$HIPKITTENS_COMPILE_TIMEOUT` changes it."""
+
+Folders = Iterable[str | os.PathLike[str]]
+Flags = str | Iterable[str]
+Macros = Iterable[str] | Mapping[str, object]
+
+# Flags that decide what is compiled, for what and to where; the workbench's own to give.
+_TAKEN = re.compile(
+    r"-o.*|-c|-S|-E|-x.*|-fsyntax-only|-M\w*|--offload.*|--cuda-.*|-fgpu-rdc|-save-temps.*|--save-temps.*"
+    r"|-emit-.*|-###|--version|-v|-"
+)
+_MACRO = re.compile(r"[A-Za-z_]\w*(\([^)]*\))?(=[^\n]*)?")
+
+
+@dataclass(frozen=True, init=False)
+class CompileOptions:
+    """How a source is compiled.
+
+    Attributes:
+        arch: "gfx950", "gfx942" or "gfx90a"; features such as ":xnack-" may follow.
+        name: what messages and debug information call the source; keep it equal from run to run, because a
+            cached result is found by it too. Quoted includes are looked for beside it where it is a file.
+        include: folders searched before ours, absolute.
+        flags: further compiler flags.
+        define: macros, as `NAME` or `NAME=VALUE`.
+        debug: whether the code object describes its lines, parameters and types.
+        timeout: seconds that the compiler may take.
+        first_line: number of the source's first line in messages, 2 where a cell's magic is line 1.
+    """
+
+    arch: str
+    name: str
+    include: tuple[str, ...]
+    flags: tuple[str, ...]
+    define: tuple[str, ...]
+    debug: bool
+    timeout: float
+    first_line: int
+
+    def __init__(
+        self,
+        arch: str,
+        *,
+        name: str | None = None,
+        include: Folders = (),
+        flags: Flags = (),
+        define: Macros = (),
+        debug: bool = True,
+        timeout: float | None = None,
+        first_line: int = 1,
+    ) -> None:
+        """Checks what came and brings it to one form.
+
+        Args:
+            arch, debug, first_line: as the attributes.
+            name: "cell.hip" where it is None.
+            include: folders.
+            flags: a list or a command line's text.
+            define: macros as `NAME` or `NAME=VALUE`, or a mapping; a value of None gives `NAME`.
+            timeout: $HIPKITTENS_COMPILE_TIMEOUT, else 300 s, where it is None.
+
+        Raises:
+            UsageError: one of them is of another type, an unknown target, a folder that is not there, or a
+                flag that is the workbench's own to give.
+        """
+        checked = {
+            "arch": _arch(arch),
+            "name": _name(name),
+            "include": _folders(include),
+            "flags": _flags(flags),
+            "define": _macros(define),
+            "debug": bool(debug),
+            "timeout": _time_limit(timeout),
+            "first_line": _first_line(first_line),
+        }
+        for attribute, value in checked.items():
+            object.__setattr__(self, attribute, value)
+
+    @property
+    def macro_names(self) -> list[str]:
+        """Names that macros and flags define or undefine."""
+        names = [macro.split("=", 1)[0].split("(", 1)[0] for macro in self.define]
+        return names + [flag[2:].split("=", 1)[0] for flag in self.flags if flag[:2] in ("-D", "-U")]
+
+
+def _arch(arch: object) -> str:
+    if not isinstance(arch, str):
+        raise UsageError(f"target {arch!r}: one of {', '.join(map(repr, NAMES))} is wanted")
+    target(arch)
+    return arch
+
+
+def _name(name: object) -> str:
+    if name is not None and not isinstance(name, str):
+        raise UsageError(f"name {name!r}: a text is wanted, such as 'rmsnorm.hip'")
+    return name or DEFAULT_NAME
+
+
+def _folders(include: object) -> tuple[str, ...]:
+    if isinstance(include, (str, bytes, os.PathLike)):
+        text = os.fsdecode(include)
+        raise UsageError(f"include is {text!r}; wanted a list of folders such as [{text!r}]")
+    if not isinstance(include, Iterable):
+        raise UsageError(f"include is {include!r}; wanted a list of folders such as ['kernels/include']")
+    found = []
+    for folder in include:
+        if not isinstance(folder, (str, os.PathLike)):
+            raise UsageError(f"include folder {folder!r}: a path is wanted")
+        path = os.path.abspath(os.fspath(folder))
+        if not os.path.isdir(path):
+            raise UsageError(f"include folder {path} does not exist")
+        found.append(path)
+    return tuple(found)
+
+
+def _flags(flags: object) -> tuple[str, ...]:
+    if isinstance(flags, str):
+        try:
+            parts = shlex.split(flags)
+        except ValueError as error:
+            raise UsageError(f"flags {flags!r}: {error}") from None
+    elif isinstance(flags, Iterable) and not isinstance(flags, (bytes, Mapping)):
+        parts = list(flags)
+    else:
+        raise UsageError(f"flags is {flags!r}; wanted a text such as '-O1 -Wall', or a list of texts")
+    for index, part in enumerate(parts):
+        if not isinstance(part, str):
+            raise UsageError(f"flag {part!r}: a string is wanted")
+        if _TAKEN.fullmatch(part):
+            raise UsageError(
+                f"flag {part}: the workbench itself decides what is compiled, for which target and to where; "
+                "choose the target with arch"
+            )
+        # The value of the flag before it, or a file; the latter would be compiled as a second source.
+        if not part.startswith("-") and (index == 0 or not parts[index - 1].startswith("-")):
+            raise UsageError(f"flag {part!r}: flags begin with '-'; sources are not taken here")
+    return tuple(parts)
+
+
+def _macros(define: object) -> tuple[str, ...]:
+    if isinstance(define, str):
+        raise UsageError(f"define is the text {define!r}; wanted a list such as [{define!r}]")
+    if isinstance(define, Mapping):
+        macros = [_macro(name, value) for name, value in define.items()]
+    elif isinstance(define, Iterable):
+        macros = list(define)
+    else:
+        raise UsageError(f"define is {define!r}; wanted a list such as ['N=4'], or a dict such as {{'N': 4}}")
+    for macro in macros:
+        if not isinstance(macro, str) or not _MACRO.fullmatch(macro):
+            raise UsageError(f"define {macro!r}: NAME or NAME=VALUE is wanted")
+    return tuple(macros)
+
+
+def _macro(name: object, value: object) -> str:
+    if value is None:
+        return str(name)
+    return f"{name}={int(value) if isinstance(value, bool) else value}"
+
+
+def _first_line(line: object) -> int:
+    if not isinstance(line, int) or not 1 <= line < 2**31:
+        raise UsageError(f"first_line {line!r}: the number of a line is wanted, 1 or more")
+    return line
+
+
+def _time_limit(timeout: object) -> float:
+    if timeout is not None:
+        if not isinstance(timeout, (int, float)) or not timeout > 0:
+            raise UsageError(f"timeout {timeout!r}: a positive number of seconds is wanted")
+        return timeout
+    text = os.environ.get("HIPKITTENS_COMPILE_TIMEOUT")
+    if not text:
+        return DEFAULT_TIMEOUT
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = 0.0
+    if not seconds > 0:
+        raise UsageError(f"HIPKITTENS_COMPILE_TIMEOUT={text!r}: a number of seconds is wanted, such as 600")
+    return seconds
