@@ -1,9 +1,11 @@
 """What was computed once and is costly to compute again: machine code, native libraries, headers.
 
-Entries are files named by a digest of everything that they were made from, so an entry is never wrong, only
-missing, and nobody has to invalidate anything. Several processes use one cache at once: an entry appears
-whole or not at all (written beside its place, then renamed), and what is used least recently goes when the
-whole grows past its limit.
+Entries are files named by a digest of everything that they were made from, so nobody has to invalidate
+anything. Each carries a checksum: one that was damaged is made again. Code comes out of here that this
+process runs, so what others could have written is never used: a folder that belongs to another user, or that
+everybody may write to, is an error, and such an entry is made again. Several processes use one cache at once:
+an entry appears whole or not at all (written beside its place, then renamed), and what is used least recently
+goes when the whole grows past its limit.
 
 The folder is `$HIPKITTENS_CACHE`, else `hipkittens` in the user's cache folder (`$XDG_CACHE_HOME` or
 `~/.cache`); the limit is `$HIPKITTENS_CACHE_LIMIT`, such as `500M` or `8G`, by default 4 GiB.
@@ -12,11 +14,9 @@ The folder is `$HIPKITTENS_CACHE`, else `hipkittens` in the user's cache folder 
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import hashlib
 import os
 import re
-import shutil
 import stat
 import tempfile
 import threading
@@ -26,6 +26,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+import platformdirs
+from filelock import FileLock
+
 from workbench.errors import UsageError
 
 DEFAULT_LIMIT = 4 << 30
@@ -33,15 +36,23 @@ DEFAULT_LIMIT = 4 << 30
 _TEMPORARY = ".partial-"
 _TEMPORARY_LIFETIME = 3600.0
 _SCANS_PER_LIMIT = 64
+# Seconds after which a use is noted again.
+_USE_GRANULARITY = 60.0
 _NAMESPACE = re.compile(r"[a-z0-9][a-z0-9_.-]*")
 _SHARD = re.compile(r"[0-9a-f]{2}")
 _SIZE = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([kmgt]?)i?b?\s*", re.IGNORECASE)
+# Other versions of the workbench may share the folder: what they wrote otherwise has another name.
+_FORMAT = ".1"
+_MAGIC = b"HKC1"
+_HEAD = len(_MAGIC) + hashlib.sha256().digest_size
+# Between the name of an entry that is a file for other programs and the beginning of its content's digest.
+_FILE = ".file-"
 
 _scan_lock = threading.Lock()
 # Bytes written by this process since it last added up the folder; None before the first time.
 _written: dict[Path, int] = {}
-
-
+# Files whose content was found to have its checksum, as long as these facts of theirs stay.
+_intact: dict[Path, tuple[int, int, int]] = {}
 # What this process was told already: once is enough, whoever asks for the folder.
 _warned: set[str] = set()
 
@@ -100,39 +111,72 @@ def folder() -> Path:
 
     Where the wanted folder cannot be written (a read-only home), a private one under the system's temporary
     folder takes its place, with a warning.
+
+    Raises:
+        UsageError: it belongs to another user, or everybody may write to it.
     """
     chosen = os.environ.get("HIPKITTENS_CACHE")
     if chosen:
         wanted = Path(chosen).expanduser().absolute()
     else:
-        base = os.environ.get("XDG_CACHE_HOME") or ""
-        # The XDG specification says that a relative path there is to be ignored.
-        wanted = (Path(base) if os.path.isabs(base) else Path("~/.cache").expanduser()) / "hipkittens"
-    if _usable(wanted):
-        return wanted
-    spare = Path(tempfile.gettempdir()) / f"hipkittens-cache-{os.getuid()}"
-    _warn(
-        f"the cache folder {wanted} cannot be written; using {spare}. "
-        "Set HIPKITTENS_CACHE to a folder that can be written."
-    )
-    spare.mkdir(mode=0o700, exist_ok=True)
-    owner = spare.lstat()
-    if not stat.S_ISDIR(owner.st_mode) or owner.st_uid != os.getuid():
-        raise UsageError(f"{spare} belongs to another user; set HIPKITTENS_CACHE to a folder of your own")
-    return spare
+        wanted = platformdirs.user_cache_path("hipkittens", appauthor=False)
+    if not _usable(wanted):
+        spare = Path(tempfile.gettempdir()) / f"hipkittens-cache-{os.getuid()}"
+        _warn(
+            f"the cache folder {wanted} cannot be written; using {spare}. "
+            "Set HIPKITTENS_CACHE to a folder that can be written."
+        )
+        spare.mkdir(mode=0o700, exist_ok=True)
+        wanted = spare
+    _check_folder(wanted)
+    return wanted
 
 
 def _usable(path: Path) -> bool:
     try:
-        path.mkdir(parents=True, exist_ok=True)
+        path.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError:
         return False
     return os.access(path, os.W_OK | os.X_OK)
 
 
+def _distrust(status: os.stat_result) -> str:
+    """Why others could have written a file or folder; empty where only this user and root could."""
+    if status.st_uid not in (os.getuid(), 0):
+        return f"belongs to another user (uid {status.st_uid})"
+    shared = status.st_mode & stat.S_IWOTH and not stat.S_ISLNK(status.st_mode)
+    return "can be written by everybody" if shared else ""
+
+
+def _check_folder(path: Path) -> None:
+    try:
+        problem = _distrust(path.lstat()) or _distrust(path.stat())
+    except FileNotFoundError:
+        return
+    if problem:
+        raise UsageError(
+            f"the cache folder {path} {problem}, who could put code there that this process would run: take "
+            f"the permission away (`chmod o-w {path}`), remove the folder, or set HIPKITTENS_CACHE to a "
+            "folder of your own"
+        )
+
+
+def _trusted(path: Path, status: os.stat_result) -> bool:
+    """Whether an entry is a file that others could not have written."""
+    problem = _distrust(status) if stat.S_ISREG(status.st_mode) else "is no regular file"
+    if problem:
+        _warn(f"the cache's entry {path} {problem}; it is made again")
+    return not problem
+
+
+def _open(path: Path) -> int:
+    return os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+
+
 def write_atomically(path: Path, data: bytes, mode: int = 0o644) -> None:
     """Write a file so that a reader sees the old content or the new, never a part."""
-    path.parent.mkdir(parents=True, exist_ok=True)
+    path.parent.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    path.parent.mkdir(mode=0o700, exist_ok=True)
     handle, name = tempfile.mkstemp(prefix=_TEMPORARY, dir=path.parent)
     try:
         with os.fdopen(handle, "wb") as file:
@@ -175,89 +219,100 @@ class Cache:
         self.namespace = namespace
 
     def path(self, key: str) -> Path:
-        """Where the entry of `key` is, or will be once it is put."""
+        """Where the entry of `key` is, or will be once it is put.
+
+        Raises:
+            UsageError: its folder belongs to another user, or everybody may write to it.
+        """
         name = key if re.fullmatch(r"[0-9a-f]{16,128}", key) else digest(key)
-        return folder() / self.namespace / name[:2] / name[2:]
+        path = folder() / self.namespace / name[:2] / f"{name[2:]}{_FORMAT}"
+        _check_folder(path.parents[1])
+        _check_folder(path.parent)
+        return path
 
     def get(self, key: str) -> bytes | None:
-        """The entry's content, None where there is none. Counts as a use."""
+        """The entry's content, None where there is none, or a damaged one. Counts as a use."""
         path = self.path(key)
         try:
-            data = path.read_bytes()
+            with open(path, "rb", opener=lambda name, _: _open(Path(name))) as file:
+                status = os.fstat(file.fileno())
+                data = file.read() if _trusted(path, status) else b""
         except OSError:
             return None
-        # A machine that lost power can leave a renamed file without its content.
-        if not data:
+        content = data[_HEAD:]
+        if data[:_HEAD] != _head(path, content):
+            self.remove(key)
             return None
-        with contextlib.suppress(OSError):
-            os.utime(path)
-        return data
-
-    def find(self, key: str) -> Path | None:
-        """The entry's path where it is there, for a loader or a compiler to read. Counts as a use."""
-        path = self.path(key)
-        try:
-            if path.stat().st_size == 0:
-                return None
-            os.utime(path)
-        except OSError:
-            return None
-        return path
+        _note_use(path, status)
+        return content
 
     def put(self, key: str, data: bytes) -> bool:
         """Store an entry. False, with a warning, where the folder takes no more: a cache stops nobody."""
         path = self.path(key)
         try:
+            write_atomically(path, _head(path, data) + data)
+        except OSError as error:
+            _warn(f"nothing could be cached in {folder() / self.namespace}: {error.strerror}")
+            return False
+        _account(path, _HEAD + len(data))
+        return True
+
+    def find_file(self, key: str) -> Path | None:
+        """Path of what `put_file` stored, for a loader or a compiler to read. Counts as a use.
+
+        None where there is nothing, or something damaged.
+        """
+        wanted = self.get(key)
+        if wanted is None:
+            return None
+        path = self._file(key, wanted)
+        if _has_digest(path, wanted):
+            return path
+        self.remove(key)
+        return None
+
+    def put_file(self, key: str, made: Path | bytes) -> Path | None:
+        """Store a file for other programs to read: what a tool wrote to `made`, or these bytes.
+
+        Its path, None, with a warning, where the folder takes no more.
+        """
+        data = made if isinstance(made, bytes) else made.read_bytes()
+        content = hashlib.sha256(data).digest()
+        path = self._file(key, content)
+        try:
             write_atomically(path, data)
         except OSError as error:
             _warn(f"nothing could be cached in {folder() / self.namespace}: {error.strerror}")
-            return False
+            return None
         _account(path, len(data))
-        return True
+        return path if self.put(key, content) else None
 
-    def adopt(self, key: str, file: Path) -> bool:
-        """Store what a tool wrote to `file` (on the same or another file system) and remove `file`."""
+    def _file(self, key: str, content: bytes) -> Path:
         path = self.path(key)
-        try:
-            size = file.stat().st_size
-            path.parent.mkdir(parents=True, exist_ok=True)
-            beside = path.parent / f"{_TEMPORARY}{os.getpid()}-{threading.get_ident()}"
-            shutil.move(file, beside)
-            os.replace(beside, path)
-        except OSError as error:
-            _warn(f"nothing could be cached in {folder() / self.namespace}: {error.strerror}")
-            return False
-        _account(path, size)
-        return True
+        return path.with_name(f"{path.name}{_FILE}{content.hex()[:16]}")
 
     def remove(self, key: str) -> None:
         """Forget an entry, one that proved damaged for example."""
-        with contextlib.suppress(OSError):
-            self.path(key).unlink()
+        path = self.path(key)
+        for file in (path, *path.parent.glob(f"{path.name}{_FILE}*")):
+            with contextlib.suppress(OSError):
+                file.unlink()
 
     @contextlib.contextmanager
     def lock(self, key: str) -> Iterator[None]:
         """Hold what makes an entry for one thread of one process at a time; look again once inside."""
         path = self.path(key)
-        lock = folder() / "locks" / f"{self.namespace}-{path.parent.name}{path.name}"
-        lock.parent.mkdir(parents=True, exist_ok=True)
-        while True:
-            with open(lock, "wb") as file:
-                fcntl.flock(file, fcntl.LOCK_EX)
-                # The one before may have removed the file that this one waited for.
-                if not _is_open_at(lock, file.fileno()):
-                    continue
-                try:
-                    yield
-                finally:
-                    with contextlib.suppress(OSError):
-                        lock.unlink()
-                return
+        locks = folder() / "locks"
+        locks.mkdir(mode=0o700, exist_ok=True)
+        _check_folder(locks)
+        with FileLock(locks / f"{self.namespace}-{path.parent.name}{path.name}"):
+            yield
 
     def usage(self) -> Usage:
         """How many entries there are and what they take."""
-        sizes = [size for _, _, size in _entries(folder() / self.namespace)]
-        return Usage(self.namespace, len(sizes), sum(sizes))
+        found = list(_entries(folder() / self.namespace))
+        entries = sum(_FILE not in path.name for path, _, _ in found)
+        return Usage(self.namespace, entries, sum(size for _, _, size in found))
 
     def clear(self) -> int:
         """Remove every entry; the number of bytes freed."""
@@ -290,6 +345,7 @@ def evict(target: int | None = None, keep: Path | None = None) -> int:
         keep: an entry that stays whatever its age.
     """
     bound = limit() if target is None else target
+    _clear_locks(folder() / "locks")
     entries = sorted(_all_entries(folder()), key=lambda entry: entry[1])
     excess = sum(size for _, _, size in entries) - bound
     freed = 0
@@ -302,6 +358,14 @@ def evict(target: int | None = None, keep: Path | None = None) -> int:
             path.unlink()
             freed += size
     return freed
+
+
+def _clear_locks(locks: Path) -> None:
+    """Remove locks that were not taken for long; who still waits for one does work twice, and no harm."""
+    with contextlib.suppress(OSError):
+        for lock in os.scandir(locks):
+            if time.time() - lock.stat().st_mtime > _TEMPORARY_LIFETIME:
+                os.unlink(lock)
 
 
 # Folders in the root that hold no entries: locks, and small tools that are kept as long as they are used.
@@ -337,11 +401,35 @@ def _entries(namespace: Path) -> Iterator[tuple[Path, float, int]]:
             yield Path(file.path), status.st_mtime, status.st_size
 
 
-def _is_open_at(path: Path, descriptor: int) -> bool:
+def _head(path: Path, content: bytes) -> bytes:
+    """What an entry begins with: a checksum of its content and of its place."""
+    place = "/".join(path.parts[-3:])
+    return _MAGIC + hashlib.sha256(place.encode() + b"\0" + content).digest()
+
+
+def _has_digest(path: Path, wanted: bytes) -> bool:
+    """Whether a file may be trusted and has the content with this SHA-256."""
     try:
-        return os.path.samestat(path.stat(), os.fstat(descriptor))
+        with open(path, "rb", opener=lambda name, _: _open(Path(name))) as file:
+            status = os.fstat(file.fileno())
+            if not _trusted(path, status):
+                return False
+            known = (status.st_ino, status.st_size, status.st_mtime_ns)
+            if _intact.get(path) != known and hashlib.file_digest(file, "sha256").digest() != wanted:
+                return False
     except OSError:
         return False
+    _note_use(path, status)
+    with contextlib.suppress(OSError):
+        status = path.stat()
+        _intact[path] = (status.st_ino, status.st_size, status.st_mtime_ns)
+    return True
+
+
+def _note_use(path: Path, status: os.stat_result) -> None:
+    if time.time() - status.st_mtime > _USE_GRANULARITY:
+        with contextlib.suppress(OSError):
+            os.utime(path)
 
 
 def _account(path: Path, size: int) -> None:

@@ -112,9 +112,7 @@ def compile_host(source: str, options: CompileOptions, *, module: bool, use_cach
                 entry, headers = build.compile()
                 store.put(build.key, entry, headers, hiding_places(headers, job.folders))
     content = caches.digest(entry.code_object)
-    if shelf.find(content) is None:
-        shelf.put(content, entry.code_object)
-    library = shelf.find(content)
+    library = shelf.find_file(content) or shelf.put_file(content, entry.code_object)
     if library is None:
         raise ToolchainError(
             f"{options.name} was compiled but could not be kept in {shelf.path(content).parent}; set "

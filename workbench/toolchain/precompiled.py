@@ -111,7 +111,7 @@ class PrecompiledHeader:
 
     def find(self) -> Path | None:
         """Its file, None while there is none."""
-        return Cache("precompiled").find(self.key) if self.possible else None
+        return Cache("precompiled").find_file(self.key) if self.possible else None
 
     def forget(self) -> None:
         """Drop the file that the compiler did not accept, and make it no more in this process."""
@@ -125,7 +125,7 @@ class PrecompiledHeader:
             return False
         store = Cache("precompiled")
         with store.lock(self.key):
-            if store.find(self.key) is not None:
+            if store.find_file(self.key) is not None:
                 return True
             with _state_lock:
                 if self.key in _failed:
@@ -134,7 +134,7 @@ class PrecompiledHeader:
                 output = os.path.join(folder, "header.pch")
                 made = _run(self._command(output), self.compiler.environment(folder))
                 if made and os.path.exists(output):
-                    return store.adopt(self.key, Path(output))
+                    return store.put_file(self.key, Path(output)) is not None
         with _state_lock:
             _failed.add(self.key)
         return False

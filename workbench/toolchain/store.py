@@ -24,7 +24,6 @@ from workbench.cache import Cache, digest
 from workbench.toolchain.diagnostics import Diagnostic, FixIt
 
 _RECORDS = 16
-_MAGIC = b"HKCO1\n"
 # A file changed this recently may change again without its time stamp showing it.
 _SETTLED = 2.0
 
@@ -104,27 +103,16 @@ class Store:
 
     def _records(self, key: str) -> list[dict[str, Any]]:
         data = self._manifests.get(key)
-        if data is None:
-            return []
-        try:
-            records = json.loads(data)
-        except ValueError:
-            self._manifests.remove(key)
-            return []
-        return list(records)
+        return list(json.loads(data)) if data is not None else []
 
     def _unpack(self, result: str) -> Entry | None:
         data = self._objects.get(result)
         if data is None:
             return None
-        head = len(_MAGIC) + 32
-        if not data.startswith(_MAGIC) or hashlib.sha256(data[head:]).digest() != data[len(_MAGIC) : head]:
-            self._objects.remove(result)
-            return None
-        size = int.from_bytes(data[head : head + 8], "little")
-        facts = json.loads(data[head + 8 : head + 8 + size])
+        size = int.from_bytes(data[:8], "little")
+        facts = json.loads(data[8 : 8 + size])
         return Entry(
-            data[head + 8 + size :],
+            data[8 + size :],
             tuple(_diagnostic(item) for item in facts["diagnostics"]),
             tuple(facts["command"]),
             facts["seconds"],
@@ -138,8 +126,7 @@ def _pack(entry: Entry) -> bytes:
         "seconds": entry.seconds,
     }
     text = json.dumps(facts).encode()
-    payload = len(text).to_bytes(8, "little") + text + entry.code_object
-    return _MAGIC + hashlib.sha256(payload).digest() + payload
+    return len(text).to_bytes(8, "little") + text + entry.code_object
 
 
 def _diagnostic(item: dict[str, Any]) -> Diagnostic:

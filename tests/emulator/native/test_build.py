@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import io
+import random
 import subprocess
 import sys
 from pathlib import Path
@@ -42,6 +43,25 @@ def test_a_library_is_built_once_and_again_for_other_content(
     source.write_text(SOURCE.replace("VALUE", "VALUE + 1"))
     third = build.build("answer", [source], flags=["-DVALUE=42"])
     assert [ctypes.CDLL(str(p)).answer() for p in (second, third)] == [42, 43]
+
+
+def test_a_damaged_library_is_built_again(source: Path) -> None:
+    # In a process of its own: a loader maps a damaged file and dies of it.
+    code = (
+        "import ctypes, pathlib, workbench.emulator.native.build as build\n"
+        f"path = build.build('answer', [pathlib.Path({str(source)!r})], flags=['-DVALUE=41'])\n"
+        "print(ctypes.CDLL(str(path)).answer())\n"
+    )
+    path = build.build("answer", [source], flags=["-DVALUE=41"])
+    whole = path.read_bytes()
+    half = len(whole) // 2
+    flipped = bytearray(whole)
+    flipped[random.randrange(len(whole))] ^= 1 << random.randrange(8)
+    for damage in (whole[:half], bytes(flipped)):
+        path.write_bytes(damage)
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+        assert done.stdout == "41\n"
+        assert path.read_bytes() == whole
 
 
 def test_a_source_that_does_not_compile_shows_the_compilers_words(source: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import struct
 
 import numpy as np
@@ -156,8 +157,13 @@ def test_damaged_cache_entry(code_object: CodeObject, monkeypatch: pytest.Monkey
     monkeypatch.setenv("HIPKITTENS_CACHE", str(tmp_path))
     translate(code_object, "straight")
     (entry,) = (path for path in (tmp_path / "translations").rglob("*") if path.is_file())
-    entry.write_bytes(entry.read_bytes()[:100])
-    assert translate(code_object, "straight").blocks
+    whole = entry.read_bytes()
+    flipped = bytearray(whole)
+    flipped[random.randrange(len(whole))] ^= 1 << random.randrange(8)
+    for damage in (whole[:100], bytes(flipped)):
+        entry.write_bytes(damage)
+        assert translate(code_object, "straight").blocks
+        assert entry.read_bytes() == whole
 
 
 def test_long_blocks_are_cut(monkeypatch: pytest.MonkeyPatch, code_object: CodeObject) -> None:

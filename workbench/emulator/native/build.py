@@ -137,17 +137,16 @@ def build(
     files = [part for path in (*sources, *depends) for part in (path.name, path.read_bytes())]
     key = digest(name, *command[1:], compiler_identity(), cpu_identity(), *files)
     cache = Cache("native")
-    if (found := cache.find(key)) is not None:
+    if (found := cache.find_file(key)) is not None:
         return found
     with cache.lock(key), tempfile.TemporaryDirectory(prefix="hipkittens-native-") as scratch:
-        if (found := cache.find(key)) is not None:
+        if (found := cache.find_file(key)) is not None:
             return found
         library = Path(scratch) / f"lib{name}.so"
         with announced(f"building the emulated device's library {name}, once on this computer"):
             folders = [f"-I{include}"] if include else []
             _compile(name, [*command, *folders, *map(str, sources), "-o", str(library)], library)
-        cache.adopt(key, library)
-        if (found := cache.find(key)) is None:
+        if (found := cache.put_file(key, library)) is None:
             raise errors.ToolchainError(
                 f"The native library {name!r} was built but could not be kept in {cache.path(key).parent}; "
                 "set HIPKITTENS_CACHE to a folder that can be written and has room."

@@ -119,8 +119,9 @@ def translate(code_object: CodeObject, kernel: str, *, sanitize: bool = False) -
         code_object.text.data,
     )
     stored = cache_.get(key)
-    program = _Program.unpack(stored) if stored is not None else None
-    if program is None:
+    if stored is not None:
+        program = _Program.unpack(stored)
+    else:
         program = _compile(code_object, kernel, options)
         cache_.put(key, program.pack())
     return _load(code_object, kernel, program)
@@ -377,13 +378,9 @@ class _Program:
         )
 
     @classmethod
-    def unpack(cls, data: bytes) -> _Program | None:
-        """None where the data is none of ours, such as a file cut short."""
-        try:
-            blocks, entry, row_count, symbols, code = msgpack.unpackb(data)
-            return cls([(a, s) for a, s in blocks], entry, row_count, symbols, code)
-        except (ValueError, TypeError, msgpack.UnpackException):
-            return None
+    def unpack(cls, data: bytes) -> _Program:
+        blocks, entry, row_count, symbols, code = msgpack.unpackb(data)
+        return cls([(a, s) for a, s in blocks], entry, row_count, symbols, code)
 
 
 def _compile(code_object: CodeObject, kernel: str, options: Options) -> _Program:
