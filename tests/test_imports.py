@@ -15,7 +15,8 @@ from typing import NamedTuple
 ROOT = Path(__file__).resolve().parents[1]
 
 LAYERS = (
-    "paths", "magic_options", "errors", "origin", "targets", "progress", "events", "display", "cache", "launches",
+    "paths", "magic_options", "errors", "origin", "targets", "progress", "events", "display", "cache",
+    "launches",
     "codeobject", "toolchain", "emulator", "runtime", "kernel", "spec", "check", "profile", "tiles",
     "doctor", "views", "lab", "magics", "__main__", "",
 )  # fmt: skip

@@ -43,7 +43,9 @@ def invocation(**options: bool) -> Invocation:
 
 def test_a_launch_is_timed_by_hip_events() -> None:
     device = runtime.device("emulated:gfx950")
-    module = device.load(toolchain.compile_device(SOURCE, arch="gfx950", name="kernels.hip").code_object)
+    module = device.load(
+        toolchain.compile_device(SOURCE, toolchain.CompileOptions("gfx950", name="kernels.hip")).code_object
+    )
     a = np.arange(64, dtype=np.float32)
     c = np.zeros_like(a)
     function = module.function("vector_add")

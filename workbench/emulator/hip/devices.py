@@ -47,7 +47,8 @@ def properties(facts: Product, ordinal: int) -> dict[str, Any]:
     waves = facts.waves_per_unit
     return {
         "name": facts.full_name.encode(),
-        "uuid": device_name(facts).encode().ljust(16, b"\0"),
+        # Programs know an emulated device by how this begins (pyutils.cuh).
+        "uuid": device_name(facts).upper().encode().ljust(16, b"\0"),
         "totalGlobalMem": facts.hbm_bytes,
         "sharedMemPerBlock": unit.lds_bytes,
         "regsPerBlock": _REGISTERS_PER_BLOCK,
