@@ -32,9 +32,6 @@ OPEN = {
 
 OPEN_LAZY = {
     ("codeobject", "codeobject"),
-    ("lab", "lab"),
-    ("lab", "profile"),
-    ("lab", "toolchain"),
     ("magics", "cache"),
     ("magics", "check"),
     ("magics", "doctor"),
@@ -58,6 +55,11 @@ LAZY: dict[str, tuple[set[str], str]] = {
         "it has to answer where a package that these import is missing",
     ),
     "workbench.emulator.node.loaded": ({"emulator"}, "the translator loads LLVM, with the first kernel"),
+    "workbench.lab.clangd": (
+        {"toolchain"},
+        "%load_ext stays fast: the compiler is looked for when asked",
+    ),
+    "workbench.lab.service": ({"lab"}, "%load_ext stays fast: a listing needs all of profile, 0.7 s"),
     "workbench.lab.told": ({"spec"}, "the sidebar starts nothing: only once the notebook has used kernels"),
     "workbench.runtime.registry": ({"runtime"}, "the emulator takes 0.2 s, once a device is asked for"),
 }

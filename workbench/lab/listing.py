@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from workbench.profile.classes import classify
+from workbench.profile.instructions import InstructionProfile, latest
 
 if TYPE_CHECKING:
     from workbench.codeobject import Instruction, Operand
     from workbench.kernel import Kernel
-    from workbench.profile.instructions import InstructionProfile
 
 # A destination that the instruction also reads (CDNA3 ISA guide): accumulating forms, partial writes.
 _READS_DESTINATION = (
@@ -127,8 +127,6 @@ class Listing:
 
 def listing(kernel: Kernel) -> Listing:
     """The listing of a kernel, with the costs of its last counted launch or of its last profile."""
-    from workbench.profile.instructions import latest
-
     return build(kernel.name, kernel.arch, kernel.instructions, places(kernel), latest(kernel))
 
 

@@ -194,13 +194,14 @@ export function Badge({ origin }: { origin: Origin | '' }): JSX.Element | null {
 function DeviceSection({ model, trans }: IProps): JSX.Element {
   const { state, payloads } = model;
   const latest = payloads[payloads.length - 1];
-  const device = state?.devices.find(one => one.default) ?? latest?.device ?? null;
+  const used = state?.devices.find(one => one.default);
+  const device = used ?? latest?.device ?? null;
   const compiler = state?.compiler?.version ?? latest?.compile?.compiler ?? '';
   const memory =
     device && device.memory_total
       ? trans.__('%1 of %2 used', bytes(device.memory_used), bytes(device.memory_total))
       : '';
-  const limit = state?.devices.find(one => one.default)?.memory_limit ?? 0;
+  const limit = used?.memory_limit ?? 0;
   return (
     <Section title={trans.__('Device')}>
       {state === null && (
@@ -212,7 +213,7 @@ function DeviceSection({ model, trans }: IProps): JSX.Element {
         <dl>
           <dt>{trans.__('Device')}</dt>
           <dd>
-            {device.label} <Badge origin={device.origin} />
+            {device.label} <Badge origin={used?.origin ?? latest?.origin ?? ''} />
           </dd>
           <dt>{trans.__('Name')}</dt>
           <dd>
