@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import pickle
+import re
 from dataclasses import fields, replace
+from pathlib import Path
 
 import pytest
+import torch
 
+import workbench as wb
 from workbench import targets
+from workbench.codeobject.decoder import forms
 from workbench.errors import UsageError
 from workbench.targets import Fact, Product, Target
+from workbench.tiles.elements import torch_dtype
 
 # Dense peaks in TFLOP/s and TOPS as AMD's tables print them: MI350 Series microarchitecture
 # (rocm.docs.amd.com, reference/gpu-arch/mi350.html), CDNA 3 white paper table 2, CDNA 2 white paper.
@@ -24,20 +30,9 @@ PUBLISHED = {
 VECTOR = {"MI355X": 157.3, "MI350X": 144.2, "MI300X": 163.4, "MI325X": 163.4, "MI210": 45.3}
 
 
-def facts(record: Target | Product) -> dict[str, Fact]:
-    found = {}
-    for field in fields(record):
-        value = getattr(record, field.name)
-        if isinstance(value, Fact):
-            found[field.name] = value
-        elif isinstance(value, dict):
-            found |= {f"{field.name} {key}": fact for key, fact in value.items() if isinstance(fact, Fact)}
-    return found
-
-
 @pytest.mark.parametrize("record", [*targets.TARGETS, *targets.PRODUCTS], ids=lambda record: record.name)
 def test_every_number_has_a_source(record: Target | Product) -> None:
-    known = facts(record)
+    known = targets.facts(record)
     assert len(known) >= 9
     assert [name for name, fact in known.items() if len(fact.source) < 20] == []
     bare = [f.name for f in fields(record) if type(getattr(record, f.name)) in (int, float)]
@@ -96,6 +91,36 @@ def test_names() -> None:
         targets.product("B200")
 
 
+def test_fp8_is_where_the_instructions_are() -> None:
+    for target in targets.TARGETS:
+        opcodes = {form.opcode for form in forms(target.name).values()}
+        has_them = any(re.search(r"_(fp8|bf8)(_|$)", opcode) for opcode in opcodes)
+        assert has_them == (target.fp8 is not None) == ("F8" in target.matrix_rates), target.name
+    assert targets.FNUZ.type_for("float8_e5m2") == "float8_e5m2fnuz"
+    assert targets.OCP.type_for("float8_e5m2") == "float8_e5m2"
+    assert targets.OCP.type_for("float16") is None
+    with pytest.raises(UsageError, match="gfx90a has no instructions on 8-bit floats; gfx950, gfx942 have"):
+        torch_dtype("fp8e4m3", "gfx90a")
+
+
+@pytest.mark.parametrize("arch", targets.NAMES)
+def test_a_kernel_reads_fp8_in_the_encoding_of_its_type(arch: str) -> None:
+    source = """#include <hip/hip_fp8.h>
+__global__ void widen(const __hip_fp8_e4m3 *x, const __hip_fp8_e4m3_fnuz *y, float *out) {
+  out[threadIdx.x] = float(x[threadIdx.x]);
+  out[threadIdx.x + 256] = float(y[threadIdx.x]);
+}"""
+    codes = torch.arange(256, dtype=torch.uint8)
+    x, y, out = codes.view(torch.float8_e4m3fn), codes.view(torch.float8_e4m3fnuz), torch.zeros(512)
+    wb.compile(source, arch=arch)["widen"][1, 256](x, y, out)
+    assert torch.equal(out.nan_to_num(1000), torch.cat((x.float(), y.float())).nan_to_num(1000))
+
+
+def test_the_page_is_what_the_records_say() -> None:
+    page = Path(__file__).parents[1] / "docs" / "targets.md"
+    assert page.read_text(encoding="utf-8") == targets.document(), "run python -m workbench.targets"
+
+
 MI999X = replace(
     targets.MI300X,
     name="MI999X",
@@ -127,3 +152,16 @@ def test_a_new_product_is_one_record(with_another_product: Product) -> None:
     assert machine(known["name"].decode()) is with_another_product
     assert hierarchy(machine("MI999X")).units == 2
     assert targets.default_product("gfx942").name == "MI300X"
+
+
+def test_a_kernel_on_another_product_of_its_target() -> None:
+    """The same code and counts; the clock of the product that was named."""
+    kernel = wb.compile("__global__ void one(float *x) { x[threadIdx.x] += 1; }", arch="gfx950")["one"]
+    usual, slower = (
+        wb.time(kernel[256, 256], torch.zeros(256), device=f"emulated:{name}")
+        for name in ("MI355X", "MI350X")
+    )
+    assert (usual.device, slower.device) == ("emulated:gfx950", "emulated:mi350x")
+    assert slower.median.source == "timing model of MI350X"
+    assert slower.model.parts["valu"] == pytest.approx(usual.model.parts["valu"] * 2400 / 2200)
+    assert slower.model.parts["hbm"] == usual.model.parts["hbm"]

@@ -15,7 +15,8 @@ A new product is one more `Product` in `PRODUCTS`.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from pathlib import Path
 from typing import Self
 
 from workbench.errors import UsageError
@@ -79,6 +80,12 @@ class Fp8:
     e4m3: str
     e5m2: str
 
+    def type_for(self, dtype: str) -> str | None:
+        """Its type of as many exponent bits as another 8-bit float; None for what is none."""
+        if dtype in (OCP.e4m3, FNUZ.e4m3):
+            return self.e4m3
+        return self.e5m2 if dtype in (OCP.e5m2, FNUZ.e5m2) else None
+
 
 OCP = Fp8("ocp", "float8_e4m3fn", "float8_e5m2")
 FNUZ = Fp8("fnuz", "float8_e4m3fnuz", "float8_e5m2fnuz")
@@ -88,6 +95,7 @@ _CDNA2_PAPER = "AMD CDNA 2 white paper, table of MI200 products"
 _CDNA2_RATES = "AMD CDNA 2 white paper, table 1"
 _CDNA3_PAPER = "AMD CDNA 3 white paper (2025), table 2"
 _CDNA3_RATES = "AMD CDNA 3 white paper (2025), footnote MI325-019"
+_CDNA3_MEMORY = "AMD CDNA 3 white paper (2025), 'AMD CDNA 3 architecture memory'"
 _CDNA4_PAPER = "AMD CDNA 4 white paper, as others quote it"
 _CDNA4_RATES = f"{_CDNA4_PAPER}, table 1"
 _MI350_PAGE = "AMD Instinct MI350 Series microarchitecture (rocm.docs.amd.com, reference/gpu-arch/mi350.html)"
@@ -115,7 +123,7 @@ class Target:
         features: target features of the products, as in gcnArchName.
         tiles: whether the tile library, the kernels, the timing model and the sanitizer's wait states are for
             it. Code objects run on the emulated device either way.
-        fp8: the encoding of its fp8 and bf8 instructions; None where it has none.
+        fp8: the encoding of its fp8 and bf8 instructions; None where it has no such instructions.
         architected_flat_scratch: whether a wave finds its scratch by a register of its own.
         matrix_rates: dense operations of the matrix cores per clock and compute unit, by rocprof's name of
             the input type ("BF16", "F8", ...); what has no entry has no instructions.
@@ -151,6 +159,18 @@ class Target:
     vgpr_granule: Fact = _VGPR_GRANULE
     sgprs: Fact = _SGPRS
     sgpr_granule: Fact = _SGPR_GRANULE
+
+    @property
+    def fp8_encoding(self) -> Fp8:
+        """`fp8` of a target that has it.
+
+        Raises:
+            UsageError: it has no instructions on 8-bit floats.
+        """
+        if self.fp8 is None:
+            having = ", ".join(known.name for known in TARGETS if known.fp8 is not None)
+            raise UsageError(f"{self.name} has no instructions on 8-bit floats; {having} have")
+        return self.fp8
 
     @property
     def macro(self) -> str:
@@ -327,14 +347,12 @@ _L2 = Fact(4, "MiB", f"{_GPU_SPECS}: 4 per XCD")
 _L2_READ = Fact(
     2048,
     "bytes/clock",
-    f"16 channels of 128 bytes: AMD CDNA 3 white paper (2025), page 10; {_CDNA4_PAPER}, page 9. 8 XCDs at "
+    f"16 channels of 128 bytes: {_CDNA3_MEMORY}; {_CDNA4_PAPER}, page 9. 8 XCDs at "
     "2,100 MHz make the 34.4 TB/s of the CDNA 3 paper's text; its figure 6 prints 51.6",
 )
 _INFINITY_CACHE = Fact(256, "MiB", _GPU_SPECS)
 _LATENCY_SOURCE = "Chips and Cheese, 'Testing AMD's Giant MI300X', as others cite it"
-_INFINITY_CACHE_READ = Fact(
-    17.2, "TB/s", "AMD CDNA 3 white paper (2025), page 10; 11.9 measured by Chips and Cheese"
-)
+_INFINITY_CACHE_READ = Fact(17.2, "TB/s", f"{_CDNA3_MEMORY}; 11.9 measured by Chips and Cheese")
 
 _CDNA4_CLOCK = "; agrees with the peak rates of the CDNA 4 white paper, table 2"
 _CDNA4_LATENCY = Fact(218, "ns", f"of the MI300X, none is published for CDNA 4: {_LATENCY_SOURCE}")
@@ -523,3 +541,35 @@ CONFLICT_RULES: tuple[ConflictRule, ...] = (
     ),
 )
 """How LDS bank conflicts are counted."""
+
+
+def facts(record: Target | Product) -> dict[str, Fact]:
+    """The figures of a record by name; rates of the matrix cores as "matrix_rates BF16"."""
+    found: dict[str, Fact] = {}
+    for field in fields(record):
+        value = getattr(record, field.name)
+        if isinstance(value, Fact):
+            found[field.name] = value
+        elif isinstance(value, Mapping):
+            found |= {f"{field.name} {key}": one for key, one in value.items() if isinstance(one, Fact)}
+    return found
+
+
+def document() -> str:
+    """`docs/targets.md`: every figure with its source, as Markdown."""
+    lines = [
+        "# Targets and products",
+        "",
+        "Made by `python -m workbench.targets` from `workbench/targets.py`, where the figures stand. All are",
+        "others' figures; none was measured for this project.",
+    ]
+    records: tuple[Target | Product, ...] = (*TARGETS, *PRODUCTS)
+    for record in records:
+        title = record.generation if isinstance(record, Target) else record.arch
+        lines += ["", f"## {record.name} ({title})", "", "| figure | value | source |", "| --- | --- | --- |"]
+        lines += [f"| {name} | {fact.stated} | {fact.source} |" for name, fact in facts(record).items()]
+    return "\n".join((*lines, ""))
+
+
+if __name__ == "__main__":
+    (Path(__file__).resolve().parents[1] / "docs" / "targets.md").write_text(document(), encoding="utf-8")

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from tests.fuzz.streams import DUMPED_ROWS, S_ENDPGM, computing, dump, prologue, stream
-from tests.fuzz.template import TARGETS, deterministic, endless, kernels, template
+from tests.fuzz.template import deterministic, endless, kernels, template
 from workbench import errors, runtime
 from workbench.codeobject import CodeObject, KernelInfo
 from workbench.codeobject.debug import DebugInfo
@@ -28,6 +28,7 @@ from workbench.codeobject.decoder import decode
 from workbench.emulator.node.device import node
 from workbench.emulator.node.dispatch import Geometry
 from workbench.emulator.node.memory import Allocation, MemoryKind
+from workbench.targets import TILE_TARGETS
 
 LAUNCH_SECONDS = 0.2
 BUFFER_BYTES = 16384
@@ -46,13 +47,13 @@ class World:
         memory = node().memory
         self.buffers: dict[str, tuple[Allocation, Allocation]] = {}
         self.canaries: list[Allocation] = []
-        for target in TARGETS:
+        for target in TILE_TARGETS:
             ordinal = self.devices[target].ordinal
             first, second = (memory.allocate(BUFFER_BYTES, MemoryKind.DEVICE, ordinal) for _ in range(2))
             self.buffers[target] = first, second
             # No kernel of this target may see what belongs to the other device.
             self.canaries.append(memory.allocate(65536, MemoryKind.DEVICE, ordinal))
-        freed = memory.allocate(4096, MemoryKind.DEVICE, self.devices[TARGETS[0]].ordinal)
+        freed = memory.allocate(4096, MemoryKind.DEVICE, self.devices[TILE_TARGETS[0]].ordinal)
         memory.free(freed)
         self.freed = freed.base
         self.host = np.full(65536, _CANARY, np.uint8)
@@ -60,7 +61,7 @@ class World:
 
     def prepare(self) -> None:
         """Compile and load what the cases start from."""
-        for target in TARGETS:
+        for target in TILE_TARGETS:
             template(target)
         assert self.good
         assert self.victims
@@ -75,28 +76,28 @@ class World:
     @cached_property
     def good(self) -> dict[str, Any]:
         """Modules for known launches, by target."""
-        return {t: runtime.device(f"emulated:{t}").load(kernels(t)) for t in TARGETS}
+        return {t: runtime.device(f"emulated:{t}").load(kernels(t)) for t in TILE_TARGETS}
 
     @cached_property
     def victims(self) -> dict[str, Any]:
         """The same code loaded again, for cases that may write into its image."""
-        return {t: runtime.device(f"emulated:{t}").load(kernels(t)) for t in TARGETS}
+        return {t: runtime.device(f"emulated:{t}").load(kernels(t)) for t in TILE_TARGETS}
 
     @cached_property
     def deterministic(self) -> dict[str, Any]:
         """Modules of kernels whose results do not depend on who is first, by target."""
-        return {t: runtime.device(f"emulated:{t}").load(deterministic(t)) for t in TARGETS}
+        return {t: runtime.device(f"emulated:{t}").load(deterministic(t)) for t in TILE_TARGETS}
 
     @cached_property
     def endless(self) -> dict[str, Any]:
         """Modules of kernels that do not end, by target."""
-        return {t: runtime.device(f"emulated:{t}").load(endless(t)) for t in TARGETS}
+        return {t: runtime.device(f"emulated:{t}").load(endless(t)) for t in TILE_TARGETS}
 
     def examine(self, generator: random.Random) -> None:
         """Raises Broken where memory out of reach has changed or a known launch does not give its result."""
         if not (self.host == _CANARY).all():
             raise Broken("host memory that no kernel was given has changed")
-        target = generator.choice(TARGETS)
+        target = generator.choice(TILE_TARGETS)
         count = generator.randrange(1, 1000)
         a = np.arange(count, dtype=np.float32)
         b = np.full(count, 0.5, np.float32)
@@ -188,7 +189,7 @@ def _run_all(
 
 def instruction_stream(generator: random.Random, world: World) -> None:
     """Random instructions in a kernel of their own."""
-    target = generator.choice(TARGETS)
+    target = generator.choice(TILE_TARGETS)
     code = prologue(target, BUFFER_BYTES)
     code += stream(generator, target, generator.choice((1, 3, 10, 30))) + S_ENDPGM
     room = template(target).room
@@ -220,14 +221,14 @@ def _mutated(generator: random.Random, original: bytes, most: int = 64) -> bytes
 
 def mutated_code_object(generator: random.Random, world: World) -> None:
     """A real code object with damage, loaded, and its kernels launched."""
-    target = generator.choice(TARGETS)
+    target = generator.choice(TILE_TARGETS)
     data = _mutated(generator, kernels(target), generator.choice((1, 4, 64)))
     _run_all(generator, world, data, target, None)
 
 
 def hostile_file(generator: random.Random, world: World) -> None:
     """Truncated, spliced and random files: all that the workbench reads from a code object."""
-    target = generator.choice(TARGETS)
+    target = generator.choice(TILE_TARGETS)
     original = kernels(target)
     kind = generator.random()
     if kind < 0.3:
@@ -237,7 +238,7 @@ def hostile_file(generator: random.Random, world: World) -> None:
     elif kind < 0.5:
         data = original[:64] + generator.randbytes(generator.randrange(4096))
     elif kind < 0.7:
-        data = _bundle(generator, [original, kernels(TARGETS[0])])
+        data = _bundle(generator, [original, kernels(TILE_TARGETS[0])])
     else:
         data = _mutated(generator, original)
         # The tables that everything else hangs on.
@@ -261,7 +262,7 @@ def hostile_file(generator: random.Random, world: World) -> None:
 
 def _bundle(generator: random.Random, contents: list[bytes]) -> bytes:
     """A fat binary, with fields of its header damaged."""
-    names = [f"hipv4-amdgcn-amd-amdhsa--{target}".encode() for target in TARGETS]
+    names = [f"hipv4-amdgcn-amd-amdhsa--{target}".encode() for target in TILE_TARGETS]
     data = bytearray(b"__CLANG_OFFLOAD_BUNDLE__" + struct.pack("<Q", len(contents)))
     position = 4096
     for name, content in zip(names, contents, strict=True):
@@ -282,7 +283,7 @@ def _kernel_infos(target: str) -> Mapping[str, KernelInfo]:
 
 def wild_arguments(generator: random.Random, world: World) -> None:
     """A good kernel with random shapes, sizes, and pointers to where nothing or something else is."""
-    target = generator.choice(TARGETS)
+    target = generator.choice(TILE_TARGETS)
     first, second = world.buffers[target]
     device = world.devices[target]
     other = next(canary for canary in world.canaries if canary.device != device.ordinal)
@@ -364,7 +365,7 @@ def _alike(what: str, runs: list[tuple[bytes, Any]]) -> None:
 
 def thread_count(generator: random.Random, world: World) -> None:
     """The same launch on one, two and three threads: the same bits, counters and errors."""
-    target = generator.choice(TARGETS)
+    target = generator.choice(TILE_TARGETS)
     if generator.random() < 0.4:
         _computed(generator, world, target)
         return
@@ -451,7 +452,7 @@ def _computed(generator: random.Random, world: World, target: str) -> None:
 
 def _endless(generator: random.Random, world: World) -> tuple[Any, tuple[int, int, int], int, bytes]:
     """A kernel that does not end: the function, its grid, its block and its arguments."""
-    target = generator.choice(TARGETS)
+    target = generator.choice(TILE_TARGETS)
     names = ("spin", "spin_atomic", "compute", "between_barriers", "barriers", "wait_for_groups", "stream")
     function = world.endless[target].function(generator.choice(names))
     memory = world.buffers[target][0]
@@ -496,7 +497,7 @@ def interrupt(generator: random.Random, world: World) -> None:
 def memory_limit(generator: random.Random, world: World) -> None:
     """Random allocations under a low limit: refused or whole, never overlapping, contents kept."""
     memory = node().memory
-    ordinal = world.devices[generator.choice(TARGETS)].ordinal
+    ordinal = world.devices[generator.choice(TILE_TARGETS)].ordinal
     used, limit = memory.used, memory.limit
     live: dict[Allocation, int] = {}
     refused = 0

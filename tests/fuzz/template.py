@@ -12,7 +12,6 @@ from elftools.elf.elffile import ELFFile
 from workbench.codeobject import CodeObject
 from workbench.toolchain import CompileOptions, compile_device
 
-TARGETS = ("gfx950", "gfx942")
 DWORDS = 1024
 """Room for code in the template."""
 

@@ -12,6 +12,7 @@ import torch
 from workbench.codeobject.debug import Field, Type
 from workbench.errors import ArgumentError
 from workbench.kernel.arguments import Place, Plan
+from workbench.targets import NAMES
 
 EMULATED = Place("emulated:gfx950", "cpu", None)
 GPU = Place("gpu:1", "cuda", 1)
@@ -222,6 +223,23 @@ def test_fp8_means_the_targets_own_format():
     pack(plan(("x", pointer(fp8)), arch="gfx942"), fnuz)
     with pytest.raises(ArgumentError, match="float8_e4m3fn tensor; wanted float8_e4m3fnuz"):
         pack(plan(("x", pointer(fp8)), arch="gfx942"), ocp)
+    bf8 = Type("struct", "fp8e5m2", 1)
+    with pytest.raises(ArgumentError, match="float8_e5m2 tensor; wanted float8_e5m2fnuz"):
+        pack(plan(("x", pointer(bf8)), arch="gfx942"), torch.zeros(4, dtype=torch.float8_e5m2))
+
+
+@pytest.mark.parametrize("arch", NAMES)
+def test_fp8_types_of_hip_mean_the_encoding_that_they_name(arch):
+    for name, dtype in (
+        ("__hip_fp8_e4m3", torch.float8_e4m3fn),
+        ("__hip_fp8_e5m2", torch.float8_e5m2),
+        ("__hip_fp8_e4m3_fnuz", torch.float8_e4m3fnuz),
+        ("__hip_fp8_e5m2_fnuz", torch.float8_e5m2fnuz),
+    ):
+        argument = plan(("x", pointer(Type("struct", name, 1))), arch=arch)
+        pack(argument, torch.zeros(4, dtype=dtype))
+        with pytest.raises(ArgumentError, match=str(dtype).removeprefix("torch.")):
+            pack(argument, torch.zeros(4))
 
 
 def test_a_gpu_wants_its_own_tensors():

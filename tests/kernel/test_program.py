@@ -22,6 +22,11 @@ def test_vector_add(device: str) -> None:
     assert (result.stderr, result.exit_code, result.device) == ("", 0, device)
 
 
+def test_a_program_sees_the_product_that_was_named_alone() -> None:
+    result = wb.run_program(PROGRAMS / "vector_add.cpp", [777], device="emulated:MI325X").check()
+    assert (result.stdout, result.device) == ("777 sums are right on gfx942\n", "emulated:mi325x")
+
+
 def test_memory_symbols_occupancy_and_launches() -> None:
     assert (
         wb.run_program(PROGRAMS / "memory.cpp", device="emulated:gfx950").check().stdout

@@ -12,8 +12,9 @@ import torch
 from test_shared import ALLOCATE, CORNER
 from tile_cases import DTYPES, FP8, Batch, c_type, distinct, random
 
+from workbench.targets import TILE_TARGETS
 from workbench.tiles import bank_conflicts
-from workbench.tiles.bank_conflicts import ARCHES, MEANT_FOR, NARROW, ONE_BYTE, Pair
+from workbench.tiles.bank_conflicts import MEANT_FOR, NARROW, ONE_BYTE, Pair
 
 
 def sides(shape: str) -> tuple[int, int]:
@@ -90,7 +91,7 @@ def test_shapes_meant_for_each_other_exist() -> None:
         for element in bank_conflicts.ELEMENTS
     ]
     assert set(meant) <= known
-    for arch in ARCHES:
+    for arch in TILE_TARGETS:
         others = {p for p in known if p.meant(arch)} - set(meant)
         assert {(p.shared, p.register) for p in others} == {
             (shared, register) for shared, registers in ONE_BYTE.items() for register in registers

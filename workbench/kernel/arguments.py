@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 from workbench.codeobject.debug import Field, Type
 from workbench.errors import ArgumentError
 from workbench.kernel.devices import Place
+from workbench.targets import target
 
 if TYPE_CHECKING:
     import torch
@@ -94,14 +95,14 @@ def torch_dtypes(element: Type | str | None, arch: str) -> tuple[str, ...]:
     if element is None:
         return ()
     names = (element,) if isinstance(element, str) else (element.name, element.alias)
+    fp8 = target(arch).fp8
+    # The tile library's names mean the target's own encoding; HIP's say which one they mean.
+    own = {"fp8e4m3": (fp8.e4m3,), "fp8e5m2": (fp8.e5m2,)} if fp8 is not None else {}
+    known = {**_DTYPES, **own}
     for name in names:
         bare = _bare(name)
-        if bare in ("fp8e4m3", "__hip_fp8_e4m3") and arch in ("gfx942", "gfx940", "gfx941"):
-            return ("float8_e4m3fnuz",)
-        if bare == "fp8e4m3":
-            return ("float8_e4m3fn",)
-        if bare in _DTYPES:
-            return _DTYPES[bare]
+        if bare in known:
+            return known[bare]
     return ()
 
 

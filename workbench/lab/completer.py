@@ -15,6 +15,7 @@ from workbench import magic_options
 from workbench.errors import WorkbenchError
 from workbench.lab import clangd
 from workbench.lab import index as names
+from workbench.targets import TILE_TARGETS
 
 if TYPE_CHECKING:
     from IPython.core.completer import CompletionContext
@@ -62,7 +63,7 @@ def arch_of(text: str) -> str:
     if named:
         return named[1]
     runtime = sys.modules.get("workbench.runtime")
-    return str(runtime.device().arch) if runtime is not None else "gfx950"
+    return str(runtime.device().arch) if runtime is not None else TILE_TARGETS[0]
 
 
 def candidates(text: str, line: int, before: str) -> tuple[str, list[tuple[str, str]]] | None:

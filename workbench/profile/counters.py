@@ -22,6 +22,7 @@ from workbench.origin import Figure, Origin
 from workbench.profile.classes import arithmetic, classify
 from workbench.profile.flow import Block, flow
 from workbench.profile.machine import matrix_instruction
+from workbench.targets import TARGETS
 
 if TYPE_CHECKING:
     from workbench.codeobject.instruction import Instruction
@@ -144,17 +145,13 @@ _ALL = (
     *_FLAT,
 )
 
-_MATRIX_KINDS: tuple[tuple[str, tuple[str, ...]], ...] = (
-    ("I8", ()),
-    ("F8", ("gfx942", "gfx950")),
-    ("F6F4", ("gfx950",)),
-    ("F16", ()),
-    ("BF16", ()),
-    ("F32", ()),
-    ("XF32", ("gfx942",)),
-    ("F64", ()),
+MATRIX_TYPES = ("I8", "F8", "F6F4", "F16", "BF16", "F32", "XF32", "F64")
+"""Input types of MFMA that have counters, by rocprof's names."""
+
+_MATRIX_KINDS = tuple(
+    (kind, tuple(known.name for known in TARGETS if kind in known.matrix_rates)) for kind in MATRIX_TYPES
 )
-"""Input types of MFMA that have counters, each with the targets that have it; () where all do."""
+"""The same, each with the targets that have it."""
 
 COUNTERS: Sequence[Counter] = (
     Counter("SQ_WAVES", "waves", "Waves launched.", lambda tally: tally.waves),

@@ -122,7 +122,7 @@ def counted(kernel: Kernel, record: LaunchRecord) -> InstructionProfile | None:
         }
         for address, count in executions.items()
     }
-    gpu = machine("", kernel.arch)
+    gpu = machine(record.device, kernel.arch)
     sent = sum(count for address, count in executions.items() if classify(code[address]) == "lds")
     waves = -(-math.prod(record.block) // LANES)
     for address, stall in stalls(

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from workbench.origin import Figure, Origin
+from workbench.profile.counters import MATRIX_TYPES
 from workbench.profile.model import L1_BYTES_PER_CYCLE
 from workbench.targets import Product
 
@@ -117,17 +118,14 @@ class Measurement:
         return f"{self.metric.name}: {self.figure}{of}"
 
 
-_MOPS = ("I8", "F8", "F6F4", "F16", "BF16", "F32", "XF32", "F64")
-
-
 def _matrix_flops(v: Values) -> float:
-    return v.any_of({f"SQ_INSTS_VALU_MFMA_MOPS_{kind}": 512 for kind in _MOPS})
+    return v.any_of({f"SQ_INSTS_VALU_MFMA_MOPS_{kind}": 512 for kind in MATRIX_TYPES})
 
 
 def _matrix_ceiling(v: Values, machine: Product) -> float:
     """Peak of the mix of types: the operations over the time that they need at each type's peak."""
     total = seconds = 0.0
-    for kind in _MOPS:
+    for kind in MATRIX_TYPES:
         name, peak = f"SQ_INSTS_VALU_MFMA_MOPS_{kind}", machine.matrix_flops(kind)
         try:
             flops = v(name) * 512

@@ -34,6 +34,7 @@ from workbench.spec.parameters import Parameter, Shape, plain
 from workbench.spec.published import Published
 from workbench.spec.tensors import TensorLike, in_format_of, name_results, poisoned
 from workbench.spec.tolerances import Tolerance
+from workbench.targets import TILE_TARGETS
 from workbench.toolchain import CompileOptions
 
 if TYPE_CHECKING:
@@ -108,7 +109,7 @@ class KernelSpec:
     bytes: Callable[[Shape], int] | None = None
     tolerances: Mapping[Any, Tolerance | tuple[float, float]] = field(default_factory=dict)
     published: Sequence[Published] = ()
-    targets: tuple[str, ...] = ("gfx950", "gfx942")
+    targets: tuple[str, ...] = TILE_TARGETS
     flags: tuple[str, ...] = ()
     doc: str = ""
     folder: Path | None = None

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from workbench.errors import WorkbenchError
 from workbench.kernel import default_arch
 from workbench.runtime import Device
+from workbench.targets import OCP, target
 
 if TYPE_CHECKING:
     import torch
@@ -41,19 +42,21 @@ def _describe(result: Any) -> str:
 
 
 def in_format_of(tensor: torch.Tensor, device: Device | None) -> torch.Tensor:
-    """An fp8 tensor in the format that a device's target computes in, saturating; any other tensor itself."""
+    """An fp8 tensor in the encoding that a device's target computes in, saturating; any other tensor itself.
+
+    A target without instructions on 8-bit floats takes every encoding as it is.
+    """
     import torch
 
-    pairs = ((torch.float8_e4m3fn, torch.float8_e4m3fnuz), (torch.float8_e5m2, torch.float8_e5m2fnuz))
-    for ocp, fnuz in pairs:
-        if tensor.dtype not in (ocp, fnuz):
-            continue
-        arch = device.arch if device is not None else default_arch()
-        wanted = fnuz if arch in ("gfx940", "gfx941", "gfx942") else ocp
-        if tensor.dtype != wanted:
-            largest = torch.finfo(wanted).max
-            return tensor.float().clamp(-largest, largest).to(wanted)
-    return tensor
+    name = str(tensor.dtype).removeprefix("torch.")
+    if OCP.type_for(name) is None:
+        return tensor
+    fp8 = target(device.arch if device is not None else default_arch()).fp8
+    wanted = getattr(torch, (fp8.type_for(name) if fp8 is not None else None) or name)
+    if tensor.dtype == wanted:
+        return tensor
+    largest = torch.finfo(wanted).max
+    return tensor.float().clamp(-largest, largest).to(wanted)
 
 
 def poisoned(tensor: torch.Tensor) -> torch.Tensor:

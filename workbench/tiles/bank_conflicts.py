@@ -24,13 +24,11 @@ from workbench import toolchain
 from workbench.kernel import Module, compile, resolve_device
 from workbench.launches import AccessKind, LaunchOptions
 from workbench.spec import Launch
-from workbench.targets import CONFLICT_RULES
+from workbench.targets import CONFLICT_RULES, TILE_TARGETS
 from workbench.tiles.elements import torch_dtype
 from workbench.tiles.result import WaveAccess
 from workbench.tiles.run import wave_access
 from workbench.tiles.tile_type import vocabulary
-
-ARCHES = ("gfx950", "gfx942")
 
 ELEMENTS = {"float": 4, "bf16": 2, "half": 2, "fp8e4m3": 1}
 """Element types of the table and their bytes; others move as those of their size do."""
@@ -275,7 +273,7 @@ def document(entries: Sequence[Entry]) -> str:
     head = f"| {' | '.join(HEAD)} |\n|{'|'.join([' --- '] * len(HEAD))}|"
     for title, meant in (("Shapes that are meant for each other", True), ("All other pairs", False)):
         parts.append(f"## {title}\n")
-        for arch in ARCHES:
+        for arch in TILE_TARGETS:
             mine = [e for e in entries if e.arch == arch and e.pair.meant(arch) == meant]
             if not mine:
                 continue
@@ -313,7 +311,7 @@ def main() -> int:
         known = ", ".join(vocabulary().names["st_shape"])
         parser.error(f"no base shape {options.only!r} of shared tiles; there are {known}")
     entries = []
-    for arch in ARCHES:
+    for arch in TILE_TARGETS:
         for done, entry in enumerate(count(wanted, arch), 1):
             entries.append(entry)
             print(f"\r{arch}: {done} of {len(wanted)}", end="", file=sys.stderr)

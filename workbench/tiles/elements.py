@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from workbench.errors import UsageError
+from workbench.targets import target
 
 if TYPE_CHECKING:
     import torch
@@ -26,16 +27,17 @@ def torch_dtype(element: str, arch: str) -> torch.dtype:
     """PyTorch's type for an element type of the library.
 
     Raises:
-        UsageError: there is none.
+        UsageError: there is none, or the tile library is not for this target.
     """
     import torch
 
-    known = {
+    fp8 = target(arch).fp8_encoding
+    known: dict[str, torch.dtype] = {
         "float": torch.float32,
         "bf16": torch.bfloat16,
         "half": torch.float16,
-        "fp8e4m3": torch.float8_e4m3fn if arch == "gfx950" else torch.float8_e4m3fnuz,
-        "fp8e5m2": torch.float8_e5m2 if arch == "gfx950" else torch.float8_e5m2fnuz,
+        "fp8e4m3": getattr(torch, fp8.e4m3),
+        "fp8e5m2": getattr(torch, fp8.e5m2),
     }
     if element not in known:
         raise UsageError(

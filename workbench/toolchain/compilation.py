@@ -9,7 +9,7 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from workbench.targets import target
+from workbench.targets import TILE_TARGETS, target
 from workbench.toolchain import precompiled
 from workbench.toolchain.compiler import Compiler, find_compiler, kernel_headers
 from workbench.toolchain.diagnostics import Diagnostic
@@ -130,7 +130,7 @@ def _run(job: Job, ready: Path | None) -> tuple[Entry, list[str]]:
     return Entry(made, diagnostics, shown, seconds), headers_of(listed, fixed)
 
 
-def warm(arch: str = "gfx950") -> None:
+def warm(arch: str = TILE_TARGETS[0]) -> None:
     """Make the precompiled headers for `arch`, so that the first cell compiles as fast as the next ones."""
     job = Job("", CompileOptions(arch))
     for name in (precompiled.RUNTIME, precompiled.TILES):

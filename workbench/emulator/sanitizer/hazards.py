@@ -20,8 +20,9 @@ from workbench.codeobject.instruction import Instruction, Operand
 from workbench.emulator.native import abi
 from workbench.emulator.native.ops.matrix import DENSE, SMALL, SPARSE
 from workbench.emulator.translate.operands import is_dpp, is_sdwa
+from workbench.targets import TILE_TARGETS
 
-TARGETS = ("gfx942", "gfx950")
+TARGETS = tuple(sorted(TILE_TARGETS))
 
 _SDWA_DWORD = 6
 _SDWA_PRESERVE = 2

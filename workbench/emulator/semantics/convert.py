@@ -12,6 +12,7 @@ from workbench.emulator.semantics.vector_float import rounded
 from workbench.emulator.translate.block import V_F32, V_F64, V_I32, BlockTranslator
 from workbench.emulator.translate.ir import Type, Value
 from workbench.emulator.translate.operands import fetch, is_dpp, is_sdwa, prepare
+from workbench.targets import target
 
 
 def saturated(block: BlockTranslator, a: Value, bits: int, signed: bool) -> Value:
@@ -215,8 +216,8 @@ def pk_i16(block: BlockTranslator, a: Value, b: Value) -> Value:
 
 
 def _format(block: BlockTranslator, name: str) -> str:
-    """The C function's name for a format on this target: OCP encodings on gfx950, NANOO ones before."""
-    return f"{name}{'_ocp' if block.options.target == 'gfx950' else '_fnuz'}"
+    """The C function's name for a format in this target's encoding."""
+    return f"{name}_{target(block.options.target).fp8_encoding.name}"
 
 
 def _selected(block: BlockTranslator, instruction: Instruction, a: Value, unit: int) -> Value:
