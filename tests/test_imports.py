@@ -32,15 +32,6 @@ OPEN = {
 
 OPEN_LAZY = {
     ("codeobject", "codeobject"),
-    ("magics", "cache"),
-    ("magics", "check"),
-    ("magics", "doctor"),
-    ("magics", "kernel"),
-    ("magics", "lab"),
-    ("magics", "profile"),
-    ("magics", "runtime"),
-    ("magics", "spec"),
-    ("magics", "views"),
 }
 """Layers of which the first imports the second inside functions without a reason that is written down yet."""
 
@@ -61,6 +52,10 @@ LAZY: dict[str, tuple[set[str], str]] = {
     ),
     "workbench.lab.service": ({"lab"}, "%load_ext stays fast: a listing needs all of profile, 0.7 s"),
     "workbench.lab.told": ({"spec"}, "the sidebar starts nothing: only once the notebook has used kernels"),
+    "workbench.magics": (
+        {"check", "doctor", "kernel", "lab", "profile", "spec", "views"},
+        "%load_ext stays fast: a cell imports what it asks for",
+    ),
     "workbench.runtime.registry": ({"runtime"}, "the emulator takes 0.2 s, once a device is asked for"),
 }
 """By importer: layers that it imports inside functions, and why: start-up time, or an optional package."""

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from IPython.core.error import UsageError as IPythonUsageError
 from IPython.display import display
 
-from workbench import magic_options
+from workbench import cache, magic_options
 from workbench.errors import (
     CompileError,
     ShapeError,
@@ -315,7 +315,6 @@ def _doctor() -> Any:
 
 
 def _cache(*arguments: str) -> Any:
-    from workbench import cache
     from workbench.views.table import Table
 
     if arguments == ("clear",):

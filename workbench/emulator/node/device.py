@@ -189,16 +189,7 @@ class EmulatedDevice:
         with self.node.launch_lock:
             served = self.node.services.of(loaded, kernel)
             block = dispatch.argument_block(kernel, arguments, geometry, dynamic_shared, served.arguments)
-            scene = faults.Scene(
-                kernel=kernel,
-                blocks=translation.blocks,
-                geometry=geometry,
-                memory=self.node.memory,
-                device=self.ordinal,
-                shared_bytes=limits.static_shared(kernel) + dynamic_shared,
-                scratch_bytes=dispatch.scratch_bytes(kernel),
-                source_of=loaded.source_of,
-            )
+            scene = self._scene(loaded, kernel, translation, geometry, dynamic_shared)
             prepared = self._prepare(scene, loaded, translation, block, served, counts_addresses(options))
             observer = Observer(options, prepared, loaded, kernel_name, geometry, self.node.memory)
             outcome, assertions = _run(prepared, observer, served, timeout)
@@ -211,23 +202,35 @@ class EmulatedDevice:
                 wall_seconds=outcome.seconds,
                 findings=observer.findings(scene),
             )
-            fault = None
-            if outcome.fault is not None:
-                fault = faults.exception(scene, outcome.fault, assertions)
-                fault.findings = record.findings
+            fault = _fault(scene, outcome, assertions, record)
             self.node.tell(record, loaded.code_object, fault)
             if fault is not None:
                 raise fault
             if outcome.timed_out:
-                raise faults.timeout(
-                    scene,
-                    outcome.stopped_at,
-                    timeout or 0.0,
-                    "If it is no endless loop, raise the limit: timeout= or HIPKITTENS_TIMEOUT.",
-                )
+                hint = "If it is no endless loop, raise the limit: timeout= or HIPKITTENS_TIMEOUT."
+                raise faults.timeout(scene, outcome.stopped_at, timeout or 0.0, hint)
         record = observer.completed(record, outcome)
         self.node.keep(record)
         return record
+
+    def _scene(
+        self,
+        loaded: LoadedCode,
+        kernel: KernelInfo,
+        translation: TranslatedKernel,
+        geometry: Geometry,
+        dynamic_shared: int,
+    ) -> faults.Scene:
+        return faults.Scene(
+            kernel=kernel,
+            blocks=translation.blocks,
+            geometry=geometry,
+            memory=self.node.memory,
+            device=self.ordinal,
+            shared_bytes=limits.static_shared(kernel) + dynamic_shared,
+            scratch_bytes=dispatch.scratch_bytes(kernel),
+            source_of=loaded.source_of,
+        )
 
     def _prepare(
         self,
@@ -308,6 +311,17 @@ def _run(
         assertions = served.show(int(report.group) if report is not None and is_trap else None)
     served.check()
     return outcome, assertions
+
+
+def _fault(
+    scene: faults.Scene, outcome: Outcome, assertions: list[console.Assertion], record: LaunchRecord
+) -> errors.KernelFault | None:
+    """What the launch ended with, and what the sanitizer had found until then; None where it ended well."""
+    if outcome.fault is None:
+        return None
+    fault = faults.exception(scene, outcome.fault, assertions)
+    fault.findings = record.findings
+    return fault
 
 
 Watcher = Callable[[LaunchRecord, CodeObject, errors.KernelFault | None], None]
