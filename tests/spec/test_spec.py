@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
+from workbench import runtime
 from workbench.errors import ArgumentError, LaunchError, ShapeError, UnknownKernel, WorkbenchError
 from workbench.spec import Choice, KernelRegistry, KernelSpec, Launch, Range
 from workbench.spec.tensors import name_results
@@ -87,18 +88,16 @@ def test_bind_takes_the_reference_signature():
     ],
 )
 def test_fp8_inputs_come_in_the_target_s_format(arch, wanted, largest):
-    from workbench.runtime import device
-
     made = torch.tensor([3.0, -448.0, 240.0]).to(torch.float8_e4m3fn)
     spec = make(inputs=lambda shape, generator: {"x": made})
-    got = spec.make_inputs(device=device(f"emulated:{arch}"))["x"]
+    got = spec.make_inputs(device=runtime.device(f"emulated:{arch}"))["x"]
     assert got.dtype == wanted
     assert got.float().tolist() == largest
 
 
 def test_inputs_repeat_with_the_seed_and_outputs_are_poisoned():
     spec = make(outputs=lambda shape, inputs: {"out": ((4,), torch.bfloat16), "index": ((3,), torch.int32)})
-    device = type("Fake", (), {"emulated": True, "name": "emulated:gfx950"})()
+    device = runtime.device("emulated:gfx950")
     first = spec.make_inputs(seed=7, device=device)
     assert torch.equal(first["x"], spec.make_inputs(seed=7, device=device)["x"])
     assert not torch.equal(first["x"], spec.make_inputs(seed=8, device=device)["x"])
