@@ -1,4 +1,4 @@
-"""What the sanitizer found in a launch, in words: native/observe/sanitize.c's reports with places."""
+"""What the sanitizer found in a launch, in words: native/observe/sanitizer's reports with places."""
 
 from __future__ import annotations
 

@@ -96,7 +96,7 @@ def translate(code_object: CodeObject, kernel: str, *, sanitize: bool = False) -
     """Native code for a kernel of a code object, from the cache where it has been translated before.
 
     Args:
-        sanitize: the code tells the sanitizer (native/observe/sanitize.c) of each instruction before it runs.
+        sanitize: the code tells the sanitizer (native/observe/sanitizer) of each instruction before it runs.
 
     Raises:
         UnsupportedInstruction: instructions that the kernel can reach are not executed; the message names

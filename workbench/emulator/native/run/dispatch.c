@@ -8,7 +8,7 @@
  * with one worker it does not depend on time even then.
  */
 #define _GNU_SOURCE
-#include "observe/sanitize.h"
+#include "observe/sanitizer/sanitizer.h"
 #include "observe/traffic.h"
 
 #include <stdlib.h>

@@ -3,8 +3,8 @@
  * Code translated for sanitizing hands runs of instructions to hk_san_run before they execute; launches that do not
  * sanitize have none of it.
  */
-#ifndef HK_SANITIZE_H
-#define HK_SANITIZE_H
+#ifndef HK_SANITIZER_H
+#define HK_SANITIZER_H
 
 #include "run/wave.h"
 

@@ -1,0 +1,253 @@
+/* LDS: who wrote and read each dword since which barrier, and what is undefined.
+ *
+ * Two accesses of different waves are ordered by a barrier between them, or, taken generously, by an atomic of each
+ * side after the first access.
+ */
+#include "observe/sanitizer/state.h"
+
+/* Whether nothing new can come of an access: this wave has made the same one since the last barrier, without a
+ * finding, and no other wave has come in between. */
+HK_INLINE int nothing_new(const SanGroup *sg, uint64_t dword, uint32_t bit) {
+    uint64_t wanted = (uint64_t)sg->epoch << 32 | bit;
+    return (sg->quick[dword] & (0xffffffff00000000ull | bit)) == wanted;
+}
+
+/* Reads of whole dwords that need no look at their cells. */
+HK_INLINE int quick_read(const SanWave *sw, uint64_t offset, uint32_t bytes) {
+    const SanGroup *sg = sw->group;
+    if (((offset | bytes) & 3) || offset + bytes > 4ull * sg->lds_dwords) return 0;
+    for (uint64_t dword = offset / 4; dword * 4 < offset + bytes; dword++)
+        if (!nothing_new(sg, dword, 1u << sw->index)) return 0;
+    return 1;
+}
+
+/* The same for writes: what the cell says of the newest write changes, and nothing else. */
+HK_INLINE int quick_write(SanWave *sw, const SanOp *o, uint64_t offset, uint32_t bytes, uint32_t how, uint32_t number) {
+    SanGroup *sg = sw->group;
+    if (((offset | bytes) & 3) || offset + bytes > 4ull * sg->lds_dwords) return 0;
+    for (uint64_t dword = offset / 4; dword * 4 < offset + bytes; dword++) {
+        const LdsCell *c = &sg->lds[dword];
+        if (!nothing_new(sg, dword, 0x10000u << sw->index) || c->how != how || c->tick != sg->san->tick) return 0;
+    }
+    for (uint64_t dword = offset / 4; dword * 4 < offset + bytes; dword++) {
+        LdsCell *c = &sg->lds[dword];
+        c->write_number = number;
+        c->write_pc = (uint32_t)o->op.pc;
+        c->undefined = 0;
+    }
+    return 1;
+}
+
+/* Reads of whole dwords that are right: written, by this wave or before a barrier that the writer passed with its
+ * wait. 0, and nothing done, where it takes a closer look. */
+HK_INLINE int plain_read(SanWave *sw, const SanOp *o, uint64_t offset, uint32_t bytes) {
+    SanGroup *sg = sw->group;
+    if (((offset | bytes) & 3) || offset + bytes > 4ull * sg->lds_dwords) return 0;
+    uint32_t me = sw->index, epoch = sg->epoch, count = bytes / 4;
+    LdsCell *cells = &sg->lds[offset / 4];
+    uint64_t *quick = &sg->quick[offset / 4];
+    for (uint32_t n = 0; n < count; n++) {
+        const LdsCell *c = &cells[n];
+        if (c->undefined || (c->read_epoch == epoch && c->read_mask != 15)) return 0;
+        if (c->writer == me) {
+            if ((c->how & 2) && c->write_number > sw->vm_done) return 0;
+        } else if (c->writer != 255) {
+            const SanWave *other = &sg->waves[c->writer];
+            if (c->write_epoch == epoch) return 0;
+            if (c->write_number > (c->how & 2 ? other->vm_published : other->lgkm_published)) return 0;
+        }
+    }
+    for (uint32_t n = 0; n < count; n++) {
+        LdsCell *c = &cells[n];
+        c->readers = (uint16_t)((c->read_epoch == epoch ? c->readers : 0u) | 1u << me);
+        c->read_mask = 15;
+        c->read_epoch = epoch;
+        c->read_pc = (uint32_t)o->op.pc;
+        uint64_t kept = quick[n] >> 32 == epoch ? quick[n] & (0xffffull | 0x10000ull << me) : 0;
+        quick[n] = (uint64_t)epoch << 32 | kept | 1u << me;
+    }
+    return 1;
+}
+
+/* Writes of whole dwords that nobody else has used since the last barrier; likewise. */
+HK_INLINE int plain_write(SanWave *sw, const SanOp *o, uint64_t offset, uint32_t bytes, uint32_t how, uint32_t number) {
+    SanGroup *sg = sw->group;
+    if (((offset | bytes) & 3) || (how & 4) || offset + bytes > 4ull * sg->lds_dwords) return 0;
+    uint32_t me = sw->index, epoch = sg->epoch, count = bytes / 4;
+    LdsCell *cells = &sg->lds[offset / 4];
+    for (uint32_t n = 0; n < count; n++) {
+        const LdsCell *c = &cells[n];
+        if (c->read_epoch == epoch && (c->readers & ~(1u << me))) return 0;
+        if (c->writer == me) {
+            if ((c->how & 2) && c->write_number > sw->vm_done) return 0;
+        } else if (c->writer != 255) {
+            const SanWave *other = &sg->waves[c->writer];
+            if (c->write_epoch == epoch) return 0;
+            if (c->write_number > (c->how & 2 ? other->vm_published : other->lgkm_published)) return 0;
+        }
+    }
+    for (uint32_t n = 0; n < count; n++) {
+        LdsCell *c = &cells[n];
+        c->write_mask = 15;
+        c->writer = (uint8_t)me;
+        c->write_epoch = epoch;
+        c->write_number = number;
+        c->write_pc = (uint32_t)o->op.pc;
+        c->how = (uint8_t)how;
+        c->tick = sg->san->tick;
+        c->undefined = 0;
+        sg->quick[offset / 4 + n] = (uint64_t)epoch << 32 | 0x10000u << me;
+    }
+    return 1;
+}
+
+void san_lds_access(Wave *w, SanWave *sw, const SanOp *o, uint64_t offset, uint32_t bytes, unsigned lane, int is_write,
+                    uint32_t how, uint32_t number, uint32_t *undefined) {
+    SanGroup *sg = sw->group;
+    uint64_t end = offset + bytes;
+    uint32_t me = sw->index;
+    *undefined = 0;
+    for (uint64_t dword = offset / 4; dword * 4 < end && dword < sg->lds_dwords; dword++) {
+        LdsCell *c = &sg->lds[dword];
+        uint64_t before = sw->group->san->report_total;
+        uint32_t first = dword * 4 < offset ? (uint32_t)(offset & 3) : 0;
+        uint32_t last = dword * 4 + 4 > end ? (uint32_t)(end - dword * 4) : 4;
+        uint8_t mask = (uint8_t)((15u >> (4 - (last - first))) << first);
+        int atomic = (how & 4) && (c->how & 4);
+        if (c->writer != 255 && (c->write_mask & mask) && !atomic) {
+            if (c->writer != me) {
+                SanWave *other = &sg->waves[c->writer];
+                int synced = other->tick > c->tick && sw->tick > c->tick;
+                if (c->write_epoch == sg->epoch) {
+                    if (!synced && !(is_write && san_same_in_lds(w, o, offset, lane)))
+                        san_found(w, SAN_FOUND_RACE_LDS, &o->op, c->write_pc, (int32_t)lane, dword * 4,
+                                  is_write ? 2 : 0, w->group->index, c->writer);
+                } else {
+                    uint32_t known = c->how & 2 ? other->vm_published : other->lgkm_published;
+                    if (c->write_number > known && !synced && !(is_write && san_same_in_lds(w, o, offset, lane)))
+                        san_found(w, is_write ? SAN_FOUND_OVERWRITE_LDS : SAN_FOUND_PUBLISH_LDS, &o->op, c->write_pc,
+                                  (int32_t)lane, dword * 4, c->how & 3, w->group->index, c->writer);
+                }
+            } else if ((c->how & 2) && c->write_number > sw->vm_done && !(how & 2))
+                san_found(w, SAN_FOUND_WAIT_LDS, &o->op, c->write_pc, (int32_t)lane, dword * 4, 0, 0, 0);
+            else if ((how & 2) && !(c->how & 2) && c->write_number > sw->lgkm_done)
+                san_found(w, SAN_FOUND_OVERWRITE_LDS, &o->op, c->write_pc, (int32_t)lane, dword * 4,
+                          SAN_UNDER_WAY_OWN_WRITE, w->group->index, me);
+        }
+        if (is_write) {
+            uint32_t others = c->readers & ~(1u << me);
+            if (others && c->read_epoch == sg->epoch && (c->read_mask & mask) && !(how & 4)) {
+                uint32_t other = (uint32_t)__builtin_ctz(others);
+                san_found(w, SAN_FOUND_RACE_LDS, &o->op, c->read_pc, (int32_t)lane, dword * 4, 1, w->group->index,
+                          other);
+            }
+            int same = c->writer == me && c->write_epoch == sg->epoch && c->how == how && c->tick == sg->san->tick;
+            c->write_mask = same ? c->write_mask | mask : mask;
+            c->writer = (uint8_t)me;
+            c->write_epoch = sg->epoch;
+            c->write_number = number;
+            c->write_pc = (uint32_t)o->op.pc;
+            c->how = (uint8_t)how;
+            c->tick = sg->san->tick;
+            c->undefined &= (uint8_t)~mask;
+            int whole = mask == 15 && !(how & 4) && before == sg->san->report_total;
+            sg->quick[dword] = whole ? (uint64_t)sg->epoch << 32 | 0x10000u << me : 0;
+        } else {
+            if (c->undefined & mask) *undefined |= 1u << (dword - offset / 4 < 4 ? dword - offset / 4 : 3);
+            if (c->read_epoch != sg->epoch || (c->readers != (1u << me) && c->read_mask != mask)) {
+                c->readers = 0;
+                c->read_mask = 0;
+            }
+            c->readers |= (uint16_t)(1u << me);
+            c->read_mask |= mask;
+            c->read_epoch = sg->epoch;
+            c->read_pc = (uint32_t)o->op.pc;
+            uint64_t q = sg->quick[dword];
+            /* What another wave has written may be written again by it alone as long as nobody reads it. */
+            q = q >> 32 == sg->epoch ? q & (0xffffffff0000ffffull | 0x10000ull << me) : (uint64_t)sg->epoch << 32;
+            if (mask == 15 && c->undefined == 0 && before == sg->san->report_total) q |= 1u << me;
+            sg->quick[dword] = q;
+        }
+    }
+}
+
+void san_lds_undefine(SanWave *sw, uint64_t offset, uint32_t bytes, uint32_t words) {
+    for (uint32_t n = 0; n * 4 < bytes; n++) {
+        uint64_t dword = offset / 4 + n;
+        if (!(words >> n & 1) || dword >= sw->group->lds_dwords) continue;
+        sw->group->lds[dword].undefined = 15;
+        sw->group->quick[dword] = 0;
+    }
+}
+
+static uint32_t lds_alignment(const SanOp *o) {
+    if (o->flags & SAN_TRANSPOSED) return 8;
+    return o->bytes == 8 ? 8 : o->bytes >= 12 ? 16 : 1;
+}
+
+static void lds_addresses(const Wave *w, const SanOp *o, uint32_t offset, uint32_t *at) {
+    const uint32_t *row = o->src_count[0] ? hk_row(w, o->src[0]) : NULL;
+    for (uint32_t lane = 0; lane < HK_LANES; lane++)
+        at[lane] = (row != NULL ? row[lane] : (w->s[HK_M0] & 0xffff) + 4 * lane) + offset;
+}
+
+static void lds_one(Wave *w, SanWave *sw, const SanOp *o, uint64_t exec, uint32_t offset, uint32_t first_row,
+                    int source) {
+    const uint32_t *row = o->src_count[0] ? hk_row(w, o->src[0]) : NULL;
+    uint32_t rows = (o->bytes + 3u) / 4u, alignment = lds_alignment(o);
+    int is_write = (o->flags & (SAN_STORE | SAN_ATOMIC)) != 0;
+    uint32_t how = 1u | (o->flags & SAN_ATOMIC ? 4u : 0u), number = sw->lgkm_issued + 1;
+    uint64_t result[4] = {0};
+    int is_data_undefined = (o->flags & SAN_STORE) && undefined_rows(sw, o->src[source], o->src_count[source]) != 0;
+    if ((o->flags & SAN_STORE) && sw->group->reads_passed) {
+        uint32_t at[HK_LANES];
+        lds_addresses(w, o, offset, at);
+        san_check_reads(w, sw, o, exec, at, o->bytes);
+    }
+    HK_FOR_LANES(lane, exec) {
+        uint64_t at = (uint32_t)((row != NULL ? row[lane] : (w->s[HK_M0] & 0xffff) + 4 * lane) + offset);
+        uint32_t undefined;
+        if (at & (alignment - 1)) san_found(w, SAN_FOUND_ALIGNMENT, &o->op, ~0ull, (int32_t)lane, at, alignment, 0, 0);
+        if (!is_write) {
+            if (quick_read(sw, at, o->bytes) || plain_read(sw, o, at, o->bytes)) continue;
+            san_lds_access(w, sw, o, at, o->bytes, lane, 0, how, number, &undefined);
+            for (uint32_t n = 0; n < 4; n++) result[n] |= (uint64_t)(undefined >> n & 1) << lane;
+            continue;
+        }
+        if (!is_data_undefined &&
+            (quick_write(sw, o, at, o->bytes, how, number) || plain_write(sw, o, at, o->bytes, how, number)))
+            continue;
+        san_lds_access(w, sw, o, at, o->bytes, lane, 1, how, number, &undefined);
+        if (is_data_undefined) {
+            uint32_t words = data_words(sw, o->src[source], o->src_count[source], lane);
+            if (words) san_lds_undefine(sw, at, o->bytes, words);
+        }
+    }
+    if (o->flags & SAN_TRANSPOSED)
+        set_rows(sw, first_row, o->dst_count, exec, 0);
+    else if (o->dst_count)
+        for (uint32_t n = 0; n < rows && n < 4; n++) set_rows(sw, first_row + n, 1, exec, result[n]);
+}
+
+void san_lds_memory(Wave *w, SanWave *sw, const SanOp *o, uint64_t exec) {
+    if (!(o->flags & SAN_PLAIN_ADDRESS)) {
+        /* The destination may hold the address, so that both reads come before it changes. */
+        uint32_t rows = (o->bytes + 3u) / 4u;
+        lds_one(w, sw, o, exec, (uint32_t)o->op.offset, o->dst, 1);
+        if (o->flags & SAN_TWO) lds_one(w, sw, o, exec, o->op.imm[0], o->dst + rows, 2);
+    } else
+        set_rows(sw, o->dst, o->dst_count, exec, 0);
+    if (o->flags & SAN_ATOMIC) advance(sw, w);
+    sw->lgkm_issued++;
+    if (exec == 0) return;
+    if ((o->flags & SAN_LOAD) && !(o->flags & SAN_PLAIN_ADDRESS)) {
+        uint32_t at[HK_LANES];
+        lds_addresses(w, o, (uint32_t)o->op.offset, at);
+        san_note_read(sw, o, exec, at, o->flags & SAN_TWO ? o->op.imm[0] - (uint32_t)o->op.offset : 0);
+    }
+    for (uint32_t n = 0; n < o->dst_count && o->dst + n < sw->group->rows; n++) {
+        sw->lgkm_wait[o->dst + n] = sw->lgkm_issued;
+        sw->lgkm_pc[o->dst + n] = (uint32_t)o->op.pc;
+        sw->vm_wait[o->dst + n] = 0;
+    }
+}

@@ -1,0 +1,81 @@
+/* Reads of LDS that are under way when something is written over what they read. */
+#include "observe/sanitizer/state.h"
+
+int san_same_in_lds(const Wave *w, const SanOp *o, uint64_t offset, unsigned lane) {
+    uint8_t data[16];
+    if (!(o->flags & SAN_STORE) || (o->flags & SAN_TWO) || offset + o->bytes > w->lds_size) return 0;
+    for (uint32_t n = 0; n < o->src_count[1] && n < 4; n++) memcpy(data + 4 * n, hk_row(w, o->src[1] + n) + lane, 4);
+    return o->src_count[1] != 0 && memcmp(data, w->lds + offset, o->bytes) == 0;
+}
+
+void san_note_read(SanWave *sw, const SanOp *o, uint64_t lanes, const uint32_t *at, uint32_t second) {
+    if (lanes == 0) return;
+    LdsRead *r = &sw->reads[sw->read_next++ % READS];
+    r->lanes = lanes;
+    r->number = sw->last_read = sw->lgkm_issued;
+    r->epoch = sw->group->epoch;
+    r->tick = sw->group->san->tick;
+    r->pc = (uint32_t)o->op.pc;
+    r->bytes = o->bytes;
+    r->second = second;
+    uint32_t low = ~0u, high = 0;
+    for (unsigned lane = 0; lane < HK_LANES; lane++) {
+        uint32_t a = at[lane];
+        int is_active = (int)(lanes >> lane & 1);
+        r->at[lane] = a;
+        low = is_active && a < low ? a : low;
+        high = is_active && a > high ? a : high;
+    }
+    r->low = second >> 31 ? low + second : low;
+    r->high = high + o->bytes + (second >> 31 ? 0 : second);
+}
+
+/* A lane of `r` that reads of [at, at + bytes); -1: none does. */
+static int reading_lane(const LdsRead *r, uint32_t at, uint32_t bytes) {
+    for (uint32_t offset = 0;; offset = r->second) {
+        HK_FOR_LANES(lane, r->lanes) {
+            uint32_t from = r->at[lane] + offset;
+            if (at < from + r->bytes && from < at + bytes) return (int)lane;
+        }
+        if (offset == r->second) return -1;
+    }
+}
+
+/* A write of LDS where a read is under way: of this wave, which only a load to LDS can come before, or of another
+ * one that has passed a barrier with it. What the waves' accesses of LDS are among each other is no order: each
+ * SIMD has a queue of its own (LLVM AMDGPUUsage, "Memory model gfx942"). */
+static void overwrite(Wave *w, const SanWave *sw, const SanOp *o, uint64_t lanes, const uint32_t *at, uint32_t bytes,
+                      const SanWave *other, const LdsRead *r) {
+    HK_FOR_LANES(lane, lanes) {
+        if (at[lane] >= r->high || at[lane] + bytes <= r->low || reading_lane(r, at[lane], bytes) < 0) continue;
+        if (san_same_in_lds(w, o, at[lane], lane)) continue;
+        san_found(w, SAN_FOUND_OVERWRITE_LDS, &o->op, r->pc, (int32_t)lane, at[lane],
+                  other == sw ? SAN_UNDER_WAY_OWN_READ : SAN_UNDER_WAY_READ, w->group->index, other->index);
+        return;
+    }
+}
+
+void san_check_reads(Wave *w, SanWave *sw, const SanOp *o, uint64_t lanes, const uint32_t *at, uint32_t bytes) {
+    SanGroup *sg = sw->group;
+    int is_load = (o->flags & SAN_TO_LDS) != 0, is_late = is_load && sw->last_read > sw->lgkm_done;
+    if (sg->reads_passed == 0 && !is_late) return;
+    uint32_t low = ~0u, high = 0;
+    HK_FOR_LANES(lane, lanes) {
+        low = at[lane] < low ? at[lane] : low;
+        high = at[lane] + bytes > high ? at[lane] + bytes : high;
+    }
+    for (uint32_t i = 0; i < READS && is_late; i++) {
+        const LdsRead *r = &sw->reads[i];
+        if (r->number > sw->lgkm_done && sw->lgkm_issued - r->number < READS - 1 && r->low < high && low < r->high)
+            overwrite(w, sw, o, lanes, at, bytes, sw, r);
+    }
+    for (uint32_t i = 0; i < sg->wave_count && sg->reads_passed; i++) {
+        const SanWave *other = &sg->waves[i];
+        if (other == sw) continue;
+        for (uint32_t n = 0; n < other->passed_count; n++) {
+            const LdsRead *r = &other->passed[n];
+            if (r->low >= high || low >= r->high || (other->tick > r->tick && sw->tick > r->tick)) continue;
+            overwrite(w, sw, o, lanes, at, bytes, other, r);
+        }
+    }
+}

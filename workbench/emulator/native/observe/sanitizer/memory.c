@@ -1,0 +1,190 @@
+/* Memory instructions: their addresses, their data, and what they do to registers and counters. */
+#include "observe/sanitizer/state.h"
+
+#include "ops/addresses.h"
+#include "ops/buffer.h"
+
+static void check_address(Wave *w, SanWave *sw, const SanOp *o, uint64_t exec) {
+    uint64_t u = undefined_rows(sw, o->src[0], o->src_count[0]) & exec;
+    if (o->space == SAN_SMEM) u = 0;
+    int uniform = 0;
+    for (int i = 0; i < SAN_SOURCES; i++) uniform |= scalar_any(sw, o->ssrc[i], o->ssrc_count[i]);
+    if (u || (uniform && (exec || o->space == SAN_SMEM)))
+        san_found(w, SAN_FOUND_UNDEFINED_ADDRESS, &o->op, sw->unwritten_pc, u ? (int32_t)hk_first_lane(u) : -1, 0, 0, 0,
+                  0);
+}
+
+static void check_data(Wave *w, SanWave *sw, const SanOp *o, uint64_t exec, uint64_t address) {
+    uint64_t u = 0;
+    for (int i = 1; i < SAN_SOURCES; i++) u |= undefined_rows(sw, o->src[i], o->src_count[i]);
+    u &= exec;
+    if (u)
+        san_found(w, SAN_FOUND_UNDEFINED_STORE, &o->op, sw->unwritten_pc, (int32_t)hk_first_lane(u), address, 0, 0, 0);
+}
+
+static void check_range(Wave *w, const SanOp *o, const HkResource *r) {
+    if (r->stride || r->swizzle || r->records == 0) return;
+    const Allocation *a = hk_find_allocation(w->group->machine, r->base);
+    if (a != NULL && r->base + r->records > a->end)
+        san_found(w, SAN_FOUND_RANGE, &o->op, ~0ull, -1, r->base, r->base + r->records - a->end, 0, 0);
+}
+
+static void scratch_memory(Wave *w, SanWave *sw, const SanOp *o, uint64_t exec) {
+    const Op *op = &o->op;
+    uint32_t uniform = (uint32_t)op->offset + (op->ssrc0 == HK_NO_REGISTER ? 0 : w->s[op->ssrc0]);
+    uint32_t rows = (o->bytes + 3u) / 4u;
+    HK_FOR_LANES(lane, exec) {
+        uint64_t dword = (uniform + (op->src0 == HK_NO_REGISTER ? 0 : hk_row(w, op->src0)[lane])) / 4;
+        uint64_t bit = 1ull << lane;
+        for (uint32_t n = 0; n < rows && dword + n < sw->scratch_dwords; n++) {
+            uint64_t *shadow = &sw->scratch[dword + n];
+            if (o->flags & SAN_STORE) {
+                *shadow &= ~bit;
+                if (n < o->src_count[1]) *shadow |= undefined_row(sw, o->src[1] + n) & bit;
+            } else
+                set_rows(sw, o->dst + n, 1, bit, *shadow);
+        }
+    }
+}
+
+/* Addresses of the active lanes that touch global memory; lanes elsewhere are left out. */
+static uint64_t addresses(Wave *w, SanWave *sw, const SanOp *o, uint64_t exec, uint64_t *at) {
+    HkAddresses a;
+    if (o->space == SAN_BUFFER) {
+        HkResource r = hk_resource(w, &o->op);
+        HkBuffer b;
+        check_range(w, o, &r);
+        uint32_t rows = (o->bytes + 3u) / 4u;
+        hk_buffer_addresses(w, &o->op, &r, exec, rows, o->bytes < 4 ? o->bytes : 4, &b);
+        uint64_t lanes = b.address.exec;
+        for (unsigned l = 0; l < HK_LANES; l++) at[l] = hk_address(&b.address, l);
+        if (!r.swizzle || rows == 1) return lanes;
+        if (o->flags & SAN_STORE) sw->group->san->lost_writes = 1;
+        return 0;
+    }
+    hk_global_addresses(w, &o->op, exec, &a);
+    uint64_t lanes = 0;
+    HK_FOR_LANES(lane, exec) {
+        at[lane] = hk_address(&a, lane);
+        if (o->space == SAN_GLOBAL || at[lane] < HK_SHARED_APERTURE) lanes |= 1ull << lane;
+    }
+    return lanes;
+}
+
+/* A lane of a flat access that goes to LDS or to scratch. */
+static void flat_lane(Wave *w, SanWave *sw, const SanOp *o, uint64_t address, unsigned lane, int is_write) {
+    uint64_t offset = address & ~HK_APERTURE_MASK, bit = 1ull << lane;
+    uint32_t rows = (o->bytes + 3u) / 4u, undefined = 0;
+    int stores = (o->flags & SAN_STORE) != 0;
+    uint32_t words = stores ? data_words(sw, o->src[1], o->src_count[1], lane) : 0;
+    if ((address & HK_APERTURE_MASK) == HK_SHARED_APERTURE) {
+        uint32_t how = 1u | (o->flags & SAN_ATOMIC ? 4u : 0u);
+        san_lds_access(w, sw, o, offset, o->bytes, lane, is_write, how, sw->lgkm_issued + 1, &undefined);
+        if (words) san_lds_undefine(sw, offset, o->bytes, words);
+    } else {
+        for (uint32_t n = 0; n < rows && offset / 4 + n < sw->scratch_dwords; n++) {
+            uint64_t *shadow = &sw->scratch[offset / 4 + n];
+            if (stores)
+                *shadow = (*shadow & ~bit) | (words >> n & 1 ? bit : 0);
+            else
+                undefined |= (uint32_t)(*shadow >> lane & 1) << n;
+        }
+    }
+    if (o->flags & SAN_LOAD)
+        for (uint32_t n = 0; n < rows && n < o->dst_count; n++)
+            set_rows(sw, o->dst + n, 1, bit, undefined >> n & 1 ? bit : 0);
+}
+
+/* What a flat access does to the reads of LDS that are under way, and its own. */
+static void flat_reads(Wave *w, SanWave *sw, const SanOp *o, uint64_t elsewhere, const uint64_t *at) {
+    uint32_t places[HK_LANES] = {0};
+    uint64_t lanes = 0;
+    HK_FOR_LANES(lane, elsewhere) {
+        if ((at[lane] & HK_APERTURE_MASK) != HK_SHARED_APERTURE) continue;
+        places[lane] = (uint32_t)(at[lane] & ~HK_APERTURE_MASK);
+        lanes |= 1ull << lane;
+    }
+    if (o->flags & SAN_STORE) san_check_reads(w, sw, o, lanes, places, o->bytes);
+    if ((o->flags & SAN_LOAD) && !(o->flags & SAN_ATOMIC)) san_note_read(sw, o, lanes, places, 0);
+}
+
+static void vector_memory(Wave *w, SanWave *sw, const SanOp *o, uint64_t exec) {
+    uint64_t at[HK_LANES], undefined[4] = {0};
+    uint64_t elsewhere = 0;
+    if ((o->flags & SAN_PLAIN_ADDRESS) && (o->flags & (SAN_STORE | SAN_ATOMIC))) sw->group->san->lost_writes = 1;
+    if ((o->flags & SAN_PLAIN_ADDRESS) && (o->flags & SAN_LOAD)) set_rows(sw, o->dst, o->dst_count, exec, 0);
+    if (o->space == SAN_SCRATCH && !(o->flags & SAN_TO_LDS)) {
+        if (exec) scratch_memory(w, sw, o, exec);
+    } else if (exec && o->space != SAN_SCRATCH && !(o->flags & SAN_PLAIN_ADDRESS)) {
+        uint64_t lanes = addresses(w, sw, o, exec, at);
+        uint64_t known = lanes ? at[hk_first_lane(lanes)] : 0;
+        int is_write = (o->flags & (SAN_STORE | SAN_ATOMIC)) != 0;
+        elsewhere = o->space == SAN_FLAT ? exec & ~lanes : 0;
+        if (is_write) check_data(w, sw, o, exec & ~elsewhere, known);
+        if (o->flags & (SAN_ATOMIC | SAN_SYNC)) advance(sw, w);
+        HK_FOR_LANES(lane, lanes) san_global_access(w, sw, o, at[lane], o->bytes, lane, is_write);
+        if (o->flags & SAN_LOAD) set_rows(sw, o->dst, o->dst_count, exec, 0);
+        if (sw->group->san->memory_count) {
+            san_follow_memory(w, sw, o, lanes, at, undefined);
+            if (o->flags & SAN_LOAD)
+                for (uint32_t n = 0; n < 4 && n < o->dst_count; n++)
+                    set_rows(sw, o->dst + n, 1, undefined[n], undefined[n]);
+        }
+        HK_FOR_LANES(lane, elsewhere) flat_lane(w, sw, o, at[lane], lane, is_write);
+    }
+    sw->vm_issued++;
+    if (o->space == SAN_FLAT) {
+        sw->lgkm_issued++;
+        if (elsewhere) {
+            sw->last_flat = sw->lgkm_issued;
+            flat_reads(w, sw, o, elsewhere, at);
+        }
+    }
+    if (exec == 0) return;
+    if (o->flags & SAN_TO_LDS) {
+        uint32_t m0 = w->s[HK_M0] & (w->group->machine->target == 0x950 ? 0x3fffcu : 0xfffcu);
+        uint32_t width = o->bytes < 4 ? 4 : o->bytes, step = o->bytes <= 4 ? 4 : 16, unused, places[HK_LANES];
+        for (uint32_t lane = 0; lane < HK_LANES; lane++) places[lane] = m0 + (uint32_t)o->op.offset + lane * step;
+        san_check_reads(w, sw, o, exec, places, width);
+        HK_FOR_LANES(lane, exec) {
+            uint64_t to = places[lane];
+            uint32_t words = 0;
+            san_lds_access(w, sw, o, to, width, lane, 1, 2, sw->vm_issued, &unused);
+            for (uint32_t n = 0; n < 4; n++) words |= (uint32_t)(undefined[n] >> lane & 1) << n;
+            if (words) san_lds_undefine(sw, to, width, words);
+        }
+        return;
+    }
+    for (uint32_t n = 0; n < o->dst_count && o->dst + n < sw->group->rows; n++) {
+        uint32_t row = o->dst + n;
+        sw->vm_wait[row] = exec & ~elsewhere ? sw->vm_issued : 0;
+        sw->lgkm_wait[row] = elsewhere ? sw->lgkm_issued : 0;
+        sw->vm_pc[row] = sw->lgkm_pc[row] = (uint32_t)o->op.pc;
+    }
+}
+
+void san_memory(Wave *w, SanWave *sw, const SanOp *o, uint64_t exec) {
+    if (o->space != SAN_LDS_LANES) check_address(w, sw, o, exec);
+    if (o->space == SAN_SMEM) {
+        sw->last_scalar = ++sw->lgkm_issued;
+        for (uint32_t n = 0; n < o->sdst_count[0]; n++) {
+            sw->scalar_undefined[o->sdst[0] + n] = 0;
+            sw->scalar_wait[o->sdst[0] + n] = sw->lgkm_issued;
+            sw->scalar_pc[o->sdst[0] + n] = (uint32_t)o->op.pc;
+        }
+        if (o->flags & SAN_STORE)
+            sw->group->san->lost_writes = 1;
+        else if (sw->group->san->memory_count)
+            san_scalar_load(w, sw, o);
+    } else if (o->space == SAN_LDS)
+        san_lds_memory(w, sw, o, exec);
+    else if (o->space == SAN_LDS_LANES) {
+        san_shuffle(sw, o, exec);
+        sw->lgkm_issued++;
+        if (exec && o->dst < sw->group->rows) {
+            sw->lgkm_wait[o->dst] = sw->lgkm_issued;
+            sw->lgkm_pc[o->dst] = (uint32_t)o->op.pc;
+        }
+    } else
+        vector_memory(w, sw, o, exec);
+}

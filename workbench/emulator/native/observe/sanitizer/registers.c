@@ -1,0 +1,252 @@
+/* Undefined values in registers: which lanes, which bits of scalars.
+ *
+ * They are followed, not reported, until they are stored to global memory, decide a branch or EXEC, or are an address.
+ */
+#include "observe/sanitizer/state.h"
+
+static uint64_t scalar_pair(const SanWave *sw, uint32_t index, uint32_t count) {
+    return (uint64_t)sw->scalar_undefined[index] | (count > 1 ? (uint64_t)sw->scalar_undefined[index + 1] << 32 : 0);
+}
+
+static void set_scalars(SanWave *sw, const SanOp *o, uint32_t undefined) {
+    for (int i = 0; i < 2; i++)
+        for (uint32_t n = 0; n < o->sdst_count[i]; n++) sw->scalar_undefined[o->sdst[i] + n] = undefined;
+}
+
+static void set_scalar_lanes(SanWave *sw, const SanOp *o, uint64_t undefined) {
+    for (int i = 0; i < 2; i++) {
+        if (o->sdst_count[i] == 0) continue;
+        sw->scalar_undefined[o->sdst[i]] = (uint32_t)undefined;
+        if (o->sdst_count[i] > 1) sw->scalar_undefined[o->sdst[i] + 1] = (uint32_t)(undefined >> 32);
+    }
+}
+
+static void undefined_branch(Wave *w, const SanOp *o, uint64_t lanes) {
+    const SanWave *sw = w->san;
+    san_found(w, SAN_FOUND_UNDEFINED_BRANCH, &o->op, sw->unwritten_pc, lanes ? (int32_t)hk_first_lane(lanes) : -1, 0, 0,
+              0, 0);
+}
+
+/* Lanes in which the scalar sources make a vector result undefined. */
+static uint64_t scalar_lanes(const SanWave *sw, const SanOp *o, uint64_t *mask) {
+    uint64_t u = 0;
+    int last = -1;
+    for (int i = 0; i < SAN_SOURCES; i++)
+        if (o->ssrc_count[i]) last = i;
+    for (int i = 0; i <= last; i++) {
+        if (i == last && (o->flags & SAN_MASK_SOURCE))
+            *mask = scalar_pair(sw, o->ssrc[i], o->ssrc_count[i]);
+        else if (scalar_any(sw, o->ssrc[i], o->ssrc_count[i]))
+            u = ~0ull;
+    }
+    return u;
+}
+
+void san_vector(Wave *w, SanWave *sw, const SanOp *o, uint64_t exec) {
+    uint64_t mask = 0, u = scalar_lanes(sw, o, &mask);
+    if (o->flags & SAN_SELECT) {
+        uint64_t all = ~0ull;
+        int sources = 0;
+        for (int i = 0; i < SAN_SOURCES; i++) {
+            if (o->src_count[i] == 0) continue;
+            sources++;
+            all &= undefined_rows(sw, o->src[i], o->src_count[i]);
+        }
+        u = sources && !(o->imm & 1) ? all & (o->ssrc_count[0] > 0 && !(o->flags & SAN_MASK_SOURCE) ? u : ~0ull) : 0;
+    } else {
+        for (int i = 0; i < SAN_SOURCES; i++) {
+            uint64_t v = undefined_rows(sw, o->src[i], o->src_count[i]);
+            if (i == 0 && (o->flags & SAN_CROSS)) v = (v & exec) == exec ? exec : 0;
+            u |= v;
+        }
+        if (o->flags & SAN_KEEP) u |= undefined_rows(sw, o->dst, o->dst_count);
+    }
+    if (o->flags & SAN_SAME) u = 0;
+    u |= mask;
+    if (o->flags & SAN_DPP) {
+        /* Lanes may keep what they had. */
+        for (uint32_t n = 0; n < o->dst_count && o->dst + n < sw->group->rows; n++) {
+            uint64_t *d = &sw->undefined[o->dst + n];
+            *d &= u | ~exec;
+        }
+    } else
+        set_rows(sw, o->dst, o->dst_count, exec, u);
+    if (o->flags & SAN_TO_EXEC) {
+        if (u & exec) undefined_branch(w, o, u & exec);
+    }
+    if (o->sdst_count[0]) set_scalar_lanes(sw, o, u & exec);
+}
+
+/* What a dword of a 64-bit result takes from a source: its own, and the other one where that reaches it. */
+static uint64_t carried(const SanOp *o, uint32_t word, uint32_t count, uint64_t low, uint64_t high) {
+    if (count < 2) return low;
+    if (o->flags & SAN_CARRY) return word == 0 ? low : low | high;
+    return word == 0 ? low & high : high;
+}
+
+static void carry_words(SanWave *sw, const SanOp *o, uint64_t exec) {
+    uint64_t results[2] = {0, 0};
+    for (uint32_t n = 0; n < 2; n++)
+        for (int i = 0; i < SAN_SOURCES; i++) {
+            if (o->src_count[i])
+                results[n] |=
+                    carried(o, n, o->src_count[i], undefined_row(sw, o->src[i]), undefined_row(sw, o->src[i] + 1u));
+            if (o->ssrc_count[i]) {
+                uint64_t low = sw->scalar_undefined[o->ssrc[i]] ? ~0ull : 0;
+                uint64_t high = o->ssrc_count[i] > 1 && sw->scalar_undefined[o->ssrc[i] + 1] ? ~0ull : 0;
+                results[n] |= carried(o, n, o->ssrc_count[i], low, high);
+            }
+        }
+    for (uint32_t n = 0; n < o->dst_count && n < 2; n++) set_rows(sw, o->dst + n, 1, exec, results[n]);
+    if (o->dst_count)
+        set_scalar_lanes(sw, o, results[1] & exec);
+    else
+        for (uint32_t n = 0; n < o->sdst_count[0] && n < 2; n++)
+            sw->scalar_undefined[o->sdst[0] + n] = results[n] ? ~0u : 0;
+    if (o->flags & SAN_WRITES_SCC) sw->scalar_undefined[SAN_SCC] = results[0] | results[1] ? ~0u : 0;
+}
+
+void san_words(SanWave *sw, const SanOp *o, uint64_t exec) {
+    if (o->flags & (SAN_CARRY | SAN_CARRY_DOWN)) {
+        carry_words(sw, o, exec);
+        return;
+    }
+    uint64_t results[8] = {0};
+    uint64_t unused = 0, scalar = scalar_lanes(sw, o, &unused);
+    uint32_t count = o->dst_count < 8 ? o->dst_count : 8;
+    for (uint32_t n = 0; n < count; n++) {
+        results[n] = scalar;
+        for (int i = 0; i < SAN_SOURCES; i++) {
+            if (o->src_count[i] == 0) continue;
+            /* imm: for each source, which of its dwords each half of the result reads. */
+            uint32_t word = n < 2 ? o->imm >> (2 * i + n) & 1 : n;
+            if (o->flags & SAN_KEEP) word = n;
+            results[n] |= undefined_row(sw, o->src[i] + (word < o->src_count[i] ? word : 0u));
+        }
+    }
+    for (uint32_t n = 0; n < count; n++) set_rows(sw, o->dst + n, 1, exec, results[n]);
+}
+
+void san_scalar_bits(Wave *w, SanWave *sw, const SanOp *o, uint64_t exec) {
+    uint32_t how = o->flags >> 24;
+    uint64_t u[2] = {0, 0};
+    int is_exec[2] = {0, 0}, count = 0;
+    for (int i = 0; i < SAN_SOURCES && count < 2; i++) {
+        if (o->ssrc_count[i] == 0 || o->ssrc[i] == SAN_SCC) continue;
+        u[count] = scalar_pair(sw, o->ssrc[i], o->ssrc_count[i]);
+        is_exec[count++] = o->ssrc[i] == HK_EXEC && o->ssrc_count[i] == 2;
+    }
+    uint64_t result;
+    switch (how) {
+    case SAN_BITS_AND:
+        result = is_exec[0] ? u[1] & exec : is_exec[1] ? u[0] & exec : u[0] | u[1];
+        break;
+    case SAN_BITS_OR:
+        result = is_exec[0] ? u[1] & ~exec : is_exec[1] ? u[0] & ~exec : u[0] | u[1];
+        break;
+    case SAN_BITS_ANDN2:
+        result = is_exec[0] ? u[1] & exec : is_exec[1] ? u[0] & ~exec : u[0] | u[1];
+        break;
+    case SAN_BITS_SELECT:
+        result = count > 1 ? u[0] & u[1] : 0;
+        if (sw->scalar_undefined[SAN_SCC]) result = ~0ull;
+        break;
+    default:
+        result = u[0] | u[1];
+    }
+    if (o->flags & SAN_SAME) result = 0;
+    if (o->flags & SAN_TO_EXEC) {
+        if (result) undefined_branch(w, o, result);
+        result = 0;
+    }
+    set_scalar_lanes(sw, o, result);
+    if (o->flags & SAN_WRITES_SCC) sw->scalar_undefined[SAN_SCC] = result ? ~0u : 0;
+}
+
+void san_scalar(SanWave *sw, const SanOp *o) {
+    uint32_t u = 0;
+    for (int i = 0; i < SAN_SOURCES; i++)
+        if (scalar_any(sw, o->ssrc[i], o->ssrc_count[i])) u = ~0u;
+    if (o->flags & SAN_SAME) u = 0;
+    set_scalars(sw, o, u);
+    if (o->flags & SAN_WRITES_SCC) sw->scalar_undefined[SAN_SCC] = u;
+}
+
+static uint64_t fold(uint64_t lanes, unsigned columns) {
+    uint64_t result = 0;
+    for (unsigned shift = 0; shift < 64; shift += columns) result |= lanes >> shift;
+    return result & (columns == 64 ? ~0ull : (1ull << columns) - 1);
+}
+
+/* Row i of A is in lanes i modulo the columns, column j of B and D likewise; D's rows are spread over registers
+ * (ops/matrix.h). Where blocks make it less simple only whole registers count. */
+void san_matrix(SanWave *sw, const SanOp *o) {
+    uint64_t a = undefined_rows(sw, o->src[0], o->src_count[0]), b = undefined_rows(sw, o->src[1], o->src_count[1]);
+    if ((a | b) == 0 && o->src_count[2] == 0) {
+        set_rows(sw, o->dst, o->dst_count, ~0ull, 0);
+        return;
+    }
+    unsigned columns = o->columns;
+    uint64_t rows_a = 0, column_lanes = 0;
+    if (columns == 0) {
+        if (a == ~0ull || b == ~0ull) column_lanes = ~0ull;
+    } else {
+        rows_a = fold(a, columns);
+        uint64_t c = fold(b, columns);
+        for (unsigned shift = 0; shift < 64; shift += columns) column_lanes |= c << shift;
+    }
+    uint64_t results[32];
+    for (uint32_t r = 0; r < o->dst_count && r < 32; r++) {
+        uint64_t u = column_lanes;
+        if (rows_a)
+            for (unsigned g = 0; g < 64 / columns; g++) {
+                unsigned row = columns == 16 ? 4 * g + (r & 3) : 8 * (r / 4) + 4 * g + (r & 3);
+                uint64_t lanes = ((1ull << columns) - 1) << (g * columns);
+                if (rows_a >> row & 1) u |= lanes;
+            }
+        if (o->src_count[2]) u |= undefined_row(sw, o->src[2] + (r < o->src_count[2] ? r : 0));
+        results[r] = u;
+    }
+    for (uint32_t r = 0; r < o->dst_count && r < 32; r++) set_rows(sw, o->dst + r, 1, ~0ull, results[r]);
+}
+
+void san_shuffle(SanWave *sw, const SanOp *o, uint64_t exec) {
+    uint64_t u = 0;
+    int all = 1;
+    for (int i = 0; i < SAN_SOURCES; i++) {
+        uint64_t v = undefined_rows(sw, o->src[i], o->src_count[i]);
+        int whole = (v & exec) == exec;
+        if (o->src_count[i] && whole) u = ~0ull;
+        if (o->src_count[i] && !whole) all = 0;
+    }
+    if ((o->flags & SAN_KEEP) && !all) u = 0;
+    set_rows(sw, o->dst, o->dst_count, exec, u);
+    /* A swap writes its source too. */
+    if (o->flags & SAN_KEEP) set_rows(sw, o->src[0], o->src_count[0], exec, u);
+}
+
+void san_read_lane(Wave *w, SanWave *sw, const SanOp *o, uint64_t exec) {
+    unsigned lane = o->imm;
+    if (lane == SAN_FIRST_ACTIVE)
+        lane = exec ? hk_first_lane(exec) : 0;
+    else if (lane == SAN_IN_REGISTER)
+        lane = w->s[o->ssrc[0]] & 63;
+    set_scalars(sw, o, undefined_row(sw, o->src[0]) >> lane & 1 ? ~0u : 0);
+}
+
+void san_write_lane(Wave *w, SanWave *sw, const SanOp *o) {
+    unsigned lane = o->imm == SAN_IN_REGISTER ? w->s[o->ssrc[1]] & 63 : o->imm & 63;
+    uint64_t bit = 1ull << lane;
+    int u = o->ssrc_count[0] && scalar_any(sw, o->ssrc[0], 1);
+    set_rows(sw, o->dst, o->dst_count, bit, u ? bit : 0);
+}
+
+void san_branch(Wave *w, SanWave *sw, const SanOp *o) {
+    int decided = 1;
+    for (int i = 0; i < SAN_SOURCES; i++)
+        if (scalar_any(sw, o->ssrc[i], o->ssrc_count[i])) {
+            decided = 0;
+        }
+    if (!decided) undefined_branch(w, o, 0);
+    set_scalars(sw, o, 0); /* a call's return address */
+}

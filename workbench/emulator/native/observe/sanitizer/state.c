@@ -1,0 +1,160 @@
+/* Where the sanitizer keeps what it knows: of a launch, its work-groups and waves; and what it found. */
+#include "observe/sanitizer/state.h"
+
+#include <stdlib.h>
+
+static size_t round64(size_t n) { return (n + 63) & ~(size_t)63; }
+
+HK_EXPORT San *hk_san_new(uint64_t groups, uint64_t memory_limit) {
+    San *s = calloc(1, sizeof *s);
+    if (s == NULL) return NULL;
+    s->groups = groups;
+    s->memory_left = memory_limit;
+    s->page_capacity = 1024;
+    s->pages = calloc(s->page_capacity, sizeof *s->pages);
+    s->group_ticks = calloc(groups + 1, sizeof *s->group_ticks);
+    s->last_page = ~0ull;
+    s->tick = 1;
+    if (s->pages == NULL || s->group_ticks == NULL) {
+        hk_san_free(s);
+        return NULL;
+    }
+    return s;
+}
+
+HK_EXPORT void hk_san_free(San *s) {
+    if (s == NULL) return;
+    for (uint64_t i = 0; s->pages != NULL && i < s->page_capacity; i++) free(s->pages[i].cells);
+    free(s->pages);
+    free(s->group_ticks);
+    free(s);
+}
+
+HK_EXPORT uint64_t hk_san_take(San *s, SanReport *reports, uint64_t room) {
+    uint64_t count = s->report_count < room ? s->report_count : room;
+    memcpy(reports, s->reports, count * sizeof *reports);
+    return count;
+}
+
+HK_EXPORT void hk_san_watch(San *s, const SanMemory *memories, uint64_t count) {
+    s->memories = memories;
+    s->memory_count = count;
+    s->last_memory = memories;
+}
+
+HK_EXPORT int32_t hk_san_lost_writes(const San *s) { return s->lost_writes; }
+
+void san_found(Wave *w, uint32_t kind, const Op *op, uint64_t other_pc, int32_t lane, uint64_t address, uint64_t detail,
+               uint64_t other_group, uint32_t other_wave) {
+    SanWave *sw = w->san;
+    San *s = sw->group->san;
+    s->report_total++;
+    for (uint64_t i = 0; i < s->report_count; i++) {
+        SanReport *r = &s->reports[i];
+        if (r->pc == op->pc && r->kind == kind) {
+            r->count++;
+            return;
+        }
+    }
+    if (s->report_count == REPORTS) return;
+    s->reports[s->report_count++] = (SanReport){
+        .pc = op->pc,
+        .other_pc = other_pc,
+        .address = address,
+        .group = w->group->index,
+        .other_group = other_group,
+        .count = 1,
+        .detail = detail,
+        .kind = kind,
+        .wave = w->index,
+        .other_wave = other_wave,
+        .lane = lane,
+    };
+}
+
+static size_t wave_bytes(const Launch *l) {
+    size_t rows = l->row_count, dwords = ((size_t)l->scratch_size + 3) / 4;
+    return round64(sizeof(SanWave)) + round64(rows * 8) + 4 * round64(rows * 4) + round64(dwords * 8);
+}
+
+static size_t lds_bytes(const Launch *l) {
+    size_t dwords = ((size_t)l->lds_size + 3) / 4;
+    return round64(dwords * sizeof(LdsCell)) + round64(dwords * sizeof(uint64_t));
+}
+
+size_t hk_san_bytes(const Launch *l, uint32_t waves) {
+    return round64(sizeof(SanGroup)) + round64(waves * sizeof(SanWave)) + lds_bytes(l) + waves * wave_bytes(l);
+}
+
+void hk_san_start(const Launch *l, Group *g, Wave *waves, void *memory) {
+    uint8_t *p = memory;
+    SanGroup *sg = memory;
+    p += round64(sizeof *sg);
+    sg->san = l->san;
+    sg->group = g;
+    sg->epoch = 1;
+    sg->wave_count = g->wave_count;
+    sg->rows = l->row_count;
+    sg->lds_dwords = (uint32_t)(((size_t)l->lds_size + 3) / 4);
+    sg->waves = (SanWave *)p;
+    p += round64(g->wave_count * sizeof(SanWave));
+    sg->lds = (LdsCell *)p;
+    sg->quick = (uint64_t *)(p + round64(sg->lds_dwords * sizeof(LdsCell)));
+    p += lds_bytes(l);
+    for (uint32_t i = 0; i < sg->lds_dwords; i++) sg->lds[i] = (LdsCell){.writer = 255, .undefined = 15};
+    memset(sg->quick, 0, sg->lds_dwords * sizeof(uint64_t));
+    size_t rows = l->row_count, dwords = ((size_t)l->scratch_size + 3) / 4;
+    for (uint32_t i = 0; i < g->wave_count; i++) {
+        SanWave *sw = &sg->waves[i];
+        memset(sw, 0, sizeof *sw);
+        sw->group = sg;
+        sw->index = i;
+        sw->states = 1;
+        sw->unwritten_pc = ~0ull;
+        sw->undefined = (uint64_t *)p;
+        p += round64(rows * 8);
+        uint32_t **tables[] = {&sw->vm_wait, &sw->lgkm_wait, &sw->vm_pc, &sw->lgkm_pc};
+        for (unsigned t = 0; t < 4; t++) {
+            *tables[t] = (uint32_t *)p;
+            memset(p, 0, rows * 4);
+            p += round64(rows * 4);
+        }
+        sw->scratch = (uint64_t *)p;
+        sw->scratch_dwords = dwords;
+        p += round64(dwords * 8);
+        memset(sw->undefined, 255, rows * 8);
+        memset(sw->scratch, 255, dwords * 8);
+        uint64_t items = waves[i].lanes == HK_LANES ? ~0ull : (1ull << waves[i].lanes) - 1;
+        unsigned ids = l->packed_item_ids ? 1 : l->item_id_mode + 1;
+        for (unsigned r = 0; r < ids && r < rows; r++) sw->undefined[r] = ~items;
+        uint32_t given = l->user_sgpr_count + (uint32_t)__builtin_popcount(l->enable_group_id & 7) +
+                         (l->enable_group_info != 0) + (l->enable_wave_offset != 0);
+        for (uint32_t r = given; r < HK_FLAT_SCRATCH; r++) sw->scalar_undefined[r] = ~0u;
+        sw->scalar_undefined[HK_VCC] = sw->scalar_undefined[HK_VCC + 1] = ~0u;
+        sw->scalar_undefined[HK_M0] = ~0u;
+        waves[i].san = sw;
+    }
+}
+
+/* Keeps the reads of LDS with which a wave passes a barrier. */
+static void pass_reads(SanWave *sw) {
+    sw->passed_count = 0;
+    if (sw->last_read <= sw->lgkm_done) return;
+    for (uint32_t i = 0; i < READS; i++) {
+        const LdsRead *r = &sw->reads[i];
+        if (r->number > sw->lgkm_done && sw->lgkm_issued - r->number < READS - 1) sw->passed[sw->passed_count++] = *r;
+    }
+}
+
+void hk_san_barrier(const Group *g, Wave *waves) {
+    SanGroup *sg = ((SanWave *)waves[0].san)->group;
+    sg->epoch++;
+    sg->reads_passed = 0;
+    for (uint32_t i = 0; i < g->wave_count; i++) {
+        SanWave *sw = waves[i].san;
+        sw->vm_published = sw->vm_done;
+        sw->lgkm_published = sw->lgkm_done;
+        pass_reads(sw);
+        sg->reads_passed += sw->passed_count;
+    }
+}

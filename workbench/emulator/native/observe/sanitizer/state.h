@@ -1,0 +1,192 @@
+/* What the sanitizer knows of a launch while it runs, and what its parts ask of one another.
+ *
+ * A wave carries, beside its registers: which lanes (bits of scalar registers) were never written, and the number of
+ * the load that each register waits for.
+ */
+#ifndef HK_SANITIZER_STATE_H
+#define HK_SANITIZER_STATE_H
+
+#include "observe/sanitizer/sanitizer.h"
+#include "run/lanes.h"
+
+#define SCALARS (SAN_SCC + 1)
+#define REPORTS 1024
+#define NOBODY 0xffffffffu
+
+/* One dword of LDS. */
+typedef struct LdsCell {
+    uint32_t write_epoch, read_epoch;
+    uint32_t write_number; /* of the access among the writer's of its counter */
+    uint32_t write_pc, read_pc;
+    uint32_t tick;
+    uint16_t readers;   /* waves */
+    uint8_t writer;     /* wave, 255: none */
+    uint8_t write_mask; /* bytes */
+    uint8_t read_mask;
+    uint8_t undefined; /* bytes */
+    uint8_t how;       /* of the write: 1 by lgkmcnt, 2 by vmcnt; 4: atomic */
+    uint8_t reader;
+} LdsCell;
+
+/* 16 bytes of global memory. */
+typedef struct Cell {
+    uint32_t write_group, write_epoch, write_pc, write_tick;
+    uint32_t read_group, read_epoch, read_pc, read_tick;
+    uint16_t write_mask, read_mask, readers;
+    uint8_t writer, atomic;
+} Cell;
+
+/* A read of LDS, whose data may still be on its way. */
+typedef struct LdsRead {
+    uint64_t lanes;
+    uint32_t number, epoch, tick, pc;
+    uint32_t low, high; /* bytes that it touches lie in [low, high) */
+    uint32_t bytes;     /* of a lane, at each address */
+    uint32_t second;    /* distance of the second address; 0: there is none */
+    uint32_t at[HK_LANES];
+} LdsRead;
+
+/* lgkmcnt has 4 bits: an instruction that would count further waits, so that no more can be under way. */
+#define READS 16
+
+#define PAGE_SHIFT 12
+#define PAGE_CELLS ((1u << PAGE_SHIFT) / 16)
+
+typedef struct Page {
+    uint64_t number;
+    Cell *cells;
+} Page;
+
+struct San {
+    uint64_t groups;
+    uint32_t tick;         /* atomics so far */
+    uint32_t *group_ticks; /* last atomic of each group */
+    Page *pages;           /* open hash */
+    uint64_t page_capacity, page_count;
+    uint64_t memory_left;
+    uint64_t last_page;
+    Cell *last_cells;
+    const SanMemory *memories; /* sorted by base; the caller's */
+    uint64_t memory_count;
+    const SanMemory *last_memory;
+    int32_t lost_writes; /* something was written that was not followed */
+    uint64_t report_count, report_total;
+    SanReport reports[REPORTS];
+};
+
+typedef struct SanGroup SanGroup;
+
+typedef struct SanWave {
+    SanGroup *group;
+    uint32_t index;
+    /* Loads issued and known to be done, by counter; and what was done at the last barrier. */
+    uint32_t vm_issued, vm_done, vm_published;
+    uint32_t lgkm_issued, lgkm_done, lgkm_published;
+    uint32_t last_scalar, last_flat; /* numbers (lgkm) of the newest accesses that complete out of order */
+    uint32_t last_read;              /* of the newest read of LDS */
+    uint32_t read_next;              /* place of the next one in `reads` */
+    uint32_t passed_count;
+    uint32_t tick;
+    uint64_t unwritten_pc;     /* of the newest load of uninitialised memory; ~0: none */
+    uint64_t states;           /* wait states of the blocks that it has run */
+    uint64_t marks[SAN_MARKS]; /* when the first instruction of each pair was over; 0: it has not run */
+    uint32_t scalar_undefined[SCALARS + 3];
+    uint32_t scalar_wait[SCALARS + 3];
+    uint64_t *undefined;           /* [rows] lanes */
+    uint32_t *vm_wait, *lgkm_wait; /* [rows] number of the load under way */
+    uint32_t *vm_pc, *lgkm_pc;
+    uint32_t scalar_pc[SCALARS + 3];
+    uint64_t *scratch; /* [dwords] undefined lanes */
+    uint64_t scratch_dwords;
+    LdsRead reads[READS];  /* the newest ones, round and round */
+    LdsRead passed[READS]; /* those that were under way when the wave passed the last barrier */
+} SanWave;
+
+struct SanGroup {
+    San *san;
+    const Group *group;
+    uint32_t epoch;
+    uint32_t wave_count;
+    uint32_t rows;
+    uint32_t lds_dwords;
+    uint32_t reads_passed; /* of all waves together */
+    LdsCell *lds;
+    uint64_t *quick; /* by dword of LDS: epoch << 32, waves that may read it again, << 16: that may write it again */
+    SanWave *waves;
+};
+
+/* state.c */
+__attribute__((cold, noinline)) void san_found(Wave *w, uint32_t kind, const Op *op, uint64_t other_pc, int32_t lane,
+                                               uint64_t address, uint64_t detail, uint64_t other_group,
+                                               uint32_t other_wave);
+/* waits.c */
+void san_wait_for(SanWave *sw, uint32_t imm);
+void san_check_waits(Wave *w, SanWave *sw, const SanOp *o, int own);
+/* registers.c */
+void san_vector(Wave *w, SanWave *sw, const SanOp *o, uint64_t exec);
+void san_words(SanWave *sw, const SanOp *o, uint64_t exec);
+void san_scalar_bits(Wave *w, SanWave *sw, const SanOp *o, uint64_t exec);
+void san_scalar(SanWave *sw, const SanOp *o);
+void san_matrix(SanWave *sw, const SanOp *o);
+void san_shuffle(SanWave *sw, const SanOp *o, uint64_t exec);
+void san_read_lane(Wave *w, SanWave *sw, const SanOp *o, uint64_t exec);
+void san_write_lane(Wave *w, SanWave *sw, const SanOp *o);
+void san_branch(Wave *w, SanWave *sw, const SanOp *o);
+/* lds.c */
+void san_lds_access(Wave *w, SanWave *sw, const SanOp *o, uint64_t offset, uint32_t bytes, unsigned lane, int is_write,
+                    uint32_t how, uint32_t number, uint32_t *undefined);
+void san_lds_undefine(SanWave *sw, uint64_t offset, uint32_t bytes, uint32_t words);
+void san_lds_memory(Wave *w, SanWave *sw, const SanOp *o, uint64_t exec);
+/* lds_reads.c */
+/* Whether a store to LDS would leave it as it is: waves that write the same are no race. */
+int san_same_in_lds(const Wave *w, const SanOp *o, uint64_t offset, unsigned lane);
+/* Remembers a read of LDS: the wave may pass a barrier, or load over it, before the data has come. */
+void san_note_read(SanWave *sw, const SanOp *o, uint64_t lanes, const uint32_t *at, uint32_t second);
+void san_check_reads(Wave *w, SanWave *sw, const SanOp *o, uint64_t lanes, const uint32_t *at, uint32_t bytes);
+/* global.c */
+void san_global_access(Wave *w, SanWave *sw, const SanOp *o, uint64_t address, uint32_t bytes, unsigned lane,
+                       int is_write);
+/* written.c */
+/* What an access leaves and finds of never-written memory; dwords of the result that are undefined, by lane. */
+void san_follow_memory(Wave *w, SanWave *sw, const SanOp *o, uint64_t lanes, const uint64_t *at, uint64_t *undefined);
+/* Scalar loads: SGPRs that come from uninitialised memory. */
+void san_scalar_load(Wave *w, SanWave *sw, const SanOp *o);
+/* memory.c */
+void san_memory(Wave *w, SanWave *sw, const SanOp *o, uint64_t exec);
+
+/* Lanes of a row that are undefined; rows that do not exist are not. */
+HK_INLINE uint64_t undefined_row(const SanWave *sw, uint32_t row) {
+    return row < sw->group->rows ? sw->undefined[row] : 0;
+}
+
+HK_INLINE uint64_t undefined_rows(const SanWave *sw, uint32_t row, uint32_t count) {
+    uint64_t u = 0;
+    for (uint32_t n = 0; n < count; n++) u |= undefined_row(sw, row + n);
+    return u;
+}
+
+HK_INLINE int scalar_any(const SanWave *sw, uint32_t index, uint32_t count) {
+    for (uint32_t n = 0; n < count; n++)
+        if (sw->scalar_undefined[index + n]) return 1;
+    return 0;
+}
+
+HK_INLINE void set_rows(SanWave *sw, uint32_t row, uint32_t count, uint64_t lanes, uint64_t undefined) {
+    for (uint32_t n = 0; n < count && row + n < sw->group->rows; n++)
+        sw->undefined[row + n] = (sw->undefined[row + n] & ~lanes) | (undefined & lanes);
+}
+
+/* Undefined dwords of a lane's data. */
+HK_INLINE uint32_t data_words(const SanWave *sw, uint32_t row, uint32_t count, unsigned lane) {
+    uint32_t words = 0;
+    for (uint32_t n = 0; n < count && n < 4; n++) words |= (uint32_t)(undefined_row(sw, row + n) >> lane & 1) << n;
+    return words;
+}
+
+HK_INLINE void advance(SanWave *sw, Wave *w) {
+    San *s = sw->group->san;
+    sw->tick = ++s->tick;
+    s->group_ticks[w->group->index] = s->tick;
+}
+
+#endif

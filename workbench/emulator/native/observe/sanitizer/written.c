@@ -1,0 +1,73 @@
+/* Device memory that was never written: what loads bring from it is undefined. */
+#include "observe/sanitizer/state.h"
+
+static const SanMemory *watched(San *s, uint64_t address) {
+    const SanMemory *m = s->last_memory;
+    if (address >= m->base && address < m->end) return m;
+    uint64_t low = 0, high = s->memory_count;
+    while (low < high) {
+        uint64_t middle = low + (high - low) / 2;
+        if (s->memories[middle].base <= address)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    if (low == 0 || address >= s->memories[low - 1].end) return NULL;
+    return s->last_memory = &s->memories[low - 1];
+}
+
+/* Bytes of [address, address + bytes), at most 16, that nobody wrote; `set` says that they are written now. */
+static uint32_t unwritten(San *s, uint64_t address, uint32_t bytes, int set) {
+    const SanMemory *m = watched(s, address);
+    if (m == NULL) return 0;
+    if (address + bytes > m->end) bytes = (uint32_t)(m->end - address);
+    uint64_t at = address - m->base;
+    uint32_t bits = 0, mask = (1u << bytes) - 1;
+    unsigned shift = at & 7;
+    memcpy(&bits, m->bits + (at >> 3), 3);
+    uint32_t missing = ~(bits >> shift) & mask;
+    if (set && missing) {
+        bits |= mask << shift;
+        memcpy(m->bits + (at >> 3), &bits, 3);
+    }
+    return missing;
+}
+
+/* Bit n: a byte of dword n is in the mask of bytes. */
+static uint32_t words_of(uint32_t bytes) {
+    uint32_t words = 0;
+    for (uint32_t n = 0; n < 4; n++) words |= (uint32_t)((bytes >> 4 * n & 15) != 0) << n;
+    return words;
+}
+
+void san_follow_memory(Wave *w, SanWave *sw, const SanOp *o, uint64_t lanes, const uint64_t *at, uint64_t *undefined) {
+    San *s = sw->group->san;
+    int is_write = (o->flags & (SAN_STORE | SAN_ATOMIC)) != 0;
+    HK_FOR_LANES(lane, lanes) {
+        uint32_t missing = unwritten(s, at[lane], o->bytes, is_write);
+        if (missing == 0 || (o->flags & SAN_STORE)) continue;
+        if ((o->flags & SAN_ATOMIC) && !(o->flags & SAN_REPLACES)) {
+            san_found(w, SAN_FOUND_UNDEFINED_STORE, &o->op, ~0ull, (int32_t)lane, at[lane], 1, 0, 0);
+            continue;
+        }
+        sw->unwritten_pc = o->op.pc;
+        uint32_t words = words_of(missing);
+        for (uint32_t n = 0; n < 4; n++)
+            if (words >> n & 1) undefined[n] |= 1ull << lane;
+    }
+}
+
+void san_scalar_load(Wave *w, SanWave *sw, const SanOp *o) {
+    San *s = sw->group->san;
+    const Op *op = &o->op;
+    if (op->ssrc0 == HK_NO_REGISTER) return;
+    uint64_t address = hk_s64(w, op->ssrc0);
+    uint64_t offset = (uint64_t)(int64_t)op->offset + (op->ssrc1 == HK_NO_REGISTER ? 0 : w->s[op->ssrc1]);
+    if (o->flags & SAN_RESOURCE) address &= 0xffffffffffffull;
+    address = (address + offset) & ~3ull;
+    for (uint32_t n = 0; n < o->sdst_count[0]; n++) {
+        if (unwritten(s, address + 4ull * n, 4, 0) == 0) continue;
+        sw->scalar_undefined[o->sdst[0] + n] = ~0u;
+        sw->unwritten_pc = o->op.pc;
+    }
+}
