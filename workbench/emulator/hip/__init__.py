@@ -7,7 +7,17 @@ from __future__ import annotations
 
 import threading
 
-from workbench.emulator.hip import devices, graphs, memory, modules, pools, streams
+from workbench.emulator.hip import (
+    devices,
+    functions,
+    graphs,
+    launches,
+    memory,
+    modules,
+    pools,
+    programs,
+    streams,
+)
 from workbench.emulator.hip.calls import (
     CALLS,
     POINTER,
@@ -43,11 +53,14 @@ def load() -> HipLibrary:
 __all__ = [
     "HipLibrary",
     "devices",
+    "functions",
     "graphs",
+    "launches",
     "load",
     "memory",
     "modules",
     "pools",
+    "programs",
     "streams",
     "take_exception",
     "take_launch_failure",

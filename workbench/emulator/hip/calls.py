@@ -24,6 +24,8 @@ INT = c_int
 UINT = c_uint32
 SIZE = c_size_t
 U64 = c_uint64
+DIM3 = (U64, U64)
+"""A dim3 passed by value takes two integer registers on x86-64 and on AArch64: x and y, then z."""
 
 Handler = Callable[..., Any]
 _H = TypeVar("_H", bound=Handler)
@@ -206,8 +208,14 @@ def callback(entry: Call) -> Any:
     return ctypes.CFUNCTYPE(entry.result, *entry.arguments)(answer)
 
 
+def dim3(xy: int, z: int) -> tuple[int, int, int]:
+    """The dim3 that came in two registers."""
+    return xy & 0xFFFFFFFF, xy >> 32, z & 0xFFFFFFFF
+
+
 __all__ = [
     "CALLS",
+    "DIM3",
     "HANDLE",
     "INT",
     "POINTER",
@@ -220,6 +228,7 @@ __all__ = [
     "c_float",
     "call",
     "callback",
+    "dim3",
     "failure_listeners",
     "function_address",
     "launch_failed",

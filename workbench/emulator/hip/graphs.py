@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from workbench.emulator.hip import streams, structures
 from workbench.emulator.hip.calls import HANDLE, INT, POINTER, SIZE, U64, UINT, HipError, call, launch_failed
 from workbench.emulator.hip.graph_nodes import Action, Graph, Node, NodeKind
+from workbench.emulator.hip.launches import KernelWork, kernel_work
 from workbench.emulator.hip.memory import copy, copy_3d, fill, memcpy_3d_at
-from workbench.emulator.hip.modules import KernelWork, kernel_work
 
 _UPDATE_SUCCESS, _TOPOLOGY_CHANGED, _NODE_TYPE_CHANGED = 0, 2, 3
 

@@ -1,8 +1,8 @@
 """What the sanitizer is told of each instruction: registers read and written, its kind, where it accesses.
 
-Only code that is translated for sanitizing has these records. They are handed to observe/sanitizer/run.c in runs:
-a run ends before an instruction whose addresses or lanes must be looked up in registers, before EXEC changes,
-and at the end of its block.
+Only code that is translated for sanitizing has these records. They are handed to native/observe/sanitizer in
+runs: a run ends before an instruction whose addresses or lanes must be looked up in registers, before EXEC
+changes, and at the end of its block.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Which bytes of device memory were ever written: what the sanitizer asks of memory from hipMalloc.
 
 Copies and fills are noted as ranges when they happen. The first sanitized launch turns them into one bit a
-byte, which observe/sanitizer/written.c reads and sets. A launch that is not sanitized writes unseen: then every
-byte of what was allocated before it counts as written.
+byte, which native/observe/sanitizer/written.c reads and sets. A launch that is not sanitized writes unseen:
+then every byte of what was allocated before it counts as written.
 """
 
 from __future__ import annotations

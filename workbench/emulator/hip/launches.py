@@ -1,0 +1,277 @@
+"""HIP calls that launch kernels."""
+
+from __future__ import annotations
+
+import ctypes
+from ctypes import c_void_p
+from dataclasses import dataclass
+
+from workbench import errors
+from workbench.codeobject import KernelInfo
+from workbench.emulator.hip import streams, structures
+from workbench.emulator.hip.calls import (
+    DIM3,
+    HANDLE,
+    INT,
+    POINTER,
+    SIZE,
+    UINT,
+    HipError,
+    call,
+    dim3,
+    launch_failed,
+)
+from workbench.emulator.hip.code import Function
+from workbench.emulator.hip.functions import groups_per_cu
+from workbench.emulator.hip.graph_nodes import NodeKind
+from workbench.emulator.hip.modules import function_of
+from workbench.emulator.node.dispatch import Geometry
+
+
+def gather_arguments(kernel: KernelInfo, parameters: int, extra: int) -> bytes:
+    """A kernel's argument bytes, from an array of pointers to each or from one buffer."""
+    own = [arg for arg in kernel.args if not arg.hidden]
+    if extra:
+        if parameters:
+            raise HipError(structures.INVALID_VALUE)
+        return _buffer_of(extra)
+    if not own:
+        return b""
+    if not parameters:
+        raise errors.DeviceError(
+            f"kernel {kernel.short_name} has {len(own)} parameters, and no arguments came.",
+            structures.INVALID_VALUE,
+        )
+    content = bytearray(max(arg.offset + arg.size for arg in own))
+    pointers = (c_void_p * len(own)).from_address(parameters)
+    for arg, pointer in zip(own, pointers, strict=True):
+        if not pointer:
+            raise HipError(structures.INVALID_VALUE)
+        content[arg.offset : arg.offset + arg.size] = ctypes.string_at(pointer, arg.size)
+    return bytes(content)
+
+
+def _buffer_of(extra: int) -> bytes:
+    pointer, size = 0, 0
+    words = (c_void_p * 16).from_address(extra)
+    for index in range(0, 16, 2):
+        key = words[index] or 0
+        if key == structures.PARAM_END:
+            return ctypes.string_at(pointer, size) if pointer else b""
+        value = words[index + 1] or 0
+        if key == structures.PARAM_BUFFER_POINTER:
+            pointer = value
+        elif key == structures.PARAM_BUFFER_SIZE and value:
+            size = SIZE.from_address(value).value
+        else:
+            break
+    raise HipError(structures.INVALID_VALUE)
+
+
+def launch(
+    handle: int, geometry: Geometry, dynamic_shared: int, stream: int, parameters: int, extra: int
+) -> None:
+    """Run a kernel to its end; on a stream that is being captured, record it."""
+    try:
+        function = function_of(handle)
+        arguments = gather_arguments(function.kernel, parameters, extra)
+        work = KernelWork(handle, function, geometry, dynamic_shared, arguments)
+        streams.submit(stream, NodeKind.KERNEL, work.run, work)
+    except BaseException as error:
+        if not isinstance(error, HipError):
+            launch_failed(error)
+        raise
+
+
+@dataclass(frozen=True, eq=False)
+class KernelWork:
+    """A kernel with everything that a launch of it needs.
+
+    Attributes:
+        handle: by which the program names the kernel.
+        arguments: the bytes of its own arguments.
+    """
+
+    handle: int
+    function: Function
+    geometry: Geometry
+    dynamic_shared: int
+    arguments: bytes
+
+    def run(self) -> None:
+        """Launch it."""
+        function = self.function
+        function.device.launch(
+            function.loaded, function.kernel.name, self.geometry, self.dynamic_shared, self.arguments
+        )
+
+
+def kernel_work(record: structures.KernelNodeParams) -> KernelWork:
+    """The launch that a graph's kernel node stands for."""
+    function = function_of(record.func)
+    grid, block = ((dim.x, dim.y, dim.z) for dim in (record.gridDim, record.blockDim))
+    arguments = gather_arguments(function.kernel, record.kernelParams, record.extra)
+    geometry = Geometry.of_blocks(grid, block)
+    function.device.check(function.kernel, geometry, record.sharedMemBytes)
+    return KernelWork(record.func, function, geometry, record.sharedMemBytes, arguments)
+
+
+@call(
+    "hipModuleLaunchKernel",
+    arguments=(HANDLE, UINT, UINT, UINT, UINT, UINT, UINT, UINT, HANDLE, POINTER, POINTER),
+)
+def _module_launch(
+    handle: int,
+    gx: int,
+    gy: int,
+    gz: int,
+    bx: int,
+    by: int,
+    bz: int,
+    dynamic_shared: int,
+    stream: int,
+    parameters: int,
+    extra: int,
+) -> None:
+    geometry = Geometry.of_blocks((gx, gy, gz), (bx, by, bz))
+    launch(handle, geometry, dynamic_shared, stream, parameters, extra)
+
+
+@call(
+    "hipExtModuleLaunchKernel",
+    "hipHccModuleLaunchKernel",
+    arguments=(
+        *(HANDLE, UINT, UINT, UINT, UINT, UINT, UINT, SIZE, HANDLE, POINTER, POINTER),
+        *(HANDLE, HANDLE, UINT),
+    ),
+)
+def _ext_module_launch(
+    handle: int,
+    ix: int,
+    iy: int,
+    iz: int,
+    bx: int,
+    by: int,
+    bz: int,
+    dynamic_shared: int,
+    stream: int,
+    parameters: int,
+    extra: int,
+    start: int,
+    stop: int,
+    flags: int,
+) -> None:
+    if 0 in (bx, by, bz):
+        raise HipError(structures.INVALID_CONFIGURATION)
+    streams.record(start)
+    geometry = Geometry.of_items((ix, iy, iz), (bx, by, bz))
+    launch(handle, geometry, dynamic_shared, stream, parameters, extra)
+    streams.record(stop)
+
+
+@call(
+    "hipModuleLaunchCooperativeKernel",
+    arguments=(HANDLE, UINT, UINT, UINT, UINT, UINT, UINT, UINT, HANDLE, POINTER),
+)
+def _module_launch_cooperative(
+    handle: int,
+    gx: int,
+    gy: int,
+    gz: int,
+    bx: int,
+    by: int,
+    bz: int,
+    dynamic_shared: int,
+    stream: int,
+    parameters: int,
+) -> None:
+    geometry = Geometry.of_blocks((gx, gy, gz), (bx, by, bz))
+    _check_cooperative(handle, geometry, dynamic_shared)
+    launch(handle, geometry, dynamic_shared, stream, parameters, 0)
+
+
+def _check_cooperative(handle: int, geometry: Geometry, dynamic_shared: int) -> None:
+    function = function_of(handle)
+    fits = groups_per_cu(function, geometry.block_size, dynamic_shared) * function.device.facts.compute_units
+    if geometry.group_count > fits:
+        raise HipError(structures.COOPERATIVE_LAUNCH_TOO_LARGE)
+
+
+@call(
+    "hipLaunchKernel",
+    "hipLaunchKernel_spt",
+    arguments=(HANDLE, *DIM3, *DIM3, POINTER, SIZE, HANDLE),
+)
+def _launch_kernel(
+    handle: int,
+    grid_xy: int,
+    grid_z: int,
+    block_xy: int,
+    block_z: int,
+    parameters: int,
+    dynamic_shared: int,
+    stream: int,
+) -> None:
+    geometry = Geometry.of_blocks(dim3(grid_xy, grid_z), dim3(block_xy, block_z))
+    launch(handle, geometry, dynamic_shared, stream, parameters, 0)
+
+
+@call("hipLaunchKernelExC", arguments=(POINTER, HANDLE, POINTER))
+def _launch_kernel_config(config: int, handle: int, parameters: int) -> None:
+    if not config:
+        raise HipError(structures.INVALID_VALUE)
+    record = structures.LaunchConfig.from_address(config)
+    grid, block = ((dim.x, dim.y, dim.z) for dim in (record.gridDim, record.blockDim))
+    geometry = Geometry.of_blocks(grid, block)
+    launch(handle, geometry, record.dynamicSmemBytes, record.stream, parameters, 0)
+
+
+@call("hipDrvLaunchKernelEx", arguments=(POINTER, HANDLE, POINTER, POINTER))
+def _driver_launch_config(config: int, handle: int, parameters: int, extra: int) -> None:
+    if not config:
+        raise HipError(structures.INVALID_VALUE)
+    record = structures.DriverLaunchConfig.from_address(config)
+    grid, block = ((dim.x, dim.y, dim.z) for dim in (record.gridDim, record.blockDim))
+    launch(handle, Geometry.of_blocks(grid, block), record.sharedMemBytes, record.hStream, parameters, extra)
+
+
+@call(
+    "hipExtLaunchKernel",
+    arguments=(HANDLE, *DIM3, *DIM3, POINTER, SIZE, HANDLE, HANDLE, HANDLE, INT),
+)
+def _ext_launch_kernel(
+    handle: int,
+    grid_xy: int,
+    grid_z: int,
+    block_xy: int,
+    block_z: int,
+    parameters: int,
+    dynamic_shared: int,
+    stream: int,
+    start: int,
+    stop: int,
+    flags: int,
+) -> None:
+    streams.record(start)
+    _launch_kernel(handle, grid_xy, grid_z, block_xy, block_z, parameters, dynamic_shared, stream)
+    streams.record(stop)
+
+
+@call(
+    "hipLaunchCooperativeKernel",
+    "hipLaunchCooperativeKernel_spt",
+    arguments=(HANDLE, *DIM3, *DIM3, POINTER, UINT, HANDLE),
+)
+def _launch_cooperative(
+    handle: int,
+    grid_xy: int,
+    grid_z: int,
+    block_xy: int,
+    block_z: int,
+    parameters: int,
+    dynamic_shared: int,
+    stream: int,
+) -> None:
+    geometry = Geometry.of_blocks(dim3(grid_xy, grid_z), dim3(block_xy, block_z))
+    _check_cooperative(handle, geometry, dynamic_shared)
+    launch(handle, geometry, dynamic_shared, stream, parameters, 0)
