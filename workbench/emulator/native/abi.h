@@ -593,6 +593,36 @@ enum {
     HK_BUFFER_FORMAT = 4, /* converts by the resource's data format */
 };
 
+/* hk_rounded: the operation, and the first bits of the fields above it: kind of the result, kind of a narrowed source,
+ * MODE's rounding, number of values. */
+enum {
+    HK_ROUND_ADD,
+    HK_ROUND_SUBTRACT,
+    HK_ROUND_MULTIPLY,
+    HK_ROUND_DIVIDE,
+    HK_ROUND_FMA,
+    HK_ROUND_ROOT,
+    HK_ROUND_NARROW,
+    HK_ROUND_FROM_SIGNED,
+    HK_ROUND_FROM_UNSIGNED,
+};
+enum { HK_HALF, HK_SINGLE, HK_DOUBLE };
+enum { HK_ROUND_RESULT = 4, HK_ROUND_SOURCE = 6, HK_ROUND_MODE = 8, HK_ROUND_COUNT = 16 };
+
+/* hk_convert_scaled (v_cvt_scalef32_* of gfx950): the formats, and the first bits of its fields. */
+enum { HK_SMALL_FP8, HK_SMALL_BF8, HK_SMALL_FP6, HK_SMALL_BF6, HK_SMALL_FP4 };
+enum { HK_LARGE_F32, HK_LARGE_F16, HK_LARGE_BF16 };
+enum {
+    HK_SCALED_SMALL = 0,  /* 3 bits: HK_SMALL_* */
+    HK_SCALED_LARGE = 3,  /* 2 bits: HK_LARGE_* */
+    HK_SCALED_NARROW = 5, /* 1: to the small format */
+    HK_SCALED_STOCHASTIC = 6,
+    HK_SCALED_COUNT = 8,        /* 6 bits: numbers converted */
+    HK_SCALED_PLACE = 16,       /* 5 bits: first bit of the small ones in their dword */
+    HK_SCALED_INTERLEAVED = 21, /* two sources take turns */
+    HK_SCALED_HIGH = 22,        /* a single 16-bit result goes to the upper half */
+};
+
 /* Op.imm[1] of a typed buffer instruction, beside its count of components; typed_buffer.c has the other fields. */
 enum { HK_FORMAT_D16 = 8, HK_FORMAT_HIGH = 16, HK_FORMAT_STORE = 32, HK_FORMAT_TYPED = 0x8000 };
 

@@ -7,6 +7,7 @@ are converted by C functions (native/ops/convert.c), whose tables say what each 
 from __future__ import annotations
 
 from workbench.codeobject.instruction import Instruction, Operand
+from workbench.emulator.native import abi
 from workbench.emulator.semantics.registry import lanes, register
 from workbench.emulator.semantics.vector_float import rounded
 from workbench.emulator.translate.block import V_F32, V_F64, V_I32, BlockTranslator
@@ -325,15 +326,22 @@ _stochastic_16("bf16")
 
 # ---- Scaled conversions of gfx950 --------------------------------------------------------------------------
 
-_SMALL = {"fp8": 0, "bf8": 1, "fp6": 2, "bf6": 3, "fp4": 4}
-_LARGE = {"f32": 0, "f16": 1, "bf16": 2}
+_SMALL = {name: getattr(abi, f"SMALL_{name.upper()}") for name in ("fp8", "bf8", "fp6", "bf6", "fp4")}
+_LARGE = {name: getattr(abi, f"LARGE_{name.upper()}") for name in ("f32", "f16", "bf16")}
 
 
 def _scaled(opcode: str, small: str, large: str, count: int, narrow: bool, stochastic: bool) -> None:
     """Register v_cvt_scalef32_*: count numbers to (narrow) or from a small format, divided or multiplied by
     the power of two in the last source's exponent."""
     interleaved = "2xpk16" in opcode
-    how = _SMALL[small] | _LARGE[large] << 3 | narrow << 5 | stochastic << 6 | count << 8 | interleaved << 21
+    how = (
+        _SMALL[small] << abi.SCALED_SMALL
+        | _LARGE[large] << abi.SCALED_LARGE
+        | narrow << abi.SCALED_NARROW
+        | stochastic << abi.SCALED_STOCHASTIC
+        | count << abi.SCALED_COUNT
+        | interleaved << abi.SCALED_INTERLEAVED
+    )
 
     def handle(block: BlockTranslator, instruction: Instruction) -> None:
         sources = list(instruction.src)
@@ -376,7 +384,7 @@ def _scaled(opcode: str, small: str, large: str, count: int, narrow: bool, stoch
             "hk_convert_scaled",
             instruction.dst[0],
             [*pointers, factors, seeds],
-            how | place << 16 | high << 22,
+            how | place << abi.SCALED_PLACE | high << abi.SCALED_HIGH,
         )
 
     register(opcode, handle)

@@ -43,17 +43,17 @@ _SCC_OFFSET = abi.offset("Wave", "scc")
 _REUSE = 24
 """Instructions after which a value is loaded again rather than kept in a register."""
 
-# Operations that round, by LLVM's name, and their numbers in native/ops/rounding.c.
+# Operations that round, by LLVM's name.
 _ROUNDING = {
-    "fadd": 0,
-    "fsub": 1,
-    "fmul": 2,
-    "fdiv": 3,
-    "fma": 4,
-    "sqrt": 5,
-    "fptrunc": 6,
-    "sitofp": 7,
-    "uitofp": 8,
+    "fadd": abi.ROUND_ADD,
+    "fsub": abi.ROUND_SUBTRACT,
+    "fmul": abi.ROUND_MULTIPLY,
+    "fdiv": abi.ROUND_DIVIDE,
+    "fma": abi.ROUND_FMA,
+    "sqrt": abi.ROUND_ROOT,
+    "fptrunc": abi.ROUND_NARROW,
+    "sitofp": abi.ROUND_FROM_SIGNED,
+    "uitofp": abi.ROUND_FROM_UNSIGNED,
 }
 
 MASKED_STORE = "llvm.masked.store"
@@ -865,9 +865,14 @@ class BlockTranslator:
             return None
         # What the conversion itself is made of is not to be rounded again.
         hook, self.emitter.rounding = self.emitter.rounding, None
-        kinds = {16: 0, 32: 1, 64: 2}
-        source = kinds.get(operands[0].type.bits, 0)
-        how = number | kinds[type.bits] << 4 | source << 6 | mode << 8 | type.lanes << 16
+        kinds = {16: abi.HALF, 32: abi.SINGLE, 64: abi.DOUBLE}
+        how = (
+            number
+            | kinds[type.bits] << abi.ROUND_RESULT
+            | kinds.get(operands[0].type.bits, 0) << abi.ROUND_SOURCE
+            | mode << abi.ROUND_MODE
+            | type.lanes << abi.ROUND_COUNT
+        )
         pointers = [self.buffer(0)]
         for place in range(3):
             pointers.append(self.buffer(place + 1))

@@ -148,30 +148,23 @@ SMALL_FORMAT(bf8_fnuz, BF8_FNUZ)
 STOCHASTIC_16(f16, F16)
 STOCHASTIC_16(bf16, BF16)
 
-/* Scaled conversions of gfx950 (v_cvt_scalef32_*) */
+/* Scaled conversions of gfx950 (v_cvt_scalef32_*). */
 
-/* Fields of `how`; semantics/convert.py writes them. */
-enum {
-    HOW_SMALL = 0,  /* 3 bits: fp8, bf8, fp6, bf6, fp4 */
-    HOW_LARGE = 3,  /* 2 bits: f32, f16, bf16 */
-    HOW_NARROW = 5, /* 1: to the small format */
-    HOW_STOCHASTIC = 6,
-    HOW_COUNT = 8,        /* 6 bits: numbers converted */
-    HOW_PLACE = 16,       /* 5 bits: first bit of the small ones in their dword */
-    HOW_INTERLEAVED = 21, /* two sources take turns */
-    HOW_HIGH = 22,        /* a single 16-bit result goes to the upper half */
-};
-
-static const Format SMALL[] = {FP8_OCP, BF8_OCP, FP6, BF6, FP4};
-static const int SMALL_BITS[] = {8, 8, 6, 6, 4};
+static const Format SMALL[] = {[HK_SMALL_FP8] = FP8_OCP,
+                               [HK_SMALL_BF8] = BF8_OCP,
+                               [HK_SMALL_FP6] = FP6,
+                               [HK_SMALL_BF6] = BF6,
+                               [HK_SMALL_FP4] = FP4};
+static const int SMALL_BITS[] = {
+    [HK_SMALL_FP8] = 8, [HK_SMALL_BF8] = 8, [HK_SMALL_FP6] = 6, [HK_SMALL_BF6] = 6, [HK_SMALL_FP4] = 4};
 
 static uint32_t next_random(uint32_t x) { return x << 1 ^ (x >> 31 ? 197u : 0); }
 
 /* Number n of the large format in consecutive registers of a lane. */
 static double large_number(const uint32_t *rows, int lane, int n, int large) {
-    if (large == 0) return (double)float_of(rows[(size_t)n * HK_LANES + (size_t)lane]);
+    if (large == HK_LARGE_F32) return (double)float_of(rows[(size_t)n * HK_LANES + (size_t)lane]);
     uint32_t half = rows[(size_t)(n / 2) * HK_LANES + (size_t)lane] >> 16 * (n & 1) & 0xffff;
-    return decode(half, large == 1 ? F16 : BF16);
+    return decode(half, large == HK_LARGE_F16 ? F16 : BF16);
 }
 
 static uint32_t get_bits(const uint32_t *rows, int lane, int bit, int width) {
@@ -194,8 +187,8 @@ HK_EXPORT void hk_convert_scaled(uint32_t *out, const uint32_t *in, const uint32
                                  const uint32_t *random, uint32_t how, uint32_t mask);
 void hk_convert_scaled(uint32_t *out, const uint32_t *in, const uint32_t *in2, const uint32_t *scale,
                        const uint32_t *random, uint32_t how, uint32_t mask) {
-    int kind = how >> HOW_SMALL & 7, large = how >> HOW_LARGE & 3, count = how >> HOW_COUNT & 63;
-    int place = how >> HOW_PLACE & 31, width = SMALL_BITS[kind];
+    int kind = how >> HK_SCALED_SMALL & 7, large = how >> HK_SCALED_LARGE & 3, count = how >> HK_SCALED_COUNT & 63;
+    int place = how >> HK_SCALED_PLACE & 31, width = SMALL_BITS[kind];
     Format format = SMALL[kind];
     for (int lane = 0; lane < LANES; lane++) {
         if (!(mask >> lane & 1)) continue;
@@ -203,12 +196,12 @@ void hk_convert_scaled(uint32_t *out, const uint32_t *in, const uint32_t *in2, c
         uint32_t result[32];
         uint32_t seed = random[lane];
         for (int n = 0; n < count; n++) {
-            if (how >> HOW_NARROW & 1) {
-                int interleaved = how >> HOW_INTERLEAVED & 1;
+            if (how >> HK_SCALED_NARROW & 1) {
+                int interleaved = how >> HK_SCALED_INTERLEAVED & 1;
                 const uint32_t *source = interleaved && n & 1 ? in2 : in;
                 double x = large_number(source, lane, interleaved ? n / 2 : n, large) * power_of_two(-exponent);
-                int dropped = (large == 0 ? 23 : large == 1 ? 10 : 7) - format.mantissa_bits;
-                int stochastic = how >> HOW_STOCHASTIC & 1;
+                int dropped = (large == HK_LARGE_F32 ? 23 : large == HK_LARGE_F16 ? 10 : 7) - format.mantissa_bits;
+                int stochastic = how >> HK_SCALED_STOCHASTIC & 1;
                 result[n] = encode(x, format, 0, stochastic ? upper_bits(seed, dropped) : 0, stochastic ? dropped : 0);
                 seed = next_random(seed);
             } else {
@@ -216,17 +209,17 @@ void hk_convert_scaled(uint32_t *out, const uint32_t *in, const uint32_t *in2, c
                 float rounded = (float)x;
                 uint32_t bits;
                 memcpy(&bits, &rounded, 4);
-                result[n] = large == 0 ? bits : encode(x, large == 1 ? F16 : BF16, 0, 0, 0);
+                result[n] = large == HK_LARGE_F32 ? bits : encode(x, large == HK_LARGE_F16 ? F16 : BF16, 0, 0, 0);
             }
         }
         /* Stored after all were read: the result may lie over the source. */
         for (int n = 0; n < count; n++) {
-            if (how >> HOW_NARROW & 1) {
+            if (how >> HK_SCALED_NARROW & 1) {
                 set_bits(out, lane, place + n * width, width, result[n]);
-            } else if (large == 0) {
+            } else if (large == HK_LARGE_F32) {
                 out[(size_t)n * HK_LANES + (size_t)lane] = result[n];
             } else {
-                set_bits(out, lane, (count == 1 && how >> HOW_HIGH & 1 ? 16 : 0) + 16 * n, 16, result[n]);
+                set_bits(out, lane, (count == 1 && how >> HK_SCALED_HIGH & 1 ? 16 : 0) + 16 * n, 16, result[n]);
             }
         }
     }

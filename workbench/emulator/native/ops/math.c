@@ -160,7 +160,7 @@ void hk_sin2pi_f32x16(float *restrict out, const float *restrict in) {
 HK_EXPORT void hk_cos2pi_f32x16(float *restrict out, const float *restrict in);
 void hk_cos2pi_f32x16(float *restrict out, const float *restrict in) { LOOP out[i] = turns(in[i], 1); }
 
-/* Division (v_div_scale, v_div_fmas, v_div_fixup), for float and double */
+/* Division (v_div_scale, v_div_fmas, v_div_fixup), for float and double. */
 
 #define INFINITY_BITS_32 0x7f800000u
 #define INFINITY_BITS_64 0x7ff0000000000000ull

@@ -10,21 +10,17 @@
 
 #pragma STDC FENV_ACCESS ON
 
-/* `how` as translate_block.py makes it. */
-enum { ADD, SUBTRACT, MULTIPLY, DIVIDE, FMA, ROOT, NARROW, FROM_SIGNED, FROM_UNSIGNED };
-enum { HALF, SINGLE, DOUBLE };
-
 static const int MODES[] = {FE_TONEAREST, FE_UPWARD, FE_DOWNWARD, FE_TOWARDZERO};
 
 static double get(const void *values, int kind, int i) {
-    if (kind == HALF) return (double)((const _Float16 *)values)[i];
-    return kind == SINGLE ? (double)((const float *)values)[i] : ((const double *)values)[i];
+    if (kind == HK_HALF) return (double)((const _Float16 *)values)[i];
+    return kind == HK_SINGLE ? (double)((const float *)values)[i] : ((const double *)values)[i];
 }
 
 static void put(void *values, int kind, int i, double value) {
-    if (kind == HALF)
+    if (kind == HK_HALF)
         ((_Float16 *)values)[i] = (_Float16)(float)value;
-    else if (kind == SINGLE)
+    else if (kind == HK_SINGLE)
         ((float *)values)[i] = (float)value;
     else
         ((double *)values)[i] = value;
@@ -32,15 +28,15 @@ static void put(void *values, int kind, int i, double value) {
 
 static float single(int operation, float a, float b, float c) {
     switch (operation) {
-    case ADD:
+    case HK_ROUND_ADD:
         return a + b;
-    case SUBTRACT:
+    case HK_ROUND_SUBTRACT:
         return a - b;
-    case MULTIPLY:
+    case HK_ROUND_MULTIPLY:
         return a * b;
-    case DIVIDE:
+    case HK_ROUND_DIVIDE:
         return a / b;
-    case FMA:
+    case HK_ROUND_FMA:
         return __builtin_fmaf(a, b, c);
     default:
         return __builtin_sqrtf(a);
@@ -49,36 +45,36 @@ static float single(int operation, float a, float b, float c) {
 
 static double wide(int operation, double a, double b, double c) {
     switch (operation) {
-    case ADD:
+    case HK_ROUND_ADD:
         return a + b;
-    case SUBTRACT:
+    case HK_ROUND_SUBTRACT:
         return a - b;
-    case MULTIPLY:
+    case HK_ROUND_MULTIPLY:
         return a * b;
-    case DIVIDE:
+    case HK_ROUND_DIVIDE:
         return a / b;
-    case FMA:
+    case HK_ROUND_FMA:
         return __builtin_fma(a, b, c);
     default:
         return __builtin_sqrt(a);
     }
 }
 
-/* how: operation in bits 3:0, kind of the result 5:4, kind of a narrowed source 7:6, MODE's rounding 9:8, number of
- * values from bit 16. */
+/* `how`: the fields HK_ROUND_* of abi.h. */
 HK_EXPORT void hk_rounded(void *out, const void *a, const void *b, const void *c, uint32_t how);
 void hk_rounded(void *out, const void *a, const void *b, const void *c, uint32_t how) {
-    int operation = how & 15, kind = how >> 4 & 3, source = how >> 6 & 3, count = (int)(how >> 16);
+    int operation = how & 15, kind = how >> HK_ROUND_RESULT & 3, source = how >> HK_ROUND_SOURCE & 3,
+        count = (int)(how >> HK_ROUND_COUNT);
     int before = fegetround();
-    fesetround(MODES[how >> 8 & 3]);
+    fesetround(MODES[how >> HK_ROUND_MODE & 3]);
     for (int i = 0; i < count; i++) {
-        if (operation == NARROW)
+        if (operation == HK_ROUND_NARROW)
             put(out, kind, i, get(a, source, i));
-        else if (operation == FROM_SIGNED)
+        else if (operation == HK_ROUND_FROM_SIGNED)
             put(out, kind, i, (double)((const int32_t *)a)[i]);
-        else if (operation == FROM_UNSIGNED)
+        else if (operation == HK_ROUND_FROM_UNSIGNED)
             put(out, kind, i, (double)((const uint32_t *)a)[i]);
-        else if (kind == SINGLE)
+        else if (kind == HK_SINGLE)
             ((float *)out)[i] = single(operation, ((const float *)a)[i], ((const float *)b)[i], ((const float *)c)[i]);
         else
             put(out, kind, i, wide(operation, get(a, kind, i), get(b, kind, i), get(c, kind, i)));

@@ -8,172 +8,20 @@
  * with one worker it does not depend on time even then.
  */
 #define _GNU_SOURCE
+#include "run/group.h"
+
 #include "observe/sanitizer/sanitizer.h"
 #include "observe/traffic.h"
 
 #include <stdlib.h>
 #include <time.h>
 
-typedef struct Resident {
-    struct Resident *next;
-    Group group;
-    Wave *waves;
-    uint8_t *lds;
-    uint8_t *registers;
-    uint8_t *scratch;
-    uint8_t *shadow; /* the sanitizer's */
-    uint32_t cursor; /* wave whose turn is next */
-    uint64_t spent;  /* blocks run since another work-group was last let in */
-} Resident;
-
 enum { GROUP_ENDED, GROUP_AGAIN, GROUP_FAULT, GROUP_SLICE_OVER };
-
-#define GUARD_BYTES 64 /* vector code may read, never use, a few bytes beyond an array */
 
 static uint64_t now(void) {
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
     return (uint64_t)t.tv_sec * 1000000000ull + (uint64_t)t.tv_nsec;
-}
-
-static size_t align64(size_t n) { return (n + 63) & ~(size_t)63; }
-
-static void fill(void *memory, uint32_t value, size_t bytes) {
-    uint32_t *p = __builtin_assume_aligned(memory, 64);
-    for (size_t i = 0; i < bytes / 4; i++) p[i] = value;
-}
-
-static size_t register_bytes(const Launch *l) { return (size_t)l->row_count * HK_LANES * 4; }
-static size_t scratch_bytes(const Launch *l) { return ((size_t)l->scratch_size + 3) / 4 * HK_LANES * 4; }
-
-static Resident *allocate(const Launch *l, uint32_t waves) {
-    size_t head = align64(sizeof(Resident));
-    size_t states = align64(sizeof(Wave) * waves);
-    size_t lds = align64((size_t)l->lds_size + GUARD_BYTES);
-    size_t registers = align64(register_bytes(l) * waves + GUARD_BYTES);
-    size_t scratch = align64(scratch_bytes(l) * waves + GUARD_BYTES);
-    size_t shadow = l->san != NULL ? align64(hk_san_bytes(l, waves)) : 0;
-    uint8_t *memory = aligned_alloc(64, head + states + lds + registers + scratch + shadow);
-    if (memory == NULL) return NULL;
-    Resident *r = (Resident *)memory;
-    r->waves = (Wave *)(memory + head);
-    r->lds = memory + head + states;
-    r->registers = r->lds + lds;
-    r->scratch = r->registers + registers;
-    r->shadow = r->scratch + scratch;
-    return r;
-}
-
-/* Work-item ids of a wave's lanes, as the descriptor asks for them. */
-static void set_item_ids(const Launch *l, const Group *g, Wave *w) {
-    uint32_t first = w->index * HK_LANES;
-    uint32_t x = first % g->size[0], y = first / g->size[0] % g->size[1], z = first / g->size[0] / g->size[1];
-    for (unsigned lane = 0; lane < w->lanes; lane++) {
-        uint32_t ids[3] = {x, l->item_id_mode >= 1 ? y : 0, l->item_id_mode >= 2 ? z : 0};
-        if (l->packed_item_ids) {
-            w->v[lane] = ids[0] | ids[1] << 10 | ids[2] << 20;
-        } else {
-            for (unsigned i = 0; i <= l->item_id_mode && i < l->row_count; i++) w->v[i * HK_LANES + lane] = ids[i];
-        }
-        if (++x == g->size[0]) {
-            x = 0;
-            if (++y == g->size[1]) {
-                y = 0;
-                z++;
-            }
-        }
-    }
-}
-
-/* HW_REG_HW_ID and HW_REG_XCC_ID of a wave, as if the compute units were filled in turn: work-groups go to the dies
- * one after another, on a die to its four shader engines one after another, and the waves of a work-group to the four
- * SIMDs. Fields of HW_ID on gfx940 (LLVM's SIDefines.h, Hwreg::ID_HW_ID): wave 3:0, SIMD 5:4, compute unit 11:8, shader
- * engine 15:13, work-group 19:16. */
-static void set_hardware_ids(const Launch *l, const Group *g, Wave *w) {
-    uint32_t engines = 4, simds = 4;
-    uint64_t turn = g->index / l->xcds; /* of the die's work-groups */
-    uint32_t place = (uint32_t)(turn % l->units), round = (uint32_t)(turn / l->units);
-    w->xcc_id = (uint32_t)(g->index % l->xcds);
-    w->hw_id = (w->index / simds & 15) | w->index % simds << 4 | (place / engines & 15) << 8 | place % engines << 13 |
-               (round & 15) << 16;
-    /* VALID, and IN_TG where a barrier has somebody to wait for. */
-    w->status = 1u << 16 | (g->wave_count > 1 ? 1u << 11 : 0);
-}
-
-static void start_wave(const Worker *worker, Resident *r, uint32_t index, uint32_t items) {
-    const Launch *l = worker->launch;
-    const Group *g = &r->group;
-    Wave *w = &r->waves[index];
-    memset(w, 0, sizeof *w);
-    fill(w->s, l->poison, sizeof w->s);
-    w->v = (uint32_t *)(r->registers + register_bytes(l) * index);
-    w->lds = r->lds;
-    w->lds_size = l->lds_size;
-    w->scratch = r->scratch + scratch_bytes(l) * index;
-    w->scratch_size = l->scratch_size;
-    w->mode = l->mode;
-    w->code_base = l->code_base;
-    w->block = l->entry;
-    w->group = &r->group;
-    w->index = index;
-    w->lanes = items < HK_LANES ? items : HK_LANES;
-    set_hardware_ids(l, g, w);
-    fill(w->v, l->poison, register_bytes(l));
-    fill(w->scratch, l->poison, scratch_bytes(l));
-
-    uint64_t exec = w->lanes == HK_LANES ? ~0ull : (1ull << w->lanes) - 1;
-    w->s[HK_EXEC] = (uint32_t)exec;
-    w->s[HK_EXEC + 1] = (uint32_t)(exec >> 32);
-    w->s[HK_FLAT_SCRATCH] = (uint32_t)l->flat_scratch;
-    w->s[HK_FLAT_SCRATCH + 1] = (uint32_t)(l->flat_scratch >> 32);
-
-    uint32_t next = 0;
-    for (; next < l->user_sgpr_count; next++) w->s[next] = l->user_sgpr[next];
-    for (unsigned i = 0; i < 3; i++)
-        if (l->enable_group_id >> i & 1) w->s[next++] = g->id[i];
-    /* Work-group info: whether it is the first wave, and the number of waves. */
-    if (l->enable_group_info) w->s[next++] = (index == 0) << 31 | g->wave_count;
-    if (l->enable_wave_offset) w->s[next++] = 0;
-    set_item_ids(l, g, w);
-}
-
-static Resident *start_group(Worker *worker, uint64_t index) {
-    const Launch *l = worker->launch;
-    Resident *r = worker->spare;
-    if (r != NULL) {
-        worker->spare = r->next;
-    } else {
-        uint32_t full = l->group_size[0] * l->group_size[1] * l->group_size[2];
-        r = allocate(l, (full + HK_LANES - 1) / HK_LANES);
-        if (r == NULL) return NULL;
-    }
-    Group *g = &r->group;
-    memset(g, 0, sizeof *g);
-    r->next = NULL;
-    r->cursor = 0;
-    r->spent = 0;
-    g->index = index;
-    uint64_t rest = index;
-    for (unsigned i = 0; i < 3; i++) {
-        g->id[i] = (uint32_t)(rest % l->groups[i]);
-        rest /= l->groups[i];
-        g->grid[i] = l->groups[i];
-        uint32_t left = l->items[i] - g->id[i] * l->group_size[i];
-        g->size[i] = left < l->group_size[i] ? left : l->group_size[i];
-    }
-    uint32_t items = g->size[0] * g->size[1] * g->size[2];
-    g->wave_count = (items + HK_LANES - 1) / HK_LANES;
-    g->machine = l->machine;
-    g->counters = &worker->counters;
-    g->stop = &worker->launch->stop;
-    g->profile = (int32_t)l->profile;
-    g->trace = l->trace;
-    fill(r->lds, l->poison, ((size_t)l->lds_size + 3) & ~(size_t)3);
-    for (uint32_t i = 0; i < g->wave_count; i++) start_wave(worker, r, i, items - i * HK_LANES);
-    if (l->san != NULL) hk_san_start(l, g, r->waves, r->shadow);
-    g->traffic = worker->traffic;
-    if (g->traffic != NULL) hk_traffic_start(g->traffic, g, r->waves);
-    return r;
 }
 
 /* Block that begins at a device address; -1 where none does. */
@@ -337,7 +185,7 @@ static Resident *take_group(Worker *worker, int *failed) {
     if (__atomic_load_n(&l->next_group, __ATOMIC_RELAXED) >= l->group_total) return NULL;
     uint64_t index = __atomic_fetch_add(&l->next_group, 1, __ATOMIC_RELAXED);
     if (index >= l->group_total || index > __atomic_load_n(&l->last_group, __ATOMIC_RELAXED)) return NULL;
-    Resident *r = start_group(worker, index);
+    Resident *r = hk_start_group(worker, index);
     *failed = r == NULL;
     return r;
 }

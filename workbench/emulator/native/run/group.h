@@ -1,0 +1,23 @@
+/* A work-group under way, as the driver keeps it. */
+#ifndef HK_GROUP_H
+#define HK_GROUP_H
+
+#include "run/wave.h"
+
+typedef struct Resident {
+    struct Resident *next;
+    Group group;
+    Wave *waves;
+    uint8_t *lds;
+    uint8_t *registers;
+    uint8_t *scratch;
+    uint8_t *shadow; /* the sanitizer's */
+    uint32_t cursor; /* wave whose turn is next */
+    uint64_t spent;  /* blocks run since another work-group was last let in */
+} Resident;
+
+/* Gives a work-group the memory of an ended one, or new memory, and the state that its launch asks for; NULL where
+ * memory ran out. */
+Resident *hk_start_group(Worker *worker, uint64_t index);
+
+#endif
