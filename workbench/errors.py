@@ -168,14 +168,6 @@ class ScratchFault(KernelFault):
     """A lane touched scratch memory outside its own allocation."""
 
 
-class BarrierFault(KernelFault):
-    """Some waves of a work-group wait at a barrier that the others, which have ended, never came to.
-
-    The hardware's s_barrier goes on with the waves that are left (CDNA3 ISA guide, S_BARRIER); HIP wants
-    every thread of a block to come to a `__syncthreads()`, and one that does not is the kernel's fault here.
-    """
-
-
 class TrapFault(KernelFault):
     """The kernel executed a trap, a halt or a failed assertion."""
 

@@ -182,13 +182,10 @@ def test_scratch_out_of_bounds(loaded: Any, works: None) -> None:
 
 
 def test_a_barrier_that_some_waves_miss(loaded: Any, works: None) -> None:
+    """s_barrier does not wait for waves that have ended (CDNA3 ISA guide)."""
     out = np.zeros(64, dtype=np.int32)
-    with pytest.raises(errors.BarrierFault) as caught:
-        launch(loaded, "missed_barrier", 1, 256, out)
-    assert "wave 0 waits" in str(caught.value)
-    assert "waves 1-3 have ended" in str(caught.value)
-    assert caught.value.source is not None
-    assert caught.value.source[1] == line_of("missed_barrier")
+    launch(loaded, "missed_barrier", 1, 256, out)
+    assert (out == 2).all()
 
 
 def test_trap(loaded: Any, works: None) -> None:

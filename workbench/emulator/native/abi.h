@@ -49,7 +49,6 @@ enum {
     HK_FAULT_ADDRESS = 1,      /* global memory outside every allocation; address: device address */
     HK_FAULT_LDS = 2,          /* LDS outside the work-group's share; address: byte offset in it */
     HK_FAULT_SCRATCH = 3,      /* scratch outside the lane's share; address: byte offset in it */
-    HK_FAULT_BARRIER = 4,      /* set by the driver: some waves wait, the others ended */
     HK_FAULT_TRAP = 5,         /* s_trap; address: trap id */
     HK_FAULT_HALT = 6,         /* s_sethalt */
     HK_FAULT_JUMP = 7,         /* no instruction of the code object begins at `address` */

@@ -74,7 +74,6 @@ _CLASSES: dict[int, type[errors.KernelFault]] = {
     abi.FAULT_ALIGNMENT: errors.AddressFault,
     abi.FAULT_LDS: errors.SharedMemoryFault,
     abi.FAULT_SCRATCH: errors.ScratchFault,
-    abi.FAULT_BARRIER: errors.BarrierFault,
     abi.FAULT_TRAP: errors.TrapFault,
     abi.FAULT_HALT: errors.TrapFault,
     abi.FAULT_JUMP: errors.JumpFault,
@@ -154,8 +153,6 @@ def _address(scene: Scene, report: abi.CData) -> int | None:
     if report.fault.kind == abi.FAULT_SERVICE:
         # The block in which the wave waits for the answer; what it waits for was asked before.
         return int(scene.blocks[report.block].address) if 0 <= report.block < len(scene.blocks) else None
-    if report.fault.kind == abi.FAULT_BARRIER:
-        return _barrier_address(scene, int(report.waves[report.wave].block))
     if 0 <= report.block < len(scene.blocks):
         instructions = scene.blocks[report.block].instructions
         # A jump is the last instruction of its block.
@@ -200,12 +197,6 @@ def _what(scene: Scene, report: abi.CData, who: str) -> str:
             return (
                 f"{verb} {size} of scratch at byte {_signed(fault.address)}, "
                 f"outside the lane's {scene.scratch_bytes} bytes"
-            )
-        case abi.FAULT_BARRIER:
-            group = group_id(scene.geometry, int(report.group))
-            return (
-                f"a barrier of work-group {group} can never be passed: {_waiting(scene, report)}; "
-                "let every thread of a block come to each barrier"
             )
         case abi.FAULT_TRAP:
             reason = " (a failed assertion or __builtin_trap)" if fault.address == 2 else ""

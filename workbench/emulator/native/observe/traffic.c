@@ -53,13 +53,15 @@ void hk_traffic_end(HkTraffic *t, const Group *g, Wave *waves) {
     }
 }
 
-/* Waves that met go on together: the one with fewer memory instructions before has waited for the others. */
+/* Waves that met go on together: the one with fewer memory instructions before has waited for the others, but not
+ * for those that have ended. */
 void hk_traffic_barrier(const Group *g, Wave *waves) {
     uint64_t most = 0;
     for (uint32_t i = 0; i < g->wave_count; i++)
-        if (waves[i].stream != NULL && waves[i].stream->clock > most) most = waves[i].stream->clock;
+        if (waves[i].state == HK_WAVE_WAITING && waves[i].stream != NULL && waves[i].stream->clock > most)
+            most = waves[i].stream->clock;
     for (uint32_t i = 0; i < g->wave_count; i++)
-        if (waves[i].stream != NULL) waves[i].stream->clock = most;
+        if (waves[i].state == HK_WAVE_WAITING && waves[i].stream != NULL) waves[i].stream->clock = most;
 }
 
 static HkSite *site_of(HkTraffic *t, const Op *op) {

@@ -94,19 +94,13 @@ static void report_stop(Worker *worker) {
     report(worker, r, wave, &none, 0);
 }
 
-/* Lets the waves that met at a barrier go on; 0 where they wait for ones that have ended. */
-static int pass_barrier(Worker *worker, Resident *r, uint32_t waiting) {
-    uint32_t first = 0;
-    while (r->waves[first].state != HK_WAVE_WAITING) first++;
-    if (waiting < r->group.wave_count) {
-        Fault fault = {.kind = HK_FAULT_BARRIER, .lane = -1, .address = waiting};
-        report(worker, r, first, &fault, 0);
-        return 0;
-    }
-    for (uint32_t i = 0; i < r->group.wave_count; i++) r->waves[i].state = HK_WAVE_READY;
+/* Lets the waves that met at a barrier go on. Those that have ended are not waited for (CDNA3 and CDNA4 ISA guides,
+ * S_BARRIER). */
+static void pass_barrier(Worker *worker, Resident *r) {
     if (worker->launch->san != NULL) hk_san_barrier(&r->group, r->waves);
     if (r->group.traffic != NULL) hk_traffic_barrier(&r->group, r->waves);
-    return 1;
+    for (uint32_t i = 0; i < r->group.wave_count; i++)
+        if (r->waves[i].state == HK_WAVE_WAITING) r->waves[i].state = HK_WAVE_READY;
 }
 
 /* Answers the hostcall that a wave submitted in its turn; 0 where nobody does. */
@@ -157,7 +151,7 @@ static int run_group(Worker *worker, Resident *r, uint64_t deadline) {
             ended += r->waves[i].state == HK_WAVE_ENDED;
         }
         if (ended == count) return GROUP_ENDED;
-        if (waiting + ended == count && !pass_barrier(worker, r, waiting)) return GROUP_FAULT;
+        if (waiting + ended == count) pass_barrier(worker, r);
         if (r->spent >= (uint64_t)l->turn_blocks * l->turn_rounds) {
             r->spent = 0;
             return GROUP_AGAIN;
