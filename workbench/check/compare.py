@@ -134,54 +134,21 @@ def compare(
         VerificationError: the shapes differ.
         UsageError: one of them is no tensor.
     """
-    import torch
-
-    for what, value in (("got", got), ("wanted", wanted)):
-        if not isinstance(value, torch.Tensor):
-            raise UsageError(f"compare: {what!r} is a {type(value).__name__}; wanted a torch tensor")
-    if tuple(got.shape) != tuple(wanted.shape):
-        raise VerificationError(
-            f"{name} has shape {tuple(got.shape)}, its reference {tuple(wanted.shape)}; wanted the same"
-        )
+    _check(got, wanted, name)
     dtype = str(got.dtype).removeprefix("torch.")
     bounds = tolerance if tolerance is not None else TOLERANCES.get(dtype, Tolerance(0.0, 0.0))
     if not isinstance(bounds, Tolerance):
         bounds = Tolerance(*bounds)
     floating = got.dtype.is_floating_point
-    given = got.detach().cpu()
-    truth = wanted.detach().cpu()
-    if floating:
-        # A reference beyond the output's range is an infinity that the kernel should give as well.
-        rounded = truth.to(given.dtype).double()
-        given, truth = given.double(), truth.double()
-    else:
-        rounded = truth
-        if given.dtype == torch.bool:
-            given, truth, rounded = given.int(), truth.int(), rounded.int()
-        # Differences of int64 may not fit int64 nor float64 exactly; equality is checked on the integers.
-    finite = torch.isfinite(given) & torch.isfinite(truth)
-    same = (given == truth) | (given == rounded) | (torch.isnan(given) & torch.isnan(truth))
-    difference = (given.double() - truth.double()).abs()
-    scale = truth.double().abs()
-    if bounds.rtol == 0 and bounds.atol == 0:
-        bad = ~same
-    else:
-        bad = torch.where(finite, difference > bounds.atol + bounds.rtol * scale, ~same)
-    nonfinite = ~finite & ~same
-    error = torch.where(finite, difference, torch.where(same, 0.0, float("inf")))
-    measured = difference[finite]
-    relative = (difference / scale)[finite & (scale > 0)]
-    unwritten = torch.isnan(given) & ~torch.isnan(truth) if floating else torch.zeros_like(bad)
-    first = []
-    for row in bad.nonzero()[:_FIRST].tolist():
-        index = tuple(row)
-        first.append(Mismatch(index, given[index].item(), truth[index].item()))
+    found = _Elements.of(got, wanted)
+    bad = found.outside(bounds)
+    measured = found.difference[found.finite]
+    relative = (found.difference / found.scale)[found.finite & (found.scale > 0)]
+    first = [tuple(row) for row in bad.nonzero()[:_FIRST].tolist()]
     pytorch_error = flash_bound = None
     if floating and pytorch is not None and measured.numel():
-        theirs = pytorch.detach().cpu().to(got.dtype).double()
-        theirs_error = (theirs - truth).abs()[torch.isfinite(theirs) & torch.isfinite(truth)]
-        pytorch_error = theirs_error.max().item() if theirs_error.numel() else 0.0
-        flash_bound = FLASH_FACTOR * pytorch_error + _flash_floor(dtype, scale[finite])
+        pytorch_error = found.error_of(pytorch.detach().cpu().to(got.dtype).double())
+        flash_bound = FLASH_FACTOR * pytorch_error + _flash_floor(dtype, found.scale[found.finite])
     elif floating and not note:
         note = "no PyTorch result in the same precision to compare errors with"
     return Comparison(
@@ -193,14 +160,100 @@ def compare(
         mean_error=measured.mean().item() if measured.numel() else 0.0,
         max_relative_error=relative.max().item() if relative.numel() else 0.0,
         mismatches=int(bad.sum().item()),
-        nonfinite_mismatches=int(nonfinite.sum().item()),
-        unwritten=int(unwritten.sum().item()),
-        first=tuple(first),
+        nonfinite_mismatches=int((~found.finite & ~found.same).sum().item()),
+        unwritten=found.unwritten if floating else 0,
+        first=tuple(Mismatch(at, found.given[at].item(), found.truth[at].item()) for at in first),
         pytorch_error=pytorch_error,
         flash_bound=flash_bound,
         note=note,
-        error=error.float(),
+        error=found.error.float(),
     )
+
+
+def _check(got: object, wanted: object, name: str) -> None:
+    import torch
+
+    for what, value in (("got", got), ("wanted", wanted)):
+        if not isinstance(value, torch.Tensor):
+            raise UsageError(f"compare: {what!r} is a {type(value).__name__}; wanted a torch tensor")
+    assert isinstance(got, torch.Tensor)
+    assert isinstance(wanted, torch.Tensor)
+    if tuple(got.shape) != tuple(wanted.shape):
+        raise VerificationError(
+            f"{name} has shape {tuple(got.shape)}, its reference {tuple(wanted.shape)}; wanted the same"
+        )
+
+
+@dataclass(frozen=True)
+class _Elements:
+    """A result and its reference, element by element.
+
+    Attributes:
+        given, truth: both on the CPU, floats in float64.
+        same: equal, or equal once the reference is rounded to the result's dtype, or both NaN.
+        finite: both are.
+        difference: |given - truth| in float64.
+        scale: |truth| in float64.
+    """
+
+    given: torch.Tensor
+    truth: torch.Tensor
+    same: torch.Tensor
+    finite: torch.Tensor
+    difference: torch.Tensor
+    scale: torch.Tensor
+
+    @classmethod
+    def of(cls, got: torch.Tensor, wanted: torch.Tensor) -> _Elements:
+        import torch
+
+        given, truth = got.detach().cpu(), wanted.detach().cpu()
+        if got.dtype.is_floating_point:
+            # A reference beyond the output's range is an infinity that the kernel should give as well.
+            rounded = truth.to(given.dtype).double()
+            given, truth = given.double(), truth.double()
+        else:
+            # Differences of int64 may not fit int64 nor float64 exactly; equality is checked on the integers.
+            if given.dtype == torch.bool:
+                given, truth = given.int(), truth.int()
+            rounded = truth
+        return cls(
+            given,
+            truth,
+            same=(given == truth) | (given == rounded) | (torch.isnan(given) & torch.isnan(truth)),
+            finite=torch.isfinite(given) & torch.isfinite(truth),
+            difference=(given.double() - truth.double()).abs(),
+            scale=truth.double().abs(),
+        )
+
+    def outside(self, bounds: Tolerance) -> torch.Tensor:
+        """Elements that differ too much; where one is not finite, those that are not the same."""
+        import torch
+
+        if bounds.rtol == 0 and bounds.atol == 0:
+            return ~self.same
+        return torch.where(self.finite, self.difference > bounds.atol + bounds.rtol * self.scale, ~self.same)
+
+    @property
+    def error(self) -> torch.Tensor:
+        """The difference, infinite where one is not finite and the other not the same."""
+        import torch
+
+        return torch.where(self.finite, self.difference, torch.where(self.same, 0.0, float("inf")))
+
+    @property
+    def unwritten(self) -> int:
+        """How many still hold the poison, NaN, where the reference has none."""
+        import torch
+
+        return int((torch.isnan(self.given) & ~torch.isnan(self.truth)).sum().item())
+
+    def error_of(self, other: torch.Tensor) -> float:
+        """Largest error of another result, in float64, over the elements that are finite."""
+        import torch
+
+        finite = torch.isfinite(other) & torch.isfinite(self.truth)
+        return float((other - self.truth).abs()[finite].max().item()) if finite.any() else 0.0
 
 
 def _flash_floor(dtype: str, scale: torch.Tensor) -> float:

@@ -123,13 +123,9 @@ def run_program(
         name,
     ]
     command += [str(arg) for arg in args]
-    environment = {**os.environ, **(env or {})}
-    # The process has to find this package wherever it runs.
-    roots = [str(Path(paths.__file__).resolve().parent.parent), environment.get("PYTHONPATH", "")]
-    environment["PYTHONPATH"] = os.pathsep.join(filter(None, roots))
     limit = _time_limit(timeout)
     started = time.perf_counter()
-    out, err, code = _run(command, stdin, limit, environment, cwd)
+    out, err, code = _run(command, stdin, limit, _environment(env), cwd)
     result = ProgramResult(
         name=Path(name).name,
         stdout=out,
@@ -145,6 +141,14 @@ def run_program(
             result,
         )
     return result
+
+
+def _environment(env: Mapping[str, str] | None) -> dict[str, str]:
+    """This process's with the caller's variables; the program's process has to find this package too."""
+    environment = {**os.environ, **(env or {})}
+    roots = [str(Path(paths.__file__).resolve().parent.parent), environment.get("PYTHONPATH", "")]
+    environment["PYTHONPATH"] = os.pathsep.join(filter(None, roots))
+    return environment
 
 
 def _has_main(library: Path) -> bool:

@@ -1,0 +1,74 @@
+"""Arguments as a launch takes them: bytes, and the memory that they point to."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import torch
+
+
+@dataclass
+class Packed:
+    """Arguments ready for a launch.
+
+    Attributes:
+        data: the bytes of the explicit kernel arguments.
+        buffers: memory that the kernel may touch, (address, bytes), sorted, without overlaps.
+        labels: what each of them is, by address, for messages: "argument 'x' (bfloat16 tensor 4096x512)".
+        names: what each tensor with memory is, in the order in which they were given.
+        tensors: the tensors, kept alive until the launch has ended.
+    """
+
+    data: bytearray
+    buffers: list[tuple[int, int]] = field(default_factory=list)
+    labels: dict[int, str] = field(default_factory=dict)
+    names: list[str] = field(default_factory=list)
+    tensors: list[torch.Tensor] = field(default_factory=list)
+
+    @property
+    def argument_bytes(self) -> int:
+        """Bytes of all buffers, each byte once."""
+        return sum(size for _, size in self.buffers)
+
+    def hold(self, name: str, tensor: Any) -> None:
+        """Note a tensor's memory as the kernel's, and keep the tensor."""
+        size = tensor.numel() * tensor.element_size()
+        self.tensors.append(tensor)
+        if size:
+            self.buffers.append((int(tensor.data_ptr()), size))
+            dtype = str(tensor.dtype).removeprefix("torch.")
+            shape = "x".join(map(str, tensor.shape)) or "of one value"
+            self.names.append(f"{name!r} ({dtype} tensor {shape})")
+
+    def merge(self) -> None:
+        """Bring the buffers to their final form, each byte once, with labels."""
+        given = self.buffers
+        self.buffers = _merge(given)
+        self.labels = _labels(self.buffers, given, self.names)
+
+
+def _labels(
+    merged: Sequence[tuple[int, int]], given: Sequence[tuple[int, int]], names: Sequence[str]
+) -> dict[int, str]:
+    """What each piece of memory is: one argument, or the arguments that share it."""
+    labels = {}
+    for base, size in merged:
+        inside = [name for (start, _), name in zip(given, names, strict=True) if base <= start < base + size]
+        parts = list(dict.fromkeys(inside))
+        labels[base] = f"argument{'s' if len(parts) > 1 else ''} {' and '.join(parts)}"
+    return labels
+
+
+def _merge(buffers: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Ranges without overlaps: two arguments may be views of the same memory."""
+    merged: list[tuple[int, int]] = []
+    for start, size in sorted(buffers):
+        if merged and start < merged[-1][0] + merged[-1][1]:
+            last, length = merged[-1]
+            merged[-1] = (last, max(length, start + size - last))
+        else:
+            merged.append((start, size))
+    return merged
