@@ -25,14 +25,10 @@ LAYERS = (
 ONLY_FROM = {"emulator": {"emulator", "runtime"}, "views": {"views", "lab", "magics", "__main__", ""}}
 """Layers that may be imported from these alone."""
 
-OPEN = {
-    ("codeobject", "codeobject"),
-}
+OPEN: set[tuple[str, str]] = set()
 """Layers of which the first does not yet keep to the rules where it imports the second."""
 
-OPEN_LAZY = {
-    ("codeobject", "codeobject"),
-}
+OPEN_LAZY: set[tuple[str, str]] = set()
 """Layers of which the first imports the second inside functions without a reason that is written down yet."""
 
 LAZY: dict[str, tuple[set[str], str]] = {

@@ -17,8 +17,8 @@ from pathlib import Path
 import numpy as np
 
 from workbench.codeobject.instruction import Operand
+from workbench.codeobject.instructions import MATRICES
 from workbench.emulator.native import abi, build
-from workbench.emulator.native.ops.matrix import DENSE
 
 _LOOP = """
 #include <stdint.h>
@@ -81,7 +81,7 @@ def main() -> None:
         "v_mfma_f32_32x32x16_fp8_fp8",
         "v_mfma_i32_32x32x32_i8",
     ):
-        shape = DENSE[opcode]
+        shape = MATRICES[opcode]
         wave = conftest.LoneWave("gfx950")
         wave.wave.mode = 0xF0
         values = generator.standard_normal(wave.v.shape).astype(np.float32)

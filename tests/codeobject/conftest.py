@@ -7,7 +7,7 @@ from functools import cache
 import pytest
 
 from workbench.codeobject import CodeObject
-from workbench.codeobject.isa.enumerate import find_llvm_mc
+from workbench.codeobject.instructions.isa.enumerate import find_llvm_mc
 from workbench.toolchain import CompileOptions, compile_device
 
 # No header is included, so that lines and offsets are the tests' own.

@@ -5,9 +5,9 @@ from __future__ import annotations
 import random
 import re
 
-from workbench.codeobject.decoder import Form
 from workbench.codeobject.encodings import ENCODINGS
-from workbench.codeobject.isa.enumerate import encode
+from workbench.codeobject.instructions import Form
+from workbench.codeobject.instructions.isa.enumerate import encode
 
 # Source codes that name something on every target; VGPRs more often than the rest.
 _CODES = (

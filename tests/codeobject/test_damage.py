@@ -11,6 +11,7 @@ from tests.codeobject.test_bundle import HOST, bundle
 from workbench.codeobject import CodeObject
 from workbench.codeobject.debug import DebugInfo
 from workbench.codeobject.decoder import decode
+from workbench.codeobject.printer import text
 from workbench.errors import CodeObjectError
 
 
@@ -19,7 +20,7 @@ def read_all(data: bytes) -> None:
     code_object = CodeObject.from_bytes(data)
     code_object.load(0x7F0000000000)
     for instruction in decode(code_object.text.data, code_object.text.address, code_object.target):
-        instruction.text()
+        text(instruction)
 
 
 def read_debug(data: bytes) -> None:

@@ -20,9 +20,13 @@ import pytest
 
 from tests.codeobject.random_encodings import random_encoding
 from workbench.codeobject import CodeObject, Instruction, decoder
-from workbench.codeobject.decoder import TARGETS, decode, decode_one, forms
-from workbench.codeobject.isa.enumerate import disassemble, encode
+from workbench.codeobject.decoder import decode, decode_one
+from workbench.codeobject.encodings import ENCODINGS
+from workbench.codeobject.instructions import forms
+from workbench.codeobject.instructions.isa.enumerate import disassemble, encode
+from workbench.codeobject.printer import text
 from workbench.errors import CodeObjectError
+from workbench.targets import NAMES
 
 _KNOWN = Path(__file__).with_name("data") / "disassembly.csv"
 
@@ -39,14 +43,14 @@ def test_text_is_llvms() -> None:
         rows = list(csv.DictReader(file))
     assert len(rows) > 500
     wrong = [
-        (row["encoding"], row["text"], text)
+        (row["encoding"], row["text"], found)
         for row in rows
-        if (text := one(row["encoding"], row["target"]).text()) != row["text"]
+        if (found := text(one(row["encoding"], row["target"]))) != row["text"]
     ]
     assert not wrong
 
 
-@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("target", NAMES)
 def test_text_of_every_opcode_is_llvms(target: str, llvm_mc: str) -> None:
     seed = random.randrange(1 << 32)
     print(f"seed {seed}")
@@ -59,11 +63,11 @@ def test_text_of_every_opcode_is_llvms(target: str, llvm_mc: str) -> None:
                 instruction = decode_one(data, 0, 0x1000, target)
             except CodeObjectError:
                 # A source code that names nothing: LLVM must refuse it too.
-                encodings.append(data[: form.size])
+                encodings.append(data[: ENCODINGS[format_].size])
                 texts.append(None)
                 continue
             encodings.append(data[: instruction.size])
-            texts.append(instruction.text())
+            texts.append(text(instruction))
     answers = disassemble(target, encodings, llvm_mc)
     # LLVM marks what it prints but would not assemble; such encodings are nobody's code.
     pairs = [
@@ -85,13 +89,13 @@ def test_text_of_compiled_kernels_is_objdumps(code_object: CodeObject, tmp_path:
     lines = re.findall(r"^\t(.*?)\s*// ([0-9A-F]+):", output, re.MULTILINE)
     expected = {int(address, 16): text for text, address in lines}
     instructions = decode(code_object.text.data, code_object.text.address, code_object.target)
-    found = {i.address: i.text() for i in instructions}
+    found = {i.address: text(i) for i in instructions}
     assert len(expected) > 50
     assert {address: found.get(address) for address in expected} == expected
 
 
 def test_opcodes_of_every_target_are_there() -> None:
-    counts = {target: len(forms(target)) for target in TARGETS}
+    counts = {target: len(forms(target)) for target in NAMES}
     assert counts["gfx90a"] > 1700
     assert counts["gfx942"] > 1800
     assert counts["gfx950"] > 1900
@@ -121,13 +125,13 @@ def test_operands_of_a_vector_instruction() -> None:
 
 def test_scalar_result_beside_a_vector_result() -> None:
     found = one(encode("VOP3", 281, {"vdst": 3, "sdst": 10, "src0": 257, "src1": 258}))
-    assert found.text() == "v_add_co_u32_e64 v3, s[10:11], v1, v2"
+    assert text(found) == "v_add_co_u32_e64 v3, s[10:11], v1, v2"
     assert [(o.kind, o.index, o.width) for o in found.dst] == [("v", 3, 1), ("s", 10, 2)]
 
 
 def test_carry_in_e32_form_is_vcc() -> None:
     found = one(encode("VOP2", 28, {"vdst": 3, "src0": 257, "vsrc1": 2}))
-    assert found.text() == "v_addc_co_u32_e32 v3, vcc, v1, v2, vcc"
+    assert text(found) == "v_addc_co_u32_e32 v3, vcc, v1, v2, vcc"
     assert [(o.kind, o.index) for o in found.dst] == [("v", 3), ("s", 106)]
     assert [(o.kind, o.index) for o in found.src] == [("v", 1), ("v", 2), ("s", 106)]
 
@@ -135,9 +139,9 @@ def test_carry_in_e32_form_is_vcc() -> None:
 def test_matrix_operands_are_accumulators_by_their_bits() -> None:
     fields = {"vdst": 4, "src0": 256 + 8, "src1": 256 + 16, "src2": 256 + 4}
     plain = one(encode("VOP3P_MAI", 77, fields))
-    assert plain.text() == "v_mfma_f32_16x16x16_f16 v[4:7], v[8:9], v[16:17], v[4:7]"
+    assert text(plain) == "v_mfma_f32_16x16x16_f16 v[4:7], v[8:9], v[16:17], v[4:7]"
     mixed = one(encode("VOP3P_MAI", 77, {**fields, "acc0": 1, "acc_cd": 1, "cbsz": 2, "abid": 3, "blgp": 1}))
-    assert mixed.text() == "v_mfma_f32_16x16x16_f16 a[4:7], a[8:9], v[16:17], a[4:7] cbsz:2 abid:3 blgp:1"
+    assert text(mixed) == "v_mfma_f32_16x16x16_f16 a[4:7], a[8:9], v[16:17], a[4:7] cbsz:2 abid:3 blgp:1"
     assert dict(mixed.modifiers) == {"cbsz": 2, "abid": 3, "blgp": 1}
 
 
@@ -162,14 +166,14 @@ def test_scaled_matrix_instruction_is_one_of_16_bytes() -> None:
 
 def test_branch_target_is_absolute() -> None:
     back = one((0xBF85FFFE).to_bytes(4, "little"), address=0x1000)
-    assert back.text() == "s_cbranch_scc1 65534"
+    assert text(back) == "s_cbranch_scc1 65534"
     assert (back.src[0].kind, back.src[0].value) == ("label", 0x0FFC)
     assert one((0xBF820003).to_bytes(4, "little"), address=0x2000).src[0].value == 0x2010
 
 
 def test_memory_operands() -> None:
     load = one(encode("GLOBAL", 23, {"vdst": 8, "vaddr": 2, "saddr": 127, "offset": -16}))
-    assert load.text() == "global_load_dwordx4 v[8:11], v[2:3], off offset:-16"
+    assert text(load) == "global_load_dwordx4 v[8:11], v[2:3], off offset:-16"
     assert load.modifiers["offset"] == -16
     assert [o.kind for o in load.src] == ["v", "off"]
     based = one(encode("GLOBAL", 28, {"vaddr": 2, "vdata": 5, "saddr": 6}))
@@ -189,14 +193,14 @@ def test_atomics_return_by_their_bit() -> None:
 
 def test_buffer_load_to_lds_has_no_register() -> None:
     found = one(encode("MUBUF", 20, {"lds": 1, "offen": 1, "vaddr": 3, "srsrc": 2, "soffset": 128}))
-    assert found.text() == "buffer_load_dword v3, s[8:11], 0 offen lds"
+    assert text(found) == "buffer_load_dword v3, s[8:11], 0 offen lds"
     assert found.dst == ()
 
 
 def test_scalar_offset_with_register_and_constant() -> None:
     fields = {"sdata": 4, "sbase": 4, "imm": 1, "soffset_en": 1, "soffset": 5, "offset": 0x20}
     found = one(encode("SMEM", 0, fields))
-    assert found.text() == "s_load_dword s4, s[8:9], s5 offset:0x20"
+    assert text(found) == "s_load_dword s4, s[8:9], s5 offset:0x20"
     assert (found.src[1].kind, found.modifiers["offset"]) == ("s", 0x20)
 
 
@@ -204,7 +208,7 @@ def test_dpp_and_sdwa_fields() -> None:
     dpp = one(
         encode("VOP1_DPP", 1, {"vdst": 1, "src0": 2, "dpp_ctrl": 0x111, "row_mask": 15, "bank_mask": 3})
     )
-    assert dpp.text() == "v_mov_b32_dpp v1, v2 row_shr:1 row_mask:0xf bank_mask:0x3"
+    assert text(dpp) == "v_mov_b32_dpp v1, v2 row_shr:1 row_mask:0xf bank_mask:0x3"
     assert (dpp.format, dpp.opcode, dpp.modifiers["dpp_ctrl"]) == ("VOP1", "v_mov_b32", 0x111)
     fields = {"vdst": 1, "src0": 2, "vsrc1": 3, "dst_sel": 6, "src0_sel": 4, "src1_sel": 1, "sext0": 1}
     sdwa = one(encode("VOP2_SDWA", 52, fields))
@@ -244,7 +248,7 @@ def test_random_bytes_never_raise_anything_else() -> None:
     for _ in range(20000):
         data = generator.randbytes(16)
         with contextlib.suppress(CodeObjectError):
-            decode_one(data, 0, 0, generator.choice(TARGETS)).text()
+            text(decode_one(data, 0, 0, generator.choice(NAMES)))
 
 
 def test_what_is_remembered_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -253,7 +257,7 @@ def test_what_is_remembered_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     # v_add_f32 and v_sub_f32 v0, v[n], v0: one memory serves all opcodes, and what it forgot is decoded anew.
     words = [0x0200_0100 | n for n in range(90)] + [0x0400_0100 | n for n in range(90)]
     data = struct.pack(f"<{len(words)}I", *words)
-    first = [instruction.text() for instruction in decode(data, 0, "gfx950")]
+    first = [text(instruction) for instruction in decode(data, 0, "gfx950")]
     assert 0 < len(decoder._seen) <= 100
-    assert [instruction.text() for instruction in decode(data, 0, "gfx950")] == first
+    assert [text(instruction) for instruction in decode(data, 0, "gfx950")] == first
     assert first[91] == "v_sub_f32_e32 v0, v1, v0"

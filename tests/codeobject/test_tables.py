@@ -7,12 +7,19 @@ from importlib.resources import files
 import pytest
 
 from workbench.codeobject.encodings import ENCODINGS
-from workbench.codeobject.isa.enumerate import TARGETS, disassemble, encode, register, split, table
+from workbench.codeobject.instructions.isa.enumerate import (
+    disassemble,
+    encode,
+    register,
+    split,
+    table,
+)
+from workbench.targets import NAMES
 
 
-@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("target", NAMES)
 def test_table_is_llvms(target: str, llvm_mc: str) -> None:
-    committed = files("workbench.codeobject.isa").joinpath(f"{target}.csv").read_text()
+    committed = files("workbench.codeobject.instructions.isa").joinpath(f"{target}.csv").read_text()
     assert table(target, llvm_mc).splitlines() == committed.splitlines()
 
 

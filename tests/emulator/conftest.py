@@ -10,6 +10,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from tests.codeobject.rows import row
 from workbench import targets
 from workbench.codeobject.instruction import Instruction, Operand
 from workbench.emulator.native import abi, operations
@@ -131,6 +132,7 @@ def instruction(
         src=tuple(src),
         modifiers=modifiers,
         words=(0, 0),
+        form=row(opcode),
     )
 
 

@@ -8,7 +8,8 @@ import pytest
 
 from tests.codeobject.random_encodings import random_encoding
 from tests.fuzz.streams import executable
-from workbench.codeobject.decoder import decode_one, forms
+from workbench.codeobject.decoder import decode_one
+from workbench.codeobject.instructions import forms
 from workbench.emulator import instruction_table
 from workbench.emulator.native.ops import NATIVE
 from workbench.emulator.semantics import NO_OPERATION, SEMANTICS

@@ -22,7 +22,7 @@ import numpy as np
 from tests.fuzz.streams import DUMPED_ROWS, S_ENDPGM, computing, dump, prologue, stream
 from tests.fuzz.template import deterministic, endless, kernels, template
 from workbench import errors, runtime
-from workbench.codeobject import CodeObject, KernelInfo
+from workbench.codeobject import CodeObject, KernelInfo, printer
 from workbench.codeobject.debug import DebugInfo
 from workbench.codeobject.decoder import decode
 from workbench.emulator.node.device import node
@@ -252,7 +252,7 @@ def hostile_file(generator: random.Random, world: World) -> None:
     code_object = CodeObject.from_bytes(data, generator.choice((None, target)))
     code_object.load(0x7F0000000000)
     for instruction in decode(code_object.text.data, code_object.text.address, code_object.target):
-        instruction.text()
+        printer.text(instruction)
     debug = DebugInfo(code_object)
     for kernel in code_object.kernels.values():
         debug.place_of(kernel.entry)

@@ -9,10 +9,11 @@ from collections.abc import Mapping
 from functools import cache
 
 from tests.codeobject.random_encodings import random_encoding
-from workbench.codeobject.decoder import Form, decode_one, forms
+from workbench.codeobject.decoder import decode_one
 from workbench.codeobject.encodings import ENCODINGS
 from workbench.codeobject.instruction import Instruction
-from workbench.codeobject.isa.enumerate import encode
+from workbench.codeobject.instructions import Form, forms
+from workbench.codeobject.instructions.isa.enumerate import encode
 from workbench.emulator.translate import engine, translator
 from workbench.emulator.translate.block import Mode, Options
 from workbench.errors import CodeObjectError

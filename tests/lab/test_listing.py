@@ -6,7 +6,8 @@ import random
 
 import pytest
 
-from workbench.codeobject import Instruction, Operand
+from tests.codeobject.rows import row as row_of
+from workbench.codeobject import Instruction, Operand, printer
 from workbench.lab.listing import Place, build
 from workbench.profile.instructions import INSTRUCTIONS, ISSUE, STALLS, InstructionProfile
 
@@ -14,7 +15,7 @@ from workbench.profile.instructions import INSTRUCTIONS, ISSUE, STALLS, Instruct
 @pytest.fixture(autouse=True)
 def plain_text(monkeypatch: pytest.MonkeyPatch) -> None:
     """These instructions have no encoding from which their text could be made."""
-    monkeypatch.setattr(Instruction, "text", lambda self: self.mnemonic)
+    monkeypatch.setattr(printer, "text", lambda instruction: instruction.mnemonic)
 
 
 def v(index: int, width: int = 1) -> Operand:
@@ -23,7 +24,9 @@ def v(index: int, width: int = 1) -> Operand:
 
 def instruction(row: int, opcode: str, dst=(), src=(), **modifiers) -> Instruction:
     kind = "SOPP" if opcode.startswith("s_") else "VOP3P_MAI" if "mfma" in opcode else "VOP2"
-    return Instruction(row * 4, 4, opcode, opcode, kind, tuple(dst), tuple(src), modifiers, (0,))
+    return Instruction(
+        row * 4, 4, opcode, opcode, kind, tuple(dst), tuple(src), modifiers, (0,), row_of(opcode)
+    )
 
 
 def branch(row: int, opcode: str, target: int) -> Instruction:

@@ -6,17 +6,18 @@ from types import SimpleNamespace
 
 import pytest
 
+from tests.codeobject.rows import row
 from workbench.codeobject.instruction import Instruction
+from workbench.codeobject.instructions import CYCLES_OF_A_PASS, PIPELINES, Arithmetic
 from workbench.codeobject.occupancy import occupancy
 from workbench.origin import Origin
-from workbench.profile.classes import CLASSES, arithmetic, classify
 from workbench.profile.counters import COUNTERS, collect, tally
-from workbench.profile.machine import machine, matrix_instruction
+from workbench.profile.machine import machine
 from workbench.profile.model import LAUNCH_OVERHEAD_SECONDS, model_time
 
 
 def instruction(address, opcode, form, **modifiers):
-    return Instruction(address, 8, opcode, opcode, form, (), (), modifiers, (0, 0))
+    return Instruction(address, 8, opcode, opcode, form, (), (), modifiers, (0, 0), row(opcode))
 
 
 @pytest.mark.parametrize(
@@ -49,17 +50,17 @@ def instruction(address, opcode, form, **modifiers):
     ],
 )
 def test_classes(opcode, form, kind):
-    assert kind in CLASSES
-    assert classify(instruction(0, opcode, form)) == kind
+    assert kind in PIPELINES
+    assert instruction(0, opcode, form).record.pipeline == kind
 
 
 def test_arithmetic():
-    assert arithmetic("v_fma_f32") == ("FMA", "F32", 2)
-    assert arithmetic("v_pk_fma_f32") == ("FMA", "F32", 4)
-    assert arithmetic("v_subrev_f16") == ("ADD", "F16", 1)
-    assert arithmetic("v_sqrt_f64") == ("TRANS", "F64", 1)
-    assert arithmetic("v_add_u32") is None
-    assert arithmetic("v_cvt_f32_u32") is None
+    assert row("v_fma_f32").record.arithmetic == Arithmetic("FMA", "F32", 2)
+    assert row("v_pk_fma_f32").record.arithmetic == Arithmetic("FMA", "F32", 4)
+    assert row("v_subrev_f16").record.arithmetic == Arithmetic("ADD", "F16", 1)
+    assert row("v_sqrt_f64").record.arithmetic == Arithmetic("TRANS", "F64", 1)
+    assert row("v_add_u32").record.arithmetic is None
+    assert row("v_cvt_f32_u32").record.arithmetic is None
 
 
 def record(counts, *, grid=(4, 1, 1), block=(256, 1, 1), counters=None):
@@ -157,15 +158,17 @@ def test_partial_waves_count():
     ],
 )
 def test_mfma_cycles(arch, opcode, modifiers, cycles):
-    assert matrix_instruction(arch, opcode, modifiers).cycles == cycles
+    matrix = row(opcode, arch).record.matrix
+    assert CYCLES_OF_A_PASS * matrix.passes_with(modifiers) == cycles
 
 
 def test_peaks_follow_from_passes():
     """Every CU's four matrix cores at the table's cycles give the dense peak."""
     for gpu, opcode in (("MI355X", "v_mfma_f32_16x16x32_bf16"), ("MI300X", "v_mfma_f32_32x32x8_bf16")):
         m = machine(gpu)
-        i = matrix_instruction(m.arch, opcode, {})
-        rate = i.flops / i.cycles * m.target.simds * m.compute_units * m.clock_hz
+        matrix = row(opcode, m.arch).record.matrix
+        simds = m.target.simds * m.compute_units
+        rate = matrix.operations / (CYCLES_OF_A_PASS * matrix.passes) * simds * m.clock_hz
         assert rate == m.matrix_flops("BF16")
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from tests.codeobject.rows import row
 from workbench.codeobject.instruction import Instruction, Operand
 from workbench.profile.flow import ISSUE_CYCLES, LDS_LATENCY_CYCLES, flow, wait_counts, walk
 
@@ -11,7 +12,7 @@ LATENCY = 500.0
 
 
 def one(address, opcode, form, src=(), words=(0, 0)):
-    return Instruction(address, 8, opcode, opcode, form, (), src, {}, words)
+    return Instruction(address, 8, opcode, opcode, form, (), src, {}, words, row(opcode))
 
 
 def wait(address, field):
@@ -37,7 +38,7 @@ def mfma(address):
 
 def walked(code, counts=None, waves=1, lds=4.0):
     counts = counts or {i.address: waves for i in code}
-    blocks = flow("gfx950", counts, {i.address: i for i in code})
+    blocks = flow(counts, {i.address: i for i in code})
     return walk(blocks, waves, memory_latency=LATENCY, lds_cycles=lds)
 
 

@@ -6,6 +6,7 @@ import pytest
 import torch
 
 import workbench as wb
+from tests.codeobject.rows import row
 from workbench.codeobject.instruction import Instruction
 from workbench.origin import Origin
 from workbench.profile.flow import ISSUE_CYCLES, flow, stalls, walk
@@ -79,7 +80,7 @@ def test_stalls_stand_at_the_waits(module, result):
 
 
 def one(address, opcode, form, words=(0, 0)):
-    return Instruction(address, 8, opcode, opcode, form, (), (), {}, words)
+    return Instruction(address, 8, opcode, opcode, form, (), (), {}, words, row(opcode))
 
 
 def test_stalls_add_up_to_the_walk():
@@ -91,7 +92,7 @@ def test_stalls_add_up_to_the_walk():
         one(32, "s_endpgm", "SOPP"),
     ]
     waves = 7
-    blocks = flow("gfx950", dict.fromkeys(range(0, 40, 8), waves), {i.address: i for i in code})
+    blocks = flow(dict.fromkeys(range(0, 40, 8), waves), {i.address: i for i in code})
     found = stalls(blocks, memory_latency=500.0, lds_cycles=4.0)
     # The second MFMA waits for the first one's 16 cycles but 4; the load is under way meanwhile.
     assert found == {16: 12.0 * waves, 24: (500.0 - 3 * ISSUE_CYCLES - 12) * waves}

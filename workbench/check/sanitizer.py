@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-from workbench.codeobject import CodeObject
+from workbench.codeobject import CodeObject, printer
 from workbench.codeobject.debug import DebugInfo
 from workbench.codeobject.decoder import decode_one
 from workbench.display import Shown
@@ -267,7 +267,7 @@ class _Code:
         def place(address: int) -> tuple[str, int, int] | None:
             return module.debug.place_of(address) if module.debug is not None else None
 
-        return cls(place, module.is_own_source, lambda address: module.instruction(address).text())
+        return cls(place, module.is_own_source, lambda address: printer.text(module.instruction(address)))
 
     @classmethod
     def of_code_object(cls, code: CodeObject) -> _Code:
@@ -280,7 +280,8 @@ class _Code:
                 return None
 
         def text(address: int) -> str:
-            return decode_one(code.text.data, address - code.text.address, address, code.target).text()
+            instruction = decode_one(code.text.data, address - code.text.address, address, code.target)
+            return printer.text(instruction)
 
         return cls(place, lambda _: False, text)
 

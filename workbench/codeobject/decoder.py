@@ -11,19 +11,16 @@ was seen before is not read again.
 
 from __future__ import annotations
 
-import csv
 import itertools
 import struct
 from collections.abc import Callable, Mapping
-from functools import cache
-from importlib.resources import files
+from functools import cache, cached_property
 from types import MappingProxyType
 
 from workbench.codeobject.encodings import DPP_SOURCE, ENCODINGS, SDWA_SOURCE
 from workbench.codeobject.instruction import INLINE_FLOATS, LITERAL, Instruction, Operand
+from workbench.codeobject.instructions import Entry, Form, Space, forms
 from workbench.errors import CodeObjectError
-
-TARGETS = ("gfx90a", "gfx942", "gfx950")
 
 # Dwords of a matrix operand of the f8f6f4 instructions by its format code (cbsz for A, blgp for B): fp8 and
 # bf8 take 8, fp6 and bf6 take 6, fp4 takes 4 (CDNA4 ISA guide, "Matrix formats").
@@ -93,28 +90,6 @@ def _signed(value: int, bits: int) -> int:
     return value - (1 << bits) if value >> (bits - 1) & 1 else value
 
 
-class _Entry:
-    """One operand of a table row: `[=|+]field[?]:kind[width][.type]` (isa/enumerate.py)."""
-
-    __slots__ = ("field", "kind", "returning", "role", "type", "width")
-
-    def __init__(self, text: str) -> None:
-        self.role = text[0] if text[0] in "=+" else ""
-        field, _, kind = text[len(self.role) :].partition(":")
-        kind, _, type_ = kind.partition(".")
-        letters = kind.rstrip("0123456789")
-        self.field = field.rstrip("?")
-        self.returning = field.endswith("?")
-        self.kind = letters
-        self.width = int(kind[len(letters) :] or 1)
-        self.type = type_ or "b32"
-
-    @property
-    def is_loaded(self) -> bool:
-        """Whether this is the register that a load from memory writes."""
-        return self.role == "=" and self.field in ("vdata", "vdst")
-
-
 # The position of a source in the neg, abs, sext and select fields.
 _POSITIONS = {"src0": 0, "src1": 1, "vsrc1": 1, "src2": 2}
 _IMMEDIATES = ("simm", "optional", "waitcnt", "sendmsg", "set_gpr_idx_mode", "imm", "gpr_idx")
@@ -129,49 +104,52 @@ _SDWA_SELECTS = ("dst_sel", "src0_sel", "src1_sel")
 _DATA_FIELDS = ("vdst", "vdata", "vdata0", "vdata1")
 
 
-class Form:
-    """One row of an opcode table: an opcode in one encoding.
+class _Reader:
+    """Reads the encodings of one form.
 
     Attributes:
-        format: name of the encoding, as VOP1_DPP; `base_format` without _DPP or _SDWA.
-        mnemonic: as LLVM prints it; `opcode` without the encoding's suffix.
-        entries: the printed operands in order.
-        modifiers: names of modifiers with their shapes ("" where there is none).
         size: bytes without a literal.
+        is_scale: whether it is the first half of a scaled matrix instruction.
     """
 
-    def __init__(self, target: str, row: Mapping[str, str]) -> None:
-        self.target = target
-        self.format = row["format"]
-        self.base_format = self.format.removesuffix("_DPP").removesuffix("_SDWA")
-        self.mnemonic = row["mnemonic"]
-        self.opcode = self.mnemonic
-        for suffix in ("_e32", "_e64", "_dpp", "_sdwa"):
-            self.opcode = self.opcode.removesuffix(suffix)
-        self.entries = tuple(_Entry(text) for text in row["operands"].split())
-        self.modifiers: dict[str, str] = {}
-        for text in row["modifiers"].split():
-            name, _, shape = text.partition(":")
-            self.modifiers[name] = shape
-        encoding = ENCODINGS[self.format]
+    def __init__(self, form: Form) -> None:
+        self.form = form
+        self.format = form.format
+        self.modifiers = form.modifiers
+        encoding = ENCODINGS[form.format]
         self.size = encoding.size
         self._fields = encoding.fields
-        self.has_label = any(entry.kind == "label" for entry in self.entries)
-        self.has_fixed_literal = any(entry.field == "literal" for entry in self.entries)
+        self.has_label = any(entry.kind == "label" for entry in form.entries)
+        self.has_fixed_literal = any(entry.field == "literal" for entry in form.entries)
         # Shifts and masks of the fields in which 255 says that a literal follows.
         self.literal_fields = (
             [(low, (1 << width) - 1) for name, (low, width) in self._fields.items() if name[-4:-1] == "src"]
-            if self.format in ("SOP1", "SOP2", "SOPC", "VOP1", "VOP2", "VOPC")
+            if form.format in ("SOP1", "SOP2", "SOPC", "VOP1", "VOP2", "VOPC")
             else []
         )
         self.literal_fields = [item for item in self.literal_fields if item[0] < 16 and item[1] != 0x7F]
-        if self.format in ("VOP2", "VOPC"):
+        if form.format in ("VOP2", "VOPC"):
             self.literal_fields = self.literal_fields[:1]
-        self.is_scale = self.mnemonic == _LD_SCALE
+        self.is_scale = form.opcode == _LD_SCALE
         self._readers: list[tuple[str, bool, bool, OperandReader]] | None = None
         self._number = next(_numbers)
         self._modifier_bits = 0
         self._plain: Mapping[str, int] | None = None
+
+    @cached_property
+    def _is_gws(self) -> bool:
+        memory = self.form.record.memory
+        return memory is not None and memory.space is Space.GWS
+
+    @cached_property
+    def _is_small_float(self) -> bool:
+        """Whether it is an f8f6f4 matrix instruction, whose operands are as wide as their formats say."""
+        matrix = self.form.record.matrix
+        return matrix is not None and matrix.type_a == "f8f6f4"
+
+    def takes_scales(self, word: int) -> bool:
+        """Whether the first dword of this form says that the scales before it belong to it."""
+        return bool(word & _SCALED) and self._is_small_float
 
     def has_literal(self, word: int) -> bool:
         """Whether a literal dword follows the encoding that begins with `word`."""
@@ -230,7 +208,7 @@ class Form:
         always = self.format.endswith(("_DPP", "_SDWA")) or self.format in ("VOP3P", "MTBUF")
         self._plain = None if always else MappingProxyType({})
         self._readers = [
-            (entry.role, entry.returning, entry.is_loaded, self._reader(entry)) for entry in self.entries
+            (entry.role, entry.returning, entry.is_loaded, self._reader(entry)) for entry in self.form.entries
         ]
 
     def _mask(self, *names: str) -> int:
@@ -264,7 +242,7 @@ class Form:
         found: dict[str, int] = {}
         for name in _PLAIN_MODIFIERS:
             if (name in names or name == "gds") and name in self._fields and names.get(name) != "source":
-                if name == "gds" and "gws" not in self.mnemonic:
+                if name == "gds" and not self._is_gws:
                     continue
                 value = self._field(name, bits)
                 if value:
@@ -301,7 +279,7 @@ class Form:
     def _read_offset(self, bits: int, found: dict[str, int]) -> None:
         if self.format == "SMEM":
             # With both a register and a constant, the constant is a modifier.
-            if any(e.kind == "smem" for e in self.entries) and self._field("imm", bits):
+            if any(e.kind == "smem" for e in self.form.entries) and self._field("imm", bits):
                 value = _signed(self._field("offset", bits), 21)
                 if self._field("soffset_en", bits) and value:
                     found["offset"] = value
@@ -311,7 +289,7 @@ class Form:
             if value and "offset0" not in self.modifiers:
                 found["offset"] = value
             return
-        if "offset" not in self._fields or not self.entries:
+        if "offset" not in self._fields or not self.form.entries:
             return
         value = self._field("offset", bits)
         if self.format in ("GLOBAL", "SCRATCH"):
@@ -325,7 +303,7 @@ class Form:
         if self.format == "MTBUF":
             found["dfmt"], found["nfmt"] = self._field("dfmt", bits), self._field("nfmt", bits)
 
-    def _reader(self, entry: _Entry) -> OperandReader:
+    def _reader(self, entry: Entry) -> OperandReader:
         """The reader of one operand; picks the rule by the entry's kind."""
         field, kind, width = entry.field, entry.kind, entry.width
         if field == "vcc":
@@ -361,7 +339,7 @@ class Form:
             return self._vgpr_reader(entry, low)
         return self._source_reader(entry)
 
-    def _vgpr_reader(self, entry: _Entry, low: int) -> OperandReader:
+    def _vgpr_reader(self, entry: Entry, low: int) -> OperandReader:
         vector = tuple(_register("v", index, entry.width) for index in range(256))
         if "acc" in self._fields and entry.field in _DATA_FIELDS:
             accumulators = tuple(_register("a", index, entry.width) for index in range(256))
@@ -372,7 +350,7 @@ class Form:
             return self._source_reader(entry)
         return lambda bits, literal, address: vector[bits >> low & 255]
 
-    def _has_source_modifiers(self, entry: _Entry) -> bool:
+    def _has_source_modifiers(self, entry: Entry) -> bool:
         position = _POSITIONS.get(entry.field)
         if position is None:
             return False
@@ -381,7 +359,7 @@ class Form:
             f"{name}{position}" in names for name in ("neg", "abs", "sext")
         )
 
-    def _source_reader(self, entry: _Entry) -> OperandReader:
+    def _source_reader(self, entry: Entry) -> OperandReader:
         """Reader of a source field of eight or nine bits, with the modifiers that the opcode has for it."""
         field, width = entry.field, entry.width
         low, field_width = self._fields[field]
@@ -431,7 +409,7 @@ class Form:
 
         return modified
 
-    def _vcc_reader(self, entry: _Entry) -> OperandReader:
+    def _vcc_reader(self, entry: Entry) -> OperandReader:
         vcc = _register("s", 106, 2)
         if entry.role != "=" or "sd" not in self._fields:
             return lambda bits, literal, address: vcc
@@ -453,7 +431,7 @@ class Form:
             )
         if kind == "t":
             scalar, used = self._fields["saddr"][0], self._mask("sve")
-            if self.target == "gfx90a":
+            if self.form.target == "gfx90a":
                 # No bit says so there: it is one address register or the other.
                 used, wanted = 127 << scalar, 127 << scalar
             else:
@@ -476,19 +454,20 @@ class Form:
             return Operand("simm", 0, 1, _signed(self._field("offset", bits), 21))
         return _register("s", self._field("offset", bits) & 127, 1)
 
-    def _matrix_reader(self, entry: _Entry) -> OperandReader:
+    def _matrix_reader(self, entry: Entry) -> OperandReader:
         """Reader of an operand that may be an AGPR by one of the acc bits."""
         field, kind, width = entry.field, entry.kind, entry.width
         low, field_width = self._fields[field]
         mask = (1 << field_width) - 1
         flag = {"src0": "acc0", "src1": "acc1"}.get(field, "acc_cd")
-        if field == "src2" and self.opcode.startswith("v_smfmac"):
+        matrix = self.form.record.matrix
+        if field == "src2" and matrix is not None and matrix.sparse:
             # The index of sparse matrices is always in a VGPR.
             flag = ""
         accumulator = self._mask(flag) if flag in self.modifiers else 0
-        formats = self._fields["cbsz" if field == "src0" else "blgp"] if "f8f6f4" in self.opcode else None
-        if field not in ("src0", "src1"):
-            formats = None
+        formats = None
+        if field in ("src0", "src1") and self._is_small_float:
+            formats = self._fields["cbsz" if field == "src0" else "blgp"]
         base = 256 if field_width == 9 else 0
 
         def read(bits: int, literal: int, address: int) -> Operand:
@@ -504,24 +483,24 @@ class Form:
 
 
 class _Slot:
-    """Forms of one format, found by the opcode's bits."""
+    """Readers of one format, found by the opcode's bits."""
 
-    __slots__ = ("dpp", "forms", "mask", "sdwa", "shift")
+    __slots__ = ("dpp", "mask", "readers", "sdwa", "shift")
 
-    def __init__(self, name: str, table: Mapping[tuple[str, int], Form]) -> None:
+    def __init__(self, name: str, table: Mapping[tuple[str, int], _Reader]) -> None:
         self.shift, width = ENCODINGS[name].opcode
         self.mask = (1 << width) - 1
 
-        def column(format_: str) -> list[Form | None]:
+        def column(format_: str) -> list[_Reader | None]:
             return [table.get((format_, number)) for number in range(1 << width)]
 
-        self.forms = column(name)
+        self.readers = column(name)
         if name == "VOP3P":
-            self.forms = [a or b for a, b in zip(self.forms, column("VOP3P_MAI"), strict=True)]
+            self.readers = [a or b for a, b in zip(self.readers, column("VOP3P_MAI"), strict=True)]
         self.dpp = column(f"{name}_DPP") if name in ("VOP1", "VOP2") else None
         self.sdwa = column(f"{name}_SDWA") if name in ("VOP1", "VOP2", "VOPC") else None
 
-    def find(self, word: int) -> Form | None:
+    def find(self, word: int) -> _Reader | None:
         number = word >> self.shift & self.mask
         if self.sdwa is not None:
             source = word & 0x1FF
@@ -529,32 +508,27 @@ class _Slot:
                 return self.sdwa[number]
             if source == DPP_SOURCE:
                 return self.dpp[number] if self.dpp is not None else None
-        return self.forms[number]
+        return self.readers[number]
 
 
 class _Table:
-    """The opcode table of a target: forms by the nine leading bits of an instruction."""
+    """The readers of a target: by the nine leading bits of an instruction."""
 
     def __init__(self, target: str) -> None:
-        forms = {}
-        with files("workbench.codeobject.isa").joinpath(f"{target}.csv").open(encoding="utf-8") as file:
-            for row in csv.DictReader(file):
-                forms[row["format"], int(row["opcode"])] = Form(target, row)
+        readers = {key: _Reader(form) for key, form in forms(target).items()}
         slots = {
-            name: _Slot(name, forms)
+            name: _Slot(name, readers)
             for name in ENCODINGS
             if name != "VOP3P_MAI" and not name.endswith(("_DPP", "_SDWA"))
         }
-        self.forms = forms
         self._flat = [slots["FLAT"], slots["SCRATCH"], slots["GLOBAL"], None]
         self._slots: list[_Slot | None] = []
         for leading in range(512):
             name = _format_of(leading)
             self._slots.append(slots[name] if name else None)
-        self._scale = forms.get(("VOP3P", 44))
 
-    def find(self, word: int) -> Form | None:
-        """The form of an instruction by its first dword; None if there is none."""
+    def find(self, word: int) -> _Reader | None:
+        """The reader of an instruction by its first dword; None if there is none."""
         slot = self._slots[word >> 23]
         if word >> 26 == 0x37:
             slot = self._flat[word >> 14 & 3]
@@ -575,34 +549,23 @@ def _format_of(leading: int) -> str | None:
 
 @cache
 def _table(target: str) -> _Table:
-    if target not in TARGETS:
-        raise CodeObjectError(f"no opcode table for target {target!r}; there are {', '.join(TARGETS)}.")
     return _Table(target)
-
-
-def forms(target: str) -> Mapping[tuple[str, int], Form]:
-    """All instructions of a target by (format, opcode number).
-
-    Raises:
-        CodeObjectError: no table for that target.
-    """
-    return _table(target).forms
 
 
 def _decode_at(words: tuple[int, ...], index: int, address: int, table: _Table, target: str) -> Instruction:
     """The instruction that begins at `words[index]`."""
     word = words[index]
-    form = table.find(word)
-    if form is None:
+    reader = table.find(word)
+    if reader is None:
         shown = " ".join(f"{w:08x}" for w in words[index : index + 2])
         raise CodeObjectError(
             f"no {target} instruction at address {address:#x}: the dwords there are {shown}. The code is "
             "damaged, or this is data."
         )
-    size = form.size
+    form, size = reader.form, reader.size
     length = size // 4
     literal = 0
-    if size == 4 and form.has_literal(word):
+    if size == 4 and reader.has_literal(word):
         length = 2
     if index + length > len(words):
         raise CodeObjectError(
@@ -616,11 +579,11 @@ def _decode_at(words: tuple[int, ...], index: int, address: int, table: _Table, 
     else:
         bits = word | words[index + 1] << 32
     try:
-        if form.is_scale and index + 4 <= len(words):
+        if reader.is_scale and index + 4 <= len(words):
             follower = table.find(words[index + 2])
-            if follower is not None and "f8f6f4" in follower.opcode and words[index + 2] & _SCALED:
-                return _scaled(form, follower, words[index : index + 4], address)
-        dst, src, modifiers = form.decode(bits, literal, address)
+            if follower is not None and follower.takes_scales(words[index + 2]):
+                return _scaled(reader, follower, words[index : index + 4], address)
+        dst, src, modifiers = reader.decode(bits, literal, address)
     except _ReservedSource as error:
         raise CodeObjectError(
             f"{form.mnemonic} at address {address:#x} has a source operand with the reserved code {error}."
@@ -639,19 +602,24 @@ def _decode_at(words: tuple[int, ...], index: int, address: int, table: _Table, 
     )
 
 
-def _scaled(scale: Form, form: Form, words: tuple[int, ...], address: int) -> Instruction:
+@cache
+def _scaled_form(scale: Form, form: Form) -> Form:
+    return form.scaled(scale)
+
+
+def _scaled(scale: _Reader, reader: _Reader, words: tuple[int, ...], address: int) -> Instruction:
     """An f8f6f4 MFMA with its scales: v_mfma_ld_scale_b32 and the MFMA are one instruction of 16 bytes."""
     _, scales, selects = scale.decode(words[0] | words[1] << 32, 0, address)
-    dst, src, modifiers = form.decode(words[2] | words[3] << 32, 0, address)
-    mnemonic = form.mnemonic.replace("v_mfma_", "v_mfma_scale_")
+    dst, src, modifiers = reader.decode(words[2] | words[3] << 32, 0, address)
+    form = _scaled_form(scale.form, reader.form)
     merged = {name: value for name, value in modifiers.items() if name != "abid"}
     merged["op_sel"] = selects.get("op_sel", 0) & 3
     merged["op_sel_hi"] = selects["op_sel_hi"] & 3
     return Instruction(
         address,
         16,
-        mnemonic,
-        mnemonic,
+        form.mnemonic,
+        form.opcode,
         form.base_format,
         dst,
         (*src, *scales),

@@ -1,4 +1,4 @@
-"""What one machine instruction is once its bits are understood: operands, modifiers, and its text.
+"""What one machine instruction is once its bits are understood: operands, modifiers, and its opcode's record.
 
 The decoder makes these, the translator and the views read them; nothing here knows an encoding.
 """
@@ -9,8 +9,8 @@ import struct
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Any
 
+from workbench.codeobject.instructions import Form, Record
 from workbench.errors import CodeObjectError
 
 INVERSE_TWO_PI = 0.15915494309189532
@@ -136,6 +136,7 @@ class Instruction:
             op_sel_hi always present for VOP3P), cbsz, abid, blgp, dpp_ctrl, row_mask, bank_mask,
             bound_ctrl, dst_sel, dst_unused, src0_sel, src1_sel, and immediate fields.
         words: the encoding as dwords, literal included.
+        form: the opcode's row of the target's table.
     """
 
     address: int
@@ -147,10 +148,9 @@ class Instruction:
     src: tuple[Operand, ...]
     modifiers: Mapping[str, int]
     words: tuple[int, ...]
-    form: Any = field(default=None, compare=False, repr=False)
+    form: Form = field(compare=False, repr=False)
 
-    def text(self) -> str:
-        """The instruction as llvm-objdump prints it; a branch shows its encoded distance, not its target."""
-        from workbench.codeobject.printer import text
-
-        return text(self)
+    @property
+    def record(self) -> Record:
+        """What is known of the opcode."""
+        return self.form.record

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
 
 from workbench.codeobject.instruction import (
     INLINE_FLOATS,
@@ -13,9 +12,7 @@ from workbench.codeobject.instruction import (
     Operand,
     float_bits,
 )
-
-if TYPE_CHECKING:
-    from workbench.codeobject.decoder import Form
+from workbench.codeobject.instructions import Entry, Form
 
 # Scalar registers with names: first of a pair, and the pair's name.
 _NAMED = {
@@ -385,12 +382,12 @@ def _swizzle(code: int) -> str:
     return f'offset:swizzle(BITMASK_PERM,"{mask}")'
 
 
-def _in_printed_order(instruction: Instruction) -> list[tuple[Operand, Any]]:
+def _in_printed_order(instruction: Instruction) -> list[tuple[Operand, Entry]]:
     """The operands with their table entries, in the order of the table."""
     dst, src = iter(instruction.dst), iter(instruction.src)
     found = instruction.modifiers
     returns = "sc0" in found or "glc" in found
-    ordered: list[tuple[Operand, Any]] = []
+    ordered: list[tuple[Operand, Entry]] = []
     for entry in instruction.form.entries:
         if (entry.returning and not returns) or (entry.is_loaded and "lds" in found):
             continue
@@ -400,18 +397,17 @@ def _in_printed_order(instruction: Instruction) -> list[tuple[Operand, Any]]:
         if entry.role == "+" and returns:
             next(dst)
         ordered.append((next(src), entry))
-    # The scales of a scaled MFMA are not in the MFMA's own row.
-    return ordered + [(operand, None) for operand in src]
+    return ordered
 
 
-def _printed(operand: Operand, entry: Any, instruction: Instruction) -> str:
-    kind = entry.kind if entry is not None else ""
+def _printed(operand: Operand, entry: Entry, instruction: Instruction) -> str:
+    kind = entry.kind
     value = int(operand.value or 0) if operand.kind in ("simm", "hwreg", "label", "imm") else 0
     if kind == "optional":
         return str(value)
     if kind == "simm" and instruction.format == "SOPK":
         return f"{value:#x}"
-    if entry is not None and entry.field == "literal":
+    if entry.field == "literal":
         if instruction.format == "SOPK":
             return _immediate(value)
         return f"{value:#x}"
@@ -427,7 +423,7 @@ def _printed(operand: Operand, entry: Any, instruction: Instruction) -> str:
         return _gpr_index(value)
     if kind == "smem" and operand.kind == "simm":
         return f"-{-value:#x}" if value < 0 else f"{value:#x}"
-    return operand_text(operand, entry.type if entry is not None else "b32")
+    return operand_text(operand, entry.type)
 
 
 def text(instruction: Instruction) -> str:
@@ -437,12 +433,7 @@ def text(instruction: Instruction) -> str:
     operand has the absolute address.
     """
     operands = _in_printed_order(instruction)
-    if (
-        operands
-        and operands[0][1] is not None
-        and operands[0][1].kind == "optional"
-        and not operands[0][0].value
-    ):
+    if operands and operands[0][1].kind == "optional" and not operands[0][0].value:
         operands = []
     words = [_printed(operand, entry, instruction) for operand, entry in operands]
     head = instruction.mnemonic + (" " + ", ".join(words) if words else "")

@@ -3,38 +3,26 @@
     python -m workbench.emulator.instruction_table            # writes docs/instructions.md in a checkout
     python -m workbench.emulator.instruction_table --print
 
-The opcode tables of workbench/codeobject/isa name all that LLVM decodes for a target; whether an instruction
-is executed stands in the registries alone, and this page is made from both.
+The opcode tables of workbench/codeobject/instructions/isa name all that LLVM decodes for a target; whether an
+instruction is executed stands in the registries alone, and this page is made from both.
 """
 
 from __future__ import annotations
 
 import argparse
-import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from workbench.codeobject.decoder import forms
+from workbench.codeobject.instructions import Form, forms
 from workbench.emulator.native.ops import NATIVE
 from workbench.emulator.semantics import NO_OPERATION, SEMANTICS
 from workbench.targets import NAMES
 
 EXECUTED, NOTHING, REFUSED = "executed", "no-op", "refused"
 
-# What refused opcodes are for, by pattern; what fits none is a compute instruction that is missing.
-_NOT_COMPUTE: tuple[tuple[str, str], ...] = (
-    (r"ds_gws_.*", "global wave sync, which the driver hands out to whole processes, not to kernels"),
-    (r"s_rfe(_restore)?_b64", "return from a trap handler; privileged"),
-    (r"s_cbranch_(g_fork|i_fork|join)", "forked branches of older graphics shaders; no compiler emits them"),
-    (r"s_setvskip", "vector skip mode of older graphics shaders; no compiler emits it"),
-    (r"s_(setkill|endpgm_ordered_ps_done)", "pixel shaders"),
-    (r"s_atc_probe.*", "address translation probes of the driver"),
-    (r"v_screen_partition_.*", "graphics: partition of the screen"),
-    (r"s_scratch_(load|store)_.*", "scalar access to scratch memory; no compiler emits it"),
-)
-_SCALE = "v_mfma_ld_scale_b32"
+_SCALE, _SCALED = "v_mfma_ld_scale_b32", "v_mfma_scale_f32_16x16x128_f8f6f4"
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,21 +44,17 @@ class Entry:
     reason: str = ""
 
 
-def entry(format_: str, mnemonic: str, opcode: str) -> Entry:
+def entry(family: str, form: Form) -> Entry:
     """What the registries say about one instruction."""
+    mnemonic, opcode = form.mnemonic, form.opcode
     if opcode in NO_OPERATION:
-        return Entry(format_, mnemonic, opcode, NOTHING)
+        return Entry(family, mnemonic, opcode, NOTHING)
     # The two words of a scaled MFMA are decoded as one instruction, under the MFMA's name.
-    if opcode in SEMANTICS or opcode in NATIVE or (opcode == _SCALE and _scaled_executed()):
-        return Entry(format_, mnemonic, opcode, EXECUTED)
-    for pattern, reason in _NOT_COMPUTE:
-        if re.fullmatch(pattern, opcode):
-            return Entry(format_, mnemonic, opcode, REFUSED, f"not compute: {reason}")
-    return Entry(format_, mnemonic, opcode, REFUSED, "not yet")
-
-
-def _scaled_executed() -> bool:
-    return any(name.startswith("v_mfma_scale_") for name in NATIVE)
+    if opcode in SEMANTICS or opcode in NATIVE or (opcode == _SCALE and _SCALED in NATIVE):
+        return Entry(family, mnemonic, opcode, EXECUTED)
+    if reason := form.record.not_compute:
+        return Entry(family, mnemonic, opcode, REFUSED, f"not compute: {reason}")
+    return Entry(family, mnemonic, opcode, REFUSED, "not yet")
 
 
 def entries(target: str) -> tuple[Entry, ...]:
@@ -80,8 +64,8 @@ def entries(target: str) -> tuple[Entry, ...]:
         CodeObjectError: no table for that target.
     """
     found: dict[str, Entry] = {}
-    for (format_, _), form in forms(target).items():
-        found.setdefault(form.mnemonic, entry(format_, form.mnemonic, form.opcode))
+    for (family, _), form in forms(target).items():
+        found.setdefault(form.mnemonic, entry(family, form))
     return tuple(found.values())
 
 

@@ -9,7 +9,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from workbench.codeobject import Instruction, KernelInfo
+from workbench.codeobject import Instruction, KernelInfo, printer
 from workbench.codeobject.decoder import decode
 from workbench.codeobject.occupancy import Occupancy
 from workbench.display import Shown
@@ -103,7 +103,7 @@ class Kernel(Shown):
                     text = f"  {lines[row].strip()}" if own and 0 <= row < len(lines) else ""
                     parts.append(f"{self.module.name if own else Path(file).name}:{line}{text}")
                 yield "; " + ", inlined at ".join(parts)
-            yield f"  {instruction.address:#08x}  {instruction.text()}"
+            yield f"  {instruction.address:#08x}  {printer.text(instruction)}"
 
     def __reduce__(self) -> tuple[Any, ...]:
         """As the module's; the last launch stays behind."""

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 
 from workbench.lab.listing import places
 from workbench.lab.payload import Heat, HeatLine, Measure
-from workbench.profile.classes import classify
 
 if TYPE_CHECKING:
     from workbench.kernel import Kernel
@@ -41,7 +40,7 @@ def heat(kernel: Kernel, costs: InstructionProfile | None) -> Heat | None:
         count = (costs.executions or {}).get(address, 0)
         if count:
             mix = classes.setdefault(line, {})
-            kind = classify(kernel.module.instruction(address))
+            kind = kernel.module.instruction(address).record.pipeline
             mix[kind] = mix.get(kind, 0) + count
     lines = [HeatLine(line, cost[line], classes.get(line, {})) for line in sorted(cost) if line]
     measures = [Measure(m.key, m.label, m.unit, str(m.origin), m.doc) for m in costs.measures]

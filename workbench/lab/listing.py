@@ -5,11 +5,12 @@ Everything is derived from the decoded instructions; no compiler is asked.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from workbench.profile.classes import classify
+from workbench.codeobject import printer, registers
+from workbench.codeobject.instructions import Flow
 from workbench.profile.instructions import InstructionProfile, latest
 
 if TYPE_CHECKING:
@@ -17,20 +18,6 @@ if TYPE_CHECKING:
     from workbench.kernel import Kernel
 
 # A destination that the instruction also reads (CDNA3 ISA guide): accumulating forms, partial writes.
-_READS_DESTINATION = (
-    "v_fmac_",
-    "v_mac_",
-    "v_pk_fmac_",
-    "v_dot2c_",
-    "v_dot4c_",
-    "v_dot8c_",
-    "v_writelane_",
-    "v_swap_",
-    "v_permlane16_swap_",
-    "v_permlane32_swap_",
-)
-_ACCUMULATING = ("v_smfmac_",)
-
 VGPR_COUNT = 256
 """Bit position at which accumulation registers begin in a register mask."""
 
@@ -82,7 +69,7 @@ class Listing:
         arch: target.
         addresses: of each instruction.
         texts: LLVM syntax; branch targets are addresses in it.
-        classes: `workbench.profile.classes.CLASSES`.
+        classes: `workbench.codeobject.instructions.PIPELINES`.
         lines: line of the cell, 0 where there is none.
         headers: "name.cuh:12" where the instruction stands in a header, else "".
         counts: executions summed over waves in the last counted launch; None where there was none.
@@ -181,8 +168,8 @@ def build(
         kernel=name,
         arch=arch,
         addresses=[i.address for i in instructions],
-        texts=[i.text() for i in instructions],
-        classes=[classify(i) for i in instructions],
+        texts=[printer.text(i) for i in instructions],
+        classes=[i.record.pipeline for i in instructions],
         lines=[p.line for p in where],
         headers=[p.header for p in where],
         counts=None if counts is None else [counts.get(i.address, 0) for i in instructions],
@@ -214,7 +201,7 @@ class _Graph:
         targets: dict[int, int] = {}
         leaders = {0} if instructions else set()
         for row, instruction in enumerate(instructions):
-            if classify(instruction) != "branch" and not _ends(instruction):
+            if instruction.record.pipeline != "branch" and not _ends(instruction):
                 continue
             leaders.add(row + 1)
             for operand in instruction.src:
@@ -251,29 +238,21 @@ class _Graph:
 
 
 def _ends(instruction: Instruction) -> bool:
-    return instruction.opcode.startswith(("s_endpgm", "s_setpc", "s_trap"))
+    return instruction.record.flow in (Flow.END, Flow.TRAP)
 
 
 def _leaves(instruction: Instruction) -> bool:
     """Whether the next instruction is never reached from this one."""
-    return instruction.opcode in ("s_branch", "s_setpc_b64") or instruction.opcode.startswith("s_endpgm")
+    return instruction.record.flow in (Flow.BRANCH, Flow.END) or instruction.opcode == "s_setpc_b64"
 
 
-def _mask(operands: Sequence[Operand]) -> int:
+def _mask(operands: Iterable[Operand]) -> int:
     mask = 0
     for operand in operands:
         if operand.kind in ("v", "a"):
             base = operand.index + (VGPR_COUNT if operand.kind == "a" else 0)
             mask |= ((1 << operand.width) - 1) << base
     return mask
-
-
-def _reads_destination(instruction: Instruction) -> bool:
-    opcode, modifiers = instruction.opcode, instruction.modifiers
-    if opcode.startswith(_READS_DESTINATION) or opcode.startswith(_ACCUMULATING) or "_d16" in opcode:
-        return True
-    # DPP keeps the old value of lanes without a source; SDWA may keep the other bits.
-    return ("dpp_ctrl" in modifiers and not modifiers.get("bound_ctrl")) or modifiers.get("dst_unused") == 2
 
 
 def _pressure(instructions: Sequence[Instruction], graph: _Graph) -> list[int]:
@@ -284,12 +263,8 @@ def _pressure(instructions: Sequence[Instruction], graph: _Graph) -> list[int]:
     reads = []
     writes = []
     for instruction in instructions:
-        written = _mask(instruction.dst)
-        read = _mask(instruction.src)
-        if _reads_destination(instruction):
-            read |= written
-        reads.append(read)
-        writes.append(written)
+        reads.append(_mask(registers.read(instruction)))
+        writes.append(_mask(instruction.dst))
     live_in = [0] * len(graph.starts)
     changed = True
     while changed:

@@ -18,10 +18,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from workbench.codeobject.instructions import CYCLES_OF_A_PASS, Matrix
 from workbench.origin import Figure, Origin
-from workbench.profile.classes import arithmetic, classify
 from workbench.profile.flow import Block, flow
-from workbench.profile.machine import matrix_instruction
 from workbench.targets import TARGETS
 
 if TYPE_CHECKING:
@@ -43,7 +42,7 @@ class Tally:
     Attributes:
         arch: target.
         waves: waves launched.
-        classes: wave instructions by class (`classes.CLASSES`).
+        classes: wave instructions by class (`codeobject.instructions.PIPELINES`).
         matrix_counts, matrix_ops: MFMA wave instructions and their operations by input type.
         matrix_cycles: cycles that the matrix cores are busy, summed over all of them.
         arithmetic: vector wave instructions by (kind, type), such as ("FMA", "F32").
@@ -390,7 +389,7 @@ def tally(arch: str, record: LaunchRecord, instructions: Mapping[int, Instructio
             _add(result, instructions[address], count)
     if record.traffic is not None:
         result.pieces = _by_class(record.traffic.sites(), instructions)
-    result.blocks = flow(arch, record.counts, instructions)
+    result.blocks = flow(record.counts, instructions)
     return result
 
 
@@ -398,25 +397,32 @@ def _by_class(sites: Mapping[int, Site], instructions: Mapping[int, Instruction]
     found: dict[str, int] = {}
     for address, site in sites.items():
         if site.accesses:
-            kind = classify(instructions[address])
-            if kind.endswith("_atomic") and instructions[address].modifiers.get("sc0"):
+            kind = instructions[address].record.pipeline
+            if kind in ("vmem_atomic", "flat_atomic") and instructions[address].modifiers.get("sc0"):
                 kind += "_return"
             found[kind] = found.get(kind, 0) + site.accesses
     return found
 
 
+def matrix_type(matrix: Matrix, modifiers: Mapping[str, int]) -> str:
+    """The input type under which rocprof counts a matrix instruction."""
+    if matrix.type_a == "f8f6f4":
+        return "F8" if matrix.has_8_bits(modifiers) else "F6F4"
+    return "F8" if matrix.type_a in ("fp8", "bf8") else matrix.type_a.upper()
+
+
 def _add(result: Tally, instruction: Instruction, count: int) -> None:
-    kind = classify(instruction)
-    result.classes[kind] = result.classes.get(kind, 0) + count
-    if kind == "mfma":
-        matrix = matrix_instruction(result.arch, instruction.opcode, instruction.modifiers)
-        result.matrix_counts[matrix.type] = result.matrix_counts.get(matrix.type, 0) + count
-        result.matrix_ops[matrix.type] = result.matrix_ops.get(matrix.type, 0) + count * matrix.flops
-        result.matrix_cycles += count * matrix.cycles
-    elif kind in ("valu", "trans") and (work := arithmetic(instruction.opcode)):
-        key = work[:2]
+    record, modifiers = instruction.record, instruction.modifiers
+    result.classes[record.pipeline] = result.classes.get(record.pipeline, 0) + count
+    if (matrix := record.matrix) is not None:
+        type_ = matrix_type(matrix, modifiers)
+        result.matrix_counts[type_] = result.matrix_counts.get(type_, 0) + count
+        result.matrix_ops[type_] = result.matrix_ops.get(type_, 0) + count * matrix.operations
+        result.matrix_cycles += count * CYCLES_OF_A_PASS * matrix.passes_with(modifiers)
+    elif (work := record.arithmetic) is not None:
+        key = work.kind, work.type
         result.arithmetic[key] = result.arithmetic.get(key, 0) + count
-        result.vector_flops += count * work[2] * WAVE
+        result.vector_flops += count * work.operations * WAVE
 
 
 def collect(sums: Tally, source: str) -> dict[str, Figure]:

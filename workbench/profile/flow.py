@@ -16,8 +16,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from workbench.profile.classes import classify
-from workbench.profile.machine import matrix_instruction
+from workbench.codeobject.instructions import CYCLES_OF_A_PASS, Flow
 
 if TYPE_CHECKING:
     from workbench.codeobject.instruction import Instruction
@@ -98,11 +97,10 @@ def wait_counts(instruction: Instruction) -> tuple[int | None, int | None]:
     return (None if vmcnt == 63 else vmcnt), (None if lgkmcnt == 15 else lgkmcnt)
 
 
-def _step(arch: str, instruction: Instruction) -> Step:
-    kind, at = classify(instruction), instruction.address
-    if kind == "mfma":
-        cycles = matrix_instruction(arch, instruction.opcode, instruction.modifiers).cycles
-        return Step("mfma", cycles, address=at)
+def _step(instruction: Instruction) -> Step:
+    kind, at = instruction.record.pipeline, instruction.address
+    if matrix := instruction.record.matrix:
+        return Step("mfma", CYCLES_OF_A_PASS * matrix.passes_with(instruction.modifiers), address=at)
     if kind == "trans":
         return Step("issue", QUARTER_RATE_CYCLES, address=at)
     if kind in ("vmem_load", "flat_load"):
@@ -118,12 +116,12 @@ def _step(arch: str, instruction: Instruction) -> Step:
 
 
 def _target(instruction: Instruction) -> int | None:
-    if classify(instruction) != "branch":
+    if instruction.record.pipeline != "branch":
         return None
     return next((int(o.value or 0) for o in instruction.src + instruction.dst if o.kind == "label"), None)
 
 
-def flow(arch: str, counts: Mapping[int, int], instructions: Mapping[int, Instruction]) -> tuple[Block, ...]:
+def flow(counts: Mapping[int, int], instructions: Mapping[int, Instruction]) -> tuple[Block, ...]:
     """The executed blocks in address order, each with its most frequent predecessor."""
     executed = [a for a in sorted(counts) if counts[a] and a in instructions]
     targets = {t for a in executed if (t := _target(instructions[a])) is not None}
@@ -136,14 +134,14 @@ def flow(arch: str, counts: Mapping[int, int], instructions: Mapping[int, Instru
         if (
             last is None
             or address in targets
-            or classify(last) == "branch"
+            or last.record.pipeline == "branch"
             or last.address + last.size != address
             or blocks[-1].count != counts[address]
         ):
             starts[address] = len(blocks)
             blocks.append(Block(counts[address], []))
             ends.append(instruction)
-        blocks[-1].steps.append(_step(arch, instruction))
+        blocks[-1].steps.append(_step(instruction))
         ends[-1] = instruction
     _choose_predecessors(blocks, starts, ends)
     return tuple(blocks)
@@ -160,7 +158,7 @@ def _choose_predecessors(
         jump = starts.get(target) if target is not None else None
         fall = (
             None
-            if end.opcode in ("s_branch", "s_endpgm", "s_setpc_b64")
+            if end.record.flow in (Flow.BRANCH, Flow.END) or end.opcode == "s_setpc_b64"
             else starts.get(end.address + end.size)
         )
         for to in (fall, jump):

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
 from workbench.origin import Origin
-from workbench.profile.classes import classify
 from workbench.profile.flow import flow, stalls
 from workbench.profile.machine import machine, memory_latency_cycles
 from workbench.profile.model import issue_cycles, lds_service_cycles
@@ -118,15 +117,15 @@ def counted(kernel: Kernel, record: LaunchRecord) -> InstructionProfile | None:
     values: dict[int, dict[str, float]] = {
         address: {
             INSTRUCTIONS.key: float(count),
-            ISSUE.key: float(count * issue_cycles(kernel.arch, code[address])),
+            ISSUE.key: float(count * issue_cycles(code[address])),
         }
         for address, count in executions.items()
     }
     gpu = machine(record.device, kernel.arch)
-    sent = sum(count for address, count in executions.items() if classify(code[address]) == "lds")
+    sent = sum(count for address, count in executions.items() if code[address].record.pipeline == "lds")
     waves = -(-math.prod(record.block) // LANES)
     for address, stall in stalls(
-        flow(kernel.arch, record.counts, code),
+        flow(record.counts, code),
         memory_latency=memory_latency_cycles(gpu),
         lds_cycles=lds_service_cycles(record.counters, sent, waves, gpu),
     ).items():

@@ -6,7 +6,7 @@ wave needs that does one thing after another:
 
     share = ceil(work-groups / CUs) / work-groups           of what follows falls on the busiest CU
     simds = min(4, waves of a work-group * work-groups that the CU holds)
-    mfma  = share * MFMA cycles / simds                     by instruction, data/mfma.csv
+    mfma  = share * MFMA cycles / simds                     by instruction, codeobject/instructions/matrix.py
     valu  = share * (4 * VALU + 16 * quarter rate) / simds  64 lanes on 16-lane SIMDs
     salu  = share * (SALU + branches)                       one a cycle of a CU
     lds   = share * max(LDS cycles, LDS bytes / bytes a cycle)   with bank conflicts
@@ -38,10 +38,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from workbench.codeobject.instructions import CYCLES_OF_A_PASS
 from workbench.origin import Figure, Origin
-from workbench.profile.classes import classify
 from workbench.profile.flow import ISSUE_CYCLES, QUARTER_RATE_CYCLES, walk
-from workbench.profile.machine import matrix_instruction, memory_latency_cycles
+from workbench.profile.machine import memory_latency_cycles
 from workbench.targets import Product
 
 if TYPE_CHECKING:
@@ -56,12 +56,12 @@ ADDRESS_CYCLES = 4
 L1_BYTES_PER_CYCLE = 64
 
 
-def issue_cycles(arch: str, instruction: Instruction) -> int:
+def issue_cycles(instruction: Instruction) -> int:
     """Cycles that one wave instruction occupies its pipeline: its MFMA passes, 16 at quarter rate, else 4."""
-    kind = classify(instruction)
-    if kind == "mfma":
-        return matrix_instruction(arch, instruction.opcode, instruction.modifiers).cycles
-    return QUARTER_RATE_CYCLES if kind == "trans" else ISSUE_CYCLES
+    record = instruction.record
+    if record.matrix is not None:
+        return CYCLES_OF_A_PASS * record.matrix.passes_with(instruction.modifiers)
+    return QUARTER_RATE_CYCLES if record.pipeline == "trans" else ISSUE_CYCLES
 
 
 def lds_cycles(device: Mapping[str, int], machine: Product) -> float:

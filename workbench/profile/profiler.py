@@ -12,7 +12,6 @@ from workbench.display import Plotted
 from workbench.errors import ProfilerError
 from workbench.events import hub
 from workbench.origin import Figure, Origin
-from workbench.profile.classes import classify
 from workbench.profile.counters import COUNTERS, collect
 from workbench.profile.instructions import InstructionProfile, remember
 from workbench.profile.instructions import counted as counted_instructions
@@ -44,7 +43,7 @@ class Line:
     """What one source line did.
 
     Attributes:
-        classes: wave instructions by class (`profile.classes.CLASSES`).
+        classes: wave instructions by class (`codeobject.instructions.PIPELINES`).
         issue_cycles: cycles that they occupy their pipeline, summed over waves; modelled (`profile.model`).
         values: of each measure of `ProfileResult.instructions`, by its key.
     """
@@ -63,7 +62,7 @@ class ProfileResult(Plotted):
         shape: the problem; empty where no spec says it.
         counters: figures by rocprof's names (lower-case names where rocprof has none); what was not collected
             is absent.
-        classes: wave instructions by class (`profile.classes.CLASSES`); empty on a GPU.
+        classes: wave instructions by class (`codeobject.instructions.PIPELINES`); empty on a GPU.
         lines: instructions and issue cycles by `(file, line)`; those of an inlined header function belong to
             the line of the module's source that called it, a wait to the line where it stands. Empty without
             debug info, and on a GPU.
@@ -321,9 +320,9 @@ def _by_line(target: Target, costs: InstructionProfile) -> dict[tuple[str, int],
             continue
         line = found.setdefault(places[-1], Line())
         instruction = module.instruction(address)
-        kind = classify(instruction)
+        kind = instruction.record.pipeline
         line.classes[kind] = line.classes.get(kind, 0) + count
-        line.issue_cycles += count * issue_cycles(module.arch, instruction)
+        line.issue_cycles += count * issue_cycles(instruction)
         for key, value in costs.values[address].items():
             line.values[key] = line.values.get(key, 0) + value
     return found

@@ -21,6 +21,7 @@ from functools import cache
 from pathlib import Path
 
 from workbench import toolchain
+from workbench.codeobject.instructions import of_one_address
 from workbench.kernel import Module, compile, resolve_device
 from workbench.launches import AccessKind, LaunchOptions
 from workbench.spec import Launch
@@ -138,9 +139,6 @@ class Pair:
         return f"st<{dims}, {self.shared}>", f"rt<{dims}, {self.layout}, {self.register}>"
 
 
-_TWO_ADDRESSES = re.compile(r"(?<=d|e)2(st64)?_")
-
-
 @dataclass(frozen=True)
 class Direction:
     """What a store or a load did.
@@ -159,7 +157,7 @@ class Direction:
     @classmethod
     def of(cls, accesses: Sequence[WaveAccess]) -> Direction:
         return cls(
-            dict(Counter(_TWO_ADDRESSES.sub("_", access.opcode) for access in accesses)),
+            dict(Counter(of_one_address(access.opcode) for access in accesses)),
             sum(len(a.phases) for a in accesses),
             sum(a.conflicts for a in accesses),
         )

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from workbench.codeobject import printer
 from workbench.errors import WorkbenchError
 from workbench.kernel import Module
 from workbench.launches import Access, AccessKind, LaunchOptions
@@ -181,7 +182,7 @@ def wave_access(module: Module, access: Access, source: Access | None = None) ->
     }
     return WaveAccess(
         pc=access.pc,
-        text=" ".join(instruction.text().split()),
+        text=" ".join(printer.text(instruction).split()),
         opcode=instruction.opcode,
         wave=access.wave,
         bytes=access.bytes,

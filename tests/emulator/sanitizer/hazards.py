@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from workbench.emulator.sanitizer.hazards import RULES, TARGETS, Rule
+from workbench.emulator.sanitizer.hazard_rules import RULES, TARGETS, Rule
 
 _BY_NAME = {rule.name: rule for rule in RULES}
 

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from tests.emulator.sanitizer.hazards import INTERLOCKED, pairs
 from tests.emulator.sanitizer.seeded import CASES
-from workbench.emulator.sanitizer.hazards import RULES, TARGETS, Rule
+from workbench.emulator.sanitizer.hazard_rules import RULES, TARGETS, Rule
 
 DOCUMENT = Path(__file__).parents[3] / "docs" / "sanitizer.md"
 

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-from importlib import resources
-
 import pytest
 
 torch = pytest.importorskip("torch")
@@ -12,7 +9,7 @@ torch = pytest.importorskip("torch")
 import workbench as wb  # noqa: E402
 from tests.emulator.sanitizer.hazards import INTERLOCKED, TARGETS, kernel, nops, pairs  # noqa: E402
 from workbench.check.sanitizer import SanitizeResult  # noqa: E402
-from workbench.emulator.sanitizer.hazards import RULES, matrix_passes  # noqa: E402
+from workbench.emulator.sanitizer.hazard_rules import RULES  # noqa: E402
 from workbench.kernel import Module  # noqa: E402
 
 APART = "\ns_mov_b64 exec, -1\ns_waitcnt vmcnt(0) lgkmcnt(0)\ns_nop 15\ns_nop 15\n"
@@ -111,14 +108,3 @@ def test_a_pair_that_a_loop_brings_together(target: str) -> None:
     assert finding.count == 3
     # The way back is in the code and not taken.
     assert run(module, "k", target, n=0).passed
-
-
-def test_passes_are_those_of_the_data() -> None:
-    text = resources.files("workbench.profile").joinpath("data/mfma.csv").read_text()
-    rows = list(csv.DictReader(text.splitlines()))
-    assert len(rows) > 100
-    for row in rows:
-        got = matrix_passes(row["instruction"], row["arch"])
-        assert 4 * got == int(row["cycles"]), row["instruction"]
-        if row["instruction"].endswith("f8f6f4"):
-            assert matrix_passes(row["instruction"], row["arch"], True) == 2 * got

@@ -12,8 +12,10 @@ from dataclasses import replace
 import pytest
 
 import workbench as wb
+from workbench.codeobject import printer
 from workbench.codeobject.instruction import Instruction
-from workbench.emulator.sanitizer.hazards import RULES, TARGETS, Hazards, Rule, find
+from workbench.emulator.sanitizer.hazard_rules import RULES, TARGETS, Rule
+from workbench.emulator.sanitizer.hazards import Hazards, find
 from workbench.emulator.translate import translator
 from workbench.kernel import Module
 
@@ -152,7 +154,7 @@ def test_every_wait_state_of_the_compiler_is_wanted(target: str) -> None:
                     # A count of 20, of which LLVM does not look for the last.
                     found = find(_shorter(less, index, place), ways.__getitem__, target).found
                     assert all(20 in values(RULES[hazard.rule], target) for hazard in found)
-                around = "; ".join(each.text() for each in block[max(0, place - 3) : place + 2])
+                around = "; ".join(printer.text(each) for each in block[max(0, place - 3) : place + 2])
                 assert found, f"{target}: one less is not reported: {around}"
                 seen.update(RULES[hazard.rule].name for hazard in found)
     # Otherwise the compiler has found other instructions to put in between, and the test says nothing.

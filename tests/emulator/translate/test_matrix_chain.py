@@ -147,7 +147,7 @@ SCALAR = [
     ("s_set_gpr_idx_on", "SOPC", False),
     ("s_cbranch_scc0", "SOPP", False),
     ("s_swappc_b64", "SOP1", False),
-    ("v_mov_b32_e32", "VOP1", False),
+    ("v_mov_b32", "VOP1", False),
     ("s_load_dword", "SMEM", False),
 ]
 

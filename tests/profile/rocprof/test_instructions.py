@@ -8,6 +8,7 @@ import sys
 
 import pytest
 
+from workbench.codeobject import printer
 from workbench.errors import ProfilerError, UsageError
 from workbench.profile import rocprof
 from workbench.profile.profiler import _measured
@@ -23,7 +24,7 @@ def trace_of(module, head="CodeObj"):
         code = module[name].instructions
         rows.append(f'3,{code[0].address},"; {module[name].info.name}",0,0,0,0,"{shown}"')
         for i, one in enumerate(code, 1):
-            rows.append(f'3,{one.address},"{one.text()}",{i},{10 * i},{2 * i},{i},"k.cpp:{i}"')
+            rows.append(f'3,{one.address},"{printer.text(one)}",{i},{10 * i},{2 * i},{i},"k.cpp:{i}"')
     return "\n".join(rows) + "\n"
 
 
@@ -47,7 +48,7 @@ def samples_of(module, method="stochastic"):
     ]
     tool = {
         "kernel_symbols": symbols,
-        "strings": {"pc_sample_instructions": [one.text() for one in code], "pc_sample_comments": []},
+        "strings": {"pc_sample_instructions": [printer.text(one) for one in code], "pc_sample_comments": []},
         "buffer_records": {f"pc_sample_{method}": records},
     }
     return json.dumps({"rocprofiler-sdk-tool": [tool]})

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from workbench import errors
-from workbench.codeobject import Instruction, KernelInfo
+from workbench.codeobject import Instruction, KernelInfo, printer
 from workbench.emulator.native import abi
 from workbench.emulator.node import hostcall
 from workbench.emulator.node.console import Assertion
@@ -58,7 +58,7 @@ class Scene:
         if address is None:
             return "unknown instruction"
         instruction = self.instruction(address)
-        text = f"`{instruction.text()}` " if instruction else ""
+        text = f"`{printer.text(instruction)}` " if instruction else ""
         return f"{text}at code address {address:#x}"
 
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from workbench.codeobject import printer
 from workbench.emulator.native import abi, native_library
 from workbench.emulator.native.abi import CData, ffi
 from workbench.emulator.node.faults import Scene, group_id
-from workbench.emulator.sanitizer.hazards import RULES, unit_name
+from workbench.emulator.sanitizer.hazard_roles import unit_name
+from workbench.emulator.sanitizer.hazard_rules import RULES
 from workbench.emulator.sanitizer.written import Written
 from workbench.errors import LaunchError
 from workbench.launches import RawFinding
@@ -110,7 +112,7 @@ def _place(scene: Scene, address: int) -> str:
 
 def _text(scene: Scene, address: int) -> str:
     instruction = scene.instruction(address)
-    return instruction.text().strip() if instruction else f"{address:#x}"
+    return printer.text(instruction) if instruction else f"{address:#x}"
 
 
 def _register(scene: Scene, row: int) -> str:

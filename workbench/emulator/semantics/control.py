@@ -176,6 +176,7 @@ def halt(block: BlockTranslator, instruction: Instruction) -> None:
 
 # ---- Hardware registers -----------------------------------------------------------------------------------
 
+SETS_REGISTER = frozenset({"s_setreg_b32", "s_setreg_imm32_b32"})
 HW_MODE = 1
 _HW_STATUS = 2
 _HW_ID = 4
@@ -194,7 +195,7 @@ def hardware_field(instruction: Instruction) -> tuple[int, int, int]:
 
 def mode_after(instruction: Instruction, mode: Mode | None) -> Mode | None:
     """The floating-point mode after an instruction; None where a register decides it."""
-    if not instruction.opcode.startswith("s_setreg"):
+    if instruction.opcode not in SETS_REGISTER:
         return mode
     number, first, size = hardware_field(instruction)
     if number != HW_MODE or mode is None:

@@ -12,7 +12,7 @@ from workbench.emulator.semantics.registry import lanes, register
 from workbench.emulator.semantics.vector_float import rounded
 from workbench.emulator.translate.block import V_F32, V_F64, V_I32, BlockTranslator
 from workbench.emulator.translate.ir import Type, Value
-from workbench.emulator.translate.operands import fetch, is_dpp, is_sdwa, prepare
+from workbench.emulator.translate.operands import fetch, prepare
 from workbench.targets import target
 
 
@@ -224,7 +224,7 @@ def _format(block: BlockTranslator, name: str) -> str:
 def _selected(block: BlockTranslator, instruction: Instruction, a: Value, unit: int) -> Value:
     """The byte or word (in the low bits) that op_sel or an SDWA select names."""
     modifiers = instruction.modifiers
-    if is_sdwa(instruction):
+    if instruction.form.is_sdwa:
         select = modifiers.get("src0_sel", 6)
         if unit == 8:
             shift = 8 * select if select < 4 else 16 * (select - 4) if select < 6 else 0
@@ -242,7 +242,7 @@ def _from_small(name: str, count: int) -> None:
         source, result = instruction.src[0], instruction.dst[0]
         prepare(block, ((source, "b32"),))
         block.open_run()
-        dword = fetch(block, source, "u32", 0) if is_dpp(instruction) else block.dword(source)
+        dword = fetch(block, source, "u32", 0) if instruction.form.is_dpp else block.dword(source)
         packed = _selected(block, instruction, dword, 8 * count)
         row = block.row_of(result)
         function = f"hk_f32_from_{_format(block, name)}_x16"
@@ -330,10 +330,11 @@ _SMALL = {name: getattr(abi, f"SMALL_{name.upper()}") for name in ("fp8", "bf8",
 _LARGE = {name: getattr(abi, f"LARGE_{name.upper()}") for name in ("f32", "f16", "bf16")}
 
 
-def _scaled(opcode: str, small: str, large: str, count: int, narrow: bool, stochastic: bool) -> None:
+def _scaled(
+    opcode: str, small: str, large: str, count: int, narrow: bool, stochastic: bool, interleaved: bool = False
+) -> None:
     """Register v_cvt_scalef32_*: count numbers to (narrow) or from a small format, divided or multiplied by
     the power of two in the last source's exponent."""
-    interleaved = "2xpk16" in opcode
     how = (
         _SMALL[small] << abi.SCALED_SMALL
         | _LARGE[large] << abi.SCALED_LARGE
@@ -414,6 +415,6 @@ for _small in _SMALL:
             _scaled(f"v_cvt_scalef32_sr_pk32_{_small}_{_large}", _small, _large, 32, True, True)
             _scaled(f"v_cvt_scalef32_pk32_{_large}_{_small}", _small, _large, 32, False, False)
             if _large == "f32":
-                _scaled(f"v_cvt_scalef32_2xpk16_{_small}_f32", _small, _large, 32, True, False)
+                _scaled(f"v_cvt_scalef32_2xpk16_{_small}_f32", _small, _large, 32, True, False, True)
             else:
                 _scaled(f"v_cvt_scalef32_pk32_{_small}_{_large}", _small, _large, 32, True, False)

@@ -14,14 +14,13 @@ from collections.abc import Callable
 from typing import Any
 
 from workbench.codeobject.instruction import Instruction, Operand
+from workbench.codeobject.instructions import Registers
 from workbench.emulator.native import abi
 from workbench.emulator.translate.block import BlockTranslator, Unsupported
 from workbench.emulator.translate.ir import Value
 from workbench.emulator.translate.operands import (
     fetch,
     fetch_packed,
-    is_dpp,
-    is_sdwa,
     packed_dword,
     prepare,
     put,
@@ -127,14 +126,14 @@ def compare(opcodes: str, kind: str, second: str | None = None) -> Callable[[Mea
         def handle(block: BlockTranslator, instruction: Instruction) -> None:
             result = _mask_operand(instruction.dst, 0)
             first, other = instruction.src[0], instruction.src[1]
-            if is_dpp(instruction) or (not is_sdwa(instruction) and len(instruction.src) != 2):
+            if instruction.form.is_dpp or (not instruction.form.is_sdwa and len(instruction.src) != 2):
                 raise Unsupported(f"{instruction.mnemonic} in this form")
             prepare(block, ((first, kind), (other, second or kind)))
             block.prepare_mask_write(result.index)
             block.open_run()
             value = meaning(block, fetch(block, first, kind, 0), fetch(block, other, second or kind, 1))
             block.set_mask(result.index, value)
-            if instruction.opcode.startswith("v_cmpx_") and result.index != abi.EXEC:
+            if Registers.EXEC in instruction.record.writes and result.index != abi.EXEC:
                 block.set_mask(abi.EXEC, value)
 
         register(opcodes, handle)

@@ -79,7 +79,7 @@ _ARITHMETIC: dict[str, Any] = {
 }
 for _kind in FLOATS:
     for _name, _meaning in _ARITHMETIC.items():
-        if _kind == "f64" and _name.startswith("sub"):
+        if _kind == "f64" and _name in ("sub", "subrev"):
             continue
 
         @lanes(f"v_{_name}_{_kind}", f"{_kind} <- {_kind} {_kind}")

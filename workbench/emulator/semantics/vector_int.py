@@ -23,7 +23,7 @@ def _move_64(block: BlockTranslator, instruction: Instruction) -> None:
     source, result = instruction.src[0], instruction.dst[0]
     prepare(block, ((source, "b64"),))
     block.open_run()
-    if instruction.mnemonic.endswith("_dpp") or source.kind not in ("v", "a", "s", "imm"):
+    if instruction.form.is_dpp or source.kind not in ("v", "a", "s", "imm"):
         put(block, result, "b64", fetch(block, source, "b64", 0))
         return
     values = [block.dword(source, word, kind="b64") for word in (0, 1)]

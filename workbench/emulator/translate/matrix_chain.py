@@ -9,9 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from workbench.codeobject.instruction import Instruction
+from workbench.codeobject.instructions import Registers, Trait
 from workbench.emulator.native import abi
 from workbench.emulator.native.ops import OpFields
-from workbench.emulator.native.ops.matrix import DENSE
 from workbench.emulator.semantics import ENDS_BLOCK
 from workbench.emulator.translate.block import BlockTranslator
 
@@ -36,8 +36,8 @@ class _Link:
 
 def _link(instruction: Instruction, fields: OpFields) -> _Link | None:
     """None for an instruction that has no place in a chain."""
-    shape = DENSE.get(instruction.opcode)
-    if shape is None or shape.blocks != 1 or shape.type_a not in ("f16", "bf16"):
+    shape = instruction.record.matrix
+    if shape is None or shape.sparse or shape.blocks != 1 or shape.type_a not in ("f16", "bf16"):
         return None
     if any(instruction.modifiers.get(name, 0) for name in ("cbsz", "abid", "blgp", "neg_lo")):
         return None
@@ -120,10 +120,20 @@ class MatrixChain:
         self._links.append(link)
         return True
 
+    @property
+    def waits(self) -> bool:
+        """Whether instructions are waiting."""
+        return bool(self._links)
+
     def lets_pass(self, instruction: Instruction) -> bool:
         """Whether an instruction may as well run before the ones that are waiting: one of scalar registers
         that does not change how vector registers are read, or of memory, with other vector registers."""
-        if instruction.opcode in ENDS_BLOCK or instruction.opcode.startswith(("s_setreg", "s_set_gpr_idx")):
+        record = instruction.record
+        if (
+            instruction.opcode in ENDS_BLOCK
+            or Registers.MODE in record.writes
+            or Trait.INDEXES in record.traits
+        ):
             return False
         if instruction.format in _SCALAR_FORMATS:
             return True

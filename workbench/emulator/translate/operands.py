@@ -27,16 +27,6 @@ _FLOATS = frozenset({"f16", "bf16", "f32", "f64"})
 _SDWA_DWORD = 6
 
 
-def is_sdwa(instruction: Instruction) -> bool:
-    """Whether the instruction has the SDWA form."""
-    return "src0_sel" in instruction.modifiers or instruction.mnemonic.endswith("_sdwa")
-
-
-def is_dpp(instruction: Instruction) -> bool:
-    """Whether the instruction has the DPP form."""
-    return instruction.mnemonic.endswith("_dpp")
-
-
 def prepare(block: BlockTranslator, operands: tuple[tuple[Operand, str], ...]) -> None:
     """End the open run where an operand needs what its body writes; before anything is fetched."""
     instruction = block.instruction
@@ -48,7 +38,7 @@ def prepare(block: BlockTranslator, operands: tuple[tuple[Operand, str], ...]) -
             block.prepare_scalar(operand.index, max(operand.width, KINDS[kind][1] if kind in KINDS else 1))
         elif operand.kind == "special" and operand.index == 251:
             block.prepare_scalar(abi.VCC, 2)
-    if is_dpp(instruction) and _crosses_rows(instruction.modifiers.get("dpp_ctrl", 0)):
+    if instruction.form.is_dpp and _crosses_rows(instruction.modifiers.get("dpp_ctrl", 0)):
         operand = instruction.src[0]
         for word in range(operand.width):
             if block.is_row_written(block.row_of(operand) + word):
@@ -69,12 +59,12 @@ def fetch(block: BlockTranslator, operand: Operand, kind: str, position: int) ->
     if words == 2:
         value = (
             _dpp_quad(block, operand, kind)
-            if position == 0 and is_dpp(instruction)
+            if position == 0 and instruction.form.is_dpp
             else block.quad(operand, kind)
         )
-    elif position == 0 and is_dpp(instruction):
+    elif position == 0 and instruction.form.is_dpp:
         value = _dpp(block, instruction, operand, 0).bitcast(V_F32 if kind == "f32" else V_I32)
-    elif position < 2 and is_sdwa(instruction):
+    elif position < 2 and instruction.form.is_sdwa:
         value = _select(block, operand, modifiers.get(f"src{position}_sel", _SDWA_DWORD), kind)
     else:
         value = block.dword(operand, 0, kind == "f32", kind)
@@ -196,13 +186,13 @@ def put(block: BlockTranslator, operand: Operand, kind: str, value: Value, keep_
         block.set_wide(row, value)
         return
     instruction = block.instruction
-    sdwa = is_sdwa(instruction) and instruction.modifiers.get("dst_sel", _SDWA_DWORD)
+    sdwa = instruction.form.is_sdwa and instruction.modifiers.get("dst_sel", _SDWA_DWORD)
     if type.bits == 16 and type.lanes == LANES:
         wide = value.bits().zext(32)
         if instruction.format in ("VOP3", "VOP3P") and instruction.modifiers.get("op_sel", 0) & 8:
             block.set_row(row, (block.row(row) & 0xFFFF) | wide.shl(16))
             return
-        if keep_high and not is_sdwa(instruction):
+        if keep_high and not instruction.form.is_sdwa:
             block.set_row(row, (block.row(row) & 0xFFFF0000) | wide)
             return
         value = wide
@@ -406,8 +396,6 @@ __all__ = [
     "flush",
     "flush_result",
     "flush_source",
-    "is_dpp",
-    "is_sdwa",
     "packed_dword",
     "packed_half",
     "prepare",

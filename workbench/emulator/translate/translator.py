@@ -18,18 +18,19 @@ import msgpack
 import numpy as np
 
 from workbench.cache import Cache, digest
+from workbench.codeobject import printer
 from workbench.codeobject.debug import DebugInfo
 from workbench.codeobject.decoder import decode, decode_one
 from workbench.codeobject.elf import CodeObject
 from workbench.codeobject.instruction import Instruction, Operand
+from workbench.codeobject.instructions import MATRICES, Flow
 from workbench.emulator.native import abi, function_address
 from workbench.emulator.native.ops import NATIVE, Rows
-from workbench.emulator.native.ops.matrix import DENSE
 from workbench.emulator.sanitizer import hazards
 from workbench.emulator.sanitizer.hazards import Hazards
 from workbench.emulator.sanitizer.recorder import Recorder
 from workbench.emulator.semantics import ENDS_BLOCK, NO_OPERATION, SEMANTICS
-from workbench.emulator.semantics.control import mode_after, target_of
+from workbench.emulator.semantics.control import SETS_REGISTER, mode_after, target_of
 from workbench.emulator.translate import engine
 from workbench.emulator.translate.block import INDEXED, BlockTranslator, Mode, Options, Unsupported
 from workbench.emulator.translate.matrix_chain import MatrixChain
@@ -290,7 +291,7 @@ def _successors(instruction: Instruction) -> Iterator[int]:
     opcode = instruction.opcode
     if opcode == "s_trap" and instruction.src[0].value != 3:
         return  # a compiler puts nothing after a trap that ends the wave
-    if opcode.startswith(("s_branch", "s_cbranch", "s_call")):
+    if instruction.record.flow in (Flow.BRANCH, Flow.CONDITIONAL, Flow.CALL):
         yield target_of(instruction)
     if opcode not in _UNCONDITIONAL or opcode == "s_swappc_b64":
         yield after
@@ -331,7 +332,7 @@ def float_modes(
 
     Functions that are called indirectly begin in the kernel's mode, and are taken to leave it as it was.
     """
-    changes = [any(instruction.opcode.startswith("s_setreg") for instruction in block) for block in blocks]
+    changes = [any(instruction.opcode in SETS_REGISTER for instruction in block) for block in blocks]
     if not any(changes):
         return [initial] * len(blocks)
     modes: dict[int, Mode | None] = dict.fromkeys(roots, initial)
@@ -421,7 +422,7 @@ def _followers(blocks: Sequence[Sequence[Instruction]], index: int, index_of: Ma
     last = blocks[index][-1]
     if last.opcode == "s_swappc_b64":
         return []
-    if last.opcode.startswith("s_call"):
+    if last.record.flow is Flow.CALL:
         return [index_of[target_of(last)]]
     ways = _successors(last) if last.opcode in ENDS_BLOCK else (last.address + last.size,)
     return [index_of[address] for address in ways if address in index_of]
@@ -513,9 +514,9 @@ def _emit_block(
         native = NATIVE.get(opcode)
         try:
             if chain is not None:
-                if opcode in DENSE and chain.add(instruction, NATIVE[opcode].encode(instruction, rows)):
+                if opcode in MATRICES and chain.add(instruction, NATIVE[opcode].encode(instruction, rows)):
                     continue
-                if not chain.lets_pass(instruction):
+                if chain.waits and not chain.lets_pass(instruction):
                     chain.flush()
         except UnsupportedInstruction as reason:
             failures.append((instruction, str(reason)))
@@ -587,7 +588,7 @@ def _refuse(code_object: CodeObject, kernel: str, failures: list[Failure]) -> No
 
 def _text(instruction: Instruction) -> str:
     try:
-        return instruction.text()
+        return printer.text(instruction)
     except Exception:  # the printer is a convenience here; the mnemonic is enough
         return instruction.mnemonic
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from workbench.codeobject import printer
 from workbench.codeobject.names import instance_name
 from workbench.errors import ProfilerError, WorkbenchError
 from workbench.profile.rocprof.tables import rows
@@ -158,7 +159,7 @@ def of_kernel(costs: Mapping[int, InstructionCost], kernel: Kernel) -> dict[int,
     other = ""
     for address, cost in costs.items():
         try:
-            ours = kernel.module.instruction(address).text()
+            ours = printer.text(kernel.module.instruction(address))
         except WorkbenchError:
             ours = "nothing"
         if ours.split()[:1] == cost.text.split()[:1]:

@@ -17,10 +17,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from workbench.codeobject.instructions import MATRICES, Matrix
 from workbench.emulator.native import NATIVE_FOLDER
 from workbench.emulator.native import build as native_code
-from workbench.emulator.native.ops.matrix import DENSE, SMALL, SPARSE, Shape
 from workbench.emulator.translate import engine
+
+SMALL = {name: shape for name, shape in MATRICES.items() if shape.type_a == "f8f6f4"}
+SPARSE = {name: shape for name, shape in MATRICES.items() if shape.sparse}
+DENSE = {name: shape for name, shape in MATRICES.items() if name not in SMALL and name not in SPARSE}
 
 DATA = Path(__file__).parents[3] / "data"
 EPSILON = float(np.finfo(np.float32).eps)
@@ -126,7 +130,7 @@ def place(line: dict[str, str], bits: int, **names: int) -> Place:
 
 
 @cache
-def element_places(target: str, name: str, operand: str, shape: Shape) -> np.ndarray:
+def element_places(target: str, name: str, operand: str, shape: Matrix) -> np.ndarray:
     """[blocks, rows, columns, 3] lane, register and first bit of every element of A, B or CD."""
     line = layouts()[target, name, operand]
     kind = {"A": shape.type_a, "B": shape.type_b, "CD": shape.type_d}[operand]

@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
-import workbench.codeobject.isa
+import workbench.codeobject.instructions.isa
 from workbench.codeobject.decoder import decode
 from workbench.emulator.native import operations
 from workbench.emulator.native.abi import NO_REGISTER
 from workbench.emulator.native.ops import NATIVE, OpFields, Rows
 
-TABLES = Path(workbench.codeobject.isa.__file__).parent
+TABLES = Path(workbench.codeobject.instructions.isa.__file__).parent
 FORMATS = ("DS", "FLAT", "GLOBAL", "SCRATCH", "MUBUF", "MTBUF", "VOP3P_MAI")
 ASSEMBLER = shutil.which("llvm-mc-22")
 

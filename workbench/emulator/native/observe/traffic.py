@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from workbench.codeobject import Instruction
+from workbench.codeobject.instructions import Access, Space
 from workbench.emulator.native import abi, native_library
 from workbench.emulator.native.abi import CData, ffi
 from workbench.errors import LaunchError, UsageError
@@ -37,11 +38,12 @@ def line_kinds(instructions: Iterable[Instruction], text: int, size: int) -> npt
     """
     kinds = np.zeros(size // 4 + 1, dtype=np.uint8)
     for instruction in instructions:
-        if instruction.format not in ("FLAT", "GLOBAL", "MUBUF", "MTBUF"):
+        memory = instruction.record.memory
+        if memory is None or memory.space not in (Space.FLAT, Space.GLOBAL, Space.BUFFER):
             continue
-        if "_atomic_" in instruction.opcode:
+        if memory.access is Access.ATOMIC:
             kinds[(instruction.address - text) // 4] = abi.LINE_ATOMIC
-        elif "_load" in instruction.opcode and instruction.modifiers.get("sc1"):
+        elif memory.access is Access.LOAD and instruction.modifiers.get("sc1"):
             kinds[(instruction.address - text) // 4] = abi.LINE_READ_PAST_L1
     return kinds
 

@@ -5,6 +5,8 @@ One table for memory and one for LDS say what each name does, by the numbers of 
 
 from __future__ import annotations
 
+from functools import partial
+
 from workbench.codeobject.instruction import Instruction
 from workbench.emulator.native import abi
 from workbench.emulator.native.abi import NO_REGISTER
@@ -100,22 +102,20 @@ LDS_ATOMICS: dict[str, int] = {
 }
 
 
-def _encode_memory(instruction: Instruction, rows: Rows) -> OpFields:
-    space, _, name = instruction.opcode.partition("_atomic_")
+def _encode_memory(function: str, kind: int, instruction: Instruction, rows: Rows) -> OpFields:
     address, data, *base = instruction.src
     return OpFields(
-        function=f"hk_{space}_atomic",
+        function=function,
         dst=rows.row(instruction.dst[0]) if instruction.dst else NO_REGISTER,
         src0=rows.row(address),
         src1=rows.row(data),
         ssrc0=scalar(base[0]) if base else NO_REGISTER,
         offset=instruction.modifiers.get("offset", 0),
-        imm=(0, MEMORY_ATOMICS[name]),
+        imm=(0, kind),
     )
 
 
-def _encode_buffer(instruction: Instruction, rows: Rows) -> OpFields:
-    name = instruction.opcode.removeprefix("buffer_atomic_")
+def _encode_buffer(kind: int, instruction: Instruction, rows: Rows) -> OpFields:
     # The data register is also where the value from before goes, if that is asked for.
     data = instruction.dst[0] if instruction.dst else instruction.src[0]
     returns = instruction.modifiers.get("sc0") or instruction.modifiers.get("glc")
@@ -125,15 +125,14 @@ def _encode_buffer(instruction: Instruction, rows: Rows) -> OpFields:
         function="hk_buffer_atomic",
         dst=rows.row(data) if returns else NO_REGISTER,
         src1=rows.row(data),
-        imm=(constant, MEMORY_ATOMICS[name]),
+        imm=(constant, kind),
         **fields,
     )
 
 
-def _encode_lds(instruction: Instruction, rows: Rows) -> OpFields:
-    name = instruction.opcode.removeprefix("ds_")
+def _encode_lds(kind: int, instruction: Instruction, rows: Rows) -> OpFields:
     address, *data = instruction.src
-    if name.startswith("cmpst"):
+    if kind & ~abi.ATOMIC_64 in (abi.CMPSWAP, abi.CMPSWAP_FLOAT):
         # DS compares come first, in memory atomics last.
         data.reverse()
     return OpFields(
@@ -143,11 +142,11 @@ def _encode_lds(instruction: Instruction, rows: Rows) -> OpFields:
         src1=rows.row(data[0]),
         src2=rows.row(data[1]) if len(data) > 1 else NO_REGISTER,
         offset=lds_offset(instruction),
-        imm=(0, LDS_ATOMICS[name]),
+        imm=(0, kind),
     )
 
 
-def _encode_exchange2(instruction: Instruction, rows: Rows) -> OpFields:
+def _encode_exchange2(kind: int, instruction: Instruction, rows: Rows) -> OpFields:
     first, second = two_lds_offsets(instruction)
     address, one, two = instruction.src
     return OpFields(
@@ -157,7 +156,7 @@ def _encode_exchange2(instruction: Instruction, rows: Rows) -> OpFields:
         src1=rows.row(one),
         src2=rows.row(two),
         offset=first,
-        imm=(second, abi.ATOMIC_64 if instruction.opcode.endswith("b64") else 0),
+        imm=(second, kind),
     )
 
 
@@ -172,16 +171,23 @@ def _encode_append(instruction: Instruction, rows: Rows) -> OpFields:
 
 NATIVE: dict[str, NativeOp] = {
     **{
-        f"{space}_atomic_{name}": NativeOp(f"hk_{space}_atomic", _encode_memory)
+        f"{space}_atomic_{name}": NativeOp(function, partial(_encode_memory, function, kind))
         for space in ("global", "flat")
-        for name in MEMORY_ATOMICS
+        for function in (f"hk_{space}_atomic",)
+        for name, kind in MEMORY_ATOMICS.items()
     },
-    **{f"buffer_atomic_{name}": NativeOp("hk_buffer_atomic", _encode_buffer) for name in MEMORY_ATOMICS},
-    **{f"ds_{name}": NativeOp("hk_ds_atomic", _encode_lds) for name in LDS_ATOMICS},
     **{
-        f"ds_wrxchg2{stride}_rtn_{data}": NativeOp("hk_ds_wrxchg2", _encode_exchange2)
+        f"buffer_atomic_{name}": NativeOp("hk_buffer_atomic", partial(_encode_buffer, kind))
+        for name, kind in MEMORY_ATOMICS.items()
+    },
+    **{
+        f"ds_{name}": NativeOp("hk_ds_atomic", partial(_encode_lds, kind))
+        for name, kind in LDS_ATOMICS.items()
+    },
+    **{
+        f"ds_wrxchg2{stride}_rtn_{data}": NativeOp("hk_ds_wrxchg2", partial(_encode_exchange2, kind))
         for stride in ("", "st64")
-        for data in ("b32", "b64")
+        for data, kind in (("b32", 0), ("b64", abi.ATOMIC_64))
     },
     "ds_append": NativeOp("hk_ds_append", _encode_append),
     "ds_consume": NativeOp("hk_ds_append", _encode_append),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from workbench.codeobject.instruction import Instruction
 from workbench.emulator.native import abi
 from workbench.emulator.native.abi import NO_REGISTER
@@ -36,11 +38,10 @@ def address_fields(instruction: Instruction, rows: Rows) -> dict[str, int]:
     }
 
 
-def _encode_load(instruction: Instruction, rows: Rows) -> OpFields:
+def _encode_load(data: str, instruction: Instruction, rows: Rows) -> OpFields:
     fields = address_fields(instruction, rows)
     constant = fields.pop("constant")
     if instruction.modifiers.get("lds"):
-        data = instruction.opcode.removeprefix("buffer_load_")
         if data not in TO_LDS:
             raise unsupported(instruction, "There is no load to LDS of this width.")
         return OpFields(function="hk_buffer_load_lds", imm=(constant, LOADS[data]), **fields)
@@ -58,6 +59,9 @@ def _encode_store(instruction: Instruction, rows: Rows) -> OpFields:
 
 
 NATIVE: dict[str, NativeOp] = {
-    **{f"buffer_load_{data}": NativeOp(f"hk_buffer_load_{data}", _encode_load) for data in LOADS},
+    **{
+        f"buffer_load_{data}": NativeOp(f"hk_buffer_load_{data}", partial(_encode_load, data))
+        for data in LOADS
+    },
     **{f"buffer_store_{data}": NativeOp(f"hk_buffer_store_{data}", _encode_store) for data in STORES},
 }

@@ -6,6 +6,8 @@ The table of data kinds is the one place that says how many bytes each moves; th
 
 from __future__ import annotations
 
+from functools import partial
+
 from workbench.codeobject.instruction import Instruction, Operand
 from workbench.emulator.native import abi
 from workbench.emulator.native.abi import NO_REGISTER
@@ -73,14 +75,13 @@ def _encode_store(instruction: Instruction, rows: Rows) -> OpFields:
     )
 
 
-def _encode_to_lds(instruction: Instruction, rows: Rows) -> OpFields:
-    space, _, data = instruction.opcode.partition("_load_lds_")
+def _encode_to_lds(function: str, kind: int, instruction: Instruction, rows: Rows) -> OpFields:
     return OpFields(
-        function=f"hk_{space}_load_lds",
+        function=function,
         src0=vector_or_none(instruction.src[0], rows),
         ssrc0=_scalar_base(instruction, 1),
         offset=instruction.modifiers.get("offset", 0),
-        imm=(LOADS[data],),
+        imm=(kind,),
     )
 
 
@@ -95,10 +96,11 @@ NATIVE: dict[str, NativeOp] = {
         for space in ("global", "flat", "scratch")
         for data in STORES
     },
-    **{f"global_load_lds_{data}": NativeOp("hk_global_load_lds", _encode_to_lds) for data in TO_LDS},
     **{
-        f"scratch_load_lds_{data}": NativeOp("hk_scratch_load_lds", _encode_to_lds)
+        f"{space}_load_lds_{data}": NativeOp(function, partial(_encode_to_lds, function, LOADS[data]))
+        for space in ("global", "scratch")
+        for function in (f"hk_{space}_load_lds",)
         for data in TO_LDS
-        if LOADS[data] <= LOADS["dword"]
+        if space == "global" or LOADS[data] <= LOADS["dword"]
     },
 }

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from workbench.codeobject.instruction import Instruction
 from workbench.emulator.native.abi import NO_REGISTER
 from workbench.emulator.native.ops.operation import NativeOp, OpFields, Rows, unsupported
@@ -24,11 +26,9 @@ def lds_offset(instruction: Instruction) -> int:
 def two_lds_offsets(instruction: Instruction) -> tuple[int, int]:
     """Byte offsets of a two-address DS instruction."""
     lds_offset(instruction)
-    unit = 8 if instruction.opcode.endswith("b64") else 4
-    if "st64" in instruction.opcode:
-        unit *= 64
-    modifiers = instruction.modifiers
-    return modifiers.get("offset0", 0) * unit, modifiers.get("offset1", 0) * unit
+    memory, modifiers = instruction.record.memory, instruction.modifiers
+    assert memory is not None
+    return modifiers.get("offset0", 0) * memory.stride, modifiers.get("offset1", 0) * memory.stride
 
 
 def _encode_read(instruction: Instruction, rows: Rows) -> OpFields:
@@ -49,10 +49,10 @@ def _encode_write(instruction: Instruction, rows: Rows) -> OpFields:
     )
 
 
-def _encode_read2(instruction: Instruction, rows: Rows) -> OpFields:
+def _encode_read2(function: str, instruction: Instruction, rows: Rows) -> OpFields:
     first, second = two_lds_offsets(instruction)
     return OpFields(
-        function=f"hk_{instruction.opcode.replace('st64', '')}",
+        function=function,
         dst=rows.row(instruction.dst[0]),
         src0=rows.row(instruction.src[0]),
         offset=first,
@@ -60,10 +60,10 @@ def _encode_read2(instruction: Instruction, rows: Rows) -> OpFields:
     )
 
 
-def _encode_write2(instruction: Instruction, rows: Rows) -> OpFields:
+def _encode_write2(function: str, instruction: Instruction, rows: Rows) -> OpFields:
     first, second = two_lds_offsets(instruction)
     return OpFields(
-        function=f"hk_{instruction.opcode.replace('st64', '')}",
+        function=function,
         src0=rows.row(instruction.src[0]),
         src1=rows.row(instruction.src[1]),
         src2=rows.row(instruction.src[2]),
@@ -89,10 +89,11 @@ NATIVE: dict[str, NativeOp] = {
     },
     **{f"ds_write_{data}": NativeOp(f"hk_ds_write_{data}", _encode_write) for data in WRITES},
     **{
-        f"ds_{access}2{stride}_{data}": NativeOp(f"hk_ds_{access}2_{data}", encode)
+        f"ds_{access}2{stride}_{data}": NativeOp(function, partial(encode, function))
         for access, encode in (("read", _encode_read2), ("write", _encode_write2))
         for stride in ("", "st64")
         for data in ("b32", "b64")
+        for function in (f"hk_ds_{access}2_{data}",)
     },
     "ds_read_addtid_b32": NativeOp("hk_ds_read_addtid_b32", _encode_addtid),
     "ds_write_addtid_b32": NativeOp("hk_ds_write_addtid_b32", _encode_addtid),

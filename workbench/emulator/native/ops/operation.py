@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from workbench.codeobject import printer
 from workbench.codeobject.instruction import Instruction, Operand
 from workbench.emulator.native.abi import NO_REGISTER, ffi
 from workbench.errors import UnsupportedInstruction
@@ -83,8 +84,8 @@ class NativeOp:
 def unsupported(instruction: Instruction, reason: str) -> UnsupportedInstruction:
     """The error for a form of an instruction that has no C function."""
     return UnsupportedInstruction(
-        f"{instruction.text()} at {instruction.address:#x}: {reason} The emulated device does not execute "
-        "this form; compile the kernel without it, or run it on a GPU."
+        f"{printer.text(instruction)} at {instruction.address:#x}: {reason} The emulated device does not "
+        "execute this form; compile the kernel without it, or run it on a GPU."
     )
 
 

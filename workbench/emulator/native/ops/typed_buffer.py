@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from functools import partial
+
 from workbench.codeobject.instruction import Instruction
 from workbench.emulator.native import abi
 from workbench.emulator.native.abi import NO_REGISTER
@@ -9,23 +12,15 @@ from workbench.emulator.native.ops.buffer import address_fields
 from workbench.emulator.native.ops.operation import NativeOp, OpFields, Rows, unsupported
 
 
-def _encode(instruction: Instruction, rows: Rows) -> OpFields:
-    opcode = instruction.opcode
+def _encode(how: int, instruction: Instruction, rows: Rows) -> OpFields:
     if instruction.modifiers.get("lds"):
         raise unsupported(instruction, "A typed load to LDS is not among what compilers emit.")
     fields = address_fields(instruction, rows)
     fields["flags"] |= abi.BUFFER_FORMAT
     constant = fields.pop("constant")
-    store = "_store_" in opcode
-    how = (
-        len(opcode.rsplit("_", 1)[1])
-        | abi.FORMAT_STORE * store
-        | abi.FORMAT_D16 * ("_d16" in opcode)
-        | abi.FORMAT_HIGH * ("_d16_hi" in opcode)
-    )
-    if opcode.startswith("tbuffer"):
-        data, number = instruction.modifiers.get("dfmt", 0), instruction.modifiers.get("nfmt", 0)
-        how |= abi.FORMAT_TYPED | data << 8 | number << 12
+    if how & abi.FORMAT_TYPED:
+        how |= instruction.modifiers.get("dfmt", 0) << 8 | instruction.modifiers.get("nfmt", 0) << 12
+    store = how & abi.FORMAT_STORE
     register = rows.row(instruction.src[0] if store else instruction.dst[0])
     return OpFields(
         function="hk_buffer_format",
@@ -36,16 +31,18 @@ def _encode(instruction: Instruction, rows: Rows) -> OpFields:
     )
 
 
-NATIVE: dict[str, NativeOp] = {
-    **{
-        f"{kind}_{access}_format_{d16}{components}": NativeOp("hk_buffer_format", _encode)
-        for kind in ("buffer", "tbuffer")
-        for access in ("load", "store")
-        for d16 in ("", "d16_")
-        for components in ("x", "xy", "xyz", "xyzw")
-    },
-    **{
-        f"buffer_{access}_format_d16_hi_x": NativeOp("hk_buffer_format", _encode)
-        for access in ("load", "store")
-    },
-}
+_HALVES = (("", 0), ("d16_", abi.FORMAT_D16), ("d16_hi_", abi.FORMAT_D16 | abi.FORMAT_HIGH))
+
+
+def _operations() -> Iterator[tuple[str, NativeOp]]:
+    for kind, typed in (("buffer", 0), ("tbuffer", abi.FORMAT_TYPED)):
+        for access, store in (("load", 0), ("store", abi.FORMAT_STORE)):
+            for components in ("x", "xy", "xyz", "xyzw"):
+                for half, d16 in _HALVES:
+                    if d16 & abi.FORMAT_HIGH and (kind, components) != ("buffer", "x"):
+                        continue
+                    encode = partial(_encode, len(components) | store | d16 | typed)
+                    yield f"{kind}_{access}_format_{half}{components}", NativeOp("hk_buffer_format", encode)
+
+
+NATIVE: dict[str, NativeOp] = dict(_operations())

@@ -5,7 +5,7 @@ changed. Where the printed text changes says which operand the field is, how wid
 opcode has; an encoding that is refused says that the field is not there. So the tables are observations,
 complete by construction, and can be made again for a new LLVM or target:
 
-    python -m workbench.codeobject.isa.enumerate [--check] [targets...]
+    python -m workbench.codeobject.instructions.isa.enumerate [--check] [targets...]
 
 Needs llvm-mc (name or path in LLVM_MC, else llvm-mc-22 or llvm-mc on PATH). The decoder reads only the
 tables.
@@ -32,8 +32,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from workbench.codeobject.encodings import ENCODINGS
+from workbench.targets import NAMES
 
-TARGETS = ("gfx90a", "gfx942", "gfx950")
 _COLUMNS = ("format", "opcode", "mnemonic", "operands", "modifiers")
 
 # After each encoding come three distinct s_nop, which tell where the instruction ended, and a fourth that
@@ -601,7 +601,7 @@ def main(arguments: Iterable[str] | None = None) -> int:
     """Writes the tables, or with --check says whether they are what LLVM would give now."""
     parser = argparse.ArgumentParser(description="Make the opcode tables from LLVM's disassembler.")
     parser.add_argument("--check", action="store_true", help="compare, do not write")
-    parser.add_argument("targets", nargs="*", default=TARGETS)
+    parser.add_argument("targets", nargs="*", default=NAMES)
     options = parser.parse_args(list(arguments) if arguments is not None else None)
     differs = False
     for target in options.targets:

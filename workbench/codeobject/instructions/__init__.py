@@ -1,0 +1,43 @@
+"""One record an opcode: what it reads, writes and keeps, what executes it, how it accesses memory.
+
+`forms` has the rows of a target's table; `Form.record` and `Instruction.record` what is known of the opcode.
+"""
+
+from workbench.codeobject.instructions.families import of_one_address
+from workbench.codeobject.instructions.form import Form, forms
+from workbench.codeobject.instructions.matrix import CYCLES_OF_A_PASS, MATRICES, Matrix
+from workbench.codeobject.instructions.record import (
+    PIPELINES,
+    Access,
+    Arithmetic,
+    Combines,
+    Entry,
+    Flow,
+    Keeps,
+    Memory,
+    Record,
+    Registers,
+    Space,
+    Trait,
+)
+
+__all__ = [
+    "CYCLES_OF_A_PASS",
+    "MATRICES",
+    "PIPELINES",
+    "Access",
+    "Arithmetic",
+    "Combines",
+    "Entry",
+    "Flow",
+    "Form",
+    "Keeps",
+    "Matrix",
+    "Memory",
+    "Record",
+    "Registers",
+    "Space",
+    "Trait",
+    "forms",
+    "of_one_address",
+]

@@ -1,0 +1,87 @@
+"""One row of an opcode table: which fields an opcode has in one encoding, in printed order and how wide.
+
+The tables in isa/ are LLVM's answers (isa/enumerate.py says how they were asked), one a target.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Mapping
+from functools import cache, cached_property
+from importlib.resources import files
+from types import MappingProxyType
+
+from workbench.codeobject.instructions.families import record_of
+from workbench.codeobject.instructions.record import Entry, Record
+from workbench.errors import CodeObjectError
+from workbench.targets import NAMES
+
+_SUFFIXES = ("_e32", "_e64", "_dpp", "_sdwa")
+
+
+class Form:
+    """An opcode in one encoding.
+
+    Attributes:
+        target: whose table the row is from.
+        format: name of the encoding, as VOP1_DPP; `base_format` without _DPP or _SDWA.
+        mnemonic: as LLVM prints it; `opcode` without the encoding's suffix.
+        entries: the printed operands in order.
+        modifiers: names of modifiers with their shapes ("" where there is none).
+    """
+
+    def __init__(
+        self,
+        target: str,
+        format_: str,
+        mnemonic: str,
+        entries: tuple[Entry, ...],
+        modifiers: Mapping[str, str],
+    ) -> None:
+        self.target = target
+        self.format = format_
+        self.base_format, _, variant = format_.partition("_")
+        if variant == "MAI":
+            self.base_format = format_
+        self.is_dpp = variant == "DPP"
+        self.is_sdwa = variant == "SDWA"
+        self.mnemonic = mnemonic
+        self.opcode = mnemonic
+        for suffix in _SUFFIXES:
+            self.opcode = self.opcode.removesuffix(suffix)
+        self.entries = entries
+        self.modifiers = modifiers
+
+    @classmethod
+    def of_row(cls, target: str, row: Mapping[str, str]) -> Form:
+        """From a row of the target's table."""
+        modifiers = {}
+        for text in row["modifiers"].split():
+            name, _, shape = text.partition(":")
+            modifiers[name] = shape
+        entries = tuple(Entry(text) for text in row["operands"].split())
+        return cls(target, row["format"], row["mnemonic"], entries, modifiers)
+
+    @cached_property
+    def record(self) -> Record:
+        """What is known of the opcode."""
+        return record_of(self.target, self.base_format, self.opcode, self.entries)
+
+    def scaled(self, scale: Form) -> Form:
+        """This f8f6f4 matrix instruction with the scales of `scale` as further operands: one instruction."""
+        mnemonic = self.mnemonic.replace("v_mfma_", "v_mfma_scale_")
+        return Form(self.target, self.format, mnemonic, (*self.entries, *scale.entries), self.modifiers)
+
+
+@cache
+def forms(target: str) -> Mapping[tuple[str, int], Form]:
+    """All instructions of a target by (format, opcode number).
+
+    Raises:
+        CodeObjectError: no table for that target.
+    """
+    if target not in NAMES:
+        raise CodeObjectError(f"no opcode table for target {target!r}; there are {', '.join(NAMES)}.")
+    with files(f"{__package__}.isa").joinpath(f"{target}.csv").open(encoding="utf-8") as file:
+        rows = csv.DictReader(file)
+        return MappingProxyType({(r["format"], int(r["opcode"])): Form.of_row(target, r) for r in rows})

@@ -1,0 +1,170 @@
+"""What each matrix instruction multiplies, and how long it takes.
+
+Names are LLVM's, older spellings (gfx90a) included.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cache
+
+CYCLES_OF_A_PASS = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Matrix:
+    """One matrix instruction: D (m x n) = A (m x k) B (k x n) + C, `blocks` times.
+
+    Attributes:
+        m, n, k, blocks: the shape.
+        type_a, type_b, type_d: of the elements: "f16", "bf16", "f32", "xf32", "f64", "i8", "i32", "fp8",
+            "bf8"; "f8f6f4" where the instruction's cbsz and blgp say.
+        sparse: half of A's elements are stored, with their places; C is the destination.
+        passes: of the matrix core, of four cycles each, on the record's target (LLVM's SISchedule.td). An
+            f8f6f4 instruction takes twice as many where an input is of 8 bits.
+    """
+
+    m: int
+    n: int
+    k: int
+    blocks: int
+    type_a: str
+    type_b: str
+    type_d: str
+    sparse: bool = False
+    passes: int = 0
+
+    @property
+    def pipeline(self) -> str:
+        """Which rules of data hazards hold: "xdl", "sgemm" (f32), "dgemm_4x4" or "dgemm_16x16" (f64)."""
+        if self.type_d == "f64":
+            return f"dgemm_{self.m}x{self.m}"
+        return "sgemm" if self.type_a == "f32" else "xdl"
+
+    @property
+    def operations(self) -> int:
+        """Multiplications and additions of one wave instruction."""
+        return 2 * self.m * self.n * self.k * self.blocks
+
+    def has_8_bits(self, modifiers: Mapping[str, int]) -> bool:
+        """Whether A or B of an f8f6f4 instruction has elements of 8 bits (CDNA4 ISA guide: formats 0, 1)."""
+        return self.type_a == "f8f6f4" and min(modifiers.get("cbsz", 0), modifiers.get("blgp", 0)) < 2
+
+    def passes_with(self, modifiers: Mapping[str, int]) -> int:
+        """Passes of an instruction with these modifiers."""
+        return self.passes * (2 if self.has_8_bits(modifiers) else 1)
+
+
+def _dense() -> dict[str, Matrix]:
+    shapes: dict[str, Matrix] = {}
+
+    def add(name: str, *shape: int, a: str, b: str | None = None, d: str = "f32") -> None:
+        m, n, k, blocks = shape
+        shapes[name] = Matrix(m, n, k, blocks, a, b or a, d)
+
+    for name, size in (("16x16x8", (16, 16, 8, 1)), ("32x32x4", (32, 32, 4, 1))):
+        add(f"v_mfma_f32_{name}_xf32", *size, a="xf32")
+    for name, old, size in (
+        ("32x32x2", "32x32x2", (32, 32, 2, 1)),
+        ("16x16x4", "16x16x4", (16, 16, 4, 1)),
+        ("32x32x1_2b", "32x32x1", (32, 32, 1, 2)),
+        ("16x16x1_4b", "16x16x1", (16, 16, 1, 4)),
+        ("4x4x1_16b", "4x4x1", (4, 4, 1, 16)),
+    ):
+        add(f"v_mfma_f32_{name}_f32", *size, a="f32")
+        add(f"v_mfma_f32_{old}f32", *size, a="f32")
+    for name, old, size in (
+        ("32x32x8", "32x32x8", (32, 32, 8, 1)),
+        ("16x16x16", "16x16x16", (16, 16, 16, 1)),
+        ("32x32x4_2b", "32x32x4", (32, 32, 4, 2)),
+        ("16x16x4_4b", "16x16x4", (16, 16, 4, 4)),
+        ("4x4x4_16b", "4x4x4", (4, 4, 4, 16)),
+    ):
+        for data in ("f16", "bf16"):
+            add(f"v_mfma_f32_{name}_{data}", *size, a=data)
+        add(f"v_mfma_f32_{old}f16", *size, a="f16")
+        add(f"v_mfma_f32_{old}bf16_1k", *size, a="bf16")
+    for name, size in (("32x32x16", (32, 32, 16, 1)), ("16x16x32", (16, 16, 32, 1))):
+        for data in ("f16", "bf16"):
+            add(f"v_mfma_f32_{name}_{data}", *size, a=data)
+        for a in ("fp8", "bf8"):
+            for b in ("fp8", "bf8"):
+                add(f"v_mfma_f32_{name}_{a}_{b}", *size, a=a, b=b)
+        add(f"v_mfma_i32_{name}_i8", *size, a="i8", d="i32")
+    for name, size in (("16x16x64", (16, 16, 64, 1)), ("32x32x32", (32, 32, 32, 1))):
+        add(f"v_mfma_i32_{name}_i8", *size, a="i8", d="i32")
+    for name, old, size in (
+        ("32x32x4_2b", "32x32x4", (32, 32, 4, 2)),
+        ("16x16x4_4b", "16x16x4", (16, 16, 4, 4)),
+        ("4x4x4_16b", "4x4x4", (4, 4, 4, 16)),
+    ):
+        add(f"v_mfma_i32_{name}_i8", *size, a="i8", d="i32")
+        add(f"v_mfma_i32_{old}i8", *size, a="i8", d="i32")
+    # gfx90a has these besides.
+    for old, size in (("32x32x8", (32, 32, 8, 1)), ("16x16x16", (16, 16, 16, 1))):
+        add(f"v_mfma_i32_{old}i8", *size, a="i8", d="i32")
+    for old, size in (
+        ("32x32x2", (32, 32, 2, 2)),
+        ("16x16x2", (16, 16, 2, 4)),
+        ("4x4x2", (4, 4, 2, 16)),
+        ("32x32x4", (32, 32, 4, 1)),
+        ("16x16x8", (16, 16, 8, 1)),
+    ):
+        add(f"v_mfma_f32_{old}bf16", *size, a="bf16")
+    for name, old, size in (
+        ("16x16x4", "16x16x4", (16, 16, 4, 1)),
+        ("4x4x4_4b", "4x4x4", (4, 4, 4, 4)),
+    ):
+        add(f"v_mfma_f64_{name}_f64", *size, a="f64", d="f64")
+        add(f"v_mfma_f64_{old}f64", *size, a="f64", d="f64")
+    return shapes
+
+
+def _sparse() -> dict[str, Matrix]:
+    shapes: dict[str, Matrix] = {}
+    for data, k in (("f16", 32), ("bf16", 32), ("f16", 64), ("bf16", 64)):
+        shapes[f"v_smfmac_f32_16x16x{k}_{data}"] = Matrix(16, 16, k, 1, data, data, "f32", sparse=True)
+        shapes[f"v_smfmac_f32_32x32x{k // 2}_{data}"] = Matrix(
+            32, 32, k // 2, 1, data, data, "f32", sparse=True
+        )
+    for k in (64, 128):
+        shapes[f"v_smfmac_i32_16x16x{k}_i8"] = Matrix(16, 16, k, 1, "i8", "i8", "i32", sparse=True)
+        shapes[f"v_smfmac_i32_32x32x{k // 2}_i8"] = Matrix(32, 32, k // 2, 1, "i8", "i8", "i32", sparse=True)
+        for a in ("fp8", "bf8"):
+            for b in ("fp8", "bf8"):
+                shapes[f"v_smfmac_f32_16x16x{k}_{a}_{b}"] = Matrix(16, 16, k, 1, a, b, "f32", sparse=True)
+                shapes[f"v_smfmac_f32_32x32x{k // 2}_{a}_{b}"] = Matrix(
+                    32, 32, k // 2, 1, a, b, "f32", sparse=True
+                )
+    return shapes
+
+
+MATRICES: Mapping[str, Matrix] = {
+    **_dense(),
+    **_sparse(),
+    **{
+        f"v_mfma{scale}_f32_{m}x{m}x{k}_f8f6f4": Matrix(m, m, k, 1, "f8f6f4", "f8f6f4", "f32")
+        for scale in ("", "_scale")
+        for m, k in ((16, 128), (32, 64))
+    },
+}
+"""Every matrix instruction of any target, without its passes."""
+
+
+def _passes(matrix: Matrix, target: str) -> int:
+    if matrix.m == 4:
+        return 4 if matrix.type_d == "f64" else 2
+    if matrix.type_d == "f64":
+        return 16 if target == "gfx950" else 8
+    passes = 4 if matrix.m == 16 else 8
+    if target == "gfx90a" or matrix.blocks > 1 or matrix.type_a == "f32":
+        passes *= 2
+    return passes
+
+
+@cache
+def matrix_of(target: str, opcode: str) -> Matrix | None:
+    """A matrix instruction of a target; None for another instruction."""
+    found = MATRICES.get(opcode)
+    return None if found is None else replace(found, passes=_passes(found, target))

@@ -1,0 +1,270 @@
+"""What is known of an opcode: the types of its record."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum, Flag, auto
+
+from workbench.codeobject.instructions.matrix import Matrix
+
+PIPELINES = (
+    "valu",
+    "trans",
+    "mfma",
+    "salu",
+    "smem",
+    "lds",
+    "vmem_load",
+    "vmem_store",
+    "vmem_atomic",
+    "vmem_other",
+    "flat_load",
+    "flat_store",
+    "flat_atomic",
+    "branch",
+    "message",
+    "internal",
+)
+"""What executes an instruction: the classes that rocprof counts and the timing model charges.
+
+trans: transcendental and other quarter-rate vector instructions. vmem_*: buffer, global and scratch; flat_*:
+generic addresses, which may turn out to be LDS. vmem_other: cache control. message: s_sendmsg and s_endpgm.
+internal: handled by the sequencer itself (s_waitcnt, s_nop, s_barrier, s_setprio, ...).
+"""
+
+
+class Entry:
+    """One operand of an opcode: `[=|+]field[?]:kind[width][.type]` in a table row (isa/enumerate.py).
+
+    Attributes:
+        role: "=" written, "+" read and, if the atomic returns, written; else "".
+        field: of the encoding.
+        returning: only there if the atomic returns.
+        kind: see isa/enumerate.py.
+        width: dwords.
+        type: how constants print.
+    """
+
+    __slots__ = ("field", "kind", "returning", "role", "type", "width")
+
+    def __init__(self, text: str) -> None:
+        self.role = text[0] if text[0] in "=+" else ""
+        field, _, kind = text[len(self.role) :].partition(":")
+        kind, _, type_ = kind.partition(".")
+        letters = kind.rstrip("0123456789")
+        self.field = field.rstrip("?")
+        self.returning = field.endswith("?")
+        self.kind = letters
+        self.width = int(kind[len(letters) :] or 1)
+        self.type = type_ or "b32"
+
+    @property
+    def is_loaded(self) -> bool:
+        """Whether this is the register that a load from memory writes."""
+        return self.role == "=" and self.field in ("vdata", "vdst")
+
+
+class Keeps(Enum):
+    """What an opcode leaves of its old destination in the lanes that it writes."""
+
+    NOTHING = auto()
+    """The result replaces it."""
+
+    VALUE = auto()
+    """It is an operand: an addend, the bytes around the one that is placed, what a false condition leaves."""
+
+    PART = auto()
+    """Bits beside the result stay: the other half of a 16-bit result's register, the other bytes."""
+
+    LANES = auto()
+    """Lanes stay that EXEC would let through."""
+
+
+class Registers(Flag):
+    """Registers that no operand names."""
+
+    NONE = 0
+    SCC = auto()
+    VCC = auto()
+    EXEC = auto()
+    M0 = auto()
+    MODE = auto()
+
+
+class Flow(Enum):
+    """Where a wave goes on."""
+
+    NEXT = auto()
+    BRANCH = auto()
+    """At the label."""
+
+    CONDITIONAL = auto()
+    """At the label or at the next instruction."""
+
+    CALL = auto()
+    """At the label; the address of the next instruction is the result."""
+
+    JUMP = auto()
+    """At the address in a register."""
+
+    TRAP = auto()
+    END = auto()
+
+
+class Access(Enum):
+    """What a memory instruction does there."""
+
+    LOAD = auto()
+    STORE = auto()
+    ATOMIC = auto()
+    NONE = auto()
+    """Cache control, clocks, moves between lanes."""
+
+
+class Space(Enum):
+    """Where a memory instruction's addresses are."""
+
+    GLOBAL = auto()
+    FLAT = auto()
+    SCRATCH = auto()
+    BUFFER = auto()
+    LDS = auto()
+    LANES = auto()
+    """Other lanes' registers, by way of the LDS hardware."""
+
+    GWS = auto()
+    """Global wave sync."""
+
+    SCALAR = auto()
+    SCALAR_BUFFER = auto()
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """How an opcode accesses memory.
+
+    Attributes:
+        space, access: where, and what it does.
+        bytes: of a lane (of the wave, for a scalar access) at each address; 0 where a format decides.
+        addresses: that each lane has; 0 where none comes from a vector register of the lane's own.
+        stride: bytes that one unit of the offset fields of two addresses stands for.
+        to_lds: whether the data goes to LDS, at the address in M0, and to no register.
+        transposed: whether the lanes of a row exchange what they read.
+        exchanges: whether an atomic leaves nothing of what was there.
+    """
+
+    space: Space
+    access: Access
+    bytes: int = 0
+    addresses: int = 1
+    stride: int = 1
+    to_lds: bool = False
+    transposed: bool = False
+    exchanges: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Arithmetic:
+    """What rocprof's VALU FLOP counters see in a vector instruction.
+
+    Attributes:
+        kind: "ADD", "MUL", "FMA" or "TRANS".
+        type: "F16", "F32" or "F64".
+        operations: floating-point operations of a lane.
+    """
+
+    kind: str
+    type: str
+    operations: int
+
+
+class Combines(Enum):
+    """How a result depends on sources of which parts are undefined, where it is not on every bit of them."""
+
+    ALL = auto()
+    AND = auto()
+    OR = auto()
+    AND_NOT = auto()
+    CHOICE = auto()
+    """One source or the other, by SCC."""
+
+    BITS = auto()
+    """Bit by bit, otherwise."""
+
+    PARTS = auto()
+    """Parts put together, of which a mask, a selector or the reader of the result may leave some out."""
+
+    DWORDS = auto()
+    """Each dword of the result from that dword of the sources, or the one that op_sel names."""
+
+    UPWARDS = auto()
+    """64 bits: the low dword from low dwords only."""
+
+    DOWNWARDS = auto()
+    """64 bits: the high dword from high dwords only."""
+
+
+class Trait(Flag):
+    """What hazards and the sanitizer ask of an opcode besides."""
+
+    NONE = 0
+    TRANSCENDENTAL = auto()
+    DOT = auto()
+    """A dot product of packed elements."""
+
+    EXCHANGES = auto()
+    """Both registers are read and written."""
+
+    PERMUTES = auto()
+    """v_permlane*."""
+
+    BYTE_PLACED = auto()
+    """Bits 2 and 3 of op_sel name the byte of the result."""
+
+    FP4_RESULT = auto()
+    CARRY_IN = auto()
+    """The last source is a carry, which hardware forwards."""
+
+    MASK_SOURCE = auto()
+    """The last source is a lane mask, named or not."""
+
+    CANCELS = auto()
+    """Of twice the same source the result is a constant."""
+
+    INDEXES = auto()
+    """Changes how the next instructions find their vector registers."""
+
+    M0_NOT_INTERLOCKED = auto()
+    """Reads an M0 that the scalar instruction before may not have written yet."""
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """One opcode of a target.
+
+    Attributes:
+        opcode: its name without the encoding's suffix.
+        pipeline: what executes it, one of PIPELINES.
+        operands: as printed, with their roles and widths.
+        keeps: what it leaves of its destination whatever its modifiers are.
+        reads, writes: registers that no operand names. EXEC is read by all that goes lane by lane.
+        flow: where the wave goes on.
+        combines: which parts of the sources the result depends on.
+        traits: see Trait.
+        memory, matrix, arithmetic: None for an instruction of another kind.
+        not_compute: what it is for, where that is not computing; "" for what kernels use.
+    """
+
+    opcode: str
+    pipeline: str
+    operands: tuple[Entry, ...]
+    keeps: Keeps
+    reads: Registers
+    writes: Registers
+    flow: Flow
+    combines: Combines
+    traits: Trait
+    memory: Memory | None
+    matrix: Matrix | None
+    arithmetic: Arithmetic | None
+    not_compute: str

@@ -1,0 +1,72 @@
+"""Which registers an instruction reads, writes and keeps: its operands, and those that no operand names."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from workbench.codeobject.instruction import Instruction, Operand
+from workbench.codeobject.instructions import Keeps, Registers
+
+VCC = Operand("s", 106, 2)
+M0 = Operand("s", 124, 1)
+EXEC = Operand("s", 126, 2)
+SCC = Operand("special", 253, 1)
+
+_UNNAMED = {Registers.SCC: SCC, Registers.VCC: VCC, Registers.EXEC: EXEC, Registers.M0: M0}
+# What a source code stands for that shows another register: vccz, execz, lds_direct.
+_SHOWN = {251: VCC, 252: EXEC, 253: SCC, 254: M0}
+_SDWA_DWORD = 6
+_SDWA_PRESERVE = 2
+_OP_SEL_RESULT = 8
+_ALL = 15
+
+
+def leaves_lanes(instruction: Instruction) -> bool:
+    """Whether DPP leaves lanes alone that EXEC lets through.
+
+    By its masks, or, without bound_ctrl, those whose source is outside the row or off.
+    """
+    modifiers = instruction.modifiers
+    masks = modifiers.get("row_mask", _ALL), modifiers.get("bank_mask", _ALL)
+    return instruction.form.is_dpp and not (modifiers.get("bound_ctrl") and masks == (_ALL, _ALL))
+
+
+def kept(instruction: Instruction) -> Keeps:
+    """What stays of the old destination in the lanes that EXEC lets through."""
+    record, form, modifiers = instruction.record, instruction.form, instruction.modifiers
+    if record.keeps is not Keeps.NOTHING:
+        return record.keeps
+    if leaves_lanes(instruction):
+        return Keeps.LANES
+    if form.is_sdwa:
+        is_part = modifiers.get("dst_sel", _SDWA_DWORD) != _SDWA_DWORD
+        return Keeps.PART if is_part and modifiers.get("dst_unused") == _SDWA_PRESERVE else Keeps.NOTHING
+    # The fourth bit of op_sel puts a 16-bit result into the high half.
+    has_half = "3" in form.modifiers.get("op_sel", "")
+    return Keeps.PART if has_half and modifiers.get("op_sel", 0) & _OP_SEL_RESULT else Keeps.NOTHING
+
+
+def read(instruction: Instruction) -> Iterator[Operand]:
+    """Registers that can change what an instruction does: "v", "a", "s" and SCC; some more than once."""
+    for operand in instruction.src:
+        if operand.kind in ("v", "a", "s"):
+            yield operand
+        elif operand.kind == "special" and operand.index in _SHOWN:
+            yield _SHOWN[operand.index]
+    if kept(instruction) is not Keeps.NOTHING:
+        yield from _registers(instruction.dst)
+    reads = instruction.record.reads
+    yield from (operand for flag, operand in _UNNAMED.items() if flag in reads)
+    if instruction.modifiers.get("lds"):
+        yield M0
+
+
+def written(instruction: Instruction) -> Iterator[Operand]:
+    """Registers that an instruction may write: "v", "a", "s" and SCC."""
+    yield from _registers(instruction.dst)
+    writes = instruction.record.writes
+    yield from (operand for flag, operand in _UNNAMED.items() if flag in writes)
+
+
+def _registers(operands: tuple[Operand, ...]) -> Iterator[Operand]:
+    return (operand for operand in operands if operand.kind in ("v", "a", "s"))

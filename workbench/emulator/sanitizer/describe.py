@@ -1,0 +1,98 @@
+"""What the sanitizer is told of an instruction: registers read and written, its kind, where it accesses."""
+
+from __future__ import annotations
+
+from workbench.codeobject import registers
+from workbench.codeobject.instruction import Instruction
+from workbench.codeobject.instructions import Combines, Keeps, Registers, Trait
+from workbench.emulator.native import abi
+from workbench.emulator.native.abi import CData, ffi
+from workbench.emulator.native.ops import Rows
+from workbench.emulator.sanitizer.describe_memory import scalar_memory, vector_memory
+from workbench.emulator.sanitizer.describe_vector import matrix_instruction, vector_instruction
+from workbench.emulator.sanitizer.op_fields import CARRIES, set_results, set_scalar_source
+
+_BIT_RULES = {
+    Combines.BITS: abi.SAN_BITS_ANY,
+    Combines.AND: abi.SAN_BITS_AND,
+    Combines.OR: abi.SAN_BITS_OR,
+    Combines.AND_NOT: abi.SAN_BITS_ANDN2,
+    Combines.CHOICE: abi.SAN_BITS_SELECT,
+}
+
+
+def describe(instruction: Instruction, rows: Rows) -> CData | None:
+    """The record of an instruction; None for one that the sanitizer has no interest in."""
+    record = ffi.new("SanOp *")
+    record.op.pc = instruction.address
+    known = instruction.record
+    if instruction.opcode == "s_waitcnt":
+        record.kind = abi.SAN_WAIT
+        record.imm = _wait(int(instruction.src[0].value or 0))
+    elif instruction.format == "SOPP":
+        return _program(record, instruction)
+    elif instruction.format == "SMEM" and known.memory is not None:
+        return scalar_memory(record, instruction, known.memory)
+    elif known.memory is not None:
+        return vector_memory(record, instruction, known.memory, rows)
+    elif known.matrix is not None:
+        matrix_instruction(record, instruction, known.matrix, rows)
+    elif instruction.format.startswith("VOP"):
+        vector_instruction(record, instruction, rows)
+    else:
+        _scalar(record, instruction)
+    return record
+
+
+def _wait(value: int) -> int:
+    """vmcnt | lgkmcnt << 8 of s_waitcnt's field on gfx9; the greatest count waits for nothing."""
+    vector = value & 15 | value >> 10 & 0x30
+    other = value >> 8 & 15
+    vector = abi.SAN_NOT_WAITED if vector == 63 else vector
+    return vector | (abi.SAN_NOT_WAITED if other == 15 else other) << 8
+
+
+def _program(record: CData, instruction: Instruction) -> CData | None:
+    reads = instruction.record.reads
+    if Registers.SCC in reads:
+        record.ssrc[0], record.ssrc_count[0] = abi.SAN_SCC, 1
+    elif Registers.VCC in reads:
+        record.ssrc[0], record.ssrc_count[0] = abi.VCC, 2
+    else:
+        return None
+    record.kind = abi.SAN_BRANCH
+    return record
+
+
+def _scalar(record: CData, instruction: Instruction) -> None:
+    known = instruction.record
+    sources = instruction.src
+    for position, operand in enumerate(sources):
+        set_scalar_source(record, position, operand)
+    set_results(record, instruction.dst, None)
+    if Registers.SCC in known.reads:
+        set_scalar_source(record, 3, registers.SCC)
+    if known.keeps is Keeps.VALUE:
+        set_scalar_source(record, 2, instruction.dst[0])
+    if known.pipeline == "branch":
+        record.kind = abi.SAN_BRANCH
+        return
+    if Registers.SCC in known.writes:
+        record.flags |= abi.SAN_WRITES_SCC
+    if Trait.CANCELS in known.traits and sources[0].kind == "s" and sources[0] == sources[1]:
+        record.flags |= abi.SAN_SAME
+    record.kind = abi.SAN_SCALAR
+    if known.combines in CARRIES:
+        record.kind = abi.SAN_WORDS
+        record.flags |= CARRIES[known.combines]
+    if known.combines not in _BIT_RULES:
+        return
+    record.kind = abi.SAN_SCALAR_BITS
+    if known.combines is Combines.CHOICE and any(operand.kind == "imm" for operand in sources):
+        # A constant on one side: the result is taken to be defined as far as the condition is.
+        record.ssrc_count[0] = record.ssrc_count[1] = 0
+    if Registers.EXEC in known.reads:
+        set_scalar_source(record, 1, registers.EXEC)
+    if Registers.EXEC in known.writes or any(o.kind == "s" and o.index == abi.EXEC for o in instruction.dst):
+        record.flags |= abi.SAN_TO_EXEC
+    record.flags |= _BIT_RULES[known.combines] << 24

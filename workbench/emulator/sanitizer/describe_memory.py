@@ -1,0 +1,107 @@
+"""What the sanitizer is told of memory instructions."""
+
+from __future__ import annotations
+
+from workbench.codeobject import registers
+from workbench.codeobject.instruction import Instruction
+from workbench.codeobject.instructions import Access, Memory, Space
+from workbench.emulator.native import abi
+from workbench.emulator.native.abi import CData, ffi
+from workbench.emulator.native.ops import NATIVE, Rows
+from workbench.emulator.sanitizer.op_fields import set_results, set_scalar_source, set_vector_source
+
+_SPACES = {
+    Space.LDS: abi.SAN_LDS,
+    Space.GLOBAL: abi.SAN_GLOBAL,
+    Space.FLAT: abi.SAN_FLAT,
+    Space.SCRATCH: abi.SAN_SCRATCH,
+    Space.BUFFER: abi.SAN_BUFFER,
+    Space.LANES: abi.SAN_LDS_LANES,
+    Space.GWS: abi.SAN_LDS,
+}
+_DWORD = 4
+_ACCESSES = {Access.LOAD: abi.SAN_LOAD, Access.STORE: abi.SAN_STORE, Access.ATOMIC: abi.SAN_ATOMIC}
+
+
+def vector_memory(record: CData, instruction: Instruction, memory: Memory, rows: Rows) -> CData | None:
+    """The record of a vector memory instruction; None for one that the sanitizer has no interest in."""
+    record.kind = abi.SAN_MEMORY
+    record.space = _SPACES[memory.space]
+    native = NATIVE.get(instruction.opcode)
+    if native is None:
+        if memory.space is Space.BUFFER:
+            record.flags = abi.SAN_PLAIN_ADDRESS
+            return record
+        return None
+    record.op = ffi.from_buffer("Op *", native.encode(instruction, rows).record(instruction.address))[0]
+    record.bytes = memory.bytes or _DWORD
+    set_results(record, instruction.dst, rows)
+    _memory_operands(record, instruction, rows)
+    if memory.space is Space.LANES:
+        return record
+    record.flags |= _ACCESSES[memory.access]
+    if memory.space is Space.LDS:
+        _lds(record, memory)
+        return record
+    modifiers = instruction.modifiers
+    if memory.to_lds or modifiers.get("lds"):
+        record.flags |= abi.SAN_TO_LDS
+        set_scalar_source(record, 4, registers.M0)
+    if memory.access is Access.ATOMIC:
+        record.flags |= abi.SAN_REPLACES if memory.exchanges else 0
+        record.flags |= abi.SAN_LOAD if record.dst_count else 0
+    if memory.space is not Space.SCRATCH and modifiers.get("sc1"):
+        record.flags |= abi.SAN_SYNC
+    if not memory.bytes:
+        record.flags |= abi.SAN_PLAIN_ADDRESS
+    return record
+
+
+def _memory_operands(record: CData, instruction: Instruction, rows: Rows) -> None:
+    """Source 0 is the address, the others data."""
+    sources = instruction.src
+    is_buffer = instruction.format.startswith(("MUBUF", "MTBUF"))
+    address = sources[-3] if is_buffer else sources[0] if sources else None
+    position = 1
+    for number, operand in enumerate(sources):
+        if operand is address:
+            set_vector_source(record, 0, operand, rows)
+        elif operand.kind in ("v", "a"):
+            set_vector_source(record, position, operand, rows)
+            position += 1
+        set_scalar_source(record, number, operand)
+
+
+def _lds(record: CData, memory: Memory) -> None:
+    if memory.addresses == 2 and memory.access is not Access.ATOMIC:
+        record.flags |= abi.SAN_TWO
+    elif memory.addresses != 1:
+        record.flags |= abi.SAN_PLAIN_ADDRESS
+    if memory.transposed:
+        record.flags |= abi.SAN_TRANSPOSED
+
+
+def scalar_memory(record: CData, instruction: Instruction, memory: Memory) -> CData | None:
+    """The record of a scalar memory instruction; None for one that the sanitizer has no interest in."""
+    if memory.access in (Access.STORE, Access.ATOMIC):
+        record.kind, record.space, record.flags = abi.SAN_MEMORY, abi.SAN_SMEM, abi.SAN_STORE
+        set_scalar_source(record, 0, instruction.src[1])
+        return record
+    if not instruction.dst:
+        return None
+    record.kind, record.space, record.flags = abi.SAN_MEMORY, abi.SAN_SMEM, abi.SAN_LOAD
+    record.op.ssrc0 = record.op.ssrc1 = abi.NO_REGISTER
+    if memory.access is Access.LOAD:
+        base, *others = instruction.src
+        record.op.ssrc0 = base.index
+        record.op.offset = instruction.modifiers.get("offset", 0)
+        record.flags |= abi.SAN_RESOURCE if memory.space is Space.SCALAR_BUFFER else 0
+        for operand in others:
+            if operand.kind == "s":
+                record.op.ssrc1 = operand.index
+            elif operand.kind in ("imm", "simm"):
+                record.op.offset += int(operand.value or 0)
+    for position, operand in enumerate(instruction.src):
+        set_scalar_source(record, position, operand)
+    set_results(record, instruction.dst, None)
+    return record

@@ -1,0 +1,107 @@
+"""What the sanitizer is told of vector and matrix instructions."""
+
+from __future__ import annotations
+
+from workbench.codeobject import registers
+from workbench.codeobject.instruction import Instruction
+from workbench.codeobject.instructions import Combines, Keeps, Matrix, Registers, Trait
+from workbench.emulator.native import abi
+from workbench.emulator.native.abi import CData
+from workbench.emulator.native.ops import Rows
+from workbench.emulator.sanitizer.op_fields import CARRIES, set_results, set_scalar_source, set_vector_source
+
+
+def matrix_instruction(record: CData, instruction: Instruction, shape: Matrix, rows: Rows) -> None:
+    """Fill the record of a matrix instruction."""
+    record.kind = abi.SAN_MATRIX
+    set_results(record, instruction.dst, rows)
+    for position, operand in enumerate(instruction.src):
+        set_vector_source(record, position, operand, rows)
+        set_scalar_source(record, position, operand)
+    if shape.sparse:
+        a, b, indices = instruction.src[-3:]
+        for position, operand in enumerate((a, b, instruction.dst[0], indices)):
+            set_vector_source(record, position, operand, rows)
+    simple = shape.blocks == 1 and shape.m in (16, 32) and shape.type_d != "f64"
+    record.columns = shape.m if simple else 0
+
+
+def vector_instruction(record: CData, instruction: Instruction, rows: Rows) -> None:
+    """Fill the record of another vector instruction."""
+    opcode = instruction.opcode
+    sources = instruction.src
+    if opcode in ("v_readlane_b32", "v_readfirstlane_b32"):
+        _read_lane(record, instruction, rows)
+        return
+    if opcode == "v_writelane_b32":
+        _write_lane(record, instruction, rows)
+        return
+    known = instruction.record
+    if Trait.EXCHANGES in known.traits:
+        first, second = (*instruction.dst, *sources)[:2]
+        record.kind, record.flags = abi.SAN_SHUFFLE, abi.SAN_KEEP
+        set_results(record, (first,), rows)
+        set_vector_source(record, 0, second, rows)
+        set_vector_source(record, 1, first, rows)
+        return
+    record.kind = abi.SAN_VECTOR
+    set_results(record, instruction.dst, rows)
+    for position, operand in enumerate(sources):
+        set_vector_source(record, position, operand, rows)
+        set_scalar_source(record, position, operand)
+    if Trait.MASK_SOURCE in known.traits:
+        record.flags |= abi.SAN_MASK_SOURCE
+    if Registers.VCC in known.reads:
+        set_scalar_source(record, 3, registers.VCC)
+    if Registers.EXEC in known.writes:
+        record.flags |= abi.SAN_TO_EXEC
+    if known.keeps is Keeps.VALUE:
+        record.flags |= abi.SAN_KEEP
+    if instruction.form.is_dpp:
+        record.flags |= abi.SAN_CROSS
+        if registers.leaves_lanes(instruction):
+            record.flags |= abi.SAN_DPP
+    else:
+        _combine(record, instruction)
+    same = len(sources) >= 2 and sources[0].kind in ("v", "a") and sources[0] == sources[1]
+    if same and Trait.CANCELS in known.traits:
+        record.flags |= abi.SAN_SAME
+
+
+def _combine(record: CData, instruction: Instruction) -> None:
+    """Which parts of the sources the result depends on."""
+    combines, modifiers = instruction.record.combines, instruction.modifiers
+    if combines in CARRIES:
+        record.kind = abi.SAN_WORDS
+        record.flags |= CARRIES[combines]
+    elif combines is Combines.DWORDS and not instruction.form.is_sdwa:
+        record.kind = abi.SAN_WORDS
+        if instruction.opcode == "v_mov_b64":
+            record.flags |= abi.SAN_KEEP
+        for position in range(len(instruction.src)):
+            low = modifiers.get("op_sel", 0) >> position & 1
+            high = modifiers.get("op_sel_hi", 0) >> position & 1
+            record.imm |= (low | high << 1) << 2 * position
+    elif combines is Combines.PARTS:
+        record.flags |= abi.SAN_SELECT
+        record.imm = int(any(operand.kind in ("imm", "simm") for operand in instruction.src[:2]))
+
+
+def _read_lane(record: CData, instruction: Instruction, rows: Rows) -> None:
+    record.kind = abi.SAN_READ_LANE
+    set_results(record, instruction.dst, rows)
+    set_vector_source(record, 0, instruction.src[0], rows)
+    record.imm = abi.SAN_FIRST_ACTIVE
+    if instruction.opcode == "v_readlane_b32":
+        lane = instruction.src[1]
+        record.imm = abi.SAN_IN_REGISTER if lane.kind == "s" else int(lane.value or 0) & 63
+        set_scalar_source(record, 0, lane)
+
+
+def _write_lane(record: CData, instruction: Instruction, rows: Rows) -> None:
+    record.kind = abi.SAN_WRITE_LANE
+    set_results(record, instruction.dst, rows)
+    value, lane = instruction.src[:2]
+    set_scalar_source(record, 0, value)
+    set_scalar_source(record, 1, lane)
+    record.imm = abi.SAN_IN_REGISTER if lane.kind == "s" else int(lane.value or 0) & 63

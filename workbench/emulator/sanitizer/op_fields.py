@@ -1,0 +1,47 @@
+"""Fills the register fields of a sanitizer's record from operands."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from workbench.codeobject.instruction import Operand
+from workbench.codeobject.instructions import Combines
+from workbench.emulator.native import abi
+from workbench.emulator.native.abi import CData
+from workbench.emulator.native.ops import Rows
+
+# 64-bit results of which one dword often comes from registers whose other half nobody wrote.
+CARRIES = {Combines.UPWARDS: abi.SAN_CARRY, Combines.DOWNWARDS: abi.SAN_CARRY_DOWN}
+
+
+def set_scalar_source(record: CData, position: int, operand: Operand) -> None:
+    """A scalar source; another operand leaves the field as it is."""
+    if position >= abi.SAN_SOURCES:
+        return
+    if operand.kind == "s":
+        record.ssrc[position] = operand.index
+        record.ssrc_count[position] = min(operand.width, 128 - operand.index)
+    elif operand.kind == "special" and operand.index == 251:
+        record.ssrc[position], record.ssrc_count[position] = abi.VCC, 2
+    elif operand.kind == "special" and operand.index == 253:
+        record.ssrc[position], record.ssrc_count[position] = abi.SAN_SCC, 1
+
+
+def set_vector_source(record: CData, position: int, operand: Operand, rows: Rows) -> None:
+    """A vector source; another operand leaves the field as it is."""
+    if position < abi.SAN_SOURCES and operand.kind in ("v", "a"):
+        record.src[position] = rows.row(operand)
+        record.src_count[position] = operand.width
+
+
+def set_results(record: CData, operands: Sequence[Operand], rows: Rows | None) -> None:
+    """The destinations; vector ones only where `rows` are given."""
+    scalars = 0
+    for operand in operands:
+        if operand.kind == "s" and scalars < 2:
+            record.sdst[scalars] = operand.index
+            record.sdst_count[scalars] = min(operand.width, 128 - operand.index)
+            scalars += 1
+        elif operand.kind in ("v", "a") and rows is not None and not record.dst_count:
+            record.dst = rows.row(operand)
+            record.dst_count = operand.width
