@@ -347,11 +347,18 @@ class Lab:
     def dashboard(self) -> Locator:
         return self.page.locator(".jp-hipkittens-Dashboard")
 
-    def card(self, key: str) -> Locator:
-        """A figure of the dashboard's panel, once it is drawn."""
-        card = self.dashboard.locator(f".wb-card[data-key='{key}']")
-        card.scroll_into_view_if_needed()
-        card.locator(".main-svg").first.wait_for()
+    def card(self, key: str, within: Locator | None = None) -> Locator:
+        """A figure of the dashboard's panel, or of a cell, once it is drawn.
+
+        It is drawn when it comes into view, and what grows above it pushes it out again.
+        """
+        card = (within or self.dashboard).locator(f".wb-grid .wb-card[data-key='{key}']")
+
+        def drawn() -> bool:
+            card.scroll_into_view_if_needed()
+            return card.locator(".main-svg").count() > 0
+
+        self.until(drawn, f"the figure {key}")
         return card
 
     def output(self, number: int) -> Locator:

@@ -28,13 +28,12 @@ def test_a_saved_dashboard(open_lab: Callable[..., Lab], server: Server) -> None
     lab.open(server.notebook("kept.ipynb", CELLS))
     lab.run(LOAD)
     lab.run(SHOW)
-    live = lab.cell(SHOW).locator(".wb-grid .wb-card[data-key='timeline'] .main-svg").first
-    live.wait_for()
+    lab.card("timeline", lab.cell(SHOW))
     copy = lab.cell(SHOW).locator(".wb-static")
     lab.until(lambda: copy.count() == 1 and not copy.is_visible(), "the copy to be there and hidden")
     lab.run(PANEL)
     panel = lab.cell(PANEL)
-    panel.locator(".wb-grid .wb-card[data-key='breakdown'] .main-svg").first.wait_for()
+    lab.card("breakdown", panel)
     panel.get_by_role("slider").first.focus()
     lab.page.keyboard.press("ArrowLeft")
     panel.get_by_role("button", name="Run").click()
@@ -67,6 +66,6 @@ def test_a_saved_dashboard(open_lab: Callable[..., Lab], server: Server) -> None
     lab.complaints.clear()
     lab.run(LOAD)
     lab.run(SHOW)
-    live.wait_for()
+    lab.card("timeline", lab.cell(SHOW))
     lab.until(lambda: not copy.first.is_visible(), "the copy to be hidden again")
     assert lab.complaints == []
