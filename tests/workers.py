@@ -27,7 +27,7 @@ APART = ("tests/notebooks/", GENERATED)
 """Files, or their folders, whose tests share no fixture and no process: each is a group."""
 
 MOST = 8
-"""Workers: more of them would wait for the longest group, and each takes 12 seconds to collect the tests."""
+"""Workers: more of them would wait for the longest group, and each takes seconds to collect the tests."""
 
 MEMORY = 3 << 30
 """Bytes that a worker and what it starts (a compiler, a browser, a notebook's kernel) may take."""
@@ -43,10 +43,11 @@ def group(test: str) -> str:
 
 
 def count() -> int:
-    """Workers for `-n auto`: one for each core up to MOST, as far as there is memory for them."""
+    """Workers for `-n auto`: one for each core and one more, since that which drives the browser mostly waits
+    for it; up to MOST, as far as there is memory for them."""
     cores = len(os.sched_getaffinity(0))
     memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    return max(1, min(cores, memory // MEMORY, MOST))
+    return max(1, min(cores + 1, memory // MEMORY, MOST))
 
 
 def turn(test: str) -> int:
