@@ -163,7 +163,7 @@ def _compile(name: str, command: list[str], library: Path) -> None:
     environment = dict(os.environ)
     # zig keeps the C runtime's start files here; made once, and shared with the device compiler.
     environment.setdefault("ZIG_GLOBAL_CACHE_DIR", str(folder() / "tools" / "zig"))
-    environment["ZIG_LOCAL_CACHE_DIR"] = str(library.parent / "zig")
+    environment.setdefault("ZIG_LOCAL_CACHE_DIR", str(library.parent / "zig"))
     try:
         result = subprocess.run(
             command, capture_output=True, text=True, timeout=_TIMEOUT_SECONDS, env=environment, check=False

@@ -1,0 +1,405 @@
+"""How strong the tests are: small faults put into a copy of the tree one by one, and what the tests find.
+
+    python tests/mutate.py tiles --count 60 --seed 1
+    python tests/mutate.py emulator --count 60 --seed 1
+
+A mutant is another operator, constant or condition at a place that the seed draws. The tests that cover its
+file run until the first one fails: those of `make test` first, and where they find nothing the full product
+of generated kernels, so that a mutant that only this finds shows what the covering arrays miss. Survivors of
+both are named; some of them compute the same as the original.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import io
+import os
+import random
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+import tokenize
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+GENERATED = "tests/kernels/generated"
+SECONDS = 900
+"""What a run of the tests may take; a mutant that takes longer, such as an endless loop, is found."""
+
+AREAS = {
+    "tiles": ("kernels/include/**/*.cuh",),
+    "emulator": ("workbench/emulator/semantics/*.py", "workbench/emulator/native/**/*.[ch]"),
+}
+
+FAMILIES = {
+    path.stem.removeprefix("test_"): f"{GENERATED}/{path.name}"
+    for path in (ROOT / GENERATED).glob("test_*.py")
+}
+COVERED_BY_PAIRS = {
+    FAMILIES[name]
+    for name in ("tile_masks", "tile_reductions", "tile_conversions", "tile_maps", "tile_mma", "vectors")
+}
+"""The generated tests of which a run takes a covering array and no full product."""
+
+SEMANTICS = "tests/emulator/semantics"
+OPS = "tests/emulator/native/ops"
+
+COVER: dict[str, tuple[str, ...]] = {
+    r"register/art|assembly/|common/macros|mma_agpr": ("tests/kernels/test_art.py",),
+    r"mma_scaled|small_floats": ("tests/kernels/test_scaled_mma.py", FAMILIES["tile_mma"]),
+    r"schedules/|group/memory/tile/(stream|register_buffer)": (
+        "tests/kernels/test_schedules.py",
+        "tests/kernels/test_gemm_schedules.py",
+    ),
+    r"pyutils": ("tests/kernel/test_host_module.py",),
+    r"tile/reductions": (FAMILIES["tile_reductions"],),
+    r"tile/conversions": (FAMILIES["tile_conversions"], FAMILIES["tile_layouts"]),
+    r"tile/masks": (FAMILIES["tile_masks"],),
+    r"tile/maps": (FAMILIES["tile_maps"],),
+    r"tile/mma": (FAMILIES["tile_mma"],),
+    r"/vec/": (FAMILIES["vectors"],),
+    r"tile/global_to_register": (FAMILIES["global_register"],),
+    r"tile/shared_to_register": (FAMILIES["shared_register"],),
+    r"ops/group/|common/(buffer|sync)|types/shared": (
+        FAMILIES["global_shared"],
+        FAMILIES["shared_register"],
+        FAMILIES["vectors"],
+        "tests/kernels/test_gemm_schedules.py",
+    ),
+    r"types/global": (FAMILIES["grid"], FAMILIES["global_register"], "tests/kernel/test_host_module.py"),
+    r"common/util": (FAMILIES["grid"], FAMILIES["tile_masks"], FAMILIES["global_register"]),
+    r"common/base_(types|ops)": (
+        FAMILIES["tile_maps"],
+        FAMILIES["tile_conversions"],
+        FAMILIES["tile_reductions"],
+        FAMILIES["vectors"],
+    ),
+    r"kernels/include/": (
+        FAMILIES["tile_masks"],
+        FAMILIES["tile_reductions"],
+        FAMILIES["vectors"],
+        FAMILIES["tile_layouts"],
+        FAMILIES["global_register"],
+    ),
+    r"observe/sanitize": ("tests/emulator/sanitizer",),
+    r"observe/": ("tests/emulator/native/observe", "tests/profile/test_caches.py"),
+    r"native/run/": ("tests/emulator/node", "tests/emulator/native", "tests/emulator/semantics"),
+    r"ops/(addresses|buffer|flat|typed|scalar)": (f"{OPS}/test_memory.py", f"{OPS}", SEMANTICS),
+    r"ops/atomics": (f"{OPS}/test_atomics.py", f"{OPS}", SEMANTICS),
+    r"ops/crosslane": (f"{OPS}/test_crosslane.py", f"{OPS}", SEMANTICS),
+    r"ops/lds": (f"{OPS}/test_lds.py", f"{OPS}", "tests/emulator/native/observe"),
+    r"ops/matrix": (f"{OPS}/test_matrix.py", "tests/emulator/translate"),
+    r"ops/": (SEMANTICS, OPS),
+    r"semantics/(packed|indexed|scalar)\.": (f"{SEMANTICS}/test_operands.py", SEMANTICS, OPS),
+    r"semantics/": (SEMANTICS, OPS, "tests/emulator/node"),
+}
+"""The tests of a file, by the first pattern that its path has."""
+
+BESIDE = (
+    FAMILIES["tile_conversions"],
+    FAMILIES["tile_maps"],
+    FAMILIES["tile_reductions"],
+    FAMILIES["vectors"],
+)
+"""Also for files whose instructions most kernels have."""
+
+OPERATORS = {
+    "+": "-",
+    "-": "+",
+    "*": "+",
+    "/": "*",
+    "//": "*",
+    "%": "/",
+    "<<": ">>",
+    ">>": "<<",
+    "&": "|",
+    "|": "&",
+    "^": "|",
+    "<": "<=",
+    "<=": "<",
+    ">": ">=",
+    ">=": ">",
+    "==": "!=",
+    "!=": "==",
+    "&&": "||",
+    "||": "&&",
+    "and": "or",
+    "or": "and",
+    "+=": "-=",
+    "-=": "+=",
+    "|=": "&=",
+    "&=": "|=",
+}
+VALUES = {"true": "false", "false": "true", "True": "False", "False": "True"}
+PREDICATES = {
+    "oeq": "une",
+    "une": "oeq",
+    "ogt": "oge",
+    "oge": "ogt",
+    "olt": "ole",
+    "ole": "olt",
+    "eq": "ne",
+    "ne": "eq",
+    "ugt": "uge",
+    "uge": "ugt",
+    "ult": "ule",
+    "ule": "ult",
+    "sgt": "sge",
+    "sge": "sgt",
+    "slt": "sle",
+    "sle": "slt",
+}
+"""LLVM's comparisons, which the semantics name in strings."""
+
+# What is not code that runs: comments, literals, directives, what the compiler alone sees.
+_C_SILENT = re.compile(
+    r"//[^\n]*|/\*.*?\*/|\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])*'|^[ \t]*#(?:[^\n]*\\\n)*[^\n]*"
+    r"|\bstatic_assert\s*\(.*?\)\s*;|\b_Static_assert\s*\(.*?\)\s*;|\brequires\b[^{;]*|\[\[.*?\]\]"
+    r"|__attribute__\s*\(\(.*?\)\)|\b__launch_bounds__\([^)]*\)",
+    re.DOTALL | re.MULTILINE,
+)
+# clang-format puts a binary operator between blanks, and template brackets, pointers and references not.
+_C_OPERATOR = re.compile(rf"(?<= )(?:{'|'.join(map(re.escape, OPERATORS))})(?= )")
+_C_NUMBER = re.compile(r"(?<![\w.])(?:0x[0-9a-fA-F]+|\d+)(?=[uUlL]*(?![\w.]))")
+_C_CONDITION = re.compile(r"\bif (?:constexpr )?(?=\()")
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """A change of one place of a file."""
+
+    path: str
+    start: int
+    end: int
+    text: str
+    kind: str
+
+    def applied(self, source: str) -> str:
+        return source[: self.start] + self.text + source[self.end :]
+
+    def said(self, source: str) -> str:
+        line = source.count("\n", 0, self.start)
+        before, after = source.splitlines()[line].strip(), self.applied(source).splitlines()[line].strip()
+        return f"{self.path}:{line + 1}: {before}  =>  {after}"
+
+
+def another_number(text: str) -> str:
+    value = int(text, 0)
+    return f"{value + 1:#x}" if text.startswith("0x") else str(value + 1)
+
+
+def c_mutants(path: str, source: str) -> Iterator[Mutant]:
+    code = _C_SILENT.sub(lambda found: re.sub(r"[^\n]", " ", found[0]), source)
+    for found in _C_OPERATOR.finditer(code):
+        yield Mutant(path, *found.span(), OPERATORS[found[0]], "operator")
+    for found in _C_NUMBER.finditer(code):
+        yield Mutant(path, *found.span(), another_number(found[0]), "constant")
+    for found in re.finditer(r"\b(?:true|false)\b", code):
+        yield Mutant(path, *found.span(), VALUES[found[0]], "constant")
+    for found in _C_CONDITION.finditer(code):
+        depth = 0
+        for at in range(found.end(), len(code)):
+            depth += {"(": 1, ")": -1}.get(code[at], 0)
+            if depth == 0:
+                negated = f"(!{source[found.end() : at + 1]})"
+                yield Mutant(path, found.end(), at + 1, negated, "condition")
+                break
+
+
+def python_mutants(path: str, source: str) -> Iterator[Mutant]:
+    starts = [0]
+    for line in source.splitlines(keepends=True):
+        starts.append(starts[-1] + len(line))
+
+    def place(row: int, column: int) -> int:
+        # ast counts bytes.
+        line = source[starts[row - 1] : starts[row]] if row < len(starts) else ""
+        return starts[row - 1] + len(line.encode()[:column].decode())
+
+    for token in tokenize.generate_tokens(io.StringIO(source).readline):
+        start, end = (starts[row - 1] + column for row, column in (token.start, token.end))
+        text = token.string
+        if text in OPERATORS and token.type in (tokenize.OP, tokenize.NAME):
+            yield Mutant(path, start, end, OPERATORS[text], "operator")
+        elif text in VALUES:
+            yield Mutant(path, start, end, VALUES[text], "constant")
+        elif token.type == tokenize.NUMBER and re.fullmatch(r"0x[0-9a-fA-F_]+|\d+", text):
+            yield Mutant(path, start, end, another_number(text), "constant")
+        elif token.type == tokenize.STRING and text.strip("\"'") in PREDICATES:
+            yield Mutant(path, start, end, f'"{PREDICATES[text.strip(chr(34))]}"', "operator")
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.If | ast.IfExp):
+            test = node.test
+            assert test.end_lineno is not None
+            assert test.end_col_offset is not None
+            start = place(test.lineno, test.col_offset)
+            end = place(test.end_lineno, test.end_col_offset)
+            yield Mutant(path, start, end, f"(not ({source[start:end]}))", "condition")
+
+
+def mutants(area: str, tree: Path, seed: int) -> Iterator[Mutant]:
+    """Without end but for the places: as many of each kind, in a random order."""
+    by_kind: dict[str, list[Mutant]] = {}
+    for pattern in AREAS[area]:
+        for path in sorted(tree.glob(pattern)):
+            name, source = str(path.relative_to(tree)), path.read_text()
+            for mutant in (python_mutants if path.suffix == ".py" else c_mutants)(name, source):
+                by_kind.setdefault(mutant.kind, []).append(mutant)
+    generator = random.Random(seed)
+    for kind in by_kind.values():
+        generator.shuffle(kind)
+    for turn in range(max(map(len, by_kind.values()))):
+        yield from (kind[turn] for kind in by_kind.values() if turn < len(kind))
+
+
+def is_code(mutant: Mutant, tree: Path) -> bool:
+    """Whether the mutant compiles as far as the compiler looks before anything uses it."""
+    path = tree / mutant.path
+    if path.suffix == ".py":
+        command = [sys.executable, "-c", "import workbench.emulator.semantics"]
+    elif path.suffix == ".cuh":
+        program = (
+            "from workbench import toolchain\n"
+            "source = '#include \"kittens.cuh\"\\n__global__ void k() {}'\n"
+            "toolchain.compile_device(source, arch='gfx950', debug=False)"
+        )
+        command = [sys.executable, "-c", program]
+    else:
+        folder = next(parent for parent in path.parents if parent.name == "native")
+        sources = [path] if path.suffix == ".c" else list(folder.glob("ops/*.c"))[:1]
+        command = [sys.executable, "-m", "ziglang", "cc", "-std=gnu17", "-O0", "-mcpu=native", f"-I{folder}"]
+        command += [f"-I{path.parent}", "-c", *map(str, sources), "-o", str(tree.parent / "object")]
+    return subprocess.run(command, cwd=tree, env=environment(tree), capture_output=True).returncode == 0
+
+
+def environment(tree: Path) -> dict[str, str]:
+    # What did not change is compiled once for all mutants.
+    return {
+        **os.environ,
+        "PYTHONPATH": str(tree),
+        "HIPKITTENS_CACHE": str(tree.parent / "cache"),
+        "ZIG_LOCAL_CACHE_DIR": str(tree.parent / "zig"),
+        "HIPKITTENS_TEST_SEED": os.environ.get("HIPKITTENS_TEST_SEED", "1"),
+    }
+
+
+def run_tests(tree: Path, tests: tuple[str, ...], everything: bool) -> str | None:
+    """The test that failed first; None where all pass.
+
+    In a fork of this process, which has imported what takes long and does not change.
+    """
+    log = tree.parent / "log"
+    child = os.fork()
+    if child == 0:
+        os.setsid()
+        with log.open("w") as out:
+            os.dup2(out.fileno(), 1)
+            os.dup2(out.fileno(), 2)
+        os.environ.update(environment(tree), HIPKITTENS_TEST_ALL="1" if everything else "0")
+        os.chdir(tree)
+        sys.path.insert(0, str(tree))
+        import pytest
+
+        os._exit(pytest.main(["-x", "-n0", "-p", "no:cacheprovider", "--tb=line", *tests]))
+    until = time.monotonic() + SECONDS
+    while True:
+        done, status = os.waitpid(child, os.WNOHANG)
+        if done:
+            break
+        if time.monotonic() > until:
+            os.killpg(child, 9)
+            os.waitpid(child, 0)
+            return "the limit of time"
+        time.sleep(0.1)
+    if status == 0:
+        return None
+    failed = re.search(r"^(?:SUBFAILED\S*|FAILED|ERROR) (.*)", log.read_text(), re.MULTILINE)
+    return failed[1][:150] if failed else f"status {status}"
+
+
+UNUSABLE = re.compile(
+    r"CompileError|ToolchainError|SyntaxError|error: |errors? during collection|ImportError"
+)
+"""What a log says where a mutant may be no program at all; such a one does not count."""
+
+
+def tests_of(mutant: Mutant) -> tuple[str, ...]:
+    tests = next(tests for pattern, tests in COVER.items() if re.search(pattern, mutant.path))
+    return tests + (BESIDE if re.search("semantics/|ops/(convert|math|rounding)", mutant.path) else ())
+
+
+@contextmanager
+def mutated(tree: Path, mutant: Mutant) -> Iterator[str]:
+    """Gives the change as text; the file is as before afterwards."""
+    path = tree / mutant.path
+    source = path.read_text()
+    path.write_text(mutant.applied(source))
+    try:
+        yield mutant.said(source)
+    finally:
+        path.write_text(source)
+
+
+def copy_of_the_tree(to: Path) -> None:
+    listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=True)
+    for name in filter(None, listed.stdout.split("\0")):
+        source = ROOT / name
+        if source.is_file():
+            (to / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(source, to / name)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("area", choices=AREAS)
+    parser.add_argument("--count", type=int, default=60)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--start", type=int, default=0, help="of the drawn places the first one")
+    options = parser.parse_args()
+
+    import llvmlite.binding  # noqa: F401
+    import pytest  # noqa: F401
+    import torch
+
+    torch.set_num_threads(1)
+    with tempfile.TemporaryDirectory(prefix="mutants-") as folder:
+        tree = Path(folder) / "tree"
+        copy_of_the_tree(tree)
+        killed, alive = 0, []
+        drawn = islice(mutants(options.area, tree, options.seed), options.start, None)
+        for number, mutant in enumerate(drawn, options.start):
+            if killed + len(alive) == options.count:
+                break
+            with mutated(tree, mutant) as said:
+                by = run_tests(tree, tests_of(mutant), everything=False)
+                log = (tree.parent / "log").read_text()
+                if by is not None and UNUSABLE.search(log) and not is_code(mutant, tree):
+                    continue
+            print(f"{number:3} {said}\n    {f'killed by {by}' if by else 'survives'}", flush=True)
+            if by:
+                killed += 1
+            else:
+                alive.append(mutant)
+        missed = 0
+        for mutant in alive:
+            full = tuple(test for test in tests_of(mutant) if test in COVERED_BY_PAIRS)
+            with mutated(tree, mutant) as said:
+                by = run_tests(tree, full, everything=True) if full else None
+            missed += by is not None
+            print(f"{f'ONLY BY THE FULL PRODUCT, {by}' if by else 'survives all'}: {said}", flush=True)
+        print(
+            f"{killed + len(alive)} mutants of {options.area}, seed {options.seed}: the tests of a run kill "
+            f"{killed}, with the full product {killed + missed}; {len(alive) - missed} survive"
+        )
+
+
+if __name__ == "__main__":
+    main()
