@@ -68,7 +68,8 @@ COVER: dict[str, tuple[str, ...]] = {
     r"/vec/": (FAMILIES["vectors"],),
     r"tile/global_to_register": (FAMILIES["global_register"],),
     r"tile/shared_to_register": (FAMILIES["shared_register"],),
-    r"ops/group/|common/(buffer|sync)|types/shared": (
+    r"types/shared": (FAMILIES["shared_register"], FAMILIES["global_shared"], "tests/kernels/test_banks.py"),
+    r"ops/group/|common/(buffer|sync)": (
         FAMILIES["global_shared"],
         FAMILIES["shared_register"],
         FAMILIES["vectors"],
@@ -89,9 +90,9 @@ COVER: dict[str, tuple[str, ...]] = {
         FAMILIES["tile_layouts"],
         FAMILIES["global_register"],
     ),
-    r"observe/sanitize": ("tests/emulator/sanitizer",),
+    r"observe/sanitiz": ("tests/emulator/sanitizer",),
     r"observe/": ("tests/emulator/native/observe", "tests/profile/test_caches.py"),
-    r"native/run/": ("tests/emulator/node", "tests/emulator/native", "tests/emulator/semantics"),
+    r"native/(run/|abi)": ("tests/emulator/node", "tests/emulator/native", "tests/emulator/semantics"),
     r"ops/(addresses|buffer|flat|typed|scalar)": (f"{OPS}/test_memory.py", f"{OPS}", SEMANTICS),
     r"ops/atomics": (f"{OPS}/test_atomics.py", f"{OPS}", SEMANTICS),
     r"ops/crosslane": (f"{OPS}/test_crosslane.py", f"{OPS}", SEMANTICS),
@@ -185,8 +186,12 @@ class Mutant:
     def applied(self, source: str) -> str:
         return source[: self.start] + self.text + source[self.end :]
 
+    def line(self, source: str) -> int:
+        """Number of its line, from 0."""
+        return source.count("\n", 0, self.start)
+
     def said(self, source: str) -> str:
-        line = source.count("\n", 0, self.start)
+        line = self.line(source)
         before, after = source.splitlines()[line].strip(), self.applied(source).splitlines()[line].strip()
         return f"{self.path}:{line + 1}: {before}  =>  {after}"
 

@@ -1,0 +1,76 @@
+"""Mutants are changes of code that runs, and each file has tests that could find them."""
+
+from __future__ import annotations
+
+import ast
+from itertools import islice
+
+import mutate
+import pytest
+
+C = """\
+#include <stdint.h>  // 1 + 2
+static_assert(sizeof(int) == 4);
+template <int N> int f(const int &x, int *y) {
+    /* x < 3 */
+    if (x < 3 && *y == 0x10) return x + 1;
+    return 5;
+}
+"""
+PYTHON = """\
+def f(a, b):
+    "1 + 2"
+    if a.cmp("olt", b):
+        return a << 3
+    return b and True
+"""
+
+
+def lines(found: list[mutate.Mutant], source: str) -> list[str]:
+    return sorted(mutant.applied(source).splitlines()[mutant.line(source)].strip() for mutant in found)
+
+
+def test_mutants_of_c() -> None:
+    assert lines(list(mutate.c_mutants("f.c", C)), C) == [
+        "if (!(x < 3 && *y == 0x10)) return x + 1;",
+        "if (x < 3 && *y != 0x10) return x + 1;",
+        "if (x < 3 && *y == 0x10) return x + 2;",
+        "if (x < 3 && *y == 0x10) return x - 1;",
+        "if (x < 3 && *y == 0x11) return x + 1;",
+        "if (x < 3 || *y == 0x10) return x + 1;",
+        "if (x < 4 && *y == 0x10) return x + 1;",
+        "if (x <= 3 && *y == 0x10) return x + 1;",
+        "return 6;",
+    ]
+
+
+def test_mutants_of_python() -> None:
+    found = list(mutate.python_mutants("f.py", PYTHON))
+    assert lines(found, PYTHON) == [
+        'if (not (a.cmp("olt", b))):',
+        'if a.cmp("ole", b):',
+        "return a << 4",
+        "return a >> 3",
+        "return b and False",
+        "return b or True",
+    ]
+    for mutant in found:
+        ast.parse(mutant.applied(PYTHON))
+
+
+@pytest.mark.parametrize("area", mutate.AREAS)
+def test_the_seed_draws_of_every_kind(area: str) -> None:
+    first, again, other = (list(islice(mutate.mutants(area, mutate.ROOT, seed), 60)) for seed in (1, 1, 2))
+    assert first == again != other
+    assert {mutant.kind for mutant in first} == {"operator", "constant", "condition"}
+
+
+@pytest.mark.parametrize("area", mutate.AREAS)
+def test_every_file_has_tests(area: str) -> None:
+    for pattern in mutate.AREAS[area]:
+        found = [str(path.relative_to(mutate.ROOT)) for path in mutate.ROOT.glob(pattern)]
+        assert found
+        for path in found:
+            tests = mutate.tests_of(mutate.Mutant(path, 0, 0, "", ""))
+            assert tests
+            assert all((mutate.ROOT / test).exists() for test in tests)
