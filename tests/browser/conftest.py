@@ -52,10 +52,12 @@ FLAGS = (
     "--disable-sync",
     "--font-render-hinting=none",
 )
-# Chromium's own complaints about what a headless machine lacks, and what the page asks for and need not have.
+# Chromium's own complaints about what a headless machine lacks, what the page asks for and need not have, and
+# JupyterLab's about a machine that is slow.
 HARMLESS = re.compile(
     r"WebGL|GPU stall|favicon|net::ERR_ABORTED|ResizeObserver loop|Slow network|third-party cookie|"
-    r"Fetch API cannot load|/api/kernels/[^ ]*/channels|The AudioContext|deprecat",
+    r"Fetch API cannot load|/api/kernels/[^ ]*/channels|The AudioContext|deprecat|"
+    r"taking too long to activate",
     re.IGNORECASE,
 )
 

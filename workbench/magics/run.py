@@ -1,0 +1,176 @@
+"""What a `%%hipkittens` cell asks for: compiled, bound, checked, shown."""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import replace
+from typing import Any
+
+from IPython.display import display
+
+from workbench.check.results import VerifyResult
+from workbench.check.sanitizer import sanitize_target
+from workbench.check.verify import verify
+from workbench.errors import CompileError, ShapeError, UnknownKernel, UsageError, WorkbenchError
+from workbench.kernel import Kernel, Module, compile, default_arch, device_of
+from workbench.lab.cell import cell_bundle, failure_bundle
+from workbench.profile.profiler import ProfileResult, profile_target
+from workbench.profile.timing import time_target
+from workbench.spec import KernelSpec, kernels
+from workbench.spec.subject import Target, resolve
+from workbench.views.cell import CellResult
+
+FIRST_LINE = 2
+"""Line of the editor that a cell's C++ begins at: the magic itself is line 1."""
+
+
+def _shape(text: str) -> dict[str, Any] | None:
+    if not text:
+        return None
+    found: dict[str, Any] = {}
+    for part in text.split(","):
+        key, equals, value = part.strip().partition("=")
+        if not equals or not key:
+            raise UsageError(f"--shape {text}: {part.strip()!r} is not NAME=VALUE")
+        found[key] = int(value) if value.strip().lstrip("-").isdigit() else value.strip()
+    return found
+
+
+def run_cell(namespace: dict[str, Any], options: argparse.Namespace, cell: str) -> CellResult:
+    """Compiles a cell, binds its module and makes the checks that are asked for.
+
+    Args:
+        namespace: the notebook's variables.
+        options: of the magic's line, by `magic_options`.
+        cell: the C++.
+
+    Raises:
+        CompileError: the cell does not compile; nothing is bound.
+        UsageError, UnknownKernel, ShapeError: an option is wrong, or there is nothing to launch.
+    """
+    if options.verify and options.spec and options.verify != options.spec:
+        raise UsageError(f"--verify {options.verify} and --spec {options.spec} differ; one of them is enough")
+    named = options.verify or options.spec
+    if options.shape and not named:
+        raise UsageError("--shape needs --verify SPEC or --spec SPEC, whose shape it is")
+    spec = kernels[named] if named else None
+    arch = options.arch or default_arch()
+    shape = spec.shape(_shape(options.shape), arch=arch) if spec is not None else None
+    macros = spec.macros(shape, arch) if spec is not None and shape is not None else {}
+    module = compile(
+        cell,
+        arch=arch,
+        name=f"{options.name}.hip",
+        include=options.include,
+        flags=options.flags,
+        define={**macros, **dict(_macro(text) for text in options.define)},
+        first_line=FIRST_LINE,
+    )
+    module.name = options.name
+    previous = namespace.get(options.name)
+    previous = previous if isinstance(previous, Module) else None
+    before = dict(previous.kernels) if previous is not None else {}
+    device = device_of((), module.arch)
+    results: list[Any] = []
+    failure: WorkbenchError | None = None
+    if options.verify or options.time or options.profile or options.sanitize:
+        target = _target(module, previous, spec, shape, options)
+        try:
+            _checks(options, module, spec, shape, target, results)
+        except (UsageError, ShapeError, UnknownKernel):
+            raise
+        except WorkbenchError as error:
+            failure = error
+    if previous is not None:
+        _keep_launches(previous, module)
+    # Bound even where a launch failed: that machine code is what one then wants to look at.
+    namespace[options.name] = module
+    return CellResult(options.name, module, device, before, results, failure)
+
+
+def _keep_launches(previous: Module, module: Module) -> None:
+    """Launches of the module before can be repeated with the new one, which may have run nothing yet."""
+    for name, kernel in module.kernels.items():
+        old = previous.kernels.get(name)
+        if kernel.last is None and old is not None and old.last is not None:
+            # What was counted there belongs to other machine code.
+            kernel.last = replace(old.last, record=replace(old.last.record, counts=None, traffic=None))
+
+
+def _macro(text: str) -> tuple[str, str | None]:
+    name, equals, value = text.partition("=")
+    return name, value if equals else None
+
+
+def _target(
+    module: Module,
+    previous: Module | None,
+    spec: KernelSpec | None,
+    shape: Any,
+    options: argparse.Namespace,
+) -> Target:
+    """What the checks launch: by a spec, or as the module before was launched last."""
+    if spec is not None:
+        return resolve(_kernel_for(module, spec, shape), spec=spec, shape=shape)
+    launched = [k for k in previous.kernels.values() if k.last is not None] if previous is not None else []
+    for old in launched:
+        if old.name in module.kernels and old.last is not None:
+            last = old.last
+            return resolve(
+                module[old.name][last.launch.grid, last.launch.block, last.launch.dynamic_shared],
+                last.args,
+                last.kwargs,
+                device=last.device if last.device.arch == module.arch else None,
+            )
+    asked = " and ".join(f"--{flag}" for flag in ("time", "profile", "sanitize") if getattr(options, flag))
+    raise UsageError(
+        f"{asked} needs a launch: add --verify SPEC or --spec SPEC, or launch a kernel of {options.name} "
+        "once and run this cell again, which repeats that launch"
+    )
+
+
+def _kernel_for(module: Module, spec: KernelSpec, shape: Any) -> Kernel:
+    """The cell's kernel that stands for the spec's: the one of its name, or the only one."""
+    try:
+        return module[spec.entry_name(shape)]
+    except UnknownKernel:
+        if len(module.kernels) == 1:
+            return next(iter(module.kernels.values()))
+        raise
+
+
+def _checks(
+    options: argparse.Namespace,
+    module: Module,
+    spec: KernelSpec | None,
+    shape: Any,
+    target: Target,
+    results: list[Any],
+) -> None:
+    """Adds the result of each check that is asked for; those before one that fails stay."""
+    if options.sanitize:
+        found = sanitize_target(target)
+        results.append(found)
+        if found.stopped:
+            return  # every further launch would meet the same fault
+    if options.verify and spec is not None:
+        results.append(verify(target.kernel, spec, shape=shape))
+    profiled = profile_target(target) if options.profile else None
+    if options.time:
+        # A profile on an emulated device has counted everything that the model needs.
+        results.append(profiled.timing if profiled is not None else time_target(target))
+    if profiled is not None:
+        results.append(profiled)
+
+
+def show(result: CellResult, cell: str) -> None:
+    """Displays a cell's result, and the figures that one wants to see with it."""
+    display(cell_bundle(result, cell), raw=True)  # type: ignore[no-untyped-call]
+    for item in result.results:
+        if isinstance(item, ProfileResult) or (isinstance(item, VerifyResult) and not item.passed):
+            display(item.figure)  # type: ignore[no-untyped-call]
+
+
+def show_failure(name: str, cell: str, error: CompileError) -> None:
+    """Displays that a cell does not compile; the message is the exception's to show."""
+    display(failure_bundle(name, cell, error), raw=True)  # type: ignore[no-untyped-call]
