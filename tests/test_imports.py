@@ -25,12 +25,6 @@ LAYERS = (
 ONLY_FROM = {"emulator": {"emulator", "runtime"}, "views": {"views", "lab", "magics", "__main__", ""}}
 """Layers that may be imported from these alone."""
 
-OPEN: set[tuple[str, str]] = set()
-"""Layers of which the first does not yet keep to the rules where it imports the second."""
-
-OPEN_LAZY: set[tuple[str, str]] = set()
-"""Layers of which the first imports the second inside functions without a reason that is written down yet."""
-
 LAZY: dict[str, tuple[set[str], str]] = {
     "workbench": ({"magics"}, "importing the package costs nothing; IPython is optional"),
     "workbench.__main__": (
@@ -42,10 +36,7 @@ LAZY: dict[str, tuple[set[str], str]] = {
         "it has to answer where a package that these import is missing",
     ),
     "workbench.emulator.node.loaded": ({"emulator"}, "the translator loads LLVM, with the first kernel"),
-    "workbench.lab.clangd": (
-        {"toolchain"},
-        "%load_ext stays fast: the compiler is looked for when asked",
-    ),
+    "workbench.lab.clangd": ({"toolchain"}, "%load_ext stays fast: the compiler is looked for when asked"),
     "workbench.lab.service": ({"lab"}, "%load_ext stays fast: a listing needs all of profile, 0.7 s"),
     "workbench.lab.told": ({"spec"}, "the sidebar starts nothing: only once the notebook has used kernels"),
     "workbench.magics.cell": (
@@ -59,6 +50,12 @@ LAZY: dict[str, tuple[set[str], str]] = {
     "workbench.runtime.registry": ({"runtime"}, "the emulator takes 0.2 s, once a device is asked for"),
 }
 """By importer: layers that it imports inside functions, and why: start-up time, or an optional package."""
+
+BY_NAME = {
+    "workbench": "public names load their modules when they are first used",
+    "workbench.display": "a result that is shown loads `views`, which registers what draws it",
+}
+"""Modules that import others of the package by a text, which no rule here can follow, and why."""
 
 
 class Import(NamedTuple):
@@ -109,10 +106,6 @@ def layer(module: str) -> str:
     return module.removeprefix("workbench").removeprefix(".").partition(".")[0]
 
 
-def is_open(each: Import) -> bool:
-    return (layer(each.importer), layer(each.imported)) in OPEN
-
-
 def test_every_module_has_a_layer() -> None:
     assert {layer(module) for module in modules()} == set(LAYERS)
 
@@ -122,7 +115,7 @@ def test_no_layer_imports_one_above_it() -> None:
     wrong = {
         f"{i.importer} imports {i.imported}"
         for i in imports()
-        if height[layer(i.importer)] < height[layer(i.imported)] and not is_open(i)
+        if height[layer(i.importer)] < height[layer(i.imported)]
     }
     assert sorted(wrong) == []
 
@@ -131,7 +124,7 @@ def test_private_layers() -> None:
     wrong = {
         f"{i.importer} imports {i.imported}"
         for i in imports()
-        if layer(i.importer) not in ONLY_FROM.get(layer(i.imported), set(LAYERS)) and not is_open(i)
+        if layer(i.importer) not in ONLY_FROM.get(layer(i.imported), set(LAYERS))
     }
     assert sorted(wrong) == []
 
@@ -139,14 +132,24 @@ def test_private_layers() -> None:
 def test_no_circle_between_modules() -> None:
     graph: dict[str, set[str]] = {module: set() for module in modules()}
     for each in imports():
-        if not is_open(each):
-            graph[each.importer].add(each.imported)
+        graph[each.importer].add(each.imported)
     graphlib.TopologicalSorter(graph).prepare()
 
 
 def test_imports_inside_functions_have_a_reason() -> None:
     inside = {(i.importer, layer(i.imported)) for i in imports() if i.lazy}
     explained = {(importer, name) for importer, (names, _) in LAZY.items() for name in names}
-    unexplained = {i for i in inside - explained if (layer(i[0]), i[1]) not in OPEN_LAZY}
-    assert sorted(unexplained) == []
+    assert sorted(inside - explained) == []
     assert sorted(explained - inside) == [], "reasons without an import"
+
+
+def test_imports_by_name() -> None:
+    found = {
+        name
+        for name, path in modules().items()
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.Call)
+        and ast.unparse(node.func).endswith(("import_module", "__import__"))
+        and "workbench" in ast.unparse(node.args[0])
+    }
+    assert found == BY_NAME.keys()

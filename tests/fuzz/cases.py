@@ -335,7 +335,7 @@ def wild_arguments(generator: random.Random, world: World) -> None:
         world.check_canary(target)
 
 
-# ---- The same for any number of threads ------------------------------------------------------------------
+# The same for any number of threads
 
 
 class _Threads:
@@ -447,7 +447,7 @@ def _computed(generator: random.Random, world: World, target: str) -> None:
     _alike("a stream of instructions", runs)
 
 
-# ---- Ends that come from outside -------------------------------------------------------------------------
+# Ends that come from outside
 
 
 def _endless(generator: random.Random, world: World) -> tuple[Any, tuple[int, int, int], int, bytes]:

@@ -97,7 +97,7 @@ def sleep(block: BlockTranslator, instruction: Instruction) -> None:
     _resume_later(block, abi.YIELD)
 
 
-# ---- Calls and jumps --------------------------------------------------------------------------------------
+# Calls and jumps
 
 
 def address_after(block: BlockTranslator, instruction: Instruction) -> Value:
@@ -136,7 +136,7 @@ def call(block: BlockTranslator, instruction: Instruction) -> None:
     block.finish(block.index_of(target_of(instruction)))
 
 
-# ---- Traps ------------------------------------------------------------------------------------------------
+# Traps
 
 
 def _immediate(instruction: Instruction) -> int:
@@ -174,7 +174,7 @@ def halt(block: BlockTranslator, instruction: Instruction) -> None:
         block.finish()
 
 
-# ---- Hardware registers -----------------------------------------------------------------------------------
+# Hardware registers
 
 SETS_REGISTER = frozenset({"s_setreg_b32", "s_setreg_imm32_b32"})
 HW_MODE = 1

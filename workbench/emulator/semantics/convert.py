@@ -41,7 +41,7 @@ def _from_integer(a: Value, type: Type, signed: bool) -> Value:
     return a.emitter.convert("sitofp" if signed else "uitofp", a, type)
 
 
-# ---- Between 32-bit integers and floats --------------------------------------------------------------------
+# Between 32-bit integers and floats
 
 for _float, _type in (("f32", V_F32), ("f64", V_F64)):
     for _integer, _signed in (("i32", True), ("u32", False)):
@@ -108,7 +108,7 @@ def pkaccum_u8(block: BlockTranslator, a: Value, b: Value, old: Value) -> Value:
     return _byte_placed(block, a, b, old)
 
 
-# ---- Between floats ---------------------------------------------------------------------------------------
+# Between floats
 
 
 @lanes("v_cvt_f16_f32", "f16 <- f32")
@@ -174,7 +174,7 @@ def pkrtz(block: BlockTranslator, a: Value, b: Value) -> Value:
     return pack(_half_towards_zero(a), _half_towards_zero(b))
 
 
-# ---- Normalised and packed integers ------------------------------------------------------------------------
+# Normalised and packed integers
 
 
 def _normalised(block: BlockTranslator, a: Value, signed: bool) -> Value:
@@ -213,7 +213,7 @@ def pk_i16(block: BlockTranslator, a: Value, b: Value) -> Value:
     return pack(low & 0xFFFF, high)
 
 
-# ---- fp8 and bf8 ------------------------------------------------------------------------------------------
+# fp8 and bf8
 
 
 def _format(block: BlockTranslator, name: str) -> str:
@@ -324,7 +324,7 @@ _stochastic_16("f16")
 _stochastic_16("bf16")
 
 
-# ---- Scaled conversions of gfx950 --------------------------------------------------------------------------
+# Scaled conversions of gfx950
 
 _SMALL = {name: getattr(abi, f"SMALL_{name.upper()}") for name in ("fp8", "bf8", "fp6", "bf6", "fp4")}
 _LARGE = {name: getattr(abi, f"LARGE_{name.upper()}") for name in ("f32", "f16", "bf16")}

@@ -39,7 +39,7 @@ def is_signalling(value: Value) -> Value:
     )
 
 
-# ---- Arithmetic -------------------------------------------------------------------------------------------
+# Arithmetic
 
 
 def fma(block: BlockTranslator, a: Value, b: Value, c: Value) -> Value:
@@ -157,7 +157,7 @@ def mul_legacy(block: BlockTranslator, a: Value, b: Value) -> Value:
     return zero.select(0.0, a * b)
 
 
-# ---- Extremes ---------------------------------------------------------------------------------------------
+# Extremes
 
 
 def minimum(block: BlockTranslator, a: Value, b: Value, largest: bool = False) -> Value:
@@ -240,7 +240,7 @@ def maximum3(block: BlockTranslator, a: Value, b: Value, c: Value) -> Value:
     return propagating(block, propagating(block, a, b, True), c, True)
 
 
-# ---- Rounding and taking apart ----------------------------------------------------------------------------
+# Rounding and taking apart
 
 
 def rounded(block: BlockTranslator, name: str, a: Value) -> Value:
@@ -361,7 +361,7 @@ def ldexp_f64(block: BlockTranslator, a: Value, b: Value) -> Value:
     return result
 
 
-# ---- Division helpers -------------------------------------------------------------------------------------
+# Division helpers
 
 
 def _div_scale(block: BlockTranslator, *sources: Value) -> tuple[Value, Value]:
@@ -415,7 +415,7 @@ def div_fixup_legacy(block: BlockTranslator, a: Value, b: Value, c: Value) -> Va
     return _fixup(block, a, b, c)
 
 
-# ---- Transcendental functions ------------------------------------------------------------------------------
+# Transcendental functions
 
 # Instruction stem to the C function's; v_rcp_iflag differs from v_rcp only in the exceptions it can raise.
 _FUNCTIONS = {
@@ -488,7 +488,7 @@ def trig_preop(block: BlockTranslator, a: Value, b: Value) -> Value:
     return block.call_lanes("hk_trig_preop_f64x16", V_F64, a, b)
 
 
-# ---- Cube maps --------------------------------------------------------------------------------------------
+# Cube maps
 
 
 def _cube(block: BlockTranslator, x: Value, y: Value, z: Value) -> tuple[Value, Value]:
@@ -528,7 +528,7 @@ def cubema(block: BlockTranslator, x: Value, y: Value, z: Value) -> Value:
     return z_major.select(z, y_major.select(y, x)) * 2.0
 
 
-# ---- Packed -----------------------------------------------------------------------------------------------
+# Packed
 
 
 @packed_floats("v_pk_add_f32")

@@ -10,7 +10,7 @@ from workbench.emulator.translate.block import V_I32, V_I64, BlockTranslator
 from workbench.emulator.translate.ir import LANES, Value, integer
 from workbench.emulator.translate.operands import fetch, prepare, put
 
-# ---- Moves ------------------------------------------------------------------------------------------------
+# Moves
 
 
 @lanes("v_mov_b32 v_accvgpr_read_b32 v_accvgpr_write_b32 v_accvgpr_mov_b32", "b32 <- b32")
@@ -51,7 +51,7 @@ def cndmask(block: BlockTranslator, a: Value, b: Value, mask: Value) -> Value:
     return mask.select(b, a)
 
 
-# ---- Logic ------------------------------------------------------------------------------------------------
+# Logic
 
 _LOGIC: dict[str, tuple[int, Any]] = {
     "v_not_b32": (1, lambda a: ~a),
@@ -111,7 +111,7 @@ def reverse(block: BlockTranslator, a: Value) -> Value:
     return block.emitter.intrinsic("bitreverse", a)
 
 
-# ---- Counting ---------------------------------------------------------------------------------------------
+# Counting
 
 
 def _scan(block: BlockTranslator, a: Value, intrinsic: str) -> Value:
@@ -160,7 +160,7 @@ def mbcnt_hi(block: BlockTranslator, a: Value, b: Value) -> Value:
     return block.emitter.intrinsic("ctpop", a & high) + b
 
 
-# ---- Shifts -----------------------------------------------------------------------------------------------
+# Shifts
 
 
 @lanes("v_lshlrev_b32", "b32 <- b32 b32")
@@ -300,7 +300,7 @@ def _funnel(block: BlockTranslator, high: Value, low: Value, amount: Value) -> V
     return block.emitter.intrinsic("fshr", high, low, amount)
 
 
-# ---- Bit fields and bytes ---------------------------------------------------------------------------------
+# Bit fields and bytes
 
 
 @lanes("v_bfe_u32", "u32 <- u32 b32 b32")
@@ -401,7 +401,7 @@ def sat_pk(block: BlockTranslator, a: Value) -> Value:
     return saturated(a.shl(16).ashr(16)) | saturated(a.ashr(16)).shl(8)
 
 
-# ---- Arithmetic -------------------------------------------------------------------------------------------
+# Arithmetic
 
 
 def _add(block: BlockTranslator, a: Value, b: Value, signed: bool = False) -> Value:
@@ -707,7 +707,7 @@ def _shift_pack(block: BlockTranslator, a: Value, b: Value, c: Value, low: int, 
     return (first | second.shl(8)).trunc(16)
 
 
-# ---- Sums of absolute differences --------------------------------------------------------------------------
+# Sums of absolute differences
 
 
 def _difference(block: BlockTranslator, a: Value, b: Value) -> Value:
@@ -795,7 +795,7 @@ def _mqsad_u32(block: BlockTranslator, instruction: Instruction) -> None:
 register("v_mqsad_u32_u8", _mqsad_u32)
 
 
-# ---- Lanes to and from scalar registers --------------------------------------------------------------------
+# Lanes to and from scalar registers
 
 
 def _readlane(block: BlockTranslator, instruction: Instruction) -> None:

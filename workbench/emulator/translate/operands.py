@@ -123,7 +123,7 @@ def _select(block: BlockTranslator, operand: Operand, select: int, kind: str) ->
     return value.bitcast(V_F32) if kind == "f32" else value
 
 
-# ---- Denormals, clamp, output modifiers ------------------------------------------------------------------
+# Denormals, clamp, output modifiers
 
 
 def _denormal_mode(block: BlockTranslator, bits: int) -> int:
@@ -166,7 +166,7 @@ def saturate(block: BlockTranslator, value: Value) -> Value:
     return low.cmp("ogt", 1.0).select(1.0, low)
 
 
-# ---- Results ---------------------------------------------------------------------------------------------
+# Results
 
 
 def put(block: BlockTranslator, operand: Operand, kind: str, value: Value, keep_high: bool = False) -> None:
@@ -221,7 +221,7 @@ def _place(block: BlockTranslator, row: int, value: Value, select: int) -> Value
     return placed
 
 
-# ---- DPP -------------------------------------------------------------------------------------------------
+# DPP
 
 
 def _crosses_rows(control: int) -> bool:
@@ -336,7 +336,7 @@ def _dpp_quad(block: BlockTranslator, operand: Operand, kind: str) -> Value:
     return block.join(low, high).bitcast(V_F64 if kind == "f64" else V_I64)
 
 
-# ---- Packed operands -------------------------------------------------------------------------------------
+# Packed operands
 
 
 def fetch_packed(block: BlockTranslator, operand: Operand, kind: str, position: int) -> Value:

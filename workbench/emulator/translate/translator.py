@@ -155,7 +155,7 @@ def _options(code_object: CodeObject, kernel: str) -> Options:
     )
 
 
-# ---- What can be reached ---------------------------------------------------------------------------------
+# What can be reached
 
 
 def _function_symbols(code_object: CodeObject) -> list[int]:
@@ -358,7 +358,7 @@ def float_modes(
     return [modes.get(index, initial) for index in range(len(blocks))]
 
 
-# ---- Compilation -----------------------------------------------------------------------------------------
+# Compilation
 
 
 @dataclass(frozen=True)

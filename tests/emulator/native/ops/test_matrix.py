@@ -364,7 +364,7 @@ def test_blgp_negates_doubles(native, random, name: str) -> None:
         assert np.array_equal(wave.v[64:72], other.v[64:72])
 
 
-# ---- 8, 6 and 4 bit floats ----
+# 8, 6 and 4 bit floats
 
 # exponent bits, mantissa bits, bias, what the top exponent means; by the value of cbsz and blgp
 SMALL_FORMATS = [(4, 3, 7, "one nan"), (5, 2, 15, "ieee"), (2, 3, 1, ""), (3, 2, 3, ""), (2, 1, 1, "")]
@@ -448,7 +448,7 @@ def test_small_floats(native, random, plain: str, formats: tuple[int, int], scal
         assert check.all()
 
 
-# ---- Sparse ----
+# Sparse
 
 
 @pytest.mark.parametrize("name", SPARSE)
@@ -507,7 +507,7 @@ def test_sparse(native, random, name: str) -> None:
 DENSE_LIKE = {16: "v_mfma_f32_16x16x32_bf16", 32: "v_mfma_f32_32x32x16_bf16"}
 
 
-# ---- The same bits on every CPU ----
+# The same bits on every CPU
 
 
 def fused(a: float, b: float, c: float) -> float:
