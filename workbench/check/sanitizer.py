@@ -31,7 +31,8 @@ class Finding:
     """One instruction that does what it must not.
 
     Attributes:
-        category: "missing wait", "race", "uninitialised", "out of bounds", "misaligned", "hazard" or "fault".
+        category: "missing wait", "race", "uninitialised", "out of bounds", "misaligned", "hazard",
+            "missed barrier" or "fault".
         message: what is wrong and what to do about it.
         file, line, column: the source line that a person wrote which the instruction comes from; "" and 0
             without debug info.

@@ -503,4 +503,16 @@ __global__ void k(const float *in, float *out) {
         "misaligned",
         "multiple of 16",
     ),
+    "missed_barrier": Seeded(
+        """
+__global__ void k(const float *in, float *out) {
+    float x = in[threadIdx.x];
+    if (threadIdx.x >= IF_FAULT(128, 256)) return;
+    __syncthreads(); // HERE
+    out[threadIdx.x] = x;
+}""",
+        "missed barrier",
+        "2 waves that have ended",
+        block=256,
+    ),
 }

@@ -478,7 +478,8 @@ enum {
     SAN_FOUND_UNDEFINED_ADDRESS = 11,
     SAN_FOUND_RANGE = 12, /* a buffer resource larger than its allocation; detail: bytes beyond */
     SAN_FOUND_ALIGNMENT = 13,
-    SAN_FOUND_HAZARD = 14, /* detail: wait states there were | wanted << 8 | rule << 16; address: register */
+    SAN_FOUND_HAZARD = 14,  /* detail: wait states there were | wanted << 8 | rule << 16; address: register */
+    SAN_FOUND_BARRIER = 15, /* a barrier passed without waves that have ended; detail: how many */
 };
 
 /* What was under way: of another wave with which this one has passed a barrier, or its own before a load to LDS. */

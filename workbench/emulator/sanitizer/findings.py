@@ -33,6 +33,7 @@ CLASSES: dict[int, str] = {
     abi.SAN_FOUND_RANGE: "out of bounds",
     abi.SAN_FOUND_ALIGNMENT: "misaligned",
     abi.SAN_FOUND_HAZARD: "hazard",
+    abi.SAN_FOUND_BARRIER: "missed barrier",
 }
 """What each kind of report is an instance of."""
 
@@ -43,6 +44,7 @@ _WITHOUT_ADDRESS = (
     abi.SAN_FOUND_UNDEFINED_BRANCH,
     abi.SAN_FOUND_UNDEFINED_ADDRESS,
     abi.SAN_FOUND_HAZARD,
+    abi.SAN_FOUND_BARRIER,
 )
 
 
@@ -247,6 +249,12 @@ def _message(scene: Scene, report: CData) -> str:
             )
         case abi.SAN_FOUND_HAZARD:
             return _hazard(scene, report)
+        case abi.SAN_FOUND_BARRIER:
+            waves = "a wave that has" if detail == 1 else f"{detail} waves that have"
+            return (
+                f"the barrier is passed without {waves} ended: s_barrier does not wait for them, but "
+                "__syncthreads() wants every thread of the block; leave the kernel after the last barrier"
+            )
     raise AssertionError(report.kind)
 
 

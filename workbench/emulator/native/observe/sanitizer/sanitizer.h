@@ -13,6 +13,6 @@ HK_EXPORT void hk_san_run(Wave *w, const SanOp *ops, uint32_t count);
 /* The driver's side. */
 size_t hk_san_bytes(const Launch *l, uint32_t waves);
 void hk_san_start(const Launch *l, Group *g, Wave *waves, void *memory);
-void hk_san_barrier(const Group *g, Wave *waves);
+void hk_san_barrier(const Group *g, Wave *waves, uint64_t pc);
 
 #endif
