@@ -12,7 +12,7 @@ import pytest
 
 import workbench as wb
 from workbench.doctor import PACKAGES, SETTINGS, Finding, Report
-from workbench.toolchain.compiler import ZIG_WHEEL
+from workbench.toolchain.zig import WHEEL
 
 ROOT = Path(__file__).parents[1]
 VARIABLE = re.compile(r"\bHIPKITTENS_[A-Z_]+[A-Z]\b")
@@ -61,7 +61,7 @@ def test_what_is_missing_comes_with_a_command(monkeypatch: pytest.MonkeyPatch) -
     report = wb.doctor()
     assert not report.ok
     [packages] = findings(report, "packages")
-    assert packages.remedy.endswith(f"-m pip install {ZIG_WHEEL}")
+    assert packages.remedy.endswith(f"-m pip install {WHEEL}")
     assert "MISSING" in str(report)
 
 
@@ -77,6 +77,6 @@ def test_one_part_that_fails_leaves_the_others(monkeypatch: pytest.MonkeyPatch) 
 
 def test_the_pinned_wheel_is_the_projects() -> None:
     dependencies = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["dependencies"]
-    assert ZIG_WHEEL in dependencies
+    assert WHEEL in dependencies
     named = {re.split(r"[<>=]", d)[0] for d in dependencies}
     assert set(PACKAGES) <= named

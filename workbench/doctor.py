@@ -120,7 +120,7 @@ def _safely(part: Callable[[], list[Finding]]) -> list[Finding]:
 
 
 def _python() -> list[Finding]:
-    from workbench.toolchain.compiler import ZIG_WHEEL
+    from workbench.toolchain import zig
 
     found, missing = [], []
     for name in PACKAGES:
@@ -131,7 +131,7 @@ def _python() -> list[Finding]:
     here = f"Python {platform.python_version()} on {platform.system()} {platform.machine()}"
     findings = [Finding("Python", "ok", f"{here}; {', '.join(found)}")]
     if missing:
-        wanted = [ZIG_WHEEL if name == "ziglang" else name for name in missing]
+        wanted = [zig.WHEEL if name == "ziglang" else name for name in missing]
         install = f"{sys.executable} -m pip install {' '.join(wanted)}"
         findings.append(Finding("packages", "missing", ", ".join(missing), install))
     return findings
@@ -154,13 +154,13 @@ def _settings() -> list[Finding]:
 
 def _toolchain() -> list[Finding]:
     from workbench import toolchain
-    from workbench.toolchain.compiler import ZIG_WHEEL
+    from workbench.toolchain import zig
 
     report = toolchain.report()
     findings = []
     compiler = report.compiler
     if compiler is None:
-        remedy = f"{sys.executable} -m pip install {ZIG_WHEEL}"
+        remedy = f"{sys.executable} -m pip install {zig.WHEEL}"
         findings.append(Finding("compiler", "missing", report.problem.splitlines()[0], remedy))
         return findings
     findings.append(Finding("compiler", "ok", f"{compiler.version} at {compiler.path}: {compiler.reason}"))

@@ -11,7 +11,7 @@ import pytest
 
 from tests.codeobject.conftest import compiled
 from workbench.codeobject import CodeObject
-from workbench.codeobject.bundle import BUNDLE_MAGIC, bundle_entries
+from workbench.codeobject.bundle import BUNDLE_MAGIC, bundle_entries, fat_binary
 from workbench.errors import CodeObjectError
 
 
@@ -99,3 +99,10 @@ def test_host_program_without_device_code() -> None:
 def test_what_is_no_fat_binary(data: bytes, message: str) -> None:
     with pytest.raises(CodeObjectError, match=message):
         CodeObject.from_bytes(data)
+
+
+def test_a_fat_binary_holds_each_target() -> None:
+    codes = {arch: compiled(arch) for arch in ("gfx950", "gfx942")}
+    made = fat_binary(codes)
+    for arch, code in codes.items():
+        assert CodeObject.from_bytes(made, arch).data == code

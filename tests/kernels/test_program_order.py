@@ -22,7 +22,7 @@ import workbench as wb
 from workbench.codeobject.instruction import Instruction
 from workbench.errors import CompilerNotFound
 from workbench.runtime import device
-from workbench.toolchain.compiler import find_compiler
+from workbench.toolchain.search import find_compiler
 
 WAVES = 4
 SIDE = 32

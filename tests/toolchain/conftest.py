@@ -16,7 +16,7 @@ import pytest
 
 from workbench import toolchain
 from workbench.errors import CompilerNotFound
-from workbench.toolchain import compiler
+from workbench.toolchain import search
 
 
 @pytest.fixture(scope="session")
@@ -28,9 +28,9 @@ def shared_cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def _cache_folder(shared_cache: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setenv("HIPKITTENS_CACHE", str(shared_cache))
     monkeypatch.delenv("HIPKITTENS_CACHE_LIMIT", raising=False)
-    compiler.forget()
+    search.forget()
     yield
-    compiler.forget()
+    search.forget()
 
 
 @pytest.fixture(params=["zig", "clang"])
@@ -101,7 +101,7 @@ def host_library(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Ho
         with pytest.MonkeyPatch.context() as patch:
             patch.setenv("HIPKITTENS_CACHE", str(folder / "cache"))
             patch.setenv("HIPKITTENS_COMPILER", "zig")
-            compiler.forget()
+            search.forget()
             found = toolchain.find_compiler("gfx950")
             command = [
                 *found.command,
@@ -113,7 +113,7 @@ def host_library(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Ho
             # Zig's own linker driver, for the C library of the machine and the compiler's helper functions.
             link = [sys.executable, "-m", "ziglang", "cc", "-shared", str(unit), "-o", str(shared), "-lm"]
             subprocess.run(link, check=True, capture_output=True)
-        compiler.forget()
+        search.forget()
         return HostLibrary(shared)
 
     return build

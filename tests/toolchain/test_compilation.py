@@ -16,7 +16,7 @@ from workbench import toolchain
 from workbench.cache import Cache
 from workbench.errors import CompileError, CompilerCrashed, CompilerNotFound, CompilerTimeout, UsageError
 from workbench.targets import TARGETS
-from workbench.toolchain import CompileOptions, compilation, compile_device, job, precompiled
+from workbench.toolchain import CompileOptions, compilation, compile_device, job, precompiled, search
 
 SCALE = "__global__ void scale(float *x, float by) { x[threadIdx.x] *= by; }\n"
 
@@ -52,8 +52,8 @@ def test_a_machine_without_zigs_headers_uses_the_systems(
 ) -> None:
     if any_compiler.kind != "clang":
         pytest.skip("zig has its own headers")
-    monkeypatch.setattr("workbench.toolchain.compiler.zig_folder", lambda: None)
-    toolchain.compiler.forget()
+    monkeypatch.setattr("workbench.toolchain.zig.folder", lambda: None)
+    search.forget()
     try:
         found = toolchain.find_compiler("gfx950")
     except CompilerNotFound as error:

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from workbench.errors import CompilerNotFound
-from workbench.toolchain import compiler
-from workbench.toolchain.compiler import find_compiler
+from workbench.toolchain import candidates, examine, search, zig
+from workbench.toolchain.search import find_compiler
 
 HIPCC_7 = "HIP version: 7.0.51831-a3e329ad8\nAMD clang version 20.0.0git (somewhere)\nTarget: x86_64\n"
 HIPCC_5 = "HIP version: 5.7.31921-1949b1621\nAMD clang version 17.0.0\n"
@@ -25,11 +25,11 @@ COMPILES = 'while [ $# -gt 0 ]; do [ "$1" = -o ] && echo code > "$2"; shift; don
 @pytest.fixture(autouse=True)
 def _nothing_else(bare_path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """No compiler of this machine counts."""
-    monkeypatch.setattr(compiler, "zig_folder", lambda: None)
+    monkeypatch.setattr(zig, "folder", lambda: None)
     monkeypatch.setattr(sys, "prefix", str(tmp_path / "environment"))
-    monkeypatch.setattr(compiler, "_STANDARD_ROCM", tmp_path / "opt" / "rocm")
-    monkeypatch.setattr(compiler, "_DEBIAN_LIBRARIES", tmp_path / "usr" / "lib")
-    monkeypatch.setattr(compiler, "PROBE_TIMEOUT", 5.0)
+    monkeypatch.setattr(candidates, "_STANDARD_ROCM", tmp_path / "opt" / "rocm")
+    monkeypatch.setattr(candidates, "_DEBIAN_LIBRARIES", tmp_path / "usr" / "lib")
+    monkeypatch.setattr(examine, "PROBE_TIMEOUT", 5.0)
 
 
 def fake(path: Path, version: str, compile_: str = COMPILES, targets: str = TARGETS) -> Path:
@@ -86,7 +86,7 @@ def test_hipcc_on_path_comes_before_opt_rocm_and_clang(bare_path: Path, tmp_path
     lld(bare_path)
     assert find_compiler().path == tmp_path / "opt" / "rocm" / "bin" / "hipcc"
     fake(bare_path / "hipcc", HIPCC_7)
-    compiler.forget()
+    search.forget()
     assert find_compiler().path == bare_path / "hipcc"
 
 
@@ -177,7 +177,7 @@ def test_an_lld_of_another_name_gets_a_wrapper(bare_path: Path) -> None:
 def test_a_clang_that_fails_is_passed_over(
     bare_path: Path, monkeypatch: pytest.MonkeyPatch, behaviour: str, why: str
 ) -> None:
-    monkeypatch.setattr(compiler, "PROBE_TIMEOUT", 1.0)
+    monkeypatch.setattr(examine, "PROBE_TIMEOUT", 1.0)
     lld(bare_path)
     fake(bare_path / "clang++", CLANG_22, behaviour)
     with pytest.raises(CompilerNotFound, match=why):
@@ -196,7 +196,7 @@ def test_a_clang_that_fails_is_passed_over(
 def test_a_hipcc_that_does_not_answer_is_passed_over(
     bare_path: Path, monkeypatch: pytest.MonkeyPatch, script: str, why: str
 ) -> None:
-    monkeypatch.setattr(compiler, "PROBE_TIMEOUT", 1.0)
+    monkeypatch.setattr(examine, "PROBE_TIMEOUT", 1.0)
     hipcc = bare_path / "hipcc"
     hipcc.write_text(script)
     hipcc.chmod(0o755)
@@ -235,7 +235,7 @@ def test_the_environment_variable_decides(bare_path: Path, monkeypatch: pytest.M
 def test_zig_without_clang_is_passed_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     wheel = tmp_path / "site-packages" / "ziglang"
     fake(wheel / "zig", "no clang any more\n")
-    monkeypatch.setattr(compiler, "zig_folder", lambda: wheel)
+    monkeypatch.setattr(zig, "folder", lambda: wheel)
     with pytest.raises(CompilerNotFound, match=r"carries no clang; 0\.16\.0 does"):
         find_compiler()
 
@@ -251,7 +251,7 @@ def test_a_changed_compiler_is_asked_again(bare_path: Path) -> None:
     fake(bare_path / "hipcc", HIPCC_7)
     first = find_compiler()
     fake(bare_path / "hipcc", HIPCC_7.replace("7.0.51831", "7.1.52000"))
-    compiler.forget()
+    search.forget()
     second = find_compiler()
     assert second.version == "ROCm 7.1.52000 (clang 20.0.0)"
     assert second.identity != first.identity
@@ -263,6 +263,6 @@ def test_the_tools_folder_is_made_again_where_it_was_cleared(bare_path: Path) ->
     fake(bare_path / "ld.lld", "LLD 22\n")
     wrapper = Path(find_compiler().folders[0]) / "lld"
     wrapper.unlink()
-    compiler.forget()
+    search.forget()
     find_compiler()
     assert wrapper.exists()

@@ -11,10 +11,9 @@ import pytest
 
 import workbench as wb
 from workbench import errors
-from workbench.codeobject import CodeObject
 from workbench.emulator.hip import structures
 from workbench.emulator.hip.library import function_names, interface
-from workbench.toolchain import CompileOptions, host
+from workbench.toolchain import CompileOptions, host, host_library
 from workbench.toolchain.compiler import INCLUDE
 
 PROGRAM = r"""
@@ -42,7 +41,7 @@ int main() {
 
 @pytest.fixture(autouse=True)
 def fresh() -> None:
-    host._library.cache_clear()
+    host_library.host_library.cache_clear()
 
 
 @pytest.mark.parametrize("kind", ["zig", "clang"])
@@ -76,14 +75,6 @@ def test_linker_flags(tmp_path: Path) -> None:
         host.compile_host(PROGRAM, CompileOptions("gfx950", flags=["-lnosuchlibrary"]), module=False)
     made = host.compile_host(PROGRAM, CompileOptions("gfx950", flags="-lm -Wl,--as-needed"), module=False)
     assert made.library.is_file()
-
-
-def test_a_fat_binary_holds_each_target() -> None:
-    code = wb.compile("__global__ void k(int *x) { *x = 1; }", arch="gfx950").code
-    other = wb.compile("__global__ void k(int *x) { *x = 1; }", arch="gfx942").code
-    bundle = host.fat_binary({"gfx950": code, "gfx942": other})
-    assert CodeObject.from_bytes(bundle, "gfx950").data == code
-    assert CodeObject.from_bytes(bundle, "gfx942").data == other
 
 
 STRUCTURES = {

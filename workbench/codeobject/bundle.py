@@ -6,7 +6,9 @@ LLVM documents the bundle's layout in ClangOffloadBundler.
 from __future__ import annotations
 
 import io
+import platform
 import struct
+from collections.abc import Mapping
 
 from elftools.elf.elffile import ELFFile
 
@@ -16,6 +18,7 @@ from workbench.errors import CodeObjectError
 BUNDLE_MAGIC = b"__CLANG_OFFLOAD_BUNDLE__"
 COMPRESSED_BUNDLE_MAGIC = b"CCOB"
 OFFLOAD_BINARY_MAGIC = b"\x10\xff\x10\xad"
+_ALIGNMENT = 4096
 
 
 def plain_target(arch: str) -> str:
@@ -90,3 +93,15 @@ def bundle_entries(data: bytes) -> list[tuple[str, int, int]]:
                 end = max(end, position, start + offset + size)
             start = data.find(BUNDLE_MAGIC, end)
     return entries
+
+
+def fat_binary(codes: Mapping[str, bytes]) -> bytes:
+    """A HIP fat binary of code objects by target (LLVM: "Bundled Code Object Layout")."""
+    entries = [(f"host-{platform.machine()}-unknown-linux-gnu-", b"")]
+    entries += [(f"hipv4-amdgcn-amd-amdhsa--{arch}", code) for arch, code in codes.items()]
+    head = BUNDLE_MAGIC + struct.pack("<Q", len(entries))
+    body = b""
+    for triple, code in entries:
+        head += struct.pack("<QQQ", _ALIGNMENT + len(body), len(code), len(triple)) + triple.encode()
+        body += code + bytes(-len(code) % _ALIGNMENT)
+    return head.ljust(_ALIGNMENT, b"\0") + body

@@ -11,11 +11,12 @@ from pathlib import Path
 
 from workbench.targets import TILE_TARGETS, target
 from workbench.toolchain import precompiled
-from workbench.toolchain.compiler import Compiler, find_compiler, kernel_headers
+from workbench.toolchain.compiler import Compiler, kernel_headers
 from workbench.toolchain.diagnostics import Diagnostic
 from workbench.toolchain.job import HeaderRejectedError, Job, to_front_end
 from workbench.toolchain.options import CompileOptions
 from workbench.toolchain.precompiled import PrecompiledHeader
+from workbench.toolchain.search import find_compiler
 from workbench.toolchain.store import Entry, Store, headers_of, hiding_places
 
 

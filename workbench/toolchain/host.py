@@ -10,40 +10,26 @@ from __future__ import annotations
 
 import contextlib
 import os
-import platform
 import re
-import struct
-import subprocess
 import sys
 import sysconfig
 import tempfile
 import time
-from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from functools import cache
 from pathlib import Path
 
 from workbench import cache as caches
-from workbench.errors import CompilerNotFound, ToolchainError, UsageError
-from workbench.toolchain import precompiled, process
-from workbench.toolchain.compiler import INCLUDE, Compiler, zig_folder
+from workbench.codeobject.bundle import fat_binary
+from workbench.errors import ToolchainError, UsageError
+from workbench.toolchain import precompiled
+from workbench.toolchain.compiler import Compiler
 from workbench.toolchain.diagnostics import Diagnostic
+from workbench.toolchain.host_library import host_library, link
 from workbench.toolchain.job import Job, to_front_end
 from workbench.toolchain.options import CompileOptions
 from workbench.toolchain.store import Entry, Store, headers_of, hiding_places
 
-_BUNDLE_MAGIC = b"__CLANG_OFFLOAD_BUNDLE__"
-_BUNDLE_ALIGNMENT = 4096
-_GLIBC = (2, 28)
-_LINK_TIMEOUT = 900.0
 _LINK_FLAG = re.compile(r"-l.+|-L.*|-Wl,.*|-Xlinker")
-_PROBE = (
-    "#include <iostream>\n#include <stdexcept>\n#include <string>\n"
-    'extern "C" int probe(int n) {\n'
-    '    try { if (n) throw std::runtime_error("no"); }\n'
-    "    catch (const std::exception &e) { std::cerr << e.what(); }\n"
-    "    return int(std::to_string(n).size());\n}\n"
-)
 
 
 @dataclass(frozen=True)
@@ -133,37 +119,6 @@ def compile_host(source: str, options: CompileOptions, *, module: bool, use_cach
     )
 
 
-def fat_binary(codes: Mapping[str, bytes]) -> bytes:
-    """A HIP fat binary of code objects by target (LLVM: "Bundled Code Object Layout")."""
-    entries = [(f"host-{platform.machine()}-unknown-linux-gnu-", b"")]
-    entries += [(f"hipv4-amdgcn-amd-amdhsa--{arch}", code) for arch, code in codes.items()]
-    head = _BUNDLE_MAGIC + struct.pack("<Q", len(entries))
-    body = b""
-    for triple, code in entries:
-        head += struct.pack("<QQQ", _BUNDLE_ALIGNMENT + len(body), len(code), len(triple)) + triple.encode()
-        body += code + bytes(-len(code) % _BUNDLE_ALIGNMENT)
-    return head.ljust(_BUNDLE_ALIGNMENT, b"\0") + body
-
-
-@dataclass(frozen=True)
-class _Library:
-    """The C++ library that host code is compiled against.
-
-    Attributes:
-        name: for people.
-        arguments: what a compilation gets.
-        linker: command that links, before the objects.
-        environment: what the linker's environment gets.
-        fixed_roots: folders whose files change only with the compiler or the system.
-    """
-
-    name: str
-    arguments: tuple[str, ...]
-    linker: tuple[str, ...]
-    environment: tuple[tuple[str, str], ...] = ()
-    fixed_roots: tuple[str, ...] = ()
-
-
 class _Build:
     """One source with everything that decides what becomes of it."""
 
@@ -171,7 +126,7 @@ class _Build:
         self.job = job
         self.compiler = job.compiler
         self.linking = linking
-        self.library = _library(self.compiler)
+        self.library = host_library(self.compiler)
         self.includes = _python_headers() if module else []
         hidden = ["-fvisibility=hidden"] if module else []
         self.host = ["-O2", "-g0", "-fPIC", *hidden]
@@ -247,179 +202,6 @@ class _Build:
         return command, diagnostics, time.perf_counter() - start
 
 
-def link(
-    library: _Library, objects: list[str], output: str, flags: Iterable[str], folder: str, name: str
-) -> None:
-    """Link objects to a shared object; what HIP and Python provide is found when it is loaded.
-
-    Raises:
-        ToolchainError: with the linker's words.
-    """
-    environment = {**os.environ, **dict(library.environment), "TMPDIR": folder}
-    command = [*library.linker, *objects, "-o", output, *flags]
-    try:
-        finished = process.run(command, timeout=_LINK_TIMEOUT, environment=environment)
-    except OSError as error:
-        raise CompilerNotFound(f"{command[0]} cannot be started: {error.strerror}") from error
-    if finished.returncode != 0 or not os.path.exists(output):
-        how = "took too long" if finished.returncode is None else "failed"
-        words = [line for line in finished.text.splitlines() if "warning:" not in line]
-        text = "\n".join(words[-20:]).replace(f"{folder}/", "")
-        raise ToolchainError(
-            f"{name}: linking {how}:\n{text}\nFlags such as -lfoo and -Lfolder may be needed."
-        )
-
-
-@cache
-def _library(compiler: Compiler) -> _Library:
-    """The C++ library for host code: the system's where it has one to compile with, else libc++ of zig.
-
-    HIPKITTENS_CXX_LIBRARY=system or zig chooses.
-    """
-    chosen = os.environ.get("HIPKITTENS_CXX_LIBRARY", "")
-    if chosen not in ("", "system", "zig"):
-        raise UsageError(f"HIPKITTENS_CXX_LIBRARY={chosen}: system or zig is wanted")
-    if compiler.kind == "hipcc":
-        return _Library("the system's C++ library", (), (), (), ("/usr/",))
-    problem = ""
-    if chosen != "zig":
-        system = _system(compiler)
-        problem = _problem(compiler, system)
-        if not problem:
-            return system
-    zig = zig_folder()
-    if zig is not None and chosen != "system":
-        return _libcxx(compiler, zig)
-    raise CompilerNotFound(
-        f"{compiler.version} ({compiler.path}) finds no C++ library for host code: {problem or 'none'}. "
-        "Install one (`apt install g++`), or `pip install ziglang==0.16.0`, which brings another."
-    )
-
-
-def _basic(compiler: Compiler) -> list[str]:
-    tools = compiler.folders[0]
-    return ["-nogpulib", "-nogpuinc", f"-B{tools}", "-isystem", str(INCLUDE)]
-
-
-def _system(compiler: Compiler) -> _Library:
-    arguments = _basic(compiler)
-    tools = Path(compiler.folders[0])
-    if compiler.kind == "zig":
-        # zig's clang knows no folder of its own for the headers that belong to a compiler.
-        resources = tools / "resources"
-        resources.mkdir(exist_ok=True)
-        with contextlib.suppress(FileExistsError):
-            os.symlink(_zig_root(compiler) / "lib" / "include", resources / "include")
-        arguments += ["-resource-dir", str(resources)]
-    script = f'#!/bin/sh\nexec "{tools}/lld" -flavor gnu "$@"\n'
-    linker = tools / "ld.lld"
-    if not os.access(linker, os.X_OK) or linker.read_text() != script:
-        caches.write_atomically(linker, script.encode(), 0o755)
-    command = (*compiler.command, "--driver-mode=g++", "-shared", f"--ld-path={linker}")
-    return _Library("the system's C++ library", tuple(arguments), command, (), ("/usr/",))
-
-
-def _zig_root(compiler: Compiler) -> Path:
-    folder = compiler.path.resolve().parent
-    return folder if (folder / "lib" / "libcxx").is_dir() else folder.parent
-
-
-def _problem(compiler: Compiler, library: _Library) -> str:
-    """Why host code cannot be compiled against a library; empty where it can. A success is remembered."""
-    store = caches.Cache("compilers")
-    key = caches.digest("host", compiler.identity, *library.arguments, *library.linker)
-    if store.get(key) is not None:
-        return ""
-    with tempfile.TemporaryDirectory(prefix="hipkittens-") as folder:
-        unit, output = os.path.join(folder, "probe.o"), os.path.join(folder, "probe.so")
-        command = [
-            *compiler.command,
-            "-x",
-            "c++",
-            *library.arguments,
-            "-std=c++20",
-            "-fPIC",
-            "-c",
-            "-",
-            "-o",
-            unit,
-        ]
-        try:
-            finished = process.run(command, timeout=60, text=_PROBE, environment=compiler.environment(folder))
-            if finished.returncode != 0:
-                return next((x for x in finished.text.splitlines() if "error" in x), "it does not compile")
-            link(library, [unit], output, (), folder, "probe")
-            # Whether what it links with is there to run with.
-            subprocess.run(
-                [sys.executable, "-c", f"import ctypes; ctypes.CDLL({output!r})"],
-                check=True,
-                capture_output=True,
-                timeout=60,
-            )
-        except (OSError, ToolchainError, subprocess.SubprocessError) as error:
-            return str(error).splitlines()[0]
-    store.put(key, b"compiles")
-    return ""
-
-
-def _libcxx(compiler: Compiler, zig: Path) -> _Library:
-    """zig's libc++ over an old glibc's headers, linked into the library; zig compiles it at first use."""
-    library = zig / "lib"
-    machine = platform.machine()
-    family = "x86" if machine == "x86_64" else machine
-    names = [
-        "libcxx/include",
-        "libcxxabi/include",
-        *(["include"] if compiler.kind == "zig" else []),
-        f"libc/include/{family}-linux-gnu",
-        "libc/include/generic-glibc",
-        f"libc/include/{family}-linux-any",
-        "libc/include/any-linux-any",
-    ]
-    headers = [
-        part for name in names if (library / name).is_dir() for part in ("-isystem", str(library / name))
-    ]
-    definitions = {
-        "__GLIBC_MINOR__": _GLIBC[1],
-        "_LIBCPP_ABI_VERSION": 1,
-        "_LIBCPP_ABI_NAMESPACE": "__1",
-        "_LIBCPP_HAS_THREADS": 1,
-        "_LIBCPP_HAS_MONOTONIC_CLOCK": 1,
-        "_LIBCPP_HAS_TERMINAL": 1,
-        "_LIBCPP_HAS_MUSL_LIBC": 0,
-        "_LIBCPP_HAS_VENDOR_AVAILABILITY_ANNOTATIONS": 0,
-        "_LIBCPP_HAS_FILESYSTEM": 1,
-        "_LIBCPP_HAS_RANDOM_DEVICE": 1,
-        "_LIBCPP_HAS_LOCALIZATION": 1,
-        "_LIBCPP_HAS_UNICODE": 1,
-        "_LIBCPP_HAS_WIDE_CHARACTERS": 1,
-        "_LIBCPP_HAS_TIME_ZONE_DATABASE": 1,
-        "_LIBCPP_PSTL_BACKEND_SERIAL": 1,
-        "_LIBCPP_HARDENING_MODE": "_LIBCPP_HARDENING_MODE_NONE",
-        "_LIBCPP_DISABLE_VISIBILITY_ANNOTATIONS": 1,
-        "_LIBCXXABI_DISABLE_VISIBILITY_ANNOTATIONS": 1,
-    }
-    without = "-nostdinc" if compiler.kind == "zig" else "-nostdlibinc"
-    return _Library(
-        "libc++ of zig",
-        (*_basic(compiler), without, *headers, *(f"-D{name}={value}" for name, value in definitions.items())),
-        (
-            *(
-                sys.executable,
-                "-m",
-                "ziglang",
-                "c++",
-                "-target",
-                f"{machine}-linux-gnu.{_GLIBC[0]}.{_GLIBC[1]}",
-            ),
-            *("-shared", "-Wl,-z,undefs", "-Wl,--allow-shlib-undefined"),
-        ),
-        # zig keeps its C++ library here, compiled once.
-        (("ZIG_GLOBAL_CACHE_DIR", str(caches.folder() / "tools" / "zig")),),
-        (f"{zig}/",),
-    )
-
-
 def _python_headers() -> list[str]:
     try:
         import pybind11
@@ -440,6 +222,3 @@ def _pybind_version() -> str:
     import pybind11
 
     return f"{pybind11.__version__} {sys.version}"
-
-
-__all__ = ["HostResult", "compile_host", "fat_binary", "link"]

@@ -12,10 +12,11 @@ from workbench.cache import digest
 from workbench.errors import CompilerNotFound, CompilerTimeout, UsageError
 from workbench.targets import target
 from workbench.toolchain import process
-from workbench.toolchain.compiler import INCLUDE, find_compiler, kernel_headers
+from workbench.toolchain.compiler import INCLUDE, kernel_headers
 from workbench.toolchain.diagnostics import Diagnostic, Reader
 from workbench.toolchain.failures import failure
 from workbench.toolchain.options import CompileOptions
+from workbench.toolchain.search import find_compiler
 
 # Variables by which a compiler is given folders and flags besides its command line.
 _ENVIRONMENT = (

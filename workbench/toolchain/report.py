@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from workbench import cache
 from workbench.errors import CompilerNotFound
 from workbench.targets import NAMES
-from workbench.toolchain.compiler import INCLUDE, Compiler, find_compiler, kernel_headers
+from workbench.toolchain.compiler import INCLUDE, Compiler, kernel_headers
+from workbench.toolchain.search import find_compiler
 
 
 @dataclass(frozen=True)

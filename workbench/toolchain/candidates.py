@@ -1,0 +1,123 @@
+"""Where compilers are looked for, best first: ROCm's hipcc, a clang++, the clang in the ziglang wheel."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from workbench.errors import CompilerNotFound
+from workbench.toolchain import zig
+
+_STANDARD_ROCM = Path("/opt/rocm")
+_DEBIAN_LIBRARIES = Path("/usr/lib")
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A program that may be taken.
+
+    Attributes:
+        kind: "hipcc", "clang" or "zig".
+        path: the program.
+        origin: where it was found, for people.
+        rocm: of a hipcc, the folder of its ROCm.
+    """
+
+    kind: str
+    path: Path
+    origin: str
+    rocm: Path | None = None
+
+
+def named(chosen: str) -> Iterator[Candidate]:
+    """The candidates that HIPKITTENS_COMPILER names.
+
+    Raises:
+        CompilerNotFound: it names no program.
+    """
+    path = shutil.which(chosen)
+    if path is None:
+        if chosen == "zig":
+            program = zig.program()
+            if program is not None:
+                yield Candidate("zig", program, "HIPKITTENS_COMPILER")
+                return
+        if chosen == "clang":
+            yield from _clangs()
+            return
+        raise CompilerNotFound(
+            f"HIPKITTENS_COMPILER={chosen}: no such program. "
+            "Give the path of a hipcc, a clang++ or a zig, or unset it to have one looked for."
+        )
+    name = Path(path).name
+    if name.startswith("hipcc"):
+        yield Candidate("hipcc", Path(path), "HIPKITTENS_COMPILER", _rocm_of(Path(path)))
+    elif name.startswith(("zig", "python-zig")):
+        yield Candidate("zig", Path(path), "HIPKITTENS_COMPILER")
+    else:
+        yield Candidate("clang", Path(path), "HIPKITTENS_COMPILER")
+
+
+def candidates(passed: list[tuple[str, str]]) -> Iterator[Candidate]:
+    """Those of this machine, best first; what is missing is added to `passed`, with the reason."""
+    yield from _hipccs(passed)
+    yield from _clangs()
+    program = zig.program()
+    if program is not None:
+        yield Candidate("zig", program, "the ziglang wheel")
+    else:
+        passed.append(("ziglang", f"the wheel is not installed; `pip install {zig.WHEEL}` brings a clang"))
+
+
+def _hipccs(passed: list[tuple[str, str]]) -> Iterator[Candidate]:
+    root = os.environ.get("ROCM_PATH")
+    if root:
+        path = Path(root) / "bin" / "hipcc"
+        if path.exists():
+            yield Candidate("hipcc", path, "ROCM_PATH", Path(root))
+        else:
+            passed.append((str(path), "ROCM_PATH names this folder, and there is no hipcc in it"))
+    on_path = shutil.which("hipcc")
+    if on_path:
+        yield Candidate("hipcc", Path(on_path), "PATH", _rocm_of(Path(on_path)))
+    standard = _STANDARD_ROCM / "bin" / "hipcc"
+    if standard.exists():
+        yield Candidate("hipcc", standard, str(_STANDARD_ROCM), _STANDARD_ROCM)
+
+
+def _rocm_of(hipcc: Path) -> Path | None:
+    for root in (hipcc.parent.parent, hipcc.resolve().parent.parent):
+        if (root / "include" / "hip").is_dir():
+            return root
+    return None
+
+
+def _clangs() -> Iterator[Candidate]:
+    """An environment's own clang++ first, then the newest on PATH, then those that Debian keeps off PATH."""
+    for prefix in dict.fromkeys((os.environ.get("CONDA_PREFIX") or sys.prefix, sys.prefix)):
+        path = Path(prefix) / "bin" / "clang++"
+        if path.exists():
+            yield Candidate("clang", path, f"the environment {prefix}")
+    versions: dict[int, Path] = {}
+    for entry in os.environ.get("PATH", os.defpath).split(os.pathsep):
+        for path in Path(entry or ".").glob("clang++-*"):
+            match = re.fullmatch(r"clang\+\+-(\d+)", path.name)
+            if match and os.access(path, os.X_OK):
+                versions.setdefault(int(match[1]), path)
+    for _, path in sorted(versions.items(), reverse=True):
+        yield Candidate("clang", path, "PATH")
+    plain = shutil.which("clang++")
+    if plain:
+        yield Candidate("clang", Path(plain), "PATH")
+    for path in sorted(_DEBIAN_LIBRARIES.glob("llvm-*/bin/clang++"), key=_llvm_version, reverse=True):
+        yield Candidate("clang", path, str(_DEBIAN_LIBRARIES))
+
+
+def _llvm_version(path: Path) -> int:
+    match = re.search(r"llvm-(\d+)", str(path))
+    return int(match[1]) if match else 0

@@ -1,0 +1,174 @@
+"""The C++ library that host code is compiled against and linked with: the system's, or zig's."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import platform
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from workbench import cache as caches
+from workbench.errors import CompilerNotFound, ToolchainError, UsageError
+from workbench.toolchain import process, zig
+from workbench.toolchain.compiler import INCLUDE, Compiler
+
+_LINK_TIMEOUT = 900.0
+_PROBE = (
+    "#include <iostream>\n#include <stdexcept>\n#include <string>\n"
+    'extern "C" int probe(int n) {\n'
+    '    try { if (n) throw std::runtime_error("no"); }\n'
+    "    catch (const std::exception &e) { std::cerr << e.what(); }\n"
+    "    return int(std::to_string(n).size());\n}\n"
+)
+
+
+@dataclass(frozen=True)
+class Library:
+    """The C++ library that host code is compiled against.
+
+    Attributes:
+        name: for people.
+        arguments: what a compilation gets.
+        linker: command that links, before the objects.
+        environment: what the linker's environment gets.
+        fixed_roots: folders whose files change only with the compiler or the system.
+    """
+
+    name: str
+    arguments: tuple[str, ...]
+    linker: tuple[str, ...]
+    environment: tuple[tuple[str, str], ...] = ()
+    fixed_roots: tuple[str, ...] = ()
+
+
+def link(
+    library: Library, objects: list[str], output: str, flags: Iterable[str], folder: str, name: str
+) -> None:
+    """Link objects to a shared object; what HIP and Python provide is found when it is loaded.
+
+    Raises:
+        ToolchainError: with the linker's words.
+    """
+    environment = {**os.environ, **dict(library.environment), "TMPDIR": folder}
+    command = [*library.linker, *objects, "-o", output, *flags]
+    try:
+        finished = process.run(command, timeout=_LINK_TIMEOUT, environment=environment)
+    except OSError as error:
+        raise CompilerNotFound(f"{command[0]} cannot be started: {error.strerror}") from error
+    if finished.returncode != 0 or not os.path.exists(output):
+        how = "took too long" if finished.returncode is None else "failed"
+        words = [line for line in finished.text.splitlines() if "warning:" not in line]
+        text = "\n".join(words[-20:]).replace(f"{folder}/", "")
+        raise ToolchainError(
+            f"{name}: linking {how}:\n{text}\nFlags such as -lfoo and -Lfolder may be needed."
+        )
+
+
+@cache
+def host_library(compiler: Compiler) -> Library:
+    """The C++ library for host code: the system's where it has one to compile with, else libc++ of zig.
+
+    HIPKITTENS_CXX_LIBRARY=system or zig chooses.
+    """
+    chosen = os.environ.get("HIPKITTENS_CXX_LIBRARY", "")
+    if chosen not in ("", "system", "zig"):
+        raise UsageError(f"HIPKITTENS_CXX_LIBRARY={chosen}: system or zig is wanted")
+    if compiler.kind == "hipcc":
+        return Library("the system's C++ library", (), (), (), ("/usr/",))
+    problem = ""
+    if chosen != "zig":
+        system = _system(compiler)
+        problem = _problem(compiler, system)
+        if not problem:
+            return system
+    wheel = zig.folder()
+    if wheel is not None and chosen != "system":
+        return _libcxx(compiler, wheel)
+    raise CompilerNotFound(
+        f"{compiler.version} ({compiler.path}) finds no C++ library for host code: {problem or 'none'}. "
+        "Install one (`apt install g++`), or `pip install ziglang==0.16.0`, which brings another."
+    )
+
+
+def _basic(compiler: Compiler) -> list[str]:
+    tools = compiler.folders[0]
+    return ["-nogpulib", "-nogpuinc", f"-B{tools}", "-isystem", str(INCLUDE)]
+
+
+def _system(compiler: Compiler) -> Library:
+    arguments = _basic(compiler)
+    tools = Path(compiler.folders[0])
+    if compiler.kind == "zig":
+        # zig's clang knows no folder of its own for the headers that belong to a compiler.
+        resources = tools / "resources"
+        resources.mkdir(exist_ok=True)
+        with contextlib.suppress(FileExistsError):
+            os.symlink(zig.root_of(compiler.path) / "lib" / "include", resources / "include")
+        arguments += ["-resource-dir", str(resources)]
+    script = f'#!/bin/sh\nexec "{tools}/lld" -flavor gnu "$@"\n'
+    linker = tools / "ld.lld"
+    if not os.access(linker, os.X_OK) or linker.read_text() != script:
+        caches.write_atomically(linker, script.encode(), 0o755)
+    command = (*compiler.command, "--driver-mode=g++", "-shared", f"--ld-path={linker}")
+    return Library("the system's C++ library", tuple(arguments), command, (), ("/usr/",))
+
+
+def _problem(compiler: Compiler, library: Library) -> str:
+    """Why host code cannot be compiled against a library; empty where it can. A success is remembered."""
+    store = caches.Cache("compilers")
+    key = caches.digest("host", compiler.identity, *library.arguments, *library.linker)
+    if store.get(key) is not None:
+        return ""
+    with tempfile.TemporaryDirectory(prefix="hipkittens-") as folder:
+        unit, output = os.path.join(folder, "probe.o"), os.path.join(folder, "probe.so")
+        command = [
+            *compiler.command,
+            "-x",
+            "c++",
+            *library.arguments,
+            "-std=c++20",
+            "-fPIC",
+            "-c",
+            "-",
+            "-o",
+            unit,
+        ]
+        try:
+            finished = process.run(command, timeout=60, text=_PROBE, environment=compiler.environment(folder))
+            if finished.returncode != 0:
+                return next((x for x in finished.text.splitlines() if "error" in x), "it does not compile")
+            link(library, [unit], output, (), folder, "probe")
+            # Whether what it links with is there to run with.
+            subprocess.run(
+                [sys.executable, "-c", f"import ctypes; ctypes.CDLL({output!r})"],
+                check=True,
+                capture_output=True,
+                timeout=60,
+            )
+        except (OSError, ToolchainError, subprocess.SubprocessError) as error:
+            return str(error).splitlines()[0]
+    store.put(key, b"compiles")
+    return ""
+
+
+def _libcxx(compiler: Compiler, wheel: Path) -> Library:
+    """zig's libc++ over an old glibc's headers, linked into the library; zig compiles it at first use."""
+    without = "-nostdinc" if compiler.kind == "zig" else "-nostdlibinc"
+    target = f"{platform.machine()}-linux-gnu.{zig.GLIBC[0]}.{zig.GLIBC[1]}"
+    return Library(
+        "libc++ of zig",
+        (*_basic(compiler), without, *zig.host_headers(wheel, builtin=compiler.kind == "zig")),
+        (
+            *(sys.executable, "-m", "ziglang", "c++", "-target", target),
+            *("-shared", "-Wl,-z,undefs", "-Wl,--allow-shlib-undefined"),
+        ),
+        # zig keeps its C++ library here, compiled once.
+        (("ZIG_GLOBAL_CACHE_DIR", str(caches.folder() / "tools" / "zig")),),
+        (f"{wheel}/",),
+    )

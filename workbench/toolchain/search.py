@@ -1,0 +1,77 @@
+"""Finds a compiler for AMD GPUs: ROCm's hipcc, else a clang++ that can, else the ziglang wheel's clang."""
+
+from __future__ import annotations
+
+import os
+import threading
+from dataclasses import replace
+from pathlib import Path
+
+from workbench.errors import CompilerNotFound
+from workbench.toolchain import zig
+from workbench.toolchain.candidates import candidates, named
+from workbench.toolchain.compiler import Compiler
+from workbench.toolchain.examine import UnusableError, examine
+
+_found: dict[tuple[str | None, str | None, str | None], Compiler] = {}
+_lock = threading.Lock()
+
+
+def find_compiler(arch: str | None = None) -> Compiler:
+    """The compiler to use, found once in a process.
+
+    Args:
+        arch: a target that it must know; None for the best compiler here, whichever targets it knows.
+
+    Raises:
+        CompilerNotFound: there is none; the message lists each candidate with why it was passed over.
+    """
+    key = (arch, os.environ.get("HIPKITTENS_COMPILER"), os.environ.get("PATH"))
+    with _lock:
+        if key not in _found:
+            _found[key] = _find(arch)
+        return _found[key]
+
+
+def known_compiler() -> Compiler | None:
+    """The compiler that was found last; None before the first, and none is looked for."""
+    with _lock:
+        return next(reversed(_found.values()), None)
+
+
+def forget() -> None:
+    """Look anew at the next call, after something was installed."""
+    with _lock:
+        _found.clear()
+
+
+def _find(arch: str | None) -> Compiler:
+    chosen = os.environ.get("HIPKITTENS_COMPILER")
+    passed: list[tuple[str, str]] = []
+    seen: set[Path] = set()
+    for candidate in named(chosen) if chosen else candidates(passed):
+        real = candidate.path.resolve()
+        if real in seen:
+            continue
+        seen.add(real)
+        try:
+            compiler = examine(candidate, arch)
+        except UnusableError as why:
+            passed.append((str(candidate.path), str(why)))
+            continue
+        return replace(compiler, passed_over=tuple(passed))
+    raise CompilerNotFound(_not_found(chosen, arch, passed))
+
+
+def _not_found(chosen: str | None, arch: str | None, passed: list[tuple[str, str]]) -> str:
+    wanted = f"a compiler for {arch}" if arch else "a compiler for AMD GPUs"
+    if chosen:
+        first = f"HIPKITTENS_COMPILER={chosen} is not {wanted}"
+        last = "Set it to a hipcc, a clang++ or a zig that works, or unset it to have one looked for."
+    else:
+        first = f"{wanted} was not found"
+        last = (
+            f"Install one: `pip install {zig.WHEEL}` brings a clang that does; "
+            "`conda install -c conda-forge clangxx lld` or ROCm 6 or later do too."
+        )
+    return "\n".join([first, *(f"  {path}: {why}" for path, why in passed), last])
