@@ -11,7 +11,7 @@ from workbench.display import Plotted
 from workbench.errors import VerificationError
 from workbench.origin import Origin
 from workbench.runtime import LaunchRecord
-from workbench.spec import Shape
+from workbench.spec import Shape, shape_text
 
 
 @dataclass(frozen=True)
@@ -86,7 +86,7 @@ class VerifyResult(Plotted):
         return self.passed
 
     def __str__(self) -> str:
-        size = ", ".join(f"{k}={v}" for k, v in self.shape.items())
+        size = shape_text(self.shape)
         head = f"{self.name}{f' ({size})' if size else ''} on {self.device}, seed {self.seed}: "
         lines = [head + ("passed" if self.passed else "FAILED")]
         lines += [f"  {c}" for c in self.outputs.values()]

@@ -22,7 +22,7 @@ from workbench.kernel import Kernel, Launcher, Module
 from workbench.kernel.code import DeviceCode
 from workbench.launches import LaunchOptions, LaunchRecord, RawFinding
 from workbench.runtime import Device, watching
-from workbench.spec import KernelSpec, Shape
+from workbench.spec import KernelSpec, Shape, shape_text
 from workbench.spec.subject import Target, resolve
 
 
@@ -117,7 +117,7 @@ class SanitizeResult(Shown):
         return self.passed
 
     def __str__(self) -> str:
-        size = ", ".join(f"{k}={v}" for k, v in self.shape.items())
+        size = shape_text(self.shape)
         count = len(self.findings)
         verdict = "nothing found" if self.passed else f"{count} finding{'' if count == 1 else 's'}"
         lines = [f"sanitize {self.name}{f' ({size})' if size else ''} on {self.device}: {verdict}"]

@@ -23,7 +23,7 @@ from workbench.events import hub
 from workbench.launches import LaunchOptions, Replayed, TrafficOptions, Watched
 from workbench.origin import Figure, Origin
 from workbench.profile.machine import hierarchy, machine
-from workbench.spec import KernelSpec, Shape, kernels
+from workbench.spec import KernelSpec, Shape, kernels, shape_text
 from workbench.spec.subject import Target, resolve
 
 if TYPE_CHECKING:
@@ -131,7 +131,7 @@ class XcdMap(Plotted):
         return np.where(self.writers >= 0, die[self.writers], -1)
 
     def __str__(self) -> str:
-        size = ", ".join(f"{k}={v}" for k, v in self.shape.items())
+        size = shape_text(self.shape)
         rows, columns = self.writers.shape
         lines = [
             f"{self.name}{f' ({size})' if size else ''} on {self.device}: {self.output} of {rows} x "

@@ -28,7 +28,7 @@ from workbench.profile.model import TimeModel, issue_cycles
 from workbench.profile.rocprof import RocprofResult, export
 from workbench.profile.rocprof import collect as run_rocprof
 from workbench.profile.timing import TimeResult, counted, modelled
-from workbench.spec import KernelSpec, Shape
+from workbench.spec import KernelSpec, Shape, shape_text
 from workbench.spec.subject import Target, resolve
 from workbench.targets import Product
 
@@ -133,7 +133,7 @@ class ProfileResult(Plotted):
         return export.write(folder, self.record, self.resources, self.counters, self.time, self.machine, name)
 
     def __str__(self) -> str:
-        size = ", ".join(f"{k}={v}" for k, v in self.shape.items())
+        size = shape_text(self.shape)
         head = f"{self.name}{f' ({size})' if size else ''} on {self.device}: {self.model or self.time}"
         rows = [f"  {name:32} {figure.value:>18,.0f}  {figure.unit}" for name, figure in self.shown]
         rows += [f"  {m}" for m in self.metrics.values()]

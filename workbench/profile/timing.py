@@ -20,7 +20,7 @@ from workbench.profile.machine import hierarchy, machine
 from workbench.profile.model import TimeModel, model_time
 from workbench.progress import track
 from workbench.runtime import Device, LaunchRecord
-from workbench.spec import KernelSpec, Published, Shape, spec_of
+from workbench.spec import KernelSpec, Published, Shape, shape_text, spec_of
 from workbench.spec.subject import Target, resolve
 from workbench.targets import Product
 
@@ -85,7 +85,7 @@ class TimeResult(Plotted):
         return Figure(value, unit, self.median.origin, self.median.source)
 
     def __str__(self) -> str:
-        size = ", ".join(f"{k}={v}" for k, v in self.shape.items())
+        size = shape_text(self.shape)
         text = f"{self.name}{f' ({size})' if size else ''} on {self.device}: {self.median}"
         if self.runs:
             text += f", 10% to 90% of {self.runs} runs {self.low.value:.4g} to {self.high.value:.4g} us"

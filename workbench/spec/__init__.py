@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from workbench.kernel import Launch
-from workbench.spec.parameters import Choice, Parameter, Range, Shape
+from workbench.spec.parameters import Choice, Parameter, Range, Shape, shape_text
 from workbench.spec.published import Published
 from workbench.spec.registry import KernelRegistry, kernels, spec_of
 from workbench.spec.rowwise import lanes_of_row
@@ -23,5 +23,6 @@ __all__ = [
     "Tolerance",
     "kernels",
     "lanes_of_row",
+    "shape_text",
     "spec_of",
 ]

@@ -10,6 +10,11 @@ Shape = Mapping[str, Any]
 """A problem by parameter name, integers or texts: `{"rows": 4096, "cols": 2048, "dtype": "bf16"}`."""
 
 
+def shape_text(shape: Shape) -> str:
+    """A shape as text, such as "rows=4096, cols=2048": every parameter by name, or "" where there is none."""
+    return ", ".join(f"{key}={value}" for key, value in shape.items())
+
+
 @dataclass(frozen=True)
 class Range:
     """A shape parameter that takes the values low, low + step, ..., at most high (both inclusive).

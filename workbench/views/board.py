@@ -12,7 +12,7 @@ from workbench.events import Event, shape_told
 from workbench.origin import Figure
 from workbench.profile.profiler import ProfileResult
 from workbench.profile.timing import TimeResult
-from workbench.spec import Published, Shape, kernels
+from workbench.spec import Published, Shape, kernels, shape_text
 
 RUNS = 1000
 """Runs that a board keeps."""
@@ -58,7 +58,7 @@ class Run:
 
     @property
     def label(self) -> str:
-        size = ", ".join(f"{k}={v}" for k, v in self.timing.shape.items())
+        size = shape_text(self.timing.shape)
         return f"#{self.number} {self.name}{f' ({size})' if size else ''}"
 
 
@@ -267,7 +267,7 @@ def _note(event: Event) -> Note | None:
             text = f"{event.name} for {data['arch']}: {took}{warnings}"
     elif event.kind == "verify":
         good = bool(data["passed"])
-        size = ", ".join(f"{k}={v}" for k, v in data["shape"].items())
+        size = shape_text(data["shape"])
         text = f"{event.name} ({size}): {'verified' if good else 'wrong'}"
     elif event.kind == "sanitize":
         good = not data["findings"]

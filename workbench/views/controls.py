@@ -13,7 +13,7 @@ from workbench.check.verify import verify
 from workbench.errors import WorkbenchError
 from workbench.events import Event
 from workbench.profile.profiler import ProfileResult
-from workbench.spec import Choice, KernelSpec, Range, Shape, spec_of
+from workbench.spec import Choice, KernelSpec, Range, Shape, shape_text, spec_of
 from workbench.views import grid
 from workbench.views.badge import badge
 from workbench.views.board import Board
@@ -21,7 +21,6 @@ from workbench.views.figures import View, views
 from workbench.views.markup import STYLE, block, bold, notice
 from workbench.views.measure import measured
 from workbench.views.saved import Copy, display_live
-from workbench.views.shape import shape_label
 
 KEYS = ("timeline", "breakdown")
 """Figures of a panel, of those that `views.figures.views` knows."""
@@ -107,7 +106,7 @@ class Panel:
         """Builds and runs the kernel with the sliders' values; what the button does."""
         spec, shape, where = self._spec, self.shape, self._where.value
         self._button.disabled = True
-        self._say(f"running {shape_label(shape)} …", "wb-dim")
+        self._say(f"running {shape_text(shape)} …", "wb-dim")
         try:
             self._measure(spec, shape, where)
         except WorkbenchError as error:

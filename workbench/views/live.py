@@ -16,7 +16,7 @@ from typing import Any
 from workbench.check.verify import verify
 from workbench.errors import WorkbenchError
 from workbench.events import Event, Hub, hub
-from workbench.spec import KernelSpec, Shape, kernels, spec_of
+from workbench.spec import KernelSpec, Shape, kernels, shape_text, spec_of
 from workbench.views import grid
 from workbench.views.board import Board
 from workbench.views.controls import control
@@ -25,7 +25,6 @@ from workbench.views.html import report
 from workbench.views.measure import measured
 from workbench.views.pace import Pace
 from workbench.views.saved import Copy, display_live
-from workbench.views.shape import shape_label
 from workbench.views.widgets import Widgets
 
 NOTHING: frozenset[str] = frozenset()
@@ -136,7 +135,7 @@ class Dashboard:
         page = self.widgets
         self._busy = page.run.disabled = True
         spec, shape, where = self._spec, self.shape, page.where.value
-        page.say(f"running {spec.name}, {shape_label(shape)} …", "wb-dim")
+        page.say(f"running {spec.name}, {shape_text(shape)} …", "wb-dim")
         try:
             started = time.perf_counter()
             if page.check.value:

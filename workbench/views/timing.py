@@ -11,10 +11,9 @@ from workbench.display import plots, shows
 from workbench.origin import Origin
 from workbench.profile.model import UNITS
 from workbench.profile.timing import SweepResult, TimeResult
-from workbench.spec import Published
+from workbench.spec import Published, shape_text
 from workbench.views.badge import COLOURS, badge, style
 from workbench.views.markup import block
-from workbench.views.shape import shape_label
 from workbench.views.table import Table
 
 HEAD = ("shape", "device", "median us", "10% to 90%", "TFLOP/s", "TB/s", "bound by", "")
@@ -38,7 +37,7 @@ def _table(name: str, results: Sequence[TimeResult]) -> Markup:
 
 def _row(r: TimeResult) -> tuple[str, ...]:
     return (
-        shape_label(r.shape),
+        shape_text(r.shape),
         r.device,
         f"{r.median.value:.4g}",
         f"{r.low.value:.4g} to {r.high.value:.4g}" if r.runs else "",
@@ -112,7 +111,7 @@ def sweep_figure(results: SweepResult) -> Any:
         values = [_in_unit(r.median.value, r.work, quantity) for r in own]
         figure.add_trace(
             go.Scatter(
-                x=[shape_label(r.shape) for r in own],
+                x=[shape_text(r.shape) for r in own],
                 y=values,
                 mode="lines+markers",
                 name=f"{device} ({origin})",
@@ -175,5 +174,5 @@ def _published(
         if value is None and p.unit == "us":
             value = _in_unit(p.value, result.work, quantity)
         if value is not None:
-            found.setdefault(f"{p.implementation} {p.gpu}", []).append((shape_label(result.shape), value))
+            found.setdefault(f"{p.implementation} {p.gpu}", []).append((shape_text(result.shape), value))
     return found

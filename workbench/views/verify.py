@@ -10,9 +10,9 @@ from markupsafe import Markup
 from workbench.check.compare import Comparison
 from workbench.check.results import VerifyResult, VerifyResults
 from workbench.display import plots, shows
+from workbench.spec import shape_text
 from workbench.views.badge import style
 from workbench.views.markup import block
-from workbench.views.shape import shape_label
 from workbench.views.table import Cell, Table
 
 HEAD = (
@@ -58,7 +58,7 @@ def _row(result: VerifyResult, c: Comparison) -> tuple[Cell | str, ...]:
         first = str(c.first[0]) if c.first else ""
     return (
         Cell("✓ passed", "wb-ok") if passed else Cell("✗ failed", "wb-bad"),
-        shape_label(result.shape),
+        shape_text(result.shape),
         f"{c.name} {c.dtype}",
         f"{c.max_error:.3g}",
         f"{c.mean_error:.3g}",

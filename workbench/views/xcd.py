@@ -12,9 +12,9 @@ from markupsafe import Markup
 from workbench.display import plots, shows
 from workbench.origin import Origin
 from workbench.profile.chiplets import DispatchOrder, XcdMap, xcd_map
+from workbench.spec import shape_text
 from workbench.views.badge import badge, style
 from workbench.views.markup import block
-from workbench.views.shape import shape_label
 from workbench.views.table import Table
 
 HEAD = ("order", "L2 hit rate %", "of one XCD", "fetched MB", "")
@@ -100,7 +100,7 @@ def xcd_figure(*maps: XcdMap) -> Any:
     for column, (one, order) in enumerate(panels, 1):
         _panel(figure, go, one, order, column, column == len(panels))
     first = maps[0]
-    size = shape_label(first.shape)
+    size = shape_text(first.shape)
     of = f"{first.output} of {first.name}{f' ({size})' if size else ''}"
     title = f"{of} by XCD, {first.device}" if len(maps) == 1 else "Output by XCD"
     for annotation in figure.layout.annotations:

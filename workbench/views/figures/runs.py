@@ -10,10 +10,10 @@ from markupsafe import escape
 
 from workbench.origin import Origin
 from workbench.profile.timing import SweepResult
+from workbench.spec import shape_text
 from workbench.views.badge import COLOURS
 from workbench.views.board import Board, Failure, Run
 from workbench.views.figures.view import FAILED, GREY, INK, View, difference, finish
-from workbench.views.shape import shape_label
 from workbench.views.timing import sweep_figure
 
 MARKED = 200
@@ -115,7 +115,7 @@ def _timeline_rows(
         (
             r.number,
             r.name,
-            shape_label(r.timing.shape),
+            shape_text(r.timing.shape),
             r.timing.device,
             r.time.value,
             difference(r.time.value, base.time.value if base is not None else None),
@@ -125,7 +125,7 @@ def _timeline_rows(
         for r in runs
     ]
     rows += [
-        (f.number, f.name, shape_label(f.shape), f.device, "", "", f"{f.kind} failed: {f.text}", "")
+        (f.number, f.name, shape_text(f.shape), f.device, "", "", f"{f.kind} failed: {f.text}", "")
         for f in failures
     ]
     return sorted(rows, key=lambda row: int(row[0]))
@@ -151,15 +151,15 @@ def shapes(board: Board) -> View:
             trace.update(name="baseline", line={"color": GREY, "dash": "dot"}, marker={"color": GREY})
             figure.add_trace(trace)
     figure.layout.annotations = ()
-    before = {(shape_label(r.shape), r.device): r.median.value for r in old}
+    before = {(shape_text(r.shape), r.device): r.median.value for r in old}
     rows: list[tuple[Any, ...]] = [
         (
-            shape_label(r.shape),
+            shape_text(r.shape),
             r.device,
             r.median.value,
             r.rate.value if r.rate is not None else "",
             r.bandwidth.value if r.bandwidth is not None else "",
-            difference(r.median.value, before.get((shape_label(r.shape), r.device))),
+            difference(r.median.value, before.get((shape_text(r.shape), r.device))),
             str(r.origin),
         )
         for r in results
@@ -169,7 +169,7 @@ def shapes(board: Board) -> View:
     for p in board.published():
         if any(p.shape.items() <= shape.items() for shape in known):
             us, rate = (p.value, "") if p.unit == "us" else ("", p.value)
-            rows.append((shape_label(p.shape), f"{p.implementation} {p.gpu}", us, rate, "", "", "published"))
+            rows.append((shape_text(p.shape), f"{p.implementation} {p.gpu}", us, rate, "", "", "published"))
             origins.append(Origin.PUBLISHED)
     head = ("shape", "device", "us", "TFLOP/s", "TB/s", "to baseline", "origin")
     return finish(figure, f"{shown.name} over shapes", "shapes", origins, head, rows)
