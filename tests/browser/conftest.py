@@ -57,7 +57,7 @@ FLAGS = (
 HARMLESS = re.compile(
     r"WebGL|GPU stall|favicon|net::ERR_ABORTED|ResizeObserver loop|Slow network|third-party cookie|"
     r"Fetch API cannot load|/api/kernels/[^ ]*/channels|The AudioContext|deprecat|"
-    r"taking too long to activate",
+    r"Plugin .* to activate",
     re.IGNORECASE,
 )
 
