@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import random
 import struct
+import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -151,6 +153,13 @@ def test_cache(code_object: CodeObject, monkeypatch: pytest.MonkeyPatch, tmp_pat
     # What is cached of one kernel is none of another.
     with pytest.raises(AssertionError, match="compiled again"):
         translate(code_object, "straight")
+
+
+def test_the_version_covers_what_is_imported() -> None:
+    covered = set(translator.sources())
+    packages = ("workbench.codeobject", "workbench.emulator.translate", "workbench.emulator.semantics")
+    loaded = [module for name, module in sys.modules.items() if name.startswith(packages)]
+    assert {Path(str(module.__file__)) for module in loaded} <= covered
 
 
 def test_damaged_cache_entry(code_object: CodeObject, monkeypatch: pytest.MonkeyPatch, tmp_path) -> None:

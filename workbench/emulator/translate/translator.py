@@ -131,15 +131,20 @@ def translate(code_object: CodeObject, kernel: str, *, sanitize: bool = False) -
 @cache
 def translator_version() -> str:
     """Digest of the sources that decide what code is made."""
+    return digest(*(part for path in sources() for part in (path.name, path.read_bytes())))
+
+
+def sources() -> list[Path]:
+    """The sources that decide what code is made of a kernel."""
     emulator = Path(__file__).resolve().parents[1]
     parts = (emulator / "translate", emulator / "semantics", emulator / "sanitizer", emulator / "native")
     files = [
         *(path for folder in parts for path in sorted(folder.rglob("*.py"))),
         abi.HEADER,
-        *sorted((emulator.parent / "codeobject").glob("*.py")),
+        *sorted((emulator.parent / "codeobject").rglob("*.py")),
         *sorted((emulator.parent / "codeobject" / "isa").glob("*")),
     ]
-    return digest(*(part for path in files if path.is_file() for part in (path.name, path.read_bytes())))
+    return [path for path in files if path.is_file()]
 
 
 def _options(code_object: CodeObject, kernel: str) -> Options:
