@@ -63,8 +63,8 @@ HK_INLINE int again(const Cell *c, uint32_t group, uint32_t me, uint32_t epoch, 
            c->readers == 1u << me && !(mask & ~c->read_mask) && (mine || c->write_group == NOBODY);
 }
 
-void san_global_access(Wave *w, SanWave *sw, const SanOp *o, uint64_t address, uint32_t bytes, unsigned lane,
-                       int is_write) {
+HK_INLINE void global_access(Wave *w, SanWave *sw, const SanOp *o, uint64_t address, uint32_t bytes, unsigned lane,
+                             int is_write) {
     San *s = sw->group->san;
     /* A packet of hostcalls is of the wave that took it from a stack, and the next wave's after it was put back. */
     if (address - w->group->machine->hostcalls < w->group->machine->hostcalls_bytes) return;
@@ -122,4 +122,9 @@ void san_global_access(Wave *w, SanWave *sw, const SanOp *o, uint64_t address, u
             c->read_mask |= mask;
         }
     }
+}
+
+void san_global_lanes(Wave *w, SanWave *sw, const SanOp *o, uint64_t lanes, const uint64_t *at) {
+    int is_write = (o->flags & (SAN_STORE | SAN_ATOMIC)) != 0;
+    HK_FOR_LANES(lane, lanes) global_access(w, sw, o, at[lane], o->bytes, lane, is_write);
 }

@@ -122,7 +122,7 @@ static void vector_memory(Wave *w, SanWave *sw, const SanOp *o, uint64_t exec) {
         elsewhere = o->space == SAN_FLAT ? exec & ~lanes : 0;
         if (is_write) check_data(w, sw, o, exec & ~elsewhere, known);
         if (o->flags & (SAN_ATOMIC | SAN_SYNC)) advance(sw, w);
-        HK_FOR_LANES(lane, lanes) san_global_access(w, sw, o, at[lane], o->bytes, lane, is_write);
+        san_global_lanes(w, sw, o, lanes, at);
         if (o->flags & SAN_LOAD) set_rows(sw, o->dst, o->dst_count, exec, 0);
         if (sw->group->san->memory_count) {
             san_follow_memory(w, sw, o, lanes, at, undefined);

@@ -1,5 +1,5 @@
 /* Runs of instructions, as generated code hands them over; and wait states between pairs of instructions. */
-#include "observe/sanitizer/state.h"
+#include "observe/sanitizer/waits.h"
 
 /* The second instruction of a pair that needs wait states in between. */
 static void hazard(Wave *w, const SanWave *sw, const SanOp *o) {
@@ -18,7 +18,7 @@ HK_EXPORT void hk_san_run(Wave *w, const SanOp *ops, uint32_t count) {
         int own = 0;
         if (o->kind == SAN_MEMORY) own = o->space == SAN_LDS || o->space == SAN_LDS_LANES ? 2 : 1;
         if (o->kind != SAN_WAIT && (sw->vm_issued != sw->vm_done || sw->lgkm_issued != sw->lgkm_done))
-            san_check_waits(w, sw, o, own);
+            check_waits(w, sw, o, own);
         switch (o->kind) {
         case SAN_VECTOR:
             san_vector(w, sw, o, exec);
@@ -30,7 +30,7 @@ HK_EXPORT void hk_san_run(Wave *w, const SanOp *ops, uint32_t count) {
             san_scalar_bits(w, sw, o, exec);
             break;
         case SAN_WAIT:
-            san_wait_for(sw, o->imm);
+            wait_for(sw, o->imm);
             break;
         case SAN_MEMORY:
             san_memory(w, sw, o, exec);

@@ -119,9 +119,6 @@ struct SanGroup {
 __attribute__((cold, noinline)) void san_found(Wave *w, uint32_t kind, const Op *op, uint64_t other_pc, int32_t lane,
                                                uint64_t address, uint64_t detail, uint64_t other_group,
                                                uint32_t other_wave);
-/* waits.c */
-void san_wait_for(SanWave *sw, uint32_t imm);
-void san_check_waits(Wave *w, SanWave *sw, const SanOp *o, int own);
 /* registers.c */
 void san_vector(Wave *w, SanWave *sw, const SanOp *o, uint64_t exec);
 void san_words(SanWave *sw, const SanOp *o, uint64_t exec);
@@ -144,8 +141,7 @@ int san_same_in_lds(const Wave *w, const SanOp *o, uint64_t offset, unsigned lan
 void san_note_read(SanWave *sw, const SanOp *o, uint64_t lanes, const uint32_t *at, uint32_t second);
 void san_check_reads(Wave *w, SanWave *sw, const SanOp *o, uint64_t lanes, const uint32_t *at, uint32_t bytes);
 /* global.c */
-void san_global_access(Wave *w, SanWave *sw, const SanOp *o, uint64_t address, uint32_t bytes, unsigned lane,
-                       int is_write);
+void san_global_lanes(Wave *w, SanWave *sw, const SanOp *o, uint64_t lanes, const uint64_t *at);
 /* written.c */
 /* What an access leaves and finds of never-written memory; dwords of the result that are undefined, by lane. */
 void san_follow_memory(Wave *w, SanWave *sw, const SanOp *o, uint64_t lanes, const uint64_t *at, uint64_t *undefined);

@@ -4,9 +4,12 @@
  * is under way; with both, only a wait for zero says anything (LLVM AMDGPUUsage, "Memory model gfx942"; CDNA3 ISA
  * guide, "Data dependency resolution").
  */
+#ifndef HK_SANITIZER_WAITS_H
+#define HK_SANITIZER_WAITS_H
+
 #include "observe/sanitizer/state.h"
 
-void san_wait_for(SanWave *sw, uint32_t imm) {
+HK_INLINE void wait_for(SanWave *sw, uint32_t imm) {
     uint32_t vm = imm & 255, lgkm = imm >> 8 & 255;
     int flat = sw->last_flat > sw->lgkm_done;
     if (vm != SAN_NOT_WAITED && (vm == 0 || !flat)) {
@@ -20,7 +23,7 @@ void san_wait_for(SanWave *sw, uint32_t imm) {
 }
 
 /* A row is read or written; `own` names the counter within which accesses stay in order. */
-static void check_row(Wave *w, SanWave *sw, const SanOp *o, uint32_t row, int own) {
+HK_INLINE void check_row(Wave *w, SanWave *sw, const SanOp *o, uint32_t row, int own) {
     if (row >= sw->group->rows) return;
     if (__builtin_expect(sw->vm_wait[row] > sw->vm_done, 0) && own != 1) {
         san_found(w, SAN_FOUND_WAIT_VECTOR, &o->op, sw->vm_pc[row], -1, row, row, 0, 0);
@@ -32,14 +35,14 @@ static void check_row(Wave *w, SanWave *sw, const SanOp *o, uint32_t row, int ow
     }
 }
 
-static void check_scalar(Wave *w, SanWave *sw, const SanOp *o, uint32_t index) {
+HK_INLINE void check_scalar(Wave *w, SanWave *sw, const SanOp *o, uint32_t index) {
     if (__builtin_expect(sw->scalar_wait[index] > sw->lgkm_done, 0)) {
         san_found(w, SAN_FOUND_WAIT_SCALAR, &o->op, sw->scalar_pc[index], -1, index, index, 0, 0);
         sw->scalar_wait[index] = 0;
     }
 }
 
-void san_check_waits(Wave *w, SanWave *sw, const SanOp *o, int own) {
+HK_INLINE void check_waits(Wave *w, SanWave *sw, const SanOp *o, int own) {
     for (int i = 0; i < SAN_SOURCES; i++)
         for (uint32_t n = 0; n < o->src_count[i]; n++) check_row(w, sw, o, o->src[i] + n, 0);
     for (uint32_t n = 0; n < o->dst_count; n++) check_row(w, sw, o, o->dst + n, own);
@@ -49,3 +52,5 @@ void san_check_waits(Wave *w, SanWave *sw, const SanOp *o, int own) {
     for (int i = 0; i < 2; i++)
         for (uint32_t n = 0; n < o->sdst_count[i]; n++) check_scalar(w, sw, o, o->sdst[i] + n);
 }
+
+#endif
