@@ -14,6 +14,8 @@ import pytest
 
 from workbench import errors
 from workbench.codeobject import KernelArg, KernelDescriptor, KernelInfo
+from workbench.codeobject.decoder import decode
+from workbench.codeobject.instruction import Instruction
 from workbench.emulator.native import NATIVE_FOLDER, abi, build
 from workbench.emulator.node import dispatch, faults, interrupts
 from workbench.emulator.node.dispatch import Geometry
@@ -39,13 +41,8 @@ def memory() -> Memory:
     return Memory()
 
 
-@dataclass
-class Instruction:
-    address: int
-    size: int = 4
-
-    def text(self) -> str:
-        return "s_test"
+def nop(address: int) -> Instruction:
+    return next(iter(decode(bytes((0, 0, 0x80, 0xBF)), address, "gfx942")))
 
 
 @dataclass
@@ -71,7 +68,7 @@ class Fake:
         pointers = [ctypes.cast(getattr(self.library, name), ctypes.c_void_p).value for name in self.names]
         self.functions = np.array(pointers, np.uint64)
         starts = [0x1000 * (i + 1) for i in range(len(pointers))]
-        self.blocks = [Block(i, a, (Instruction(a), Instruction(a + 0xFFC))) for i, a in enumerate(starts)]
+        self.blocks = [Block(i, a, (nop(a), nop(a + 0xFFC))) for i, a in enumerate(starts)]
         self.addresses = {a: i for i, a in enumerate(starts)}
 
 
