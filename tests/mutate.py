@@ -293,6 +293,8 @@ def environment(tree: Path) -> dict[str, str]:
         "HIPKITTENS_CACHE": str(tree.parent / "cache"),
         "ZIG_LOCAL_CACHE_DIR": str(tree.parent / "zig"),
         "HIPKITTENS_TEST_SEED": os.environ.get("HIPKITTENS_TEST_SEED", "1"),
+        # The first kernel that fails ends a run, so few are compiled before it.
+        "HIPKITTENS_TEST_BATCH": "6",
     }
 
 

@@ -282,7 +282,7 @@ class Family:
         self.name = name
         self._kernels = kernels
         self._rows = rows
-        self._per_batch = per_batch
+        self._per_batch = min(per_batch, int(os.environ.get("HIPKITTENS_TEST_BATCH", per_batch)))
         FAMILIES[name] = self
 
     @cached_property
