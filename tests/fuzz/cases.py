@@ -43,7 +43,8 @@ class World:
     """What the cases of one process share: devices, buffers, and what must stay as it is."""
 
     def __init__(self) -> None:
-        self.devices = {device.facts.arch: device for device in node().devices}
+        # Of each target the device that launches go to: products of one target do not share memory.
+        self.devices = {d.facts.arch: d for d in node().devices if d.name == f"emulated:{d.facts.arch}"}
         memory = node().memory
         self.buffers: dict[str, tuple[Allocation, Allocation]] = {}
         self.canaries: list[Allocation] = []
