@@ -112,7 +112,7 @@ __global__ __launch_bounds__(256) void names(const bf16 *x, bf16 *by_tile, bf16 
     ones(square);
     rv_naive<float, 128> line;
     ones(line);
-    line[int2{1, 0}] = 3.0f;
+    line[int2{0, 1}] = 3.0f;
     static_assert(ducks::rv::naive_layout<decltype(line)> && decltype(line)::length == 128);
     float total = 0;
     sum(total, line);

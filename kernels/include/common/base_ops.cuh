@@ -62,6 +62,7 @@ struct one {
         return base_types::constants<T>::one();
     }
 };
+using ones = one;
 struct pos_infty {
     template <typename T>
     static __device__ inline T op(const T &) {
@@ -171,6 +172,8 @@ struct sub {
         return narrow<T>(widen(a) - widen(b));
     }
 };
+/** `sub`, as an FMA with a factor of one rounds it. */
+using sub_fma = sub;
 struct mul {
     template <typename T>
     static __device__ inline T op(const T &a, const T &b) {

@@ -20,6 +20,7 @@ using half_2 = __half2;
 #if defined(KITTENS_CDNA4)
 /** 8-bit float with 4 exponent and 3 mantissa bits: the OCP format, largest value 448. */
 using fp8e4m3 = __hip_fp8_e4m3;
+using fp8e4m3_2 = __hip_fp8x2_e4m3;
 using fp8e4m3_4 = __hip_fp8x4_e4m3;
 /** 8-bit float with 5 exponent and 2 mantissa bits: the OCP format, largest value 57344. */
 using fp8e5m2 = __hip_fp8_e5m2;
@@ -27,6 +28,7 @@ using fp8e5m2_4 = __hip_fp8x4_e5m2;
 #else
 /** 8-bit float with 4 exponent and 3 mantissa bits: the fnuz format of CDNA3, largest value 240. */
 using fp8e4m3 = __hip_fp8_e4m3_fnuz;
+using fp8e4m3_2 = __hip_fp8x2_e4m3_fnuz;
 using fp8e4m3_4 = __hip_fp8x4_e4m3_fnuz;
 /** 8-bit float with 5 exponent and 2 mantissa bits: the fnuz format of CDNA3, largest value 57344. */
 using fp8e5m2 = __hip_fp8_e5m2_fnuz;
@@ -71,9 +73,6 @@ struct fp6e3m2_4 {
 struct alignas(4) fp6e3m2_16 {
     fp6e3m2_4 fours[4];
 };
-
-/** Where a coordinate counts elements and not tiles. */
-struct default_type {};
 
 namespace detail {
 
@@ -362,6 +361,15 @@ struct packing_of {
     using packed_type = Packed;
     /** Elements in the type that was asked about. */
     static __host__ __device__ inline constexpr int num() { return count; }
+    /** A packed value with the same element everywhere. */
+    static __device__ inline Packed pack(const Unpacked &value) {
+        struct {
+            Unpacked e[sizeof(Packed) / sizeof(Unpacked)];
+        } elements;
+#pragma unroll
+        for (auto &element : elements.e) element = value;
+        return bit_cast<Packed>(elements);
+    }
 };
 } // namespace detail
 
@@ -381,6 +389,11 @@ template <>
 struct packing<float> : detail::packing_of<float, float2, 1> {};
 template <>
 struct packing<float2> : detail::packing_of<float, float2, 2> {};
+/** Integers are elements of global layouts only. */
+template <>
+struct packing<int> : detail::packing_of<int, int2, 1> {};
+template <>
+struct packing<int2> : detail::packing_of<int, int2, 2> {};
 template <>
 struct packing<bf16> : detail::packing_of<bf16, bf16_2, 1> {};
 template <>
@@ -426,15 +439,10 @@ struct lanes_of {
 /** A packed value with the same element everywhere. */
 template <typename T>
 __device__ inline typename packing<T>::packed_type pack(const T &value) {
-    using packed = typename packing<T>::packed_type;
-    if constexpr (packing<T>::num() > 1) {
+    if constexpr (packing<T>::num() > 1)
         return value;
-    } else {
-        lanes_of<packed> elements;
-#pragma unroll
-        for (int i = 0; i < packing<packed>::num(); i++) elements.e[i] = value;
-        return detail::bit_cast<packed>(elements);
-    }
+    else
+        return packing<T>::pack(value);
 }
 
 /** Values from one element type to another: round to nearest even, fp8 saturating. */

@@ -32,11 +32,30 @@ __device__ inline i32x4 make_srsrc(const void *ptr, uint32_t range_bytes,
     return resource;
 }
 
+/** A buffer resource by its fields: address (the row stride in its upper 16 bits), bytes, and the last word. */
+struct buffer_resource {
+    uint64_t ptr;
+    uint32_t range;
+    uint32_t config;
+    __device__ inline operator i32x4() const { return detail::bit_cast<i32x4>(*this); }
+};
+__device__ inline buffer_resource make_buffer_resource(uint64_t ptr, uint32_t range, uint32_t config) {
+    return {ptr, range, config};
+}
+
+/** A value that is the same in all lanes, in a scalar register. */
+__device__ inline uint32_t to_sgpr_u32(uint32_t value) {
+    return static_cast<uint32_t>(__builtin_amdgcn_readfirstlane(static_cast<int>(value)));
+}
+
 /** Shared memory as the compiler's own direct loads take it. */
 using as3_uint32_ptr = __attribute__((address_space(3))) uint32_t *;
 
-/** Cache policies of buffer instructions: the bits of their last argument. */
+#if !defined(KITTENS_FP6)
+/** Cache policies of buffer instructions: the bits of their last argument. HipKittens' fp6 branch leaves the name to
+ * programs. */
 enum class coherency { cache_all = 0, cache_global = 1, cache_stream = 2, non_temporal = 3 };
+#endif
 
 /**
  * @brief The compiler's own load of `size` bytes a lane (constant; 4, on gfx950 also 12 and 16) straight to shared
@@ -52,6 +71,33 @@ enum class coherency { cache_all = 0, cache_global = 1, cache_stream = 2, non_te
 extern "C" __device__ void llvm_amdgcn_raw_buffer_load_lds(i32x4 resource, as3_uint32_ptr lds, int size, int voffset,
                                                            int soffset, int offset,
                                                            int aux) __asm("llvm.amdgcn.raw.buffer.load.lds");
+
+/**
+ * @brief The compiler's own loads and stores of 1 to 16 bytes a lane through a buffer resource, at the sum of a lane's
+ * offset and one for all lanes. The last argument, a `coherency`, is a constant.
+ *
+ * The compiler waits for what they load where it is used, and may move them as far as it sees fit.
+ */
+__device__ uint32_t llvm_amdgcn_raw_buffer_load_b32(i32x4 resource, uint32_t voffset, uint32_t soffset,
+                                                    uint32_t aux) __asm("llvm.amdgcn.raw.buffer.load.i32");
+__device__ uint64_t llvm_amdgcn_raw_buffer_load_b64(i32x4 resource, uint32_t voffset, uint32_t soffset,
+                                                    uint32_t aux) __asm("llvm.amdgcn.raw.buffer.load.i64");
+__device__ __uint96_t llvm_amdgcn_raw_buffer_load_b96(i32x4 resource, uint32_t voffset, uint32_t soffset,
+                                                      uint32_t aux) __asm("llvm.amdgcn.raw.buffer.load.v3i32");
+__device__ __uint128_t llvm_amdgcn_raw_buffer_load_b128(i32x4 resource, uint32_t voffset, uint32_t soffset,
+                                                        uint32_t aux) __asm("llvm.amdgcn.raw.buffer.load.i128");
+__device__ void llvm_amdgcn_raw_buffer_store_b8(uint8_t value, i32x4 resource, uint32_t voffset, uint32_t soffset,
+                                                uint32_t aux) __asm("llvm.amdgcn.raw.buffer.store.i8");
+__device__ void llvm_amdgcn_raw_buffer_store_b16(uint16_t value, i32x4 resource, uint32_t voffset, uint32_t soffset,
+                                                 uint32_t aux) __asm("llvm.amdgcn.raw.buffer.store.i16");
+__device__ void llvm_amdgcn_raw_buffer_store_b32(uint32_t value, i32x4 resource, uint32_t voffset, uint32_t soffset,
+                                                 uint32_t aux) __asm("llvm.amdgcn.raw.buffer.store.i32");
+__device__ void llvm_amdgcn_raw_buffer_store_b64(uint64_t value, i32x4 resource, uint32_t voffset, uint32_t soffset,
+                                                 uint32_t aux) __asm("llvm.amdgcn.raw.buffer.store.i64");
+__device__ void llvm_amdgcn_raw_buffer_store_b96(__uint96_t value, i32x4 resource, uint32_t voffset, uint32_t soffset,
+                                                 uint32_t aux) __asm("llvm.amdgcn.raw.buffer.store.v3i32");
+__device__ void llvm_amdgcn_raw_buffer_store_b128(__uint128_t value, i32x4 resource, uint32_t voffset, uint32_t soffset,
+                                                  uint32_t aux) __asm("llvm.amdgcn.raw.buffer.store.i128");
 
 namespace detail {
 

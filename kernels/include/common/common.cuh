@@ -7,6 +7,7 @@
 #include "base_ops.cuh"
 #include "base_types.cuh"
 #include "buffer.cuh"
+#include "debug.cuh"
 #include "hip.cuh"
 #include "lanes.cuh"
 #include "macros.cuh"

@@ -7,7 +7,8 @@
 #include "base_ops.cuh"
 #include "util.cuh"
 
-namespace kittens::detail {
+namespace kittens {
+namespace detail {
 
 /** DPP controls: where in its group of 4, 8 or 16 lanes a lane reads from. */
 enum : int {
@@ -105,11 +106,34 @@ __device__ inline T reduce_lanes(const T &value) {
         return reduce_lanes<op, 2 * first, last>(combine_xor<op, first>(value));
 }
 
-/** The value of lane `source`, which may differ from lane to lane. All lanes take part. */
+/** The value of lane `source`, which may differ from lane to lane; T of 1, 2, 4 or 8 bytes. All lanes take part. */
 template <typename T>
 __device__ inline T from_lane(const T &value, int source) {
-    static_assert(sizeof(T) == 4, "from_lane: a value has 4 bytes");
-    return bit_cast<T>(__builtin_amdgcn_ds_bpermute(source * 4, bit_cast<int>(value)));
+    if constexpr (sizeof(T) == 8) {
+        u32x2 words = bit_cast<u32x2>(value);
+        words[0] = from_lane(words[0], source);
+        words[1] = from_lane(words[1], source);
+        return bit_cast<T>(words);
+    } else if constexpr (sizeof(T) == 4) {
+        return bit_cast<T>(__builtin_amdgcn_ds_bpermute(source * 4, bit_cast<int>(value)));
+    } else {
+        using bits = select<sizeof(T) == 2, unsigned short, unsigned char>;
+        return bit_cast<T>(static_cast<bits>(from_lane(static_cast<unsigned>(bit_cast<bits>(value)), source)));
+    }
 }
 
-} // namespace kittens::detail
+} // namespace detail
+
+/** The value, packed or not, of lane `source` (modulo 64). `mask` is there for source compatibility. */
+template <typename T>
+__device__ inline T packed_shfl([[maybe_unused]] uint64_t mask, const T &value, int source) {
+    return detail::from_lane(value, source & (WARP_THREADS - 1));
+}
+/** The value of the lane `delta` further up; a lane's own where there is none. */
+template <typename T>
+__device__ inline T packed_shfl_down([[maybe_unused]] uint64_t mask, const T &value, int delta) {
+    const int source = laneid() + delta;
+    return detail::from_lane(value, source < WARP_THREADS ? source : laneid());
+}
+
+} // namespace kittens

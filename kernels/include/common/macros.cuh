@@ -342,6 +342,11 @@ __device__ inline void v_accvgpr_write_b32() {
     static_assert(DST >= detail::FIRST_AGPR && SRC < detail::FIRST_AGPR, "v_accvgpr_write_b32: a VGPR to an AGPR");
     asm volatile("v_accvgpr_write_b32 a[%0], v[%1]" ::"n"(DST - detail::FIRST_AGPR), "n"(SRC));
 }
+/** A constant to a VGPR. */
+template <int GPR>
+__device__ inline void v_mov_b32(uint32_t value) {
+    write_gpr<GPR>(value);
+}
 /** A VGPR to a VGPR. */
 template <int DST, int SRC>
 __device__ inline void v_mov_b32_e32() {
@@ -433,6 +438,15 @@ KITTENS_BINARY(mul, "v_mul_f32", "v_mul_f32");
 KITTENS_BINARY(max, "v_max_f32", "v_max_f32");
 KITTENS_BINARY(min, "v_min_f32", "v_min_f32");
 #undef KITTENS_BINARY
+
+/** Four registers DST on: those A on, less each lane's value of register B of the first to fourth of its four lanes. */
+template <int DST, int A, int B>
+__device__ inline void v_subrev_f32_dpp() {
+    sub::op_of_quad<DST, A, B, 0>();
+    sub::op_of_quad<DST + 1, A + 1, B, 1>();
+    sub::op_of_quad<DST + 2, A + 2, B, 2>();
+    sub::op_of_quad<DST + 3, A + 3, B, 3>();
+}
 
 } // namespace macros
 } // namespace kittens

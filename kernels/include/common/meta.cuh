@@ -22,6 +22,17 @@ struct select_type<false, A, B> {
 template <bool condition, typename A, typename B>
 using select = typename select_type<condition, A, B>::type;
 
+template <typename T>
+struct bare_type {
+    using type = T;
+};
+template <typename T>
+struct bare_type<const T> : bare_type<T> {};
+template <typename T>
+struct bare_type<T &> : bare_type<T> {};
+template <typename T>
+struct bare_type<T &&> : bare_type<T> {};
+
 /** For a static_assert in a branch that no instance may take. */
 template <typename...>
 inline constexpr bool never = false;

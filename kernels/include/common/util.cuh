@@ -7,6 +7,9 @@
 #include "meta.cuh"
 #include "target.cuh"
 
+/** The type of an expression, without const and reference. */
+#define typeof(A) typename kittens::detail::bare_type<decltype(A)>::type
+
 #define KITTENS_ALIGN_AS(n) alignas(n)
 /** What tiles in shared memory are aligned to: the widest access of a lane. */
 #define KITTENS_DEFAULT_ALIGN KITTENS_ALIGN_AS(16)
@@ -15,6 +18,39 @@ namespace kittens {
 
 /** Four 32-bit words in scalar registers: a buffer resource. */
 using i32x4 = int __attribute__((ext_vector_type(4)));
+using int32x4_t = i32x4;
+using uint2_t = uint32_t __attribute__((ext_vector_type(2)));
+
+using __uint96_t = uint32_t __attribute__((ext_vector_type(3)));
+
+/** Units of 4 to 32 bytes. */
+using bytes_4 = HIP_vector_type<float, 1>;
+using bytes_8 = HIP_vector_type<float, 2>;
+using bytes_12 = HIP_vector_type<float, 3>;
+using bytes_16 = HIP_vector_type<float, 4>;
+struct bytes_32 {
+    float4 x, y;
+};
+
+/** Sides and elements of the base tile of the smallest matrix instruction. */
+template <typename T>
+inline constexpr int TILE_ROW_DIM = 16;
+template <typename T>
+inline constexpr int TILE_COL_DIM = sizeof(T) == 1 ? 32 : 16;
+template <typename T>
+inline constexpr int TILE_ELEMENTS = TILE_ROW_DIM<T> * TILE_COL_DIM<T>;
+
+/** Waves and threads of a `warpgroup`. */
+inline constexpr int WARPGROUP_WARPS = 4;
+inline constexpr int WARPGROUP_THREADS = WARPGROUP_WARPS * WARP_THREADS;
+
+/** All lanes of a wave, as a mask. */
+inline constexpr uint64_t MASK_ALL = ~uint64_t{0};
+
+namespace ducks {
+/** Where a coordinate counts elements and not tiles. */
+struct default_type {};
+} // namespace ducks
 
 /** Quotient rounded up, for non-negative integers. */
 template <typename A, typename B>
@@ -24,6 +60,8 @@ __host__ __device__ constexpr auto ceil_div(A a, B b) {
 
 /** This wave's index in its work-group, of which only x is counted. The same in all lanes, and known to be. */
 __device__ inline int warpid() { return __builtin_amdgcn_readfirstlane(static_cast<int>(threadIdx.x) / WARP_THREADS); }
+/** This wave's `warpgroup` in its work-group. The same in all lanes. */
+__device__ inline int warpgroupid() { return warpid() / WARPGROUP_WARPS; }
 /** Waves in this work-group, of which only x is counted. */
 __device__ inline int num_warps() { return (static_cast<int>(blockDim.x) + WARP_THREADS - 1) / WARP_THREADS; }
 /** This thread's index in its wave, 0 to 63. */
@@ -87,6 +125,10 @@ struct shared_allocator {
     }
 
     /** The same, the address being a multiple of `alignment` bytes. */
+    template <int alignment, typename A, size_t... dims>
+    __device__ inline typename detail::array_of<A, dims...>::type &allocate() {
+        return allocate_aligned<alignment, A, dims...>();
+    }
     template <int alignment, typename A, size_t... dims>
     __device__ inline typename detail::array_of<A, dims...>::type &allocate_aligned() {
         static_assert(detail::is_power_of_two(alignment), "shared_allocator: the alignment is a power of two");

@@ -5,4 +5,5 @@
 #pragma once
 
 #include "group/group.cuh"
+#include "warp/shared/shared.cuh"
 #include "warp/warp.cuh"

@@ -15,5 +15,16 @@
 #include "register/rv.cuh"
 #include "register/rv_layout.cuh"
 #include "shared/st.cuh"
+#include "shared/st_layout.cuh"
 #include "shared/st_shape.cuh"
 #include "shared/sv.cuh"
+
+namespace kittens {
+
+/** The vectors that go with a tile: a value for each column, and for each row. */
+template <typename T>
+using row_vec = typename T::row_vec;
+template <typename T>
+using col_vec = typename T::col_vec;
+
+} // namespace kittens

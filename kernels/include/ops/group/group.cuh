@@ -4,9 +4,11 @@
  */
 #pragma once
 
+#include "memory/registers.cuh"
 #include "memory/tile/global_to_shared.cuh"
 #include "memory/tile/register_buffer.cuh"
 #include "memory/tile/stream.cuh"
+#include "shared/reductions.cuh"
 
 namespace kittens {
 
@@ -20,10 +22,15 @@ namespace kittens {
  * at a time on gfx950 and 4 on gfx942, at addresses that are multiples of 4. `load` is the same on gfx950, and on
  * gfx942 waits.
  *
+ * Operations on shared tiles and vectors are in shared/.
+ *
  * `axis` is the axis of the rows: 2, 1 or 0. `aligned` is there for source compatibility; nothing depends on it.
  */
 template <int N>
-struct group {
+struct group : detail::shared_maps<N>, detail::shared_reductions<N>, detail::group_registers<N> {
+    using detail::group_registers<N>::load;
+    using detail::group_registers<N>::store;
+
     static_assert(N >= 1 && N <= 16, "group: a work-group has 1 to 16 waves");
 
     static constexpr int GROUP_WARPS = N;
@@ -267,6 +274,26 @@ __device__ inline void load(ST &dst, const GL &src, const COORD &idx) {
 template <ducks::sv::all SV, ducks::gl::all GL, ducks::coord::vec COORD = coord<SV>>
 __device__ inline void load(SV &dst, const GL &src, const COORD &idx) {
     group<1>::load(dst, src, idx);
+}
+/** The same by N_THREADS threads, with the axis of the rows, and with what the members of `group` take prepared. */
+template <int axis, bool aligned, ducks::st::whole ST, ducks::gl::all GL, ducks::coord::tile COORD = coord<ST>,
+          int N_THREADS = WARP_THREADS, typename... Prepared>
+__device__ inline void load(ST &dst, const GL &src, const COORD &idx, const Prepared &...prepared) {
+    group<N_THREADS / WARP_THREADS>::template load<axis, aligned, ST, GL, COORD>(dst, src, idx, prepared...);
+}
+template <ducks::st::whole ST, ducks::gl::all GL, ducks::coord::tile COORD = coord<ST>>
+__device__ inline void load(ST &dst, const GL &src, const COORD &idx, const uint32_t *offsets) {
+    group<1>::load(dst, src, idx, offsets);
+}
+template <int axis, bool aligned, ducks::st::whole ST, ducks::gl::all GL, ducks::coord::tile COORD = coord<ST>,
+          int N_THREADS = WARP_THREADS>
+__device__ inline void store(const GL &dst, const ST &src, const COORD &idx) {
+    group<N_THREADS / WARP_THREADS>::template store<axis, aligned, ST, GL, COORD>(dst, src, idx);
+}
+/** `group::prefill_swizzled_offsets` by N_THREADS threads. */
+template <int axis = 2, bool aligned = false, ducks::st::whole ST, ducks::gl::all GL, int N_THREADS = WARP_THREADS>
+__device__ inline void prefill_swizzled_offsets(ST &dst, const GL &src, uint32_t *offsets) {
+    group<N_THREADS / WARP_THREADS>::template prefill_swizzled_offsets<axis, aligned>(dst, src, offsets);
 }
 /** `load` by one wave, by the name that says that it returns when the loads are under way. */
 template <ducks::st::whole ST, ducks::gl::all GL, ducks::coord::tile COORD = coord<ST>>

@@ -11,4 +11,5 @@
 #include "memory/vec/assembly/shared_to_register.cuh"
 #include "memory/vec/global_to_register.cuh"
 #include "memory/vec/shared_to_register.cuh"
+#include "memory/words.cuh"
 #include "register/register.cuh"

@@ -18,7 +18,7 @@ struct identifier {};
  * `coord<Tile>` counts rows and columns in tiles, `coord<Vector>` columns in vectors, `coord<>` in elements. Leading
  * indices that are not given are zero.
  */
-template <typename _BASE = default_type>
+template <typename _BASE = ducks::default_type>
 struct coord {
     using identifier = ducks::coord::identifier;
     using BASE = _BASE;
@@ -30,6 +30,8 @@ struct coord {
     __host__ __device__ constexpr coord(int r, int c) : coord(0, 0, r, c) {}
     __host__ __device__ constexpr coord(int c) : coord(0, 0, 0, c) {}
     __host__ __device__ constexpr coord() : coord(0, 0, 0, 0) {}
+    __host__ __device__ coord(const int4 &at) : coord(at.x, at.y, at.z, at.w) {}
+    __host__ __device__ operator int4() const { return int4{b, d, r, c}; }
 
     /** Index along axis 0 (batch) to 3 (column). */
     template <int axis>
@@ -51,7 +53,7 @@ struct coord {
     template <int row_axis, int col_axis>
     __host__ __device__ constexpr coord<> unit_coord() const {
         static_assert(col_axis == 3, "coord: columns lie along axis 3, where elements are next to each other");
-        if constexpr (detail::is_same<BASE, default_type>) {
+        if constexpr (detail::is_same<BASE, ducks::default_type>) {
             return coord<>(b, d, r, c);
         } else if constexpr (requires { BASE::length; }) {
             return coord<>(b, d, r, c * static_cast<int>(BASE::length));
@@ -69,13 +71,13 @@ template <typename T>
 concept all = requires { typename T::identifier; } && detail::is_same<typename T::identifier, identifier>;
 /** A coordinate that counts in tiles. */
 template <typename T>
-concept tile = all<T> && (detail::is_same<typename T::BASE, default_type> || requires {
+concept tile = all<T> && (detail::is_same<typename T::BASE, ducks::default_type> || requires {
                    T::BASE::rows;
                    T::BASE::cols;
                });
 /** A coordinate that counts in vectors. */
 template <typename T>
-concept vec = all<T> && (detail::is_same<typename T::BASE, default_type> || requires { T::BASE::length; });
+concept vec = all<T> && (detail::is_same<typename T::BASE, ducks::default_type> || requires { T::BASE::length; });
 } // namespace ducks::coord
 
 } // namespace kittens

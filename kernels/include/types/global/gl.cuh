@@ -17,6 +17,12 @@ namespace ducks::gl {
 
 struct identifier {};
 
+/** Dimensions that are known when the kernel is compiled, and that are not. */
+template <int d>
+concept cdim = d > 0;
+template <int d>
+concept rdim = d == -1;
+
 /** A dimension known when the kernel is compiled: an empty type. */
 template <int value>
 struct compiled_dim {
@@ -46,8 +52,9 @@ using make_arg_t = detail::select<d == -1, size_t, decltype(nullptr)>;
  *
  * @tparam _T element type.
  * @tparam b,d,r,c the dimensions; -1 where one is given at run time.
+ * @tparam TMA_Types there for source compatibility; nothing depends on them.
  */
-template <typename _T, int b, int d, int r, int c>
+template <typename _T, int b, int d, int r, int c, typename... TMA_Types>
 struct gl {
     using identifier = ducks::gl::identifier;
     using T = typename base_types::packing<_T>::unpacked_type;
@@ -109,6 +116,9 @@ struct gl {
                static_cast<size_t>(at.c);
     }
 
+    /** `offset` by another name. */
+    __host__ __device__ constexpr int idx(const coord<> &at) const { return static_cast<int>(offset(at)); }
+
     __host__ __device__ constexpr T &operator[](const coord<> &at) const { return raw_ptr[offset(at)]; }
 };
 
@@ -152,6 +162,15 @@ struct window {
 };
 
 } // namespace detail
+
+/** A dimension as the constructor of a global layout wants it, without a check. */
+template <int dim>
+__host__ __device__ constexpr ducks::gl::make_arg_t<dim> make_unsafe_gl_arg([[maybe_unused]] int given) {
+    if constexpr (dim == -1)
+        return static_cast<size_t>(given);
+    else
+        return nullptr;
+}
 
 #if defined(__HIP_DEVICE_COMPILE__)
 template <ducks::gl::all GL>

@@ -58,9 +58,14 @@ struct art {
     static constexpr int base_tile_cols = like::base_tile_cols;
     static constexpr int base_tile_stride = like::base_tile_stride;
     static constexpr int base_tile_num_strides = base_tile::num_strides;
-    static constexpr int base_tile_elements_per_stride_group = base_tile::distribution::groups * base_tile::stride;
+    static constexpr int base_tile_reductions = like::base_tile_reductions;
+    static constexpr int base_tile_threads_per_reduction = like::base_tile_threads_per_reduction;
+    static constexpr int base_tile_elements_per_stride_group = like::base_tile_elements_per_stride_group;
     static constexpr int base_tile_elements_per_thread = like::base_tile_elements_per_thread;
+    static constexpr int elements_per_thread = like::elements_per_thread;
+    static constexpr int packed_per_thread = like::packed_per_thread;
     static constexpr int packed_per_base_tile = like::packed_per_base_tile;
+    static constexpr int elements_per_base_tile = like::elements_per_base_tile;
     static constexpr int registers_per_base_tile = base_tile::registers_per_thread;
     static constexpr int registers_per_stride = registers_per_base_tile / base_tile::num_strides;
 

@@ -27,6 +27,13 @@ struct type_list {
     static constexpr int size = sizeof...(Ts);
 };
 
+template <typename List>
+struct type_list_size {
+    static constexpr int value = List::size;
+};
+template <typename List>
+inline constexpr int type_list_size_v = List::size;
+
 template <typename A, typename B>
 struct concat;
 /** Two lists, one after the other. */
@@ -94,13 +101,13 @@ struct transpose_list<List, h, w, at, type_list<Done...>> {
     using type = type_list<Done...>;
 };
 template <typename List, int h, int w>
-struct transposed {
+struct transpose_2d_helper {
     static_assert(List::size == h * w, "art::transpose_2d: the list has height x width ranges");
     using type = typename transpose_list<List, h, w, 0, type_list<>>::type;
 };
 /** The ranges of a tile of h x w base tiles in the order of its transpose: the same registers seen as w x h. */
 template <typename List, int h, int w>
-using transpose_2d = typename transposed<List, h, w>::type;
+using transpose_2d = typename transpose_2d_helper<List, h, w>::type;
 
 /** A range of registers. */
 template <typename T>
@@ -156,6 +163,10 @@ struct art_base {
     using layout = _layout;
     using shape = _shape;
     using register_range = _register_range;
+    using row_vec_layout = typename like::row_vec_layout;
+    using col_vec_layout = typename like::col_vec_layout;
+    /** The registers, as a value. */
+    [[no_unique_address]] register_range registers;
 
     static constexpr int rows = like::rows;
     static constexpr int cols = like::cols;
@@ -166,6 +177,9 @@ struct art_base {
     static constexpr int packed_per_thread = like::packed_per_thread;
     static constexpr int registers_per_thread = like::registers_per_thread;
     static constexpr int registers_per_stride = registers_per_thread / num_strides;
+    static constexpr int reductions = like::reductions;
+    static constexpr int threads_per_reduction = like::threads_per_reduction;
+    static constexpr int elements_per_stride_group = like::elements_per_stride_group;
 
     static constexpr bool right_size = register_range::size == registers_per_thread;
     static_assert(right_size, "art: a range has as many registers as a base tile takes; split_many cuts ranges");

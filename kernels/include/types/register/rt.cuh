@@ -38,13 +38,22 @@ struct rt {
     static constexpr int rows = _rows;
     static constexpr int cols = _cols;
     static constexpr int num_elements = rows * cols;
+    static constexpr int tile_size_row = shape::rows;
+    static constexpr int tile_size_col = shape::cols;
     static constexpr int base_tile_rows = shape::rows;
     static constexpr int base_tile_cols = shape::cols;
     static constexpr int base_tile_stride = shape::stride;
     static constexpr int base_tile_num_strides = shape::num_strides;
+    static constexpr int base_tile_packed_per_stride = base_tile::packed_per_stride;
+    static constexpr int base_tile_reductions = base_tile::reductions;
+    static constexpr int base_tile_threads_per_reduction = base_tile::threads_per_reduction;
+    static constexpr int base_tile_elements_per_stride_group = base_tile::elements_per_stride_group;
     static constexpr int base_tile_elements_per_thread = base_tile::elements_per_thread;
     static constexpr int packing = base_tile::packing;
+    static constexpr int num_packed = packing;
     static constexpr int packed_per_base_tile = base_tile::packed_per_thread;
+    static constexpr int packed_per_tile = packed_per_base_tile;
+    static constexpr int elements_per_base_tile = base_tile::elements_per_thread;
 
     static_assert(rows > 0 && rows % base_tile_rows == 0, "rt: the number of rows is a multiple of the base shape's");
     static_assert(cols > 0 && cols % base_tile_cols == 0,
@@ -60,9 +69,9 @@ struct rt {
 
     using minor_shape = detail::select<is_row, shape, typename shape::transposed>;
     /** A vector with one value for each column. */
-    using row_vec = rv<T, cols, detail::select<is_row, align_l, ortho_l>, minor_shape>;
+    using row_vec = detail::register_vector<T, cols, typename base_tile::row_vec_layout, minor_shape>;
     /** A vector with one value for each row. */
-    using col_vec = rv<T, rows, detail::select<is_row, ortho_l, align_l>, minor_shape>;
+    using col_vec = detail::register_vector<T, rows, typename base_tile::col_vec_layout, minor_shape>;
 };
 
 namespace ducks::rt {
@@ -73,6 +82,8 @@ template <typename T>
 concept row_layout = all<T> && detail::is_same<typename T::layout, rt_layout::row>;
 template <typename T>
 concept col_layout = all<T> && detail::is_same<typename T::layout, rt_layout::col>;
+template <typename T>
+concept accumulator_layout = col_layout<T>;
 } // namespace ducks::rt
 
 /**

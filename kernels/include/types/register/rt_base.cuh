@@ -6,6 +6,7 @@
 
 #include "rt_layout.cuh"
 #include "rt_shape.cuh"
+#include "rv_layout.cuh"
 
 namespace kittens {
 
@@ -32,14 +33,26 @@ struct rt_base {
 
     static constexpr int rows = shape::rows;
     static constexpr int cols = shape::cols;
+    static constexpr int tile_size_row = rows;
+    static constexpr int tile_size_col = cols;
     static constexpr int stride = shape::stride;
     static constexpr int num_elements = shape::num_elements;
     static constexpr int elements_per_thread = shape::elements_per_thread;
     static constexpr int num_strides = shape::num_strides;
     static constexpr int packing = base_types::packing<T2>::num();
     static constexpr int packed_per_thread = elements_per_thread / packing;
+    static constexpr int num_packed = packing;
     static constexpr int packed_per_stride = stride / packing;
+    /** Elements that a row (column) of the row (column) layout has, lanes that share them, and what these hold of one
+     * run each. */
+    static constexpr int reductions = is_row ? cols : rows;
+    static constexpr int threads_per_reduction = reductions / elements_per_thread;
+    static constexpr int elements_per_stride_group = threads_per_reduction * stride;
     static constexpr int registers_per_thread = packed_per_thread * static_cast<int>(sizeof(T2)) / 4;
+
+    /** Layouts of the vectors with a value for each column and for each row. */
+    using row_vec_layout = detail::select<is_row, align_l, ortho_l>;
+    using col_vec_layout = detail::select<is_row, ortho_l, align_l>;
 
     static_assert(distribution::groups >= 1);
     static_assert(stride % packing == 0, "rt: the base shape's stride is a whole number of packed elements");
@@ -55,6 +68,23 @@ struct rt_base {
     static __host__ __device__ constexpr int col(int lane, int element) {
         return is_row ? distribution::major_index(lane, element) : distribution::minor_index(lane);
     }
+
+    // Behind the members, so that the compiler has them and says nothing else.
+    static_assert(!detail::is_same<_T, int>, "kittens has no such element type of register tiles: int");
 };
+
+namespace ducks::rt_base {
+/** Any base tile. */
+template <typename T>
+concept all = requires { typename T::identifier; } && detail::is_same<typename T::identifier, identifier>;
+} // namespace ducks::rt_base
+
+/** Base tiles by element type. */
+template <ducks::rt_layout::all layout = row_l, ducks::rt_shape::all shape = rt_16x16_s>
+using rt_base_fl = rt_base<float, layout, shape>;
+template <ducks::rt_layout::all layout = row_l, ducks::rt_shape::all shape = rt_16x16_s>
+using rt_base_bf = rt_base<bf16, layout, shape>;
+template <ducks::rt_layout::all layout = row_l, ducks::rt_shape::all shape = rt_16x16_s>
+using rt_base_hf = rt_base<half, layout, shape>;
 
 } // namespace kittens

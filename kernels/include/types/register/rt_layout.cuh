@@ -13,17 +13,27 @@ namespace ducks::rt_layout {
 struct row {};
 /** A lane holds elements that are neighbours in a column; different lanes hold different columns. */
 struct col {};
+/** That of the results of matrix instructions: the column layout. */
+using accumulator = col;
 
 template <typename T>
 concept all = detail::is_same<T, row> || detail::is_same<T, col>;
 
+template <typename T>
+concept classic = all<T>;
+template <typename T>
+concept accum = detail::is_same<T, accumulator>;
+
 /** The other layout. */
 template <all L>
-using transposed = detail::select<detail::is_same<L, row>, col, row>;
+struct transpose {
+    using type = detail::select<detail::is_same<L, row>, col, row>;
+};
 
 } // namespace ducks::rt_layout
 
 using row_l = ducks::rt_layout::row;
 using col_l = ducks::rt_layout::col;
+using accum_l = ducks::rt_layout::accumulator;
 
 } // namespace kittens

@@ -63,6 +63,12 @@ using rt_32x32_16 = rt_shape<32, 32, 16>;
 template <typename T>
 concept all = requires { typename T::identifier; } && detail::is_same<typename T::identifier, identifier>;
 
+/** The shape with rows and columns exchanged. */
+template <all S>
+struct transpose {
+    using type = typename S::transposed;
+};
+
 /** What a lane holds of a base tile in a layout: `minor` is the axis over lanes, `major` that along a lane's elements.
  */
 template <all S, bool row_layout>

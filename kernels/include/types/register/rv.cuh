@@ -13,8 +13,10 @@ namespace ducks::rv {
 struct identifier {};
 } // namespace ducks::rv
 
+namespace detail {
+
 /**
- * @brief A vector in the registers of a wave.
+ * @brief A vector in the registers of a wave: `rv` names it.
  *
  * @tparam _T element type.
  * @tparam _length elements; a multiple of the base tile's side for the layouts that go with a tile.
@@ -23,8 +25,8 @@ struct identifier {};
  *         an align vector lies along the columns of this shape, an ortho vector along its rows. `rt::row_vec` and
  *         `rt::col_vec` choose all of it.
  */
-template <typename _T, int _length, ducks::rv_layout::all _layout = naive_l, ducks::rt_shape::all _shape = rt_16x16_s>
-struct rv {
+template <typename _T, int _length, ducks::rv_layout::all _layout, ducks::rt_shape::all _shape>
+struct register_vector {
     using identifier = ducks::rv::identifier;
     using T = typename base_types::packing<_T>::unpacked_type;
     using T2 = typename base_types::packing<_T>::packed_type;
@@ -42,24 +44,37 @@ struct rv {
 
     static constexpr int length = _length;
     /** Elements that one base tile accounts for. */
-    static constexpr int tile_length = is_align ? shape::cols : is_ortho ? shape::rows : WARP_THREADS;
+    static constexpr int tile_length = is_align ? shape::cols : is_ortho ? shape::rows : length;
     static_assert(length > 0, "rv: the length is positive");
-    static_assert(is_naive || length % tile_length == 0, "rv: the length is a multiple of the base tile's side");
+    static_assert(length % tile_length == 0, "rv: the length is a multiple of the base tile's side");
 
-    static constexpr int tiles = (length + tile_length - 1) / tile_length;
+    static constexpr int packing = base_types::packing<dtype>::num();
+    static constexpr int tiles = length / tile_length;
     static constexpr int outer_dim = tiles;
-    static constexpr int inner_dim = is_align ? shape::elements_per_thread / base_types::packing<dtype>::num() : 1;
+    static constexpr int inner_dim = is_align   ? shape::elements_per_thread / packing
+                                     : is_ortho ? 1
+                                                : (length + WARP_THREADS - 1) / WARP_THREADS;
+
+    /** Of the tile that an align vector goes with: what a lane has, and lanes that share a row of the base tile. */
+    static constexpr int stride = shape::stride;
+    static constexpr int elements_per_thread = shape::elements_per_thread;
+    static constexpr int packed_per_stride = stride / packing;
+    static constexpr int reductions = shape::cols;
+    static constexpr int threads_per_reduction = reductions / elements_per_thread;
+    static constexpr int aligned_threads = WARP_THREADS / threads_per_reduction;
+    static constexpr int elements_per_stride_group = threads_per_reduction * stride;
+    static constexpr int strides_per_tile = reductions / elements_per_stride_group;
 
     dtype data[outer_dim][inner_dim];
 
-    /** Index in the vector of element `element` (0 but in the align layout) that a lane holds of base tile `tile`. */
+    /** Index in the vector of element `element` (0 in the ortho layout) that a lane holds of base tile `tile`. */
     static __host__ __device__ constexpr int index(int tile, int lane, int element) {
         if constexpr (is_align)
             return tile * tile_length + distribution::major_index(lane, element);
         else if constexpr (is_ortho)
             return tile * tile_length + distribution::minor_index(lane);
         else
-            return tile * tile_length + lane;
+            return element * WARP_THREADS + lane;
     }
 
     __device__ inline const dtype *operator[](int i) const { return data[i]; }
@@ -67,7 +82,21 @@ struct rv {
     /** Of base tile x the lane's y-th. */
     __device__ inline const dtype &operator[](const int2 &at) const { return data[at.x][at.y]; }
     __device__ inline dtype &operator[](const int2 &at) { return data[at.x][at.y]; }
+
+    static_assert(!is_same<_T, int>, "kittens has no such element type of register vectors: int");
 };
+
+/** A base shape turned so that a vector of `tile_length` elements for each base tile lies as its layout says. */
+template <int tile_length, ducks::rt_shape::all shape, ducks::rv_layout::all layout>
+struct turned {
+    static constexpr bool is_align = is_same<layout, align_l>, is_naive = is_same<layout, naive_l>;
+    static_assert(is_naive || shape::rows == tile_length || shape::cols == tile_length,
+                  "rv: the tile length is a side of the base shape");
+    static constexpr bool as_is = (is_align ? shape::cols : shape::rows) == tile_length;
+    using type = select<is_naive, rt_16x16_s, select<as_is, shape, typename shape::transposed>>;
+};
+
+} // namespace detail
 
 namespace ducks::rv {
 /** Any register vector. */
@@ -79,16 +108,55 @@ template <typename T>
 concept ortho_layout = all<T> && detail::is_same<typename T::layout, rv_layout::ortho>;
 template <typename T>
 concept naive_layout = all<T> && detail::is_same<typename T::layout, rv_layout::naive>;
+/** Of the layouts that go with a tile. */
+template <typename T>
+concept tile_layout = align_layout<T> || ortho_layout<T>;
 } // namespace ducks::rv
 
+// HipKittens' branches differ in how a vector is named: the one for CDNA4 gives the part of a vector that a base tile
+// accounts for and the base shape, the others, for CDNA3 and for fp6, the layout.
+#if defined(KITTENS_CDNA4) && !defined(KITTENS_FP6)
+/**
+ * @brief A vector in the registers of a wave.
+ *
+ * @tparam T element type.
+ * @tparam length elements; a multiple of `tile_length`.
+ * @tparam tile_length elements that a base tile accounts for: the side of `shape` along which the vector lies.
+ * @tparam shape base shape of the tile that it goes with.
+ * @tparam layout align, ortho or naive; the latter goes with no tile.
+ */
+template <typename T, int length, int tile_length = length, ducks::rt_shape::all shape = rt_16x16_s,
+          ducks::rv_layout::all layout = naive_l>
+using rv = detail::register_vector<T, length, layout, typename detail::turned<tile_length, shape, layout>::type>;
+template <int length, int tile_length = length, ducks::rt_shape::all shape = rt_16x16_s,
+          ducks::rv_layout::all layout = naive_l>
+using rv_bf = rv<bf16, length, tile_length, shape, layout>;
+template <int length, int tile_length = length, ducks::rt_shape::all shape = rt_16x16_s,
+          ducks::rv_layout::all layout = naive_l>
+using rv_hf = rv<half, length, tile_length, shape, layout>;
+template <int length, int tile_length = length, ducks::rt_shape::all shape = rt_16x16_s,
+          ducks::rv_layout::all layout = naive_l>
+using rv_fl = rv<float, length, tile_length, shape, layout>;
+#else
+/**
+ * @brief A vector in the registers of a wave.
+ *
+ * @tparam T element type.
+ * @tparam length elements; a multiple of a side of `shape` in the layouts that go with a tile.
+ * @tparam layout align, along the columns of `shape`; ortho, along its rows; or naive, which goes with no tile.
+ * @tparam shape base shape of the tile that it goes with, in the row layout.
+ */
+template <typename T, int length, ducks::rv_layout::all layout = naive_l, ducks::rt_shape::all shape = rt_16x16_s>
+using rv = detail::register_vector<T, length, layout, shape>;
 template <int length, ducks::rv_layout::all layout = naive_l, ducks::rt_shape::all shape = rt_16x16_s>
 using rv_bf = rv<bf16, length, layout, shape>;
 template <int length, ducks::rv_layout::all layout = naive_l, ducks::rt_shape::all shape = rt_16x16_s>
 using rv_hf = rv<half, length, layout, shape>;
 template <int length, ducks::rv_layout::all layout = naive_l, ducks::rt_shape::all shape = rt_16x16_s>
 using rv_fl = rv<float, length, layout, shape>;
+#endif
 /** A vector that goes with no tile: lane l has elements l, l + 64, ... */
 template <typename T, int length>
-using rv_naive = rv<T, length, naive_l>;
+using rv_naive = detail::register_vector<T, length, naive_l, rt_16x16_s>;
 
 } // namespace kittens

@@ -9,12 +9,20 @@
 namespace kittens {
 namespace ducks::rv_layout {
 
+// `inner_dim` is of vectors of base tiles of 16x16.
+
 /** Like the elements of a tile along the lane: a lane holds runs of neighbours, and lanes side by side hold copies. */
-struct align {};
+struct align {
+    static constexpr int inner_dim = 2;
+};
 /** Across the lanes of a tile: a lane holds one element of each base tile, groups of lanes hold copies. */
-struct ortho {};
+struct ortho {
+    static constexpr int inner_dim = 1;
+};
 /** Spread over the lanes without copies: lane l holds elements l, l + 64, and so on. */
-struct naive {};
+struct naive {
+    static constexpr int inner_dim = 1;
+};
 
 template <typename T>
 concept all = detail::is_same<T, align> || detail::is_same<T, ortho> || detail::is_same<T, naive>;

@@ -5,6 +5,7 @@
 #pragma once
 
 #include "st_shape.cuh"
+#include "sv.cuh"
 
 namespace kittens {
 
@@ -51,6 +52,9 @@ struct st_order {
 
 } // namespace detail
 
+template <typename ST, int rows, int cols>
+struct st_subtile;
+
 /**
  * @brief A matrix in shared memory.
  *
@@ -81,6 +85,15 @@ struct KITTENS_DEFAULT_ALIGN st {
     static constexpr int underlying_subtile_bytes = underlying_subtile_elements * static_cast<int>(sizeof(T));
     static constexpr int underlying_subtiles_per_row = cols / shape::cols;
     static constexpr int underlying_subtiles_per_col = rows / shape::rows;
+    static constexpr int underlying_num_elements = num_elements;
+    /** Base tiles from top to bottom and from left to right, as `subtiles_per_col` and `subtiles_per_row`. */
+    static constexpr int height = rows / shape::rows;
+    static constexpr int width = cols / shape::cols;
+    static constexpr int underlying_height = underlying_rows / shape::rows;
+    static constexpr int underlying_width = underlying_cols / shape::cols;
+    /** Base tiles from left to right and from top to bottom. */
+    static constexpr int subtiles_per_row = cols / shape::cols;
+    static constexpr int subtiles_per_col = rows / shape::rows;
 
     static_assert(rows > 0 && rows % shape::rows == 0, "st: the number of rows is a multiple of the base shape's");
     static_assert(cols > 0 && cols % shape::cols == 0, "st: the number of columns is a multiple of the base shape's");
@@ -92,6 +105,13 @@ struct KITTENS_DEFAULT_ALIGN st {
     static constexpr int underlying_subtile_bytes_per_thread =
         detail::min(MAX_DIRECT_LOAD_BYTES, atom_bytes >= 16 ? 16 : 4);
 
+    /** Vectors with an element for each column and for each row. */
+    using row_vec = sv<dtype, cols>;
+    using col_vec = sv<dtype, rows>;
+    /** A part of it: what `subtile_inplace` makes. */
+    template <int rows, int cols>
+    using subtile = st_subtile<st, rows, cols>;
+
     dtype data[num_elements];
 
     /** Byte offset of an element in the base tile that it is in. */
@@ -100,6 +120,13 @@ struct KITTENS_DEFAULT_ALIGN st {
     /** Byte offset of an element in the tile. */
     static __host__ __device__ constexpr uint32_t offset(int row, int col) { return order::offset(row, col); }
 
+    /** An element of what begins at `first`, as a pointer or as an address in shared memory. */
+    static __device__ inline T *idx(T *first, const int2 &at) { return first + offset(at.x, at.y) / sizeof(T); }
+    static __device__ inline uint32_t idx(uint32_t first, const int2 &at) { return first + offset(at.x, at.y); }
+
+    /** An element by its place in memory. */
+    __device__ inline dtype &operator[](int i) { return data[i]; }
+    __device__ inline const dtype &operator[](int i) const { return data[i]; }
     __device__ inline dtype &operator[](const int2 &at) { return data[offset(at.x, at.y) / sizeof(dtype)]; }
     __device__ inline const dtype &operator[](const int2 &at) const { return data[offset(at.x, at.y) / sizeof(dtype)]; }
 };
@@ -127,6 +154,16 @@ struct st_subtile {
     static constexpr int underlying_subtile_elements = shape::num_elements;
     static constexpr int underlying_subtile_bytes = ST::underlying_subtile_bytes;
     static constexpr int underlying_subtiles_per_row = ST::underlying_subtiles_per_row;
+    static constexpr int underlying_subtiles_per_col = ST::underlying_subtiles_per_col;
+    static constexpr int underlying_num_elements = ST::underlying_num_elements;
+    /** Base tiles from top to bottom and from left to right, as `subtiles_per_col` and `subtiles_per_row`. */
+    static constexpr int height = rows / shape::rows;
+    static constexpr int width = cols / shape::cols;
+    static constexpr int underlying_height = underlying_rows / shape::rows;
+    static constexpr int underlying_width = underlying_cols / shape::cols;
+    /** Base tiles from left to right and from top to bottom. */
+    static constexpr int subtiles_per_row = cols / shape::cols;
+    static constexpr int subtiles_per_col = rows / shape::rows;
     static constexpr int underlying_subtile_bytes_per_thread = ST::underlying_subtile_bytes_per_thread;
 
     static_assert(rows % shape::rows == 0 && cols % shape::cols == 0,
@@ -137,15 +174,29 @@ struct st_subtile {
     using order = typename ST::order;
     static constexpr int atom_bytes = ST::atom_bytes;
 
+    /** Vectors with an element for each column and for each row. */
+    using row_vec = sv<dtype, cols>;
+    using col_vec = sv<dtype, rows>;
+
     /** The first base tile. */
     dtype *data;
+    /** Where the part begins in the shared tile, in elements. */
+    int row_offset, col_offset;
 
     __device__ inline st_subtile(ST &tile, const int2 &at)
         : data(tile.data + (at.x * (rows / shape::rows) * underlying_subtiles_per_row + at.y * (cols / shape::cols)) *
-                               underlying_subtile_elements) {}
+                               underlying_subtile_elements),
+          row_offset(at.x * rows), col_offset(at.y * cols) {}
+
+    /** Byte offset of an element in the base tile that it is in. */
+    static __host__ __device__ constexpr uint32_t swizzle(const int2 &at) { return ST::swizzle(at); }
 
     /** Byte offset of an element from `data`. */
     static __host__ __device__ constexpr uint32_t offset(int row, int col) { return order::offset(row, col); }
+
+    /** An element of the part, what begins at `first` being the part itself. */
+    static __device__ inline T *idx(T *first, const int2 &at) { return first + offset(at.x, at.y) / sizeof(T); }
+    static __device__ inline uint32_t idx(uint32_t first, const int2 &at) { return first + offset(at.x, at.y); }
 
     __device__ inline dtype &operator[](const int2 &at) const { return data[offset(at.x, at.y) / sizeof(dtype)]; }
 };

@@ -23,7 +23,13 @@ struct KITTENS_DEFAULT_ALIGN sv {
     static_assert(_length > 0, "sv: the length is positive");
     static constexpr int length = _length;
 
-    dtype data[length];
+    static constexpr int tiles = length / TILE_ROW_DIM<T>;
+    static constexpr int num_alloc_elements = length;
+
+    dtype data[num_alloc_elements];
+
+    /** The address of an element of what begins at `first`. */
+    static __device__ inline T *idx(T *first, int index) { return first + index; }
 
     /** A part of it, as long as given: `subvec_inplace` makes one. */
     template <int sub_length>

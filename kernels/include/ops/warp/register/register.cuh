@@ -13,6 +13,7 @@
 #include "tile/mma.cuh"
 #include "tile/mma_agpr.cuh"
 #include "tile/mma_scaled.cuh"
+#include "tile/mma_words.cuh"
 #include "tile/reductions.cuh"
 #include "tile/small_floats.cuh"
 #include "vec/maps.cuh"

@@ -25,7 +25,7 @@ __device__ inline void load(RV &dst, const SV &src) {
     for (int i = 0; i < RV::outer_dim; i++)
 #pragma unroll
         for (int s = 0; s < RV::inner_dim / per_run; s++) {
-            if (RV::is_naive && RV::index(i, lane, 0) >= RV::length) continue;
+            if (RV::is_naive && RV::index(i, lane, s) >= RV::length) continue;
             const auto got = detail::shared_run<U, stride, 16>::load(memory, [&](int e) {
                 return static_cast<uint32_t>(RV::index(i, lane, s * stride + e)) * static_cast<uint32_t>(sizeof(U));
             });
@@ -56,7 +56,7 @@ __device__ inline void store(SV &dst, const RV &src) {
     for (int i = 0; i < RV::outer_dim; i++)
 #pragma unroll
         for (int s = 0; s < RV::inner_dim / per_run; s++) {
-            if (RV::is_naive && RV::index(i, lane, 0) >= RV::length) continue;
+            if (RV::is_naive && RV::index(i, lane, s) >= RV::length) continue;
             struct stored {
                 typename RV::dtype v[per_run];
             } values;

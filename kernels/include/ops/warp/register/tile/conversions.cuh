@@ -70,13 +70,12 @@ __device__ inline void copy(DST &dst, const SRC &src) {
  * every element is already in the right lane and register, and it costs nothing.
  */
 template <ducks::rt::all DST, ducks::rt::all SRC>
+    requires(!detail::is_same<typename DST::layout, typename SRC::layout>)
 __device__ inline void transpose(DST &dst, const SRC &src) {
     constexpr bool turned_size = DST::rows == SRC::cols && DST::cols == SRC::rows;
     static_assert(turned_size, "transpose: dst has as many rows as src has columns, and the reverse");
     constexpr bool same_type = detail::is_same<typename DST::T, typename SRC::T>;
     static_assert(same_type, "transpose: the tiles have the same element type");
-    constexpr bool other_layout = DST::is_row != SRC::is_row;
-    static_assert(other_layout, "transpose: dst has the other layout than src; swap_layout changes it before or after");
     constexpr bool turned_shape = detail::is_same<typename DST::shape, typename SRC::shape::transposed>;
     static_assert(turned_shape, "transpose: dst's base shape is src's with rows and columns exchanged");
     if constexpr (same_type) {
@@ -91,59 +90,95 @@ __device__ inline void transpose(DST &dst, const SRC &src) {
 
 namespace detail {
 
-/** Elements from the lanes of one layout to those of the other. */
+/**
+ * @brief From which base tile, lane and unit of SRC a unit of DST comes; a unit is a word where both layouts keep the
+ * elements of a word together, else an element.
+ */
 template <ducks::rt::all DST, ducks::rt::all SRC>
-__device__ inline void exchange_layout(DST &dst, const SRC &src) {
+struct exchange {
     using T = typename DST::T;
-    constexpr int count = DST::base_tile_elements_per_thread;
-    using elements = struct {
-        T e[count];
-    };
-    using packed = struct {
-        typename DST::dtype v[DST::packed_per_base_tile];
-    };
+    using to = typename DST::base_tile;
     using from = typename SRC::base_tile;
-    using distribution = typename from::distribution;
-    const int lane = laneid();
-#pragma unroll
-    for (int i = 0; i < DST::height; i++)
-#pragma unroll
-        for (int j = 0; j < DST::width; j++) {
-            packed source;
-#pragma unroll
-            for (int k = 0; k < SRC::packed_per_base_tile; k++) source.v[k] = src.tiles[i][j].data[k];
-            const auto have = bit_cast<elements>(source);
-            elements wanted;
-#pragma unroll
-            for (int e = 0; e < count; e++) {
-                const int row = DST::base_tile::row(lane, e), col = DST::base_tile::col(lane, e);
-                const int minor = SRC::is_row ? row : col, major = SRC::is_row ? col : row;
-                constexpr int stride = SRC::base_tile_stride, run = distribution::groups * stride;
-                const int holder = minor + major % run / stride * distribution::minor;
-                const int held = major / run * stride + major % stride;
-#pragma unroll
-                for (int f = 0; f < count; f++) {
-                    unsigned bits = 0;
-                    __builtin_memcpy(&bits, &have.e[f], sizeof(T));
-                    const unsigned got = from_lane(bits, holder);
-                    T value;
-                    __builtin_memcpy(&value, &got, sizeof(T));
-                    if (held == f) wanted.e[e] = value;
-                }
-            }
-            const auto result = bit_cast<packed>(wanted);
-#pragma unroll
-            for (int k = 0; k < DST::packed_per_base_tile; k++) dst.tiles[i][j].data[k] = result.v[k];
+    static constexpr int size = static_cast<int>(sizeof(T));
+    static constexpr int in_word = size < 4 ? 4 / size : 1;
+    static constexpr bool by_words =
+        DST::is_row == SRC::is_row && to::stride % in_word == 0 && from::stride % in_word == 0;
+    static constexpr int elements = by_words ? in_word : 1;
+    static constexpr int units = to::elements_per_thread / elements;
+    static constexpr int units_of_source = from::elements_per_thread / elements;
+
+    struct source {
+        int tile, lane, unit;
+    };
+    static __host__ __device__ constexpr source of(int i, int j, int lane, int unit) {
+        const int row = i * to::rows + to::row(lane, unit * elements),
+                  col = j * to::cols + to::col(lane, unit * elements);
+        const int minor = (SRC::is_row ? row : col) % from::distribution::minor;
+        const int major = (SRC::is_row ? col : row) % from::distribution::major;
+        constexpr int stride = from::stride, run = from::distribution::groups * stride;
+        return {row / from::rows * SRC::width + col / from::cols,
+                minor + major % run / stride * from::distribution::minor,
+                (major / run * stride + major % stride) / elements};
+    }
+    /** Whether some lane takes a unit from this base tile and unit; whether all lanes take theirs from themselves. */
+    static __host__ __device__ constexpr bool occurs(int i, int j, int unit, int tile, int unit_of_source) {
+        for (int lane = 0; lane < WARP_THREADS; lane++) {
+            const source s = of(i, j, lane, unit);
+            if (s.tile == tile && s.unit == unit_of_source) return true;
         }
-}
+        return false;
+    }
+    static __host__ __device__ constexpr bool stays(int i, int j, int unit) {
+        for (int lane = 0; lane < WARP_THREADS; lane++)
+            if (of(i, j, lane, unit).lane != lane) return false;
+        return true;
+    }
+
+    static __device__ inline unsigned get(const SRC &src, int tile, int unit) {
+        unsigned bits = 0;
+        __builtin_memcpy(&bits,
+                         reinterpret_cast<const char *>(src.tiles[tile / SRC::width][tile % SRC::width].data) +
+                             unit * elements * size,
+                         elements * size);
+        return bits;
+    }
+    template <int i, int j, int unit>
+    static __device__ inline unsigned take(const SRC &src, int lane) {
+        const source wanted = of(i, j, lane, unit);
+        unsigned result = 0;
+        for_constants<SRC::height * SRC::width>([&]<int tile>() {
+            for_constants<units_of_source>([&]<int u>() {
+                if constexpr (occurs(i, j, unit, tile, u)) {
+                    const unsigned held = get(src, tile, u);
+                    const unsigned got = stays(i, j, unit) ? held : from_lane(held, wanted.lane);
+                    if (wanted.tile == tile && wanted.unit == u) result = got;
+                }
+            });
+        });
+        return result;
+    }
+    static __device__ inline void run(DST &dst, const SRC &src) {
+        const int lane = laneid();
+        for_constants<DST::height>([&]<int i>() {
+            for_constants<DST::width>([&]<int j>() {
+                for_constants<units>([&]<int unit>() {
+                    const unsigned bits = take<i, j, unit>(src, lane);
+                    __builtin_memcpy(reinterpret_cast<char *>(dst.tiles[i][j].data) + unit * elements * size, &bits,
+                                     elements * size);
+                });
+            });
+        });
+    }
+};
 
 } // namespace detail
 
 /**
- * @brief dst = src in the other layout; both have the same size, element type and base shape sides.
+ * @brief dst = src in another layout, in another base shape, or both; the tiles have the same size and element type.
  *
- * Elements go from lane to lane: for n elements a lane holds of a base tile, n * n exchanges through the LDS hardware
- * (ds_bpermute) at most. Going through a shared tile is cheaper for base shapes larger than 16x16.
+ * Elements go from lane to lane: for each of a lane's, an exchange through the LDS hardware (ds_bpermute) with every
+ * element of a lane that it may be, pairs of 2 bytes together where the layout stays; nothing moves where all stay in
+ * their lanes. Going through a shared tile is cheaper for base shapes larger than 16x16.
  */
 template <ducks::rt::all DST, ducks::rt::all SRC>
 __device__ inline void swap_layout(DST &dst, const SRC &src) {
@@ -151,31 +186,65 @@ __device__ inline void swap_layout(DST &dst, const SRC &src) {
     static_assert(same_size, "swap_layout: the tiles have the same size");
     constexpr bool same_type = detail::is_same<typename DST::T, typename SRC::T>;
     static_assert(same_type, "swap_layout: the tiles have the same element type");
-    constexpr bool other_layout = DST::is_row != SRC::is_row;
-    static_assert(other_layout, "swap_layout: dst has the other layout than src");
-    constexpr bool same_sides =
-        DST::base_tile_rows == SRC::base_tile_rows && DST::base_tile_cols == SRC::base_tile_cols;
-    static_assert(same_sides, "swap_layout: the base tiles have the same sides");
-    if constexpr (same_type) detail::exchange_layout(dst, src);
+    constexpr bool differs = !detail::is_same<DST, SRC>;
+    static_assert(differs, "swap_layout: dst has another layout or base shape than src");
+    if constexpr (same_size && same_type) detail::exchange<DST, SRC>::run(dst, src);
 }
 
 /**
- * @brief Changes the layout of a tile where it is, and gives the tile by its new type; the old name is not to be used
- * any more.
+ * @brief Changes the layout, or the base shape, of a tile where it is, and gives the tile by its new type; the old name
+ * is not to be used any more.
  *
  * Costs what swap_layout costs: the elements change lanes.
  */
-template <ducks::rt::all RT>
-__device__ inline rt<typename RT::T, RT::rows, RT::cols, ducks::rt_layout::transposed<typename RT::layout>,
-                     typename RT::shape> &
-swap_layout_inplace(RT &tile) {
-    using DST =
-        rt<typename RT::T, RT::rows, RT::cols, ducks::rt_layout::transposed<typename RT::layout>, typename RT::shape>;
+template <ducks::rt_layout::all layout, ducks::rt_shape::all shape, ducks::rt::all RT>
+__device__ inline rt<typename RT::T, RT::rows, RT::cols, layout, shape> &swap_layout_inplace(RT &tile) {
+    using DST = rt<typename RT::T, RT::rows, RT::cols, layout, shape>;
     static_assert(sizeof(DST) == sizeof(RT));
     DST swapped;
     swap_layout(swapped, tile);
     __builtin_memcpy(&tile, &swapped, sizeof(DST));
     return reinterpret_cast<DST &>(tile);
+}
+/** To the other layout, the base shape staying. */
+template <ducks::rt::all RT>
+__device__ inline auto &swap_layout_inplace(RT &tile) {
+    return swap_layout_inplace<typename ducks::rt_layout::transpose<typename RT::layout>::type, typename RT::shape>(
+        tile);
+}
+/** Gives a tile in the other layout, and leaves the tile as it is. */
+template <ducks::rt::all RT>
+__device__ inline auto swap_layout_inplace_copy(const RT &tile) {
+    rt<typename RT::T, RT::rows, RT::cols, typename ducks::rt_layout::transpose<typename RT::layout>::type,
+       typename RT::shape>
+        swapped;
+    swap_layout(swapped, tile);
+    return swapped;
+}
+
+/** dst = src transposed, in the same layout. Costs what swap_layout costs. */
+template <ducks::rt::all DST, ducks::rt::all SRC>
+    requires(detail::is_same<typename DST::layout, typename SRC::layout>)
+__device__ inline void transpose(DST &dst, const SRC &src) {
+    rt<typename SRC::T, SRC::cols, SRC::rows, typename ducks::rt_layout::transpose<typename SRC::layout>::type,
+       typename SRC::shape::transposed>
+        turned;
+    transpose(turned, src);
+    swap_layout(dst, turned);
+}
+/** dst = src transposed, in the same layout. */
+template <ducks::rt::all DST, ducks::rt::all SRC>
+__device__ inline void transpose_sep(DST &dst, const SRC &src) {
+    transpose(dst, src);
+}
+/** Transposes a square tile where it is. */
+template <ducks::rt::all RT>
+__device__ inline RT &transpose_inplace(RT &tile) {
+    constexpr bool is_square = RT::rows == RT::cols;
+    static_assert(is_square, "transpose_inplace: the tile has as many rows as columns");
+    const RT given = tile;
+    transpose(tile, given);
+    return tile;
 }
 
 } // namespace kittens

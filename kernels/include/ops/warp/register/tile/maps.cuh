@@ -235,6 +235,10 @@ __device__ inline void sub(RT &dst, const RT &lhs, const U &rhs) {
     if constexpr (fits) bin_map<base_ops::sub>(dst, lhs, rhs);
 }
 template <ducks::rt::all RT, typename U>
+__device__ inline void sub_fma(RT &dst, const RT &lhs, const U &rhs) {
+    sub(dst, lhs, rhs);
+}
+template <ducks::rt::all RT, typename U>
 __device__ inline void mul(RT &dst, const RT &lhs, const U &rhs) {
     constexpr bool fits = detail::is_operand_of_tile<RT, U>;
     static_assert(fits, "mul: the right-hand side is a tile of the same type, or one value");

@@ -42,6 +42,43 @@ __device__ inline void bin_map(RV &dst, const RV &src, const typename RV::T &val
             dst.data[i][k] = op::template op<typename RV::dtype>(src.data[i][k], stored);
 }
 
+/** The maps by another name. */
+template <ducks::base_ops::unary op, ducks::rv::all RV>
+__device__ inline void unary_op(RV &dst, const RV &src) {
+    unary_map<op>(dst, src);
+}
+template <ducks::base_ops::binary op, ducks::rv::all RV, typename U>
+__device__ inline void bin_op(RV &dst, const RV &lhs, const U &rhs) {
+    bin_map<op>(dst, lhs, rhs);
+}
+/** dst = op(src) of what a lane holds from `first` to `end` - 1, base tile after base tile. */
+template <ducks::base_ops::unary op, ducks::rv::all RV>
+__device__ inline void unary_op_range(RV &dst, const RV &src, int first, int end) {
+#pragma unroll
+    for (int n = 0; n < RV::outer_dim * RV::inner_dim; n++) {
+        const int i = n / RV::inner_dim, k = n % RV::inner_dim;
+        if (n >= first && n < end) dst.data[i][k] = op::template op<typename RV::dtype>(src.data[i][k]);
+    }
+}
+/** Of the first half, or of the rest. */
+template <ducks::base_ops::unary op, ducks::rv::all RV>
+__device__ inline void unary_op_first_half_vec(RV &dst, const RV &src) {
+    unary_op_range<op>(dst, src, 0, RV::outer_dim * RV::inner_dim / 2);
+}
+template <ducks::base_ops::unary op, ducks::rv::all RV>
+__device__ inline void unary_op_second_half_vec(RV &dst, const RV &src) {
+    unary_op_range<op>(dst, src, RV::outer_dim * RV::inner_dim / 2, RV::outer_dim * RV::inner_dim);
+}
+/** 2 to the power of the elements of a half. */
+template <ducks::rv::all RV>
+__device__ inline void exp_first_half_vec(RV &dst, const RV &src) {
+    unary_op_first_half_vec<base_ops::exp2>(dst, src);
+}
+template <ducks::rv::all RV>
+__device__ inline void exp_second_half_vec(RV &dst, const RV &src) {
+    unary_op_second_half_vec<base_ops::exp2>(dst, src);
+}
+
 /** Sets every element to 0. */
 template <ducks::rv::all RV>
 __device__ inline void zero(RV &dst) {
@@ -133,6 +170,10 @@ __device__ inline void sub(RV &dst, const RV &lhs, const U &rhs) {
     if constexpr (fits) bin_map<base_ops::sub>(dst, lhs, rhs);
 }
 template <ducks::rv::all RV, typename U>
+__device__ inline void sub_fma(RV &dst, const RV &lhs, const U &rhs) {
+    sub(dst, lhs, rhs);
+}
+template <ducks::rv::all RV, typename U>
 __device__ inline void mul(RV &dst, const RV &lhs, const U &rhs) {
     constexpr bool fits = detail::is_operand_of_vector<RV, U>;
     static_assert(fits, "mul: the right-hand side is a vector of the same type, or one value");
@@ -166,9 +207,9 @@ __device__ inline void copy(DST &dst, const SRC &src) {
                                        detail::is_same<typename DST::shape, typename SRC::shape>;
     static_assert(same_distribution,
                   "copy: the vectors have the same length, layout and base shape, and differ in the element type only");
-    constexpr bool converts = DST::inner_dim == SRC::inner_dim;
+    constexpr bool converts = !same_distribution || DST::inner_dim == SRC::inner_dim;
     static_assert(converts, "copy: a vector of fp8 in the align layout converts by way of a tile");
-    if constexpr (converts) {
+    if constexpr (same_distribution && converts) {
         using conversion = base_types::convertor<typename DST::dtype, typename SRC::dtype>;
 #pragma unroll
         for (int i = 0; i < DST::outer_dim; i++)

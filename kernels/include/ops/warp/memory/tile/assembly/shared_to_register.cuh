@@ -53,30 +53,40 @@ struct step_address {
     /** The base tile lies in one of the shared tile's, in which offsets are linear in the bits of lane and step. */
     static constexpr bool contained = shape::rows % base::rows == 0 && shape::cols % base::cols == 0;
 
+    /** Where a lane's step is in the tile, and where its first step of the first base tile is. */
+    static __host__ __device__ constexpr uint32_t offset(int lane) {
+        return shared_offset<A, ST>(i, j, Steps::row(lane, step), Steps::col(lane, step));
+    }
+    static __host__ __device__ constexpr uint32_t first_offset(int lane) {
+        return shared_offset<A, ST>(0, 0, Steps::row(lane, 0), Steps::col(lane, 0));
+    }
     static __host__ __device__ constexpr uint32_t lane_bits() {
         uint32_t bits = 0;
-        for (int lane = 1; lane < WARP_THREADS; lane *= 2)
-            bits |= ST::order::inside(Steps::row(lane, 0), Steps::col(lane, 0));
+        for (int lane = 1; lane < WARP_THREADS; lane *= 2) bits |= first_offset(lane);
         return bits;
     }
     static constexpr uint32_t of_step = contained ? ST::order::inside(first_row % shape::rows + Steps::row(0, step),
                                                                       first_col % shape::cols + Steps::col(0, step))
                                                   : 0;
-    /** Whether the lane's part is the same for every step. */
-    static constexpr bool one_address = contained && (lane_bits() & of_step) == 0;
+    static __host__ __device__ constexpr bool same_distance() {
+        if constexpr (contained) return (lane_bits() & of_step) == 0;
+        for (int lane = 1; lane < WARP_THREADS; lane++)
+            if (offset(lane) - first_offset(lane) != offset(0) - first_offset(0)) return false;
+        return true;
+    }
+    /** Whether the distance from a lane's first step is a constant. */
+    static constexpr bool one_address = same_distance();
     static constexpr uint32_t constant =
-        contained ? static_cast<uint32_t>(
-                        (first_row / shape::rows * ST::underlying_subtiles_per_row + first_col / shape::cols) *
-                        ST::underlying_subtile_bytes) +
-                        (one_address ? of_step : 0)
-                  : 0;
+        one_address ? offset(0) - first_offset(0)
+        : contained ? static_cast<uint32_t>(
+                          (first_row / shape::rows * ST::underlying_subtiles_per_row + first_col / shape::cols) *
+                          ST::underlying_subtile_bytes)
+                    : 0;
     /** What of it fits the offset of an instruction, 16 bits. */
     static constexpr int immediate = static_cast<int>(constant % 65536);
 
     /** A lane's part, where it is the same for every step, and the tile begins at `memory`. */
-    static __device__ inline uint32_t of_lane(uint32_t memory, int lane) {
-        return memory + ST::order::inside(Steps::row(lane, 0), Steps::col(lane, 0));
-    }
+    static __device__ inline uint32_t of_lane(uint32_t memory, int lane) { return memory + first_offset(lane); }
     static __device__ inline uint32_t address(uint32_t memory, int lane) {
         if constexpr (one_address)
             return of_lane(memory, lane) + (constant - immediate);
@@ -84,7 +94,14 @@ struct step_address {
             return memory + (ST::order::inside(Steps::row(lane, 0), Steps::col(lane, 0)) ^ of_step) +
                    (constant - immediate);
         else
-            return memory + shared_offset<A, ST>(i, j, Steps::row(lane, step), Steps::col(lane, step));
+            return memory + offset(lane);
+    }
+    /** The same, where the lane's part of the first step is known. */
+    static __device__ inline uint32_t address_from(uint32_t first, uint32_t memory, int lane) {
+        if constexpr (one_address)
+            return first + (constant - immediate);
+        else
+            return address(memory, lane);
     }
 };
 
@@ -133,14 +150,6 @@ struct pinned_access {
         else
             macros::ds_read<to, bytes / 4, offset>(address);
     }
-
-    /** Whether every step of a base tile is at a constant distance from the first base tile's first. */
-    template <int i, int j>
-    static __host__ __device__ constexpr bool one_address() {
-        bool all = true;
-        for_constants<count>([&]<int step>() { all = all && at<i, j, step>::one_address; });
-        return all;
-    }
 };
 
 } // namespace detail
@@ -151,18 +160,19 @@ __device__ inline uint32_t get_address(A &, const ST &src) {
     using access = detail::pinned_access<A, ST>;
     return access::template at<0, 0, 0>::of_lane(detail::shared_address(&src.data[0]), laneid());
 }
+template <ducks::art::all A, ducks::st::all ST>
+__device__ inline uint32_t get_address(const ST &dst, A &src) {
+    return get_address(src, dst);
+}
 
-/** Starts loading base tile {N, M} from a lane's address. */
+/** Starts loading base tile {N, M} from a lane's address; where a step is at no constant distance, from its own. */
 template <int N, int M, ducks::art::all A, ducks::st::all ST>
-__device__ inline void load(A &, const ST &, uint32_t address) {
+__device__ inline void load(A &, const ST &src, uint32_t address) {
     using access = detail::pinned_access<A, ST>;
-    constexpr bool one_address = access::template one_address<N, M>();
-    static_assert(
-        one_address,
-        "load: for this pair of base shapes a lane needs more than one address; load(dst, src) computes them");
+    const uint32_t memory = detail::shared_address(&src.data[0]);
     detail::for_constants<access::count>([&]<int step>() {
         using at = typename access::template at<N, M, step>;
-        access::template read<N, M, step>(address + (at::constant - at::immediate));
+        access::template read<N, M, step>(at::address_from(address, memory, laneid()));
     });
 }
 
@@ -185,18 +195,15 @@ __device__ inline void load(A &, const ST &src) {
 
 /** Starts storing base tile {N, M}, of a tile in the row layout, at a lane's address. */
 template <int N, int M, ducks::art::all A, ducks::st::all ST>
-__device__ inline void store(ST &, const A &, uint32_t address) {
+__device__ inline void store(ST &dst, const A &, uint32_t address) {
     using access = detail::pinned_access<A, ST>;
     constexpr bool in_rows = A::is_row;
     static_assert(in_rows, "store: base tiles are stored one by one in the row layout; store(dst, src) takes both");
-    constexpr bool one_address = access::template one_address<N, M>();
-    static_assert(
-        one_address,
-        "store: for this pair of base shapes a lane needs more than one address; store(dst, src) computes them");
+    const uint32_t memory = detail::shared_address(&dst.data[0]);
     detail::for_constants<access::count>([&]<int step>() {
         using at = typename access::template at<N, M, step>;
         macros::ds_write<A::template first_register<N, M> + step * access::bytes / 4, access::bytes / 4, at::immediate>(
-            address + (at::constant - at::immediate));
+            at::address_from(address, memory, laneid()));
     });
 }
 

@@ -189,4 +189,49 @@ KITTENS_ART_MMA(mma_AtB, true, false)
 KITTENS_ART_MMA(mma_AtBt, true, true)
 #undef KITTENS_ART_MMA
 
+#if defined(KITTENS_CDNA4)
+namespace macros {
+/** Matrix instructions on registers by number: the first of each operand's and of the accumulators'. */
+template <int A, int B, int C, int D>
+__device__ inline void mfma_f32_16x16x32_bf16() {
+    detail::mfma_pinned<bf16, 16, 16>::run<D, A, B, C>();
+}
+template <int A, int B, int C, int D>
+__device__ inline void mfma_f32_32x32x16_bf16() {
+    detail::mfma_pinned<bf16, 32, 16>::run<D, A, B, C>();
+}
+/** The same without an accumulator to begin with. */
+template <int A, int B, int D>
+__device__ inline void mfma_f32_16x16x32_bf16_zero_accum() {
+    detail::mfma_pinned<bf16, 16, 16>::run<D, A, B, -1>();
+}
+template <int A, int B, int D>
+__device__ inline void mfma_f32_32x32x16_bf16_zero_accum() {
+    detail::mfma_pinned<bf16, 32, 16>::run<D, A, B, -1>();
+}
+} // namespace macros
+
+/** d = a bᵀ + c of ranges of registers, base tiles of bf16 with accumulators of 16x16. */
+template <ducks::art::register_range_t A, ducks::art::register_range_t B, ducks::art::register_range_t C,
+          ducks::art::register_range_t D>
+__device__ inline void mma_ABt_base() {
+    macros::mfma_f32_16x16x32_bf16<A::lo, B::lo, C::lo, D::lo>();
+}
+template <ducks::art::register_range_t A, ducks::art::register_range_t B, ducks::art::register_range_t D>
+__device__ inline void mma_ABt_base_zero_accum() {
+    macros::mfma_f32_16x16x32_bf16_zero_accum<A::lo, B::lo, D::lo>();
+}
+/** d = aᵀ b + c of ranges of registers, with accumulators of a base shape, 32x32 or 16x16. */
+template <ducks::rt_shape::all shape, ducks::art::register_range_t A, ducks::art::register_range_t B,
+          ducks::art::register_range_t C, ducks::art::register_range_t D>
+__device__ inline void mma_AtB_base() {
+    detail::mfma_pinned<bf16, shape::rows, 16>::template run<D::lo, A::lo, B::lo, C::lo>();
+}
+template <ducks::rt_shape::all shape, ducks::art::register_range_t A, ducks::art::register_range_t B,
+          ducks::art::register_range_t D>
+__device__ inline void mma_AtB_base_zero_accum() {
+    detail::mfma_pinned<bf16, shape::rows, 16>::template run<D::lo, A::lo, B::lo, -1>();
+}
+#endif
+
 } // namespace kittens

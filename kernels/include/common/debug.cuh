@@ -1,0 +1,51 @@
+/**
+ * @file
+ * @brief Escape sequences that colour and style a terminal (ECMA-48, SGR), for print-outs of host and device code.
+ */
+#pragma once
+
+/** Any sequence: `TK_STYLE(1;31)` is bold and red. */
+#define TK_STYLE(...) "\033[" #__VA_ARGS__ "m"
+
+#define TK_RESET TK_STYLE(0)
+#define TK_BOLD TK_STYLE(1)
+#define TK_DIM TK_STYLE(2)
+#define TK_ITALIC TK_STYLE(3)
+#define TK_UNDERLINE TK_STYLE(4)
+#define TK_BLINK TK_STYLE(5)
+#define TK_REVERSE TK_STYLE(7)
+#define TK_HIDDEN TK_STYLE(8)
+
+#define TK_FG_BLACK TK_STYLE(30)
+#define TK_FG_RED TK_STYLE(31)
+#define TK_FG_GREEN TK_STYLE(32)
+#define TK_FG_YELLOW TK_STYLE(33)
+#define TK_FG_BLUE TK_STYLE(34)
+#define TK_FG_MAGENTA TK_STYLE(35)
+#define TK_FG_CYAN TK_STYLE(36)
+#define TK_FG_WHITE TK_STYLE(37)
+#define TK_FG_BRIGHT_BLACK TK_STYLE(90)
+#define TK_FG_BRIGHT_RED TK_STYLE(91)
+#define TK_FG_BRIGHT_GREEN TK_STYLE(92)
+#define TK_FG_BRIGHT_YELLOW TK_STYLE(93)
+#define TK_FG_BRIGHT_BLUE TK_STYLE(94)
+#define TK_FG_BRIGHT_MAGENTA TK_STYLE(95)
+#define TK_FG_BRIGHT_CYAN TK_STYLE(96)
+#define TK_FG_BRIGHT_WHITE TK_STYLE(97)
+
+#define TK_BG_BLACK TK_STYLE(40)
+#define TK_BG_RED TK_STYLE(41)
+#define TK_BG_GREEN TK_STYLE(42)
+#define TK_BG_YELLOW TK_STYLE(43)
+#define TK_BG_BLUE TK_STYLE(44)
+#define TK_BG_MAGENTA TK_STYLE(45)
+#define TK_BG_CYAN TK_STYLE(46)
+#define TK_BG_WHITE TK_STYLE(47)
+#define TK_BG_BRIGHT_BLACK TK_STYLE(100)
+#define TK_BG_BRIGHT_RED TK_STYLE(101)
+#define TK_BG_BRIGHT_GREEN TK_STYLE(102)
+#define TK_BG_BRIGHT_YELLOW TK_STYLE(103)
+#define TK_BG_BRIGHT_BLUE TK_STYLE(104)
+#define TK_BG_BRIGHT_MAGENTA TK_STYLE(105)
+#define TK_BG_BRIGHT_CYAN TK_STYLE(106)
+#define TK_BG_BRIGHT_WHITE TK_STYLE(107)

@@ -1,0 +1,345 @@
+"""Names and forms of HipKittens: the page's names are here, and mean what they mean there."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import compatibility
+import pytest
+import torch
+from cpp_names import Name, public_names
+from test_art import PinnedBatch
+from tile_cases import Batch, close, distinct, random
+
+import workbench as wb
+from workbench.runtime import device
+
+CORNER = "{0, 0, 0, 0}"
+
+
+@pytest.mark.parametrize("branch", compatibility.BRANCHES)
+def test_names_of_the_page(branch: str) -> None:
+    names = compatibility.stated()[branch]
+    assert len(names) > 400
+    assert compatibility.missing(names, compatibility.BRANCHES[branch]) == set()
+
+
+def test_missing_names_are_found() -> None:
+    """Of each kind one that is here and one that is not."""
+    here = [
+        Name("", "KITTENS_DEFAULT_ALIGN", "macro", ""),
+        Name("kittens", "load", "function", ""),
+        Name("kittens::rt", "rows", "constant", ""),
+        Name("kittens::ducks::rt", "all", "concept", ""),
+        Name("kittens::gl", "operator[]", "function", ""),
+    ]
+    absent = [Name(n.scope, f"{n.name}_none", n.kind, "") for n in here if not n.name.startswith("operator")]
+    found = compatibility.missing([*here, *absent], compatibility.BRANCHES["main"])
+    assert found == set(absent)
+
+
+def test_names_are_read(tmp_path: Path) -> None:
+    (tmp_path / "some.cuh").write_text(
+        """
+        #define MACRO 1
+        #if 0
+        struct off {};
+        #endif
+        namespace a { namespace b {
+        template <typename T, int n = (1 > 0)> struct alignas(16) klass {
+            using type = T; static constexpr int one = 1, two = 2; T data[n];
+            __device__ inline klass(T value) : data{value} {}
+            template <int axis> __device__ T get() const { return data[axis < n ? axis : 0]; }
+            operator int() const; T &operator[](int);
+          private:
+            int hidden;
+        };
+        template <> struct klass<int> { int other; };
+        template <> inline float klass<float>::get<0>() const { return 0; }
+        namespace detail { void inside(); }
+        }
+        typedef int number __attribute__((mode(SI)));
+        template <typename T> concept all = requires { T::x; };
+        enum class kind { first }; struct forward; // struct commented {};
+        }
+        """
+    )
+    names = {(compatibility.full(n), n.kind) for n in public_names(tmp_path)}
+    assert names == {
+        ("MACRO", "macro"),
+        ("a::b::klass", "type"),
+        ("a::b::klass::type", "type"),
+        ("a::b::klass::one", "constant"),
+        ("a::b::klass::two", "constant"),
+        ("a::b::klass::data", "variable"),
+        ("a::b::klass::get", "function"),
+        ("a::b::klass::operator[]", "function"),
+        ("a::b::klass::other", "variable"),
+        ("a::number", "type"),
+        ("a::all", "concept"),
+        ("a::kind", "type"),
+    }
+
+
+VECTORS = """
+#include "kittens.cuh"
+using namespace kittens;
+template <typename A, typename B> constexpr bool same = detail::is_same<A, B>;
+using wide = rt_fl<64, 64, col_l, rt_32x16_s>;
+#if defined(KITTENS_CDNA4) && !defined(KITTENS_FP6)
+static_assert(same<rv<float, 64, 32, rt_32x16_s, align_l>, col_vec<wide>>);
+static_assert(same<rv_fl<64, 16, rt_32x16_s, ortho_l>, row_vec<wide>>);
+static_assert(same<rv<float, 64, 64>, rv_naive<float, 64>>);
+#else
+static_assert(same<rv<float, 64, align_l, rt_16x32_s>, col_vec<wide>>);
+static_assert(same<rv_fl<64, ortho_l, rt_16x32_s>, row_vec<wide>>);
+static_assert(same<rv<float, 64, naive_l>, rv_naive<float, 64>>);
+#endif
+static_assert(rv_naive<bf16, 130>::outer_dim == 1 && rv_naive<bf16, 130>::inner_dim == 3);
+static_assert(same<ducks::rt_layout::transpose<row_l>::type, col_l>);
+static_assert(same<ducks::rt_shape::transpose<rt_16x32_s>::type, rt_32x16_s>);
+static_assert(wide::base_tile_elements_per_stride_group == 32 && wide::base_tile_threads_per_reduction == 4);
+static_assert(size_bytes<st_bf<32, 32>, sv_fl<8>, double> == 2048 + 32 + 8);
+__global__ void kernel(gl<int, 1, 1, -1, 64> x) {
+    typeof(x.raw_ptr[0]) value = x[{0, 0, 1, 0}];
+    x[coord<>(int4{0, 0, 0, 0})] = value + warpgroupid() + static_cast<int>(x.rows());
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("arch", "define"), [("gfx950", ()), ("gfx950", ("KITTENS_FP6",)), ("gfx942", ())], ids=lambda v: str(v)
+)
+def test_types_by_branch(arch: str, define: tuple[str, ...]) -> None:
+    """Vectors as each branch names them, integers in a global layout, and what is computed from types."""
+    module = wb.compile(VECTORS, arch=arch, name="types.hip", flags=("-Wall", "-Wextra"), define=define)
+    assert not module.result.diagnostics
+    x = torch.arange(128, dtype=torch.int32).reshape(2, 64)
+    module["kernel"].launch(wb.Launch(1, 64), (x,), {}, device=device(f"emulated:{arch}"))
+    assert x[0, 0] == 64 + 2
+
+
+def shared(dtype: str, rows: int, cols: int) -> str:
+    return f"__shared__ st<{dtype}, {rows}, {cols}, st_16x16_s> s, t;"
+
+
+def test_operations_on_shared_memory(arch: str, batch: Batch) -> None:
+    """Maps, reductions and conversions of shared tiles and vectors, by a group and by a wave."""
+    x, v, h = random(32, 48, seed=1), random(32, seed=2), random(48, seed=3)
+    given = {"x": x, "v": v.reshape(1, 32), "h": h.reshape(1, 48)}
+    fill = "G::load(s, g.x, {0, 0, 0, 0}); G::load(r, g.v, {0, 0, 0, 0}); G::load(c, g.h, {0, 0, 0, 0});"
+    cases = {
+        "add(t, s, s); mul(t, t, 2.0f);": x * 4,
+        "sub_row(t, s, r);": x - v[:, None],
+        "mul_col(t, s, c); exp(t, t);": torch.exp(x * h),
+        "copy(t, s); relu(t, t);": x.relu(),
+        "row_max(r, s, r); broadcast_row(t, r);": torch.maximum(x.amax(1), v)[:, None].expand(32, 48),
+        "col_sum(c, s); broadcast_col(t, c);": x.sum(0).expand(32, 48),
+        "one(t); max(t, t, s);": x.clamp(min=1),
+        "copy(c, 3.0f); add(c, c, c); broadcast_col(t, c);": torch.full((32, 48), 6.0),
+    }
+    for waves in (1, 4):
+        for text, wanted in cases.items():
+            # Group members want a barrier between writing and reading a vector or tile as a whole.
+            of_group = "".join(
+                f"G::{call.strip()}; wait_and_barrier(); " for call in text.split(";") if call.strip()
+            )
+            batch.add(
+                f"{waves} waves: {text}",
+                f"""using G = group<{waves}>; {shared("float", 32, 48)}
+                __shared__ sv_fl<32> r; __shared__ sv_fl<48> c; {fill} wait_and_barrier();
+                {text if waves == 1 else of_group}
+                wait_and_barrier(); G::store(g.out, t, {CORNER});""",
+                wanted={"out": wanted.contiguous()},
+                check=close(4, 1e-5),
+                threads=64 * waves,
+                **given,
+            )
+    batch.add(
+        "reductions of vectors",
+        f"""__shared__ sv_fl<32> r; __shared__ sv_fl<48> c; load_async(r, g.v, {CORNER});
+        load_async(c, g.h, {CORNER}); wait_and_barrier();
+        float most, total; max(most, r); sum(total, c, most);
+        if (laneid() == 0) {{ g.out[{{0, 0, 0, 0}}] = most; g.out[{{0, 0, 0, 1}}] = total; }}""",
+        wanted={"out": torch.stack([v.max(), h.sum() + v.max()]).reshape(1, 2)},
+        check=close(8, 1e-6),
+        **given,
+    )
+    batch.run(arch)
+
+
+def test_register_tiles_of_a_group(arch: str, batch: Batch) -> None:
+    """A group's waves hold a shared tile's rows, or a vector's parts, one after the other."""
+    x, v = distinct(64, 32, torch.bfloat16, 1), random(1, 256, seed=2)
+    batch.add(
+        "tiles",
+        f"""using G = group<4>; {shared("bf16", 64, 32)} rt_bf<16, 32> a; G::load(s, g.x, {CORNER});
+        wait_and_barrier(); G::load(a, s); G::store(t, a); wait_and_barrier();
+        G::store(g.out, t, {CORNER});""",
+        wanted={"out": x},
+        threads=256,
+        x=x,
+    )
+    batch.add(
+        "vectors",
+        f"""using G = group<4>; __shared__ sv_fl<256> s; rv_naive<float, 64> a, b; G::load(a, g.x, {CORNER});
+        G::store(s, a); wait_and_barrier(); G::load(b, s); add(b, b, 1.0f); G::store(g.out, b, {CORNER});""",
+        wanted={"out": v + 1},
+        threads=256,
+        x=v,
+    )
+    batch.run(arch)
+
+
+@pytest.mark.parametrize("dtype", ["bf16", "float"])
+def test_layouts_and_base_shapes_exchanged(arch: str, batch: Batch, dtype: str) -> None:
+    """swap_layout between any two, transpose in the same layout, in place and not."""
+    x = distinct(32, 64, {"bf16": torch.bfloat16, "float": torch.float32}[dtype], 1)
+    pairs = [
+        ("row_l, rt_16x16_s", "col_l, rt_16x32_s"),
+        ("col_l, rt_16x16_s", "col_l, rt_16x32_s"),
+        ("col_l, rt_32x32_s", "col_l, rt_16x32_4_s"),
+        ("row_l, rt_16x32_s", "row_l, rt_32x16_4_s"),
+    ]
+    for given, to in pairs:
+        batch.add(
+            f"{given} to {to}",
+            f"""rt<{dtype}, 32, 64, {given}> a; load(a, g.x, {CORNER});
+            rt<{dtype}, 32, 64, {to}> b; swap_layout(b, a); store(g.out, b, {CORNER});""",
+            wanted={"out": x},
+            x=x,
+        )
+    batch.add(
+        "in place to another base shape",
+        f"""rt<{dtype}, 32, 64, col_l, rt_16x16_s> a; load(a, g.x, {CORNER});
+        auto &b = swap_layout_inplace<col_l, rt_16x32_s>(a); store(g.out, b, {CORNER});""",
+        wanted={"out": x},
+        x=x,
+    )
+    batch.add(
+        "transposed",
+        f"""rt<{dtype}, 32, 64> a; load(a, g.x, {CORNER}); rt<{dtype}, 64, 32> b; transpose_sep(b, a);
+        store(g.out, b, {CORNER});""",
+        wanted={"out": x.T.contiguous()},
+        x=x,
+    )
+    square = x[:, :32].contiguous()
+    batch.add(
+        "transposed in place",
+        f"rt<{dtype}, 32, 32> a; load(a, g.x, {CORNER}); store(g.out, transpose_inplace(a), {CORNER});",
+        wanted={"out": square.T.contiguous()},
+        x=square,
+    )
+    batch.run(arch)
+
+
+def test_single_words(arch: str, batch: Batch) -> None:
+    """Loads and stores at addresses, values of other lanes, buffer resources by their fields."""
+    x = random(1, 256, seed=5)
+    batch.add(
+        "words",
+        """__shared__ float4 s[64]; const auto at = detail::shared_address(&s[laneid()]);
+        const float4 got = load_global_vec4(reinterpret_cast<const float4 *>(g.x.raw_ptr) + laneid());
+        store_shared_vec(at, {got.x, got.y}); move<float2>::sts(at + 8, {got.z, got.w});
+        float2 low = load_shared_vec(at), high; move<float2>::lds(high, at + 8);
+        store_global_b128_async(g.out.raw_ptr + 4 * laneid(),
+                                __builtin_bit_cast(__uint128_t, float4{low.x, low.y, high.x, high.y}));""",
+        wanted={"out": x},
+        x=x,
+    )
+    shuffled = x.reshape(4, 64)
+    batch.add(
+        "other lanes",
+        """for (int i = 0; i < 4; i++) {
+            const float v = g.x.raw_ptr[64 * i + laneid()];
+            const bf16 b = static_cast<bf16>(v);
+            const float2 both = packed_shfl(MASK_ALL, float2{v, -v}, 3);
+            g.out.raw_ptr[64 * i + laneid()] =
+                i == 0 ? packed_shfl_down(MASK_ALL, v, 60) : i == 1 ? both.x : i == 2 ? both.y
+                : static_cast<float>(packed_shfl(MASK_ALL, b, 63 - laneid()));
+        }""",
+        wanted={
+            "out": torch.stack(
+                [
+                    torch.cat([shuffled[0, 60:], shuffled[0, 4:]]),
+                    shuffled[1, 3].expand(64),
+                    -shuffled[2, 3].expand(64),
+                    shuffled[3].flip(0).bfloat16().float(),
+                ]
+            )
+        },
+        x=shuffled,
+    )
+    batch.add(
+        "a resource by its fields",
+        """const buffer_resource made =
+            make_buffer_resource(reinterpret_cast<uint64_t>(g.x.raw_ptr), 128 * sizeof(float), 0x00027000);
+        const uint32_t at = to_sgpr_u32(0) + 4 * threadIdx.x;
+        const uint64_t got = llvm_amdgcn_raw_buffer_load_b64(made, 2 * at, 0, 0);
+        const i32x4 to = make_srsrc(g.out.raw_ptr, 512 * sizeof(float));
+        llvm_amdgcn_raw_buffer_store_b64(got, to, 2 * at, 0, 0);""",
+        wanted={"out": torch.cat([x[:, :128], torch.zeros(1, 128)], 1)},
+        threads=128,
+        x=x,
+    )
+    batch.run(arch)
+
+
+def test_matrix_instructions_by_name(batch: Batch) -> None:
+    """On what a lane has of base tiles: d = a bᵀ + c."""
+    for name, side, k, shape in (
+        ("mfma161616", 16, 16, "rt_16x16_s"),
+        ("mfma161632", 16, 32, "rt_16x32_s"),
+        ("mfma323216", 32, 16, "rt_32x16_s"),
+    ):
+        a, b = random(side, k, seed=1).bfloat16(), random(side, k, seed=2).bfloat16()
+        batch.add(
+            name,
+            f"""rt_bf<{side}, {k}, row_l, {shape}> a, b; load(a, g.a, {CORNER}); load(b, g.b, {CORNER});
+            rt_fl<{side}, {side}, col_l, rt_{side}x{side}_s> c, d; one(c);
+            {name}(d.tiles[0][0].data, a.tiles[0][0].data, b.tiles[0][0].data, c.tiles[0][0].data);
+            store(g.out, d, {CORNER});""",
+            wanted={"out": a.float() @ b.float().T + 1},
+            check=close(8, 1e-5),
+            a=a,
+            b=b,
+        )
+    batch.run("gfx950")
+
+
+PINNED = [
+    ("row_l", "rt_16x32_s", "st_16x16_s"),
+    ("row_l", "rt_16x32_s", "st_8x32_s"),
+    ("row_l", "rt_32x32_s", "st_16x32_s"),
+    ("row_l", "rt_16x16_s", "st_16x16_swizzled_s"),
+    ("col_l", "rt_32x16_4_s", "st_16x16_swizzled_s"),
+    ("col_l", "rt_32x16_4_s", "st_16x16_s"),
+    ("col_l", "rt_16x32_s", "st_16x32_s"),
+    ("col_l", "rt_32x16_s", "st_32x32_s"),
+]
+"""Layouts and base shapes of explicit-register tiles, and of shared tiles that they are as large as, larger
+and smaller than."""
+
+
+def test_pinned_tiles_from_every_shared_tile(arch: str) -> None:
+    """Base tiles one by one, from a lane's address in part of a shared tile."""
+    x = distinct(32, 64, torch.bfloat16, 1)
+    batch = PinnedBatch()
+    for layout, rt, st in PINNED:
+        rows, cols = (int(side) for side in rt.split("_")[1].split("x"))
+        registers = rows * cols * 2 // 256
+        ranges = f"ducks::art::split_many_t<ducks::art::type_list<ducks::art::range<128, 135>>, {registers}>"
+        loads = "".join(
+            f"load<{i}, {j}>(a, part, at);" for i in range(32 // rows) for j in range(64 // 2 // cols)
+        )
+        batch.add(
+            f"{layout} {rt} from {st}",
+            f"""__shared__ st<bf16, 32, 64, {st}> s; group<1>::load(s, g.x, {CORNER}); wait_and_barrier();
+            auto part = subtile_inplace<32, 32>(s, {{0, 1}});
+            art_bf<32, 32, {layout}, {rt}, {ranges}> a;
+            const uint32_t at = get_address(part, a); {loads} wait_lgkmcnt<0>();
+            store(g.out, a, {CORNER}); wait_vmcnt();""",
+            wanted={"out": x[:, 32:].contiguous()},
+            x=x,
+        )
+    batch.run(arch)
