@@ -85,9 +85,9 @@ def test_names() -> None:
     assert targets.product("AMD Instinct MI325X") is targets.MI325X
     assert targets.product("mi350x") is targets.MI350X
     assert [targets.default_product(name).name for name in targets.NAMES] == ["MI355X", "MI300X", "MI210"]
-    with pytest.raises(UsageError, match=r"target 'gfx1100': one of gfx950, gfx942, gfx90a is wanted"):
+    with pytest.raises(UsageError, match=r"target 'gfx1100': expected one of gfx950, gfx942, gfx90a"):
         targets.target("gfx1100")
-    with pytest.raises(UsageError, match=r"product 'B200': one of MI355X, .* is wanted"):
+    with pytest.raises(UsageError, match=r"product 'B200': expected one of MI355X, .*"):
         targets.product("B200")
 
 

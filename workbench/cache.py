@@ -214,7 +214,7 @@ class Cache:
     def __init__(self, namespace: str) -> None:
         if not _NAMESPACE.fullmatch(namespace):
             raise UsageError(
-                f"cache namespace {namespace!r}: lower-case letters, digits, '.', '_' and '-' are wanted"
+                f"cache namespace {namespace!r}: expected lower-case letters, digits, '.', '_' and '-'"
             )
         self.namespace = namespace
 

@@ -457,7 +457,7 @@ def target(name: str) -> Target:
     plain = name.partition(":")[0]
     found = next((known for known in TARGETS if known.name == plain), None)
     if found is None:
-        raise UsageError(f"target {name!r}: one of {', '.join(NAMES)} is wanted")
+        raise UsageError(f"target {name!r}: expected one of {', '.join(NAMES)}")
     return found
 
 
@@ -479,7 +479,7 @@ def product(name: str) -> Product:
     """
     found = next((known for known in PRODUCTS if known.name.lower() in name.lower()), None)
     if found is None:
-        raise UsageError(f"product {name!r}: one of {', '.join(known.name for known in PRODUCTS)} is wanted")
+        raise UsageError(f"product {name!r}: expected one of {', '.join(known.name for known in PRODUCTS)}")
     return found
 
 

@@ -148,7 +148,7 @@ def test_several_outputs():
 
 
 def test_usage_errors_say_what_is_wanted():
-    with pytest.raises(UsageError, match="wanted a KernelSpec"):
+    with pytest.raises(UsageError, match="expected a KernelSpec"):
         verify(softmax)
 
 

@@ -49,7 +49,7 @@ def test_without_a_target_there_must_be_one() -> None:
 
 
 def test_missing_target_names_what_is_there() -> None:
-    with pytest.raises(CodeObjectError, match="has code for gfx942; wanted gfx950"):
+    with pytest.raises(CodeObjectError, match="has code for gfx942; expected gfx950"):
         CodeObject.from_bytes(bundle([HOST, entry("gfx942")]), "gfx950")
     with pytest.raises(CodeObjectError, match="has code for no AMD GPU"):
         CodeObject.from_bytes(bundle([HOST]))

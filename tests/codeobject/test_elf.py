@@ -137,7 +137,7 @@ def test_read_gives_zero_where_the_file_has_nothing(code_object: CodeObject) -> 
 
 
 def test_other_target_is_refused() -> None:
-    with pytest.raises(CodeObjectError, match="is for gfx942, wanted gfx950"):
+    with pytest.raises(CodeObjectError, match="is for gfx942, expected gfx950"):
         CodeObject.from_bytes(compiled("gfx942"), "gfx950")
     assert CodeObject.from_bytes(compiled("gfx942"), "gfx942:xnack-").target == "gfx942"
 

@@ -71,24 +71,32 @@ def test_scalars_and_pointers():
 @pytest.mark.parametrize(
     ("kind", "value", "message"),
     [
-        (INT, 2**31, "is 2147483648; wanted a value from -2147483648 to 2147483647"),
-        (INT, 1.5, "is float 1.5; wanted an integer"),
-        (Type("uint", "unsigned char", 1), -1, "is -1; wanted a value from 0 to 255"),
-        (Type("uint", "unsigned char", 1), 256, "wanted a value from 0 to 255"),
-        (FLOAT, 1e39, "is 1e[+]39; wanted a value that float can hold"),
-        (FLOAT, "a", "is str 'a'; wanted a number"),
-        (FLOAT, True, "is bool True; wanted a number"),
-        (Type("float", "_Float16", 2), 1e5, "wanted a value that _Float16 can hold"),
-        (Type("bool", "bool", 1), 1, "is int 1; wanted True or False"),
-        (FLOAT, torch.ones(1), r"is a tensor of shape \(1,\); wanted float; take the number out with .item"),
-        (pointer(FLOAT), 1.0, "is float 1.0; wanted a torch tensor for float [*]"),
+        (INT, 2**31, "is 2147483648; expected a value from -2147483648 to 2147483647"),
+        (INT, 1.5, "is float 1.5; expected an integer"),
+        (Type("uint", "unsigned char", 1), -1, "is -1; expected a value from 0 to 255"),
+        (Type("uint", "unsigned char", 1), 256, "expected a value from 0 to 255"),
+        (FLOAT, 1e39, "is 1e[+]39; expected a value that float can hold"),
+        (FLOAT, "a", "is str 'a'; expected a number"),
+        (FLOAT, True, "is bool True; expected a number"),
+        (Type("float", "_Float16", 2), 1e5, "expected a value that _Float16 can hold"),
+        (Type("bool", "bool", 1), 1, "is int 1; expected True or False"),
+        (
+            FLOAT,
+            torch.ones(1),
+            r"is a tensor of shape \(1,\); expected float; take the number out with .item",
+        ),
+        (pointer(FLOAT), 1.0, "is float 1.0; expected a torch tensor for float [*]"),
         (pointer(FLOAT), np.zeros(3), "wrap the array with torch.from_numpy"),
-        (pointer(FLOAT), torch.zeros(3).double(), "is a float64 tensor; wanted float32; convert with"),
+        (pointer(FLOAT), torch.zeros(3).double(), "is a float64 tensor; expected float32; convert with"),
         (pointer(FLOAT), torch.zeros(3, 4).T, r"non-contiguous tensor \(shape \(4, 3\), stride \(1, 4\)\)"),
-        (pointer(FLOAT), torch.zeros(3, device="meta"), "is a tensor on meta; wanted one on cpu"),
-        (FLOAT, 10**400, "is an int beyond every float; wanted a value that float can hold"),
-        (Type("struct", "Point", 8, members=(Field("a", 0, INT),)), 3, "wanted Point: its members by name"),
-        (Type("struct", "Point", 8, members=(Field("a", 0, INT),)), b"123", "is 3 bytes; wanted Point of 8"),
+        (pointer(FLOAT), torch.zeros(3, device="meta"), "is a tensor on meta; expected one on cpu"),
+        (FLOAT, 10**400, "is an int beyond every float; expected a value that float can hold"),
+        (Type("struct", "Point", 8, members=(Field("a", 0, INT),)), 3, "expected Point: its members by name"),
+        (
+            Type("struct", "Point", 8, members=(Field("a", 0, INT),)),
+            b"123",
+            "is 3 bytes; expected Point of 8",
+        ),
     ],
 )
 def test_wrong_values(kind, value, message):
@@ -163,14 +171,14 @@ def test_globals_by_member_name():
     [
         (
             {"out": torch.zeros(64, 64, dtype=torch.bfloat16)},
-            r"'out' is shape \(64, 64\) with cols 64; wanted cols 128",
+            r"'out' is shape \(64, 64\) with cols 64; expected cols 128",
         ),
-        ({"x": torch.zeros(64, 128)}, "'x' is a float32 tensor; wanted bfloat16"),
-        ({"x": torch.zeros(2, 64, 128, dtype=torch.bfloat16)}, r"with depth 2; wanted depth 1"),
-        ({"x": torch.zeros(1, 1, 1, 64, 128, dtype=torch.bfloat16)}, "5 dimensions .*; wanted at most 4"),
+        ({"x": torch.zeros(64, 128)}, "'x' is a float32 tensor; expected bfloat16"),
+        ({"x": torch.zeros(2, 64, 128, dtype=torch.bfloat16)}, r"with depth 2; expected depth 1"),
+        ({"x": torch.zeros(1, 1, 1, 64, 128, dtype=torch.bfloat16)}, "5 dimensions .*; expected at most 4"),
         ({"x": torch.zeros(64, 256, dtype=torch.bfloat16)[:, ::2]}, "non-contiguous"),
-        ({"x": [1, 2]}, "is a list; wanted a torch tensor for kittens::gl"),
-        ({"eps": None}, "argument 'eps' is None; wanted a number"),
+        ({"x": [1, 2]}, "is a list; expected a torch tensor for kittens::gl"),
+        ({"eps": None}, "argument 'eps' is None; expected a number"),
         ({"wieght": 1}, "no argument 'wieght'"),
     ],
 )
@@ -203,7 +211,7 @@ def test_whole_structs():
     assert bytes(pack(p, a=3, b=2.5).data) == wanted
     array = Type("array", "float[3]", 12, target=FLOAT)
     assert bytes(pack(plan(("v", array)), [1, 2, 3]).data) == struct.pack("<fff", 1, 2, 3)
-    with pytest.raises(ArgumentError, match="wanted 3 values"):
+    with pytest.raises(ArgumentError, match="expected 3 values"):
         pack(plan(("v", array)), [1, 2])
 
 
@@ -221,10 +229,10 @@ def test_fp8_means_the_targets_own_format():
     ocp, fnuz = torch.zeros(4, dtype=torch.float8_e4m3fn), torch.zeros(4, dtype=torch.float8_e4m3fnuz)
     pack(plan(("x", pointer(fp8)), arch="gfx950"), ocp)
     pack(plan(("x", pointer(fp8)), arch="gfx942"), fnuz)
-    with pytest.raises(ArgumentError, match="float8_e4m3fn tensor; wanted float8_e4m3fnuz"):
+    with pytest.raises(ArgumentError, match="float8_e4m3fn tensor; expected float8_e4m3fnuz"):
         pack(plan(("x", pointer(fp8)), arch="gfx942"), ocp)
     bf8 = Type("struct", "fp8e5m2", 1)
-    with pytest.raises(ArgumentError, match="float8_e5m2 tensor; wanted float8_e5m2fnuz"):
+    with pytest.raises(ArgumentError, match="float8_e5m2 tensor; expected float8_e5m2fnuz"):
         pack(plan(("x", pointer(bf8)), arch="gfx942"), torch.zeros(4, dtype=torch.float8_e5m2))
 
 
@@ -244,7 +252,7 @@ def test_fp8_types_of_hip_mean_the_encoding_that_they_name(arch):
 
 def test_a_gpu_wants_its_own_tensors():
     with pytest.raises(
-        ArgumentError, match=r"is a tensor on cpu; wanted one on cuda:1, where gpu:1 has its memory"
+        ArgumentError, match=r"is a tensor on cpu; expected one on cuda:1, where gpu:1 has its memory"
     ):
         pack(plan(("x", pointer(FLOAT))), torch.zeros(3), place=GPU)
 
@@ -260,5 +268,5 @@ def test_without_debug_info():
     assert bytes(pack(p, x, ctypes.c_uint32(9)).data) == struct.pack("<QI", x.data_ptr(), 9)
     with pytest.raises(ArgumentError, match="compiled without debug info"):
         pack(p, x, n=7)
-    with pytest.raises(ArgumentError, match="wanted 4 bytes"):
+    with pytest.raises(ArgumentError, match="expected 4 bytes"):
         pack(p, x, "text")

@@ -198,12 +198,12 @@ def test_other_members_get_their_initialisers(tiles: wb.HostModule) -> None:
         (
             lambda x: (x.float(), x, 1.0),
             TypeError,
-            "argument 1 has dtype torch.float32; torch.bfloat16 is wanted",
+            "argument 1 has dtype torch.float32; expected torch.bfloat16",
         ),
         (lambda x: (x, x.t(), 1.0), ValueError, "argument 2 is not contiguous"),
         (lambda x: (x, x[:, :32].contiguous(), 1.0), ValueError, "argument 2 does not fit: gl: cols is 32"),
         (lambda x: (x, x[None, None, None], 1.0), ValueError, "argument 2 has 5 dimensions"),
-        (lambda x: (x, 7, 1.0), TypeError, "argument 2 is a int; a torch tensor is wanted"),
+        (lambda x: (x, 7, 1.0), TypeError, "argument 2 is a int; expected a torch tensor"),
         (lambda x: (x, x, "much"), TypeError, "argument 3 is a str, which does not convert"),
         (lambda x: (x, x), TypeError, "takes 3 arguments, and 2 came"),
         (lambda x: (x, x.to("meta"), 1.0), ValueError, "argument 2 is on meta"),
@@ -254,7 +254,7 @@ def test_a_compiled_file_loads(pointers: wb.HostModule) -> None:
     assert loaded.answer == 42
     with pytest.raises(FileNotFoundError):
         wb.load_module("no/such/file.so")
-    with pytest.raises(errors.UsageError, match="load_module: got NoneType; wanted the path"):
+    with pytest.raises(errors.UsageError, match="load_module: got NoneType; expected the path"):
         wb.load_module(None)  # type: ignore[arg-type]
 
 

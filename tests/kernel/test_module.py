@@ -70,7 +70,7 @@ def test_kernels_are_found_by_every_name(module):
 def test_what_is_no_name_of_a_kernel(module):
     for wrong in (None, 3):
         with pytest.raises(
-            UnknownKernel, match=rf"kernels\.hip\[{wrong}\]: a kernel's name is wanted, one of"
+            UnknownKernel, match=rf"kernels\.hip\[{wrong}\]: expected a kernel's name, one of"
         ):
             module[wrong]
     with pytest.raises(AttributeError, match=r"no attribute 'scale'; its kernel .* is module\['scale'\]"):
@@ -143,9 +143,9 @@ def test_scalars_of_numpy(module):
     [
         ((torch.ones(64), 2.0), r"argument 'n' \(int\) is missing; its signature is scale\(float [*] x, "),
         ((torch.ones(64), 2.0, 64, 1), "takes 3 arguments, 4 were given"),
-        ((torch.ones(64, dtype=torch.float16), 2.0, 64), "'x' is a float16 tensor; wanted float32"),
-        ((torch.ones(64), "two", 64), "'factor' is str 'two'; wanted a number"),
-        ((torch.ones(64), 2.0, 2**40), "'n' is 1099511627776; wanted a value from -2147483648 to"),
+        ((torch.ones(64, dtype=torch.float16), 2.0, 64), "'x' is a float16 tensor; expected float32"),
+        ((torch.ones(64), "two", 64), "'factor' is str 'two'; expected a number"),
+        ((torch.ones(64), 2.0, 2**40), "'n' is 1099511627776; expected a value from -2147483648 to"),
         ((torch.ones(8, 8).T, 2.0, 64), "'x' is a non-contiguous tensor"),
     ],
 )
@@ -160,7 +160,7 @@ def test_launch_shapes(module):
     x = torch.ones(64)
     with pytest.raises(LaunchError, match=r"launch it as scale\[grid, block\]"):
         kernel(x, 2.0, 64)
-    with pytest.raises(LaunchError, match="wanted kernel"):
+    with pytest.raises(LaunchError, match="expected kernel"):
         kernel[4]
     with pytest.raises(LaunchError, match="grid is 0"):
         kernel[0, 64]
@@ -168,9 +168,9 @@ def test_launch_shapes(module):
         kernel[1, 64, -1]
     with pytest.raises(LaunchError, match=r"dynamic shared memory is 1\.5"):
         kernel[1, 64, 1.5]
-    with pytest.raises(LaunchError, match=r"grid is 2\.0; wanted .* // divides integers"):
+    with pytest.raises(LaunchError, match=r"grid is 2\.0; expected .* // divides integers"):
         kernel[4 / 2, 64]
-    with pytest.raises(LaunchError, match="grid is '1'; wanted one to three positive integers"):
+    with pytest.raises(LaunchError, match="grid is '1'; expected one to three positive integers"):
         kernel["1", 64]
     with pytest.raises(LaunchError, match="block is None"):
         kernel[1, None]
@@ -241,7 +241,9 @@ def test_load_from_bytes_and_file(module, tmp_path):
         wb.load(tmp_path / "absent.co")
     with pytest.raises(WorkbenchError):
         wb.load(b"not code at all")
-    with pytest.raises(UsageError, match="load: got Module; wanted the path of a code object, or its bytes"):
+    with pytest.raises(
+        UsageError, match="load: got Module; expected the path of a code object, or its bytes"
+    ):
         wb.load(module)
     with pytest.raises(UsageError, match="arch is 3"):
         wb.load(module.code, arch=3)
@@ -291,11 +293,11 @@ def test_globals_of_the_tile_library(arch):
     out = torch.zeros(16, 64, dtype=torch.bfloat16)
     kernel[16, 64](x=x, out=out, factor=2.0)
     assert torch.equal(out, (x.float() * 2 + 16).to(torch.bfloat16))
-    with pytest.raises(ArgumentError, match=r"'out' is shape .* wanted cols 64"):
+    with pytest.raises(ArgumentError, match=r"'out' is shape .* expected cols 64"):
         kernel[16, 64](x=x, out=torch.zeros(16, 32, dtype=torch.bfloat16), factor=2.0)
     with pytest.raises(ArgumentError, match=r"missing factor \(float\)"):
         kernel[16, 64](x=x, out=out)
-    with pytest.raises(ArgumentError, match="'x' is a float32 tensor; wanted bfloat16"):
+    with pytest.raises(ArgumentError, match="'x' is a float32 tensor; expected bfloat16"):
         kernel[16, 64](x=x.float(), out=out, factor=2.0)
 
 

@@ -192,7 +192,7 @@ def test_shapes_refused(name: str, k: int, n: int, says: str) -> None:
         (136, 64, 64, "k is 136; supported is 128 to 65536 in steps of 16"),
         (64, 64, 64, "k is 64; supported is 128 to"),
         (128, 60, 60, "n is 60; supported is 8 to"),
-        (128, 64, 1, r"scale_b is \(1,\); wanted \(64,\) and \(64,\)"),
+        (128, 64, 1, r"scale_b is \(1,\); expected \(64,\) and \(64,\)"),
     ],
 )
 def test_shapes_refused_in_fp8(k: int, n: int, scales: int, says: str) -> None:

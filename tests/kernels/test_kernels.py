@@ -92,7 +92,7 @@ def test_rmsnorm_takes_any_leading_dimensions(arch: str) -> None:
         ("gemm/gemm_bf16", ((16, 60), (16, 60)), "k is 60; supported is 8 to 65536 in steps of 8"),
         ("gemm/gemm_bf16", ((16, 64), (64, 16)), "with the same K"),
         ("normalization/rmsnorm", ((4, 9000), (9000,)), "cols is 9000; supported is 1 to 8192"),
-        ("normalization/rmsnorm", ((4, 128), (64,)), r"weight is \(64,\); wanted \(128,\)"),
+        ("normalization/rmsnorm", ((4, 128), (64,)), r"weight is \(64,\); expected \(128,\)"),
         ("activations/softmax", ((0, 5),), "at least one row and one column"),
     ],
 )

@@ -123,7 +123,7 @@ def test_name_results():
     assert name_results(a, ["out"], "k") == {"out": a}
     assert name_results((a, b), ["p", "q"], "k") == {"p": a, "q": b}
     assert list(name_results({"q": b, "p": a}, ["p", "q"], "k")) == ["p", "q"]
-    with pytest.raises(WorkbenchError, match="returned 1 values; wanted one tensor for each of p, q"):
+    with pytest.raises(WorkbenchError, match="returned 1 values; expected one tensor for each of p, q"):
         name_results((a,), ["p", "q"], "k")
 
 

@@ -96,7 +96,7 @@ def test_a_hipcc_older_than_6_is_passed_over(bare_path: Path) -> None:
     lld(bare_path)
     found = find_compiler()
     assert found.kind == "clang"
-    assert found.passed_over == ((str(old), "is of ROCm 5.7.31921; ROCm 6 or later is wanted"),)
+    assert found.passed_over == ((str(old), "is of ROCm 5.7.31921; expected ROCm 6 or later"),)
 
 
 def test_rocm_path_without_hipcc_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -135,7 +135,7 @@ def test_a_link_to_a_compiler_that_was_tried_is_not_tried_again(bare_path: Path)
     ("version", "targets", "why"),
     [
         ("gcc version 12\n", TARGETS, "is not clang: gcc version 12"),
-        ("clang version 14.0.6\n", TARGETS, "is clang 14.0.6; 17 or later is wanted"),
+        ("clang version 14.0.6\n", TARGETS, "is clang 14.0.6; expected 17 or later"),
         (CLANG_22, "  Registered Targets:\n    x86-64 - 64-bit X86\n", "without the AMDGPU target"),
     ],
 )

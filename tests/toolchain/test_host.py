@@ -66,7 +66,7 @@ def test_the_cxx_library_of_zig(kind: str, monkeypatch: pytest.MonkeyPatch) -> N
 
 def test_a_choice_that_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HIPKITTENS_CXX_LIBRARY", "msvc")
-    with pytest.raises(errors.UsageError, match="HIPKITTENS_CXX_LIBRARY=msvc: system or zig is wanted"):
+    with pytest.raises(errors.UsageError, match="HIPKITTENS_CXX_LIBRARY=msvc: expected system or zig"):
         host.compile_host(PROGRAM, CompileOptions("gfx950"), module=False)
 
 

@@ -34,7 +34,7 @@ class Mismatch:
     wanted: float
 
     def __str__(self) -> str:
-        return f"[{', '.join(map(str, self.index))}]: got {self.got:.6g}, wanted {self.wanted:.6g}"
+        return f"[{', '.join(map(str, self.index))}]: got {self.got:.6g}, expected {self.wanted:.6g}"
 
 
 @dataclass(frozen=True)
@@ -175,12 +175,12 @@ def _check(got: object, wanted: object, name: str) -> None:
 
     for what, value in (("got", got), ("wanted", wanted)):
         if not isinstance(value, torch.Tensor):
-            raise UsageError(f"compare: {what!r} is a {type(value).__name__}; wanted a torch tensor")
+            raise UsageError(f"compare: {what!r} is a {type(value).__name__}; expected a torch tensor")
     assert isinstance(got, torch.Tensor)
     assert isinstance(wanted, torch.Tensor)
     if tuple(got.shape) != tuple(wanted.shape):
         raise VerificationError(
-            f"{name} has shape {tuple(got.shape)}, its reference {tuple(wanted.shape)}; wanted the same"
+            f"{name} has shape {tuple(got.shape)}, its reference {tuple(wanted.shape)}; expected the same"
         )
 
 

@@ -76,14 +76,14 @@ def verify(
             )
         if not callable(target) or not callable(reference) or inputs is None:
             raise UsageError(
-                f"verify: got {type(target).__name__} and {type(reference).__name__}; wanted a KernelSpec, "
+                f"verify: got {type(target).__name__} and {type(reference).__name__}; expected a KernelSpec, "
                 "a kernel with a KernelSpec, or two functions with inputs="
             )
         return _verify_function(target, reference, inputs, seed, tolerance)
     kernel = None if target is spec else target
     if kernel is not None and not isinstance(kernel, (Kernel, Module)):
         raise UsageError(
-            f"verify: got {type(kernel).__name__} to run with {spec.name}; wanted a Kernel or a Module"
+            f"verify: got {type(kernel).__name__} to run with {spec.name}; expected a Kernel or a Module"
         )
     if inputs is not None and callable(inputs):
         raise UsageError("verify: inputs= of a spec is a dict of tensors by name")
@@ -92,13 +92,13 @@ def verify(
             return _verify_spec(spec, kernel, shape, inputs, seed, tolerance, device)
     if isinstance(shapes, str):
         if shapes != "all":
-            raise UsageError(f'verify: shapes is {shapes!r}; wanted a list of shapes, or "all"')
+            raise UsageError(f'verify: shapes is {shapes!r}; expected a list of shapes, or "all"')
         shapes = spec.shapes
     if isinstance(shapes, Mapping) or not shapes:
-        raise UsageError(f'verify: shapes is {shapes!r}; wanted a list of at least one shape, or "all"')
+        raise UsageError(f'verify: shapes is {shapes!r}; expected a list of at least one shape, or "all"')
     if shape is not None or inputs is not None:
         other = "shape" if shape is not None else "inputs"
-        raise UsageError(f"verify: shapes and {other} are given; wanted one of them")
+        raise UsageError(f"verify: shapes and {other} are given; expected one of them")
     results = []
     for each in track(shapes, f"verify {spec.name}", total=len(shapes)):
         with hub.failures("verify", spec.name, shape=each):

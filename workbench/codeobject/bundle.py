@@ -65,7 +65,7 @@ def bundle_entries(data: bytes) -> list[tuple[str, int, int]]:
         )
     if not data.startswith(BUNDLE_MAGIC):
         raise CodeObjectError(
-            f"no code object: it begins with {data[:8]!r}; wanted an AMDGPU ELF, a HIP fat binary "
+            f"no code object: it begins with {data[:8]!r}; expected an AMDGPU ELF, a HIP fat binary "
             f"({BUNDLE_MAGIC.decode()}) or a host ELF with a .hip_fatbin section."
         )
     entries = []

@@ -179,7 +179,7 @@ class CodeObject:
         self.data = bytes(data)
         if not self.data.startswith(b"\x7fELF"):
             raise CodeObjectError(
-                f"not an ELF file: it begins with {self.data[:4]!r}, wanted b'\\x7fELF'. "
+                f"not an ELF file: it begins with {self.data[:4]!r}, expected b'\\x7fELF'. "
                 "CodeObject.from_bytes also takes HIP fat binaries."
             )
         with damage_reported("the code object"):
@@ -221,7 +221,7 @@ class CodeObject:
             code_object = cls(data)
             if arch is not None and plain_target(arch) not in (code_object.target, code_object.processor):
                 raise CodeObjectError(
-                    f"the code object is for {code_object.processor}, wanted {arch}: compile with"
+                    f"the code object is for {code_object.processor}, expected {arch}: compile with"
                     f" --offload-arch={plain_target(arch)}."
                 )
             return (code_object,)
@@ -240,7 +240,7 @@ class CodeObject:
         ]
         if not chosen:
             raise CodeObjectError(
-                f"the fat binary has code for {', '.join(names) or 'no AMD GPU'}; wanted "
+                f"the fat binary has code for {', '.join(names) or 'no AMD GPU'}; expected "
                 f"{' or '.join(wanted)}: compile with --offload-arch={wanted[0]}."
             )
         if arch is not None and ":" not in arch and any("xnack+" in name for name, _, _ in chosen):
@@ -255,10 +255,10 @@ class CodeObject:
             raise CodeObjectError("not a 64-bit little-endian ELF file, which every AMDGPU code object is.")
         machine = struct.unpack_from("<H", data, 18)[0]
         if machine != EM_AMDGPU:
-            raise CodeObjectError(f"an ELF file for machine {machine}, wanted EM_AMDGPU ({EM_AMDGPU}).")
+            raise CodeObjectError(f"an ELF file for machine {machine}, expected EM_AMDGPU ({EM_AMDGPU}).")
         if data[7] != _OSABI_AMDGPU_HSA:
             raise CodeObjectError(
-                f"a code object with OS ABI {data[7]}, wanted {_OSABI_AMDGPU_HSA} (amdhsa): compile for "
+                f"a code object with OS ABI {data[7]}, expected {_OSABI_AMDGPU_HSA} (amdhsa): compile for "
                 "amdgcn-amd-amdhsa."
             )
         version = _VERSIONS.get(data[8])
@@ -272,7 +272,7 @@ class CodeObject:
         processor = _PROCESSORS.get(flags & 0xFF)
         if processor is None:
             raise CodeObjectError(
-                f"a code object for an unknown processor (EF_AMDGPU_MACH {flags & 0xFF:#x}), wanted one of "
+                f"a code object for an unknown processor (EF_AMDGPU_MACH {flags & 0xFF:#x}), expected one of "
                 f"{', '.join(NAMES)}: compile with --offload-arch={NAMES[0]}."
             )
         self.processor, self.target = processor

@@ -93,7 +93,7 @@ class Operand:
         width = _WIDTHS.get(element[len(letters) :], 0)
         if letters not in ("b", "i", "u", "f", "bf") or not width or (letters == "bf" and width != 16):
             raise CodeObjectError(
-                f"unknown operand type {type!r}; wanted b, i, u or f with 16, 32 or 64, bf16, or such a "
+                f"unknown operand type {type!r}; expected b, i, u or f with 16, 32 or 64, bf16, or such a "
                 "type after v2."
             )
         value = self.value

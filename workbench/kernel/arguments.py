@@ -252,7 +252,7 @@ class Plan:
             raise self._wrong(name, came, "a contiguous one; make it so with .contiguous()")
 
     def _wrong(self, name: str, came: str, wanted: str) -> ArgumentError:
-        return ArgumentError(f"{self.kernel}: argument {name!r} is {came}; wanted {wanted}")
+        return ArgumentError(f"{self.kernel}: argument {name!r} is {came}; expected {wanted}")
 
 
 def _count(number: int, noun: str) -> str:

@@ -129,10 +129,10 @@ def load(path_or_bytes: str | Path | bytes, *, arch: str | None = None) -> Modul
     """
     if not isinstance(path_or_bytes, (str, os.PathLike, bytes, bytearray, memoryview)):
         raise UsageError(
-            f"load: got {type(path_or_bytes).__name__}; wanted the path of a code object, or its bytes"
+            f"load: got {type(path_or_bytes).__name__}; expected the path of a code object, or its bytes"
         )
     if arch is not None and not isinstance(arch, str):
-        raise UsageError(f"load: arch is {arch!r}; wanted a target such as 'gfx950'")
+        raise UsageError(f"load: arch is {arch!r}; expected a target such as 'gfx950'")
     if isinstance(path_or_bytes, (bytes, bytearray, memoryview)):
         data, name = bytes(path_or_bytes), "module"
     else:

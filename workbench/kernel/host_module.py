@@ -211,7 +211,7 @@ def load_module(path: str | Path, *, arch: str | None = None) -> HostModule:
         FileNotFoundError
     """
     if not isinstance(path, (str, os.PathLike)):
-        raise UsageError(f"load_module: got {type(path).__name__}; wanted the path of a shared object")
+        raise UsageError(f"load_module: got {type(path).__name__}; expected the path of a shared object")
     library = Path(path).resolve()
     library.stat()
     return HostModule(library, device=device_of((), arch))

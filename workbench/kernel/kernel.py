@@ -116,7 +116,7 @@ class Kernel(Shown):
         """
         if not isinstance(shape, tuple) or len(shape) not in (2, 3):
             raise LaunchError(
-                f"{self.name}[{shape!r}]: wanted kernel[grid, block] or "
+                f"{self.name}[{shape!r}]: expected kernel[grid, block] or "
                 "kernel[grid, block, dynamic_shared_bytes], such as kernel[(64, 1, 1), 256]"
             )
         given = shape[2] if len(shape) == 3 else 0
@@ -125,7 +125,7 @@ class Kernel(Shown):
         except TypeError:
             shared = -1
         if shared < 0:
-            raise LaunchError(f"{self.name}: dynamic shared memory is {given!r}; wanted bytes, 0 or more")
+            raise LaunchError(f"{self.name}: dynamic shared memory is {given!r}; expected bytes, 0 or more")
         return Launcher(self, Launch(shape[0], shape[1], shared))
 
     def __call__(self, *_: Any, **__: Any) -> None:

@@ -18,7 +18,7 @@ def _dims(name: str, value: Any) -> tuple[int, int, int]:
         dims = ()
     if not 1 <= len(dims) <= 3 or any(d < 1 for d in dims):
         hint = "; // divides integers to an integer" if any(isinstance(p, float) for p in parts) else ""
-        raise LaunchError(f"{name} is {value!r}; wanted one to three positive integers (x, y, z){hint}")
+        raise LaunchError(f"{name} is {value!r}; expected one to three positive integers (x, y, z){hint}")
     x, y, z = (*dims, 1, 1)[:3]
     return x, y, z
 

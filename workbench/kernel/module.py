@@ -41,7 +41,7 @@ class Module(Shown, DeviceCode):
         kernels = self.kernels
         if not isinstance(name, str):
             there = ", ".join(kernels)
-            raise UnknownKernel(f"{self.name}[{name!r}]: a kernel's name is wanted, one of: {there}")
+            raise UnknownKernel(f"{self.name}[{name!r}]: expected a kernel's name, one of: {there}")
         if name in kernels:
             return kernels[name]
         wanted = (name, normal_name(name))

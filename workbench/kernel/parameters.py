@@ -74,7 +74,7 @@ def gl_dims(kind: Type) -> tuple[int, int, int, int]:
     values = [v for v in kind.template[1:] if isinstance(v, int)][: len(AXES)]
     if len(values) != len(AXES):
         raise ArgumentError(
-            f"{kind.name}: wanted a gl<T, b, d, r, c>, found template arguments {kind.template}"
+            f"{kind.name}: expected a gl<T, b, d, r, c>, found template arguments {kind.template}"
         )
     b, d, r, c = values
     return b, d, r, c

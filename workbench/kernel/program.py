@@ -102,7 +102,7 @@ def run_program(
         FileNotFoundError
     """
     if isinstance(args, (str, bytes)):
-        raise UsageError(f"args is the text {args!r}; wanted a list such as [{args!r}]")
+        raise UsageError(f"args is the text {args!r}; expected a list such as [{args!r}]")
     text, name = _read(source)
     chosen = resolve_device(device) if device is not None else device_of(())
     options = CompileOptions(
@@ -111,7 +111,7 @@ def run_program(
     built = compile_host(text, options, module=False)
     if not _has_main(built.library):
         raise UsageError(
-            f"{Path(name).name} has no `int main`: a program is wanted. A pybind11 module is compiled with "
+            f"{Path(name).name} has no `int main`: expected a program. A pybind11 module is compiled with "
             "wb.compile(source, host=True), kernels alone with wb.compile(source)."
         )
     command = [
@@ -162,7 +162,7 @@ def _read(source: str | Path) -> tuple[str, str]:
     if isinstance(source, str) and ("\n" in source or "{" in source):
         return source, "program.cpp"
     if not isinstance(source, (str, os.PathLike)) or not str(source):
-        raise UsageError(f"run_program: got {source!r}; wanted the path of a C++ file, or its text")
+        raise UsageError(f"run_program: got {source!r}; expected the path of a C++ file, or its text")
     path = Path(source)
     return path.read_text(encoding="utf-8"), str(path)
 
@@ -173,9 +173,9 @@ def _time_limit(timeout: float | None) -> float:
         try:
             timeout = float(text) if text else DEFAULT_TIMEOUT
         except ValueError:
-            raise UsageError(f"HIPKITTENS_PROGRAM_TIMEOUT={text!r}: a number of seconds is wanted") from None
+            raise UsageError(f"HIPKITTENS_PROGRAM_TIMEOUT={text!r}: expected a number of seconds") from None
     if timeout <= 0:
-        raise UsageError(f"timeout {timeout:g}: a positive number of seconds is wanted")
+        raise UsageError(f"timeout {timeout:g}: expected a positive number of seconds")
     return timeout
 
 

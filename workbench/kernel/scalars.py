@@ -14,7 +14,7 @@ class UnfitError(Exception):
     """A value that a parameter cannot take: what came, and what was wanted."""
 
     def __init__(self, came: str, wanted: str) -> None:
-        super().__init__(f"{came}; wanted {wanted}")
+        super().__init__(f"{came}; expected {wanted}")
         self.came = came
         self.wanted = wanted
 

@@ -297,7 +297,7 @@ def _orders(wanted: Sequence[str] | Mapping[str, Order]) -> dict[str, Order]:
                 "orders={'mine': lambda tiles, groups, xcds: [...]}"
             )
     if not names:
-        raise UsageError("orders is empty; wanted one of " + ", ".join(ORDERS))
+        raise UsageError("orders is empty; expected one of " + ", ".join(ORDERS))
     return {name: ORDERS[name] for name in names}
 
 

@@ -189,7 +189,7 @@ def sweep(
     spec = spec_of(target, "sweep")
     chosen = spec.shapes if shapes is None else shapes
     if not isinstance(chosen, Sequence) or isinstance(chosen, str) or not chosen:
-        raise UsageError(f"sweep: shapes is {chosen!r}; wanted a list of at least one shape")
+        raise UsageError(f"sweep: shapes is {chosen!r}; expected a list of at least one shape")
     results = []
     for one in track(chosen, f"time {spec.name}", total=len(chosen)):
         results.append(time(spec, shape=one, seed=seed, device=device))

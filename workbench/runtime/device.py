@@ -280,9 +280,7 @@ class Function:
 
 def _check_shape(kernel: str, grid: Dim, block: Dim, dynamic_shared: int) -> None:
     if len(grid) != 3 or len(block) != 3:
-        raise LaunchError(
-            f"kernel {kernel}: grid {grid} and block {block}; three dimensions each are wanted."
-        )
+        raise LaunchError(f"kernel {kernel}: grid {grid} and block {block}; expected three dimensions each.")
     for what, dims in (("grid", grid), ("block", block)):
         if not all(0 < size < 2**32 for size in dims):
             raise LaunchError(
@@ -290,5 +288,5 @@ def _check_shape(kernel: str, grid: Dim, block: Dim, dynamic_shared: int) -> Non
             )
     if not 0 <= dynamic_shared < 2**32:
         raise LaunchError(
-            f"kernel {kernel}: {dynamic_shared} bytes of dynamic shared memory; 0 or more are wanted."
+            f"kernel {kernel}: {dynamic_shared} bytes of dynamic shared memory; expected 0 or more."
         )

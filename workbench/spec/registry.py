@@ -68,7 +68,7 @@ def spec_of(given: KernelSpec | str, asked: str) -> KernelSpec:
         return kernels[given]
     if not isinstance(given, KernelSpec):
         raise UsageError(
-            f"{asked}: got a {type(given).__name__}; wanted a KernelSpec, or the name of one such as "
+            f"{asked}: got a {type(given).__name__}; expected a KernelSpec, or the name of one such as "
             '"gemm/gemm_bf16"'
         )
     return given
@@ -104,7 +104,7 @@ def _load_spec(path: Path, name: str) -> KernelSpec:
         )
     if spec.name != name:
         raise WorkbenchError(
-            f"kernel {name}: {path} names itself {spec.name!r}; wanted the name of its folder"
+            f"kernel {name}: {path} names itself {spec.name!r}; expected the name of its folder"
         )
     return spec.located(path.parent)
 

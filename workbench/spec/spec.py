@@ -147,7 +147,7 @@ class KernelSpec:
         """
         if shape is not None and not isinstance(shape, Mapping):
             example = ", ".join(f"{key!r}: {p.first!r}" for key, p in self.parameters.items())
-            raise ShapeError(f"{self.name}: the shape is {shape!r}; wanted a dict such as {{{example}}}")
+            raise ShapeError(f"{self.name}: the shape is {shape!r}; expected a dict such as {{{example}}}")
         return dict(shape or {})
 
     def bind(self, *args: Any, **kwargs: Any) -> dict[str, Any]:
@@ -177,7 +177,7 @@ class KernelSpec:
         if parameter.annotation in ("torch.Tensor", torch.Tensor) and not isinstance(value, torch.Tensor):
             wrap = "; wrap the array with torch.from_numpy" if type(value).__module__ == "numpy" else ""
             raise ArgumentError(
-                f"{self.name}: argument {parameter.name!r} is a {type(value).__name__}; wanted a torch "
+                f"{self.name}: argument {parameter.name!r} is a {type(value).__name__}; expected a torch "
                 f"tensor{wrap}"
             )
 
@@ -258,7 +258,7 @@ class KernelSpec:
         import torch
 
         if not isinstance(seed, int) or not -(1 << 63) <= seed < 1 << 64:
-            raise UsageError(f"{self.name}: seed is {seed!r}; wanted an integer of 64 bits")
+            raise UsageError(f"{self.name}: seed is {seed!r}; expected an integer of 64 bits")
         full = self.shape(shape)
         generator = torch.Generator().manual_seed(seed)
         made = self.bind(**self.inputs(full, generator))
@@ -317,7 +317,7 @@ class KernelSpec:
             if tuple(tensor.shape) != tuple(made[name].shape) or tensor.dtype != made[name].dtype:
                 raise ArgumentError(
                     f"{self.name}: output {name!r} is {tuple(tensor.shape)} {tensor.dtype}; "
-                    f"wanted {tuple(made[name].shape)} {made[name].dtype}"
+                    f"expected {tuple(made[name].shape)} {made[name].dtype}"
                 )
             made[name] = tensor
         both = {**tensors, **made}

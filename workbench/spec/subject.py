@@ -81,7 +81,7 @@ def resolve(
 
         return Target(launcher.kernel.name, launcher.kernel, where, run, {}, {})
     raise UsageError(
-        f"got a {type(target).__name__}; wanted a KernelSpec or its name, kernel[grid, block] with its "
+        f"got a {type(target).__name__}; expected a KernelSpec or its name, kernel[grid, block] with its "
         "arguments, or a kernel that was launched before"
     )
 

@@ -28,7 +28,7 @@ def name_results(result: Any, names: Sequence[str], what: str) -> dict[str, torc
     if set(found) != set(names):
         raise WorkbenchError(
             f"{what}: the reference returned {_describe(result)}; "
-            f"wanted one tensor for each of {', '.join(names)}"
+            f"expected one tensor for each of {', '.join(names)}"
         )
     return {name: found[name] for name in names}
 

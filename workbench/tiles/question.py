@@ -92,7 +92,7 @@ def question(
     of = TileType.parse(tile)
     held: TileType | None = None
     if access is not None and access not in ACCESSES:
-        raise UsageError(f'access={access!r}; wanted "load", "store", or None for the layout alone')
+        raise UsageError(f'access={access!r}; expected "load", "store", or None for the layout alone')
     if access is None and (register is not None or group is not None):
         raise UsageError(
             f'{tile} with a {"register" if register else "group"}: say access="load" or "store" too'
@@ -109,7 +109,7 @@ def question(
             "waves; not both"
         )
     if group is not None and (not isinstance(group, int) or not 1 <= group <= MAX_GROUP):
-        raise UsageError(f"group={group!r}; wanted a number of waves from 1 to {MAX_GROUP}")
+        raise UsageError(f"group={group!r}; expected a number of waves from 1 to {MAX_GROUP}")
     if register is not None:
         held = TileType.parse(register, ("rv",) if of.is_vector else ("rt",))
         fits = not (of.rows % held.rows or of.cols % held.cols)

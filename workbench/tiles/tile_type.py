@@ -120,7 +120,9 @@ class TileType:
 
         match = _TYPE.fullmatch(text) if isinstance(text, str) else None
         if match is None:
-            raise wrong("no tile type; wanted a name with its dimensions, such as st_bf<64, 64, st_16x32_s>")
+            raise wrong(
+                "no tile type; expected a name with its dimensions, such as st_bf<64, 64, st_16x32_s>"
+            )
         name, inside, vector = match.groups()
         arguments = _split(inside)
         if name in _WORDS:
@@ -142,7 +144,7 @@ class TileType:
         sizes = arguments[:count]
         if len(sizes) < count or not all(size.isdecimal() and int(size) > 0 for size in sizes):
             shown = ", ".join(sizes) or "nothing"
-            raise wrong(f"its dimensions are {shown}; wanted {count} positive number{'s' * (count > 1)}")
+            raise wrong(f"its dimensions are {shown}; expected {count} positive number{'s' * (count > 1)}")
         _check_rest(kind, arguments[count:], known, wrong)
         rows, cols = (1, int(sizes[0])) if count == 1 else (int(sizes[0]), int(sizes[1]))
         if vector is not None:

@@ -88,7 +88,7 @@ def _examine_hipcc(candidate: Candidate) -> Compiler:
         raise UnusableError(f"does not say its HIP version: {_first_line(text)}")
     version = ".".join(part for part in match.groups() if part)
     if int(match[1]) < OLDEST_ROCM:
-        raise UnusableError(f"is of ROCm {version}; ROCm {OLDEST_ROCM} or later is wanted")
+        raise UnusableError(f"is of ROCm {version}; expected ROCm {OLDEST_ROCM} or later")
     clang = re.search(r"clang version (\d+(?:\.\d+)*)", text)
     root = candidate.rocm
     return Compiler(
@@ -114,7 +114,7 @@ def _examine_clang(candidate: Candidate) -> Compiler:
         raise UnusableError(f"is not clang: {_first_line(text)}")
     version = match[0].removeprefix("clang version ")
     if int(match[1]) < OLDEST_CLANG:
-        raise UnusableError(f"is clang {version}; {OLDEST_CLANG} or later is wanted")
+        raise UnusableError(f"is clang {version}; expected {OLDEST_CLANG} or later")
     if not re.search(r"^\s*amdgcn\b", _ask(candidate.path, "--print-targets"), re.MULTILINE):
         raise UnusableError(f"clang {version} was built without the AMDGPU target")
     linker = _linker(candidate.path)

@@ -78,7 +78,7 @@ def host_library(compiler: Compiler) -> Library:
     """
     chosen = os.environ.get("HIPKITTENS_CXX_LIBRARY", "")
     if chosen not in ("", "system", "zig"):
-        raise UsageError(f"HIPKITTENS_CXX_LIBRARY={chosen}: system or zig is wanted")
+        raise UsageError(f"HIPKITTENS_CXX_LIBRARY={chosen}: expected system or zig")
     if compiler.kind == "hipcc":
         return Library("the system's C++ library", (), (), (), ("/usr/",))
     problem = ""

@@ -164,7 +164,7 @@ def _check_source(source: object) -> None:
     )
     if is_path:
         raise UsageError(
-            f"the source is the path {str(source)!r}; wanted the C++ text: Path({str(source)!r}).read_text()"
+            f"the source is the path {str(source)!r}; expected C++ text: Path({str(source)!r}).read_text()"
         )
     if not isinstance(source, str):
-        raise UsageError(f"the source is a {type(source).__name__}; wanted the C++ text, a str")
+        raise UsageError(f"the source is a {type(source).__name__}; expected the C++ text, a str")

@@ -100,27 +100,27 @@ class CompileOptions:
 
 def _arch(arch: object) -> str:
     if not isinstance(arch, str):
-        raise UsageError(f"target {arch!r}: one of {', '.join(map(repr, NAMES))} is wanted")
+        raise UsageError(f"target {arch!r}: expected one of {', '.join(map(repr, NAMES))}")
     target(arch)
     return arch
 
 
 def _name(name: object) -> str:
     if name is not None and not isinstance(name, str):
-        raise UsageError(f"name {name!r}: a text is wanted, such as 'rmsnorm.hip'")
+        raise UsageError(f"name {name!r}: expected a text, such as 'rmsnorm.hip'")
     return name or DEFAULT_NAME
 
 
 def _folders(include: object) -> tuple[str, ...]:
     if isinstance(include, (str, bytes, os.PathLike)):
         text = os.fsdecode(include)
-        raise UsageError(f"include is {text!r}; wanted a list of folders such as [{text!r}]")
+        raise UsageError(f"include is {text!r}; expected a list of folders such as [{text!r}]")
     if not isinstance(include, Iterable):
-        raise UsageError(f"include is {include!r}; wanted a list of folders such as ['kernels/include']")
+        raise UsageError(f"include is {include!r}; expected a list of folders such as ['kernels/include']")
     found = []
     for folder in include:
         if not isinstance(folder, (str, os.PathLike)):
-            raise UsageError(f"include folder {folder!r}: a path is wanted")
+            raise UsageError(f"include folder {folder!r}: expected a path")
         path = os.path.abspath(os.fspath(folder))
         if not os.path.isdir(path):
             raise UsageError(f"include folder {path} does not exist")
@@ -137,10 +137,10 @@ def _flags(flags: object) -> tuple[str, ...]:
     elif isinstance(flags, Iterable) and not isinstance(flags, (bytes, Mapping)):
         parts = list(flags)
     else:
-        raise UsageError(f"flags is {flags!r}; wanted a text such as '-O1 -Wall', or a list of texts")
+        raise UsageError(f"flags is {flags!r}; expected a text such as '-O1 -Wall', or a list of texts")
     for index, part in enumerate(parts):
         if not isinstance(part, str):
-            raise UsageError(f"flag {part!r}: a string is wanted")
+            raise UsageError(f"flag {part!r}: expected a string")
         if _TAKEN.fullmatch(part):
             raise UsageError(
                 f"flag {part}: the workbench itself decides what is compiled, for which target and to where; "
@@ -154,16 +154,18 @@ def _flags(flags: object) -> tuple[str, ...]:
 
 def _macros(define: object) -> tuple[str, ...]:
     if isinstance(define, str):
-        raise UsageError(f"define is the text {define!r}; wanted a list such as [{define!r}]")
+        raise UsageError(f"define is the text {define!r}; expected a list such as [{define!r}]")
     if isinstance(define, Mapping):
         macros = [_macro(name, value) for name, value in define.items()]
     elif isinstance(define, Iterable):
         macros = list(define)
     else:
-        raise UsageError(f"define is {define!r}; wanted a list such as ['N=4'], or a dict such as {{'N': 4}}")
+        raise UsageError(
+            f"define is {define!r}; expected a list such as ['N=4'], or a dict such as {{'N': 4}}"
+        )
     for macro in macros:
         if not isinstance(macro, str) or not _MACRO.fullmatch(macro):
-            raise UsageError(f"define {macro!r}: NAME or NAME=VALUE is wanted")
+            raise UsageError(f"define {macro!r}: expected NAME or NAME=VALUE")
     return tuple(macros)
 
 
@@ -175,14 +177,14 @@ def _macro(name: object, value: object) -> str:
 
 def _first_line(line: object) -> int:
     if not isinstance(line, int) or not 1 <= line < 2**31:
-        raise UsageError(f"first_line {line!r}: the number of a line is wanted, 1 or more")
+        raise UsageError(f"first_line {line!r}: expected the number of a line, 1 or more")
     return line
 
 
 def _time_limit(timeout: object) -> float:
     if timeout is not None:
         if not isinstance(timeout, (int, float)) or not timeout > 0:
-            raise UsageError(f"timeout {timeout!r}: a positive number of seconds is wanted")
+            raise UsageError(f"timeout {timeout!r}: expected a positive number of seconds")
         return timeout
     text = os.environ.get("HIPKITTENS_COMPILE_TIMEOUT")
     if not text:
@@ -192,5 +194,5 @@ def _time_limit(timeout: object) -> float:
     except ValueError:
         seconds = 0.0
     if not seconds > 0:
-        raise UsageError(f"HIPKITTENS_COMPILE_TIMEOUT={text!r}: a number of seconds is wanted, such as 600")
+        raise UsageError(f"HIPKITTENS_COMPILE_TIMEOUT={text!r}: expected a number of seconds, such as 600")
     return seconds

@@ -48,7 +48,9 @@ def report(path: str | Path, *items: Any, title: str = "HipKittens workbench") -
         OSError: the file cannot be written.
     """
     if not isinstance(path, (str, os.PathLike)):
-        raise UsageError(f"report: the path is a {type(path).__name__}; wanted a file's path, then the items")
+        raise UsageError(
+            f"report: the path is a {type(path).__name__}; expected a file's path, then the items"
+        )
     target = Path(path)
     target.parent.mkdir(parents=True, exist_ok=True)
     page = _Page()

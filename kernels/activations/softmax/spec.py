@@ -26,9 +26,9 @@ def shape_of(x: torch.Tensor) -> dict[str, Any]:
     """Shape of a call; every dimension of x but the last counts as rows."""
     names = {dtype: name for name, dtype in DTYPES.items()}
     if x.dtype not in names:
-        raise ShapeError(f"softmax: x is {x.dtype}; wanted torch.bfloat16 or torch.float32")
+        raise ShapeError(f"softmax: x is {x.dtype}; expected torch.bfloat16 or torch.float32")
     if x.dim() == 0 or x.numel() == 0:
-        raise ShapeError(f"softmax: x is {tuple(x.shape)}; wanted at least one row and one column")
+        raise ShapeError(f"softmax: x is {tuple(x.shape)}; expected at least one row and one column")
     return {"rows": math.prod(x.shape[:-1]), "cols": x.shape[-1], "dtype": names[x.dtype]}
 
 

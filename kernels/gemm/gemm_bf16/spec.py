@@ -24,7 +24,7 @@ def reference(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
 def shape_of(a: torch.Tensor, b: torch.Tensor) -> dict[str, int]:
     """Shape of a call."""
     if a.dim() != 2 or b.dim() != 2:
-        raise ShapeError(f"GEMM: a is {tuple(a.shape)}, b is {tuple(b.shape)}; wanted (M, K) and (N, K)")
+        raise ShapeError(f"GEMM: a is {tuple(a.shape)}, b is {tuple(b.shape)}; expected (M, K) and (N, K)")
     if a.shape[1] != b.shape[1]:
         raise ShapeError(
             f"GEMM: a is {tuple(a.shape)}, b is {tuple(b.shape)}; "

@@ -31,7 +31,7 @@ def shape_of(
     shape = kernels["gemm/gemm_bf16"].shape_of(a=a, b=b)
     if tuple(scale_a.shape) != (shape["m"],) or tuple(scale_b.shape) != (shape["n"],):
         raise ShapeError(
-            f"GEMM: scale_a is {tuple(scale_a.shape)}, scale_b is {tuple(scale_b.shape)}; wanted "
+            f"GEMM: scale_a is {tuple(scale_a.shape)}, scale_b is {tuple(scale_b.shape)}; expected "
             f"({shape['m']},) and ({shape['n']},), one for each row of a and of b"
         )
     return dict(shape)

@@ -119,10 +119,10 @@ struct call {
 template <ducks::gl::all GL>
 GL from_tensor(const pybind11::object &value, call &now) {
     if (!pybind11::hasattr(value, "data_ptr") || !pybind11::hasattr(value, "is_contiguous"))
-        now.wrong_type("is a " + std::string(Py_TYPE(value.ptr())->tp_name) + "; a torch tensor is wanted");
+        now.wrong_type("is a " + std::string(Py_TYPE(value.ptr())->tp_name) + "; expected a torch tensor");
     const std::string dtype = pybind11::str(value.attr("dtype"));
     const std::string wanted = dtype_name<typename GL::dtype>();
-    if (!wanted.empty() && dtype != wanted) now.wrong_type("has dtype " + dtype + "; " + wanted + " is wanted");
+    if (!wanted.empty() && dtype != wanted) now.wrong_type("has dtype " + dtype + "; expected " + wanted);
     if (!value.attr("is_contiguous")().template cast<bool>()) now.wrong_value("is not contiguous; pass x.contiguous()");
     const pybind11::tuple shape(value.attr("shape"));
     const size_t dimensions = shape.size();
@@ -142,7 +142,7 @@ GL from_tensor(const pybind11::object &value, call &now) {
         if (bytes != 0)
             now.memory.add(reinterpret_cast<void *>(storage.attr("data_ptr")().template cast<uint64_t>()), bytes);
     } else {
-        now.wrong_value("is on " + device + "; the kernel's GPU is wanted: pass x.cuda()");
+        now.wrong_value("is on " + device + "; expected the kernel's GPU: pass x.cuda()");
     }
     const auto address = value.attr("data_ptr")().template cast<uint64_t>();
     try {

@@ -25,10 +25,10 @@ def reference(x: torch.Tensor, weight: torch.Tensor, eps: float = 1e-5) -> torch
 def shape_of(x: torch.Tensor, weight: torch.Tensor, eps: float = 1e-5) -> dict[str, int]:
     """Shape of a call; every dimension of x but the last counts as rows."""
     if x.dim() == 0 or x.numel() == 0:
-        raise ShapeError(f"rmsnorm: x is {tuple(x.shape)}; wanted at least one row and one column")
+        raise ShapeError(f"rmsnorm: x is {tuple(x.shape)}; expected at least one row and one column")
     if tuple(weight.shape) != (x.shape[-1],):
         raise ShapeError(
-            f"rmsnorm: weight is {tuple(weight.shape)}; wanted ({x.shape[-1]},), "
+            f"rmsnorm: weight is {tuple(weight.shape)}; expected ({x.shape[-1]},), "
             f"one for each column of x {tuple(x.shape)}"
         )
     return {"rows": math.prod(x.shape[:-1]), "cols": x.shape[-1]}

@@ -1,6 +1,6 @@
 // The device's side of ROCm's hostcall protocol and of its printf, written from the layouts that
-// workbench/emulator/node/hostcall.py documents, for tests on computers without ROCm's device libraries. The functions of
-// printf have the names that clang calls.
+// workbench/emulator/node/hostcall.py documents, for tests on computers without ROCm's device libraries. The functions
+// of printf have the names that clang calls.
 #pragma once
 
 using u32 = unsigned;

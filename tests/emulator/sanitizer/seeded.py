@@ -265,7 +265,7 @@ __global__ void k(const float *in, float *out) {
     out[threadIdx.x] = s[threadIdx.x];
 }""",
         "missing wait",
-        "vmcnt is wanted before the barrier",
+        "vmcnt before the barrier",
         block=128,
         targets=CDNA3,
     ),

@@ -1,4 +1,4 @@
-"""Memory from hipMalloc: what nobody wrote, what was freed, what a resource reaches beyond."""
+"""Memory from hipMalloc: what is uninitialised, what was freed, what a resource reaches beyond."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ CASES = {
     "wide": "stored to global memory",
     "bytes": "stored to global memory",
     "shared": "stored to global memory",
-    "add": "an atomic changes device memory",
+    "add": "an atomic changes uninitialised device memory",
     "swap": "stored to global memory",
 }
 
@@ -91,20 +91,20 @@ def run(module: Any, name: str, given: int, out: int) -> Any:
 
 
 def fresh(api: Api) -> tuple[int, int]:
-    """Memory that nobody wrote, and memory that a fill did."""
+    """Uninitialised memory, and memory that a fill did."""
     given, out = api.malloc(), api.malloc()
     api.call("hipMemset", out, 0, SIZE)
     return given, out
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_memory_that_nobody_wrote_is_found_where_it_matters(api: Api, module: Any, name: str) -> None:
+def test_uninitialised_memory_is_found_where_it_matters(api: Api, module: Any, name: str) -> None:
     given, out = fresh(api)
     result = run(module, name, given, out)
     found = [f for f in result.findings if f.category == "uninitialised" and CASES[name] in f.message]
     assert found, str(result)
     if name not in ("add",):
-        assert "device memory that nobody wrote: `" in found[0].message
+        assert "uninitialised device memory: `" in found[0].message
     line = next(n for n, text in enumerate(SOURCE.splitlines(), 1) if f"void {name}(" in text)
     assert line <= found[0].line <= line + 5
 

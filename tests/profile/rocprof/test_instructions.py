@@ -96,7 +96,7 @@ def test_files_of_other_forms(tmp_path):
     path.write_text(
         "CodeObj,Vaddr,Instruction,Hitcount,Latency,Stall,Idle\n1,0,; k,0,0,0,0\n1,8,s_nop 0,x,0,0,0\n"
     )
-    with pytest.raises(ProfilerError, match="line 3: Hitcount is 'x'; wanted an integer"):
+    with pytest.raises(ProfilerError, match="line 3: Hitcount is 'x'; expected an integer"):
         read_thread_trace(path, ["k"])
 
 
@@ -174,6 +174,6 @@ def test_what_goes_wrong(tmp_path, monkeypatch, module, target, options, made, m
 
 def test_an_unknown_method(target):
     with pytest.raises(
-        UsageError, match="pc_sampling='often'; wanted True or one of 'stochastic', 'host_trap'"
+        UsageError, match="pc_sampling='often'; expected True or one of 'stochastic', 'host_trap'"
     ):
         rocprof.collect(target, pc_sampling="often")

@@ -78,7 +78,7 @@ def test_rows_of_one_counter_are_summed(tmp_path):
     [
         ("", "is empty; did the profiled process launch a kernel"),
         ("Dispatch_Id,Kernel_Name\n1,k\n", "no column Counter_Name|no column Grid_Size"),
-        (OLD.replace(",7,1000", ",7,soon"), "line 2: Start_Timestamp is 'soon'; wanted an integer"),
+        (OLD.replace(",7,1000", ",7,soon"), "line 2: Start_Timestamp is 'soon'; expected an integer"),
     ],
 )
 def test_what_is_wrong_with_a_file(tmp_path, text, message):

@@ -73,7 +73,7 @@ def trampolines(machine: str, names: tuple[str, ...]) -> str:
         default = "  mov w0, #{index}\n  b hkhip_unsupported\n"
     else:
         raise errors.ToolchainError(
-            f"the emulated device's HIP library is not written for {machine!r}: x86_64 or aarch64 is wanted."
+            f"the emulated device's HIP library is not written for {machine!r}: expected x86_64 or aarch64."
         )
     text = ["  .text\n"]
     for index, name in enumerate(names):

@@ -251,7 +251,7 @@ typedef struct Launch {
     uint32_t xcds;  /* dies that work-groups go to in turn */
     uint32_t units; /* compute units of a die */
     /* Answers the hostcall that a wave of a work-group submitted, by the pointer to its packet; 0, or the service that
-     * is not to be had. */
+     * is not available. */
     int32_t (*serve)(uint64_t group, uint32_t wave, uint64_t packet);
 } Launch;
 

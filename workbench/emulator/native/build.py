@@ -65,7 +65,7 @@ def cpu_level() -> str | None:
     """
     level = os.environ.get("HIPKITTENS_CPU", "native")
     if level != "native" and level not in _LEVELS:
-        raise errors.UsageError(f"HIPKITTENS_CPU is {level!r}; wanted native, {' or '.join(_LEVELS)}")
+        raise errors.UsageError(f"HIPKITTENS_CPU is {level!r}; expected native, {' or '.join(_LEVELS)}")
     return None if level == "native" else level
 
 

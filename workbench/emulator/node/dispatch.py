@@ -122,7 +122,7 @@ def thread_count() -> int:
         return len(os.sched_getaffinity(0))
     if not chosen.isdecimal() or int(chosen) == 0:
         raise errors.UsageError(
-            f"HIPKITTENS_THREADS is {chosen!r}: a positive number of threads is wanted, or leave it unset."
+            f"HIPKITTENS_THREADS is {chosen!r}: expected a positive number of threads, or leave it unset."
         )
     return int(chosen)
 

@@ -226,7 +226,7 @@ _NO_HEAP = (
 
 
 def _refused_service(service: int) -> str:
-    """What a hostcall asked for that is not to be had."""
+    """What a hostcall asked for that an emulated device does not have."""
     match service:
         case hostcall.DEVICE_MEMORY:
             return _NO_HEAP

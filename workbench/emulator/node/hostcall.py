@@ -137,7 +137,7 @@ class Listener:
         self.callback = ffi.callback("int32_t(uint64_t, uint32_t, uint64_t)", self._serve)
 
     def _serve(self, group: int, wave: int, pointer: int) -> int:
-        """0: the packet is answered; else the number of a service that is not to be had, or -1."""
+        """0: the packet is answered; else the number of a service that does not exist, or -1."""
         try:
             header = self._buffer.header(pointer)
             if header.service != PRINTF:

@@ -36,8 +36,8 @@ def check(kernel: KernelInfo, geometry: Geometry, dynamic_shared: int, target: T
     _check_registers(kernel, geometry.block, geometry.block_size, target)
     if dynamic_shared < 0:
         raise LaunchError(
-            f"kernel {kernel.short_name}: {dynamic_shared} bytes of dynamic shared memory; 0 or more are "
-            "wanted."
+            f"kernel {kernel.short_name}: {dynamic_shared} bytes of dynamic shared memory; expected 0 or "
+            "more."
         )
     total = static_shared(kernel) + dynamic_shared
     if total > target.lds_bytes:
@@ -125,6 +125,6 @@ def time_limit(chosen: float | None) -> float | None:
             chosen = math.nan
         if not chosen >= 0:
             raise UsageError(
-                f"HIPKITTENS_TIMEOUT is {text!r}: a number of seconds is wanted, or 0 for no limit."
+                f"HIPKITTENS_TIMEOUT is {text!r}: expected a number of seconds, or 0 for no limit."
             )
     return chosen or None

@@ -148,14 +148,14 @@ def _overwrite(scene: Scene, report: CData) -> str:
     if detail in (abi.SAN_UNDER_WAY_OWN_READ, abi.SAN_UNDER_WAY_OWN_WRITE):
         return (
             f"missing wait: shared memory at byte {report.address} is loaded over while the same wave's "
-            f"{what} {access} is not known to be done; a load to LDS does not wait for it: an s_waitcnt "
-            "lgkmcnt is wanted between them"
+            f"{what} {access} is not known to be done; a load to LDS does not wait for it: put an "
+            "s_waitcnt lgkmcnt between them"
         )
     counter = "vmcnt" if detail == abi.SAN_UNDER_WAY_VECTOR else "lgkmcnt"
     return (
         f"missing wait: shared memory is written at byte {report.address} after a barrier that wave "
-        f"{report.other_wave} passed before its {what} {access} was known to be done; s_waitcnt {counter} is "
-        "wanted before the barrier"
+        f"{report.other_wave} passed before its {what} {access} was known to be done; put s_waitcnt "
+        f"{counter} before the barrier"
     )
 
 
@@ -183,11 +183,11 @@ def _memory(scene: Scene, report: CData, offset: bool = True) -> str:
 
 
 def _origin(scene: Scene, load: int) -> str:
-    """Where a wave has read memory that nobody wrote, if it has."""
+    """Where a wave has read uninitialised memory, if it has."""
     if load == _NO_ADDRESS:
         return ""
     return (
-        f"; before, the wave read device memory that nobody wrote: {_place(scene, load)}. Memory from "
+        f"; before, the wave read uninitialised device memory: {_place(scene, load)}. Memory from "
         "hipMalloc holds anything: fill it with hipMemset, hipMemcpy or a kernel first"
     )
 
@@ -200,26 +200,26 @@ def _message(scene: Scene, report: CData) -> str:
             counter = "vmcnt" if report.kind == abi.SAN_FOUND_WAIT_VECTOR else "lgkmcnt"
             return (
                 f"missing wait: {_register(scene, detail)} is used before its load {_place(scene, other)} is "
-                f"known to be done; an s_waitcnt {counter} is wanted between them"
+                f"known to be done; expected an s_waitcnt {counter} between them"
             )
         case abi.SAN_FOUND_WAIT_SCALAR:
             return (
                 f"missing wait: scalar register {detail} is used before its load {_place(scene, other)} is "
-                "known to be done; scalar loads return in any order: s_waitcnt lgkmcnt(0) is wanted between "
+                "known to be done; scalar loads return in any order: put s_waitcnt lgkmcnt(0) between "
                 "them"
             )
         case abi.SAN_FOUND_WAIT_LDS:
             return (
                 f"missing wait: shared memory at byte {report.address} is used while the load to LDS "
-                f"{_place(scene, other)} of the same wave is under way; an s_waitcnt vmcnt is wanted between "
+                f"{_place(scene, other)} of the same wave is under way; expected an s_waitcnt vmcnt between "
                 "them"
             )
         case abi.SAN_FOUND_PUBLISH_LDS:
             counter = "vmcnt" if detail & abi.SAN_UNDER_WAY_VECTOR else "lgkmcnt"
             return (
                 f"missing wait: shared memory is read after a barrier that wave {report.other_wave} "
-                f"passed before its write {_place(scene, other)} was known to be done; s_waitcnt {counter} "
-                "is wanted before the barrier"
+                f"passed before its write {_place(scene, other)} was known to be done; put s_waitcnt "
+                f"{counter} before the barrier"
             )
         case abi.SAN_FOUND_OVERWRITE_LDS:
             return _overwrite(scene, report)
@@ -229,7 +229,7 @@ def _message(scene: Scene, report: CData) -> str:
             return _race(scene, report, f"global memory{_memory(scene, report)}")
         case abi.SAN_FOUND_UNDEFINED_STORE:
             if detail:
-                return "an atomic changes device memory that nobody wrote; fill it with hipMemset first"
+                return "an atomic changes uninitialised device memory; fill it with hipMemset first"
             where = _memory(scene, report)
             return f"an uninitialised value is stored to global memory{where}" + _origin(scene, other)
         case abi.SAN_FOUND_UNDEFINED_BRANCH:

@@ -395,7 +395,7 @@ def div_fmas_f64(block: BlockTranslator, a: Value, b: Value, c: Value, mask: Val
 
 
 def _fixup(block: BlockTranslator, quotient: Value, s1: Value, s2: Value) -> Value:
-    """v_div_fixup: the quotient s2 / s1 with special cases put right."""
+    """v_div_fixup: the quotient s2 / s1 with its special cases."""
     if quotient.type.bits == 16:
         # Single precision holds every half, and has room for every quotient.
         wide = (value.fpext(32) for value in (quotient, s1, s2))

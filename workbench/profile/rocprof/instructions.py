@@ -136,7 +136,7 @@ def read_pc_samples(path: str | Path, names: Iterable[str]) -> dict[int, Instruc
     except (ValueError, KeyError, IndexError, TypeError, AttributeError) as error:
         raise ProfilerError(
             f"{path} is not the JSON that rocprofv3 writes of PC samples ({type(error).__name__}: {error}); "
-            "wanted rocprofv3 of ROCm 6.4 or later"
+            "expected rocprofv3 of ROCm 6.4 or later"
         ) from error
     return found
 

@@ -216,7 +216,8 @@ def collect(
     method = instructions.METHODS[0] if pc_sampling is True else pc_sampling
     if method and method not in instructions.METHODS:
         raise UsageError(
-            f"pc_sampling={pc_sampling!r}; wanted True or one of {', '.join(map(repr, instructions.METHODS))}"
+            f"pc_sampling={pc_sampling!r}; expected True or one of "
+            f"{', '.join(map(repr, instructions.METHODS))}"
         )
     tool = find_tool()
     place = Path(folder) if folder is not None else Path(tempfile.mkdtemp(prefix="hipkittens-rocprof-"))

@@ -128,7 +128,7 @@ class Row:
         found = re.fullmatch(r"\s*(?:Agent\s+)?(-?\d+)(?:\.0*)?\s*", value)
         if found is None:
             raise ProfilerError(
-                f"{self.path}, line {self.line}: {_COLUMNS[key][0]} is {value!r}; wanted an integer"
+                f"{self.path}, line {self.line}: {_COLUMNS[key][0]} is {value!r}; expected an integer"
             )
         return int(found.group(1))
 
@@ -137,7 +137,7 @@ class Row:
             return float(self.text(key))
         except ValueError:
             raise ProfilerError(
-                f"{self.path}, line {self.line}: {_COLUMNS[key][0]} is {self.text(key)!r}; wanted a number"
+                f"{self.path}, line {self.line}: {_COLUMNS[key][0]} is {self.text(key)!r}; expected a number"
             ) from None
 
     def product(self, key: str) -> int:

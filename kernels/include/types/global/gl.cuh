@@ -182,7 +182,7 @@ ducks::gl::make_arg_t<dim> checked_dim(const char *name, int given) {
     if constexpr (dim == -1) {
         if (given <= 0)
             throw std::invalid_argument(std::string("gl: ") + name + " is " + std::to_string(given) +
-                                        "; wanted a positive number");
+                                        "; expected a positive number");
         return static_cast<size_t>(given);
     } else {
         if (given != dim)

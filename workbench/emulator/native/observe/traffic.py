@@ -122,7 +122,7 @@ class TrafficRecorder:
             given = np.asarray(order, dtype=np.uint64)
             if not np.array_equal(np.sort(given), np.arange(self.group_total, dtype=np.uint64)):
                 raise UsageError(
-                    f"order has {len(given)} entries; wanted each of the {self.group_total} work-groups once"
+                    f"order has {len(given)} entries; expected each of {self.group_total} work-groups once"
                 )
         sampling = self._sampling()
         counts = ffi.new("HkCacheCounts[]", hierarchy.xcds)

@@ -100,7 +100,7 @@ int32_t hk_to_lds(Wave *w, const Op *op, HkData data, const uint64_t *at, uint64
             for (unsigned l = 0; l < HK_LANES; l++) access->at[l] = (uint64_t)start + l * step;
     }
     if (data == HK_B128 && exec == HK_ALL_LANES && out_of_range == 0) {
-        /* A tile's next columns: its rows are apart in memory, and the CPU does not foresee that they are wanted. */
+        /* A tile's next columns: expected its rows are apart in memory, and the CPU does not foresee that they. */
         for (int l = 0; l < HK_LANES; l += 4) __builtin_prefetch((const void *)(uintptr_t)(at[l] + 256));
         for (int l = 0; l < HK_LANES; l++) *(u32x4 *)(w->lds + start + 16 * l) = *(const u32x4 *)(uintptr_t)at[l];
         return 0;

@@ -16,7 +16,7 @@ static const SanMemory *watched(San *s, uint64_t address) {
     return s->last_memory = &s->memories[low - 1];
 }
 
-/* Bytes of [address, address + bytes), at most 16, that nobody wrote; `set` says that they are written now. */
+/* Uninitialised bytes of [address, address + bytes), at most 16; `set` says that they are written now. */
 static uint32_t unwritten(San *s, uint64_t address, uint32_t bytes, int set) {
     const SanMemory *m = watched(s, address);
     if (m == NULL) return 0;

@@ -245,7 +245,7 @@ __HIP_FUNCTION reduced_angle reduce_large_angle(double x) {
     unsigned __int128 middle = (unsigned __int128)m * w[1] + (unsigned long long)(low >> 64);
     unsigned long long top = m * w[0] + (unsigned long long)(middle >> 64);
     unsigned long long next = (unsigned long long)middle;
-    // The top two bits are the quadrant, the rest a fraction of one; the nearest quadrant is wanted.
+    // The top two bits are the quadrant, the rest a fraction of one; expected the nearest quadrant.
     int quadrant = (int)(top >> 62);
     unsigned __int128 fraction = ((unsigned __int128)top << 64 | next) << 2;
     bool upper = fraction >> 127;
