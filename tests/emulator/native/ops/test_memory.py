@@ -435,6 +435,29 @@ def test_swizzled_buffer_is_the_scratch_layout(native, random) -> None:
         assert np.array_equal(wave.v[30:34, lane], words[first : first + 4, lane])
 
 
+@pytest.mark.parametrize("to_lds", [False, True], ids=["registers", "lds"])
+def test_a_swizzled_buffer_without_an_index_is_linear(native, random, to_lds: bool) -> None:
+    """Stride and swizzle enable set, neither idxen nor the thread id: offsets count bytes from the base."""
+    memory = random.integers(0, 256, 4096).astype(np.uint8)
+    wave = native.Wave(memory=[memory], lds_size=4096)
+    resource(wave, memory.ctypes.data, records=memory.size, stride=256 | 0x4000, swizzle=1, index_stride=3)
+    wave.v[2] = offsets = random.permutation(64) * 16
+    wave.wave.s[native.abi.M0] = 512
+    wanted = memory.reshape(-1, 16)[offsets // 16].view(np.uint32)
+    if to_lds:
+        load = native.instruction(
+            "buffer_load_dwordx4", [], [native.v(2), native.s(8, 4), native.imm(0)], offen=1, lds=1
+        )
+        assert not wave.run(load)
+        assert np.array_equal(wave.lds[512 : 512 + 1024].view(np.uint32).reshape(64, 4), wanted)
+    else:
+        load = native.instruction(
+            "buffer_load_dwordx4", [native.v(30, 4)], [native.v(2), native.s(8, 4), native.imm(0)], offen=1
+        )
+        assert not wave.run(load)
+        assert np.array_equal(wave.v[30:34].T, wanted)
+
+
 FORMATS = {  # number of the data format: bits of its components, lowest first
     1: (8,), 2: (16,), 3: (8, 8), 4: (32,), 5: (16, 16), 6: (11, 11, 10), 7: (10, 11, 11), 8: (2, 10, 10, 10),
     9: (10, 10, 10, 2), 10: (8, 8, 8, 8), 11: (32, 32), 12: (16,) * 4, 13: (32,) * 3, 14: (32,) * 4,

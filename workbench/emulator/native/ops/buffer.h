@@ -18,13 +18,15 @@ HK_INLINE HkResource hk_resource(const Wave *w, const Op *op) {
     HkResource r;
     r.base = (uint64_t)s[0] | (uint64_t)(s[1] & 0xffff) << 32;
     r.stride = s[1] >> 16 & 0x3fff;
-    r.swizzle = (int)(s[1] >> 31);
+    r.add_tid = (int)(s[3] >> 23 & 1);
+    /* Without any index the layout is linear: "the behavior of bound checking and swizzling changes depending on
+     * whether idxen is set in the instruction" on gfx9 (LLVM, IntrinsicsAMDGPU.td, raw and struct buffer loads). */
+    r.swizzle = (int)(s[1] >> 31) && (r.add_tid || (op->flags & HK_BUFFER_IDXEN));
     r.records = s[2];
     for (int i = 0; i < 4; i++) r.select[i] = s[3] >> (3 * i) & 7;
     r.num_format = s[3] >> 12 & 7;
     r.data_format = s[3] >> 15 & 15;
     r.index_stride = 8u << (s[3] >> 21 & 3);
-    r.add_tid = (int)(s[3] >> 23 & 1);
     /* The data format's place has the stride's upper bits where it is not wanted for itself. */
     if (r.add_tid && !(op->flags & HK_BUFFER_FORMAT)) r.stride |= r.data_format << 14;
     return r;
