@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import random
 from collections.abc import Callable
 from typing import Any
@@ -11,7 +12,27 @@ import pytest
 import torch
 
 SOURCE = """
+#include <hip/hip_fp4.h>
+#include <hip/hip_fp6.h>
 #include <hip/hip_fp8.h>
+#define SMALL(name, type)                                                                              \\
+    extern "C" void to_##name(const double *x, unsigned char *y, long n, int round) {                  \\
+        const auto kind = __hip_##name::__default_interpret;                                           \\
+        for (long i = 0; i < n; ++i) y[i] = __hip_cvt_double_to_##type(x[i], kind, (hipRoundMode)round); \\
+    }                                                                                                  \\
+    extern "C" void of_##name(const unsigned char *x, float *y, long n) {                              \\
+        for (long i = 0; i < n; ++i) y[i] = __builtin_bit_cast(__hip_##name, x[i]);                    \\
+    }
+SMALL(fp6_e2m3, fp6)
+SMALL(fp6_e3m2, fp6)
+SMALL(fp4_e2m1, fp4)
+extern "C" void four(const float4 *x, float4 *y, long n) {
+    for (long i = 0; i < n; i += 3) {
+        y[i] = __hip_fp6x4_e2m3(x[i]);
+        y[i + 1] = __hip_fp6x4_e3m2(x[i + 1]);
+        y[i + 2] = __hip_fp4x4_e2m1(x[i + 2]);
+    }
+}
 extern "C" void to_fp8(const float *x, unsigned char *y, long n, int saturate, int kind) {
     for (long i = 0; i < n; ++i)
         y[i] = __hip_cvt_float_to_fp8(x[i], (__hip_saturation_t)saturate, (__hip_fp8_interpretation_t)kind);
@@ -114,6 +135,49 @@ def test_fp8_rounds_to_nearest_even(functions: Any, generator: np.random.Generat
     over = np.abs(values) > tie if kind == 0 else np.abs(values) >= tie
     beyond = np.where(np.signbit(values), 0x80, 0).astype(np.uint8) | np.uint8([0x7F, 0x7C, 0x80, 0x80][kind])
     compared(0, np.where(over, beyond, codes(clamped, FORMATS[kind])))
+
+
+SMALL = {"fp6_e2m3": (2, 3), "fp6_e3m2": (3, 2), "fp4_e2m1": (2, 1)}
+
+
+def small_numbers(exponent: int, mantissa: int) -> np.ndarray:
+    """Numbers of the codes without a sign, from the definition of the OCP formats."""
+    field, fraction = np.divmod(np.arange(1 << exponent + mantissa), 1 << mantissa)
+    least = 2 - (1 << exponent - 1)
+    normal = (1 + fraction / (1 << mantissa)) * 2.0 ** (field - 1 + least)
+    return np.where(field == 0, fraction / (1 << mantissa) * 2.0**least, normal)
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_formats_of_4_and_6_bits(functions: Any, generator: np.random.Generator, name: str) -> None:
+    numbers = small_numbers(*SMALL[name])
+    sign = len(numbers)
+    got = functions.call(f"of_{name}", np.arange(2 * sign, dtype=np.uint8), result=np.float32)
+    np.testing.assert_array_equal(got, np.concatenate([numbers, -numbers]))
+    ties = (numbers[1:] + numbers[:-1]) / 2
+    edges = np.concatenate(
+        [ties, numbers, np.nextafter(ties, np.inf), np.nextafter(ties, 0), [1e-310, 1e308]]
+    )
+    values = np.concatenate([edges, generator.uniform(0, numbers[-1] * 1.1, 5000), [np.inf]])
+    values = np.concatenate([values, -values])
+    magnitude = np.minimum(np.abs(values), numbers[-1])
+    below = np.searchsorted(numbers, magnitude, side="right") - 1
+    above = np.searchsorted(numbers, magnitude, side="left")
+    down, up = magnitude - numbers[below], numbers[above] - magnitude
+    nearest = np.where(down < up, below, np.where(up < down, above, below + (below & 1) * (above - below)))
+    positive = ~np.signbit(values)
+    wanted = [nearest, below, np.where(positive, above, below), np.where(positive, below, above)]
+    for mode, code in enumerate(wanted):
+        got = functions.call(f"to_{name}", values, result=np.uint8, extra=(mode,))
+        np.testing.assert_array_equal(got, np.where(positive, code, code | sign))
+
+
+def test_four_numbers_of_4_and_6_bits(functions: Any) -> None:
+    values = np.array([[0.125, -7.5, 2.25, 0], [0.0625, -28, 3.5, 1], [0.5, -6, 1.5, 3]], np.float32)
+    out = np.empty_like(values)
+    pointers = (ctypes.c_void_p(array.ctypes.data) for array in (values, out))
+    functions.functions.four(*pointers, ctypes.c_long(3))
+    np.testing.assert_array_equal(out, values)
 
 
 def test_a_double_is_rounded_once(functions: Any) -> None:

@@ -11,6 +11,9 @@ from workbench import paths
 INCLUDE = paths.hip_include_dir()
 """Our HIP headers, for compilers that come without ROCm."""
 
+SHORT_NAMES = ("hip", "rocrand", "hiprand", "openmp")
+"""Folders of HIP's headers whose files sources also include without the folder."""
+
 _AVOIDED_ENVIRONMENT = ("CCC_OVERRIDE_OPTIONS",)
 
 
@@ -72,3 +75,8 @@ class Compiler:
 def kernel_headers() -> Path:
     """Folder of the tile library's headers, always on the include path."""
     return paths.include_dir()
+
+
+def short_names(headers: Path) -> list[str]:
+    """Flags that let sources say `hip_bf16.h` for `hip/hip_bf16.h`, as makefiles of ROCm programs do."""
+    return [part for folder in SHORT_NAMES for part in ("-idirafter", str(headers / folder))]

@@ -14,7 +14,7 @@ from workbench.errors import ToolchainError
 from workbench.targets import TILE_TARGETS
 from workbench.toolchain import process, zig
 from workbench.toolchain.candidates import Candidate
-from workbench.toolchain.compiler import INCLUDE, Compiler
+from workbench.toolchain.compiler import INCLUDE, Compiler, short_names
 
 OLDEST_ROCM = 6
 OLDEST_CLANG = 17
@@ -99,7 +99,7 @@ def _examine_hipcc(candidate: Candidate) -> Compiler:
         passed_over=(),
         command=(str(candidate.path),),
         # hipcc adds options for linking a host program, which a device compilation does not use.
-        arguments=("-Wno-unused-command-line-argument",),
+        arguments=("-Wno-unused-command-line-argument", *(short_names(root / "include") if root else ())),
         folders=(),
         headers=f"ROCm's ({root / 'include'})" if root else "ROCm's",
         fixed_roots=(f"{root.resolve()}/",) if root else (),
@@ -180,6 +180,7 @@ def _without_rocm(tools: Path) -> list[str]:
         f"-B{tools}",
         "-isystem",
         str(INCLUDE),
+        *short_names(INCLUDE),
         # As hipcc does at -O3: a call on this target costs more than the copy that inlining makes.
         "-mllvm",
         "-amdgpu-early-inline-all=true",

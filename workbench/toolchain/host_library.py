@@ -16,7 +16,7 @@ from pathlib import Path
 from workbench import cache as caches
 from workbench.errors import CompilerNotFound, ToolchainError, UsageError
 from workbench.toolchain import process, zig
-from workbench.toolchain.compiler import INCLUDE, Compiler
+from workbench.toolchain.compiler import INCLUDE, Compiler, short_names
 
 _LINK_TIMEOUT = 900.0
 _PROBE = (
@@ -98,7 +98,7 @@ def host_library(compiler: Compiler) -> Library:
 
 def _basic(compiler: Compiler) -> list[str]:
     tools = compiler.folders[0]
-    return ["-nogpulib", "-nogpuinc", f"-B{tools}", "-isystem", str(INCLUDE)]
+    return ["-nogpulib", "-nogpuinc", f"-B{tools}", "-isystem", str(INCLUDE), *short_names(INCLUDE)]
 
 
 def _system(compiler: Compiler) -> Library:

@@ -17,6 +17,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include <cassert>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>

@@ -20,6 +20,7 @@
 #define __managed__ __attribute__((managed))
 #endif
 
+#define __align__(bytes) __attribute__((aligned(bytes)))
 #define __forceinline__ inline __attribute__((always_inline))
 #define __hip_device_inline __device__ static inline __attribute__((always_inline))
 #define __hip_host_device_inline __host__ __device__ static inline __attribute__((always_inline))
