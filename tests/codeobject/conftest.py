@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import io
+from collections.abc import Callable
 from functools import cache
+from typing import Any
 
+import msgpack
 import pytest
+from elftools.elf.elffile import ELFFile
 
 from workbench.codeobject import CodeObject
 from workbench.codeobject.instructions.isa.enumerate import find_llvm_mc
@@ -69,6 +74,25 @@ extern "C" GLOBAL __attribute__((amdgpu_flat_work_group_size(64, 256))) void loo
 def compiled(arch: str, debug: bool = True) -> bytes:
     """The source above as a code object."""
     return compile_device(SOURCE, CompileOptions(arch, name="cell", debug=debug)).code_object
+
+
+def with_kernels_changed(data: bytes, change: Callable[[dict[str, Any]], None]) -> bytes:
+    """A code object whose metadata says something else of each kernel."""
+    for section in ELFFile(io.BytesIO(data)).iter_sections("SHT_NOTE"):
+        (note,) = section.iter_notes()
+        record = msgpack.unpackb(note["n_descdata"])
+        for kernel in record["amdhsa.kernels"]:
+            # Room for what the change adds; nothing reads it.
+            kernel.pop(".wavefront_size", None)
+            change(kernel)
+        packed = msgpack.packb(record)
+        size, start = note["n_descsz"], note["n_offset"] + 12 + -(-note["n_namesz"] // 4) * 4
+        assert len(packed) <= size
+        changed = bytearray(data)
+        changed[note["n_offset"] + 4 : note["n_offset"] + 8] = len(packed).to_bytes(4, "little")
+        changed[start : start + size] = packed.ljust(size, b"\0")
+        return bytes(changed)
+    raise AssertionError("no notes")
 
 
 @pytest.fixture(scope="session", params=["gfx950", "gfx942"])

@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from tests.codeobject.conftest import compiled
+from tests.codeobject.conftest import compiled, with_kernels_changed
 from tests.codeobject.test_bundle import HOST, bundle
 from workbench.codeobject import CodeObject
 from workbench.codeobject.debug import DebugInfo
@@ -87,3 +87,39 @@ def test_damaged_fat_binary() -> None:
         data = bytearray(original)
         data[generator.randrange(160)] = generator.randrange(256)
         survive(bytes(data), CodeObject.from_bytes)
+
+
+SIZES = (
+    ".kernarg_segment_size",
+    ".kernarg_segment_align",
+    ".group_segment_fixed_size",
+    ".private_segment_fixed_size",
+    ".max_flat_workgroup_size",
+    ".sgpr_count",
+    ".vgpr_count",
+    ".agpr_count",
+    ".sgpr_spill_count",
+    ".vgpr_spill_count",
+)
+
+
+@pytest.mark.parametrize("key", SIZES)
+@pytest.mark.parametrize("value", [-1, 1 << 32, 1.5, "4", None])
+def test_sizes_that_are_none(key: str, value: object) -> None:
+    data = with_kernels_changed(compiled("gfx950"), lambda kernel: kernel.update({key: value}))
+    with pytest.raises(CodeObjectError, match=rf"{key} of kernel '\w+' is {value!r}"):
+        read_all(data)
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "message"),
+    [
+        (".offset", -8, r"\.offset of kernel '\w+' is -8"),
+        (".size", -1, r"\.size of kernel '\w+' is -1"),
+        (".size", 1 << 20, r"argument '\w*' of kernel '\w+' ends at byte \d+ of an argument block of \d+"),
+    ],
+)
+def test_arguments_outside_their_block(key: str, value: int, message: str) -> None:
+    data = with_kernels_changed(compiled("gfx950"), lambda kernel: kernel[".args"][0].update({key: value}))
+    with pytest.raises(CodeObjectError, match=message):
+        read_all(data)

@@ -419,7 +419,7 @@ class CodeObject:
             end = self.text.address + len(self.text.data)
             size = function.size if function and function.size else end - entry
             required = record.get(".reqd_workgroup_size")
-            kernels[name] = KernelInfo(
+            kernels[name] = kernel = KernelInfo(
                 name=name,
                 demangled=demangle(name),
                 descriptor=descriptor,
@@ -429,8 +429,8 @@ class CodeObject:
                 args=tuple(
                     KernelArg(
                         name=str(arg.get(".name", "")),
-                        offset=int(arg[".offset"]),
-                        size=int(arg[".size"]),
+                        offset=_size(name, arg, ".offset"),
+                        size=_size(name, arg, ".size"),
                         value_kind=str(arg.get(".value_kind", "by_value")),
                         type_name=str(arg.get(".type_name", "")),
                         address_space=str(arg.get(".address_space", "")),
@@ -439,21 +439,27 @@ class CodeObject:
                     for arg in record.get(".args", ())
                 ),
                 metadata=MappingProxyType(dict(record)),
-                kernarg_size=int(record.get(".kernarg_segment_size", descriptor.kernarg_size)),
-                kernarg_align=int(record.get(".kernarg_segment_align", 8)),
-                group_segment_size=int(record.get(".group_segment_fixed_size", 0)),
-                private_segment_size=int(record.get(".private_segment_fixed_size", 0)),
-                max_workgroup_size=int(record.get(".max_flat_workgroup_size", 1024)),
+                kernarg_size=_size(name, record, ".kernarg_segment_size", descriptor.kernarg_size),
+                kernarg_align=_size(name, record, ".kernarg_segment_align", 8),
+                group_segment_size=_size(name, record, ".group_segment_fixed_size", 0),
+                private_segment_size=_size(name, record, ".private_segment_fixed_size", 0),
+                max_workgroup_size=_size(name, record, ".max_flat_workgroup_size", 1024),
                 required_workgroup_size=(
                     (int(required[0]), int(required[1]), int(required[2])) if required else None
                 ),
-                sgpr_count=int(record.get(".sgpr_count", descriptor.sgpr_count)),
-                vgpr_count=int(record.get(".vgpr_count", descriptor.vgpr_count)),
-                agpr_count=int(record.get(".agpr_count", 0)),
-                sgpr_spill_count=int(record.get(".sgpr_spill_count", 0)),
-                vgpr_spill_count=int(record.get(".vgpr_spill_count", 0)),
+                sgpr_count=_size(name, record, ".sgpr_count", descriptor.sgpr_count),
+                vgpr_count=_size(name, record, ".vgpr_count", descriptor.vgpr_count),
+                agpr_count=_size(name, record, ".agpr_count", 0),
+                sgpr_spill_count=_size(name, record, ".sgpr_spill_count", 0),
+                vgpr_spill_count=_size(name, record, ".vgpr_spill_count", 0),
                 uses_dynamic_stack=bool(record.get(".uses_dynamic_stack", descriptor.uses_dynamic_stack)),
             )
+            for arg in kernel.args:
+                if arg.offset + arg.size > kernel.kernarg_size:
+                    raise CodeObjectError(
+                        f"the code object is damaged: argument {arg.name!r} of kernel {name!r} ends at "
+                        f"byte {arg.offset + arg.size} of an argument block of {kernel.kernarg_size}."
+                    )
         return kernels
 
     def read(self, address: int, size: int) -> bytes:
@@ -509,3 +515,14 @@ class CodeObject:
 
     def __repr__(self) -> str:
         return f"CodeObject({self.processor}, v{self.version}, kernels: {', '.join(self.kernels) or 'none'})"
+
+
+def _size(kernel: str, record: Mapping[str, Any], key: str, default: int | None = None) -> int:
+    """A size or a count of the metadata, which is 32 bits wide wherever the device reads it."""
+    value = record.get(key, default)
+    if type(value) is not int or not 0 <= value < 1 << 32:
+        raise CodeObjectError(
+            f"the code object is damaged: {key} of kernel {kernel!r} is {value!r}, wanted a number from 0 to "
+            "2**32 - 1. Recompile it."
+        )
+    return value

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import ctypes
 import io
 import struct
+import tracemalloc
 
+import numpy as np
 import pytest
 from elftools.elf.elffile import ELFFile
 from elftools.elf.sections import SymbolTableSection
 
+from tests.codeobject.conftest import with_kernels_changed
 from tests.fuzz.streams import S_ENDPGM
 from tests.fuzz.template import template
 from workbench import errors
 from workbench.emulator.node.device import node
 from workbench.emulator.node.dispatch import Geometry
+from workbench.emulator.node.limits import MAX_ARGUMENT_BYTES
+from workbench.emulator.node.memory import MemoryKind
 from workbench.toolchain import CompileOptions, compile_device
 
 
@@ -43,6 +49,50 @@ def test_more_user_sgprs_than_there_are() -> None:
     properties = struct.unpack("<I", struct.pack("<HH", 0x7F, 100))[0]
     with pytest.raises(errors.CodeObjectError, match="user SGPRs"):
         launch(at52=template_word & ~0x3E, at56=properties)
+
+
+def test_an_argument_block_without_bound_costs_nothing() -> None:
+    device = node().devices[0]
+    size = (1 << 32) - 1
+    plain = template(device.facts.arch).filled(S_ENDPGM, {})
+    data = with_kernels_changed(plain, lambda kernel: kernel.update({".kernarg_segment_size": size}))
+    loaded = device.load(data)
+    tracemalloc.start()
+    try:
+        with pytest.raises(errors.LaunchError, match=f"{size} bytes of arguments, and at most 65536"):
+            device.launch(loaded, "fuzz", Geometry.of_blocks((1, 1, 1), (64, 1, 1)), 0, bytes(32))
+        _, most = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+        device.unload(loaded)
+    assert most < 1 << 24
+
+
+LAST = """struct large { int values[COUNT]; };
+extern "C" __global__ void last(int *out, large x) { *out = x.values[COUNT - 1]; }"""
+
+
+def launch_last(size: int) -> int:
+    """The last of `size` bytes of arguments, as a kernel reads it."""
+    device = node().devices[0]
+    count = (size - 8) // 4
+    options = CompileOptions(device.facts.arch, name="cell", define=[f"COUNT={count}"])
+    loaded = device.load(compile_device(LAST, options).code_object)
+    out = node().memory.allocate(4, MemoryKind.DEVICE, device.ordinal)
+    arguments = struct.pack("<Q", out.base) + np.arange(count, dtype=np.int32).tobytes()
+    assert len(arguments) == size
+    try:
+        device.launch(loaded, "last", Geometry.of_blocks((1, 1, 1), (1, 1, 1)), 0, arguments)
+        return ctypes.c_int32.from_address(out.base).value
+    finally:
+        node().memory.free(out)
+        device.unload(loaded)
+
+
+def test_the_largest_argument_block_is_read_to_its_end() -> None:
+    assert launch_last(MAX_ARGUMENT_BYTES) == (MAX_ARGUMENT_BYTES - 8) // 4 - 1
+    with pytest.raises(errors.LaunchError, match="65544 bytes of arguments, and at most 65536"):
+        launch_last(MAX_ARGUMENT_BYTES + 8)
 
 
 def with_symbol_at(data: bytes, name: str, address: int) -> bytes:

@@ -25,11 +25,17 @@ from workbench.emulator.hip.code import Function
 from workbench.emulator.hip.functions import groups_per_cu
 from workbench.emulator.hip.graph_nodes import NodeKind
 from workbench.emulator.hip.modules import function_of
+from workbench.emulator.node import limits
 from workbench.emulator.node.dispatch import Geometry
 
 
 def gather_arguments(kernel: KernelInfo, parameters: int, extra: int) -> bytes:
-    """A kernel's argument bytes, from an array of pointers to each or from one buffer."""
+    """A kernel's argument bytes, from an array of pointers to each or from one buffer.
+
+    Raises:
+        LaunchError: the kernel declares more than a device takes.
+    """
+    limits.check_argument_bytes(kernel, kernel.kernarg_size)
     own = [arg for arg in kernel.args if not arg.hidden]
     if extra:
         if parameters:

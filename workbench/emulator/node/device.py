@@ -21,8 +21,8 @@ from workbench.emulator.node.services import Served, Services
 from workbench.launches import LaunchOptions, LaunchRecord
 from workbench.targets import Product, default_product
 
-_ARGUMENT_BYTES = 65536
-# The argument block lies this far behind the dispatch packet; the ABI wants it aligned to 64 at most.
+# The argument block lies this far behind the dispatch packet, with as many zeros after it; the ABI wants it
+# aligned to 64 at most.
 _ARGUMENT_OFFSET = 256
 _NO_BINARY = 209
 # The counter of hip_cooperative_groups.h, which a launch that was stopped leaves half way.
@@ -271,14 +271,11 @@ class EmulatedDevice:
         """Addresses of the dispatch packet and of the argument block, both written into device memory."""
         if self._argument_block is None:
             self._argument_block = self.node.memory.allocate(
-                _ARGUMENT_BYTES, MemoryKind.INTERNAL, self.ordinal
+                _ARGUMENT_OFFSET + limits.MAX_ARGUMENT_BYTES + _ARGUMENT_OFFSET,
+                MemoryKind.INTERNAL,
+                self.ordinal,
             )
         place = self._argument_block
-        if dispatch.DISPATCH_PACKET_BYTES + len(block) > place.size:
-            raise errors.LaunchError(
-                f"kernel {scene.kernel.short_name}: {len(block)} bytes of arguments; at most "
-                f"{place.size - dispatch.DISPATCH_PACKET_BYTES} are possible."
-            )
         packet, kernarg = place.base, place.base + _ARGUMENT_OFFSET
         content = dispatch.dispatch_packet(
             scene.geometry,

@@ -45,7 +45,6 @@ _RESIDENT_BYTES = 1 << 29
 MOST_RESIDENT = 64
 """Work-groups that one thread holds at once, at most."""
 DYNAMIC_STACK_BYTES = 16384
-DISPATCH_PACKET_BYTES = 64
 
 
 class TranslatedKernel(Protocol):

@@ -14,6 +14,7 @@ from workbench.targets import Target
 MAX_WORK_ITEMS = 1024
 # A wave's scratch is at most 2**13 times 256 dwords (COMPUTE_TMPRING_SIZE.WAVESIZE).
 MAX_SCRATCH_BYTES = 2**13 * 256 * 4 // 64
+MAX_ARGUMENT_BYTES = 65536
 MAX_GRID_BLOCKS = (2**31 - 1, 65536, 65536)
 _DEFAULT_TIMEOUT_SECONDS = 600.0
 
@@ -97,12 +98,29 @@ def _check_registers(
         )
 
 
+def check_argument_bytes(kernel: KernelInfo, size: int) -> None:
+    """Whether a device has room for a kernel's argument block.
+
+    Args:
+        size: bytes of it that the caller gives or that the kernel declares.
+
+    Raises:
+        LaunchError: it has not.
+    """
+    if size > MAX_ARGUMENT_BYTES:
+        raise LaunchError(
+            f"kernel {kernel.short_name}: {size} bytes of arguments, and at most {MAX_ARGUMENT_BYTES} are "
+            "possible; pass a pointer to what is large."
+        )
+
+
 def check_arguments(kernel: KernelInfo, arguments: bytes) -> None:
     """Whether these are all of a kernel's own arguments.
 
     Raises:
-        LaunchError: there are too few bytes.
+        LaunchError: there are too few bytes, or too many.
     """
+    check_argument_bytes(kernel, max(kernel.kernarg_size, len(arguments)))
     wanted = max((a.offset + a.size for a in kernel.args if not a.hidden), default=0)
     if len(arguments) < wanted:
         raise LaunchError(
