@@ -8,6 +8,10 @@ from tests.codeobject.conftest import SOURCE, compiled
 from workbench.codeobject import CodeObject
 from workbench.codeobject.debug import DebugInfo, Field
 from workbench.codeobject.decoder import decode
+from workbench.toolchain import CompileOptions, compile_device
+
+
+TYPED = "_Z5typedIdEv7globalsPT_m"
 
 
 @pytest.fixture(scope="module")
@@ -52,7 +56,7 @@ def members(fields: tuple[Field, ...]) -> dict[str, tuple[int, str]]:
 
 
 def test_parameters_and_their_members(code_object: CodeObject, debug: DebugInfo) -> None:
-    parameters = debug.parameters(code_object.kernels["typed"].name)
+    parameters = debug.parameters(TYPED)
     assert [(p.name, p.type.kind, p.type.size) for p in parameters] == [
         ("g", "struct", 56),
         ("out", "pointer", 8),
@@ -71,7 +75,7 @@ def test_parameters_and_their_members(code_object: CodeObject, debug: DebugInfo)
 
 
 def test_members_of_templates_have_their_arguments(code_object: CodeObject, debug: DebugInfo) -> None:
-    g = debug.parameters(code_object.kernels["typed"].name)[0].type
+    g = debug.parameters(TYPED)[0].type
     x, y = g.members[0].type, g.members[1].type
     assert x.template[1] == 4
     assert y.template[1] == -1
@@ -83,6 +87,26 @@ def test_members_of_templates_have_their_arguments(code_object: CodeObject, debu
     assert (pointee.kind, pointee.size) == ("float", 2)
     counts = g.members[3].type
     assert (counts.size, counts.target and counts.target.kind) == (12, "int")
+
+
+def test_a_class_that_only_the_host_constructs_has_its_members() -> None:
+    source = """
+    template <int N> struct extent {
+        static constexpr int v = N;
+        __attribute__((host)) extent(int) {}
+    };
+    template <int Rows> struct view {
+        float *data;
+        extent<Rows> rows;
+        __attribute__((host)) view(float *data) : data(data), rows(Rows) {}
+    };
+    __attribute__((global)) void k(view<64> x, int n) { x.data[n] = x.rows.v; }
+    """
+    code_object = CodeObject.from_bytes(compile_device(source, CompileOptions("gfx950")).code_object)
+    (name,) = (kernel.name for kernel in code_object.kernels.values())
+    x, n = DebugInfo(code_object).parameters(name)
+    assert (x.type.size, members(x.type.members)) == (16, {"data": (0, "pointer"), "rows": (8, "struct")})
+    assert n.type.size == 4
 
 
 def test_without_debug_information_questions_have_no_answer() -> None:

@@ -33,6 +33,10 @@ class HeaderRejectedError(Exception):
     """The compiler did not accept a precompiled header."""
 
 
+# A class is described also where only the host constructs it, as the argument of a kernel is.
+_DEBUG = ("-g", "-Xclang", "-fno-use-ctor-homing")
+
+
 class Job:
     """One source with everything that decides what becomes of it.
 
@@ -63,7 +67,7 @@ class Job:
         self.common = (
             "-O3",
             "-std=c++20",
-            *(["-g"] if options.debug else []),
+            *(_DEBUG if options.debug else ()),
             "-fdebug-compilation-dir=.",
             "-fno-color-diagnostics",
             "-fdiagnostics-parseable-fixits",
