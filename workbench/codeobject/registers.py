@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from workbench.codeobject.instruction import Instruction, Operand
-from workbench.codeobject.instructions import Keeps, Registers
+from workbench.codeobject.instructions import Keeps, Registers, Trait
 
 VCC = Operand("s", 106, 2)
 M0 = Operand("s", 124, 1)
 EXEC = Operand("s", 126, 2)
 SCC = Operand("special", 253, 1)
 
-_UNNAMED = {Registers.SCC: SCC, Registers.VCC: VCC, Registers.EXEC: EXEC, Registers.M0: M0}
+UNNAMED = {Registers.SCC: SCC, Registers.VCC: VCC, Registers.EXEC: EXEC, Registers.M0: M0}
+"""The operands that records name by themselves."""
+
 # What a source code stands for that shows another register: vccz, execz, lds_direct.
 _SHOWN = {251: VCC, 252: EXEC, 253: SCC, 254: M0}
 _SDWA_DWORD = 6
@@ -41,9 +43,8 @@ def kept(instruction: Instruction) -> Keeps:
     if form.is_sdwa:
         is_part = modifiers.get("dst_sel", _SDWA_DWORD) != _SDWA_DWORD
         return Keeps.PART if is_part and modifiers.get("dst_unused") == _SDWA_PRESERVE else Keeps.NOTHING
-    # The fourth bit of op_sel puts a 16-bit result into the high half.
-    has_half = "3" in form.modifiers.get("op_sel", "")
-    return Keeps.PART if has_half and modifiers.get("op_sel", 0) & _OP_SEL_RESULT else Keeps.NOTHING
+    is_high = Trait.HALF_RESULT in record.traits and modifiers.get("op_sel", 0) & _OP_SEL_RESULT
+    return Keeps.PART if is_high else Keeps.NOTHING
 
 
 def read(instruction: Instruction) -> Iterator[Operand]:
@@ -53,10 +54,12 @@ def read(instruction: Instruction) -> Iterator[Operand]:
             yield operand
         elif operand.kind == "special" and operand.index in _SHOWN:
             yield _SHOWN[operand.index]
-    if kept(instruction) is not Keeps.NOTHING:
-        yield from _registers(instruction.dst)
+    what = kept(instruction)
+    if what is not Keeps.NOTHING:
+        # Only a vector register keeps a part of itself, or lanes.
+        yield from (o for o in _registers(instruction.dst) if what is Keeps.VALUE or o.kind != "s")
     reads = instruction.record.reads
-    yield from (operand for flag, operand in _UNNAMED.items() if flag in reads)
+    yield from (operand for flag, operand in UNNAMED.items() if flag in reads)
     if instruction.modifiers.get("lds"):
         yield M0
 
@@ -65,7 +68,7 @@ def written(instruction: Instruction) -> Iterator[Operand]:
     """Registers that an instruction may write: "v", "a", "s" and SCC."""
     yield from _registers(instruction.dst)
     writes = instruction.record.writes
-    yield from (operand for flag, operand in _UNNAMED.items() if flag in writes)
+    yield from (operand for flag, operand in UNNAMED.items() if flag in writes)
 
 
 def _registers(operands: tuple[Operand, ...]) -> Iterator[Operand]:

@@ -377,6 +377,17 @@ __global__ void k(const float *in, float *out) {
         "uninitialised",
         "stored",
     ),
+    "accumulator_stored": Seeded(
+        """
+__global__ void k(const float *in, float *out) {
+    float x = in[threadIdx.x], y;
+    IF_FAULT(, asm volatile("v_mov_b32 v77, 0" ::: "v77"));
+    asm volatile("v_cvt_pkaccum_u8_f32 v77, %1, 0\\nv_mov_b32 %0, v77" : "=v"(y) : "v"(x) : "v77");
+    out[threadIdx.x] = y; // HERE
+}""",
+        "uninitialised",
+        "stored",
+    ),
     "lds_stored": Seeded(
         """
 __global__ void k(const float *in, float *out) {

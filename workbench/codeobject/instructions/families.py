@@ -38,10 +38,10 @@ _KEEPS: Rows[Keeps] = (
     (r"v_writelane_b32", Keeps.LANES),
     # Of the 16-bit instructions those that came with gfx9 leave the high half, the others clear it.
     (r"v_(add|sub)_i16|v_mad_[fiu]16|v_mad[am]k_f16|v_fma_f16|v_div_fixup_f16", Keeps.PART),
-    (r"v_(min|max|med)3_[fiu]16|v_(fma|mad)_mix(lo|hi)_f16|v_ashr_pk_[iu]8_i32", Keeps.PART),
+    (r"v_(min|max|med)3_[fiu]16|v_(fma|mad)_mix(lo|hi)_f16|v_ashr_pk_[iu]8_i32|v_bitop3_b16", Keeps.PART),
     (r"v_cvt_(pk|sr)_(fp8|bf8)_f32|v_cvt_sr_(f16|bf16)_f32", Keeps.PART),
     (r"v_cvt_scalef32_((sr_)?pk_fp4|(sr_|pk_)(fp8|bf8)|f16)_.*", Keeps.PART),
-    (r"(ds_read|.*_load)_.*_d16(_hi)?|buffer_load_format_d16_hi_x", Keeps.PART),
+    (r"(ds_read|.*_load)_.*_d16(_hi)?|t?buffer_load_format_d16_(hi_)?x(yz)?", Keeps.PART),
 )
 
 _READS: Rows[Registers] = (
@@ -166,6 +166,15 @@ _NOT_COMPUTE: Rows[str] = (
 )
 
 
+_TYPE = re.compile(r"_(?:b?f|[biu])(8|16|32|64)(?=_|$)")
+
+
+def _has_half_result(opcode: str) -> bool:
+    """Whether a vector instruction's result, whose type comes first in the name, has 16 bits."""
+    types = _TYPE.findall(opcode)
+    return bool(types) and types[0] == "16" and "pk" not in opcode
+
+
 def _first(rows: Rows[T], opcode: str, default: T) -> T:
     return next((value for pattern, value in rows if re.fullmatch(pattern, opcode)), default)
 
@@ -246,6 +255,9 @@ def record_of(target: str, format_: str, opcode: str, operands: tuple[Entry, ...
         reads |= Registers.EXEC
     if format_ in ("SOP1", "SOP2", "SOPC", "SOPK") and not _LEAVES_SCC.fullmatch(opcode):
         writes |= Registers.SCC
+    traits = _every(_TRAITS, opcode, Trait.NONE)
+    if format_.startswith("VOP") and _has_half_result(opcode):
+        traits |= Trait.HALF_RESULT
     return Record(
         opcode=opcode,
         pipeline=_pipeline(format_, opcode, flow, memory, opcode.startswith(("v_mfma", "v_smfmac"))),
@@ -255,7 +267,7 @@ def record_of(target: str, format_: str, opcode: str, operands: tuple[Entry, ...
         writes=writes,
         flow=flow,
         combines=_first(_COMBINES, opcode, Combines.ALL),
-        traits=_every(_TRAITS, opcode, Trait.NONE),
+        traits=traits,
         memory=memory,
         matrix=matrix,
         arithmetic=_arithmetic(opcode),

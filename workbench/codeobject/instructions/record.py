@@ -221,6 +221,9 @@ class Trait(Flag):
     BYTE_PLACED = auto()
     """Bits 2 and 3 of op_sel name the byte of the result."""
 
+    HALF_RESULT = auto()
+    """Of 16 bits: VOP3's op_sel may put it into the high half, and leave the low one."""
+
     FP4_RESULT = auto()
     CARRY_IN = auto()
     """The last source is a carry, which hardware forwards."""

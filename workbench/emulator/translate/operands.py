@@ -52,6 +52,8 @@ def fetch(block: BlockTranslator, operand: Operand, kind: str, position: int) ->
         position: which source it is (0, 1, 2), for op_sel, SDWA and DPP.
     """
     if kind == "mask":
+        if operand.kind != "s":
+            raise Unsupported("a lane mask that is no pair of scalar registers")
         return block.mask(operand.index)
     instruction = block.instruction
     modifiers = instruction.modifiers
