@@ -10,7 +10,6 @@ from workbench.codeobject.debug import DebugInfo, Field
 from workbench.codeobject.decoder import decode
 from workbench.toolchain import CompileOptions, compile_device
 
-
 TYPED = "_Z5typedIdEv7globalsPT_m"
 
 

@@ -506,6 +506,22 @@ def alive(process: int) -> bool:
     return state not in "ZX"
 
 
+NO_REGISTERS = """
+typedef float floats __attribute__((ext_vector_type(4)));
+__attribute__((global, amdgpu_num_vgpr(1))) void k(floats *x) { *x += *x; }
+"""
+
+
+def test_a_compiler_without_registers_left_names_the_others(zig: toolchain.Compiler) -> None:
+    with pytest.raises(CompileError, match="found no allocation of registers; .* fewer values") as caught:
+        compile_device(NO_REGISTERS, CompileOptions("gfx950"))
+    others = search.other_compilers(zig, "gfx950")
+    assert zig.path not in [other.path for other in others]
+    for other in others:
+        assert f"HIPKITTENS_COMPILER={other.path} ({other.version})" in str(caught.value)
+    assert others or "No other compiler is installed" in str(caught.value)
+
+
 @pytest.mark.parametrize(
     ("body", "message"),
     [

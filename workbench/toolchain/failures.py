@@ -15,6 +15,14 @@ _CRASH = re.compile(
     r"PLEASE (?:submit|ATTACH)|Stack dump:|LLVM ERROR:|clang frontend command failed"
     r"|unable to execute command|error in backend:|UNREACHABLE executed|Assertion `.*' failed"
 )
+_NO_REGISTERS = re.compile(
+    r"no registers from class available|ran out of registers|requires more registers than available"
+)
+
+
+def lacks_registers(finished: Finished) -> bool:
+    """Whether the compiler found no registers for a source that is right otherwise."""
+    return _NO_REGISTERS.search(finished.text) is not None
 
 
 def failure(
@@ -24,6 +32,7 @@ def failure(
     finished: Finished,
     diagnostics: Sequence[Diagnostic],
     folder: str,
+    others: Sequence[Compiler] = (),
 ) -> WorkbenchError:
     """The error of a compilation that made nothing.
 
@@ -34,6 +43,7 @@ def failure(
         finished: how it ended.
         diagnostics: what was read from its output.
         folder: of its temporary files, which messages leave out.
+        others: compilers to try instead, where it lacked registers.
 
     Returns:
         a CompileError with the diagnostics, or a CompilerCrashed.
@@ -55,9 +65,19 @@ def failure(
         )
     count = "1 error" if len(errors) == 1 else f"{len(errors)} errors"
     texts = [item.text for item in diagnostics if item.severity in ("error", "warning")]
+    if lacks_registers(finished):
+        texts.append(_fewer_registers(program, others))
     return CompileError(
         f"{name} does not compile for {arch}: {count}\n" + "\n".join(texts), tuple(diagnostics)
     )
+
+
+def _fewer_registers(program: str, others: Sequence[Compiler]) -> str:
+    found = f"{program} found no allocation of registers; each release of clang allocates in its own way. "
+    if not others:
+        return found + "No other compiler is installed: hold fewer values at once, or install another clang."
+    choices = " or ".join(f"HIPKITTENS_COMPILER={other.path} ({other.version})" for other in others)
+    return f"{found}Try {choices}, or hold fewer values at once."
 
 
 def _death(returncode: int) -> str:

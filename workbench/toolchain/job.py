@@ -14,9 +14,9 @@ from workbench.targets import target
 from workbench.toolchain import process
 from workbench.toolchain.compiler import INCLUDE, kernel_headers
 from workbench.toolchain.diagnostics import Diagnostic, Reader
-from workbench.toolchain.failures import failure
+from workbench.toolchain.failures import failure, lacks_registers
 from workbench.toolchain.options import CompileOptions
-from workbench.toolchain.search import find_compiler
+from workbench.toolchain.search import find_compiler, other_compilers
 
 # Variables by which a compiler is given folders and flags besides its command line.
 _ENVIRONMENT = (
@@ -136,7 +136,9 @@ class Job:
         if finished.returncode != 0 or not made:
             if ready and _REJECTED.search(finished.text):
                 raise HeaderRejectedError
-            raise failure(name, self.options.arch, self.compiler, finished, diagnostics, folder)
+            arch = self.options.arch
+            others = other_compilers(self.compiler, arch) if lacks_registers(finished) else ()
+            raise failure(name, arch, self.compiler, finished, diagnostics, folder, others)
         return made, diagnostics, seconds
 
     def _read(self, output: str, folder: str) -> tuple[Diagnostic, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import threading
 from dataclasses import replace
@@ -31,6 +32,16 @@ def find_compiler(arch: str | None = None) -> Compiler:
         if key not in _found:
             _found[key] = _find(arch)
         return _found[key]
+
+
+def other_compilers(compiler: Compiler, arch: str) -> list[Compiler]:
+    """Every other compiler here that knows the target, best first."""
+    found = {compiler.path.resolve(): compiler}
+    for candidate in candidates([]):
+        if candidate.path.resolve() not in found:
+            with contextlib.suppress(UnusableError):
+                found[candidate.path.resolve()] = examine(candidate, arch)
+    return list(found.values())[1:]
 
 
 def known_compiler() -> Compiler | None:
