@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
+import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -103,6 +107,38 @@ def test_a_program_that_does_not_end_is_stopped() -> None:
     assert result.exit_code == 1
     assert "time limit of 0.5 s" in result.stderr
     assert "timed out" in result.stderr.splitlines()[-1]
+
+
+def test_a_program_dies_with_the_process_that_started_it(tmp_path: Path) -> None:
+    mark = tmp_path / "mark"
+    source = f"""
+    #include <unistd.h>
+    #include <cstdio>
+    int main() {{
+        std::FILE *file = std::fopen("{mark}", "w");
+        std::fprintf(file, "%d ", getpid());
+        std::fclose(file);
+        for (;;) pause();
+    }}
+    """
+    command = [sys.executable, "-c", "import sys, workbench as wb; wb.run_program(sys.argv[1])", source]
+    starter = subprocess.Popen(command)
+    try:
+        wait_for(lambda: mark.exists() and mark.read_text().endswith(" "))
+        program = int(mark.read_text())
+        assert Path(f"/proc/{program}").exists()
+        starter.kill()
+        starter.wait()
+        wait_for(lambda: not Path(f"/proc/{program}").exists())
+    finally:
+        starter.kill()
+
+
+def wait_for(condition: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 120
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
 
 
 def test_a_source_without_main() -> None:

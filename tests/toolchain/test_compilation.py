@@ -513,7 +513,7 @@ __attribute__((global, amdgpu_num_vgpr(1))) void k(floats *x) { *x += *x; }
 
 
 def test_a_compiler_without_registers_left_names_the_others(zig: toolchain.Compiler) -> None:
-    with pytest.raises(CompileError, match="found no allocation of registers; .* fewer values") as caught:
+    with pytest.raises(CompileError, match=r"found no allocation of registers; .* fewer values") as caught:
         compile_device(NO_REGISTERS, CompileOptions("gfx950"))
     others = search.other_compilers(zig, "gfx950")
     assert zig.path not in [other.path for other in others]

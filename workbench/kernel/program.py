@@ -118,6 +118,7 @@ def run_program(
         sys.executable,
         "-m",
         "workbench.runtime.program_process",
+        str(os.getpid()),
         chosen.name,
         str(built.library),
         name,

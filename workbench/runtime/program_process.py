@@ -1,9 +1,10 @@
 """The process that a HIP program runs in: loads the HIP library, then the program, and calls its main.
 
-    python -m workbench.runtime.program_process DEVICE LIBRARY NAME [ARGUMENTS...]
+    python -m workbench.runtime.program_process PARENT DEVICE LIBRARY NAME [ARGUMENTS...]
 
 The emulated device is Python, so Python comes first and the program is a library in it. What the program
-prints, reads and returns, its destructors and its exit are as in a process of its own.
+prints, reads and returns, its destructors and its exit are as in a process of its own. It dies with its parent,
+whose process id comes first.
 """
 
 from __future__ import annotations
@@ -11,14 +12,26 @@ from __future__ import annotations
 import ctypes
 import faulthandler
 import os
+import signal
 import sys
 
 from workbench.runtime import device
 
 
+_PR_SET_PDEATHSIG = 1
+
+
+def _die_with(parent: int, libc: ctypes.CDLL) -> None:
+    """A signal when the parent ends, however it does; it may have ended before it was asked for."""
+    libc.prctl(ctypes.c_int(_PR_SET_PDEATHSIG), ctypes.c_ulong(signal.SIGKILL))
+    if os.getppid() != parent:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+
 def main() -> int:
-    device_name, library, name, *arguments = sys.argv[1:]
+    parent, device_name, library, name, *arguments = sys.argv[1:]
     libc = ctypes.CDLL(None)
+    _die_with(int(parent), libc)
 
     def write(text: str, to_stderr: bool) -> None:
         # Through C's own buffers, so that host and device output keep their order.
