@@ -257,8 +257,8 @@ def sources_table(checkouts: dict[str, Path]) -> str:
             said = compile_only(path, of, [*host, commons], ("TEST_ALL", "HIP_ENABLE_WARP_SYNC_BUILTINS"))
             error = re.search(r"error: (.*)", said)
             name = path.relative_to(folder).as_posix()
-            text = f"`{error[1]}`".replace("|", "\\|") if error else ""
-            rows.append(f"| {branch} | {name} | {of.arch} | {'no' if error else 'yes'} | {text} |")
+            text = f"`{error[1] if error else said.strip()}`".replace("|", "\\|") if said else ""
+            rows.append(f"| {branch} | {name} | {of.arch} | {'no' if said else 'yes'} | {text} |")
             print(rows[-1], file=sys.stderr, flush=True)
     return "\n".join(rows)
 

@@ -48,14 +48,13 @@ __device__ inline uint32_t to_sgpr_u32(uint32_t value) {
     return static_cast<uint32_t>(__builtin_amdgcn_readfirstlane(static_cast<int>(value)));
 }
 
+// HipKittens' fp6 branch leaves these names to programs.
+#if !defined(KITTENS_FP6)
 /** Shared memory as the compiler's own direct loads take it. */
 using as3_uint32_ptr = __attribute__((address_space(3))) uint32_t *;
 
-#if !defined(KITTENS_FP6)
-/** Cache policies of buffer instructions: the bits of their last argument. HipKittens' fp6 branch leaves the name to
- * programs. */
+/** Cache policies of buffer instructions: the bits of their last argument. */
 enum class coherency { cache_all = 0, cache_global = 1, cache_stream = 2, non_temporal = 3 };
-#endif
 
 /**
  * @brief The compiler's own load of `size` bytes a lane (constant; 4, on gfx950 also 12 and 16) straight to shared
@@ -71,6 +70,7 @@ enum class coherency { cache_all = 0, cache_global = 1, cache_stream = 2, non_te
 extern "C" __device__ void llvm_amdgcn_raw_buffer_load_lds(i32x4 resource, as3_uint32_ptr lds, int size, int voffset,
                                                            int soffset, int offset,
                                                            int aux) __asm("llvm.amdgcn.raw.buffer.load.lds");
+#endif
 
 /**
  * @brief The compiler's own loads and stores of 1 to 16 bytes a lane through a buffer resource, at the sum of a lane's
