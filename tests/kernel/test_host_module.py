@@ -10,6 +10,7 @@ import torch
 
 import workbench as wb
 from workbench import errors
+from workbench.emulator.native.build import build
 from workbench.kernel.host_module import tensors
 
 POINTERS = r"""
@@ -254,8 +255,35 @@ def test_a_compiled_file_loads(pointers: wb.HostModule) -> None:
     assert loaded.answer == 42
     with pytest.raises(FileNotFoundError):
         wb.load_module("no/such/file.so")
+    with pytest.raises(errors.UsageError, match="load_module: / is a folder"):
+        wb.load_module("/")
     with pytest.raises(errors.UsageError, match="load_module: got NoneType; expected the path"):
         wb.load_module(None)  # type: ignore[arg-type]
+
+
+REBUILT = """
+#include <Python.h>
+static struct PyModuleDef rebuilt = {PyModuleDef_HEAD_INIT, "rebuilt", NULL, -1, NULL};
+PyMODINIT_FUNC PyInit_rebuilt(void) {
+    PyObject *module = PyModule_Create(&rebuilt);
+    PyModule_AddIntConstant(module, "answer", ANSWER);
+    return module;
+}
+"""
+
+
+@needs_python_headers
+def test_a_file_that_was_built_again_is_another_module(tmp_path: Path) -> None:
+    source, path = tmp_path / "rebuilt.c", tmp_path / "rebuilt.so"
+    source.write_text(REBUILT)
+    loaded = []
+    for answer in (1, 2, 1):
+        flags = (f"-DANSWER={answer}", f"-I{sysconfig.get_path('include')}")
+        path.unlink(missing_ok=True)
+        path.write_bytes(build("rebuilt", [source], flags=flags).read_bytes())
+        loaded.append(wb.load_module(path, arch="gfx950"))
+    assert [module.answer for module in loaded] == [1, 2, 1]
+    assert loaded[2].module is loaded[0].module
 
 
 def test_missing_python_headers_are_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -239,6 +239,8 @@ def test_load_from_bytes_and_file(module, tmp_path):
         assert torch.equal(x, torch.full((64,), 2.0))
     with pytest.raises(FileNotFoundError):
         wb.load(tmp_path / "absent.co")
+    with pytest.raises(UsageError, match=rf"load: {tmp_path} is a folder"):
+        wb.load(tmp_path)
     with pytest.raises(WorkbenchError):
         wb.load(b"not code at all")
     with pytest.raises(

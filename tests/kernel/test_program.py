@@ -177,6 +177,8 @@ def test_arguments_of_another_type() -> None:
     for source in (None, 3, ""):
         with pytest.raises(errors.UsageError, match=f"run_program: got {source!r}; expected the path of a C"):
             wb.run_program(source)  # type: ignore[arg-type]
+    with pytest.raises(errors.UsageError, match="run_program: / is a folder; expected the path of a C"):
+        wb.run_program("/")
     with pytest.raises(errors.UsageError, match=r"args is the text 'abc'; expected a list such as \['abc'\]"):
         wb.run_program("int main() { return 0; }", args="abc")
 

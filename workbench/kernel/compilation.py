@@ -124,7 +124,7 @@ def load(path_or_bytes: str | Path | bytes, *, arch: str | None = None) -> Modul
 
     Raises:
         CodeObjectError: the bytes are none of these.
-        UsageError: neither a path nor bytes.
+        UsageError: neither the path of a file nor bytes.
         FileNotFoundError
     """
     if not isinstance(path_or_bytes, (str, os.PathLike, bytes, bytearray, memoryview)):
@@ -135,8 +135,10 @@ def load(path_or_bytes: str | Path | bytes, *, arch: str | None = None) -> Modul
         raise UsageError(f"load: arch is {arch!r}; expected a target such as 'gfx950'")
     if isinstance(path_or_bytes, (bytes, bytearray, memoryview)):
         data, name = bytes(path_or_bytes), "module"
+    elif (path := Path(path_or_bytes)).is_dir():
+        raise UsageError(f"load: {path} is a folder; expected the path of a code object in it")
     else:
-        data, name = Path(path_or_bytes).read_bytes(), Path(path_or_bytes).stem
+        data, name = path.read_bytes(), path.stem
     if arch is None:
         candidates = CodeObject.all_from_bytes(data)
         wanted = default_arch()

@@ -19,6 +19,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from workbench import cache
 from workbench.codeobject import CodeObject
 from workbench.errors import ToolchainError, UsageError
 from workbench.kernel.devices import device_of
@@ -154,12 +155,14 @@ def _holding(addresses: Iterable[int]) -> list[tuple[int, int]]:
 
 
 _import_lock = threading.Lock()
+# By path and digest of the content.
 _imported: dict[tuple[Path, str], ModuleType] = {}
 
 
 def _import(library: Path, device: Device, name: str) -> ModuleType:
     """The Python module in a shared object; the HIP library is loaded before it."""
-    match = _INIT.search(library.read_bytes())
+    content = library.read_bytes()
+    match = _INIT.search(content)
     if match is None:
         raise UsageError(
             f"{name} has no Python module: PYBIND11_MODULE(name, m) {{ ... }} is wanted. "
@@ -167,12 +170,16 @@ def _import(library: Path, device: Device, name: str) -> ModuleType:
         )
     module_name = match[1].decode()
     with _import_lock, device.hip():
-        known = _imported.get((library, module_name))
+        key = cache.digest(content)
+        known = _imported.get((library, key))
         if known is not None:
             return known
         # pybind11 gives a module of a known name again; another compilation of the source is another module.
-        full_name = f"workbench.compiled_{library.name[:16]}.{module_name}"
-        loader = importlib.machinery.ExtensionFileLoader(full_name, str(library))
+        full_name = f"workbench.compiled_{key[:16]}.{module_name}"
+        # The loader gives what it loaded from a path before, whatever the file holds by now.
+        rebuilt = any(path == library for path, _ in _imported)
+        file = (cache.Cache("host").put_file(key, content) if rebuilt else None) or library
+        loader = importlib.machinery.ExtensionFileLoader(full_name, str(file))
         spec = importlib.util.spec_from_loader(full_name, loader)
         assert spec is not None
         try:
@@ -184,7 +191,7 @@ def _import(library: Path, device: Device, name: str) -> ModuleType:
                 '(flags=["-lname"]), or was it built for another Python?'
             ) from error
         made.__name__ = module_name
-        _imported[library, module_name] = made
+        _imported[library, key] = made
         return made
 
 
@@ -201,19 +208,22 @@ def compile_module(source: str, options: CompileOptions) -> HostModule:
 def load_module(path: str | Path, *, arch: str | None = None) -> HostModule:
     """Import a pybind11 module that hipcc or another compiler made, with its launches on the default device.
 
+    A file that was built again since is another module.
+
     Args:
         path: the shared object.
         arch: the default device is used where it is None or of this target, else one that is.
 
     Raises:
-        UsageError: `path` is no path, or the file has no Python module.
+        UsageError: `path` is no path or a folder, or the file has no Python module.
         ToolchainError: it does not load.
         FileNotFoundError
     """
     if not isinstance(path, (str, os.PathLike)):
         raise UsageError(f"load_module: got {type(path).__name__}; expected the path of a shared object")
     library = Path(path).resolve()
-    library.stat()
+    if library.is_dir():
+        raise UsageError(f"load_module: {path} is a folder; expected the path of a shared object")
     return HostModule(library, device=device_of((), arch))
 
 

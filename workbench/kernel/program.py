@@ -165,6 +165,8 @@ def _read(source: str | Path) -> tuple[str, str]:
     if not isinstance(source, (str, os.PathLike)) or not str(source):
         raise UsageError(f"run_program: got {source!r}; expected the path of a C++ file, or its text")
     path = Path(source)
+    if path.is_dir():
+        raise UsageError(f"run_program: {path} is a folder; expected the path of a C++ file in it")
     return path.read_text(encoding="utf-8"), str(path)
 
 

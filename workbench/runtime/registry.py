@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import copyreg
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cache
 
 from workbench.errors import DeviceError
@@ -61,6 +62,14 @@ def device(name: str | None = None) -> Device:
         f"no device {wanted!r}{origin} here; there are: {', '.join(d.name for d in known)}{hint}"
         + ("" if gpus() else " No AMD GPU with ROCm was found.")
     )
+
+
+def _by_name(found: Device) -> tuple[Callable[..., Device], tuple[str]]:
+    return device, (found.name,)
+
+
+# Another process has the devices of its own.
+copyreg.pickle(Device, _by_name)
 
 
 def device_for(arch: str) -> Device:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, fields
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -163,6 +164,18 @@ class TrafficRecorder:
         for recorder in self._recorders:
             self._library.hk_traffic_release_streams(recorder)
         self._released = True
+
+    def __getstate__(self) -> dict[str, Any]:
+        # The lines are in the C side's memory: a copy has the counts alone, as after release().
+        return {
+            "group_total": self.group_total,
+            "waves": self.waves,
+            "_text": self._text,
+            "_sites": [np.sum(self._sites, axis=0)] if self._sites else [],
+            "_owner_arrays": self._owner_arrays,
+            "_recorders": [],
+            "_released": True,
+        }
 
     def __del__(self) -> None:
         if getattr(self, "_recorders", None) and not self._released:
