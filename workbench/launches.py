@@ -256,8 +256,8 @@ class RawFinding:
     """One instruction at fault, as the sanitizer reports it: without source lines.
 
     Attributes:
-        category: "missing wait", "race", "uninitialised", "out of bounds", "misaligned", "hazard" or
-            "missed barrier".
+        category: "missing wait", "race", "uninitialised", "out of bounds", "misaligned", "hazard",
+            "missed barrier"; "note" for what is no error by itself.
         message: what is wrong, and what to do.
         pc: code object address of the instruction.
         other_pc: the instruction on the other side (the load, the other access), None where there is none.

@@ -32,7 +32,7 @@ class Finding:
 
     Attributes:
         category: "missing wait", "race", "uninitialised", "out of bounds", "misaligned", "hazard",
-            "missed barrier" or "fault".
+            "missed barrier" or "fault"; "note" for what is no error by itself.
         message: what is wrong and what to do about it.
         file, line, column: the source line that a person wrote which the instruction comes from; "" and 0
             without debug info.
@@ -87,6 +87,7 @@ class SanitizeResult(Shown):
         name, device: what ran where.
         shape: the problem; empty where no spec says it.
         findings: by line, each instruction once.
+        notes: what is no error by itself, such as a buffer resource that reaches past its allocation.
         stopped: whether a fault ended the launch, so that what comes after it was not looked at.
         seconds: wall time of the launch; None where a fault ended it.
     """
@@ -95,12 +96,13 @@ class SanitizeResult(Shown):
     device: str
     shape: Shape
     findings: tuple[Finding, ...]
+    notes: tuple[Finding, ...] = ()
     stopped: bool = False
     seconds: float | None = field(default=None, compare=False)
 
     @property
     def passed(self) -> bool:
-        """Nothing was found."""
+        """Nothing was found; notes do not count."""
         return not self.findings
 
     def check(self) -> SanitizeResult:
@@ -122,6 +124,7 @@ class SanitizeResult(Shown):
         verdict = "nothing found" if self.passed else f"{count} finding{'' if count == 1 else 's'}"
         lines = [f"sanitize {self.name}{f' ({size})' if size else ''} on {self.device}: {verdict}"]
         lines += [f"  {finding}" for finding in self.findings]
+        lines += [f"  note: {note}" for note in self.notes]
         if self.stopped:
             lines.append("  a fault ended the launch: what comes after it was not looked at")
         return "\n".join(lines)
@@ -142,10 +145,10 @@ def sanitize(
 
     Found are: registers and shared memory used before the s_waitcnt that makes their load complete; shared
     memory published by a barrier before the writer waited, or written over where an access was not waited
-    for; races between waves in shared and in global memory; accesses out of bounds, and buffer resources
-    larger than their allocation; misaligned 8- and 16-byte accesses of shared memory; uninitialised values
-    that are stored to global memory, decide a branch or are an address; pairs of instructions that need s_nop
-    in between and have too few (docs/sanitizer.md).
+    for; races between waves in shared and in global memory; accesses out of bounds; misaligned
+    8- and 16-byte accesses of shared memory; uninitialised values that are stored to global memory, decide a
+    branch or are an address; pairs of instructions that need s_nop in between and have too few
+    (docs/sanitizer.md).
 
     Raises:
         DeviceError: the device is a GPU; the emulated one can tell.
@@ -160,7 +163,7 @@ class Watch:
     """What the sanitizer has found in launches that were watched together.
 
     Attributes:
-        results: one for each launch in which something was found, in order.
+        results: one for each launch with findings or notes, in order.
         launches: how many were watched.
     """
 
@@ -170,7 +173,7 @@ class Watch:
     @property
     def passed(self) -> bool:
         """Nothing was found."""
-        return not self.results
+        return all(result.passed for result in self.results)
 
     @property
     def findings(self) -> tuple[Finding, ...]:
@@ -189,9 +192,9 @@ class Watch:
 
     def __str__(self) -> str:
         count = f"{self.launches} launch{'' if self.launches == 1 else 'es'}"
-        if self.passed:
-            return f"sanitize {count}: nothing found"
-        return "\n".join((f"sanitize {count}: findings in {len(self.results)}", *map(str, self.results)))
+        found = sum(not result.passed for result in self.results)
+        verdict = f"findings in {found}" if found else "nothing found"
+        return "\n".join((f"sanitize {count}: {verdict}", *map(str, self.results)))
 
 
 @contextmanager
@@ -300,7 +303,15 @@ def _result(
     if fault is not None:
         findings.append(_of_fault(code, fault))
     findings.sort(key=lambda f: (not f.is_own, f.file, f.line, f.pc))
-    return SanitizeResult(name, device, shape, tuple(findings), fault is not None, seconds)
+    return SanitizeResult(
+        name,
+        device,
+        shape,
+        findings=tuple(f for f in findings if f.category != "note"),
+        notes=tuple(f for f in findings if f.category == "note"),
+        stopped=fault is not None,
+        seconds=seconds,
+    )
 
 
 def _finding(code: _Code, raw: RawFinding) -> Finding:

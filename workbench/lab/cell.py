@@ -120,7 +120,10 @@ def first_line(error: Exception) -> str:
 def _sanitizer(result: CellResult) -> tuple[payload.Finding, ...]:
     """The sanitizer's findings on the cell's lines; those of a file elsewhere say where they are."""
     return tuple(
-        _mark(f, "sanitizer") for r in result.results if isinstance(r, SanitizeResult) for f in r.findings
+        _mark(f, "sanitizer")
+        for r in result.results
+        if isinstance(r, SanitizeResult)
+        for f in (*r.findings, *r.notes)
     )
 
 
@@ -135,7 +138,7 @@ def _mark(f: Finding, source: str) -> payload.Finding:
     return payload.Finding(
         line=f.line if f.is_own else 0,
         column=f.column if f.is_own else 0,
-        severity="error",
+        severity="note" if f.category == "note" else "error",
         message=f.message if f.is_own else f"{f.message}\nat {f.place}",
         notes=(f"`{f.instruction}`; {f.who}", *_related(f)),
         source=source,

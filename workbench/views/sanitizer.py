@@ -18,9 +18,12 @@ HEAD = ("", "line", "finding", "first seen", "count")
 def sanitizer_html(result: SanitizeResult) -> Markup:
     """The findings with their instructions."""
     caption = f"sanitize: {result.name} on {result.device}"
+    parts: list[Any] = []
     if result.passed:
-        return block(caption, ": ", tag("span", "✓ nothing found", kind="wb-ok"))
-    parts: list[Any] = [Table(HEAD, map(_row, result.findings), caption=caption)]
+        parts += [caption, ": ", tag("span", "✓ nothing found", kind="wb-ok")]
+        caption = ""
+    if not result.passed or result.notes:
+        parts.append(Table(HEAD, map(_row, (*result.findings, *result.notes)), caption=caption))
     if result.stopped:
         parts.append(tag("div", "a fault ended the launch early", kind="wb-warn"))
     return block(*parts)
@@ -28,4 +31,5 @@ def sanitizer_html(result: SanitizeResult) -> Markup:
 
 def _row(f: Finding) -> tuple[Cell | str, ...]:
     finding = Markup("{}<br>{}").format(f.message, code(f.instruction))
-    return Cell(f.category, "wb-bad"), f.place, Cell(finding), f.who, number(f.count)
+    kind = "wb-warn" if f.category == "note" else "wb-bad"
+    return Cell(f.category, kind), f.place, Cell(finding), f.who, number(f.count)

@@ -366,6 +366,61 @@ __global__ void k(const float *in, float *out) {
         "global memory",
         grid=4,
     ),
+    "scalar_load_between_groups": Seeded(
+        """
+__global__ void k(const float *in, float *out) {
+    const float *from = IF_FAULT(out, in);
+    int x;
+    out[blockIdx.x * 16] = 1.0f + blockIdx.x;
+    asm volatile("s_load_dword %0, %1, 0x0" : "=s"(x) : "s"(from) : "memory"); // HERE
+    asm volatile("s_waitcnt lgkmcnt(0)" : "+s"(x));
+    out[64 + blockIdx.x * 64 + threadIdx.x] = (float)x;
+}""",
+        "race",
+        "work-groups of a launch",
+        grid=4,
+    ),
+    "scalar_load_before_a_store": Seeded(
+        """
+typedef int i4 __attribute__((ext_vector_type(4)));
+__global__ void k(const float *in, float *out) {
+    unsigned long long p = (unsigned long long)(blockIdx.x == 0 ? IF_FAULT(out, in) : in);
+    i4 r = {(int)p, (int)(p >> 32) & 0xffff, 16384, 0x00020000};
+    int x;
+    asm volatile("s_buffer_load_dword %0, %1, 0x4\\n\\ts_waitcnt lgkmcnt(0)" : "=s"(x) : "s"(r) : "memory");
+    out[64 + blockIdx.x * 64 + threadIdx.x] = (float)x;
+    if (blockIdx.x == 1) out[blockIdx.x] = 1.0f; // HERE
+}""",
+        "race",
+        "writes what wave 0 of work-group (0, 0, 0) read",
+        grid=4,
+    ),
+    "scalar_load_in_group": Seeded(
+        """
+__global__ void k(const float *in, float *out) {
+    int x;
+    out[threadIdx.x] = in[threadIdx.x] + 1.0f;
+    IF_FAULT(, __syncthreads());
+    asm volatile("s_load_dword %0, %1, 0x0" : "=s"(x) : "s"(out) : "memory"); // HERE
+    asm volatile("s_waitcnt lgkmcnt(0)" : "+s"(x));
+    out[threadIdx.x + 128] = (float)x;
+}""",
+        "race",
+        "__syncthreads()",
+        block=128,
+    ),
+    "shuffle_from_a_lane_that_is_off": Seeded(
+        """
+__global__ void k(const float *in, float *out) {
+    float x = in[threadIdx.x];
+    if (threadIdx.x < 32) {
+        x = x + __shfl_xor(x, IF_FAULT(threadIdx.x == 5 ? 32 : 1, 1));
+        out[threadIdx.x] = x; // HERE
+    }
+}""",
+        "uninitialised",
+        "a lane that is off",
+    ),
     "register_stored": Seeded(
         """
 __global__ void k(const float *in, float *out) {
@@ -483,22 +538,6 @@ __global__ void k(const float *in, float *out) {
 }""",
         "out of bounds",
         "shared memory",
-    ),
-    "buffer_range": Seeded(
-        """
-typedef int i4 __attribute__((ext_vector_type(4)));
-__global__ void k(const float *in, float *out) {
-    unsigned long long p = (unsigned long long)in;
-    i4 r = {(int)p, (int)(p >> 32) & 0xffff, IF_FAULT(1028, 1024), 0x00020000};
-    float x;
-    int at = threadIdx.x * 4;
-    asm volatile("buffer_load_dword %0, %1, %2, 0 offen" : "=&v"(x) : "v"(at), "s"(r)); // HERE
-    asm volatile("s_waitcnt vmcnt(0)");
-    out[threadIdx.x] = x;
-}""",
-        "out of bounds",
-        "4 bytes past the end",
-        elements=256,
     ),
     "lds_alignment": Seeded(
         """

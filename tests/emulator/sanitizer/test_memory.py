@@ -237,7 +237,30 @@ def test_a_resource_that_reaches_beyond_its_allocation(api: Api, arch: str, part
     launcher = module["k"][1, 64]
     assert wb.sanitize(launcher, start, out, room, device=f"emulated:{arch}").passed
     for beyond in (1, 4, 1 << 20):
-        [finding] = wb.sanitize(launcher, start, out, room + beyond, device=f"emulated:{arch}").findings
-        assert finding.category == "out of bounds"
+        result = wb.sanitize(launcher, start, out, room + beyond, device=f"emulated:{arch}").check()
+        [note] = result.notes
+        assert note.category == "note"
         wanted = f"reaches {beyond} bytes past the end of its allocation ({SIZE}-byte device allocation)"
-        assert wanted in finding.message
+        assert wanted in note.message
+        assert note.message in str(result)
+
+
+def test_an_access_past_the_allocation_through_a_resource_that_allows_it(api: Api, arch: str) -> None:
+    module = wb.compile(RESOURCES, arch=arch, name="resource.hip")
+    given, out = fresh(api)
+    api.call("hipMemset", given, 0, SIZE)
+    launcher = module["k"][1, 64]
+    result = wb.sanitize(launcher, given + SIZE - 252, out, 256, device=f"emulated:{arch}")
+    assert [f.category for f in result.findings] == ["out of bounds"], str(result)
+    assert len(result.notes) == 1
+
+
+def test_watched_launches_with_notes_alone_pass(api: Api, arch: str) -> None:
+    module = wb.compile(RESOURCES, arch=arch, name="resource.hip")
+    given, out = fresh(api)
+    api.call("hipMemset", given, 0, SIZE)
+    with wb.sanitizing() as watch:
+        module["k"][1, 64](given, out, SIZE + 4)
+    watch.check()
+    assert [note.category for result in watch.results for note in result.notes] == ["note"]
+    assert "past the end of its allocation" in str(watch)

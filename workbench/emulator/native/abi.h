@@ -434,6 +434,7 @@ enum {
     SAN_CARRY_DOWN = 1u << 18, /* the high dword from high dwords only */
     SAN_REPLACES = 1u << 19,   /* an atomic that does not compute with what was there */
     SAN_RESOURCE = 1u << 20,   /* a scalar load through a buffer resource */
+    SAN_INDEXED = 1u << 21,    /* each lane names the lane that it reads from */
 };
 /* SAN_SCALAR_BITS: which operation, in the flags' upper byte. */
 enum { SAN_BITS_ANY = 0, SAN_BITS_AND = 1, SAN_BITS_OR = 2, SAN_BITS_ANDN2 = 3, SAN_BITS_SELECT = 4 };
@@ -476,7 +477,7 @@ enum {
     SAN_FOUND_UNDEFINED_STORE = 9,
     SAN_FOUND_UNDEFINED_BRANCH = 10,
     SAN_FOUND_UNDEFINED_ADDRESS = 11,
-    SAN_FOUND_RANGE = 12, /* a buffer resource larger than its allocation; detail: bytes beyond */
+    SAN_FOUND_RANGE = 12, /* a buffer resource larger than its allocation, a note; detail: bytes beyond */
     SAN_FOUND_ALIGNMENT = 13,
     SAN_FOUND_HAZARD = 14,  /* detail: wait states there were | wanted << 8 | rule << 16; address: register */
     SAN_FOUND_BARRIER = 15, /* a barrier passed without waves that have ended; detail: how many */

@@ -38,6 +38,7 @@ def vector_memory(record: CData, instruction: Instruction, memory: Memory, rows:
     set_results(record, instruction.dst, rows)
     _memory_operands(record, instruction, rows)
     if memory.space is Space.LANES:
+        record.flags = abi.SAN_INDEXED if instruction.opcode == "ds_bpermute_b32" else 0
         return record
     record.flags |= _ACCESSES[memory.access]
     if memory.space is Space.LDS:

@@ -30,7 +30,7 @@ CLASSES: dict[int, str] = {
     abi.SAN_FOUND_UNDEFINED_STORE: "uninitialised",
     abi.SAN_FOUND_UNDEFINED_BRANCH: "uninitialised",
     abi.SAN_FOUND_UNDEFINED_ADDRESS: "uninitialised",
-    abi.SAN_FOUND_RANGE: "out of bounds",
+    abi.SAN_FOUND_RANGE: "note",
     abi.SAN_FOUND_ALIGNMENT: "misaligned",
     abi.SAN_FOUND_HAZARD: "hazard",
     abi.SAN_FOUND_BARRIER: "missed barrier",
@@ -183,9 +183,15 @@ def _memory(scene: Scene, report: CData, offset: bool = True) -> str:
 
 
 def _origin(scene: Scene, load: int) -> str:
-    """Where a wave has read uninitialised memory, if it has."""
+    """Where a wave took an uninitialised value, if it did."""
     if load == _NO_ADDRESS:
         return ""
+    instruction = scene.instruction(load)
+    if instruction is not None and instruction.opcode == "ds_bpermute_b32":
+        return (
+            f"; before, the wave took a value from a lane that is off: {_place(scene, load)}. HIP leaves the "
+            "result of __shfl undefined there: let all lanes that are read from take part"
+        )
     return (
         f"; before, the wave read uninitialised device memory: {_place(scene, load)}. Memory from "
         "hipMalloc holds anything: fill it with hipMemset, hipMemcpy or a kernel first"
@@ -239,8 +245,8 @@ def _message(scene: Scene, report: CData) -> str:
         case abi.SAN_FOUND_RANGE:
             return (
                 f"the buffer resource reaches {detail} bytes past the end of its allocation"
-                f"{_memory(scene, report, offset=False)}: hardware does not check beyond the resource's "
-                "range; give make_srsrc the allocation's size"
+                f"{_memory(scene, report, offset=False)}: it does not clamp accesses there; give "
+                "make_srsrc the allocation's size"
             )
         case abi.SAN_FOUND_ALIGNMENT:
             return (

@@ -128,3 +128,7 @@ void san_global_lanes(Wave *w, SanWave *sw, const SanOp *o, uint64_t lanes, cons
     int is_write = (o->flags & (SAN_STORE | SAN_ATOMIC)) != 0;
     HK_FOR_LANES(lane, lanes) global_access(w, sw, o, at[lane], o->bytes, lane, is_write);
 }
+
+void san_global_scalar(Wave *w, SanWave *sw, const SanOp *o, uint64_t address, uint32_t bytes) {
+    global_access(w, sw, o, address, bytes, ~0u, 0);
+}

@@ -163,6 +163,23 @@ static void vector_memory(Wave *w, SanWave *sw, const SanOp *o, uint64_t exec) {
     }
 }
 
+/* Reads global memory like any other load; what lies past a buffer resource's range is not read. */
+static void scalar_load(Wave *w, SanWave *sw, const SanOp *o) {
+    const Op *op = &o->op;
+    if (op->ssrc0 == HK_NO_REGISTER) return;
+    uint64_t base = hk_s64(w, op->ssrc0), bytes = 4ull * o->sdst_count[0];
+    uint64_t offset = (uint64_t)(int64_t)op->offset + (op->ssrc1 == HK_NO_REGISTER ? 0 : w->s[op->ssrc1]);
+    if (o->flags & SAN_RESOURCE) {
+        uint64_t records = w->s[op->ssrc0 + 2];
+        base &= 0xffffffffffffull;
+        if (offset >= records) return;
+        if (bytes > records - offset) bytes = records - offset;
+    }
+    uint64_t address = (base + offset) & ~3ull;
+    san_global_scalar(w, sw, o, address, (uint32_t)bytes);
+    if (sw->group->san->memory_count) san_unwritten_scalars(sw, o, address);
+}
+
 void san_memory(Wave *w, SanWave *sw, const SanOp *o, uint64_t exec) {
     if (o->space != SAN_LDS_LANES) check_address(w, sw, o, exec);
     if (o->space == SAN_SMEM) {
@@ -174,12 +191,15 @@ void san_memory(Wave *w, SanWave *sw, const SanOp *o, uint64_t exec) {
         }
         if (o->flags & SAN_STORE)
             sw->group->san->lost_writes = 1;
-        else if (sw->group->san->memory_count)
-            san_scalar_load(w, sw, o);
+        else
+            scalar_load(w, sw, o);
     } else if (o->space == SAN_LDS)
         san_lds_memory(w, sw, o, exec);
     else if (o->space == SAN_LDS_LANES) {
-        san_shuffle(sw, o, exec);
+        if (o->flags & SAN_INDEXED)
+            san_bpermute(w, sw, o, exec);
+        else
+            san_shuffle(sw, o, exec);
         sw->lgkm_issued++;
         if (exec && o->dst < sw->group->rows) {
             sw->lgkm_wait[o->dst] = sw->lgkm_issued;

@@ -225,6 +225,18 @@ void san_shuffle(SanWave *sw, const SanOp *o, uint64_t exec) {
     if (o->flags & SAN_KEEP) set_rows(sw, o->src[0], o->src_count[0], exec, u);
 }
 
+/* The ISA gives 0 for a lane that is off; HIP leaves the result of __shfl undefined there, and so is it here. */
+void san_bpermute(Wave *w, SanWave *sw, const SanOp *o, uint64_t exec) {
+    const uint32_t *address = hk_row(w, o->src[0]);
+    uint64_t given = undefined_row(sw, o->src[1]), taken = 0;
+    HK_FOR_LANES(lane, exec) {
+        unsigned from = (address[lane] + (uint32_t)o->op.offset) >> 2 & 63;
+        if (!(exec >> from & 1)) sw->unwritten_pc = o->op.pc;
+        taken |= (uint64_t)(!(exec >> from & 1) || (given >> from & 1)) << lane;
+    }
+    set_rows(sw, o->dst, 1, exec, taken);
+}
+
 void san_read_lane(Wave *w, SanWave *sw, const SanOp *o, uint64_t exec) {
     unsigned lane = o->imm;
     if (lane == SAN_FIRST_ACTIVE)

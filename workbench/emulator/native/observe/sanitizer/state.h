@@ -87,7 +87,7 @@ typedef struct SanWave {
     uint32_t read_next;              /* place of the next one in `reads` */
     uint32_t passed_count;
     uint32_t tick;
-    uint64_t unwritten_pc;     /* of the newest load of uninitialised memory; ~0: none */
+    uint64_t unwritten_pc;     /* of the newest load of uninitialised memory, or shuffle from a lane that is off */
     uint64_t states;           /* wait states of the blocks that it has run */
     uint64_t marks[SAN_MARKS]; /* when the first instruction of each pair was over; 0: it has not run */
     uint32_t scalar_undefined[SCALARS + 3];
@@ -126,6 +126,7 @@ void san_scalar_bits(Wave *w, SanWave *sw, const SanOp *o, uint64_t exec);
 void san_scalar(SanWave *sw, const SanOp *o);
 void san_matrix(SanWave *sw, const SanOp *o);
 void san_shuffle(SanWave *sw, const SanOp *o, uint64_t exec);
+void san_bpermute(Wave *w, SanWave *sw, const SanOp *o, uint64_t exec);
 void san_read_lane(Wave *w, SanWave *sw, const SanOp *o, uint64_t exec);
 void san_write_lane(Wave *w, SanWave *sw, const SanOp *o);
 void san_branch(Wave *w, SanWave *sw, const SanOp *o);
@@ -142,11 +143,12 @@ void san_note_read(SanWave *sw, const SanOp *o, uint64_t lanes, const uint32_t *
 void san_check_reads(Wave *w, SanWave *sw, const SanOp *o, uint64_t lanes, const uint32_t *at, uint32_t bytes);
 /* global.c */
 void san_global_lanes(Wave *w, SanWave *sw, const SanOp *o, uint64_t lanes, const uint64_t *at);
+void san_global_scalar(Wave *w, SanWave *sw, const SanOp *o, uint64_t address, uint32_t bytes);
 /* written.c */
 /* What an access leaves and finds of never-written memory; dwords of the result that are undefined, by lane. */
 void san_follow_memory(Wave *w, SanWave *sw, const SanOp *o, uint64_t lanes, const uint64_t *at, uint64_t *undefined);
 /* Scalar loads: SGPRs that come from uninitialised memory. */
-void san_scalar_load(Wave *w, SanWave *sw, const SanOp *o);
+void san_unwritten_scalars(SanWave *sw, const SanOp *o, uint64_t address);
 /* memory.c */
 void san_memory(Wave *w, SanWave *sw, const SanOp *o, uint64_t exec);
 

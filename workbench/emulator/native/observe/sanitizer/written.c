@@ -57,14 +57,8 @@ void san_follow_memory(Wave *w, SanWave *sw, const SanOp *o, uint64_t lanes, con
     }
 }
 
-void san_scalar_load(Wave *w, SanWave *sw, const SanOp *o) {
+void san_unwritten_scalars(SanWave *sw, const SanOp *o, uint64_t address) {
     San *s = sw->group->san;
-    const Op *op = &o->op;
-    if (op->ssrc0 == HK_NO_REGISTER) return;
-    uint64_t address = hk_s64(w, op->ssrc0);
-    uint64_t offset = (uint64_t)(int64_t)op->offset + (op->ssrc1 == HK_NO_REGISTER ? 0 : w->s[op->ssrc1]);
-    if (o->flags & SAN_RESOURCE) address &= 0xffffffffffffull;
-    address = (address + offset) & ~3ull;
     for (uint32_t n = 0; n < o->sdst_count[0]; n++) {
         if (unwritten(s, address + 4ull * n, 4, 0) == 0) continue;
         sw->scalar_undefined[o->sdst[0] + n] = ~0u;
