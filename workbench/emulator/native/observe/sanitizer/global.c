@@ -69,6 +69,8 @@ HK_INLINE void global_access(Wave *w, SanWave *sw, const SanOp *o, uint64_t addr
     /* A packet of hostcalls is of the wave that took it from a stack, and the next wave's after it was put back. */
     if (address - w->group->machine->hostcalls < w->group->machine->hostcalls_bytes) return;
     int synced = (o->flags & (SAN_ATOMIC | SAN_SYNC)) != 0;
+    /* LLVM begins the compare-and-swap loop of an atomic with a plain load, a scalar one at a uniform address. */
+    int with_atomics = synced || o->space == SAN_SMEM;
     uint32_t group = (uint32_t)w->group->index, me = sw->index;
     uint64_t end = address + bytes;
     for (uint64_t granule = address >> 4; granule << 4 < end; granule++) {
@@ -82,7 +84,7 @@ HK_INLINE void global_access(Wave *w, SanWave *sw, const SanOp *o, uint64_t addr
             if (is_write) c->write_pc = (uint32_t)o->op.pc;
             continue;
         }
-        if (c->write_group != NOBODY && (c->write_mask & mask) && !(c->atomic && synced) &&
+        if (c->write_group != NOBODY && (c->write_mask & mask) && !(c->atomic && with_atomics) &&
             !(c->write_group == group && c->writer == me)) {
             if (!ordered(sw, w, c->write_group, c->writer, c->write_epoch, c->write_tick)) {
                 if (!is_write || !same_value(w, o, address, lane))
