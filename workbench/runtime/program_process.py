@@ -3,8 +3,8 @@
     python -m workbench.runtime.program_process PARENT DEVICE LIBRARY NAME [ARGUMENTS...]
 
 The emulated device is Python, so Python comes first and the program is a library in it. What the program
-prints, reads and returns, its destructors and its exit are as in a process of its own. It dies with its parent,
-whose process id comes first.
+prints, reads and returns, its destructors and its exit are as in a process of its own. It dies with its
+parent, whose process id comes first.
 """
 
 from __future__ import annotations
@@ -16,7 +16,6 @@ import signal
 import sys
 
 from workbench.runtime import device
-
 
 _PR_SET_PDEATHSIG = 1
 

@@ -8,6 +8,7 @@
 #include "hip/device/math_declarations.h"
 #include "hip/device/double_math.h"
 #include "hip/device/float_math.h"
+#include "hip/device/special_functions.h"
 
 #include <type_traits>
 
@@ -297,6 +298,21 @@ __device__ static inline float normcdff(float x) {
     return (float)(0.5 * __hip_math::erfc(-0x1.6a09e667f3bcdp-1 * (double)x));
 }
 __device__ static inline double normcdf(double x) { return 0.5 * __hip_math::erfc(-0x1.6a09e667f3bcdp-1 * x); }
+#define __HIP_SPECIAL(name)                                                                                            \
+    __device__ static inline double name(double x) { return __hip_math::name(x); }                                     \
+    __device__ static inline float name##f(float x) { return (float)__hip_math::name((double)x); }
+__HIP_SPECIAL(erfinv)
+__HIP_SPECIAL(erfcinv)
+__HIP_SPECIAL(normcdfinv)
+__HIP_SPECIAL(j0)
+__HIP_SPECIAL(j1)
+__HIP_SPECIAL(y0)
+__HIP_SPECIAL(y1)
+#undef __HIP_SPECIAL
+__device__ static inline double jn(int n, double x) { return __hip_math::jn(n, x); }
+__device__ static inline float jnf(int n, float x) { return (float)__hip_math::jn(n, (double)x); }
+__device__ static inline double yn(int n, double x) { return __hip_math::yn(n, x); }
+__device__ static inline float ynf(int n, float x) { return (float)__hip_math::yn(n, (double)x); }
 __device__ static inline float rhypotf(float x, float y) {
     return (float)(1 / __hip_math::hypot((double)x, (double)y));
 }

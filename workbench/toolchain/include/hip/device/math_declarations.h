@@ -97,6 +97,16 @@ __HIP_DECLARE(float, )
 __HIP_DECLARE(double, )
 __HIP_DECLARE(float, f)
 #undef __HIP_DECLARE
+#define __HIP_DECLARE(T, suffix)                                                                                       \
+    __device__ static inline T j0##suffix(T);                                                                          \
+    __device__ static inline T j1##suffix(T);                                                                          \
+    __device__ static inline T jn##suffix(int, T);                                                                     \
+    __device__ static inline T y0##suffix(T);                                                                          \
+    __device__ static inline T y1##suffix(T);                                                                          \
+    __device__ static inline T yn##suffix(int, T);
+__HIP_DECLARE(double, )
+__HIP_DECLARE(float, f)
+#undef __HIP_DECLARE
 __device__ static inline int abs(int);
 __device__ static inline long abs(long);
 __device__ static inline long long abs(long long);

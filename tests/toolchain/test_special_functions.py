@@ -1,0 +1,95 @@
+"""The headers' inverse error functions and Bessel functions against exact values from mpmath."""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from workbench.toolchain import CompileOptions, compile_device
+
+mpmath = pytest.importorskip("mpmath")
+
+UNARY = ("erfinv", "erfcinv", "normcdfinv", "j0", "j1", "y0", "y1")
+SOURCE = "#include <hip/hip_runtime.h>\n" + "".join(
+    f'extern "C" void {name}_(const double *x, double *y, long n{", int order" * (name in ("jn", "yn"))}) '
+    f"{{ for (long i = 0; i < n; ++i) "
+    f"y[i] = __hip_math::{name}({'order, ' * (name in ('jn', 'yn'))}x[i]); }}\n"
+    for name in (*UNARY, "jn", "yn")
+)
+
+
+@pytest.fixture(scope="module")
+def functions(host_library: Callable[[str], Any]) -> Any:
+    return host_library(SOURCE)
+
+
+@pytest.fixture
+def generator() -> np.random.Generator:
+    seed = random.randrange(1 << 30)
+    print("seed", seed)
+    return np.random.default_rng(seed)
+
+
+def ulps(got: float, exact: Any) -> float:
+    return float(abs(mpmath.mpf(got) - exact)) / math.ulp(float(exact))
+
+
+def test_inverse_error_functions(functions: Any, generator: np.random.Generator) -> None:
+    mpmath.mp.dps = 40
+    x = np.concatenate([generator.uniform(-1, 1, 60), 2.0 ** generator.uniform(-900, -1, 20)])
+    for value, got in zip(x.tolist(), functions.call("erfinv_", x, result=np.float64), strict=True):
+        assert ulps(got, mpmath.erfinv(mpmath.mpf(value))) <= 4
+    z = np.concatenate([generator.uniform(0, 2, 60), 10.0 ** generator.uniform(-300, -1, 40)])
+    for value, got in zip(z.tolist(), functions.call("erfcinv_", z, result=np.float64), strict=True):
+        # y is right where erfc of the doubles around it encloses z.
+        y, step = mpmath.mpf(float(got)), 6 * math.ulp(got)
+        assert mpmath.erfc(y + step) <= value <= mpmath.erfc(y - step)
+    p = np.array([0.5, 0.0, 1.0, -0.1, 0.975])
+    quantiles = functions.call("normcdfinv_", p, result=np.float64)
+    np.testing.assert_allclose(quantiles, [0, -np.inf, np.inf, np.nan, 1.959963984540054], rtol=1e-15)
+
+
+def bessel_arguments(generator: np.random.Generator) -> np.ndarray:
+    ranges = [(1e-6, 2), (2, 25), (24.9, 25.1), (25, 1e4)]
+    return np.concatenate([generator.uniform(*ends, 25) for ends in ranges])
+
+
+@pytest.mark.parametrize("name", ["j0", "j1", "y0", "y1"])
+def test_bessel_functions(functions: Any, generator: np.random.Generator, name: str) -> None:
+    mpmath.mp.dps = 40
+    x = bessel_arguments(generator)
+    exact = mpmath.besselj if name[0] == "j" else mpmath.bessely
+    wanted = np.array([float(exact(int(name[1]), mpmath.mpf(value))) for value in x.tolist()])
+    np.testing.assert_allclose(
+        functions.call(f"{name}_", x, result=np.float64), wanted, rtol=4e-15, atol=2e-15
+    )
+    edges = functions.call(f"{name}_", np.array([0, np.inf, np.nan, -2.0]), result=np.float64)
+    at_minus_2 = {"j0": 0.22389077914123567, "j1": -0.5767248077568734}.get(name, np.nan)
+    at_zero = {"j0": 1.0, "j1": 0.0}.get(name, -np.inf)
+    np.testing.assert_allclose(edges, [at_zero, 0, np.nan, at_minus_2], rtol=1e-14)
+
+
+@pytest.mark.parametrize("order", [0, 1, 2, 7, 30, -3])
+def test_bessel_functions_of_any_order(functions: Any, generator: np.random.Generator, order: int) -> None:
+    mpmath.mp.dps = 40
+    x = bessel_arguments(generator)
+    j = functions.call("jn_", x, result=np.float64, extra=(order,))
+    y = functions.call("yn_", x, result=np.float64, extra=(order,))
+    for value, first, second in zip(x.tolist(), j.tolist(), y.tolist(), strict=True):
+        assert abs(first - mpmath.besselj(order, value)) <= 1e-13
+        wanted = mpmath.bessely(order, value)
+        assert second == wanted or abs(second - wanted) <= 1e-12 * max(1, abs(wanted))
+
+
+def test_the_device_has_them_by_their_names() -> None:
+    calls = "".join(f"x[n++] = {name}(x[0]); f[n] = {name}f(f[0]);\n" for name in UNARY)
+    calls += "x[n++] = jn(2, x[0]) + yn(2, x[0]); f[n] = jnf(2, f[0]) + ynf(2, f[0]);"
+    source = (
+        f"#include <hip/hip_runtime.h>\n__global__ void k(double *x, float *f) {{ int n = 1;\n{calls}\n}}\n"
+    )
+    assert compile_device(source, CompileOptions("gfx942")).diagnostics == ()
