@@ -6,6 +6,7 @@ This module alone imports the emulator, and is itself imported when a device is 
 from __future__ import annotations
 
 import contextlib
+import os
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -40,6 +41,11 @@ class EmulatedBackend:
     def __init__(self) -> None:
         # Launches register the caller's host memory with HIP and take it back afterwards; two at once could
         # take it from each other.
+        self._lock = threading.RLock()
+        os.register_at_fork(after_in_child=self._forked)
+
+    def _forked(self) -> None:
+        # The thread that launches in the parent is not here to let go of it.
         self._lock = threading.RLock()
 
     def nodes(self) -> tuple[Node, ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import os
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -341,6 +342,14 @@ class Node:
         self.services = Services(self.memory)
         self.devices = tuple(EmulatedDevice(self, ordinal, facts) for ordinal, facts in enumerate(products()))
 
+    def forked(self) -> None:
+        """In a child process: its threads hold nothing, whoever was launching in its parent.
+
+        Memory is the child's own copy, whole because a fork waits for its lock.
+        """
+        self.memory.lock.release()
+        self.launch_lock = threading.RLock()
+
     def options(self) -> LaunchOptions:
         """How the calling thread's next launch runs."""
         options = self.thread.options
@@ -371,7 +380,10 @@ class Node:
 @cache
 def node() -> Node:
     """The emulated node of this process."""
-    return Node()
+    made = Node()
+    lock = made.memory.lock
+    os.register_at_fork(before=lock.acquire, after_in_parent=lock.release, after_in_child=made.forked)
+    return made
 
 
 __all__ = ["EmulatedDevice", "Node", "device_name", "node", "products", "show_only"]

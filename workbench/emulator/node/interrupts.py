@@ -8,6 +8,7 @@ times a second, and whatever came later is raised once the launch is over.
 
 from __future__ import annotations
 
+import os
 import signal
 import threading
 from collections.abc import Callable, Iterator
@@ -23,6 +24,7 @@ class _Held:
 
     def __init__(self, handler: _Handler) -> None:
         self.handler = handler
+        self.thread = threading.get_ident()
         self.arrived: tuple[int, FrameType | None] | None = None
 
     def note(self, number: int, frame: FrameType | None) -> None:
@@ -37,6 +39,17 @@ class _Held:
 
 
 _held: _Held | None = None
+
+
+def _forked() -> None:
+    """In a child process that another thread than the launching one made: nothing is held back here."""
+    global _held
+    if _held is not None and _held.thread != threading.get_ident():
+        signal.signal(signal.SIGINT, _held.handler)
+        _held = None
+
+
+os.register_at_fork(after_in_child=_forked)
 
 
 @contextmanager

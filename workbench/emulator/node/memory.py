@@ -111,10 +111,14 @@ def usable_memory() -> int:
 
 
 class Memory:
-    """Every allocation of the emulated node. Safe to call from several threads."""
+    """Every allocation of the emulated node. Safe to call from several threads.
+
+    Attributes:
+        lock: held while the tables change.
+    """
 
     def __init__(self) -> None:
-        self._lock = threading.RLock()
+        self.lock = threading.RLock()
         self._arena = _reserve()
         self._arena_base = ctypes.addressof(ctypes.c_char.from_buffer(self._arena))
         self._arena_end = self._arena_base + len(self._arena)
@@ -148,7 +152,7 @@ class Memory:
             DeviceError: (hipErrorOutOfMemory) the device's capacity, this computer's memory or the reserved
                 range is used up.
         """
-        with self._lock:
+        with self.lock:
             if capacity is not None and self._used_by[device] + size > capacity:
                 raise _out_of_memory(
                     f"{size} bytes do not fit: the device has {capacity}, {self._used_by[device]} are used"
@@ -175,13 +179,13 @@ class Memory:
         self._apart.append(mapped)
         base = ctypes.addressof(ctypes.c_char.from_buffer(mapped)) + _APART
         allocation = Allocation(base, size, kind, None)
-        with self._lock:
+        with self.lock:
             self._insert(allocation)
         return allocation
 
     def free(self, allocation: Allocation) -> None:
         """Give an allocation's memory back; its addresses fault from now on."""
-        with self._lock:
+        with self.lock:
             self._remove(allocation)
             self.used -= allocation.size
             self._used_by[allocation.device] -= allocation.size
@@ -194,7 +198,7 @@ class Memory:
         Raises:
             DeviceError: (hipErrorInvalidValue) a part of the range is not readable memory of this process.
         """
-        with self._lock:
+        with self.lock:
             known = self.find(base)
             if known is not None and (known.base, known.size, known.kind) == (
                 base,
@@ -234,14 +238,14 @@ class Memory:
 
     def unregister(self, allocation: Allocation) -> None:
         """End one registration of a host range."""
-        with self._lock:
+        with self.lock:
             allocation.uses -= 1
             if allocation.uses == 0:
                 self._remove(allocation)
 
     def find(self, address: int) -> Allocation | None:
         """The allocation that holds the byte at `address`."""
-        with self._lock:
+        with self.lock:
             position = bisect.bisect_right(self._bases, address) - 1
             if position >= 0 and address < self._allocations[position].end:
                 return self._allocations[position]
@@ -249,7 +253,7 @@ class Memory:
 
     def at(self, base: int) -> Allocation | None:
         """The allocation that begins at `base`."""
-        with self._lock:
+        with self.lock:
             position = bisect.bisect_left(self._bases, base)
             if position < len(self._bases) and self._bases[position] == base:
                 return self._allocations[position]
@@ -257,7 +261,7 @@ class Memory:
 
     def text_at(self, address: int) -> str | None:
         """The text that ends with a zero at a device address; None where no allocation is."""
-        with self._lock:
+        with self.lock:
             found = self.find(address)
             if found is None:
                 return None
@@ -276,7 +280,7 @@ class Memory:
 
     def watched(self, device: int) -> list[Written]:
         """Allocations of a device whose every write since they were made is known, by address."""
-        with self._lock:
+        with self.lock:
             return [
                 a.written
                 for a in self._allocations
@@ -294,7 +298,7 @@ class Memory:
     def table(self, device: int) -> CData:
         """Array of `Allocation`: what a kernel on `device` may touch, sorted by address. Not to be changed;
         kept by the caller while a kernel runs."""
-        with self._lock:
+        with self.lock:
             found = self._tables.get(device)
             if found is None:
                 visible = [a for a in self._allocations if a.device in (None, device) and a.size > 0]
@@ -308,7 +312,7 @@ class Memory:
 
     def whereabouts(self, address: int, size: int, device: int) -> str:
         """Where an access outside every allocation went, from the view of the nearest one."""
-        with self._lock:
+        with self.lock:
             here = self.find(address)
             if here is not None:
                 if here.device not in (None, device):

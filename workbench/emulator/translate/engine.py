@@ -7,6 +7,7 @@ them, and generated code for 512-bit vectors gains little from them.
 from __future__ import annotations
 
 import itertools
+import os
 import threading
 from collections.abc import Iterable, Mapping
 from functools import cache, lru_cache
@@ -19,6 +20,8 @@ from workbench.emulator.native.build import cpu_level, level_features, level_tar
 from workbench.errors import WorkbenchError
 
 _lock = threading.Lock()
+# LLVM's own locks are taken under this one: a child process finds them free.
+os.register_at_fork(before=_lock.acquire, after_in_parent=_lock.release, after_in_child=_lock.release)
 
 _ATTRIBUTES = (
     'attributes #0 = { nounwind "frame-pointer"="none" "prefer-vector-width"="512" '
