@@ -89,3 +89,32 @@ def test_other_threads_are_left_alone() -> None:
     thread.start()
     thread.join()
     assert seen == [before]
+
+
+def test_an_interrupt_stops_the_launch_of_another_thread() -> None:
+    module = wb.compile(SOURCE, arch="gfx950", name="spin.hip")
+    flag, out = torch.zeros(1, dtype=torch.int32), torch.zeros(64, dtype=torch.int32)
+    module["quick"][1, 64](out)
+    launcher, raised = module["spin"][2, 64], []
+
+    def work() -> None:
+        try:
+            launcher.kernel.launch(launcher.launch, (flag,), {}, options=LaunchOptions(timeout=60))
+        except BaseException as error:
+            raised.append(type(error))
+
+    # The main thread waits for the other, or for its turn to launch.
+    waits = (lambda: thread.join(), lambda: module["quick"][1, 64](out))
+    for wait in waits:
+        thread = threading.Thread(target=work)
+        timer = threading.Timer(0.5, interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            thread.start() or timer.start() or wait() or timer.join()
+        thread.join(30)
+        assert not thread.is_alive()
+    assert raised == [KeyboardInterrupt] * 2
+    # Python's own handler is in its place again.
+    with pytest.raises(KeyboardInterrupt):
+        interrupt()
+    module["quick"][1, 64](out)
+    assert torch.equal(out, torch.arange(64, dtype=torch.int32))

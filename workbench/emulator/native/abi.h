@@ -278,6 +278,8 @@ enum {
 
 int32_t hk_run(Worker *worker, uint64_t slice_nanoseconds);
 void hk_release(Worker *worker);
+uint64_t hk_hear_interrupts(void);
+void hk_leave_interrupts(void);
 
 /* HK_ALLOCATION_* flags that hold for all of [base, base + size), from the process's memory map. */
 int32_t hk_host_access(uint64_t base, uint64_t size);

@@ -367,14 +367,19 @@ def run(
     """
     running = _Running(dispatch, threads or thread_count(), timeout, traffic)
     try:
-        running.work()
+        with interrupts.heard() as running.interrupted:
+            running.work()
     finally:
         running.stop()
     return running.outcome()
 
 
 class _Running:
-    """A launch under way: its threads, and what ends it early."""
+    """A launch under way: its threads, and what ends it early.
+
+    Attributes:
+        interrupted: raises an interrupt that has come.
+    """
 
     def __init__(
         self, dispatch: Dispatch, threads: int, timeout: float | None, traffic: TrafficRecorder | None
@@ -395,6 +400,7 @@ class _Running:
             for counts in self._counts
         ]
         self._helpers: list[threading.Thread] = []
+        self.interrupted = interrupts.deliver
         self._library = native_library()
         self._started = time.monotonic()
         self._seconds = 0.0
@@ -432,7 +438,7 @@ class _Running:
 
     def _look(self) -> None:
         """Stop the launch where it was interrupted, took too long, or faulted a while ago."""
-        interrupts.deliver()
+        self.interrupted()
         now = time.monotonic()
         if self._timeout is not None and now - self._started > self._timeout:
             self._timed_out = True

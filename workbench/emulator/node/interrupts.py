@@ -4,6 +4,9 @@ A HIP call goes from Python through C into Python again. An interrupt that Pytho
 the function behind the call has begun, ends in ctypes: it is lost, and the call returns what was in a
 register. So SIGINT is only noted while a launch is made; the loop that runs the work-groups asks for it a few
 times a second, and whatever came later is raised once the launch is over.
+
+Python tells its main thread alone of signals. A launch of another thread listens in C, in front of Python's
+handler, and is stopped as well.
 """
 
 from __future__ import annotations
@@ -15,6 +18,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
 from typing import Any
+
+from workbench.emulator.native import native_library
 
 _Handler = Callable[[int, FrameType | None], Any]
 
@@ -78,4 +83,27 @@ def deliver() -> None:
         _held.deliver()
 
 
-__all__ = ["deliver", "held"]
+@contextmanager
+def heard() -> Iterator[Callable[[], None]]:
+    """What raises the interrupts that came since, in the thread that calls it; for one launch at a time.
+
+    Raises:
+        KeyboardInterrupt: from what it gives, in any thread.
+    """
+    if threading.current_thread() is threading.main_thread():
+        yield deliver
+        return
+    library = native_library()
+    start = library.hk_hear_interrupts()
+
+    def look() -> None:
+        if library.hk_hear_interrupts() != start:
+            raise KeyboardInterrupt
+
+    try:
+        yield look
+    finally:
+        library.hk_leave_interrupts()
+
+
+__all__ = ["deliver", "heard", "held"]

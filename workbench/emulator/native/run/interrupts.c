@@ -1,0 +1,40 @@
+/* Ctrl-C for launches of other threads than Python's main one, which alone is told of signals. */
+#define _GNU_SOURCE
+#include "run/wave.h"
+
+#include <signal.h>
+#include <stdatomic.h>
+
+static struct sigaction before;
+static _Atomic uint64_t heard;
+
+static void hear(int number, siginfo_t *info, void *context) {
+    atomic_fetch_add(&heard, 1);
+    if (before.sa_flags & SA_SIGINFO)
+        before.sa_sigaction(number, info, context);
+    else
+        before.sa_handler(number);
+}
+
+/* How often SIGINT came while it was listened to. Listens from now on, in front of the handler that there is;
+   asked again, also of one that came since. Who ignores the signal, or is ended by it, is left alone. */
+HK_EXPORT uint64_t hk_hear_interrupts(void) {
+    struct sigaction current;
+    sigaction(SIGINT, NULL, &current);
+    int plain = !(current.sa_flags & SA_SIGINFO);
+    int unhandled = plain && (current.sa_handler == SIG_IGN || current.sa_handler == SIG_DFL);
+    if (!unhandled && (plain || current.sa_sigaction != hear)) {
+        before = current;
+        current.sa_sigaction = hear;
+        current.sa_flags |= SA_SIGINFO;
+        sigaction(SIGINT, &current, NULL);
+    }
+    return atomic_load(&heard);
+}
+
+/* Gives the signal back, unless somebody has taken it since. */
+HK_EXPORT void hk_leave_interrupts(void) {
+    struct sigaction current;
+    sigaction(SIGINT, NULL, &current);
+    if ((current.sa_flags & SA_SIGINFO) && current.sa_sigaction == hear) sigaction(SIGINT, &before, NULL);
+}
