@@ -16,7 +16,7 @@ from workbench import toolchain
 from workbench.cache import Cache
 from workbench.errors import CompileError, CompilerCrashed, CompilerNotFound, CompilerTimeout, UsageError
 from workbench.targets import TARGETS
-from workbench.toolchain import CompileOptions, compilation, compile_device, job, precompiled, search
+from workbench.toolchain import CompileOptions, compilation, compile_device, examine, job, precompiled, search
 
 SCALE = "__global__ void scale(float *x, float by) { x[threadIdx.x] *= by; }\n"
 
@@ -386,6 +386,16 @@ def test_a_damaged_result_is_made_again(zig: toolchain.Compiler, own_cache: Path
             file.write_bytes(b"{")
     assert not compile_device(SCALE, CompileOptions("gfx950")).cached
     assert compile_device(SCALE, CompileOptions("gfx950")).cached
+
+
+def test_garbage_in_what_a_compiler_answered_is_asked_again(own_cache: Path) -> None:
+    python = Path(sys.executable)
+    answer = examine._ask(python, "--version")
+    assert answer.startswith("Python")
+    (entry,) = (file for file in (own_cache / "compilers").rglob("*") if file.is_file())
+    for garbage in (b"", b"\xff\xfe garbage", entry.read_bytes()[:-1]):
+        entry.write_bytes(garbage)
+        assert examine._ask(python, "--version") == answer
 
 
 def test_threads_that_want_the_same_compile_it_once(
