@@ -39,6 +39,36 @@ def test_the_same_kernel_without_the_fault_is_clean(name: str, arch: str) -> Non
     assert result.passed, str(result)
 
 
+ORIGINS = {
+    "register_stored": (
+        "a register that was never written, first used by `v_add_f32",
+        'asm volatile("v_add_f32',
+    ),
+    "matrix_stored": (
+        "a register that was never written, first used by `v_mfma_f32",
+        "__builtin_amdgcn_mfma",
+    ),
+    "lds_stored": ("shared memory: `ds_read_b32", "// HERE"),
+    "scratch_stored": ("uninitialised memory: `flat_load_dword", "// HERE"),
+    "branch": ("a register that was never written, first used by `s_mov_b32", 'asm volatile("s_mov_b32'),
+    "shuffle_from_a_lane_that_is_off": (
+        "a lane that is off: `ds_bpermute_b32",
+        "__shfl_xor(",
+    ),
+}
+"""What a finding's message says of the value's origin, and a part of the origin's line."""
+
+
+@pytest.mark.parametrize("name", ORIGINS)
+def test_an_uninitialised_value_names_its_origin(name: str) -> None:
+    words, line = ORIGINS[name]
+    result, _ = run(CASES[name], "gfx942", fault=True)
+    [finding] = [f for f in result.findings if f.category == "uninitialised"]
+    assert f"; it comes from {words}" in finding.message
+    assert finding.related is not None
+    assert line in (HEAD + CASES[name].source).splitlines()[finding.related[1] - 1]
+
+
 def test_the_documentation_has_the_tables() -> None:
     text = tables.DOCUMENT.read_text()
     assert tables.generated(text) == text, "run python -m tests.emulator.sanitizer.tables"

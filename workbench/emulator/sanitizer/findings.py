@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from workbench.codeobject import printer
+from workbench.codeobject.instructions import Space
 from workbench.emulator.native import abi, native_library
 from workbench.emulator.native.abi import CData, ffi
 from workbench.emulator.node.faults import Scene, group_id
@@ -182,19 +183,32 @@ def _memory(scene: Scene, report: CData, offset: bool = True) -> str:
     return f" ({found.describe().removeprefix('a ')}{place})"
 
 
-def _origin(scene: Scene, load: int) -> str:
-    """Where a wave took an uninitialised value, if it did."""
-    if load == _NO_ADDRESS:
+def _origin(scene: Scene, report: CData) -> str:
+    """Where an uninitialised value comes from, and what to do about it."""
+    origin = int(report.other_pc)
+    instruction = scene.instruction(origin)
+    if instruction is None:
         return ""
-    instruction = scene.instruction(load)
-    if instruction is not None and instruction.opcode == "ds_bpermute_b32":
+    memory = instruction.record.memory
+    if memory is None or origin == report.pc:
+        first = "" if origin == report.pc else f", first used by {_place(scene, origin)}"
+        return f"; it comes from a register that was never written{first}: initialise the variable"
+    if memory.space is Space.LANES:
         return (
-            f"; before, the wave took a value from a lane that is off: {_place(scene, load)}. HIP leaves the "
-            "result of __shfl undefined there: let all lanes that are read from take part"
+            f"; it comes from a lane that is off: {_place(scene, origin)}. HIP leaves the result of __shfl "
+            "undefined there: let all lanes that are read from take part"
         )
+    if memory.space is Space.LDS:
+        return (
+            f"; it comes from shared memory: {_place(scene, origin)}. Initialise what this load reads before "
+            "the barrier, with values that are initialised themselves"
+        )
+    if memory.space in (Space.SCRATCH, Space.FLAT):
+        what = "a local array or variable" if memory.space is Space.SCRATCH else "uninitialised memory"
+        return f"; it comes from {what}: {_place(scene, origin)}. Initialise every element that is read"
     return (
-        f"; before, the wave read uninitialised device memory: {_place(scene, load)}. Memory from "
-        "hipMalloc holds anything: fill it with hipMemset, hipMemcpy or a kernel first"
+        f"; it comes from uninitialised device memory: {_place(scene, origin)}. Memory from hipMalloc holds "
+        "anything: fill it with hipMemset, hipMemcpy or a kernel first"
     )
 
 
@@ -237,11 +251,11 @@ def _message(scene: Scene, report: CData) -> str:
             if detail:
                 return "an atomic changes uninitialised device memory; fill it with hipMemset first"
             where = _memory(scene, report)
-            return f"an uninitialised value is stored to global memory{where}" + _origin(scene, other)
+            return f"an uninitialised value is stored to global memory{where}" + _origin(scene, report)
         case abi.SAN_FOUND_UNDEFINED_BRANCH:
-            return "an uninitialised value decides a branch, or which lanes go on" + _origin(scene, other)
+            return "an uninitialised value decides a branch, or which lanes go on" + _origin(scene, report)
         case abi.SAN_FOUND_UNDEFINED_ADDRESS:
-            return "an uninitialised value is an address" + _origin(scene, other)
+            return "an uninitialised value is an address" + _origin(scene, report)
         case abi.SAN_FOUND_RANGE:
             return (
                 f"the buffer resource reaches {detail} bytes past the end of its allocation"

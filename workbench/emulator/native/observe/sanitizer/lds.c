@@ -171,7 +171,8 @@ void san_lds_access(Wave *w, SanWave *sw, const SanOp *o, uint64_t offset, uint3
     }
 }
 
-void san_lds_undefine(SanWave *sw, uint64_t offset, uint32_t bytes, uint32_t words) {
+void san_lds_undefine(SanWave *sw, uint64_t offset, uint32_t bytes, uint32_t words, uint32_t origin) {
+    sw->group->lds_origin = origin;
     for (uint32_t n = 0; n * 4 < bytes; n++) {
         uint64_t dword = offset / 4 + n;
         if (!(words >> n & 1) || dword >= sw->group->lds_dwords) continue;
@@ -220,13 +221,15 @@ static void lds_one(Wave *w, SanWave *sw, const SanOp *o, uint64_t exec, uint32_
         san_lds_access(w, sw, o, at, o->bytes, lane, 1, how, number, &undefined);
         if (is_data_undefined) {
             uint32_t words = data_words(sw, o->src[source], o->src_count[source], lane);
-            if (words) san_lds_undefine(sw, at, o->bytes, words);
+            if (words) san_lds_undefine(sw, at, o->bytes, words, san_origin(sw, o, source, source, 1ull << lane));
         }
     }
     if (o->flags & SAN_TRANSPOSED)
         set_rows(sw, first_row, o->dst_count, exec, 0);
     else if (o->dst_count)
         for (uint32_t n = 0; n < rows && n < 4; n++) set_rows(sw, first_row + n, 1, exec, result[n]);
+    if (result[0] | result[1] | result[2] | result[3])
+        san_mark(sw, o, sw->group->lds_origin ? sw->group->lds_origin : (uint32_t)o->op.pc);
 }
 
 void san_lds_memory(Wave *w, SanWave *sw, const SanOp *o, uint64_t exec) {

@@ -10,8 +10,8 @@ static void check_address(Wave *w, SanWave *sw, const SanOp *o, uint64_t exec) {
     int uniform = 0;
     for (int i = 0; i < SAN_SOURCES; i++) uniform |= scalar_any(sw, o->ssrc[i], o->ssrc_count[i]);
     if (u || (uniform && (exec || o->space == SAN_SMEM)))
-        san_found(w, SAN_FOUND_UNDEFINED_ADDRESS, &o->op, sw->unwritten_pc, u ? (int32_t)hk_first_lane(u) : -1, 0, 0, 0,
-                  0);
+        san_found(w, SAN_FOUND_UNDEFINED_ADDRESS, &o->op, san_origin(sw, o, 0, 0, u),
+                  u ? (int32_t)hk_first_lane(u) : -1, 0, 0, 0, 0);
 }
 
 static void check_data(Wave *w, SanWave *sw, const SanOp *o, uint64_t exec, uint64_t address) {
@@ -19,7 +19,8 @@ static void check_data(Wave *w, SanWave *sw, const SanOp *o, uint64_t exec, uint
     for (int i = 1; i < SAN_SOURCES; i++) u |= undefined_rows(sw, o->src[i], o->src_count[i]);
     u &= exec;
     if (u)
-        san_found(w, SAN_FOUND_UNDEFINED_STORE, &o->op, sw->unwritten_pc, (int32_t)hk_first_lane(u), address, 0, 0, 0);
+        san_found(w, SAN_FOUND_UNDEFINED_STORE, &o->op, san_origin(sw, o, 1, SAN_SOURCES - 1, u),
+                  (int32_t)hk_first_lane(u), address, 0, 0, 0);
 }
 
 static void check_range(Wave *w, const SanOp *o, const HkResource *r) {
@@ -41,8 +42,10 @@ static void scratch_memory(Wave *w, SanWave *sw, const SanOp *o, uint64_t exec) 
             if (o->flags & SAN_STORE) {
                 *shadow &= ~bit;
                 if (n < o->src_count[1]) *shadow |= undefined_row(sw, o->src[1] + n) & bit;
-            } else
+            } else {
                 set_rows(sw, o->dst + n, 1, bit, *shadow);
+                if (*shadow & bit) san_mark(sw, o, (uint32_t)op->pc);
+            }
         }
     }
 }
@@ -80,7 +83,7 @@ static void flat_lane(Wave *w, SanWave *sw, const SanOp *o, uint64_t address, un
     if ((address & HK_APERTURE_MASK) == HK_SHARED_APERTURE) {
         uint32_t how = 1u | (o->flags & SAN_ATOMIC ? 4u : 0u);
         san_lds_access(w, sw, o, offset, o->bytes, lane, is_write, how, sw->lgkm_issued + 1, &undefined);
-        if (words) san_lds_undefine(sw, offset, o->bytes, words);
+        if (words) san_lds_undefine(sw, offset, o->bytes, words, san_origin(sw, o, 1, 1, bit));
     } else {
         for (uint32_t n = 0; n < rows && offset / 4 + n < sw->scratch_dwords; n++) {
             uint64_t *shadow = &sw->scratch[offset / 4 + n];
@@ -93,6 +96,7 @@ static void flat_lane(Wave *w, SanWave *sw, const SanOp *o, uint64_t address, un
     if (o->flags & SAN_LOAD)
         for (uint32_t n = 0; n < rows && n < o->dst_count; n++)
             set_rows(sw, o->dst + n, 1, bit, undefined >> n & 1 ? bit : 0);
+    if (undefined) san_mark(sw, o, (uint32_t)o->op.pc);
 }
 
 /* What a flat access does to the reads of LDS that are under way, and its own. */
@@ -129,6 +133,7 @@ static void vector_memory(Wave *w, SanWave *sw, const SanOp *o, uint64_t exec) {
             if (o->flags & SAN_LOAD)
                 for (uint32_t n = 0; n < 4 && n < o->dst_count; n++)
                     set_rows(sw, o->dst + n, 1, undefined[n], undefined[n]);
+            if (undefined[0] | undefined[1] | undefined[2] | undefined[3]) san_mark(sw, o, (uint32_t)o->op.pc);
         }
         HK_FOR_LANES(lane, elsewhere) flat_lane(w, sw, o, at[lane], lane, is_write);
     }
@@ -151,7 +156,7 @@ static void vector_memory(Wave *w, SanWave *sw, const SanOp *o, uint64_t exec) {
             uint32_t words = 0;
             san_lds_access(w, sw, o, to, width, lane, 1, 2, sw->vm_issued, &unused);
             for (uint32_t n = 0; n < 4; n++) words |= (uint32_t)(undefined[n] >> lane & 1) << n;
-            if (words) san_lds_undefine(sw, to, width, words);
+            if (words) san_lds_undefine(sw, to, width, words, (uint32_t)o->op.pc);
         }
         return;
     }

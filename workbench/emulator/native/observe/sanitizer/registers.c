@@ -21,10 +21,39 @@ static void set_scalar_lanes(SanWave *sw, const SanOp *o, uint64_t undefined) {
     }
 }
 
+uint32_t san_origin(const SanWave *sw, const SanOp *o, int first, int last, uint64_t lanes) {
+    uint32_t here = (uint32_t)o->op.pc, pc;
+    for (int i = first; i <= last; i++)
+        for (uint32_t n = 0; n < o->src_count[i]; n++)
+            if (undefined_row(sw, o->src[i] + n) & lanes) {
+                pc = sw->origin[o->src[i] + n];
+                return pc ? pc : here;
+            }
+    for (int i = 0; i < SAN_SOURCES; i++)
+        for (uint32_t n = 0; n < o->ssrc_count[i]; n++)
+            if (sw->scalar_undefined[o->ssrc[i] + n]) {
+                pc = sw->scalar_origin[o->ssrc[i] + n];
+                return pc ? pc : here;
+            }
+    return here;
+}
+
+void san_mark(SanWave *sw, const SanOp *o, uint32_t pc) {
+    for (uint32_t n = 0; n < o->dst_count && o->dst + n < sw->group->rows; n++) sw->origin[o->dst + n] = pc;
+    for (int i = 0; i < 2; i++)
+        for (uint32_t n = 0; n < o->sdst_count[i]; n++) sw->scalar_origin[o->sdst[i] + n] = pc;
+    if (o->flags & SAN_WRITES_SCC) sw->scalar_origin[SAN_SCC] = pc;
+}
+
+/* The results are undefined because sources are; call before they are set. */
+static void pass_on(SanWave *sw, const SanOp *o, uint64_t lanes) {
+    san_mark(sw, o, san_origin(sw, o, 0, SAN_SOURCES - 1, lanes));
+}
+
 static void undefined_branch(Wave *w, const SanOp *o, uint64_t lanes) {
     const SanWave *sw = w->san;
-    san_found(w, SAN_FOUND_UNDEFINED_BRANCH, &o->op, sw->unwritten_pc, lanes ? (int32_t)hk_first_lane(lanes) : -1, 0, 0,
-              0, 0);
+    san_found(w, SAN_FOUND_UNDEFINED_BRANCH, &o->op, san_origin(sw, o, 0, SAN_SOURCES - 1, lanes ? lanes : ~0ull),
+              lanes ? (int32_t)hk_first_lane(lanes) : -1, 0, 0, 0, 0);
 }
 
 /* Lanes in which the scalar sources make a vector result undefined. */
@@ -63,6 +92,7 @@ void san_vector(Wave *w, SanWave *sw, const SanOp *o, uint64_t exec) {
     }
     if (o->flags & SAN_SAME) u = 0;
     u |= mask;
+    if (u & exec) pass_on(sw, o, u & exec);
     if (o->flags & SAN_DPP) {
         /* Lanes may keep what they had. */
         for (uint32_t n = 0; n < o->dst_count && o->dst + n < sw->group->rows; n++) {
@@ -97,6 +127,7 @@ static void carry_words(SanWave *sw, const SanOp *o, uint64_t exec) {
                 results[n] |= carried(o, n, o->ssrc_count[i], low, high);
             }
         }
+    if (results[0] | results[1]) pass_on(sw, o, exec);
     for (uint32_t n = 0; n < o->dst_count && n < 2; n++) set_rows(sw, o->dst + n, 1, exec, results[n]);
     if (o->dst_count)
         set_scalar_lanes(sw, o, results[1] & exec);
@@ -124,6 +155,9 @@ void san_words(SanWave *sw, const SanOp *o, uint64_t exec) {
             results[n] |= undefined_row(sw, o->src[i] + (word < o->src_count[i] ? word : 0u));
         }
     }
+    uint64_t all = 0;
+    for (uint32_t n = 0; n < count; n++) all |= results[n];
+    if (all & exec) pass_on(sw, o, all & exec);
     for (uint32_t n = 0; n < count; n++) set_rows(sw, o->dst + n, 1, exec, results[n]);
 }
 
@@ -159,6 +193,7 @@ void san_scalar_bits(Wave *w, SanWave *sw, const SanOp *o, uint64_t exec) {
         if (result) undefined_branch(w, o, result);
         result = 0;
     }
+    if (result) pass_on(sw, o, ~0ull);
     set_scalar_lanes(sw, o, result);
     if (o->flags & SAN_WRITES_SCC) sw->scalar_undefined[SAN_SCC] = result ? ~0u : 0;
 }
@@ -168,6 +203,7 @@ void san_scalar(SanWave *sw, const SanOp *o) {
     for (int i = 0; i < SAN_SOURCES; i++)
         if (scalar_any(sw, o->ssrc[i], o->ssrc_count[i])) u = ~0u;
     if (o->flags & SAN_SAME) u = 0;
+    if (u) pass_on(sw, o, ~0ull);
     set_scalars(sw, o, u);
     if (o->flags & SAN_WRITES_SCC) sw->scalar_undefined[SAN_SCC] = u;
 }
@@ -207,6 +243,9 @@ void san_matrix(SanWave *sw, const SanOp *o) {
         if (o->src_count[2]) u |= undefined_row(sw, o->src[2] + (r < o->src_count[2] ? r : 0));
         results[r] = u;
     }
+    uint64_t all = 0;
+    for (uint32_t r = 0; r < o->dst_count && r < 32; r++) all |= results[r];
+    if (all) pass_on(sw, o, ~0ull);
     for (uint32_t r = 0; r < o->dst_count && r < 32; r++) set_rows(sw, o->dst + r, 1, ~0ull, results[r]);
 }
 
@@ -220,6 +259,7 @@ void san_shuffle(SanWave *sw, const SanOp *o, uint64_t exec) {
         if (o->src_count[i] && !whole) all = 0;
     }
     if ((o->flags & SAN_KEEP) && !all) u = 0;
+    if (u) pass_on(sw, o, exec);
     set_rows(sw, o->dst, o->dst_count, exec, u);
     /* A swap writes its source too. */
     if (o->flags & SAN_KEEP) set_rows(sw, o->src[0], o->src_count[0], exec, u);
@@ -228,13 +268,17 @@ void san_shuffle(SanWave *sw, const SanOp *o, uint64_t exec) {
 /* The ISA gives 0 for a lane that is off; HIP leaves the result of __shfl undefined there, and so is it here. */
 void san_bpermute(Wave *w, SanWave *sw, const SanOp *o, uint64_t exec) {
     const uint32_t *address = hk_row(w, o->src[0]);
-    uint64_t given = undefined_row(sw, o->src[1]), taken = 0;
+    uint64_t given = undefined_row(sw, o->src[1]) & exec, taken = 0, off = 0;
     HK_FOR_LANES(lane, exec) {
         unsigned from = (address[lane] + (uint32_t)o->op.offset) >> 2 & 63;
-        if (!(exec >> from & 1)) sw->unwritten_pc = o->op.pc;
-        taken |= (uint64_t)(!(exec >> from & 1) || (given >> from & 1)) << lane;
+        taken |= (given >> from & 1) << lane;
+        off |= (~exec >> from & 1) << lane;
     }
-    set_rows(sw, o->dst, 1, exec, taken);
+    if (off)
+        san_mark(sw, o, (uint32_t)o->op.pc);
+    else if (taken)
+        pass_on(sw, o, given);
+    set_rows(sw, o->dst, 1, exec, taken | off);
 }
 
 void san_read_lane(Wave *w, SanWave *sw, const SanOp *o, uint64_t exec) {
@@ -243,13 +287,16 @@ void san_read_lane(Wave *w, SanWave *sw, const SanOp *o, uint64_t exec) {
         lane = exec ? hk_first_lane(exec) : 0;
     else if (lane == SAN_IN_REGISTER)
         lane = w->s[o->ssrc[0]] & 63;
-    set_scalars(sw, o, undefined_row(sw, o->src[0]) >> lane & 1 ? ~0u : 0);
+    int u = (int)(undefined_row(sw, o->src[0]) >> lane & 1);
+    if (u) pass_on(sw, o, 1ull << lane);
+    set_scalars(sw, o, u ? ~0u : 0);
 }
 
 void san_write_lane(Wave *w, SanWave *sw, const SanOp *o) {
     unsigned lane = o->imm == SAN_IN_REGISTER ? w->s[o->ssrc[1]] & 63 : o->imm & 63;
     uint64_t bit = 1ull << lane;
     int u = o->ssrc_count[0] && scalar_any(sw, o->ssrc[0], 1);
+    if (u) pass_on(sw, o, ~0ull);
     set_rows(sw, o->dst, o->dst_count, bit, u ? bit : 0);
 }
 

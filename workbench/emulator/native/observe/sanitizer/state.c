@@ -74,7 +74,7 @@ void san_found(Wave *w, uint32_t kind, const Op *op, uint64_t other_pc, int32_t 
 
 static size_t wave_bytes(const Launch *l) {
     size_t rows = l->row_count, dwords = ((size_t)l->scratch_size + 3) / 4;
-    return round64(sizeof(SanWave)) + round64(rows * 8) + 4 * round64(rows * 4) + round64(dwords * 8);
+    return round64(sizeof(SanWave)) + round64(rows * 8) + 5 * round64(rows * 4) + round64(dwords * 8);
 }
 
 static size_t lds_bytes(const Launch *l) {
@@ -93,6 +93,8 @@ void hk_san_start(const Launch *l, Group *g, Wave *waves, void *memory) {
     sg->san = l->san;
     sg->group = g;
     sg->epoch = 1;
+    sg->reads_passed = 0;
+    sg->lds_origin = 0;
     sg->wave_count = g->wave_count;
     sg->rows = l->row_count;
     sg->lds_dwords = (uint32_t)(((size_t)l->lds_size + 3) / 4);
@@ -110,11 +112,10 @@ void hk_san_start(const Launch *l, Group *g, Wave *waves, void *memory) {
         sw->group = sg;
         sw->index = i;
         sw->states = 1;
-        sw->unwritten_pc = ~0ull;
         sw->undefined = (uint64_t *)p;
         p += round64(rows * 8);
-        uint32_t **tables[] = {&sw->vm_wait, &sw->lgkm_wait, &sw->vm_pc, &sw->lgkm_pc};
-        for (unsigned t = 0; t < 4; t++) {
+        uint32_t **tables[] = {&sw->vm_wait, &sw->lgkm_wait, &sw->vm_pc, &sw->lgkm_pc, &sw->origin};
+        for (unsigned t = 0; t < 5; t++) {
             *tables[t] = (uint32_t *)p;
             memset(p, 0, rows * 4);
             p += round64(rows * 4);

@@ -87,7 +87,6 @@ typedef struct SanWave {
     uint32_t read_next;              /* place of the next one in `reads` */
     uint32_t passed_count;
     uint32_t tick;
-    uint64_t unwritten_pc;     /* of the newest load of uninitialised memory, or shuffle from a lane that is off */
     uint64_t states;           /* wait states of the blocks that it has run */
     uint64_t marks[SAN_MARKS]; /* when the first instruction of each pair was over; 0: it has not run */
     uint32_t scalar_undefined[SCALARS + 3];
@@ -95,7 +94,9 @@ typedef struct SanWave {
     uint64_t *undefined;           /* [rows] lanes */
     uint32_t *vm_wait, *lgkm_wait; /* [rows] number of the load under way */
     uint32_t *vm_pc, *lgkm_pc;
+    uint32_t *origin; /* [rows] what made the register undefined; 0: it was never written */
     uint32_t scalar_pc[SCALARS + 3];
+    uint32_t scalar_origin[SCALARS + 3];
     uint64_t *scratch; /* [dwords] undefined lanes */
     uint64_t scratch_dwords;
     LdsRead reads[READS];  /* the newest ones, round and round */
@@ -110,6 +111,7 @@ struct SanGroup {
     uint32_t rows;
     uint32_t lds_dwords;
     uint32_t reads_passed; /* of all waves together */
+    uint32_t lds_origin;   /* of the newest undefined value that was written to LDS; 0: there is none */
     LdsCell *lds;
     uint64_t *quick; /* by dword of LDS: epoch << 32, waves that may read it again, << 16: that may write it again */
     SanWave *waves;
@@ -120,6 +122,11 @@ __attribute__((cold, noinline)) void san_found(Wave *w, uint32_t kind, const Op 
                                                uint64_t address, uint64_t detail, uint64_t other_group,
                                                uint32_t other_wave);
 /* registers.c */
+/* The instruction that made the first undefined source among `first` to `last` so in `lanes`: the one at hand where a
+ * register was never written. */
+uint32_t san_origin(const SanWave *sw, const SanOp *o, int first, int last, uint64_t lanes);
+/* The results of an instruction are undefined because of `pc`. */
+void san_mark(SanWave *sw, const SanOp *o, uint32_t pc);
 void san_vector(Wave *w, SanWave *sw, const SanOp *o, uint64_t exec);
 void san_words(SanWave *sw, const SanOp *o, uint64_t exec);
 void san_scalar_bits(Wave *w, SanWave *sw, const SanOp *o, uint64_t exec);
@@ -133,7 +140,7 @@ void san_branch(Wave *w, SanWave *sw, const SanOp *o);
 /* lds.c */
 void san_lds_access(Wave *w, SanWave *sw, const SanOp *o, uint64_t offset, uint32_t bytes, unsigned lane, int is_write,
                     uint32_t how, uint32_t number, uint32_t *undefined);
-void san_lds_undefine(SanWave *sw, uint64_t offset, uint32_t bytes, uint32_t words);
+void san_lds_undefine(SanWave *sw, uint64_t offset, uint32_t bytes, uint32_t words, uint32_t origin);
 void san_lds_memory(Wave *w, SanWave *sw, const SanOp *o, uint64_t exec);
 /* lds_reads.c */
 /* Whether a store to LDS would leave it as it is: waves that write the same are no race. */

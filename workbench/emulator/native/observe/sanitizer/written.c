@@ -50,7 +50,6 @@ void san_follow_memory(Wave *w, SanWave *sw, const SanOp *o, uint64_t lanes, con
             san_found(w, SAN_FOUND_UNDEFINED_STORE, &o->op, ~0ull, (int32_t)lane, at[lane], 1, 0, 0);
             continue;
         }
-        sw->unwritten_pc = o->op.pc;
         uint32_t words = words_of(missing);
         for (uint32_t n = 0; n < 4; n++)
             if (words >> n & 1) undefined[n] |= 1ull << lane;
@@ -62,6 +61,6 @@ void san_unwritten_scalars(SanWave *sw, const SanOp *o, uint64_t address) {
     for (uint32_t n = 0; n < o->sdst_count[0]; n++) {
         if (unwritten(s, address + 4ull * n, 4, 0) == 0) continue;
         sw->scalar_undefined[o->sdst[0] + n] = ~0u;
-        sw->unwritten_pc = o->op.pc;
+        sw->scalar_origin[o->sdst[0] + n] = (uint32_t)o->op.pc;
     }
 }
