@@ -166,7 +166,12 @@ class TestJourney:
         keyboard = lab.page.keyboard
         lab.editor(RMS).click()
         keyboard.press("Control+End")
-        keyboard.type("\nvoid f() {\nint i;\n}")
+        # Lines are indented by what is parsed, which highlighting shows.
+        for line, word in (("void f() {", "void"), ("int i;", "int"), ("}", None)):
+            keyboard.type(f"\n{line}")
+            if word:
+                typed = lab.line(RMS, line).locator("span[class]")
+                typed.get_by_text(word, exact=True).first.wait_for()
         assert lab.text(RMS).endswith("\nvoid f() {\n    int i;\n}"), "lines are indented"
         # The bracket before the cursor and the one that it closes.
         assert lab.cell(RMS).locator(".cm-matchingBracket").all_inner_texts() == ["{", "}"]

@@ -236,7 +236,9 @@ def test_too_few_arguments(loaded: Any, works: None) -> None:
 @pytest.mark.parametrize("text", ["soon", "-1", "nan"])
 def test_a_time_limit_that_is_no_time(loaded: Any, monkeypatch: pytest.MonkeyPatch, text: str) -> None:
     monkeypatch.setenv("HIPKITTENS_TIMEOUT", text)
-    with pytest.raises(errors.UsageError, match=f"HIPKITTENS_TIMEOUT is '{text}': a number of seconds"):
+    with pytest.raises(
+        errors.UsageError, match=f"HIPKITTENS_TIMEOUT is '{text}': expected a number of seconds"
+    ):
         launch(loaded, "endless", 1, 64, np.zeros(1, dtype=np.int32))
 
 

@@ -230,7 +230,7 @@ def test_no_source_at_all(zig: toolchain.Compiler) -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"arch": "gfx1100"}, "target 'gfx1100': one of gfx950, gfx942, gfx90a"),
+        ({"arch": "gfx1100"}, "target 'gfx1100': expected one of gfx950, gfx942, gfx90a"),
         ({"flags": "-o x"}, "flag -o"),
         ({"flags": ["-c"]}, "flag -c"),
         ({"flags": "other.cpp"}, "flag 'other.cpp'"),
@@ -245,13 +245,13 @@ def test_no_source_at_all(zig: toolchain.Compiler) -> None:
         ({"include": 3}, "include is 3; expected a list of folders"),
         ({"define": 3}, r"define is 3; expected a list such as \['N=4'\]"),
         ({"define": "N=4"}, r"define is the text 'N=4'; expected a list such as \['N=4'\]"),
-        ({"define": [3]}, "define 3: NAME or NAME=VALUE"),
-        ({"arch": 950}, "target 950: one of 'gfx950'"),
+        ({"define": [3]}, "define 3: expected NAME or NAME=VALUE"),
+        ({"arch": 950}, "target 950: expected one of 'gfx950'"),
         ({"name": 3}, "name 3: expected a text"),
         ({"first_line": 0}, "first_line 0: expected the number of a line, 1 or more"),
         ({"first_line": "2"}, "first_line '2'"),
-        ({"timeout": 0}, "timeout 0: a positive number of seconds"),
-        ({"timeout": "1"}, "timeout '1': a positive number of seconds"),
+        ({"timeout": 0}, "timeout 0: expected a positive number of seconds"),
+        ({"timeout": "1"}, "timeout '1': expected a positive number of seconds"),
         ({"timeout": float("nan")}, "timeout nan"),
     ],
 )
@@ -266,7 +266,7 @@ def test_options_that_do_not_fit(options: dict[str, object], message: str) -> No
         (None, "the source is a NoneType; expected the C[+][+] text"),
         (b"int i;", "the source is a bytes; expected the C[+][+] text"),
         (Path("a.hip"), r"the source is the path 'a.hip'; .* Path\('a.hip'\).read_text\(\)"),
-        (__file__, r"the source is the path '.*test_compilation.py'; expected the C[+][+] text"),
+        (__file__, r"the source is the path '.*test_compilation.py'; expected C[+][+] text"),
     ],
 )
 def test_sources_that_do_not_fit(source: object, message: str) -> None:

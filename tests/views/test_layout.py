@@ -204,7 +204,7 @@ WRONG = [
     ),
     ({"tile": "st_bf<64, 64>", "register": "rt_bf<64, 64>"}, 'say access="load" or "store"'),
     ({"tile": "st_bf<64, 64>", "access": "load"}, "say register=.*or group=4"),
-    ({"tile": "st_bf<64, 64>", "access": "get", "group": 1}, 'wanted "load", "store"'),
+    ({"tile": "st_bf<64, 64>", "access": "get", "group": 1}, 'expected "load", "store"'),
     ({"tile": "st_bf<64, 64>", "access": "load", "group": 17}, "from 1 to 16"),
     ({"tile": "st_bf<64, 64>", "access": "load", "register": "rv_bf<64>"}, "a register tile is wanted"),
     ({"tile": "st_bf<64, 64>", "access": "load", "register": "rt_bf<48, 64>"}, "48 x 64 and .* 64 x 64"),
