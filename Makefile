@@ -24,7 +24,7 @@ lab: $(VENV)/.installed
 	$(BIN)/jupyter lab --notebook-dir=. --FileContentsManager.preferred_dir=notebooks $(if $(filter 0,$(shell id -u)),--allow-root)
 
 test: $(VENV)/.installed-test
-	$(BIN)/python -m pytest tests -n auto
+	$(BIN)/python -m pytest tests -n auto $(ARGS)
 
 EVERY ?= 1
 test-all: $(VENV)/.installed-test
