@@ -12,7 +12,7 @@ _PACKAGE = Path(__file__).resolve().parent
 
 
 def kernels_dir() -> Path:
-    """Folder of the kernel library: `include/` and `<category>/<kernel>/`."""
+    """Folder of the kernel library: `include/`, `families/`, `references/` and `<category>/<operator>.py`."""
     installed = _PACKAGE / "_kernels"
     return installed if installed.is_dir() else _PACKAGE.parent / "kernels"
 

@@ -14,7 +14,7 @@ from workbench.spec.tensors import name_results
 def make(**changes):
     fields = {
         "name": "maps/scale",
-        "source": "kernel.cpp",
+        "source": "scale.cpp",
         "entry": "scale",
         "parameters": {"n": Range(64, 1024, 64, default=128), "dtype": Choice(("bf16", "fp32"))},
         "shapes": [{"n": 256}, {"n": 1024, "dtype": "fp32"}],
@@ -130,17 +130,17 @@ def test_name_results():
 SPEC = """
 from workbench.spec import *
 import torch
-spec = KernelSpec(name="{name}", source="kernel.cpp", entry="k", parameters={{}}, shapes=[{{}}],
+spec = KernelSpec(name="{name}", source="scale.cpp", entry="k", parameters={{}}, shapes=[{{}}],
     inputs=lambda shape, generator: {{}}, outputs=lambda shape, inputs: {{}}, reference=lambda: (),
     launch=lambda shape, arch: Launch(1, 64), shape_of=lambda: {{}})
 """
 
 
 def test_registry(tmp_path):
-    folder = tmp_path / "maps" / "scale"
-    folder.mkdir(parents=True)
-    (folder / "spec.py").write_text(SPEC.format(name="maps/scale"))
-    (folder / "kernel.cpp").write_text("// the source\n")
+    folder = tmp_path / "maps"
+    folder.mkdir()
+    (folder / "scale.py").write_text(SPEC.format(name="maps/scale"))
+    (folder / "scale.cpp").write_text("// the source\n")
     registry = KernelRegistry(tmp_path)
     assert list(registry) == ["maps/scale"]
     assert "maps/scale" in registry
@@ -154,9 +154,22 @@ def test_registry(tmp_path):
         registry["zzzzzz"]
 
 
+def test_specs_share_references(tmp_path):
+    for folder in ("maps", "references", "families"):
+        (tmp_path / folder).mkdir()
+    (tmp_path / "references" / "scaling.py").write_text("def scale(x, factor=2.0):\n    return factor * x\n")
+    (tmp_path / "maps" / "scale.py").write_text(
+        "from ..references.scaling import scale\n"
+        + SPEC.format(name="maps/scale").replace("reference=lambda: ()", "reference=scale")
+    )
+    registry = KernelRegistry(tmp_path)
+    assert list(registry) == ["maps/scale"]
+    assert registry["maps/scale"].reference(3.0) == 6.0
+
+
 def test_registry_refuses_a_spec_of_another_name(tmp_path):
-    folder = tmp_path / "maps" / "scale"
-    folder.mkdir(parents=True)
-    (folder / "spec.py").write_text(SPEC.format(name="maps/other"))
+    folder = tmp_path / "maps"
+    folder.mkdir()
+    (folder / "scale.py").write_text(SPEC.format(name="maps/other"))
     with pytest.raises(WorkbenchError, match="names itself 'maps/other'"):
         KernelRegistry(tmp_path)["maps/scale"]

@@ -1,27 +1,36 @@
 """The kernel library: specs by name, each loaded when it is first asked for.
 
 `kernels` maps names such as `"gemm/gemm_bf16"` to the specs of the kernel library: each
-`kernels/<category>/<kernel>/spec.py` defines one, in a module variable named `spec`.
+`kernels/<category>/<operator>.py` defines one, in a module variable named `spec`. The folder is the package
+`workbench_kernels`, so that specs share references: `from workbench_kernels.references.rotary import rotate`.
 """
 
 from __future__ import annotations
 
 import difflib
-import importlib.util
+import importlib
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from types import ModuleType
 
 from workbench import paths
+from workbench.cache import digest
 from workbench.errors import UnknownKernel, UsageError, WorkbenchError
 from workbench.spec.spec import KernelSpec
+
+PACKAGE = "workbench_kernels"
+"""Name under which Python imports the kernel library's folder."""
+
+_SHARED = ("include", "families", "references")
+"""Folders beside the categories: what operators share."""
 
 
 class KernelRegistry(Mapping[str, KernelSpec]):
     """Specs of a kernel library by name, loaded when they are first asked for.
 
     Args:
-        root: folder that holds `<category>/<kernel>/spec.py`; the workbench's own library where it is None.
+        root: folder that holds `<category>/<operator>.py`; the workbench's own library where it is None.
     """
 
     def __init__(self, root: Path | None = None) -> None:
@@ -33,15 +42,19 @@ class KernelRegistry(Mapping[str, KernelSpec]):
         return self._root if self._root is not None else paths.kernels_dir()
 
     def _names(self) -> list[str]:
-        found = self.root.glob("*/*/spec.py")
-        return sorted(f"{p.parent.parent.name}/{p.parent.name}" for p in found)
+        found = (p for p in self.root.glob("*/*.py") if p.parent.name not in _SHARED)
+        return sorted(f"{p.parent.name}/{p.stem}" for p in found)
+
+    @property
+    def _package(self) -> str:
+        return PACKAGE if self._root is None else f"{PACKAGE}_{digest(str(self._root))[:16]}"
 
     def __getitem__(self, name: str) -> KernelSpec:
         if name not in self._loaded:
             names = self._names()
             if name not in names:
                 raise _unknown_kernel(name, names)
-            self._loaded[name] = _load_spec(self.root / name / "spec.py", name)
+            self._loaded[name] = _load_spec(self.root, self._package, name)
         return self._loaded[name]
 
     def __iter__(self) -> Iterator[str]:
@@ -85,18 +98,11 @@ def _unknown_kernel(name: str, names: Sequence[str]) -> UnknownKernel:
     return UnknownKernel(f"no kernel is named {name!r}; there are {', '.join(names) or 'none'}")
 
 
-def _load_spec(path: Path, name: str) -> KernelSpec:
-    module_name = "workbench_kernels." + name.replace("/", ".")
-    found = importlib.util.spec_from_file_location(module_name, path)
-    if found is None or found.loader is None:
-        raise WorkbenchError(f"kernel {name}: {path} cannot be imported")
-    module = importlib.util.module_from_spec(found)
-    sys.modules[module_name] = module
-    try:
-        found.loader.exec_module(module)
-    except BaseException:
-        del sys.modules[module_name]
-        raise
+def _load_spec(root: Path, package: str, name: str) -> KernelSpec:
+    path = root / f"{name}.py"
+    _make_package(package, root)
+    importlib.invalidate_caches()
+    module = importlib.import_module(f"{package}.{name.replace('/', '.')}")
     spec = getattr(module, "spec", None)
     if not isinstance(spec, KernelSpec):
         raise WorkbenchError(
@@ -104,10 +110,20 @@ def _load_spec(path: Path, name: str) -> KernelSpec:
         )
     if spec.name != name:
         raise WorkbenchError(
-            f"kernel {name}: {path} names itself {spec.name!r}; expected the name of its folder"
+            f"kernel {name}: {path} names itself {spec.name!r}; expected its category and its file's name"
         )
     return spec.located(path.parent)
 
 
+def _make_package(name: str, root: Path) -> None:
+    """Lets Python import a folder of kernels under a name, wherever it stands."""
+    if name not in sys.modules:
+        package = ModuleType(name, f"Kernels below {root}.")
+        package.__path__ = [str(root)]
+        sys.modules[name] = package
+
+
 kernels = KernelRegistry()
 """The workbench's kernel library: `kernels["gemm/gemm_bf16"]`, `list(kernels)`."""
+
+_make_package(PACKAGE, paths.kernels_dir())

@@ -55,7 +55,7 @@ class KernelSpec:
     returns its output tensor, or a dict of them where it has several.
 
     Attributes:
-        name: `<category>/<kernel>`, equal to the folder below `kernels/`.
+        name: `<category>/<operator>`, equal to the path of its file below `kernels/`, without `.py`.
         source: file of the C++ source relative to `folder`, or the source itself (a text with line breaks).
         entry: name of the kernel in the source, as `Module[...]` takes it: a plain name, a template instance
             such as `"softmax<float>"`, or a mangled name; or a function `(shape) -> name`.
@@ -188,6 +188,11 @@ class KernelSpec:
             return None
         return (self.folder or Path()) / self.source
 
+    @property
+    def _source_name(self) -> str:
+        """What messages call the source."""
+        return self.name if self.source_path is None else f"{self.name.partition('/')[0]}/{self.source}"
+
     def read_source(self) -> str:
         """The C++ source.
 
@@ -221,13 +226,13 @@ class KernelSpec:
         macros = self.macros(full, arch)
         text = self.read_source()
         key = (arch, tuple(sorted((k, str(v)) for k, v in macros.items())))
-        files = (text, _stamps((paths.include_dir(), self.folder)))
+        files = (text, _stamps((paths.include_dir(), paths.kernels_dir() / "families", self.folder)))
         known = self._modules.get(key)
         if known is not None and known[0] == files:
             return known[1]
         options = CompileOptions(
             arch,
-            name=f"{self.name}/{self.source}" if self.source_path is not None else self.name,
+            name=self._source_name,
             include=(self.folder,) if self.folder is not None else (),
             flags=self.flags,
             define=macros,

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from workbench.targets import TILE_TARGETS, target
 from workbench.toolchain import precompiled
-from workbench.toolchain.compiler import Compiler, kernel_headers
+from workbench.toolchain.compiler import Compiler, include_folders, kernel_headers
 from workbench.toolchain.diagnostics import Diagnostic
 from workbench.toolchain.job import HeaderRejectedError, Job, to_front_end
 from workbench.toolchain.options import CompileOptions
@@ -153,6 +153,6 @@ def editor_arguments(arch: str) -> list[str]:
         *rocm,
         *compiler.arguments,
         f"-D{target(arch).macro}",
-        *("-I", str(kernel_headers())),
+        *(part for folder in include_folders() for part in ("-I", str(folder))),
         *("-include", precompiled.RUNTIME),
     ]

@@ -77,6 +77,11 @@ def kernel_headers() -> Path:
     return paths.include_dir()
 
 
+def include_folders() -> tuple[Path, ...]:
+    """Folders that every compilation searches: the tile library, and what holds the kernels' `families/`."""
+    return kernel_headers(), paths.kernels_dir()
+
+
 def short_names(headers: Path) -> list[str]:
     """Flags that let sources say `hip_bf16.h` for `hip/hip_bf16.h`, as makefiles of ROCm programs do."""
     return [part for folder in SHORT_NAMES for part in ("-idirafter", str(headers / folder))]

@@ -12,7 +12,7 @@ from workbench.cache import digest
 from workbench.errors import CompilerNotFound, CompilerTimeout, UsageError
 from workbench.targets import target
 from workbench.toolchain import process
-from workbench.toolchain.compiler import INCLUDE, kernel_headers
+from workbench.toolchain.compiler import INCLUDE, include_folders
 from workbench.toolchain.diagnostics import Diagnostic, Reader
 from workbench.toolchain.failures import failure, lacks_registers
 from workbench.toolchain.options import CompileOptions
@@ -72,8 +72,7 @@ class Job:
             "-fno-color-diagnostics",
             "-fdiagnostics-parseable-fixits",
             f"-D{target(options.arch).macro}",
-            "-I",
-            str(kernel_headers()),
+            *(part for folder in include_folders() for part in ("-I", str(folder))),
             *options.flags,
         )
         self.own = (
@@ -82,7 +81,7 @@ class Job:
             *(f"-D{macro}" for macro in options.define),
         )
         self.before = [".", *quotes, *options.include]
-        self.folders = [*self.before, str(kernel_headers()), str(INCLUDE)]
+        self.folders = [*self.before, *map(str, include_folders()), str(INCLUDE)]
         self.key = digest(
             "compile",
             self.compiler.identity,

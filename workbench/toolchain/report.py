@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from workbench import cache
 from workbench.errors import CompilerNotFound
 from workbench.targets import NAMES
-from workbench.toolchain.compiler import INCLUDE, Compiler, kernel_headers
+from workbench.toolchain.compiler import INCLUDE, Compiler, include_folders, kernel_headers
 from workbench.toolchain.search import find_compiler
 
 
@@ -52,13 +52,13 @@ def report() -> Report:
             targets[arch] = find_compiler(arch).version if compiler is not None else None
         except CompilerNotFound:
             targets[arch] = None
-    folders = [kernel_headers()] if compiler and compiler.kind == "hipcc" else [kernel_headers(), INCLUDE]
+    own = () if compiler and compiler.kind == "hipcc" else (INCLUDE,)
     return Report(
         compiler=compiler,
         problem=problem,
         targets=targets,
         hip_headers=compiler.headers if compiler else "",
-        header_folders=tuple(str(folder) for folder in folders),
+        header_folders=tuple(str(folder) for folder in (*include_folders(), *own)),
         tile_library=(kernel_headers() / "kittens.cuh").is_file(),
         cache_folder=str(cache.folder()),
         cache_limit=cache.limit(),

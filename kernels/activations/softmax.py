@@ -56,7 +56,7 @@ def published(rows: int, hipkittens: float, pytorch: float, aiter: float) -> lis
 spec = KernelSpec(
     name="activations/softmax",
     doc="Exponentials of each row that sum to one; bf16 or float, sums in float.",
-    source="kernel.cpp",
+    source="softmax.cpp",
     entry="softmax",
     parameters={
         "rows": Range(1, 1 << 20, default=4096, doc="rows, any number"),

@@ -30,6 +30,7 @@ spec = dataclasses.replace(
     name="gemm/gemm_bf16_pingpong",
     doc="C = A Bᵀ as gemm/gemm_bf16, by 8 waves, of which two on a SIMD take turns at memory and at "
     "the matrix cores; a work-group computes 256 x 256 of C.",
+    source="gemm_bf16_pingpong.cpp",
     entry="gemm_bf16_pingpong",
     parameters={
         "m": base.parameters["m"],

@@ -57,7 +57,7 @@ def published(rows: int, hipkittens: float, pytorch: float, aiter: float) -> lis
 spec = KernelSpec(
     name="normalization/rmsnorm",
     doc="Every row divided by its root mean square, times a weight for each column; bf16, sums in float.",
-    source="kernel.cpp",
+    source="rmsnorm.cpp",
     entry="rmsnorm",
     parameters={
         "rows": Range(1, 1 << 20, default=4096, doc="rows, any number"),

@@ -53,7 +53,7 @@ def inputs(shape: Mapping[str, Any], generator: torch.Generator) -> dict[str, to
 spec = dataclasses.replace(
     base,
     name="gemm/gemm_fp8_pingpong",
-    source="../gemm_bf16_pingpong/kernel.cpp",
+    source="gemm_bf16_pingpong.cpp",
     doc="C = (A Bᵀ) scaled by rows: A is M x K and B is N x K of fp8 (e4m3; OCP on gfx950, fnuz on gfx942) "
     "with a float scale for each row, C is M x N of bf16; sums in float. By 8 waves as gemm_bf16_pingpong.",
     entry="gemm_fp8_pingpong",

@@ -16,6 +16,7 @@ spec = dataclasses.replace(
     name="gemm/gemm_bf16_interleave",
     doc="C = A Bᵀ as gemm/gemm_bf16, by 4 waves, one on each SIMD, that mix memory and matrix "
     "instructions finely; a work-group computes 256 x 256 of C.",
+    source="gemm_bf16_interleave.cpp",
     entry="gemm_bf16_interleave",
     launch=lambda shape, arch: dataclasses.replace(base.launch(shape, arch), block=THREADS),
     published=kernels["gemm/gemm_bf16"].published,

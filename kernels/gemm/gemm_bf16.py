@@ -69,7 +69,7 @@ def published() -> list[Published]:
 spec = KernelSpec(
     name="gemm/gemm_bf16",
     doc="C = A Bᵀ: A is M x K, B is N x K, C is M x N, all bf16 and row-major; sums in float.",
-    source="kernel.cpp",
+    source="gemm_bf16.cpp",
     entry="gemm_bf16",
     parameters={
         "m": Range(1, 65536, default=512, doc="rows of A and C"),
