@@ -8,6 +8,7 @@
 #pragma once
 
 #include "base_types.cuh"
+#include "functions.cuh"
 
 namespace kittens {
 namespace detail {
@@ -91,11 +92,16 @@ struct copy2 {
     }
 };
 
-/** e to the power of the argument, within 1 ulp of float, with denormals and overflow. */
+/**
+ * @brief e to the power of the argument: of floats within 1 ulp, with denormals and overflow; of smaller types, which
+ * are rounded anyway, by one multiplication and one v_exp_f32.
+ */
 struct exp {
     template <typename T>
     static __device__ inline T op(const T &a) {
-        return narrow<T>(detail::each([](float x) { return __builtin_expf(x); }, widen(a)));
+        constexpr bool exact = detail::is_same<typename base_types::packing<T>::unpacked_type, float>;
+        return narrow<T>(
+            detail::each([](float x) { return exact ? __builtin_expf(x) : detail::fast_exp(x); }, widen(a)));
     }
 };
 /** 2 to the power of the argument: one v_exp_f32, which gives zero below 2^-126. */
@@ -157,6 +163,92 @@ struct relu {
     template <typename T>
     static __device__ inline T op(const T &a) {
         return narrow<T>(__builtin_elementwise_max(widen(a), widen(base_types::constants<T>::zero())));
+    }
+};
+/** 1 / (1 + exp(-x)), four instructions. */
+struct sigmoid {
+    template <typename T>
+    static __device__ inline T op(const T &a) {
+        return narrow<T>(detail::each([](float x) { return detail::sigmoid(x); }, widen(a)));
+    }
+};
+/** x / (1 + exp(-x)), also called swish. */
+struct silu {
+    template <typename T>
+    static __device__ inline T op(const T &a) {
+        return narrow<T>(detail::each([](float x) { return x * detail::sigmoid(x); }, widen(a)));
+    }
+};
+/** x times the normal distribution function of x: PyTorch's gelu without approximation. */
+struct gelu {
+    template <typename T>
+    static __device__ inline T op(const T &a) {
+        return narrow<T>(detail::each([](float x) { return x * detail::normal_cdf(x); }, widen(a)));
+    }
+};
+/** gelu with the normal distribution function by way of tanh: PyTorch's approximate="tanh". */
+struct gelu_tanh {
+    template <typename T>
+    static __device__ inline T op(const T &a) {
+        return narrow<T>(detail::each(
+            [](float x) { return x * detail::sigmoid(x * __builtin_fmaf(0x1.2444f2p-4f, x * x, 0x1.988454p+0f)); },
+            widen(a)));
+    }
+};
+/** Hyperbolic tangent. */
+struct tanh {
+    template <typename T>
+    static __device__ inline T op(const T &a) {
+        return narrow<T>(detail::each([](float x) { return ::tanhf(x); }, widen(a)));
+    }
+};
+/** Error function. */
+struct erf {
+    template <typename T>
+    static __device__ inline T op(const T &a) {
+        return narrow<T>(detail::each([](float x) { return ::erff(x); }, widen(a)));
+    }
+};
+/** log(1 + exp(x)). */
+struct softplus {
+    template <typename T>
+    static __device__ inline T op(const T &a) {
+        return narrow<T>(detail::each([](float x) { return detail::softplus(x); }, widen(a)));
+    }
+};
+/** Sine of an angle in radians, of any size. */
+struct sin {
+    template <typename T>
+    static __device__ inline T op(const T &a) {
+        return narrow<T>(detail::each([](float x) { return ::sinf(x); }, widen(a)));
+    }
+};
+/** Cosine of an angle in radians, of any size. */
+struct cos {
+    template <typename T>
+    static __device__ inline T op(const T &a) {
+        return narrow<T>(detail::each([](float x) { return ::cosf(x); }, widen(a)));
+    }
+};
+/** The integer below the argument. */
+struct floor {
+    template <typename T>
+    static __device__ inline T op(const T &a) {
+        return narrow<T>(__builtin_elementwise_floor(widen(a)));
+    }
+};
+/** The integer above the argument. */
+struct ceil {
+    template <typename T>
+    static __device__ inline T op(const T &a) {
+        return narrow<T>(__builtin_elementwise_ceil(widen(a)));
+    }
+};
+/** The nearest integer, ties to even. */
+struct round {
+    template <typename T>
+    static __device__ inline T op(const T &a) {
+        return narrow<T>(__builtin_elementwise_roundeven(widen(a)));
     }
 };
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
 import torch
@@ -29,8 +29,38 @@ def _along() -> dict[str, Map]:
     return maps
 
 
+def _place(x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """Row and column of each element."""
+    return torch.arange(x.shape[0])[:, None].expand_as(x), torch.arange(x.shape[1])[None, :].expand_as(x)
+
+
+def _by_place(of: Callable[..., torch.Tensor]) -> Callable[[torch.Tensor, torch.Tensor], torch.Tensor]:
+    return lambda x, y: of(x, y, *_place(x))
+
+
+PLACED = {
+    "fill": Map(
+        "fill(d, [](int row, int col) { return row % 8 - col % 16; });",
+        _by_place(lambda x, y, r, c: r % 8 - c % 16),
+    ),
+    "map-place": Map(
+        "map(d, x, [](float v, int row, int col) { return row > 2 * col ? -v : v; });",
+        _by_place(lambda x, y, r, c: torch.where(r > 2 * c, -x, x)),
+    ),
+    "map-two-place": Map(
+        "map(d, x, y, [](float v, float w, int row, int col) { return col > 2 * row ? w : v; });",
+        _by_place(lambda x, y, r, c: torch.where(c > 2 * r, y, x)),
+    ),
+    "map-three-place": Map(
+        "map(d, x, y, p, [](float v, float w, float z, int row, int col)"
+        " { return (row + col) % 3 == 0 ? w : row > col ? z : v; });",
+        _by_place(lambda x, y, r, c: torch.where((r + c) % 3 == 0, y, torch.where(r > c, x.abs(), x))),
+    ),
+}
+"""Maps that see where an element is."""
+
 ALONG = _along()
-FUNCTIONS = MAPS | TERNARY | ALONG
+FUNCTIONS = MAPS | TERNARY | PLACED | ALONG
 
 PER_KERNEL = 13
 
@@ -48,7 +78,8 @@ def kernel_of(arch: str, tile: Tile, names: list[str]) -> Kernel:
     for name, kind in (("x", tile), ("y", tile), ("row", row), ("col", col)):
         kernel.derive(f"held_{name}", tile.dtype, kind.held_shape, lambda g, n=name, k=kind: k.held(g[n]))
     body = [
-        f"using tile = {tile.cpp}; tile x, y, p, d; tile::row_vec row; tile::col_vec col;",
+        f"using tile = {tile.cpp}; using T [[maybe_unused]] = tile::T;",
+        "tile x, y, p, d; tile::row_vec row; tile::col_vec col;",
         "take(x, held_x_ptr); take(y, held_y_ptr); take(row, held_row_ptr); take(col, held_col_ptr);",
         f"abs(p, x); constexpr int n = 64 * tile::elements_per_thread; {value_of(tile.dtype)}",
     ]

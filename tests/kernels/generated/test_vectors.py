@@ -92,6 +92,31 @@ def memory(arch: str, vector: Vector, axis_length: int) -> Kernel:
     return kernel
 
 
+def _index(x: torch.Tensor) -> torch.Tensor:
+    return torch.arange(len(x))
+
+
+PLACED = {
+    "fill": Map("fill(d, [](int i) { return i % 16 - 3; });", lambda x, _: _index(x) % 16 - 3),
+    "map-place": Map(
+        "map(d, x, [](float v, int i) { return i % 3 == 0 ? -v : v; });",
+        lambda x, _: torch.where(_index(x) % 3 == 0, -x, x),
+    ),
+    "map-two-place": Map(
+        "map(d, x, y, [](float v, float w, int i) { return i % 5 == 0 ? w : v; });",
+        lambda x, y: torch.where(_index(x) % 5 == 0, y, x),
+    ),
+    "map-three-place": Map(
+        "map(d, x, y, p, [](float v, float w, float z, int i)"
+        " { return i % 3 == 0 ? w : i % 3 == 1 ? z : v; });",
+        lambda x, y: torch.where(_index(x) % 3 == 0, y, torch.where(_index(x) % 3 == 1, x.abs(), x)),
+    ),
+}
+"""Maps that see where an element is."""
+
+FUNCTIONS_OF_VECTORS = MAPS | PLACED
+
+
 def maps(arch: str, vector: Vector, names: list[str]) -> Kernel:
     """Maps, and conversions to other element types."""
     dtype, n = vector.dtype, vector.length
@@ -100,11 +125,14 @@ def maps(arch: str, vector: Vector, names: list[str]) -> Kernel:
         kernel.input(name, dtype, (n,), normal(dtype, arch, n))
         kernel.derive(f"held_{name}", dtype, vector.held_shape, lambda g, name=name: vector.held(g[name]))
     size = vector.held_shape[0] * vector.held_shape[1] * vector.held_shape[2]
-    body = [f"using vector = {vector.cpp}; vector x, y, p; [[maybe_unused]] vector d; {value_of(dtype)}"]
+    body = [
+        f"using vector = {vector.cpp}; using T [[maybe_unused]] = vector::T; {value_of(dtype)}",
+        "vector x, y, p; [[maybe_unused]] vector d;",
+    ]
     body.append("take(x, held_x_ptr); take(y, held_y_ptr); abs(p, x);")
-    mapped = [name for name in names if name in MAPS]
+    mapped = [name for name in names if name in FUNCTIONS_OF_VECTORS]
     for number, name in enumerate(mapped):
-        function = MAPS[name]
+        function = FUNCTIONS_OF_VECTORS[name]
         body.append(f"{function.call} put(d, out_ptr + {number * size});")
 
         def wanted(given: Inputs, function: Map = function) -> torch.Tensor:
@@ -157,7 +185,7 @@ def reductions(arch: str, vector: Vector, names: list[str]) -> Kernel:
 
 
 MEMORY = "memory"
-FUNCTIONS = (MEMORY, *MAPS, *ELEMENTS, *REDUCE)
+FUNCTIONS = (MEMORY, *FUNCTIONS_OF_VECTORS, *ELEMENTS, *REDUCE)
 
 Product = tuple[str, tuple[str, str], str, str, str]
 """A function; target and element type; the kind of vector, its tile's layout and base shape. A naive vector
@@ -204,7 +232,7 @@ def kernels(arch: str, chosen: list[Product]) -> Iterator[Kernel]:
         names = functions[(arch, vector.dtype), vector.kind, layout, shape]
         if MEMORY in names:
             yield memory(arch, vector, 1 + number % 13)
-        mapped = [name for name in names if name in MAPS or name in ELEMENTS]
+        mapped = [name for name in names if name in FUNCTIONS_OF_VECTORS or name in ELEMENTS]
         for first in range(0, len(mapped), PER_KERNEL):
             yield maps(arch, vector, mapped[first : first + PER_KERNEL])
         if reduced := [name for name in names if name in REDUCE]:

@@ -94,32 +94,45 @@ __HIP_FUNCTION float expm1f(float x) {
     return fmaf(power, part, power - 1);
 }
 
-// Within 3 ulp: the errors of expm1, the sum and the quotient.
-__HIP_FUNCTION float tanhf(float x) {
-    float a = __builtin_fabsf(x);
-    if (a > 10) return __builtin_copysignf(1.0f, x);
-    float e = expm1f(2 * a);
-    return __builtin_copysignf(e / (e + 2), x);
+// 2^x where the result is a normal number, and 1 / x where x is: one instruction each on the device.
+__HIP_FUNCTION float exp2_normal(float x) {
+#if defined(__HIP_DEVICE_COMPILE__)
+    return __builtin_amdgcn_exp2f(x);
+#else
+    return __builtin_exp2f(x);
+#endif
+}
+__HIP_FUNCTION float reciprocal_normal(float x) {
+#if defined(__HIP_DEVICE_COMPILE__)
+    return __builtin_amdgcn_rcpf(x);
+#else
+    return 1 / x;
+#endif
 }
 
-// Within 2 ulp.
+// Within 3 ulp. Both sides are computed: a branch would cost waves that need both more than it saves the others.
+__HIP_FUNCTION float tanhf(float x) {
+    float a = __builtin_fabsf(x), square = x * x;
+    // (tanh(a) - a) / a^3, of least relative error below 0.6.
+    constexpr float c[] = {-0x1.555554p-2f, 0x1.110ee0p-3f, -0x1.b955ecp-5f, 0x1.59e25ap-6f, -0x1.9add90p-8f};
+    float near_zero = fmaf(a * square, polynomial(square, c), a);
+    float far = fmaf(-2.0f, reciprocal_normal(1 + exp2_normal(a * 0x1.715476p+1f)), 1.0f);
+    return __builtin_copysignf(a < 0.6f ? near_zero : far, x);
+}
+
+// Within 2 ulp; without a branch, as tanh.
 __HIP_FUNCTION float erff(float x) {
-    float a = __builtin_fabsf(x);
-    if (x != x || x == 0) return x;
-    if (a < 1) {
-        constexpr float c[] = {-1.0f / 3,   1.0f / 10,     -1.0f / 42,    1.0f / 216,     -1.0f / 1320,
-                               1.0f / 9360, -1.0f / 75600, 1.0f / 685440, -1.0f / 6894720};
-        constexpr float scale = 0x1.20dd76p+0f, rest = -0x1.7ad7acp-25f; // 2 / sqrt(pi)
-        float square = x * x;
-        float series = x * square * polynomial(square, c);
-        return fmaf(scale, x, fmaf(scale, series, rest * x));
-    }
-    if (a > 4) return __builtin_copysignf(1.0f, x);
-    // erfc(a) exp(a^2) is a polynomial in (a - 2) / (a + 2), interpolated at Chebyshev's points.
-    constexpr float c[] = {0x1.8849aap-1f,  -0x1.0a36d8p-2f,  0x1.35c54ap-5f, 0x1.5c72e8p-5f,
-                           -0x1.9d7772p-6f, -0x1.03cf90p-11f, 0x1.f23526p-9f};
-    float scaled = polynomial((a - 2) / (a + 2), c) / (1 + a);
-    return __builtin_copysignf(1 - (float)exp(-(double)a * a) * scaled, x);
+    float a = __builtin_fabsf(x), square = x * x;
+    constexpr float c[] = {-1.0f / 3,   1.0f / 10,     -1.0f / 42,    1.0f / 216,     -1.0f / 1320,
+                           1.0f / 9360, -1.0f / 75600, 1.0f / 685440, -1.0f / 6894720};
+    constexpr float scale = 0x1.20dd76p+0f, rest = -0x1.7ad7acp-25f; // 2 / sqrt(pi)
+    float near_zero = fmaf(scale, a, fmaf(scale, a * square * polynomial(square, c), rest * a));
+    // erfc(a) exp(a^2) as a polynomial in 1 / (a + 2), of least relative error between 1 and 4.
+    constexpr float d[] = {0x1.103524p-11f, 0x1.1952f4p-1f,  0x1.4ccc7cp+0f, 0x1.e108e0p-1f,
+                           0x1.840aa4p+2f,  -0x1.3037b0p+0f, -0x1.edf5c2p+1f};
+    float scaled = polynomial(reciprocal_normal(a + 2), d);
+    float far = a > 4 ? 1.0f : fmaf(-exp2_normal(square * -0x1.715476p+0f), scaled, 1.0f);
+    return __builtin_copysignf(a < 1 ? near_zero : a == a ? far : a, x);
 }
 
 // Within 1 ulp: the logarithm and the product in double.

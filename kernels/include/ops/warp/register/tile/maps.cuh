@@ -2,8 +2,9 @@
  * @file
  * @brief Element-wise operations on register tiles.
  *
- * `unary_map`, `bin_map`, `row_map` and `col_map` apply any functor of `base_ops`; the named functions are these with
- * the usual ones. The destination may be one of the sources. None moves a value between lanes.
+ * `unary_map`, `bin_map`, `row_map` and `col_map` apply any functor of `base_ops`, `map` any function of floats; the
+ * named functions are these with the usual ones. The destination may be one of the sources. None moves a value between
+ * lanes.
  *
  * Words: a row map takes one value for each row, so a `col_vec`; a column map one for each column, so a `row_vec`.
  */
@@ -144,6 +145,66 @@ __device__ inline void col_map(RT &dst, const RT &a, const RT &b, const RV &col_
                     a.tiles[i][j].data[k], b.tiles[i][j].data[k], detail::vector_value<false, RT>(col_values, i, j, k));
 }
 
+namespace detail {
+
+/** dst = f of the sources' elements, one by one. */
+template <ducks::rt::all DST, typename F, ducks::rt::all... SRC>
+__device__ inline void map_elements(DST &dst, const F &f, const SRC &...src) {
+    constexpr bool same = (same_distribution<DST, SRC> && ...);
+    static_assert(same, "map: the tiles have the same dimensions, layout and base shape");
+    constexpr bool packed_alike = ((DST::packing == SRC::packing) && ...);
+    static_assert(packed_alike, "map: copy between fp8 tiles and others first");
+    if constexpr (same && packed_alike) {
+        const int lane = laneid();
+#pragma unroll
+        for (int i = 0; i < DST::height; i++)
+#pragma unroll
+            for (int j = 0; j < DST::width; j++)
+#pragma unroll
+                for (int k = 0; k < DST::packed_per_base_tile; k++) {
+                    numbers<typename DST::dtype> made;
+#pragma unroll
+                    for (int e = 0; e < DST::packing; e++)
+                        made.n[e] =
+                            call_at(f, i * DST::base_tile_rows + DST::base_tile::row(lane, k * DST::packing + e),
+                                    j * DST::base_tile_cols + DST::base_tile::col(lane, k * DST::packing + e),
+                                    numbers<typename SRC::dtype>::of(src.tiles[i][j].data[k]).n[e]...);
+                    dst.tiles[i][j].data[k] = made.packed();
+                }
+    }
+}
+
+} // namespace detail
+
+/**
+ * @brief dst = f(src), element by element, computed in float and rounded once.
+ *
+ * @param f a function (a lambda, or a functor's object) of a float, or of a float and the element's row and column in
+ *          the tile: `map(d, x, [](float v) { return v * v; })`, `map(d, x, [](float v, int row, int col) { ... })`.
+ *
+ * Tiles may differ in the element type, so that a conversion on the way costs no tile of its own.
+ */
+template <ducks::rt::all DST, ducks::rt::all SRC, typename F>
+__device__ inline void map(DST &dst, const SRC &src, const F &f) {
+    detail::map_elements(dst, f, src);
+}
+/** dst = f(a, b), or f(a, b, row, col). */
+template <ducks::rt::all DST, ducks::rt::all A, ducks::rt::all B, typename F>
+__device__ inline void map(DST &dst, const A &a, const B &b, const F &f) {
+    detail::map_elements(dst, f, a, b);
+}
+/** dst = f(a, b, c), or f(a, b, c, row, col). */
+template <ducks::rt::all DST, ducks::rt::all A, ducks::rt::all B, ducks::rt::all C, typename F>
+__device__ inline void map(DST &dst, const A &a, const B &b, const C &c, const F &f) {
+    detail::map_elements(dst, f, a, b, c);
+}
+/** Every element becomes f(row, col) of its place in the tile. */
+template <ducks::rt::all RT, typename F>
+    requires requires(const F &f) { f(0, 0); }
+__device__ inline void fill(RT &dst, const F &f) {
+    detail::map_elements(dst, f);
+}
+
 /** Sets every element to 0. */
 template <ducks::rt::all RT>
 __device__ inline void zero(RT &dst) {
@@ -208,6 +269,60 @@ __device__ inline void abs(RT &dst, const RT &src) {
 template <ducks::rt::all RT>
 __device__ inline void relu(RT &dst, const RT &src) {
     unary_map<base_ops::relu>(dst, src);
+}
+template <ducks::rt::all RT>
+__device__ inline void sigmoid(RT &dst, const RT &src) {
+    unary_map<base_ops::sigmoid>(dst, src);
+}
+template <ducks::rt::all RT>
+__device__ inline void silu(RT &dst, const RT &src) {
+    unary_map<base_ops::silu>(dst, src);
+}
+template <ducks::rt::all RT>
+__device__ inline void gelu(RT &dst, const RT &src) {
+    unary_map<base_ops::gelu>(dst, src);
+}
+template <ducks::rt::all RT>
+__device__ inline void gelu_tanh(RT &dst, const RT &src) {
+    unary_map<base_ops::gelu_tanh>(dst, src);
+}
+template <ducks::rt::all RT>
+__device__ inline void tanh(RT &dst, const RT &src) {
+    unary_map<base_ops::tanh>(dst, src);
+}
+template <ducks::rt::all RT>
+__device__ inline void erf(RT &dst, const RT &src) {
+    unary_map<base_ops::erf>(dst, src);
+}
+template <ducks::rt::all RT>
+__device__ inline void softplus(RT &dst, const RT &src) {
+    unary_map<base_ops::softplus>(dst, src);
+}
+template <ducks::rt::all RT>
+__device__ inline void sin(RT &dst, const RT &src) {
+    unary_map<base_ops::sin>(dst, src);
+}
+template <ducks::rt::all RT>
+__device__ inline void cos(RT &dst, const RT &src) {
+    unary_map<base_ops::cos>(dst, src);
+}
+template <ducks::rt::all RT>
+__device__ inline void floor(RT &dst, const RT &src) {
+    unary_map<base_ops::floor>(dst, src);
+}
+template <ducks::rt::all RT>
+__device__ inline void ceil(RT &dst, const RT &src) {
+    unary_map<base_ops::ceil>(dst, src);
+}
+template <ducks::rt::all RT>
+__device__ inline void round(RT &dst, const RT &src) {
+    unary_map<base_ops::round>(dst, src);
+}
+/** dst = src, but `low` where it is less and `high` where it is more. */
+template <ducks::rt::all RT>
+__device__ inline void clamp(RT &dst, const RT &src, const typename RT::T &low, const typename RT::T &high) {
+    bin_map<base_ops::max>(dst, src, low);
+    bin_map<base_ops::min>(dst, dst, high);
 }
 template <ducks::rt::all RT>
 __device__ inline void copy(RT &dst, const RT &src) {

@@ -79,6 +79,55 @@ __device__ inline void exp_second_half_vec(RV &dst, const RV &src) {
     unary_op_second_half_vec<base_ops::exp2>(dst, src);
 }
 
+namespace detail {
+
+/** dst = f of the sources' elements, one by one. */
+template <ducks::rv::all DST, typename F, ducks::rv::all... SRC>
+__device__ inline void map_elements(DST &dst, const F &f, const SRC &...src) {
+    constexpr bool same = ((DST::length == SRC::length && is_same<typename DST::layout, typename SRC::layout> &&
+                            is_same<typename DST::shape, typename SRC::shape> && DST::packing == SRC::packing) &&
+                           ...);
+    static_assert(same, "map: the vectors have the same length, layout and base shape; fp8 is copied first");
+    if constexpr (same) {
+        const int lane = laneid();
+#pragma unroll
+        for (int i = 0; i < DST::outer_dim; i++)
+#pragma unroll
+            for (int k = 0; k < DST::inner_dim; k++) {
+                numbers<typename DST::dtype> made;
+#pragma unroll
+                for (int e = 0; e < DST::packing; e++)
+                    made.n[e] = call_at(f, DST::index(i, lane, k * DST::packing + e),
+                                        numbers<typename SRC::dtype>::of(src.data[i][k]).n[e]...);
+                dst.data[i][k] = made.packed();
+            }
+    }
+}
+
+} // namespace detail
+
+/** dst = f(src), element by element, computed in float and rounded once; or f(src, index). */
+template <ducks::rv::all DST, ducks::rv::all SRC, typename F>
+__device__ inline void map(DST &dst, const SRC &src, const F &f) {
+    detail::map_elements(dst, f, src);
+}
+/** dst = f(a, b), or f(a, b, index). */
+template <ducks::rv::all DST, ducks::rv::all A, ducks::rv::all B, typename F>
+__device__ inline void map(DST &dst, const A &a, const B &b, const F &f) {
+    detail::map_elements(dst, f, a, b);
+}
+/** dst = f(a, b, c), or f(a, b, c, index). */
+template <ducks::rv::all DST, ducks::rv::all A, ducks::rv::all B, ducks::rv::all C, typename F>
+__device__ inline void map(DST &dst, const A &a, const B &b, const C &c, const F &f) {
+    detail::map_elements(dst, f, a, b, c);
+}
+/** Every element becomes f(index). */
+template <ducks::rv::all RV, typename F>
+    requires requires(const F &f) { f(0); }
+__device__ inline void fill(RV &dst, const F &f) {
+    detail::map_elements(dst, f);
+}
+
 /** Sets every element to 0. */
 template <ducks::rv::all RV>
 __device__ inline void zero(RV &dst) {
@@ -143,6 +192,60 @@ __device__ inline void abs(RV &dst, const RV &src) {
 template <ducks::rv::all RV>
 __device__ inline void relu(RV &dst, const RV &src) {
     unary_map<base_ops::relu>(dst, src);
+}
+template <ducks::rv::all RV>
+__device__ inline void sigmoid(RV &dst, const RV &src) {
+    unary_map<base_ops::sigmoid>(dst, src);
+}
+template <ducks::rv::all RV>
+__device__ inline void silu(RV &dst, const RV &src) {
+    unary_map<base_ops::silu>(dst, src);
+}
+template <ducks::rv::all RV>
+__device__ inline void gelu(RV &dst, const RV &src) {
+    unary_map<base_ops::gelu>(dst, src);
+}
+template <ducks::rv::all RV>
+__device__ inline void gelu_tanh(RV &dst, const RV &src) {
+    unary_map<base_ops::gelu_tanh>(dst, src);
+}
+template <ducks::rv::all RV>
+__device__ inline void tanh(RV &dst, const RV &src) {
+    unary_map<base_ops::tanh>(dst, src);
+}
+template <ducks::rv::all RV>
+__device__ inline void erf(RV &dst, const RV &src) {
+    unary_map<base_ops::erf>(dst, src);
+}
+template <ducks::rv::all RV>
+__device__ inline void softplus(RV &dst, const RV &src) {
+    unary_map<base_ops::softplus>(dst, src);
+}
+template <ducks::rv::all RV>
+__device__ inline void sin(RV &dst, const RV &src) {
+    unary_map<base_ops::sin>(dst, src);
+}
+template <ducks::rv::all RV>
+__device__ inline void cos(RV &dst, const RV &src) {
+    unary_map<base_ops::cos>(dst, src);
+}
+template <ducks::rv::all RV>
+__device__ inline void floor(RV &dst, const RV &src) {
+    unary_map<base_ops::floor>(dst, src);
+}
+template <ducks::rv::all RV>
+__device__ inline void ceil(RV &dst, const RV &src) {
+    unary_map<base_ops::ceil>(dst, src);
+}
+template <ducks::rv::all RV>
+__device__ inline void round(RV &dst, const RV &src) {
+    unary_map<base_ops::round>(dst, src);
+}
+/** dst = src, but `low` where it is less and `high` where it is more. */
+template <ducks::rv::all RV>
+__device__ inline void clamp(RV &dst, const RV &src, const typename RV::T &low, const typename RV::T &high) {
+    bin_map<base_ops::max>(dst, src, low);
+    bin_map<base_ops::min>(dst, dst, high);
 }
 template <ducks::rv::all RV>
 __device__ inline void copy(RV &dst, const RV &src) {
