@@ -14,8 +14,9 @@ from workbench.codeobject.encodings import ENCODINGS
 from workbench.codeobject.instruction import Instruction
 from workbench.codeobject.instructions import Form, forms
 from workbench.codeobject.instructions.isa.enumerate import encode
-from workbench.emulator.translate import engine, translator
-from workbench.emulator.translate.block import Mode, Options
+from workbench.emulator.semantics import ENDS_BLOCK
+from workbench.emulator.translate import emission, engine
+from workbench.emulator.translate.options import Mode, Options
 from workbench.errors import CodeObjectError
 
 S_ENDPGM = b"\x00\x00\x81\xbf"
@@ -100,10 +101,10 @@ def _translator(target: str) -> Options:
 
 def executable(instruction: Instruction, target: str) -> bool:
     """Whether the emulated device executes an instruction in this form."""
-    if instruction.opcode in translator.ENDS_BLOCK:
+    if instruction.opcode in ENDS_BLOCK:
         return True
-    failures: list[translator.Failure] = []
-    translator.emit([[instruction]], {0: 0}, _translator(target), failures.extend)
+    failures: list[emission.Failure] = []
+    emission.emit([[instruction]], {0: 0}, _translator(target), failures.extend)
     return not failures
 
 
@@ -166,7 +167,7 @@ def computing(generator: random.Random, target: str, length: int) -> bytes:
             instruction = decode_one(code, 0, 0, target)
         except CodeObjectError:
             continue
-        if not executable(instruction, target) or instruction.opcode in translator.ENDS_BLOCK:
+        if not executable(instruction, target) or instruction.opcode in ENDS_BLOCK:
             continue
         if _touches_kept(instruction):
             continue

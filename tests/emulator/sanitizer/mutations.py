@@ -23,7 +23,7 @@ from tests.emulator.sanitizer.order import LGKM_MOST, VM_MOST, Order, Unclear, w
 from tests.emulator.sanitizer.test_clean import small_shape
 from workbench.codeobject.instruction import Instruction
 from workbench.emulator.sanitizer.hazards import find
-from workbench.emulator.translate import translator
+from workbench.emulator.translate import flow
 from workbench.errors import KernelFault, KernelTimeout
 from workbench.kernel import Kernel, Module
 from workbench.launches import Access
@@ -270,7 +270,7 @@ class Outcome:
 
 def _followers(blocks: list[list[Instruction]]) -> dict[int, list[int]]:
     index_of = {block[0].address: index for index, block in enumerate(blocks)}
-    return {index: translator._followers(blocks, index, index_of) for index in range(len(blocks))}
+    return {index: flow.followers(blocks, index, index_of) for index in range(len(blocks))}
 
 
 class Subject:
@@ -293,7 +293,7 @@ class Subject:
 
     def _read(self, kernel: Kernel) -> list[list[Instruction]]:
         code = kernel.module.code_object
-        blocks = translator.blocks_of(translator.reachable(code, kernel.info.entry))
+        blocks = flow.blocks_of(flow.reachable(code, kernel.info.entry))
         base, data = code.text
         for block in blocks:
             for each in block:

@@ -16,7 +16,7 @@ from workbench.codeobject import printer
 from workbench.codeobject.instruction import Instruction
 from workbench.emulator.sanitizer.hazard_rules import RULES, TARGETS, Rule
 from workbench.emulator.sanitizer.hazards import Hazards, find
-from workbench.emulator.translate import translator
+from workbench.emulator.translate import flow
 from workbench.kernel import Module
 
 _HEAD = """
@@ -115,9 +115,9 @@ def _analysed(module: Module) -> list[tuple[list[list[Instruction]], dict[int, l
     code = module.code_object
     result = []
     for kernel in module.kernels.values():
-        blocks = translator.blocks_of(translator.reachable(code, kernel.info.entry))
+        blocks = flow.blocks_of(flow.reachable(code, kernel.info.entry))
         index_of = {block[0].address: index for index, block in enumerate(blocks)}
-        ways = {i: translator._followers(blocks, i, index_of) for i in range(len(blocks))}
+        ways = {i: flow.followers(blocks, i, index_of) for i in range(len(blocks))}
         result.append((blocks, ways))
     return result
 

@@ -117,8 +117,8 @@ def build(
 ) -> list[Runner]:
     """Functions that run each program (a straight list of instructions) on a state."""
     from workbench.codeobject.decoder import decode
-    from workbench.emulator.translate import engine, translator
-    from workbench.emulator.translate.block import Mode, Options
+    from workbench.emulator.translate import emission, engine
+    from workbench.emulator.translate.options import Mode, Options
 
     codes = encode([text for program in programs for text in program], target)
     blocks = []
@@ -134,7 +134,7 @@ def build(
     def refuse(failures: list) -> None:
         raise AssertionError([(instruction.mnemonic, reason) for instruction, reason in failures])
 
-    emitted = translator.emit(blocks, index_of, options, refuse)
+    emitted = emission.emit(blocks, index_of, options, refuse)
     data = engine.compile_object(emitted.functions, emitted.constants, emitted.declarations)
     names = [f"block{number}" for number in range(len(programs))]
     code = engine.LoadedCode(data, emitted.symbols, names)

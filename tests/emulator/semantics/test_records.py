@@ -29,8 +29,8 @@ from workbench.emulator.native import abi
 from workbench.emulator.native.ops import NATIVE
 from workbench.emulator.semantics import NO_OPERATION, SEMANTICS
 from workbench.emulator.semantics.control import HW_MODE
-from workbench.emulator.translate import engine, translator
-from workbench.emulator.translate.block import Mode, Options
+from workbench.emulator.translate import emission, engine
+from workbench.emulator.translate.options import Mode, Options
 from workbench.errors import CodeObjectError
 from workbench.targets import NAMES
 
@@ -202,7 +202,7 @@ def candidates(
         yield form, found
 
 
-def _emit(target: str, instructions: Sequence[Instruction]) -> tuple[translator.Emitted, set[int]]:
+def _emit(target: str, instructions: Sequence[Instruction]) -> tuple[emission.Emitted, set[int]]:
     """Code of each instruction as a block of its own, and the places of those that are refused."""
     blocks = [[instruction] for instruction in instructions]
     index_of = {instruction.address: place for place, instruction in enumerate(instructions)}
@@ -212,8 +212,8 @@ def _emit(target: str, instructions: Sequence[Instruction]) -> tuple[translator.
             if operand.kind == "label":
                 index_of.setdefault(int(operand.value or 0), len(instructions) + place)
     options = Options(target, ACC_OFFSET, Mode.of(0x3F0), engine.host_features(), ROWS)
-    failures: list[translator.Failure] = []
-    emitted = translator.emit(blocks, index_of, options, failures.extend)
+    failures: list[emission.Failure] = []
+    emitted = emission.emit(blocks, index_of, options, failures.extend)
     return emitted, {index_of[instruction.address] for instruction, _ in failures}
 
 

@@ -12,8 +12,8 @@ import pytest
 
 from workbench import runtime
 from workbench.codeobject.elf import CodeObject
-from workbench.emulator.translate import translator as translator
-from workbench.emulator.translate.block import Mode
+from workbench.emulator.translate import flow, translator
+from workbench.emulator.translate.options import Mode
 from workbench.emulator.translate.translator import translate
 from workbench.errors import CodeObjectError, UnsupportedInstruction
 from workbench.toolchain import CompileOptions, compile_device
@@ -177,39 +177,22 @@ def test_damaged_cache_entry(code_object: CodeObject, monkeypatch: pytest.Monkey
 
 def test_long_blocks_are_cut(monkeypatch: pytest.MonkeyPatch, code_object: CodeObject) -> None:
     info = code_object.kernels["direct"]
-    code = translator.reachable(code_object, info.entry)
-    whole = translator.blocks_of(code)
-    monkeypatch.setattr(translator, "PIECE", 3)
-    pieces = translator.blocks_of(code)
+    code = flow.reachable(code_object, info.entry)
+    whole = flow.blocks_of(code)
+    monkeypatch.setattr(flow, "PIECE", 3)
+    pieces = flow.blocks_of(code)
     assert max(map(len, pieces)) <= 3
     assert [i.address for b in pieces for i in b] == [i.address for b in whole for i in b]
 
 
 def test_modes_follow_the_flow_of_control(code_object: CodeObject, data: bytes) -> None:
     info = code_object.kernels["flushing"]
-    blocks = translator.blocks_of(translator.reachable(code_object, info.entry))
+    blocks = flow.blocks_of(flow.reachable(code_object, info.entry))
     index_of = {block[0].address: index for index, block in enumerate(blocks)}
-    modes = translator.float_modes(blocks, index_of, [index_of[info.entry]], Mode.of(0x3F0))
+    modes = flow.float_modes(blocks, index_of, [index_of[info.entry]], Mode.of(0x3F0))
     assert all(mode == Mode.of(0x3F0) for mode in modes)
     tiny = np.full(64, 1e-40, np.float32)
     np.testing.assert_array_equal(launch(data, "flushing", tiny), tiny)
     np.testing.assert_array_equal(
         launch(data, "flushing", np.full(64, 1.5, np.float32)), np.full(64, 3, np.float32)
     )
-
-
-def test_mode_that_depends_on_the_way() -> None:
-    """Two ways with different modes meet: the mode there is not known."""
-    from workbench.codeobject.decoder import decode
-
-    words = [
-        0xBF850003,  # s_cbranch_scc1 +3
-        0xBA000901, 0x00000000,  # s_setreg_imm32_b32 hwreg(HW_REG_MODE, 4, 2), 0
-        0xBF820000,  # s_branch +0
-        0xBF810000,  # s_endpgm
-    ]  # fmt: skip
-    instructions = decode(b"".join(word.to_bytes(4, "little") for word in words), 0, "gfx950")
-    blocks = [[instructions[0]], list(instructions[1:3]), [instructions[3]]]
-    index_of = {0: 0, 4: 1, 16: 2}
-    modes = translator.float_modes(blocks, index_of, [0], Mode.of(0x3F0))
-    assert modes == [Mode.of(0x3F0), Mode.of(0x3F0), None]

@@ -7,7 +7,6 @@ changes, and at the end of its block.
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Iterator
 from typing import Any
 
@@ -19,7 +18,8 @@ from workbench.emulator.sanitizer.describe import describe
 from workbench.emulator.sanitizer.hazard_roles import wait_states
 from workbench.emulator.sanitizer.hazards import Hazards
 from workbench.emulator.semantics import ENDS_BLOCK
-from workbench.emulator.translate.block import BlockTranslator, Unsupported
+from workbench.emulator.translate.block import BlockTranslator
+from workbench.emulator.translate.options import Unsupported
 from workbench.errors import UnsupportedInstruction
 
 
@@ -51,12 +51,8 @@ class Recorder:
             return
         block = self._translator
         block.close_run()
-        block.flush()
-        data = b"".join(self._pending)
-        words = struct.unpack(f"<{len(data) // 4}I", data)
-        name = f"@{block.name}_san{len(block.constants)}"
-        text = ", ".join(f"i32 {word}" for word in words)
-        block.constants.append(f"{name} = private constant [{len(words)} x i32] [{text}], align 8")
+        block.scalars.flush()
+        name = block.function.constant("san", b"".join(self._pending))
         block.emitter.call(
             "declare void @hk_san_run(ptr, ptr, i32)",
             None,

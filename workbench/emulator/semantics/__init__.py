@@ -10,8 +10,10 @@ from workbench.emulator.semantics import (
     packed,
     scalar,
     scalar_memory,
+    vector_bits,
     vector_float,
     vector_int,
+    vector_move,
 )
 from workbench.emulator.semantics.registry import ENDS_BLOCK, NO_OPERATION, SEMANTICS
 
@@ -26,6 +28,8 @@ __all__ = [
     "packed",
     "scalar",
     "scalar_memory",
+    "vector_bits",
     "vector_float",
     "vector_int",
+    "vector_move",
 ]

@@ -5,8 +5,9 @@ from __future__ import annotations
 from workbench.codeobject.instruction import Instruction
 from workbench.emulator.native import abi
 from workbench.emulator.semantics.registry import ends_block, nothing, straight
-from workbench.emulator.translate.block import BlockTranslator, Mode, Unsupported
+from workbench.emulator.translate.block import BlockTranslator
 from workbench.emulator.translate.ir import I32, I64, Value
+from workbench.emulator.translate.options import Mode, Unsupported
 
 # In-order execution makes every wait true, and there is nothing to hint at: no caches, no priorities.
 nothing(
@@ -39,12 +40,12 @@ def _branch_if(block: BlockTranslator, instruction: Instruction, condition: Valu
 
 @ends_block("s_cbranch_scc0")
 def branch_scc0(block: BlockTranslator, instruction: Instruction) -> None:
-    _branch_if(block, instruction, block.scc() ^ 1)
+    _branch_if(block, instruction, block.scalars.scc() ^ 1)
 
 
 @ends_block("s_cbranch_scc1")
 def branch_scc1(block: BlockTranslator, instruction: Instruction) -> None:
-    _branch_if(block, instruction, block.scc())
+    _branch_if(block, instruction, block.scalars.scc())
 
 
 @ends_block("s_cbranch_vccz")
@@ -82,7 +83,7 @@ def endpgm(block: BlockTranslator, instruction: Instruction) -> None:
 
 def _resume_later(block: BlockTranslator, code: int) -> None:
     block.close_run()
-    block.emitter.store(block.emitter.const(I32, block.next_index), block.field("block"), 4)
+    block.emitter.store(block.emitter.const(I32, block.next_index), block.function.field("block"), 4)
     block.finish(code)
 
 
@@ -102,7 +103,7 @@ def sleep(block: BlockTranslator, instruction: Instruction) -> None:
 
 def address_after(block: BlockTranslator, instruction: Instruction) -> Value:
     """Device address of the next instruction."""
-    base = block.emitter.load(I64, block.field("code_base"), 8)
+    base = block.emitter.load(I64, block.function.field("code_base"), 8)
     return base + (instruction.address + instruction.size)
 
 
@@ -113,7 +114,7 @@ def getpc(block: BlockTranslator, instruction: Instruction) -> None:
 
 def _jump(block: BlockTranslator, target: Value) -> None:
     block.close_run()
-    block.emitter.store(target, block.field("target"), 8)
+    block.emitter.store(target, block.function.field("target"), 8)
     block.finish(abi.JUMP)
 
 
@@ -147,12 +148,12 @@ def _fault(block: BlockTranslator, instruction: Instruction, kind: int, value: i
     """Record a fault of the whole wave and end."""
     block.close_run()
     emitter = block.emitter
-    emitter.store(emitter.const(I64, instruction.address), block.field("pc"), 8)
-    emitter.store(emitter.const(I32, kind), block.field("fault", "kind"), 4)
-    emitter.store(emitter.const(I32, -1), block.field("fault", "lane"), 4)
-    emitter.store(emitter.const(I64, value), block.field("fault", "address"), 8)
-    emitter.store(emitter.const(I32, 0), block.field("fault", "size"), 4)
-    emitter.store(emitter.const(I32, 0), block.field("fault", "is_write"), 4)
+    emitter.store(emitter.const(I64, instruction.address), block.function.field("pc"), 8)
+    emitter.store(emitter.const(I32, kind), block.function.field("fault", "kind"), 4)
+    emitter.store(emitter.const(I32, -1), block.function.field("fault", "lane"), 4)
+    emitter.store(emitter.const(I64, value), block.function.field("fault", "address"), 8)
+    emitter.store(emitter.const(I32, 0), block.function.field("fault", "size"), 4)
+    emitter.store(emitter.const(I32, 0), block.function.field("fault", "is_write"), 4)
     block.finish(abi.FAULT)
 
 
@@ -212,19 +213,19 @@ def _status(block: BlockTranslator) -> Value:
     No trap handler, debugger or priority sets another bit.
     """
     block.close_run()
-    fixed = block.emitter.load(I32, block.field("status"), 4)
+    fixed = block.emitter.load(I32, block.function.field("status"), 4)
     exec_zero = block.register(abi.EXEC, 2).eq(0).zext(32).shl(9)
     vcc_zero = block.register(abi.VCC, 2).eq(0).zext(32).shl(10)
-    return fixed | block.scc().zext(32) | exec_zero | vcc_zero
+    return fixed | block.scalars.scc().zext(32) | exec_zero | vcc_zero
 
 
 @straight("s_getreg_b32")
 def getreg(block: BlockTranslator, instruction: Instruction) -> None:
     number, first, size = hardware_field(instruction)
     if number == HW_MODE:
-        value = block.emitter.load(I32, block.field("mode"), 4)
+        value = block.emitter.load(I32, block.function.field("mode"), 4)
     elif number in (_HW_ID, _HW_XCC_ID):
-        value = block.emitter.load(I32, block.field("hw_id" if number == _HW_ID else "xcc_id"), 4)
+        value = block.emitter.load(I32, block.function.field("hw_id" if number == _HW_ID else "xcc_id"), 4)
     elif number == _HW_STATUS:
         value = _status(block)
     elif number == _HW_SH_MEM_BASES:
@@ -242,7 +243,7 @@ def _setreg(block: BlockTranslator, instruction: Instruction, value: Value) -> N
     if number != HW_MODE:
         raise Unsupported(f"a write to hardware register {number}")
     mask = ((1 << size) - 1) << first & 0xFFFFFFFF
-    pointer = block.field("mode")
+    pointer = block.function.field("mode")
     old = block.emitter.load(I32, pointer, 4)
     placed = value.shl(first) & mask if first else value & mask
     block.emitter.store((old & ~mask) | placed, pointer, 4)

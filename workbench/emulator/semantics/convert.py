@@ -10,8 +10,10 @@ from workbench.codeobject.instruction import Instruction, Operand
 from workbench.emulator.native import abi
 from workbench.emulator.semantics.registry import lanes, register
 from workbench.emulator.semantics.vector_float import rounded
-from workbench.emulator.translate.block import V_F32, V_F64, V_I32, BlockTranslator
+from workbench.emulator.translate.block import BlockTranslator
+from workbench.emulator.translate.chunk import V_F32, V_F64, V_I32
 from workbench.emulator.translate.ir import Type, Value
+from workbench.emulator.translate.lane_calls import call_lanes, call_on_rows, lane_rows, row_address
 from workbench.emulator.translate.operands import fetch, prepare
 from workbench.targets import target
 
@@ -241,14 +243,14 @@ def _from_small(name: str, count: int) -> None:
     def handle(block: BlockTranslator, instruction: Instruction) -> None:
         source, result = instruction.src[0], instruction.dst[0]
         prepare(block, ((source, "b32"),))
-        block.open_run()
+        run = block.open_run()
         dword = fetch(block, source, "u32", 0) if instruction.form.is_dpp else block.dword(source)
         packed = _selected(block, instruction, dword, 8 * count)
         row = block.row_of(result)
         function = f"hk_f32_from_{_format(block, name)}_x16"
         for n in range(count):
             byte = packed.lshr(8 * n) & 255 if n else packed & 255
-            block.set_row(row + n, block.call_lanes(function, V_F32, byte))
+            run.set_row(row + n, call_lanes(block, function, V_F32, byte))
 
     register(f"v_cvt_{'pk_' if count == 2 else ''}f32_{name}", handle)
 
@@ -261,11 +263,12 @@ for _name in ("fp8", "bf8"):
 def _into_word(block: BlockTranslator, instruction: Instruction, value: Value) -> None:
     """Write 16 bits to the half of the destination that op_sel bit 3 names; the other half stays."""
     row = block.row_of(instruction.dst[0])
-    old = block.row(row)
+    run = block.open_run()
+    old = run.row(row)
     if instruction.modifiers.get("op_sel", 0) & 8:
-        block.set_row(row, (old & 0xFFFF) | value.shl(16))
+        run.set_row(row, (old & 0xFFFF) | value.shl(16))
     else:
-        block.set_row(row, (old & 0xFFFF0000) | (value & 0xFFFF))
+        run.set_row(row, (old & 0xFFFF0000) | (value & 0xFFFF))
 
 
 def into_byte(block: BlockTranslator, instruction: Instruction, value: Value) -> None:
@@ -273,7 +276,8 @@ def into_byte(block: BlockTranslator, instruction: Instruction, value: Value) ->
     shift = 8 * (instruction.modifiers.get("op_sel", 0) >> 2 & 3)
     row = block.row_of(instruction.dst[0])
     placed = (value & 255).shl(shift) if shift else value & 255
-    block.set_row(row, (block.row(row) & ~(255 << shift)) | placed)
+    run = block.open_run()
+    run.set_row(row, (run.row(row) & ~(255 << shift)) | placed)
 
 
 def _pack_small(name: str) -> None:
@@ -284,7 +288,7 @@ def _pack_small(name: str) -> None:
         function = f"hk_{_format(block, name)}_from_f32_x16"
         saturating = block.emitter.const(V_I32, int(block.clamp or block.mode.overflow_saturates))
         low, high = (
-            block.call_lanes(function, V_I32, fetch(block, operand, "f32", position), saturating)
+            call_lanes(block, function, V_I32, fetch(block, operand, "f32", position), saturating)
             for position, operand in enumerate((first, second))
         )
         _into_word(block, instruction, low | high.shl(8))
@@ -298,7 +302,7 @@ def _pack_small(name: str) -> None:
         function = f"hk_{_format(block, name)}_stochastic_x16"
         value = fetch(block, first, "f32", 0)
         saturating = block.emitter.const(V_I32, int(block.clamp or block.mode.overflow_saturates))
-        byte = block.call_lanes(function, V_I32, value, fetch(block, second, "b32", 1), saturating)
+        byte = call_lanes(block, function, V_I32, value, fetch(block, second, "b32", 1), saturating)
         into_byte(block, instruction, byte)
 
     register(f"v_cvt_sr_{name}_f32", handle_stochastic)
@@ -314,7 +318,7 @@ def _stochastic_16(name: str) -> None:
         prepare(block, ((first, "f32"), (second, "b32")))
         block.open_run()
         value = fetch(block, first, "f32", 0)
-        word = block.call_lanes(f"hk_{name}_stochastic_x16", V_I32, value, fetch(block, second, "b32", 1))
+        word = call_lanes(block, f"hk_{name}_stochastic_x16", V_I32, value, fetch(block, second, "b32", 1))
         _into_word(block, instruction, word)
 
     register(f"v_cvt_sr_{name}_f32", handle)
@@ -367,21 +371,22 @@ def _scaled(
         # Singles given apart (two f32 sources) go to two rows of a buffer, as if they were a register pair.
         if narrow and large == "f32" and count <= 2 and len(sources) == count:
             pointers = [
-                block.lane_rows([fetch(block, operand, "f32", n) for n, operand in enumerate(sources)])
+                lane_rows(block, [fetch(block, operand, "f32", n) for n, operand in enumerate(sources)])
             ] * 2
         else:
             for n, operand in enumerate(sources):
                 if operand.width > 1:
-                    pointers.append(block.row_address(operand))
+                    pointers.append(row_address(block, operand))
                 else:
                     value = block.dword(operand)
                     if operand.neg or operand.abs:
                         value = _signs(value, operand, large)
-                    pointers.append(block.lane_rows([value.lshr(16) if first_half and n == 0 else value]))
+                    pointers.append(lane_rows(block, [value.lshr(16) if first_half and n == 0 else value]))
             pointers = (pointers * 2)[:2]
-        factors = block.lane_rows([fetch(block, scale, "f32", len(instruction.src) - 1)])
-        seeds = block.lane_rows([fetch(block, random, "b32", 1)]) if random is not None else factors
-        block.call_on_rows(
+        factors = lane_rows(block, [fetch(block, scale, "f32", len(instruction.src) - 1)])
+        seeds = lane_rows(block, [fetch(block, random, "b32", 1)]) if random is not None else factors
+        call_on_rows(
+            block,
             "hk_convert_scaled",
             instruction.dst[0],
             [*pointers, factors, seeds],

@@ -15,7 +15,7 @@ def _relative(block: BlockTranslator, first: int, width: int) -> str:
     block.close_run()
     index = block.register(abi.M0) + first
     index = block.emitter.intrinsic("umin", index, 128 - width)
-    block.flush()
+    block.scalars.flush()
     return block.emitter.offset("%wave", index.zext(64).shl(2))
 
 
@@ -31,7 +31,7 @@ def _write(block: BlockTranslator, instruction: Instruction) -> None:
     value = block.scalar(instruction.src[0], "b64" if width == 2 else "b32")
     pointer = _relative(block, instruction.dst[0].index, width)
     block.emitter.store(value, pointer, 4)
-    block.forget()
+    block.scalars.forget()
 
 
 straight("s_movrels_b32 s_movrels_b64")(_read)

@@ -8,7 +8,8 @@ from workbench.codeobject.instruction import Instruction, Operand
 from workbench.emulator.semantics.registry import packed, register
 from workbench.emulator.semantics.vector_float import fma
 from workbench.emulator.semantics.vector_int import mad_16
-from workbench.emulator.translate.block import KINDS, V_F32, BlockTranslator, Unsupported
+from workbench.emulator.translate.block import BlockTranslator
+from workbench.emulator.translate.chunk import KINDS, V_F32
 from workbench.emulator.translate.ir import Value
 from workbench.emulator.translate.operands import (
     fetch,
@@ -18,6 +19,7 @@ from workbench.emulator.translate.operands import (
     prepare,
     put_packed,
 )
+from workbench.emulator.translate.options import Unsupported
 
 # Integers
 
@@ -60,13 +62,13 @@ def _pk_fmac_f16(block: BlockTranslator, instruction: Instruction) -> None:
     """VOP2 form without op_sel: the halves of both sources and of the destination."""
     type = KINDS["v2f16"][0]
     prepare(block, tuple((operand, "b32") for operand in instruction.src))
-    block.open_run()
+    run = block.open_run()
     result = instruction.dst[0]
     first, second = (
         fetch(block, operand, "b32", position).bitcast(type)
         for position, operand in enumerate(instruction.src)
     )
-    old = block.row(block.row_of(result)).bitcast(type)
+    old = run.row(block.row_of(result)).bitcast(type)
     values = [flush_source(block, value) for value in (first, second, old)]
     put_packed(block, result, fma(block, *values))
 
@@ -77,7 +79,7 @@ register("v_pk_fmac_f16", _pk_fmac_f16)
 def _pk_mov(block: BlockTranslator, instruction: Instruction) -> None:
     """v_pk_mov_b32: each result dword is a half of its source pair, chosen by op_sel."""
     prepare(block, tuple((operand, "b64") for operand in instruction.src))
-    block.open_run()
+    run = block.open_run()
     op_sel = instruction.modifiers.get("op_sel", 0)
     values = []
     for position, operand in enumerate(instruction.src):
@@ -85,7 +87,7 @@ def _pk_mov(block: BlockTranslator, instruction: Instruction) -> None:
         values.append(block.dword(operand, 0 if operand.kind in ("imm", "simm") else word))
     row = block.row_of(instruction.dst[0])
     for word, value in enumerate(values):
-        block.set_row(row + word, value)
+        run.set_row(row + word, value)
 
 
 register("v_pk_mov_b32", _pk_mov)
@@ -115,16 +117,16 @@ def _mixed(block: BlockTranslator, operand: Operand, position: int) -> Value:
 def _fma_mix(opcodes: str, half: int | None, fused: bool) -> None:
     def handle(block: BlockTranslator, instruction: Instruction) -> None:
         prepare(block, tuple((operand, "b32") for operand in instruction.src))
-        block.open_run()
+        run = block.open_run()
         a, b, c = (_mixed(block, operand, position) for position, operand in enumerate(instruction.src))
         total = fma(block, a, b, c) if fused else a * b + c
         row = block.row_of(instruction.dst[0])
         if half is None:
-            block.set_row(row, finish_float(block, total))
+            run.set_row(row, finish_float(block, total))
             return
         bits = finish_float(block, total.fptrunc(16)).bits().zext(32)
-        old = block.row(row)
-        block.set_row(row, (old & 0xFFFF) | bits.shl(16) if half else (old & 0xFFFF0000) | bits)
+        old = run.row(row)
+        run.set_row(row, (old & 0xFFFF) | bits.shl(16) if half else (old & 0xFFFF0000) | bits)
 
     register(opcodes, handle)
 
@@ -157,7 +159,7 @@ def _as_single(value: Value) -> Value:
 def _accumulator(block: BlockTranslator, instruction: Instruction, as_float: bool) -> Value:
     """The third source, or the destination of the two-operand forms."""
     if len(instruction.src) < 3:
-        value = block.row(block.row_of(instruction.dst[0]), as_float)
+        value = block.open_run().row(block.row_of(instruction.dst[0]), as_float)
     else:
         operand = instruction.src[2]
         value = block.dword(operand, 0, as_float, "f32" if as_float else "i32")
@@ -175,7 +177,7 @@ def _dot2_float(opcodes: str, kind: str, products_first: bool) -> None:
 
     def handle(block: BlockTranslator, instruction: Instruction) -> None:
         prepare(block, tuple((operand, "b32") for operand in instruction.src))
-        block.open_run()
+        run = block.open_run()
         left, right = (
             [_as_single(value) for value in _halves(block, operand, position, kind)]
             for position, operand in enumerate(instruction.src[:2])
@@ -183,7 +185,7 @@ def _dot2_float(opcodes: str, kind: str, products_first: bool) -> None:
         total = _accumulator(block, instruction, True)
         products = [x * y for x, y in zip(left, right, strict=True)]
         total = products[0] + products[1] + total if products_first else total + products[0] + products[1]
-        block.set_row(block.row_of(instruction.dst[0]), finish_float(block, total))
+        run.set_row(block.row_of(instruction.dst[0]), finish_float(block, total))
 
     register(opcodes, handle)
 
@@ -207,7 +209,7 @@ def _dot_integer(opcodes: str, bits: int, signed: bool) -> None:
     def handle(block: BlockTranslator, instruction: Instruction) -> None:
         sources = instruction.src
         prepare(block, tuple((operand, "b32") for operand in sources))
-        block.open_run()
+        run = block.open_run()
         modifiers = instruction.modifiers
         if modifiers.get("neg_lo") or modifiers.get("neg_hi"):
             raise Unsupported("neg_lo or neg_hi on an integer dot product")
@@ -229,7 +231,7 @@ def _dot_integer(opcodes: str, bits: int, signed: bool) -> None:
         else:
             for x, y in zip(left, right, strict=True):
                 total = total + x * y
-        block.set_row(block.row_of(instruction.dst[0]), total)
+        run.set_row(block.row_of(instruction.dst[0]), total)
 
     register(opcodes, handle)
 

@@ -16,7 +16,7 @@ from typing import Any
 from workbench.codeobject.instruction import Instruction, Operand
 from workbench.codeobject.instructions import Registers
 from workbench.emulator.native import abi
-from workbench.emulator.translate.block import BlockTranslator, Unsupported
+from workbench.emulator.translate.block import BlockTranslator
 from workbench.emulator.translate.ir import Value
 from workbench.emulator.translate.operands import (
     fetch,
@@ -26,6 +26,7 @@ from workbench.emulator.translate.operands import (
     put,
     put_packed,
 )
+from workbench.emulator.translate.options import Unsupported
 
 Handler = Callable[[BlockTranslator, Instruction], None]
 Meaning = Callable[..., Any]
@@ -130,11 +131,11 @@ def compare(opcodes: str, kind: str, second: str | None = None) -> Callable[[Mea
                 raise Unsupported(f"{instruction.mnemonic} in this form")
             prepare(block, ((first, kind), (other, second or kind)))
             block.prepare_mask_write(result.index)
-            block.open_run()
+            run = block.open_run()
             value = meaning(block, fetch(block, first, kind, 0), fetch(block, other, second or kind, 1))
-            block.set_mask(result.index, value)
+            run.set_mask(result.index, value)
             if Registers.EXEC in instruction.record.writes and result.index != abi.EXEC:
-                block.set_mask(abi.EXEC, value)
+                run.set_mask(abi.EXEC, value)
 
         register(opcodes, handle)
         return meaning
@@ -211,7 +212,7 @@ def scalar(opcodes: str, signature: str, *, scc: str = "") -> Callable[[Meaning]
                 values.append(block.scalar(instruction.dst[0], result_kinds[0]))
             outcome = meaning(block, *values)
             if scc == "only":
-                block.set_scc(outcome)
+                block.scalars.set_scc(outcome)
                 return
             condition = None
             if scc == "pair":
@@ -220,7 +221,7 @@ def scalar(opcodes: str, signature: str, *, scc: str = "") -> Callable[[Meaning]
             if scc == "nonzero":
                 condition = outcome.ne(0)
             if condition is not None:
-                block.set_scc(condition)
+                block.scalars.set_scc(condition)
 
         register(opcodes, handle)
         return meaning

@@ -28,11 +28,11 @@ for _width in (32, 64):
 
     @scalar(f"s_cmov_{_b}", f"{_b} <- {_b} old")
     def cmov(block: BlockTranslator, a: Value, old: Value) -> Value:
-        return block.scc().select(a, old)
+        return block.scalars.scc().select(a, old)
 
     @scalar(f"s_cselect_{_b}", f"{_b} <- {_b} {_b}")
     def cselect(block: BlockTranslator, a: Value, b: Value) -> Value:
-        return block.scc().select(a, b)
+        return block.scalars.scc().select(a, b)
 
     # Logic
 
@@ -184,7 +184,7 @@ def movk(block: BlockTranslator, a: Value) -> Value:
 
 @scalar("s_cmovk_i32", "i32 <- i32 old")
 def cmovk(block: BlockTranslator, a: Value, old: Value) -> Value:
-    return block.scc().select(_signed16(a), old)
+    return block.scalars.scc().select(_signed16(a), old)
 
 
 def _signed16(a: Value) -> Value:
@@ -258,13 +258,13 @@ def sub_u32(block: BlockTranslator, a: Value, b: Value) -> tuple[Value, Value]:
 
 @scalar("s_addc_u32", "u32 <- u32 u32", scc="pair")
 def addc_u32(block: BlockTranslator, a: Value, b: Value) -> tuple[Value, Value]:
-    total = a.zext(64) + b.zext(64) + block.scc().zext(64)
+    total = a.zext(64) + b.zext(64) + block.scalars.scc().zext(64)
     return total.trunc(32), total.lshr(32).trunc(1)
 
 
 @scalar("s_subb_u32", "u32 <- u32 u32", scc="pair")
 def subb_u32(block: BlockTranslator, a: Value, b: Value) -> tuple[Value, Value]:
-    total = a.zext(64) - b.zext(64) - block.scc().zext(64)
+    total = a.zext(64) - b.zext(64) - block.scalars.scc().zext(64)
     return total.trunc(32), total.lshr(63).trunc(1)
 
 
@@ -395,7 +395,7 @@ for _name, _text in {
         new = text(source, old)
         block.set_register(abi.EXEC, new)
         block.set_register(instruction.dst[0].index, old)
-        block.set_scc(new.ne(0))
+        block.scalars.set_scc(new.ne(0))
 
     straight(f"s_{_name}_saveexec_b64")(_save_exec)
 
@@ -406,6 +406,6 @@ for _name, _text in {"andn1": lambda a, x: ~a & x, "andn2": lambda a, x: a & ~x}
         new = text(block.scalar(instruction.src[0], "b64"), block.exec())
         block.set_register(abi.EXEC, new)
         block.set_register(instruction.dst[0].index, new)
-        block.set_scc(new.ne(0))
+        block.scalars.set_scc(new.ne(0))
 
     straight(f"s_{_name}_wrexec_b64")(_write_exec)

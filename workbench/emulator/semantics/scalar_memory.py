@@ -7,7 +7,8 @@ from workbench.codeobject.instruction import Instruction
 from workbench.emulator.native.abi import NO_REGISTER
 from workbench.emulator.native.ops.operation import OpFields
 from workbench.emulator.semantics.registry import register
-from workbench.emulator.translate.block import BlockTranslator, Unsupported
+from workbench.emulator.translate.block import BlockTranslator
+from workbench.emulator.translate.options import Unsupported
 
 
 def _address(instruction: Instruction, first: int) -> tuple[int, int]:

@@ -10,8 +10,10 @@ from __future__ import annotations
 from typing import Any
 
 from workbench.emulator.semantics.registry import lanes, packed, packed_floats
-from workbench.emulator.translate.block import V_F32, V_F64, BlockTranslator
+from workbench.emulator.translate.block import BlockTranslator
+from workbench.emulator.translate.chunk import V_F32, V_F64
 from workbench.emulator.translate.ir import Value
+from workbench.emulator.translate.lane_calls import call_lanes, call_lanes_with_mask
 from workbench.emulator.translate.operands import flush, flush_result
 
 FLOATS = ("f16", "f32", "f64")
@@ -357,7 +359,7 @@ def ldexp_f16(block: BlockTranslator, a: Value, b: Value) -> Value:
 
 @lanes("v_ldexp_f64", "f64 <- f64 i32")
 def ldexp_f64(block: BlockTranslator, a: Value, b: Value) -> Value:
-    result = block.call_lanes("hk_ldexp_f64x16", V_F64, a, b)
+    result = call_lanes(block, "hk_ldexp_f64x16", V_F64, a, b)
     return result
 
 
@@ -366,7 +368,7 @@ def ldexp_f64(block: BlockTranslator, a: Value, b: Value) -> Value:
 
 def _div_scale(block: BlockTranslator, *sources: Value) -> tuple[Value, Value]:
     type = sources[0].type
-    value, mask = block.call_lanes_with_mask(f"hk_div_scale_f{type.bits}x16", type, *sources)
+    value, mask = call_lanes_with_mask(block, f"hk_div_scale_f{type.bits}x16", type, *sources)
     return value, mask
 
 
@@ -381,7 +383,7 @@ def div_scale_f64(block: BlockTranslator, a: Value, b: Value, c: Value) -> tuple
 
 
 def _div_fmas(block: BlockTranslator, a: Value, b: Value, c: Value, mask: Value) -> Value:
-    return block.call_lanes(f"hk_div_fmas_f{a.type.bits}x16", a.type, a, b, c, mask.zext(32))
+    return call_lanes(block, f"hk_div_fmas_f{a.type.bits}x16", a.type, a, b, c, mask.zext(32))
 
 
 @lanes("v_div_fmas_f32", "f32 <- f32 f32 f32 mask")
@@ -399,8 +401,8 @@ def _fixup(block: BlockTranslator, quotient: Value, s1: Value, s2: Value) -> Val
     if quotient.type.bits == 16:
         # Single precision holds every half, and has room for every quotient.
         wide = (value.fpext(32) for value in (quotient, s1, s2))
-        return block.call_lanes("hk_div_fixup_f16x16", V_F32, *wide).fptrunc(16)
-    return block.call_lanes(f"hk_div_fixup_f{quotient.type.bits}x16", quotient.type, quotient, s1, s2)
+        return call_lanes(block, "hk_div_fixup_f16x16", V_F32, *wide).fptrunc(16)
+    return call_lanes(block, f"hk_div_fixup_f{quotient.type.bits}x16", quotient.type, quotient, s1, s2)
 
 
 for _kind in FLOATS:
@@ -429,22 +431,22 @@ for _name, _function in _FUNCTIONS.items():
 
     @lanes(f"v_{_name}_f32", "f32 <- f32")
     def transcendental(block: BlockTranslator, a: Value, function: str = _function) -> Value:
-        return block.call_lanes(f"hk_{function}_f32x16", V_F32, a)
+        return call_lanes(block, f"hk_{function}_f32x16", V_F32, a)
 
     @lanes(f"v_{_name}_f16", "f16 <- f16")
     def transcendental_f16(block: BlockTranslator, a: Value, function: str = _function) -> Value:
         # A result within one unit of single precision rounds to within one of half precision.
-        return block.call_lanes(f"hk_{function}_f32x16", V_F32, a.fpext(32)).fptrunc(16)
+        return call_lanes(block, f"hk_{function}_f32x16", V_F32, a.fpext(32)).fptrunc(16)
 
 
 @lanes("v_exp_legacy_f32", "f32 <- f32")
 def exp_legacy(block: BlockTranslator, a: Value) -> Value:
-    return block.call_lanes("hk_exp2_f32x16", V_F32, a)
+    return call_lanes(block, "hk_exp2_f32x16", V_F32, a)
 
 
 @lanes("v_log_legacy_f32", "f32 <- f32")
 def log_legacy(block: BlockTranslator, a: Value) -> Value:
-    return block.call_lanes("hk_log2_f32x16", V_F32, a)
+    return call_lanes(block, "hk_log2_f32x16", V_F32, a)
 
 
 @lanes("v_rcp_f32 v_rcp_iflag_f32", "f32 <- f32")
@@ -480,12 +482,12 @@ def sqrt_f16(block: BlockTranslator, a: Value) -> Value:
 
 @lanes("v_rsq_f64", "f64 <- f64")
 def rsq_f64(block: BlockTranslator, a: Value) -> Value:
-    return block.call_lanes("hk_rsqrt_f64x16", V_F64, a)
+    return call_lanes(block, "hk_rsqrt_f64x16", V_F64, a)
 
 
 @lanes("v_trig_preop_f64", "f64 <- f64 b32")
 def trig_preop(block: BlockTranslator, a: Value, b: Value) -> Value:
-    return block.call_lanes("hk_trig_preop_f64x16", V_F64, a, b)
+    return call_lanes(block, "hk_trig_preop_f64x16", V_F64, a, b)
 
 
 # Cube maps

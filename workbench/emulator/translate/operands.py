@@ -9,19 +9,10 @@ from __future__ import annotations
 
 from workbench.codeobject.instruction import Instruction, Operand
 from workbench.emulator.native import abi
-from workbench.emulator.translate.block import (
-    KINDS,
-    V_F16,
-    V_F32,
-    V_F64,
-    V_I1,
-    V_I16,
-    V_I32,
-    V_I64,
-    BlockTranslator,
-    Unsupported,
-)
+from workbench.emulator.translate.block import BlockTranslator
+from workbench.emulator.translate.chunk import KINDS, V_F16, V_F32, V_F64, V_I1, V_I16, V_I32, V_I64, join
 from workbench.emulator.translate.ir import I16, I64, LANES, Value, floating, integer
+from workbench.emulator.translate.options import Unsupported
 
 _FLOATS = frozenset({"f16", "bf16", "f32", "f64"})
 _SDWA_DWORD = 6
@@ -41,7 +32,7 @@ def prepare(block: BlockTranslator, operands: tuple[tuple[Operand, str], ...]) -
     if instruction.form.is_dpp and _crosses_rows(instruction.modifiers.get("dpp_ctrl", 0)):
         operand = instruction.src[0]
         for word in range(operand.width):
-            if block.is_row_written(block.row_of(operand) + word):
+            if block.writes_row(block.row_of(operand) + word):
                 block.close_run()
 
 
@@ -54,7 +45,7 @@ def fetch(block: BlockTranslator, operand: Operand, kind: str, position: int) ->
     if kind == "mask":
         if operand.kind != "s":
             raise Unsupported("a lane mask that is no pair of scalar registers")
-        return block.mask(operand.index)
+        return block.open_run().mask(operand.index)
     instruction = block.instruction
     modifiers = instruction.modifiers
     type, words = KINDS[kind]
@@ -177,32 +168,33 @@ def put(block: BlockTranslator, operand: Operand, kind: str, value: Value, keep_
     Args:
         keep_high: a 16-bit result leaves the other half of its dword as it is; else it clears it.
     """
+    run = block.open_run()
     if kind == "mask":
-        block.set_mask(operand.index, value)
+        run.set_mask(operand.index, value)
         return
     type, words = KINDS[kind]
     if type.is_float and value.type.is_float:
         value = finish_float(block, value)
     row = block.row_of(operand)
     if words == 2:
-        block.set_wide(row, value)
+        run.set_wide(row, value)
         return
     instruction = block.instruction
     sdwa = instruction.form.is_sdwa and instruction.modifiers.get("dst_sel", _SDWA_DWORD)
     if type.bits == 16 and type.lanes == LANES:
         wide = value.bits().zext(32)
         if instruction.format in ("VOP3", "VOP3P") and instruction.modifiers.get("op_sel", 0) & 8:
-            block.set_row(row, (block.row(row) & 0xFFFF) | wide.shl(16))
+            run.set_row(row, (run.row(row) & 0xFFFF) | wide.shl(16))
             return
         if keep_high and not instruction.form.is_sdwa:
-            block.set_row(row, (block.row(row) & 0xFFFF0000) | wide)
+            run.set_row(row, (run.row(row) & 0xFFFF0000) | wide)
             return
         value = wide
     elif type.bits == 16:
         value = value.bitcast(V_I32)
     if sdwa is not False and sdwa != _SDWA_DWORD:
         value = _place(block, row, value.bits(), int(sdwa))
-    block.set_row(row, value)
+    run.set_row(row, value)
 
 
 def _place(block: BlockTranslator, row: int, value: Value, select: int) -> Value:
@@ -219,7 +211,7 @@ def _place(block: BlockTranslator, row: int, value: Value, select: int) -> Value
     if shift:
         placed = placed.shl(shift)
     if unused == 2:
-        return (block.row(row) & ~(mask << shift)) | placed
+        return (block.open_run().row(row) & ~(mask << shift)) | placed
     return placed
 
 
@@ -286,9 +278,10 @@ def _dpp(block: BlockTranslator, instruction: Instruction, operand: Operand, wor
         value, valid = _wave_move(block, operand, word, control)
     else:
         pattern = _row_pattern(control)
-        source = block.row(block.row_of(operand) + word)
+        run = block.open_run()
+        source = run.row(block.row_of(operand) + word)
         value = emitter.shuffle(source, None, [max(lane, 0) for lane in pattern])
-        valid = emitter.shuffle(block.exec_chunk(), None, [max(lane, 0) for lane in pattern])
+        valid = emitter.shuffle(run.exec, None, [max(lane, 0) for lane in pattern])
         if -1 in pattern:
             valid = valid & _lane_mask(block, [lane >= 0 for lane in pattern])
     if modifiers.get("bound_ctrl", 0):
@@ -305,7 +298,7 @@ def _row_and_bank_masks(block: BlockTranslator, row_mask: int, bank_mask: int) -
         block.disable_lanes(_lane_mask(block, [bool(bank_mask >> lane // 4 & 1) for lane in range(LANES)]))
     if row_mask != 15:
         emitter = block.emitter
-        chunk = block.chunk_offset().lshr(6)
+        chunk = block.open_run().chunk_offset().lshr(6)
         bit = emitter.const(I64, row_mask).lshr(chunk).trunc(1)
         block.disable_lanes(emitter.splat(bit))
 
@@ -316,16 +309,16 @@ def _wave_move(block: BlockTranslator, operand: Operand, word: int, control: int
     row = block.row_of(operand) + word
     pattern = _wave_pattern(control)
     places = [max(lane, 0) for lane in pattern]
-    block.open_run()
-    values, masks = block.new_buffer(256), block.new_buffer(8)
-    block.in_preheader()
-    source = emitter.load(integer(32, 64), emitter.offset(block.rows_base(), row * 256), 64)
+    run = block.open_run()
+    values, masks = block.function.new_buffer(256), block.function.new_buffer(8)
+    run.in_preheader()
+    source = emitter.load(integer(32, 64), emitter.offset(block.function.rows_base(), row * 256), 64)
     emitter.store(emitter.shuffle(source, None, places), values, 64)
     active = emitter.shuffle(block.exec().bitcast(integer(1, 64)), None, places)
     active = active & _lane_mask(block, [lane >= 0 for lane in pattern])
     emitter.store(active.bitcast(I64), masks, 64)
-    block.in_body()
-    offset = block.chunk_offset()
+    run.in_body()
+    offset = run.chunk_offset()
     value = emitter.load(V_I32, emitter.offset(values, offset), 64)
     valid = emitter.load(I16, emitter.offset(masks, offset.lshr(5)), 2).bitcast(V_I1)
     return value, valid
@@ -335,7 +328,7 @@ def _dpp_quad(block: BlockTranslator, operand: Operand, kind: str) -> Value:
     instruction = block.instruction
     low = _dpp(block, instruction, operand, 0)
     high = _dpp(block, instruction, operand, 1)
-    return block.join(low, high).bitcast(V_F64 if kind == "f64" else V_I64)
+    return join(low, high).bitcast(V_F64 if kind == "f64" else V_I64)
 
 
 # Packed operands
@@ -386,7 +379,7 @@ def put_packed(block: BlockTranslator, operand: Operand, value: Value) -> None:
     """Write two 16-bit elements a lane."""
     if value.type.is_float:
         value = finish_float(block, value)
-    block.set_row(block.row_of(operand), value.bitcast(V_I32))
+    block.open_run().set_row(block.row_of(operand), value.bitcast(V_I32))
 
 
 __all__ = [

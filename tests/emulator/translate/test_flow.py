@@ -1,0 +1,37 @@
+"""How code is cut into blocks where two readings of the same bytes meet, and the mode where two ways do."""
+
+from __future__ import annotations
+
+from workbench.codeobject.decoder import decode, decode_one
+from workbench.emulator.translate.flow import Code, blocks_of, float_modes
+from workbench.emulator.translate.options import Mode
+
+
+def test_readings_that_join_again_each_go_on_at_a_block() -> None:
+    words = (
+        0xBF840001,  # 0: s_cbranch_scc0 8
+        0xBE8000FF,  # 4: s_mov_b32 s0, 0xbf800000
+        0xBF800000,  # 8: its literal, or s_nop 0
+        0xBE810080,  # 12: s_mov_b32 s1, 0
+        0xBF810000,  # 16: s_endpgm
+    )
+    data = b"".join(word.to_bytes(4, "little") for word in words)
+    instructions = {a: decode_one(data, a, a, "gfx950") for a in (0, 4, 8, 12, 16)}
+    assert instructions[4].size == 8
+    blocks = blocks_of(Code(instructions, {0, 4, 8}))
+    assert [block[0].address for block in blocks] == [0, 4, 8, 12]
+
+
+def test_mode_that_depends_on_the_way() -> None:
+    """Two ways with different modes meet: the mode there is not known."""
+    words = [
+        0xBF850003,  # s_cbranch_scc1 +3
+        0xBA000901, 0x00000000,  # s_setreg_imm32_b32 hwreg(HW_REG_MODE, 4, 2), 0
+        0xBF820000,  # s_branch +0
+        0xBF810000,  # s_endpgm
+    ]  # fmt: skip
+    instructions = decode(b"".join(word.to_bytes(4, "little") for word in words), 0, "gfx950")
+    blocks = [[instructions[0]], list(instructions[1:3]), [instructions[3]]]
+    index_of = {0: 0, 4: 1, 16: 2}
+    modes = float_modes(blocks, index_of, [0], Mode.of(0x3F0))
+    assert modes == [Mode.of(0x3F0), Mode.of(0x3F0), None]

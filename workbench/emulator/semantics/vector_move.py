@@ -1,0 +1,92 @@
+"""Moves: between vector registers, and between lanes and scalar registers."""
+
+from __future__ import annotations
+
+from workbench.codeobject.instruction import Instruction
+from workbench.emulator.semantics.registry import lanes, register
+from workbench.emulator.translate.block import BlockTranslator
+from workbench.emulator.translate.ir import Value
+from workbench.emulator.translate.operands import fetch, prepare, put
+
+# Moves
+
+
+@lanes("v_mov_b32 v_accvgpr_read_b32 v_accvgpr_write_b32 v_accvgpr_mov_b32", "b32 <- b32")
+def mov(block: BlockTranslator, a: Value) -> Value:
+    return a
+
+
+def _move_64(block: BlockTranslator, instruction: Instruction) -> None:
+    """v_mov_b64: two dword moves, which keep registers whole; DPP patterns move both alike."""
+    source, result = instruction.src[0], instruction.dst[0]
+    prepare(block, ((source, "b64"),))
+    run = block.open_run()
+    if instruction.form.is_dpp or source.kind not in ("v", "a", "s", "imm"):
+        put(block, result, "b64", fetch(block, source, "b64", 0))
+        return
+    values = [block.dword(source, word, kind="b64") for word in (0, 1)]
+    row = block.row_of(result)
+    for word, value in enumerate(values):
+        run.set_row(row + word, value)
+
+
+register("v_mov_b64", _move_64)
+
+
+def _swap(block: BlockTranslator, instruction: Instruction) -> None:
+    first, second = (block.row_of(operand) for operand in (*instruction.dst, *instruction.src)[:2])
+    run = block.open_run()
+    one, other = run.row(first), run.row(second)
+    run.set_row(first, other)
+    run.set_row(second, one)
+
+
+register("v_swap_b32", _swap)
+
+
+@lanes("v_cndmask_b32", "b32 <- b32 b32 mask")
+def cndmask(block: BlockTranslator, a: Value, b: Value, mask: Value) -> Value:
+    return mask.select(b, a)
+
+
+# Lanes to and from scalar registers
+
+
+def _readlane(block: BlockTranslator, instruction: Instruction) -> None:
+    row = block.row_of(instruction.src[0])
+    lane = block.scalar(instruction.src[1]) & 63
+    if block.writes_row(row):
+        block.close_run()
+    block.set_register(instruction.dst[0].index, block.row_lane(row, lane))
+
+
+def _writelane(block: BlockTranslator, instruction: Instruction) -> None:
+    row = block.row_of(instruction.dst[0])
+    value = block.scalar(instruction.src[0])
+    lane = block.scalar(instruction.src[1]) & 63
+    block.set_row_lane(row, lane, value)
+
+
+def _readfirstlane(block: BlockTranslator, instruction: Instruction) -> None:
+    operand = instruction.src[0]
+    if operand.kind not in ("v", "a"):
+        # A scalar source reads as itself.
+        block.set_register(instruction.dst[0].index, block.scalar(operand))
+        return
+    row = block.row_of(operand)
+    if block.writes_row(row):
+        block.close_run()
+    mask = block.exec()
+    emitter = block.emitter
+    # With no lane on, lane 0 is read: setting bit 63 when empty would read lane 63, so the zero is replaced.
+    found = emitter.call(
+        "declare i64 @llvm.cttz.i64(i64, i1)", mask.type, "@llvm.cttz.i64", f"i64 {mask.name}, i1 false"
+    )
+    assert found is not None
+    lane = (found & 63).trunc(32)
+    block.set_register(instruction.dst[0].index, block.row_lane(row, lane))
+
+
+register("v_readlane_b32", _readlane)
+register("v_writelane_b32", _writelane)
+register("v_readfirstlane_b32", _readfirstlane)

@@ -1,0 +1,162 @@
+"""LLVM IR of a kernel: each block's instructions given to their semantics or to a native operation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from workbench.codeobject.instruction import Instruction, Operand
+from workbench.codeobject.instructions import MATRICES
+from workbench.emulator.native import function_address
+from workbench.emulator.native.ops import NATIVE, Rows
+from workbench.emulator.sanitizer.hazards import Hazards
+from workbench.emulator.sanitizer.recorder import Recorder
+from workbench.emulator.semantics import NO_OPERATION, SEMANTICS
+from workbench.emulator.translate.block import BlockTranslator
+from workbench.emulator.translate.lane_run import INDEXED
+from workbench.emulator.translate.matrix_chain import MatrixChain
+from workbench.emulator.translate.options import Mode, Options, Unsupported
+from workbench.errors import UnsupportedInstruction
+
+
+def row_count(blocks: Iterable[Iterable[Instruction]], acc_offset: int) -> int:
+    """Vector register rows that instructions name, AGPRs included; never less than AGPR 0's."""
+    rows = 1
+    for block in blocks:
+        for instruction in block:
+            for operand in (*instruction.dst, *instruction.src):
+                if operand.kind == "v":
+                    rows = max(rows, operand.index + operand.width)
+                elif operand.kind == "a":
+                    rows = max(rows, acc_offset + operand.index + operand.width)
+    return rows
+
+
+@dataclass
+class Emitted:
+    """IR of a kernel: functions, constants and declarations as text, and the native symbols it calls."""
+
+    functions: list[str]
+    constants: list[str]
+    declarations: set[str]
+    symbols: set[str]
+
+
+Failure = tuple[Instruction, str]
+
+
+def emit(
+    blocks: list[list[Instruction]],
+    index_of: Mapping[int, int],
+    options: Options,
+    refuse: Callable[[list[Failure]], None],
+    modes: Sequence[Mode | None] | None = None,
+    hazards: Hazards | None = None,
+) -> Emitted:
+    """IR of every block.
+
+    Args:
+        blocks: by index.
+        index_of: block index by address.
+        refuse: called with all instructions that cannot be executed and the reasons, if there are any.
+        modes: floating-point mode at the start of each block; by default the kernel's.
+        hazards: what the sanitizer follows through the run.
+    """
+    result = Emitted([], [], set(), set())
+    failures: list[Failure] = []
+    rows = Rows(options.target, options.acc_offset)
+    for index, block in enumerate(blocks):
+        last = block[-1]
+        next_index = index_of.get(last.address + last.size, -1)
+        mode = modes[index] if modes is not None else options.mode
+        translator = BlockTranslator(options, f"block{index}", index_of.__getitem__, next_index, mode)
+        _emit_block(translator, block, rows, failures, hazards or Hazards())
+        if not failures:
+            result.functions.append(translator.function.text())
+            result.constants.extend(translator.function.constants)
+            result.declarations.update(translator.emitter.intrinsics)
+    if failures:
+        refuse(failures)
+    result.symbols = {
+        name
+        for declaration in result.declarations
+        if (name := declaration.partition("@")[2].partition("(")[0]).startswith("hk_")
+    }
+    return result
+
+
+def _emit_block(
+    translator: BlockTranslator,
+    block: list[Instruction],
+    rows: Rows,
+    failures: list[Failure],
+    hazards: Hazards,
+) -> None:
+    recorder = Recorder(translator, rows, hazards) if translator.options.sanitize else None
+    # The sanitizer hears of each instruction before it runs.
+    chain = MatrixChain(translator) if recorder is None else None
+    for instruction in block:
+        opcode = instruction.opcode
+        if recorder is not None and not translator.indexed_positions:
+            translator.begin(instruction)
+            recorder.before(instruction)
+        if opcode in NO_OPERATION:
+            continue
+        native = NATIVE.get(opcode)
+        try:
+            if chain is not None:
+                if opcode in MATRICES and chain.add(instruction, NATIVE[opcode].encode(instruction, rows)):
+                    continue
+                if chain.waits and not chain.lets_pass(instruction):
+                    chain.flush()
+        except UnsupportedInstruction as reason:
+            failures.append((instruction, str(reason)))
+            continue
+        if translator.indexed_positions and instruction.format.startswith("VOP"):
+            translator.close_run()
+            translator.begin(_indexed(instruction, translator.indexed_positions))
+            instruction = translator.instruction
+        else:
+            translator.begin(instruction)
+        try:
+            if native is not None:
+                fields = native.encode(instruction, rows)
+                if function_address(fields.function) is None:
+                    raise Unsupported(f"the native library has no {fields.function}")
+                translator.native(fields.function, fields.record(instruction.address), native.can_fault)
+            else:
+                handler = SEMANTICS.get(opcode)
+                if handler is None:
+                    raise Unsupported("no semantics for this instruction")
+                handler(translator, instruction)
+        except (Unsupported, UnsupportedInstruction) as reason:
+            failures.append((instruction, str(reason)))
+        translator.end()
+        if translator.indexed_positions:
+            # Which rows an indexed instruction touches is not known here: it is a run of its own.
+            translator.close_run()
+    if chain is not None and not translator.finished:
+        chain.flush()
+    if translator.indexed_positions:
+        failures.append((block[-1], "a block that ends in the index mode of vector registers"))
+    if not translator.finished:
+        if recorder is not None:
+            recorder.hand_over()
+        translator.finish()
+
+
+def _indexed(instruction: Instruction, positions: int) -> Instruction:
+    """The instruction with INDEXED added to the registers that the index applies to."""
+
+    def shifted(operand: Operand, bit: int) -> Operand:
+        return (
+            replace(operand, index=operand.index + INDEXED)
+            if operand.kind == "v" and positions & bit
+            else operand
+        )
+
+    return replace(
+        instruction,
+        dst=tuple(shifted(operand, 8) for operand in instruction.dst),
+        src=tuple(shifted(operand, 1 << n) for n, operand in enumerate(instruction.src)),
+    )

@@ -1,0 +1,345 @@
+"""A run: lane-wise instructions that follow each other, as one loop over the wave's four chunks of 16 lanes.
+
+Register values are in SSA form inside the body. EXEC is constant in a run, so values are computed for all
+lanes and stored under EXEC's mask. The generated code is selected by LLVM without optimisation, so what is
+emitted here is what runs: registers are stored where they are last written, and loaded again when their last
+use is far back, which is cheaper than what the fast register allocator would do with long live ranges.
+"""
+
+from __future__ import annotations
+
+from workbench.emulator.native import abi
+from workbench.emulator.translate.chunk import (
+    ROW_BYTES,
+    V_F32,
+    V_F64,
+    V_I1,
+    V_I32,
+    V_I64,
+    halves,
+    join,
+)
+from workbench.emulator.translate.function import Function
+from workbench.emulator.translate.ir import I16, I64, LANES, Value, floating, integer
+from workbench.emulator.translate.scalars import Scalars
+
+INDEXED = 1 << 16
+"""Added to the number of a row that M0's index is added to when the code runs."""
+
+_REUSE = 24
+"""Instructions after which a value is loaded again rather than kept in a register."""
+
+_MASKED_STORE = "llvm.masked.store"
+
+
+class Step:
+    """What holds for the instruction that is being translated.
+
+    Attributes:
+        number: counts the instructions of the block.
+        enable: lanes (i1) that its results are written in; None for all that EXEC has on.
+        hoisted: scalar registers that it writes as masks: as numbers they are read before the loop.
+    """
+
+    def __init__(self) -> None:
+        self.number = 0
+        self.enable: Value | None = None
+        self.hoisted: frozenset[int] = frozenset()
+
+    def next(self) -> None:
+        """Go on to the next instruction."""
+        self.number += 1
+        self.enable = None
+        self.hoisted = frozenset()
+
+
+class _Row:
+    """What a run knows about a register row: its value as integers or floats, and the line that stored it."""
+
+    __slots__ = ("as_float", "as_int", "step", "store")
+
+    def __init__(self, step: int) -> None:
+        self.as_int: Value | None = None
+        self.as_float: Value | None = None
+        self.store: int | None = None
+        self.step = step
+
+
+class LaneRun:
+    """A loop over chunks under construction.
+
+    Attributes:
+        body: the loop's code.
+        exec: the chunk's EXEC bits.
+        scalar_writes: scalar registers that the body writes, as masks, in the wave's state.
+        number_reads: scalar registers whose value at the run's entry the body reads there as numbers.
+        ends_after: whether the run ends with the current instruction.
+    """
+
+    def __init__(
+        self, number: int, function: Function, scalars: Scalars, step: Step, register_rows: int
+    ) -> None:
+        self.body: list[str] = []
+        self.scalar_writes: set[int] = set()
+        self.number_reads: set[int] = set()
+        self.ends_after = False
+        self._number = number
+        self._function = function
+        self._scalars = scalars
+        self._step = step
+        self._register_rows = register_rows
+        self._emitter = function.emitter
+        self._rows: dict[int, _Row] = {}
+        self._written_rows: set[int] = set()
+        self._pairs: dict[int, tuple[Value, int]] = {}
+        self._row_pointers: dict[int, str] = {}
+        self._splats: dict[tuple[int, int, str], tuple[Value, int]] = {}
+        self._masks: dict[int, Value] = {}
+        # Those read from the wave's state, as masks or as numbers.
+        self._scalar_reads: set[int] = set()
+        self._lane_ids: Value | None = None
+        base = function.rows_base()
+        self._emitter.lines = self.body
+        self.body += [
+            f"%rows{number} = getelementptr i8, ptr {base}, i64 %c{number}",
+            f"%mo{number} = lshr i64 %c{number}, 5",
+            f"%masks{number} = getelementptr i8, ptr %wave, i64 %mo{number}",
+        ]
+        self.exec = self._mask_from_state(abi.EXEC)
+
+    def close(self) -> None:
+        """Append the loop to the straight code, which goes on after it."""
+        n, function = self._number, self._function
+        function.straight += [
+            f"br label %loop{n}",
+            f"loop{n}:",
+            f"%c{n} = phi i64 [ 0, %{function.label} ], [ %n{n}, %loop{n} ]",
+            *(line for line in self.body if line),
+            f"%n{n} = add i64 %c{n}, {4 * LANES}",
+            f"%d{n} = icmp eq i64 %n{n}, {ROW_BYTES}",
+            f"br i1 %d{n}, label %exit{n}, label %loop{n}",
+            f"exit{n}:",
+        ]
+        function.label = f"exit{n}"
+
+    def in_preheader(self) -> None:
+        """Further code of the instruction goes before the loop."""
+        self._emitter.lines = self._function.straight
+
+    def in_body(self) -> None:
+        """Further code goes into the loop again."""
+        self._emitter.lines = self.body
+
+    def chunk_offset(self) -> Value:
+        """Byte offset of the chunk in a row (i64): 0, 64, 128, 192."""
+        return Value(self._emitter, f"%c{self._number}", I64)
+
+    def lane_ids(self) -> Value:
+        """Numbers of the chunk's lanes."""
+        if self._lane_ids is None:
+            first = self.chunk_offset().lshr(2).trunc(32)
+            text = ", ".join(f"i32 {n}" for n in range(LANES))
+            self._lane_ids = self._emitter.splat(first) + Value(self._emitter, f"<{text}>", V_I32)
+        return self._lane_ids
+
+    # Register rows
+
+    def writes(self, row: int) -> bool:
+        """Whether a row is written, so that straight code would see its old value."""
+        return row in self._written_rows
+
+    def touches(self, row: int) -> bool:
+        """Whether a row is read or written."""
+        return row in self._rows or row in self._written_rows
+
+    def row(self, row: int, as_float: bool = False) -> Value:
+        """A register row's chunk, 32 bits a lane."""
+        state = self._rows.get(row)
+        if state is None or self._step.number - state.step > _REUSE:
+            # The store that this load reads must stay.
+            state = self._rows[row] = _Row(self._step.number)
+            value = self._emitter.load(V_F32 if as_float else V_I32, self._row_pointer(row), 64)
+            if as_float:
+                state.as_float = value
+            else:
+                state.as_int = value
+            return value
+        state.step = self._step.number
+        if as_float:
+            if state.as_float is None:
+                assert state.as_int is not None
+                state.as_float = state.as_int.bitcast(V_F32)
+            return state.as_float
+        if state.as_int is None:
+            assert state.as_float is not None
+            state.as_int = state.as_float.bitcast(V_I32)
+        return state.as_int
+
+    def set_row(self, row: int, value: Value) -> None:
+        """Write 32 bits a lane to a register row under EXEC and the instruction's own lane enables."""
+        if self._step.enable is not None:
+            value = self._step.enable.select(value, self.row(row, value.type.is_float))
+        state = self._rows.get(row)
+        if state is not None and state.store is not None:
+            self.body[state.store] = ""
+        state = self._rows[row] = _Row(self._step.number)
+        if value.type.is_float:
+            state.as_float = value
+        else:
+            state.as_int = value
+        self._pairs.pop(row, None)
+        self._pairs.pop(row - 1, None)
+        self._written_rows.add(row)
+        pointer = self._row_pointer(row)
+        state.store = len(self.body)
+        suffix, text = value.type.suffix, value.type.text
+        self._emitter.intrinsics.add(
+            f"declare void @{_MASKED_STORE}.{suffix}.p0({text}, ptr, i32, {V_I1.text})"
+        )
+        self.body.append(
+            f"call void @{_MASKED_STORE}.{suffix}.p0("
+            f"{text} {value.name}, ptr {pointer}, i32 64, {V_I1.text} {self.exec.name})"
+        )
+
+    def wide(self, row: int, as_float: bool = False) -> Value:
+        """Two consecutive rows as 64 bits a lane."""
+        cached = self._pairs.get(row)
+        type = V_F64 if as_float else V_I64
+        if cached is not None and self._step.number - cached[1] <= _REUSE:
+            return cached[0].bitcast(type)
+        value = join(self.row(row), self.row(row + 1)).bitcast(type)
+        self._pairs[row] = (value, self._step.number)
+        return value
+
+    def set_wide(self, row: int, value: Value) -> None:
+        """Write 64 bits a lane to two consecutive rows."""
+        low, high = halves(value)
+        self.set_row(row, low)
+        self.set_row(row + 1, high)
+        if self._step.enable is None:
+            self._pairs[row] = (value, self._step.number)
+
+    def row_address(self, first: int, width: int) -> str:
+        """Pointer to the chunk of consecutive rows, for C functions; their content is up to date."""
+        for row in range(first, first + width):
+            if (state := self._rows.get(row)) is not None:
+                # What is in memory now is read there, so a store that led to it has to stay.
+                state.store = None
+        return self._row_pointer(first)
+
+    def rows_written_outside(self, first: int, width: int) -> None:
+        """Take note that a C function wrote consecutive rows."""
+        for row in range(first - 1, first + width):
+            self._pairs.pop(row, None)
+        for row in range(first, first + width):
+            self._rows.pop(row, None)
+            self._written_rows.add(row)
+
+    def _row_pointer(self, row: int) -> str:
+        name = self._row_pointers.get(row)
+        if name is None:
+            base = f"%rows{self._number}"
+            if row >= INDEXED:
+                base = self._emitter.offset(base, self._indexed_offset(row - INDEXED))
+            name = self._emitter.offset(base, row % INDEXED * ROW_BYTES)
+            self._row_pointers[row] = name
+        return name
+
+    def _indexed_offset(self, row: int) -> Value:
+        """Bytes from a row to the one that M0's index leads to; none where that is outside the registers."""
+        lines, self._emitter.lines = self._emitter.lines, self._function.straight
+        index = self._scalars.half(abi.M0) & 0xFF
+        inside = index.cmp("ult", max(self._register_rows - row, 1))
+        offset = inside.select(index, 0).zext(64).shl(8)
+        self._emitter.lines = lines
+        return offset
+
+    # Lane masks in scalar registers
+
+    def has_mask(self, index: int) -> bool:
+        """Whether the body has a lane mask in a value."""
+        return index in self._masks
+
+    def mask(self, index: int) -> Value:
+        """The chunk's 16 bits of a lane mask in a pair of scalar registers."""
+        if index == abi.EXEC:
+            return self.exec
+        found = self._masks.get(index)
+        if found is not None:
+            return found
+        held = {index, index + 1} & self._scalars.dirty
+        if held and not self._settle(index, 2):
+            self.in_preheader()
+            pair = self._scalars.pair(index)
+            self.in_body()
+            amount = self.chunk_offset().lshr(2)
+            value = pair.lshr(amount).trunc(16).bitcast(V_I1)
+        else:
+            value = self._mask_from_state(index)
+            self._scalar_reads |= {index, index + 1}
+        self._masks[index] = value
+        return value
+
+    def set_mask(self, index: int, value: Value) -> None:
+        """Write the chunk's bits of a lane mask; lanes that are off get zero."""
+        value = self._emitter.binary("and", value, self.exec)
+        if self._step.enable is not None:
+            value = self._emitter.binary("and", value, self._step.enable)
+        pointer = self._emitter.offset(f"%masks{self._number}", 4 * index)
+        self._emitter.store(value.bitcast(I16), pointer, 2)
+        for register in (index, index + 1):
+            self._scalars.drop(register)
+        self.scalar_writes |= {index, index + 1}
+        self.forget_masks(index, 2)
+        self._masks[index] = value
+        if index == abi.EXEC:
+            self.ends_after = True
+
+    def forget_masks(self, index: int, width: int) -> None:
+        """Drop the values of lane masks that share a register with those that are written."""
+        for other in range(index - 1, index + width):
+            self._masks.pop(other, None)
+
+    def _mask_from_state(self, index: int) -> Value:
+        pointer = self._emitter.offset(f"%masks{self._number}", 4 * index)
+        return self._emitter.load(I16, pointer, 2).bitcast(V_I1)
+
+    # Scalar registers as numbers
+
+    def splat_register(self, index: int, width: int, as_float: bool) -> Value:
+        """A scalar register (or pair) in every lane of the chunk."""
+        registers = {index + n for n in range(width)}
+        type = floating(32 * width) if as_float else integer(32 * width)
+        key = (index, width, type.text)
+        dirty = registers & self._scalars.dirty
+        found = self._splats.get(key)
+        if found is not None and not dirty and self._step.number - found[1] <= _REUSE:
+            return found[0]
+        if registers & self._step.hoisted or (dirty and not self._settle(index, width)):
+            self.in_preheader()
+            scalar = self._scalars.half(index) if width == 1 else self._scalars.pair(index)
+            value = self._emitter.splat(scalar.bitcast(type))
+            self.in_body()
+            return value
+        pointer = self._function.scalar_pointer(index)
+        value = self._emitter.splat(self._emitter.load(type, pointer, 4))
+        self._scalar_reads |= registers
+        self.number_reads |= registers
+        self._splats[key] = (value, self._step.number)
+        return value
+
+    def _settle(self, index: int, width: int) -> bool:
+        """Store registers before the loop, where no instruction of the run reads or writes them there."""
+        registers = {index + n for n in range(width)}
+        used = self._scalar_reads | self.scalar_writes
+        if registers & used:
+            return False
+        self.in_preheader()
+        for register in sorted(registers & self._scalars.dirty):
+            if register in self._scalars.dirty:
+                if self._scalars.held_with(register) & used:
+                    self.in_body()
+                    return False
+                self._scalars.store(register)
+        self.in_body()
+        return True

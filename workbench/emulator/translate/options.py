@@ -1,0 +1,71 @@
+"""What a translation depends on beside the code: target, MODE register, the CPU that it is made for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+class Unsupported(Exception):
+    """The instruction, or a modifier of it, is not executed; the text says which."""
+
+
+@dataclass(frozen=True, slots=True)
+class Mode:
+    """What the MODE register says about floating point, known when the code is translated.
+
+    Rounding: 0 nearest even, 1 up, 2 down, 3 to zero. Denormals: 0 flush sources and results, 1 flush
+    results, 2 flush sources, 3 keep.
+
+    Attributes:
+        value: the register.
+        overflow_saturates: FP16_OVFL: what overflows in 8 bits becomes the largest number.
+    """
+
+    value: int = 0x3F0
+    round32: int = 0
+    round64: int = 0
+    denormal32: int = 3
+    denormal64: int = 3
+    dx10_clamp: bool = True
+    ieee: bool = True
+    overflow_saturates: bool = False
+
+    @classmethod
+    def of(cls, value: int) -> Mode:
+        """From the register's value."""
+        return cls(
+            value=value,
+            round32=value & 3,
+            round64=value >> 2 & 3,
+            denormal32=value >> 4 & 3,
+            denormal64=value >> 6 & 3,
+            dx10_clamp=bool(value >> 8 & 1),
+            ieee=bool(value >> 9 & 1),
+            overflow_saturates=bool(value >> 23 & 1),
+        )
+
+    def with_field(self, first: int, size: int, field: int) -> Mode:
+        """After a write of `field` to bits first..first+size-1."""
+        mask = ((1 << size) - 1) << first
+        return Mode.of((self.value & ~mask) | (field << first & mask))
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What a translation depends on beside the code.
+
+    Attributes:
+        target: "gfx942", "gfx950" or "gfx90a".
+        acc_offset: row of AGPR 0.
+        mode: floating-point mode at the kernel's start.
+        host: features of the CPU that runs the code, as LLVM names them.
+        rows: vector register rows that a wave has.
+        sanitize: whether the code reports to the sanitizer.
+    """
+
+    target: str
+    acc_offset: int
+    mode: Mode
+    host: frozenset[str]
+    rows: int = 512
+    sanitize: bool = False
