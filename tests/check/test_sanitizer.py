@@ -64,12 +64,40 @@ def test_a_fault_is_a_finding_and_the_result_is_repeatable() -> None:
     source = "__global__ void k(float *x) { x[threadIdx.x] = 1.0f; }"
     module = wb.compile(source, arch="gfx950", name="fault.hip")
     first, second = (wb.sanitize(module["k"][1, 64], torch.zeros(63)) for _ in range(2))
-    assert first.stopped
+    assert not first.stopped
     [finding] = first.findings
     assert finding.category == "out of bounds"
     assert (finding.line, finding.wave, finding.lane) == (1, 0, 63)
     assert "1 byte past the end of argument 'x' (float32 tensor 63), 252 bytes" in finding.message
     assert [f.pc for f in first.findings] == [f.pc for f in second.findings]
+
+
+BEYOND = """
+__global__ void k(float *x, float *y, int n) {
+    __shared__ float s[64];
+    s[threadIdx.x] = 0.0f;
+    __syncthreads();
+    float *to = threadIdx.x & 1 ? s + threadIdx.x : x + threadIdx.x;
+    unsafeAtomicAdd(to, 1.0f);
+    __syncthreads();
+    y[threadIdx.x] = s[threadIdx.x] + x[threadIdx.x + n];
+}
+"""
+
+
+@pytest.mark.parametrize("arch", ["gfx942", "gfx950"])
+def test_a_launch_goes_on_without_the_lanes_that_are_out_of_bounds(arch: str) -> None:
+    module = wb.compile(BEYOND, arch=arch, name="beyond.hip")
+    x, y = torch.zeros(60), torch.full((64,), -1.0)
+    result = wb.sanitize(module["k"][1, 64], x, y, 0, device=f"emulated:{arch}")
+    assert [(f.category, f.line, f.lane, f.count) for f in result.findings] == [
+        ("out of bounds", 7, 60, 2),
+        ("out of bounds", 9, 60, 4),
+    ], str(result)
+    # The others did what they do once, and what is loaded out of bounds is 0.
+    assert torch.equal(x, torch.arange(1, 61) % 2.0)
+    assert torch.equal(y[:60], torch.ones(60))
+    assert y[60:].tolist() == [0, 1, 0, 1]
 
 
 STRUCT = """
@@ -119,7 +147,7 @@ def test_every_launch_of_a_block_is_watched() -> None:
     assert watch.launches == 3
     assert [result.device for result in watch.results] == ["emulated:gfx950", "emulated:gfx942"]
     assert ("race", "race.hip") in {(f.category, f.file) for f in watch.results[0].findings}
-    assert watch.results[1].stopped
+    assert not watch.results[1].stopped
     assert watch.findings[-1].category == "out of bounds"
     with pytest.raises(SanitizerError, match="sanitize 3 launches: findings in 2"):
         watch.check()

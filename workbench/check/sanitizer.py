@@ -88,8 +88,9 @@ class SanitizeResult(Shown):
         shape: the problem; empty where no spec says it.
         findings: by line, each instruction once.
         notes: what is no error by itself, such as a buffer resource that reaches past its allocation.
-        stopped: whether a fault ended the launch, so that what comes after it was not looked at.
-        seconds: wall time of the launch; None where a fault ended it.
+        stopped: whether a fault ended the launch, so that what comes after it was not looked at. Accesses
+            out of bounds do not: the launch goes on without them.
+        seconds: wall time of the launch; None where it faulted.
     """
 
     name: str
@@ -300,7 +301,9 @@ def _result(
     seconds: float | None,
 ) -> SanitizeResult:
     findings = [_finding(code, each) for each in raw]
-    if fault is not None:
+    # An access out of bounds is among the findings, and the launch went on.
+    stopped = fault is not None and all(f.pc != fault.address or f.category not in _GOES_ON for f in findings)
+    if fault is not None and stopped:
         findings.append(_of_fault(code, fault))
     findings.sort(key=lambda f: (not f.is_own, f.file, f.line, f.pc))
     return SanitizeResult(
@@ -309,7 +312,7 @@ def _result(
         shape,
         findings=tuple(f for f in findings if f.category != "note"),
         notes=tuple(f for f in findings if f.category == "note"),
-        stopped=fault is not None,
+        stopped=stopped,
         seconds=seconds,
     )
 
@@ -334,6 +337,9 @@ def _finding(code: _Code, raw: RawFinding) -> Finding:
         related=other[:2] if other is not None else None,
     )
 
+
+_GOES_ON = ("out of bounds", "misaligned")
+"""Categories of accesses that end a plain launch and not a sanitized one."""
 
 _OUT_OF_BOUNDS = ("AddressFault", "SharedMemoryFault", "ScratchFault")
 

@@ -25,7 +25,7 @@ class Seeded:
     """A kernel `k(const float *in, float *out)` and what is wrong with it.
 
     Attributes:
-        source: its C++ text; the seeded line ends in `// HERE`.
+        source: its C++ text; each line to be found ends in `// HERE`.
         category: of the finding.
         words: part of the finding's message.
         block, grid: work-items and work-groups.
@@ -523,6 +523,29 @@ __global__ void k(const float *in, float *out) {
 }""",
         "out of bounds",
         "past the end",
+        grid=4,
+        elements=256,
+    ),
+    "several_ends": Seeded(
+        """
+typedef int i4 __attribute__((ext_vector_type(4)));
+__global__ void k(const float *in, float *out) {
+    __shared__ float s[64];
+    unsigned i = blockIdx.x * 64 + threadIdx.x;
+    float x = in[i + IF_FAULT(1, 0)]; // HERE
+    unsigned at = (unsigned)(size_t)(LDS float *)&s[0] + threadIdx.x * 4;
+    asm volatile("ds_write_b32 %0, %1 offset:" IF_FAULT("4", "0") : : "v"(at), "v"(x) : "memory"); // HERE
+    asm volatile("s_waitcnt lgkmcnt(0)" ::: "memory");
+    if (blockIdx.x == 1) x += in[IF_FAULT(1000, 100)]; // HERE
+    unsafeAtomicAdd(out + i + IF_FAULT(2, 0), x); // HERE
+    if (threadIdx.x < 32) out[i + IF_FAULT(256, 0)] += x; // HERE
+    i4 r = {(int)(size_t)out, (int)((size_t)out >> 32), 4096, 0x00020000};
+    unsigned to = i * 4 + IF_FAULT(1020, 0);
+    asm volatile("s_nop 4");
+    asm volatile("buffer_store_dword %0, %1, %2, 0 offen" : : "v"(x), "v"(to), "s"(r) : "memory"); // HERE
+}""",
+        "out of bounds",
+        " bytes",
         grid=4,
         elements=256,
     ),

@@ -483,7 +483,11 @@ enum {
     SAN_FOUND_ALIGNMENT = 13,
     SAN_FOUND_HAZARD = 14,  /* detail: wait states there were | wanted << 8 | rule << 16; address: register */
     SAN_FOUND_BARRIER = 15, /* a barrier passed without waves that have ended; detail: how many */
+    SAN_FOUND_FAULT = 16,   /* an access that would have ended a plain launch; detail: its Fault */
 };
+
+/* SAN_FOUND_FAULT's detail: bytes of the access, whether it writes, HK_FAULT_*. */
+enum { SAN_FAULT_SIZE = 0xffff, SAN_FAULT_WRITES = 1 << 16, SAN_FAULT_KIND = 24 };
 
 /* What was under way: of another wave with which this one has passed a barrier, or its own before a load to LDS. */
 enum {

@@ -203,7 +203,7 @@ class EmulatedDevice:
                 wall_seconds=outcome.seconds,
                 findings=observer.findings(scene),
             )
-            fault = _fault(scene, outcome, assertions, record)
+            fault = _fault(scene, outcome.fault or observer.fault, assertions, record)
             self.node.tell(record, loaded.code_object, fault)
             if fault is not None:
                 raise fault
@@ -312,12 +312,15 @@ def _run(
 
 
 def _fault(
-    scene: faults.Scene, outcome: Outcome, assertions: list[console.Assertion], record: LaunchRecord
+    scene: faults.Scene,
+    report: abi.CData | None,
+    assertions: list[console.Assertion],
+    record: LaunchRecord,
 ) -> errors.KernelFault | None:
-    """What the launch ended with, and what the sanitizer had found until then; None where it ended well."""
-    if outcome.fault is None:
+    """What is wrong with the launch, and what the sanitizer had found; None where it ended well."""
+    if report is None:
         return None
-    fault = faults.exception(scene, outcome.fault, assertions)
+    fault = faults.exception(scene, report, assertions)
     fault.findings = record.findings
     return fault
 

@@ -91,19 +91,15 @@ def exception(scene: Scene, report: abi.CData, assertions: Sequence[Assertion] =
         if mine:
             return _assertion(scene, report, mine)
     address = _address(scene, report)
-    group = group_id(scene.geometry, int(report.group))
-    lane = int(fault.lane) if fault.lane >= 0 else None
-    subject = f"lane {lane} of wave {report.wave}" if lane is not None else f"wave {report.wave}"
-    what = _what(scene, report, f"{subject} in work-group {group}")
-    message = f"{scene.who(address)}: {what} ({scene.what(address)})."
+    message = f"{scene.who(address)}: {what_happened(scene, report)} ({scene.what(address)})."
     return _CLASSES.get(kind, errors.KernelFault)(
         message,
         kernel=scene.kernel.name,
         address=address,
         source=scene.source_of(address) if address is not None else None,
-        workgroup=group,
+        workgroup=group_id(scene.geometry, int(report.group)),
         wave=int(report.wave),
-        lane=lane,
+        lane=int(fault.lane) if fault.lane >= 0 else None,
     )
 
 
@@ -173,8 +169,11 @@ def _barrier_address(scene: Scene, resume: int) -> int | None:
     return int(start)
 
 
-def _what(scene: Scene, report: abi.CData, who: str) -> str:
+def what_happened(scene: Scene, report: abi.CData) -> str:
+    """Who did what, without the place in the code: "lane 3 of wave 0 in ... read 4 bytes at ..."."""
     fault = report.fault
+    subject = f"lane {fault.lane} of wave {report.wave}" if fault.lane >= 0 else f"wave {report.wave}"
+    who = f"{subject} in work-group {group_id(scene.geometry, int(report.group))}"
     verb = f"{who} wrote" if fault.is_write else f"{who} read"
     size = f"{fault.size} byte{'' if fault.size == 1 else 's'}"
     match fault.kind:

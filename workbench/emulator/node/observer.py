@@ -28,6 +28,7 @@ class Observer:
 
     Attributes:
         traffic: recorder of what is asked of memory; None unless asked for.
+        fault: an access out of bounds that a sanitized launch went on after; known after `findings`.
     """
 
     def __init__(
@@ -45,6 +46,7 @@ class Observer:
         self._shadow: Shadow | None = None
         self._trace: Trace | None = None
         self.traffic: TrafficRecorder | None = None
+        self.fault: abi.CData | None = None
         if options.sanitize:
             self._shadow = Shadow(geometry.group_count, memory.watched(loaded.device))
             prepared.launch.san = self._shadow.pointer
@@ -74,6 +76,7 @@ class Observer:
         if self._shadow is None:
             return ()
         found = self._shadow.take(scene)
+        self.fault = self._shadow.fault
         if self._shadow.lost_writes:
             self._memory.note_unseen(self._loaded.device)
         return found

@@ -8,7 +8,7 @@ from workbench.codeobject import printer
 from workbench.codeobject.instructions import Space
 from workbench.emulator.native import abi, native_library
 from workbench.emulator.native.abi import CData, ffi
-from workbench.emulator.node.faults import Scene, group_id
+from workbench.emulator.node.faults import Scene, group_id, what_happened
 from workbench.emulator.sanitizer.hazard_roles import unit_name
 from workbench.emulator.sanitizer.hazard_rules import RULES
 from workbench.emulator.sanitizer.written import Written
@@ -35,6 +35,7 @@ CLASSES: dict[int, str] = {
     abi.SAN_FOUND_ALIGNMENT: "misaligned",
     abi.SAN_FOUND_HAZARD: "hazard",
     abi.SAN_FOUND_BARRIER: "missed barrier",
+    abi.SAN_FOUND_FAULT: "out of bounds",
 }
 """What each kind of report is an instance of."""
 
@@ -58,11 +59,13 @@ class Shadow:
 
     Attributes:
         lost_writes: whether something was written that could not be followed; known after `take`.
+        fault: the first access that would have ended a plain launch, None where there was none; likewise.
     """
 
     def __init__(self, groups: int, memories: Sequence[Written] = ()) -> None:
         self._library = native_library()
         self.lost_writes = False
+        self.fault: CData | None = None
         self.pointer: CData = ffi.NULL
         self.pointer = self._library.hk_san_new(groups, _SHADOW_BYTES)
         if not self.pointer:
@@ -77,6 +80,9 @@ class Shadow:
         count = self._library.hk_san_take(self.pointer, reports, _ROOM)
         self.lost_writes = bool(self._library.hk_san_lost_writes(self.pointer))
         self.free()
+        faults = (r for r in reports[0:count] if r.kind == abi.SAN_FOUND_FAULT)
+        first = next(faults, None)
+        self.fault = _fault_report(first) if first is not None else None
         found = sorted(reports[0:count], key=lambda report: (report.pc, report.kind))
         return tuple(_finding(scene, report) for report in found)
 
@@ -91,11 +97,31 @@ class Shadow:
             self.pointer = ffi.NULL
 
 
+def _fault_report(report: CData) -> CData:
+    """What the driver reports of a fault that ends a launch, from one that did not."""
+    detail = int(report.detail)
+    fault = {
+        "kind": detail >> abi.SAN_FAULT_KIND,
+        "lane": report.lane,
+        "address": report.address,
+        "size": detail & abi.SAN_FAULT_SIZE,
+        "is_write": bool(detail & abi.SAN_FAULT_WRITES),
+    }
+    where = {"group": report.group, "pc": report.pc, "has_pc": 1, "wave": report.wave}
+    return ffi.new("FaultReport *", {"fault": fault, **where})
+
+
+def _category(report: CData) -> str:
+    if report.kind == abi.SAN_FOUND_FAULT and int(report.detail) >> abi.SAN_FAULT_KIND == abi.FAULT_ALIGNMENT:
+        return "misaligned"
+    return CLASSES[report.kind]
+
+
 def _finding(scene: Scene, report: CData) -> RawFinding:
     other = int(report.other_pc)
     has_address = report.kind not in _WITHOUT_ADDRESS
     return RawFinding(
-        category=CLASSES[report.kind],
+        category=_category(report),
         message=_message(scene, report),
         pc=int(report.pc),
         other_pc=None if other == _NO_ADDRESS else other,
@@ -275,6 +301,8 @@ def _message(scene: Scene, report: CData) -> str:
                 f"the barrier is passed without {waves} ended: s_barrier does not wait for them, but "
                 "__syncthreads() wants every thread of the block; leave the kernel after the last barrier"
             )
+        case abi.SAN_FOUND_FAULT:
+            return what_happened(scene, _fault_report(report))
     raise AssertionError(report.kind)
 
 

@@ -91,9 +91,14 @@ class BlockTranslator:
         self.scalars.flush()
         record = self.function.constant("op", op)
         more, number = ("", "") if count is None else (", i32", f", i32 {count}")
-        result = self.emitter.call(
-            f"declare i32 @{name}(ptr, ptr{more})", I32, f"@{name}", f"ptr %wave, ptr {record}{number}"
-        )
+        declaration = f"declare i32 @{name}(ptr, ptr{more})"
+        arguments = f"ptr %wave, ptr {record}{number}"
+        if can_fault and self.options.sanitize:
+            self.emitter.intrinsics.add(declaration)
+            declaration = "declare i32 @hk_san_native(ptr, ptr, ptr)"
+            arguments += f", ptr @{name}"
+            name = "hk_san_native"
+        result = self.emitter.call(declaration, I32, f"@{name}", arguments)
         assert result is not None
         if can_fault:
             self.function.branch_out(result.ne(0), abi.FAULT)

@@ -339,23 +339,27 @@ HK_EXPORT int32_t hk_flat_atomic(Wave *w, const Op *op) {
         if (hk_atomic_lanes(w, op, &a, returned)) return 1;
     } else {
         HkAtomicData from = hk_memory_data(w, op, kind, wide);
+        if (hk_check_aligned(w, op, &a, bytes)) return 1;
         HK_FOR_LANES(lane, exec) {
             uint64_t window = a.at[lane] & HK_APERTURE_MASK, offset = a.at[lane] & ~HK_APERTURE_MASK;
-            if (a.at[lane] & (bytes - 1))
-                return hk_fault(w, op, HK_FAULT_ALIGNMENT, (int32_t)lane, a.at[lane], bytes, 1);
             if (window == HK_SHARED_APERTURE) {
                 if (!hk_check_lds(w, op, offset, bytes, 1, (int32_t)lane)) return 1;
-                hk_update_own(kind, wide, w->lds + offset, from, returned, lane, 0);
             } else if (window == HK_PRIVATE_APERTURE) {
                 if (!hk_check_scratch(w, op, offset, bytes, 1, (int32_t)lane)) return 1;
+            } else if (hk_check(w, op, a.at[lane], bytes, 1, (int32_t)lane) == NULL)
+                return 1;
+        }
+        HK_FOR_LANES(lane, exec) {
+            uint64_t window = a.at[lane] & HK_APERTURE_MASK, offset = a.at[lane] & ~HK_APERTURE_MASK;
+            if (window == HK_SHARED_APERTURE) {
+                hk_update_own(kind, wide, w->lds + offset, from, returned, lane, 0);
+            } else if (window == HK_PRIVATE_APERTURE) {
                 uint8_t copy[8];
                 for (uint32_t b = 0; b < bytes; b++) copy[b] = *hk_scratch_byte(w, (uint32_t)offset + b, lane);
                 hk_update_own(kind, wide, copy, from, returned, lane, 0);
                 for (uint32_t b = 0; b < bytes; b++) *hk_scratch_byte(w, (uint32_t)offset + b, lane) = copy[b];
             } else {
-                uint8_t *p = hk_check(w, op, a.at[lane], bytes, 1, (int32_t)lane);
-                if (p == NULL) return 1;
-                hk_update_memory(kind, wide, p, from, returned, lane);
+                hk_update_memory(kind, wide, (uint8_t *)(uintptr_t)a.at[lane], from, returned, lane);
             }
         }
     }
@@ -397,7 +401,9 @@ HK_EXPORT int32_t hk_ds_atomic(Wave *w, const Op *op) {
     HK_FOR_LANES(lane, exec) {
         uint64_t offset = (uint64_t)row[lane] + (uint32_t)op->offset;
         if (offset & (bytes - 1)) return hk_fault(w, op, HK_FAULT_ALIGNMENT, (int32_t)lane, offset, bytes, 1);
-        hk_update_own(kind, wide, w->lds + offset, from, returned, lane, flush);
+    }
+    HK_FOR_LANES(lane, exec) {
+        hk_update_own(kind, wide, w->lds + row[lane] + (uint32_t)op->offset, from, returned, lane, flush);
     }
     hk_put_returned(w, op, returned, wide, exec);
     return 0;

@@ -12,6 +12,11 @@ _Static_assert(sizeof(Wave) % 64 == 0, "waves lie one after another, each at a c
 
 static inline uint64_t hk_exec(const Wave *w) { return (uint64_t)w->s[HK_EXEC] | (uint64_t)w->s[HK_EXEC + 1] << 32; }
 
+static inline void hk_set_exec(Wave *w, uint64_t lanes) {
+    w->s[HK_EXEC] = (uint32_t)lanes;
+    w->s[HK_EXEC + 1] = (uint32_t)(lanes >> 32);
+}
+
 static inline uint64_t hk_s64(const Wave *w, unsigned encoding) {
     return (uint64_t)w->s[encoding] | (uint64_t)w->s[encoding + 1] << 32;
 }

@@ -74,6 +74,22 @@ static uint64_t addresses(Wave *w, SanWave *sw, const SanOp *o, uint64_t exec, u
     return lanes;
 }
 
+/* The lanes of `lanes` that are inside an allocation: the others are reported by the operation itself, and take no
+ * part in anything else. */
+static uint64_t inside(Wave *w, const SanOp *o, uint64_t lanes, const uint64_t *at) {
+    int is_write = (o->flags & (SAN_STORE | SAN_ATOMIC)) != 0;
+    uint64_t low = ~0ull, high = 0, found = lanes;
+    HK_FOR_LANES(lane, lanes) {
+        low = at[lane] < low ? at[lane] : low;
+        high = at[lane] > high ? at[lane] : high;
+    }
+    if (lanes == 0 || hk_allowed(w, low, high + o->bytes, is_write)) return lanes;
+    HK_FOR_LANES(lane, lanes) {
+        if (!hk_allowed(w, at[lane], at[lane] + o->bytes, is_write)) found &= ~(1ull << lane);
+    }
+    return found;
+}
+
 /* A lane of a flat access that goes to LDS or to scratch. */
 static void flat_lane(Wave *w, SanWave *sw, const SanOp *o, uint64_t address, unsigned lane, int is_write) {
     uint64_t offset = address & ~HK_APERTURE_MASK, bit = 1ull << lane;
@@ -126,6 +142,7 @@ static void vector_memory(Wave *w, SanWave *sw, const SanOp *o, uint64_t exec) {
         elsewhere = o->space == SAN_FLAT ? exec & ~lanes : 0;
         if (is_write) check_data(w, sw, o, exec & ~elsewhere, known);
         if (o->flags & (SAN_ATOMIC | SAN_SYNC)) advance(sw, w);
+        lanes = inside(w, o, lanes, at);
         san_global_lanes(w, sw, o, lanes, at);
         if (o->flags & SAN_LOAD) set_rows(sw, o->dst, o->dst_count, exec, 0);
         if (sw->group->san->memory_count) {
@@ -186,6 +203,7 @@ static void scalar_load(Wave *w, SanWave *sw, const SanOp *o) {
 }
 
 void san_memory(Wave *w, SanWave *sw, const SanOp *o, uint64_t exec) {
+    sw->access = o;
     if (o->space != SAN_LDS_LANES) check_address(w, sw, o, exec);
     if (o->space == SAN_SMEM) {
         sw->last_scalar = ++sw->lgkm_issued;

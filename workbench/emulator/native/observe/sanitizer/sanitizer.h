@@ -9,6 +9,8 @@
 #include "run/wave.h"
 
 HK_EXPORT void hk_san_run(Wave *w, const SanOp *ops, uint32_t count);
+/* Runs a native operation; lanes out of bounds are reported and left out. */
+HK_EXPORT int32_t hk_san_native(Wave *w, const Op *op, NativeFn operation);
 
 /* The driver's side. */
 size_t hk_san_bytes(const Launch *l, uint32_t waves);

@@ -44,8 +44,8 @@ HK_EXPORT void hk_san_watch(San *s, const SanMemory *memories, uint64_t count) {
 
 HK_EXPORT int32_t hk_san_lost_writes(const San *s) { return s->lost_writes; }
 
-void san_found(Wave *w, uint32_t kind, const Op *op, uint64_t other_pc, int32_t lane, uint64_t address, uint64_t detail,
-               uint64_t other_group, uint32_t other_wave) {
+int san_found(Wave *w, uint32_t kind, const Op *op, uint64_t other_pc, int32_t lane, uint64_t address, uint64_t detail,
+              uint64_t other_group, uint32_t other_wave) {
     SanWave *sw = w->san;
     San *s = sw->group->san;
     s->report_total++;
@@ -53,10 +53,10 @@ void san_found(Wave *w, uint32_t kind, const Op *op, uint64_t other_pc, int32_t 
         SanReport *r = &s->reports[i];
         if (r->pc == op->pc && r->kind == kind) {
             r->count++;
-            return;
+            return 1;
         }
     }
-    if (s->report_count == REPORTS) return;
+    if (s->report_count == REPORTS) return 0;
     s->reports[s->report_count++] = (SanReport){
         .pc = op->pc,
         .other_pc = other_pc,
@@ -70,6 +70,7 @@ void san_found(Wave *w, uint32_t kind, const Op *op, uint64_t other_pc, int32_t 
         .other_wave = other_wave,
         .lane = lane,
     };
+    return 1;
 }
 
 static size_t wave_bytes(const Launch *l) {

@@ -87,6 +87,7 @@ typedef struct SanWave {
     uint32_t read_next;              /* place of the next one in `reads` */
     uint32_t passed_count;
     uint32_t tick;
+    const SanOp *access;       /* the newest of memory */
     uint64_t states;           /* wait states of the blocks that it has run */
     uint64_t marks[SAN_MARKS]; /* when the first instruction of each pair was over; 0: it has not run */
     uint32_t scalar_undefined[SCALARS + 3];
@@ -118,9 +119,10 @@ struct SanGroup {
 };
 
 /* state.c */
-__attribute__((cold, noinline)) void san_found(Wave *w, uint32_t kind, const Op *op, uint64_t other_pc, int32_t lane,
-                                               uint64_t address, uint64_t detail, uint64_t other_group,
-                                               uint32_t other_wave);
+/* Nonzero where the report has its place; 0 where there is room for no more. */
+__attribute__((cold, noinline)) int san_found(Wave *w, uint32_t kind, const Op *op, uint64_t other_pc, int32_t lane,
+                                              uint64_t address, uint64_t detail, uint64_t other_group,
+                                              uint32_t other_wave);
 /* registers.c */
 /* The instruction that made the first undefined source among `first` to `last` so in `lanes`: the one at hand where a
  * register was never written. */

@@ -1,0 +1,59 @@
+/* Accesses out of bounds: a plain launch ends at the first, a sanitized one goes on without it, so that all of them are
+ * found. A lane that loads gets 0.
+ *
+ * An operation checks all of its lanes before it moves anything, so that it can be run again without the one at fault.
+ */
+#include "observe/sanitizer/state.h"
+
+/* Whether the launch can go on: what the hidden arguments of missing services point to is no slip of the kernel's. */
+static int goes_on(const Fault *f) {
+    switch (f->kind) {
+    case HK_FAULT_ADDRESS:
+        return (f->address & HK_APERTURE_MASK) != HK_HEAP_APERTURE;
+    case HK_FAULT_LDS:
+    case HK_FAULT_SCRATCH:
+    case HK_FAULT_ALIGNMENT:
+    case HK_FAULT_READ_ONLY:
+        return 1;
+    default:
+        return 0;
+    }
+}
+
+/* The result of the access at fault becomes 0: of its lane, or of all of a scalar load. */
+static void clear_result(Wave *w, const Op *op, int32_t lane) {
+    const SanWave *sw = w->san;
+    const SanOp *o = sw->access;
+    if (o == NULL || o->op.pc != op->pc || !(o->flags & SAN_LOAD)) return;
+    if (lane < 0)
+        for (uint32_t n = 0; n < o->sdst_count[0]; n++) w->s[o->sdst[0] + n] = 0;
+    else
+        for (uint32_t n = 0; n < o->dst_count && o->dst + n < sw->group->rows; n++) hk_row(w, o->dst + n)[lane] = 0;
+}
+
+static int32_t leave_out(Wave *w, const Op *op, NativeFn operation) {
+    uint64_t exec = hk_exec(w), lanes = exec, left_out = 0;
+    int32_t result = 1;
+    while (result != 0 && goes_on(&w->fault)) {
+        const Fault f = w->fault;
+        uint64_t detail = (uint64_t)f.kind << SAN_FAULT_KIND | (f.is_write ? SAN_FAULT_WRITES : 0) | f.size;
+        if (!san_found(w, SAN_FOUND_FAULT, op, ~0ull, f.lane, f.address, detail, 0, 0)) break;
+        if (f.lane < 0) {
+            clear_result(w, op, -1);
+            result = 0;
+            break;
+        }
+        left_out |= 1ull << f.lane;
+        lanes &= ~left_out;
+        hk_set_exec(w, lanes);
+        result = operation(w, op);
+    }
+    hk_set_exec(w, exec);
+    HK_FOR_LANES(lane, left_out) clear_result(w, op, (int32_t)lane);
+    return result;
+}
+
+HK_EXPORT int32_t hk_san_native(Wave *w, const Op *op, NativeFn operation) {
+    int32_t result = operation(w, op);
+    return __builtin_expect(result == 0 || w->san == NULL, 1) ? result : leave_out(w, op, operation);
+}
