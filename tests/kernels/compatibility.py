@@ -148,14 +148,13 @@ def compile_only(
 ) -> str:
     """What the compiler says of the device part of a source, templates instantiated; "" where nothing."""
     compiler = toolchain.find_compiler(branch.arch)
-    command = compiler.device_command(branch.arch, "/dev/null")
     flags = ["-fsyntax-only", "-std=c++20", "-O3", "-w", "-ferror-limit=0"]
     macros = [targets.target(branch.arch).macro, *branch.define, *define]
     folders = [HEADERS, source.parent, *include]
     with tempfile.TemporaryDirectory() as folder:
         finished = subprocess.run(
             [
-                *command[: command.index("-")],
+                *compiler.device_command(branch.arch),
                 *flags,
                 *(f"-D{macro}" for macro in macros),
                 *(f"-I{path}" for path in folders),

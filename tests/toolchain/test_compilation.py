@@ -10,6 +10,7 @@ import threading
 import time
 from pathlib import Path
 
+import pybind11
 import pytest
 
 from workbench import toolchain
@@ -18,6 +19,7 @@ from workbench.errors import CompileError, CompilerCrashed, CompilerNotFound, Co
 from workbench.targets import TARGETS
 from workbench.toolchain import CompileOptions, compilation, compile_device, examine, job, precompiled, search
 
+RUNTIME = (precompiled.RUNTIME,)
 SCALE = "__global__ void scale(float *x, float by) { x[threadIdx.x] *= by; }\n"
 
 
@@ -465,26 +467,55 @@ def test_a_damaged_precompiled_header_is_not_used(zig: toolchain.Compiler, own_c
 
 
 @pytest.mark.parametrize(
-    ("source", "defines", "header"),
+    ("source", "defines", "headers"),
     [
-        ("__global__ void k() {}", [], precompiled.RUNTIME),
+        ("__global__ void k() {}", [], RUNTIME),
         (
             "// c\n/* d\n */\n#pragma once\n#include <cmath>\n__global__ void k() {}",
             ["MINE"],
-            precompiled.RUNTIME,
+            RUNTIME,
         ),
-        ("#include <cmath>\n#include <hip/hip_runtime.h>\n", [], precompiled.RUNTIME),
-        ("#define warpSize 32\n#include <hip/hip_runtime.h>\n", [], None),
-        ("", ["__launch_bounds__"], None),
+        ("#include <cmath>\n#include <hip/hip_runtime.h>\n", [], RUNTIME),
+        ('#define warpSize 32\n#include "kittens.cuh"\n', [], RUNTIME),
+        ("__global__ void k() {}\n#include <kittens.cuh>\n", [], RUNTIME),
+        ("", ["__launch_bounds__"], ()),
+        ("", ["_FORTIFY_SOURCE"], ()),
+        ('#include "kittens.cuh"\n', [], (*RUNTIME, precompiled.TILES)),
+        ("#include <pybind11/stl.h>\n", [], (*RUNTIME, precompiled.PYBIND)),
+        ("#define PYBIND11_NAMESPACE mine\n#include <pybind11/stl.h>\n", [], RUNTIME),
+        ("#include <pybind11/stl.h>\n", ["PY_SSIZE_T_CLEAN"], RUNTIME),
+        (
+            '#include "kittens.cuh"\n#include "pyutils/pyutils.cuh"\n',
+            ["N=4"],
+            (*RUNTIME, precompiled.TILES, precompiled.PYBIND),
+        ),
     ],
 )
-def test_when_a_precompiled_header_may_stand_in(source: str, defines: list[str], header: str | None) -> None:
-    assert precompiled.header_for(source, defines, []) == header
+def test_which_precompiled_headers_may_stand_in(
+    source: str, defines: list[str], headers: tuple[str, ...]
+) -> None:
+    folder = Path(pybind11.get_include())
+    assert precompiled.headers_for(source, defines, [], folder) == headers
 
 
 def test_a_header_of_the_users_own_is_not_replaced(tmp_path: Path) -> None:
     (tmp_path / "kittens.cuh").write_text("\n")
-    assert precompiled.header_for('#include "kittens.cuh"\n', [], [str(tmp_path)]) is None
+    assert precompiled.headers_for('#include "kittens.cuh"\n', [], [str(tmp_path)]) == RUNTIME
+    (tmp_path / "hip").mkdir()
+    (tmp_path / "hip" / "hip_runtime.h").write_text("\n")
+    assert precompiled.headers_for("", [], [str(tmp_path)]) == ()
+
+
+def test_macros_of_the_users_own_headers_keep_pybind_out(tmp_path: Path) -> None:
+    folder, source = Path(pybind11.get_include()), '#include "mine/all.h"\n'
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "all.h").write_text(
+        'namespace mine {}\n#include "names.h"\n#include <pybind11/stl.h>\n'
+    )
+    (tmp_path / "mine" / "names.h").write_text("#define HARMLESS\n")
+    assert precompiled.headers_for(source, [], [str(tmp_path)], folder) == (*RUNTIME, precompiled.PYBIND)
+    (tmp_path / "mine" / "names.h").write_text("#define PYBIND11_NAMESPACE mine\n")
+    assert precompiled.headers_for(source, [], [str(tmp_path)], folder) == RUNTIME
 
 
 # A compiler that misbehaves.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import os
 import re
+import time
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,7 @@ import workbench as wb
 from workbench import errors
 from workbench.emulator.hip import structures
 from workbench.emulator.hip.library import function_names, interface
-from workbench.toolchain import CompileOptions, host, host_library
+from workbench.toolchain import CompileOptions, host, host_library, precompiled
 from workbench.toolchain.compiler import INCLUDE
 
 PROGRAM = r"""
@@ -75,6 +76,50 @@ def test_linker_flags(tmp_path: Path) -> None:
         host.compile_host(PROGRAM, CompileOptions("gfx950", flags=["-lnosuchlibrary"]), module=False)
     made = host.compile_host(PROGRAM, CompileOptions("gfx950", flags="-lm -Wl,--as-needed"), module=False)
     assert made.library.is_file()
+
+
+MODULE = """
+#include <pybind11/pybind11.h>
+__global__ void k(int *x) { *x = 1; }
+PYBIND11_MODULE(small, m) { m.def("seven", [] { return 7; }); }
+"""
+
+
+def test_precompiled_headers_change_nothing_but_the_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HIPKITTENS_CACHE", str(tmp_path / "cache"))
+    options = CompileOptions("gfx950", name="small.cpp", debug=False)
+    precompiled.wait()
+    without = host.compile_host(MODULE, options, module=True)
+    precompiled.wait()
+    with_them = host.compile_host(MODULE, options, module=True, use_cache=False)
+    assert "-include-pch" not in without.command
+    assert "-include-pch" in with_them.command
+    device = [wb.load(each.library, arch="gfx950").code_object.data for each in (without, with_them)]
+    assert device[0] == device[1]
+    assert wb.load_module(with_them.library).seven() == 7
+    assert host.compile_host(MODULE, options, module=True).cached
+    with pytest.raises(errors.CompileError, match=r"small\.cpp:6:1"):
+        host.compile_host(MODULE + "oops\n", options, module=True)
+
+
+def test_an_error_in_one_half_stops_the_other() -> None:
+    """The host part alone would take the compiler minutes."""
+    source = """
+    #if !__HIP_DEVICE_COMPILE__
+    constexpr long count(long n) { long x = 0; for (long i = 0; i < n; i++) x += i; return x; }
+    constexpr long waited = count(1L << 40);
+    #else
+    oops
+    #endif
+    int main() { return 0; }
+    """
+    start = time.perf_counter()
+    options = CompileOptions("gfx950", flags="-fconstexpr-steps=2147483647")
+    with pytest.raises(errors.CompileError, match="oops"):
+        host.compile_host(source, options, module=False)
+    assert time.perf_counter() - start < 30
 
 
 STRUCTURES = {

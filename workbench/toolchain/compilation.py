@@ -6,6 +6,7 @@ import contextlib
 import os
 import tempfile
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,7 +14,7 @@ from workbench.targets import TILE_TARGETS, target
 from workbench.toolchain import precompiled
 from workbench.toolchain.compiler import Compiler, include_folders, kernel_headers
 from workbench.toolchain.diagnostics import Diagnostic
-from workbench.toolchain.job import HeaderRejectedError, Job, to_front_end
+from workbench.toolchain.job import Job, to_front_end
 from workbench.toolchain.options import CompileOptions
 from workbench.toolchain.precompiled import PrecompiledHeader
 from workbench.toolchain.search import find_compiler
@@ -94,33 +95,28 @@ def compile_device(source: str, options: CompileOptions, *, use_cache: bool = Tr
 
 def compile_job(job: Job) -> tuple[Entry, list[str]]:
     """Start the compiler; the result and the headers that it read."""
-    name = precompiled.header_for(job.source, job.options.macro_names, job.before)
-    header = PrecompiledHeader(job.compiler, job.common, job.options.arch, name) if name is not None else None
-    ready = header.find() if header is not None else None
-    if header is not None and ready is not None:
-        try:
-            return _run(job, ready)
-        except HeaderRejectedError:
-            header.forget()
-    done = _run(job, None)
-    if header is not None and ready is None:
-        header.build_later()
-    return done
+    names = precompiled.headers_for(job.source, job.options.macro_names, job.before)
+    return _header(job, names).use(lambda ready: _run(job, ready))
+
+
+def _header(job: Job, names: Sequence[str]) -> PrecompiledHeader:
+    command = (*job.compiler.device_command(job.options.arch), *job.common)
+    return PrecompiledHeader(job.compiler, command, tuple(names))
 
 
 def _run(job: Job, ready: Path | None) -> tuple[Entry, list[str]]:
     with tempfile.TemporaryDirectory(prefix="hipkittens-") as folder:
         output = os.path.join(folder, "device.co")
         dependencies = os.path.join(folder, "headers.d")
-        top = to_front_end("-include-pch", str(ready)) if ready else ["-include", precompiled.RUNTIME]
         command = [
-            *job.compiler.device_command(job.options.arch, output),
+            *job.compiler.device_command(job.options.arch),
             *job.own,
             *job.common,
-            *top,
+            *precompiled.top(ready),
             "-fno-crash-diagnostics",
             # The driver drops -MF in a device compilation; the front end itself takes these.
             *to_front_end("-dependency-file", dependencies, "-MT", "x", "-sys-header-deps"),
+            *("-", "-o", output),
         ]
         made, diagnostics, seconds = job.start(command, output, folder, ready=ready is not None)
         listed = ""
@@ -134,10 +130,9 @@ def _run(job: Job, ready: Path | None) -> tuple[Entry, list[str]]:
 def warm(arch: str = TILE_TARGETS[0]) -> None:
     """Make the precompiled headers for `arch`, so that the first cell compiles as fast as the next ones."""
     job = Job("", CompileOptions(arch))
-    for name in (precompiled.RUNTIME, precompiled.TILES):
-        if name == precompiled.TILES and not (kernel_headers() / name).is_file():
-            continue
-        PrecompiledHeader(job.compiler, job.common, arch, name).build()
+    _header(job, [precompiled.RUNTIME]).build()
+    if (kernel_headers() / precompiled.TILES).is_file():
+        _header(job, [precompiled.RUNTIME, precompiled.TILES]).build()
 
 
 def editor_arguments(arch: str) -> list[str]:

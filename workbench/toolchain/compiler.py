@@ -54,8 +54,8 @@ class Compiler:
         result["TMPDIR"] = temporary
         return result
 
-    def device_command(self, arch: str, output: str) -> list[str]:
-        """Command that compiles HIP source on standard input for `arch` to a code object at `output`."""
+    def device_command(self, arch: str) -> list[str]:
+        """Command that compiles HIP source for `arch` to a code object; input and output follow."""
         return [
             *self.command,
             "-x",
@@ -66,9 +66,6 @@ class Compiler:
             # No symbol that differs from compilation to compilation: equal sources give equal code objects.
             "-fuse-cuid=none",
             *self.arguments,
-            "-",
-            "-o",
-            output,
         ]
 
 

@@ -228,14 +228,14 @@ def _lld_folder(command: str, rename: bool) -> Path:
 def _try(compiler: Compiler, arch: str) -> None:
     """Compile a small kernel for `arch`. A success is remembered; a failure may be mended at any time."""
     store = cache.Cache("compilers")
-    key = cache.digest("try", compiler.identity, *compiler.device_command(arch, ""))
+    key = cache.digest("try", compiler.identity, *compiler.device_command(arch))
     if store.get(key) is not None:
         return
     with tempfile.TemporaryDirectory(prefix="hipkittens-") as folder:
         output = os.path.join(folder, "probe.co")
         try:
             finished = process.run(
-                compiler.device_command(arch, output),
+                [*compiler.device_command(arch), "-", "-o", output],
                 timeout=PROBE_TIMEOUT,
                 text=_PROBE_KERNEL,
                 environment=compiler.environment(folder),

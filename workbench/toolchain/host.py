@@ -1,34 +1,45 @@
 """Compiles sources with host and device code: pybind11 modules and whole HIP programs.
 
-With ROCm, hipcc does it in one step. Any other clang does it in three, as hipcc would inside: the device part
-to a code object, that into a fat binary, and the host part around it, which registers the kernels when it is
-loaded. What is made is always a shared object whose HIP functions are found at load time, so the same file
-runs on AMD's libamdhip64 and on the emulated device's.
+With ROCm, hipcc does it in one step. Any other clang does it as hipcc would inside, both halves at once: the
+device part becomes a code object in a fat binary, and the host part, linked with it, registers its kernels
+when it is loaded. What is made is always a shared object whose HIP functions are found at load time, so the
+same file runs on AMD's libamdhip64 and on the emulated device's.
 """
 
 from __future__ import annotations
 
-import contextlib
 import os
 import re
 import sys
 import sysconfig
 import tempfile
 import time
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from workbench import cache as caches
 from workbench.codeobject.bundle import fat_binary
 from workbench.errors import ToolchainError, UsageError
-from workbench.toolchain import precompiled
+from workbench.toolchain import precompiled, process
 from workbench.toolchain.compiler import Compiler
 from workbench.toolchain.diagnostics import Diagnostic
 from workbench.toolchain.host_library import host_library, link
 from workbench.toolchain.job import Job, to_front_end
 from workbench.toolchain.options import CompileOptions
+from workbench.toolchain.precompiled import PrecompiledHeader
 from workbench.toolchain.store import Entry, Store, headers_of, hiding_places
 
+# The fat binary beside the host part, whose code refers to it by this name.
+_CARRIER = """
+  .section .hip_fatbin,"a",@progbits
+  .p2align 12
+  .globl __hip_fatbin
+  .hidden __hip_fatbin
+__hip_fatbin:
+  .incbin "{bundle}"
+  .section .note.GNU-stack,"",@progbits
+"""
 _LINK_FLAG = re.compile(r"-l.+|-L.*|-Wl,.*|-Xlinker")
 
 
@@ -128,8 +139,9 @@ class _Build:
         self.linking = linking
         self.library = host_library(self.compiler)
         self.includes = _python_headers() if module else []
-        hidden = ["-fvisibility=hidden"] if module else []
-        self.host = ["-O2", "-g0", "-fPIC", *hidden]
+        self.pybind = Path(self.includes[1]) if module else None
+        self.common = (*self.includes, *job.common, "-fno-crash-diagnostics", "-fuse-cuid=none")
+        self.host = ("-O2", "-g0", "-fPIC", *(["-fvisibility=hidden"] if module else []))
         self.key = caches.digest(
             "host",
             job.key,
@@ -149,23 +161,23 @@ class _Build:
                 command, diagnostics, seconds = self._hipcc(folder, output)
             else:
                 command, diagnostics, seconds = self._clang(folder, output)
-            listed = ""
-            with contextlib.suppress(OSError):
-                listed = Path(folder, "headers.d").read_text(encoding="utf-8", errors="surrogateescape")
+            fixed = [*self.compiler.fixed_roots, *self.library.fixed_roots, *self.includes[1::2]]
+            fixed.append(f"{caches.folder()}/")
+            headers: dict[str, None] = {}
+            for file in sorted(Path(folder).glob("*.d")):
+                listed = file.read_text(encoding="utf-8", errors="surrogateescape")
+                headers.update(dict.fromkeys(headers_of(listed, fixed)))
             made = Path(output).read_bytes()
-        fixed = [*self.compiler.fixed_roots, *self.library.fixed_roots, *self.includes[1::2]]
         shown = tuple(part.replace(folder, "/tmp/hipkittens") for part in command)
-        return Entry(made, diagnostics, shown, seconds), headers_of(listed, fixed)
-
-    def _common(self) -> list[str]:
-        options = ["-include", precompiled.RUNTIME, "-fno-crash-diagnostics", "-fuse-cuid=none"]
-        return [*self.job.own, *self.includes, *self.job.common, *options]
+        return Entry(made, diagnostics, shown, seconds), list(headers)
 
     def _hipcc(self, folder: str, output: str) -> tuple[list[str], tuple[Diagnostic, ...], float]:
         command = [
             *self.compiler.command,
             *("-x", "hip", f"--offload-arch={self.job.options.arch}", "-shared", "-no-hip-rt"),
-            *self._common(),
+            *self.job.own,
+            *self.common,
+            *precompiled.top(None),
             *self.host,
             *("-MMD", "-MF", os.path.join(folder, "headers.d"), "-MT", "x"),
             *("-", "-o", output),
@@ -176,30 +188,79 @@ class _Build:
 
     def _clang(self, folder: str, output: str) -> tuple[list[str], tuple[Diagnostic, ...], float]:
         start = time.perf_counter()
-        device, bundle, unit = (
-            os.path.join(folder, name) for name in ("device.co", "device.hipfb", "host.o")
+        bundle, carrier, unit = (
+            os.path.join(folder, name) for name in ("device.hipfb", "device.s", "host.o")
         )
-        hip = [
-            *self.compiler.command,
-            "-x",
-            "hip",
-            f"--offload-arch={self.job.options.arch}",
-            *self.library.arguments,
-        ]
-        dependencies = to_front_end(
-            "-dependency-file", os.path.join(folder, "headers.d"), "-MT", "x", "-sys-header-deps"
-        )
-        command = [*hip, "--offload-device-only", "--no-gpu-bundle-output", *self._common(), *dependencies]
-        command += ["-mllvm", "-amdgpu-early-inline-all=true"]
-        code, warnings, _ = self.job.start([*command, "-", "-o", device], device, folder)
+        device, host = self._halves()
+        group = process.Group()
+        with ThreadPoolExecutor(2) as pool:
+            made = pool.submit(device.compile, os.path.join(folder, "device.co"), folder, group)
+            compiled = pool.submit(host.compile, unit, folder, group)
+            try:
+                # An error in a kernel is one in both halves; it is told of the same one every time.
+                code, warnings, _ = made.result()
+                _, more, command = compiled.result()
+            except BaseException:
+                group.stop()
+                raise
         Path(bundle).write_bytes(fat_binary({self.job.options.arch: code}))
-        embed = to_front_end("-fcuda-include-gpubinary", bundle)
-        command = [*hip, "--offload-host-only", *self._common(), *self.host, *embed, "-c", "-", "-o", unit]
-        _, more, _ = self.job.start(command, unit, folder)
-        link(self.library, [unit], output, self.linking, folder, self.job.options.name)
-        # Both passes read the whole source; most warnings come twice.
+        Path(carrier).write_text(_CARRIER.format(bundle=bundle))
+        link(self.library, [unit, carrier], output, self.linking, folder, self.job.options.name)
+        # Both halves read the whole source; most warnings come twice.
         diagnostics = tuple(dict.fromkeys((*warnings, *more)))
         return command, diagnostics, time.perf_counter() - start
+
+    def _halves(self) -> tuple[_Half, _Half]:
+        hip = (
+            *(*self.compiler.command, "-x", "hip", f"--offload-arch={self.job.options.arch}"),
+            *self.library.arguments,
+        )
+        names = precompiled.headers_for(
+            self.job.source, self.job.options.macro_names, self.job.before, self.pybind
+        )
+
+        def half(start: tuple[str, ...], common: tuple[str, ...]) -> _Half:
+            command = (*start, *common)
+            header = PrecompiledHeader(self.compiler, command, names, instantiate=True, pybind=self.pybind)
+            return _Half(self.job, start, common, header)
+
+        inlined = ("-mllvm", "-amdgpu-early-inline-all=true")
+        return (
+            half((*hip, "--offload-device-only", "--no-gpu-bundle-output", *inlined), self.common),
+            half((*hip, "--offload-host-only", "-c"), (*self.common, *self.host)),
+        )
+
+
+@dataclass(frozen=True)
+class _Half:
+    """The device part or the host part of a source.
+
+    Attributes:
+        job: the source and its options.
+        start, common: command line before and after the caller's folders and macros.
+        header: what may be precompiled of it.
+    """
+
+    job: Job
+    start: tuple[str, ...]
+    common: tuple[str, ...]
+    header: PrecompiledHeader
+
+    def compile(
+        self, output: str, folder: str, group: process.Group
+    ) -> tuple[bytes, tuple[Diagnostic, ...], list[str]]:
+        """Compile it to `output`: what came of it, warnings, and the command line."""
+
+        def run(ready: Path | None) -> tuple[bytes, tuple[Diagnostic, ...], list[str]]:
+            listed = to_front_end("-dependency-file", f"{output}.d", "-MT", "x", "-sys-header-deps")
+            command = [*self.start, *self.job.own, *self.common, *precompiled.top(ready), *listed]
+            command += ["-", "-o", output]
+            made, diagnostics, _ = self.job.start(
+                command, output, folder, ready=ready is not None, group=group
+            )
+            return made, diagnostics, command
+
+        return self.header.use(run)
 
 
 def _python_headers() -> list[str]:

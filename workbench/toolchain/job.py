@@ -85,7 +85,7 @@ class Job:
         self.key = digest(
             "compile",
             self.compiler.identity,
-            *self.compiler.device_command(options.arch, ""),
+            *self.compiler.device_command(options.arch),
             *self.common,
             *self.own,
             *(f"{variable}={os.environ.get(variable)}" for variable in _ENVIRONMENT),
@@ -95,13 +95,20 @@ class Job:
         )
 
     def start(
-        self, command: list[str], output: str, folder: str, *, ready: bool = False
+        self,
+        command: list[str],
+        output: str,
+        folder: str,
+        *,
+        ready: bool = False,
+        group: process.Group | None = None,
     ) -> tuple[bytes, tuple[Diagnostic, ...], float]:
         """Run a compiler command on the source; what it made at `output`, its warnings, and seconds.
 
         Args:
             folder: for the compiler's temporary files.
             ready: whether a precompiled header is used.
+            group: programs that the compiler is to be stopped with.
 
         Raises:
             CompileError, CompilerCrashed, CompilerNotFound, CompilerTimeout
@@ -115,6 +122,7 @@ class Job:
                 timeout=timeout,
                 text=f"#line {self.options.first_line} {_quoted(name)}\n{self.source}\n",
                 environment=self.compiler.environment(folder),
+                group=group,
             )
         except OSError as error:
             raise CompilerNotFound(

@@ -1,8 +1,8 @@
 """Parses the headers that every cell includes once, not with every cell.
 
-A precompiled header holds `hip/hip_runtime.h`, and `kittens.cuh` where the source includes it. It is made
-after the first compilation that would have used it, beside the user's work, or at set-up by `warm`; until
-then cells compile without it, to the same code.
+A precompiled header holds `hip/hip_runtime.h`, and `kittens.cuh` and pybind11 where the source includes them.
+It is made after the first compilation that would have used it, beside the user's work, or at set-up by
+`warm`; until then sources compile without it, to the same code.
 """
 
 from __future__ import annotations
@@ -14,18 +14,23 @@ import re
 import subprocess
 import tempfile
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import TypeVar
 
 from workbench.cache import Cache, digest
 from workbench.toolchain import process
 from workbench.toolchain.compiler import INCLUDE, Compiler, kernel_headers
+from workbench.toolchain.job import HeaderRejectedError, to_front_end
 from workbench.toolchain.store import content
 
 RUNTIME = "hip/hip_runtime.h"
 TILES = "kittens.cuh"
+PYBIND = "pybind11/pybind11.h"
+
+Made = TypeVar("Made")
 
 _BUILD_TIMEOUT = 300.0
 _INCLUDE_LINE = re.compile(r'\s*#\s*include\s*(?:"([^"]+)"|<([^>]+)>)')
@@ -38,59 +43,98 @@ _failed: set[str] = set()
 _running: set[subprocess.Popen[bytes]] = set()
 
 
-def header_for(source: str, defines: Sequence[str], folders: Sequence[str]) -> str | None:
-    """The header whose precompiled form can stand at the top of `source`; None where none can.
+def headers_for(
+    source: str, defines: Sequence[str], folders: Sequence[str], pybind: Path | None = None
+) -> tuple[str, ...]:
+    """The headers whose precompiled form can stand at the top of `source`, in order; () where none can.
 
     Args:
         source: the user's text.
         defines: names that are defined or undefined on the command line.
         folders: folders that are searched before ours, the current one included.
+        pybind: folder of pybind11's headers where the source is compiled with them.
 
     A precompiled header is parsed before everything else, so it stands in only where that makes no
-    difference: nothing in front of it, by text or by flag, may be a name that our headers look at, and no
+    difference: nothing in front of it, by text or by flag, may be a name that its headers look at, and no
     folder may hold another header of that name.
     """
-    names = set(defines)
-    wanted = RUNTIME
-    for line in _COMMENT.sub(" ", source).splitlines():
-        include = _INCLUDE_LINE.match(line)
-        if include:
-            name = include[1] or include[2]
-            if name == TILES:
-                wanted = TILES
+
+    def hidden(name: str) -> bool:
+        return any(os.path.exists(os.path.join(folder, name)) for folder in folders)
+
+    if hidden(RUNTIME) or _seen(set(defines), _our_headers()):
+        return ()
+    found = [RUNTIME]
+    beginning = _Beginning(folders)
+    beginning.read(source)
+    tiles = beginning.tiles
+    if tiles is not None and (kernel_headers() / TILES).is_file() and not _seen(tiles, _our_headers()):
+        found.append(TILES)
+    if pybind is not None and beginning.pybind is not None and not hidden(PYBIND):
+        own = _headers_in(pybind / "pybind11")
+        if not _seen({*defines, *beginning.pybind}, [*own, *_our_headers()], ("_", "Py", "PY")):
+            found.append(PYBIND)
+    return tuple(found)
+
+
+class _Beginning:
+    """What a source includes and defines before its first line of code, in the user's own headers too.
+
+    Attributes:
+        tiles: the macros defined before our tile library is included; None where it is not, or where a header
+            of the user's stands before it.
+        pybind: the macros defined before pybind11 is included; None where it is not.
+    """
+
+    def __init__(self, folders: Sequence[str]) -> None:
+        self.tiles: set[str] | None = None
+        self.pybind: set[str] | None = None
+        self._folders = folders
+        self._macros: set[str] = set()
+        self._read: set[str] = set()
+
+    def read(self, text: str, header: str | None = None) -> None:
+        """Read a source up to its first line of code, or all of a header of the user's."""
+        for line in _COMMENT.sub(" ", text).splitlines():
+            if include := _INCLUDE_LINE.match(line):
+                beside = [os.path.dirname(header)] if header and include[1] else []
+                self._include(include[1] or include[2], [*beside, *self._folders])
+            elif define := _DEFINE_LINE.match(line):
+                self._macros.add(define[1])
+            elif header is None and line.strip() and not line.lstrip().startswith("#pragma"):
                 break
-            if include[1] and not name.startswith("hip/"):
-                break
-            continue
-        define = _DEFINE_LINE.match(line)
-        if define:
-            names.add(define[1])
-        elif line.strip() and not line.lstrip().startswith("#pragma"):
-            break
-    if names & _looked_at():
-        return None
-    if any(os.path.exists(os.path.join(folder, name)) for folder in folders for name in (TILES, RUNTIME)):
-        return None
-    if wanted == TILES and not (kernel_headers() / TILES).is_file():
-        return None
-    return wanted
+
+    def _include(self, name: str, folders: Sequence[str]) -> None:
+        path = next((p for p in (os.path.join(f, name) for f in folders) if os.path.isfile(p)), None)
+        if path is None:
+            if name == TILES and self.tiles is None and not self._read:
+                self.tiles = set(self._macros)
+            if name.startswith(("pybind11/", "pyutils/")) and self.pybind is None:
+                self.pybind = set(self._macros)
+        elif path not in self._read:
+            self._read.add(path)
+            with contextlib.suppress(OSError):
+                self.read(Path(path).read_text(encoding="utf-8", errors="replace"), path)
 
 
 @dataclass(frozen=True)
 class PrecompiledHeader:
-    """The precompiled form of one of our headers, for one compiler and its arguments.
+    """The precompiled form of headers, for one compiler and its arguments.
 
     Attributes:
         compiler: which makes and reads it.
-        arguments: what every compilation with it gets.
-        arch: target.
-        header: RUNTIME or TILES.
+        command: command line of the compilations with it, but for what is a source's own: folders, macros,
+            input and output.
+        headers: RUNTIME and what follows it, in order.
+        instantiate: whether templates that the headers themselves need are instantiated in it.
+        pybind: folder of pybind11's headers, where it is among them.
     """
 
     compiler: Compiler
-    arguments: tuple[str, ...]
-    arch: str
-    header: str
+    command: tuple[str, ...]
+    headers: tuple[str, ...]
+    instantiate: bool = False
+    pybind: Path | None = None
 
     @property
     def possible(self) -> bool:
@@ -103,11 +147,28 @@ class PrecompiledHeader:
         return digest(
             "precompiled",
             self.compiler.identity,
-            *self.compiler.device_command(self.arch, ""),
-            *self.arguments,
-            self.header,
+            *self.command,
+            *self.headers,
+            str(self.instantiate),
             *(f"{path}={content(path)}" for path in _our_headers()),
+            *(f"{path}={content(path)}" for path in _headers_in(self.pybind or Path(os.devnull))),
         )
+
+    def use(self, compilation: Callable[[Path | None], Made]) -> Made:
+        """What a compilation makes with the header's file, or with None while there is none that serves.
+
+        Where there was none it is made for the next time.
+        """
+        ready = self.find() if self.headers else None
+        if ready is not None:
+            try:
+                return compilation(ready)
+            except HeaderRejectedError:
+                self.forget()
+        made = compilation(None)
+        if self.headers and ready is None:
+            self.build_later()
+        return made
 
     def find(self) -> Path | None:
         """Its file, None while there is none."""
@@ -159,22 +220,20 @@ class PrecompiledHeader:
                 _building.pop(self.key, None)
 
     def _command(self, output: str) -> list[str]:
-        path = kernel_headers() / TILES if self.header == TILES else INCLUDE / RUNTIME
-        command = [part for part in self.compiler.device_command(self.arch, output) if part != "-"]
         return [
-            *command,
-            *self.arguments,
-            "-include",
-            RUNTIME,
+            *self.command,
+            *(part for name in self.headers for part in ("-include", name)),
+            *(["-fpch-instantiate-templates"] if self.instantiate else []),
             # -S leaves the link step of a device compilation out; -emit-pch decides what is written.
             "-S",
-            "-Xclang",
-            "-emit-pch",
-            "-Xclang",
-            "-fno-pch-timestamp",
-            "-Wno-pragma-once-outside-header",
-            str(path),
+            *to_front_end("-emit-pch", "-fno-pch-timestamp"),
+            *("-", "-o", output),
         ]
+
+
+def top(ready: Path | None) -> list[str]:
+    """Arguments that put a precompiled header in front of a source, or else the header of every source."""
+    return to_front_end("-include-pch", str(ready)) if ready else ["-include", RUNTIME]
 
 
 def wait() -> None:
@@ -216,20 +275,24 @@ def _stop_all() -> None:
 
 
 def _our_headers() -> list[str]:
+    return [*_headers_in(INCLUDE), *_headers_in(kernel_headers())]
+
+
+def _headers_in(root: Path) -> list[str]:
     found = []
-    for root in (INCLUDE, kernel_headers()):
-        for folder, _, files in os.walk(root):
-            found += [os.path.join(folder, file) for file in files if not file.startswith(".")]
+    for folder, _, files in os.walk(root):
+        found += [os.path.join(folder, file) for file in files if not file.startswith(".")]
     return sorted(found)
 
 
 _words: dict[str, frozenset[str]] = {}
 
 
-def _looked_at() -> frozenset[str]:
-    """Every identifier in our headers."""
-    result: set[str] = set()
-    for path in _our_headers():
+def _seen(macros: set[str], headers: Sequence[str], reserved: tuple[str, ...] = ("_",)) -> bool:
+    """Whether one of these macros may change what headers, or the libraries' that they include, mean."""
+    if any(name.startswith(reserved) for name in macros):
+        return True
+    for path in headers:
         mark = f"{path}={content(path)}"
         if mark not in _words:
             try:
@@ -237,5 +300,6 @@ def _looked_at() -> frozenset[str]:
             except OSError:
                 continue
             _words[mark] = frozenset(re.findall(r"[A-Za-z_]\w*", text))
-        result |= _words[mark]
-    return frozenset(result)
+        if not macros.isdisjoint(_words[mark]):
+            return True
+    return False

@@ -6,6 +6,7 @@ import contextlib
 import os
 import signal
 import subprocess
+import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -30,17 +31,47 @@ class Finished:
         return self.stdout + self.stderr
 
 
+class Group:
+    """Programs that threads run at once, and that one call stops all."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._running: list[subprocess.Popen[bytes]] = []
+        self._stopped = False
+
+    def add(self, process: subprocess.Popen[bytes]) -> None:
+        """Take in a program that was started; one that comes after `stop` is stopped at once."""
+        with self._lock:
+            self._running.append(process)
+            stopped = self._stopped
+        if stopped:
+            _kill(process)
+
+    def stop(self) -> None:
+        """Kill those that still run; `run` returns for each."""
+        with self._lock:
+            self._stopped = True
+            running = list(self._running)
+        for process in running:
+            _kill(process)
+
+
 def run(
     command: Sequence[str],
     *,
     timeout: float,
     text: str = "",
     environment: Mapping[str, str] | None = None,
+    group: Group | None = None,
 ) -> Finished:
     """Run `command` with `text` as its standard input.
 
     The program gets a process group of its own, and the whole group is killed at the time limit, at Ctrl-C
     and at any other exception, so that no linker or front end outlives its driver.
+
+    Args:
+        timeout: seconds that it may run.
+        group: others that it is to be stopped with.
 
     Raises:
         OSError: the program cannot be started.
@@ -54,6 +85,8 @@ def run(
         start_new_session=True,
     )
     try:
+        if group is not None:
+            group.add(process)
         out, err = process.communicate(text.encode("utf-8", "surrogatepass"), timeout=timeout)
     except subprocess.TimeoutExpired:
         stop(process)
@@ -66,11 +99,15 @@ def run(
 
 def stop(process: subprocess.Popen[bytes]) -> None:
     """Kill a process started by `run` with its whole group and wait for it."""
-    with contextlib.suppress(OSError):
-        os.killpg(process.pid, signal.SIGKILL)
-    process.kill()
+    _kill(process)
     for stream in (process.stdin, process.stdout, process.stderr):
         if stream is not None:
             with contextlib.suppress(OSError):
                 stream.close()
     process.wait()
+
+
+def _kill(process: subprocess.Popen[bytes]) -> None:
+    if process.returncode is None:
+        with contextlib.suppress(OSError):
+            os.killpg(process.pid, signal.SIGKILL)
