@@ -142,7 +142,7 @@ def test_a_new_product_is_one_record(with_another_product: Product) -> None:
     from workbench.profile.machine import hierarchy, machine
 
     ordinal = len(targets.PRODUCTS) - 1
-    found = Node().devices[ordinal].facts
+    found = Node().devices[ordinal].product
     assert found is with_another_product
     known = properties(found, ordinal)
     assert known["name"] == b"AMD Instinct MI999X"
@@ -165,3 +165,23 @@ def test_a_kernel_on_another_product_of_its_target() -> None:
     assert slower.median.source == "timing model of MI350X"
     assert slower.model.parts["valu"] == pytest.approx(usual.model.parts["valu"] * 2400 / 2200)
     assert slower.model.parts["hbm"] == usual.model.parts["hbm"]
+
+
+def test_addresses_in_lds_by_the_isa_guides() -> None:
+    """Loads to LDS: M0[15:2] with 64 KiB (ISA guides, 'Memory buffer load to LDS'), M0[17:2] with 160 KiB."""
+    masks = {known.name: known.lds_address_mask for known in targets.TARGETS}
+    assert masks == {"gfx90a": 0xFFFC, "gfx942": 0xFFFC, "gfx950": 0x3FFFC}
+
+
+def test_code_asks_targets_for_facts_and_not_for_their_names() -> None:
+    package = Path(wb.__file__).parent
+    by_name = re.compile(r"""[!=]= ["']gfx|["']gfx\w+["'] [!=]=|target [!=]= 0x""")
+    sources = [path for suffix in ("py", "c", "h") for path in package.rglob(f"*.{suffix}")]
+    assert len(sources) > 200
+    found = [
+        f"{path.relative_to(package)}:{number}"
+        for path in sources
+        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1)
+        if "node_modules" not in path.parts and by_name.search(line)
+    ]
+    assert found == []

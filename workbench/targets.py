@@ -110,6 +110,30 @@ _VGPRS = Fact(512, "", f"{_GPU_SPECS}: 512 KiB a compute unit, 4 bytes by 64 lan
 _VGPR_GRANULE = Fact(8, "", f"{_LLVM}, GRANULATED_WORKITEM_VGPR_COUNT of GFX90A and later")
 _SGPRS = Fact(800, "", f"{_GPU_SPECS}: 12.5 KiB a compute unit, 4 bytes by 4 SIMDs each")
 _SGPR_GRANULE = Fact(16, "", f"{_LLVM}, GRANULATED_WAVEFRONT_SGPR_COUNT of GFX9")
+_MATRIX_PASSES = Fact(4, "", "LLVM, SISchedule.td, MFMA latencies of GFX940 and GFX950")
+# LLVM's AMDGPUAsmUtils.cpp, Hwreg; those of GFX940 besides.
+_GFX9_REGISTERS: Mapping[int, str] = {
+    1: "HW_REG_MODE",
+    2: "HW_REG_STATUS",
+    3: "HW_REG_TRAPSTS",
+    4: "HW_REG_HW_ID",
+    5: "HW_REG_GPR_ALLOC",
+    6: "HW_REG_LDS_ALLOC",
+    7: "HW_REG_IB_STS",
+    15: "HW_REG_SH_MEM_BASES",
+    16: "HW_REG_TBA_LO",
+    17: "HW_REG_TBA_HI",
+    18: "HW_REG_TMA_LO",
+    19: "HW_REG_TMA_HI",
+}
+_GFX940_REGISTERS: Mapping[int, str] = {
+    **_GFX9_REGISTERS,
+    20: "HW_REG_XCC_ID",
+    21: "HW_REG_SQ_PERF_SNAPSHOT_DATA",
+    22: "HW_REG_SQ_PERF_SNAPSHOT_DATA1",
+    23: "HW_REG_SQ_PERF_SNAPSHOT_PC_LO",
+    24: "HW_REG_SQ_PERF_SNAPSHOT_PC_HI",
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -125,6 +149,10 @@ class Target:
             it. Code objects run on the emulated device either way.
         fp8: the encoding of its fp8 and bf8 instructions; None where it has no such instructions.
         architected_flat_scratch: whether a wave finds its scratch by a register of its own.
+        scratch_vector_bit: whether a bit of scratch instructions (SVE) says that a VGPR takes part in the
+            address; without it there is either a VGPR or an SGPR.
+        hardware_registers: names of what s_getreg and s_setreg reach, by number.
+        matrix_passes: of four clocks each, of an instruction on 16-bit sources with 16 by 16 results.
         matrix_rates: dense operations of the matrix cores per clock and compute unit, by rocprof's name of
             the input type ("BF16", "F8", ...); what has no entry has no instructions.
         vector_rate: fp32 operations of the vector units (packed) per clock and compute unit.
@@ -146,6 +174,9 @@ class Target:
     tiles: bool
     fp8: Fp8 | None
     architected_flat_scratch: bool
+    scratch_vector_bit: bool
+    hardware_registers: Mapping[int, str]
+    matrix_passes: Fact
     matrix_rates: Mapping[str, Fact]
     vector_rate: Fact
     lds_bytes: Fact
@@ -173,6 +204,11 @@ class Target:
         return self.fp8
 
     @property
+    def lds_address_mask(self) -> int:
+        """Bits of M0 that address the LDS in loads to it: M0[15:2] for 64 KiB, M0[17:2] for 160 KiB."""
+        return (1 << (self.lds_bytes - 1).bit_length()) - 4
+
+    @property
     def macro(self) -> str:
         """The macro that selects its code in the tile library."""
         return f"KITTENS_{self.generation}"
@@ -195,6 +231,9 @@ GFX950 = Target(
     tiles=True,
     fp8=OCP,
     architected_flat_scratch=True,
+    scratch_vector_bit=True,
+    hardware_registers=_GFX940_REGISTERS,
+    matrix_passes=_MATRIX_PASSES,
     matrix_rates={
         **_rates(_CDNA4_RATES, F64=128, F32=256, F16=4096, BF16=4096, F8=8192, I8=8192),
         **_rates(f"{_CDNA4_RATES} (it prints 16,834, against the 10 PFLOP/s beside it)", F6F4=16384),
@@ -220,6 +259,9 @@ GFX942 = Target(
     tiles=True,
     fp8=FNUZ,
     architected_flat_scratch=True,
+    scratch_vector_bit=True,
+    hardware_registers=_GFX940_REGISTERS,
+    matrix_passes=_MATRIX_PASSES,
     matrix_rates={
         **_rates(_CDNA3_RATES, F64=256, F32=256, F16=2048, BF16=2048, F8=4096),
         **_rates("AMD CDNA 3 white paper (2025), table 1 (footnote MI325-019 prints 4,046, a slip)", I8=4096),
@@ -246,6 +288,9 @@ GFX90A = Target(
     tiles=False,
     fp8=None,
     architected_flat_scratch=False,
+    scratch_vector_bit=False,
+    hardware_registers=_GFX9_REGISTERS,
+    matrix_passes=Fact(8, "", "LLVM, SISchedule.td, MFMA latencies of GFX90A"),
     matrix_rates=_rates(_CDNA2_RATES, F64=256, F32=256, F16=1024, BF16=1024, I8=1024),
     vector_rate=Fact(256, "operations/clock", f"{_CDNA2_RATES}, packed fp32"),
     lds_bytes=Fact(64, "KiB", _GPU_SPECS),

@@ -22,6 +22,7 @@ from workbench.errors import ShapeError
 from workbench.runtime import LaunchOptions
 from workbench.spec import KernelSpec, Range
 from workbench.spec.subject import Target, resolve
+from workbench.targets import TILE_TARGETS
 
 LIMIT = 20.0
 
@@ -146,7 +147,7 @@ def measure(target: Target, repeat: int) -> tuple[float, float, float]:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--arch", nargs="+", default=["gfx950", "gfx942"])
+    parser.add_argument("--arch", nargs="+", default=TILE_TARGETS)
     parser.add_argument("--size", type=int, default=512, help="largest dimension of a problem")
     parser.add_argument("--repeat", type=int, default=3)
     parser.add_argument("--only", default="", help="a part of the kernels' names")

@@ -13,6 +13,7 @@ from elftools.elf.elffile import ELFFile
 
 from workbench.codeobject import CodeObject
 from workbench.codeobject.instructions.isa.enumerate import find_llvm_mc
+from workbench.targets import TILE_TARGETS
 from workbench.toolchain import CompileOptions, compile_device
 
 # No header is included, so that lines and offsets are the tests' own.
@@ -95,7 +96,7 @@ def with_kernels_changed(data: bytes, change: Callable[[dict[str, Any]], None]) 
     raise AssertionError("no notes")
 
 
-@pytest.fixture(scope="session", params=["gfx950", "gfx942"])
+@pytest.fixture(scope="session", params=TILE_TARGETS)
 def code_object(request: pytest.FixtureRequest) -> CodeObject:
     """The source above, read, for each target."""
     return CodeObject.from_bytes(compiled(request.param))

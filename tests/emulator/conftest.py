@@ -58,7 +58,7 @@ class LoneWave:
             {
                 "allocations": self.allocations,
                 "allocation_count": len(table),
-                "target": int(target[3:], 16),
+                "lds_address_mask": targets.target(target).lds_address_mask,
                 "lds_banks": targets.target(target).lds_banks,
             },
         )

@@ -7,7 +7,7 @@ import torch
 
 import workbench as wb
 from workbench.runtime import device
-from workbench.targets import default_product
+from workbench.targets import TILE_TARGETS, default_product
 
 SOURCE = """
 #include <hip/hip_runtime.h>
@@ -38,7 +38,7 @@ __global__ void flags(unsigned *out) {
 SCC, EXEC_ZERO, VCC_ZERO, IN_GROUP, VALID = 1, 1 << 9, 1 << 10, 1 << 11, 1 << 16
 
 
-@pytest.fixture(scope="module", params=["gfx950", "gfx942"])
+@pytest.fixture(scope="module", params=TILE_TARGETS)
 def module(request):
     return wb.compile(SOURCE, arch=request.param, name="ids.hip")
 

@@ -14,7 +14,7 @@ from workbench.emulator import instruction_table
 from workbench.emulator.native.ops import NATIVE
 from workbench.emulator.semantics import NO_OPERATION, SEMANTICS
 from workbench.errors import CodeObjectError
-from workbench.targets import NAMES
+from workbench.targets import NAMES, TILE_TARGETS
 
 
 def test_page_is_made_from_the_registries() -> None:
@@ -54,7 +54,7 @@ def test_what_is_executed_can_be_translated(target: str) -> None:
     assert not never
 
 
-@pytest.mark.parametrize("target", ["gfx942", "gfx950"])
+@pytest.mark.parametrize("target", TILE_TARGETS)
 def test_nothing_of_compute_is_refused(target: str) -> None:
     missing = [item.mnemonic for item in instruction_table.entries(target) if item.reason == "not yet"]
     assert not missing

@@ -44,7 +44,7 @@ class World:
 
     def __init__(self) -> None:
         # Of each target the device that launches go to: products of one target do not share memory.
-        self.devices = {d.facts.arch: d for d in node().devices if d.name == f"emulated:{d.facts.arch}"}
+        self.devices = {d.product.arch: d for d in node().devices if d.name == f"emulated:{d.product.arch}"}
         memory = node().memory
         self.buffers: dict[str, tuple[Allocation, Allocation]] = {}
         self.canaries: list[Allocation] = []

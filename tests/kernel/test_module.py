@@ -20,6 +20,7 @@ from workbench.errors import (
     UsageError,
     WorkbenchError,
 )
+from workbench.targets import TILE_TARGETS
 from workbench.views.resources import kernel_table
 
 SOURCE = """
@@ -51,7 +52,7 @@ __global__ void apply(const Settings s) {
 """
 
 
-@pytest.fixture(scope="module", params=["gfx950", "gfx942"])
+@pytest.fixture(scope="module", params=TILE_TARGETS)
 def module(request):
     return wb.compile(SOURCE, arch=request.param, name="kernels.hip")
 
@@ -205,7 +206,7 @@ def test_resources_signature_and_isa(module):
     assert "<table>" in module._repr_html_()
 
 
-@pytest.mark.parametrize("arch", ["gfx950", "gfx942"])
+@pytest.mark.parametrize("arch", TILE_TARGETS)
 def test_a_block_that_has_no_room_for_its_registers(arch):
     """Assembly may name more registers than the largest block can have; nothing tells the compiler."""
     source = """__global__ void many(int *p) {
@@ -287,7 +288,7 @@ __global__ void scale_rows(const globals g) {
 """
 
 
-@pytest.mark.parametrize("arch", ["gfx950", "gfx942"])
+@pytest.mark.parametrize("arch", TILE_TARGETS)
 def test_globals_of_the_tile_library(arch):
     module = wb.compile(GL, arch=arch, name="globals.hip")
     kernel = module["scale_rows"]

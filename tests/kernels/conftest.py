@@ -11,8 +11,10 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from tile_cases import Batch
 
+from workbench.targets import TILE_TARGETS
 
-@pytest.fixture(params=["gfx950", "gfx942"])
+
+@pytest.fixture(params=TILE_TARGETS)
 def arch(request: pytest.FixtureRequest) -> str:
     return request.param
 

@@ -22,10 +22,10 @@ from main_loop import main_loop
 
 import workbench as wb
 from workbench import toolchain
+from workbench.targets import TILE_TARGETS
 
 DOCS = Path(__file__).resolve().parents[2] / "docs" / "gemm.md"
 KERNELS = ["gemm/gemm_bf16_pingpong", "gemm/gemm_bf16_interleave", "gemm/gemm_fp8_pingpong"]
-TARGETS = ["gfx950", "gfx942"]
 SHAPE = {"m": 512, "n": 512, "k": 512}
 
 HEAD = (
@@ -43,7 +43,7 @@ def compiler_name() -> str:
 def rows() -> Iterator[str]:
     for name in KERNELS:
         spec = wb.kernels[name]
-        for arch in TARGETS:
+        for arch in TILE_TARGETS:
             kernel = spec.kernel(spec.shape(SHAPE), arch=arch)
             launch = spec.launch(spec.shape(SHAPE), arch)
             resources = kernel.resources_at(launch.block[0], launch.dynamic_shared)
@@ -92,7 +92,7 @@ def main() -> None:
     options = parser.parse_args()
     if options.times:
         for name in KERNELS:
-            for arch in TARGETS:
+            for arch in TILE_TARGETS:
                 print(f"{name} {arch}: {compile_seconds(name, arch):.1f} s")
         return
     if options.print:

@@ -11,6 +11,7 @@ from tile_cases import DTYPES, FP8, SHAPES, Batch, close, distinct, random
 
 import workbench as wb
 from workbench.errors import CompileError
+from workbench.targets import TILE_TARGETS
 
 CORNER = "{0, 0, 0, 0}"
 
@@ -90,7 +91,7 @@ def test_ranges() -> None:
     static_assert(same<art_bf<16, 16>::T, bf16> && same<art_hf<16, 16>::T, half>);
     static_assert(same<art_fp8e4m3<16, 128>::T, fp8e4m3> && art_base_fl<>::registers_per_thread == 4);
     """
-    for arch in ("gfx950", "gfx942"):
+    for arch in TILE_TARGETS:
         result = wb.compile(source, arch=arch, name="ranges.hip").result
         assert result is not None
         assert not result.diagnostics

@@ -13,9 +13,8 @@ from tile_cases import SHAPES, ST_SHAPES
 
 import workbench as wb
 from workbench.errors import CompileError
+from workbench.targets import TILE_TARGETS
 from workbench.toolchain import Diagnostic
-
-ARCHS = ("gfx950", "gfx942")
 
 TYPES = ("float", "bf16", "half", "fp8e4m3")
 
@@ -302,7 +301,7 @@ def errors(arch: str) -> dict[str, list[Diagnostic]]:
 
 CASES = [
     pytest.param(arch, body, says, id=f"{arch}-{family}-{number}")
-    for arch in ARCHS
+    for arch in TILE_TARGETS
     for family, programs in FAMILIES.items()
     for number, (body, says) in enumerate(programs)
 ]
@@ -318,7 +317,7 @@ def test_wrong_program(arch: str, body: str, says: str) -> None:
     assert len(said) == 1, "\n".join(each.message for each in said)
 
 
-@pytest.mark.parametrize("arch", ARCHS)
+@pytest.mark.parametrize("arch", TILE_TARGETS)
 def test_right_program_beside_wrong_ones(arch: str) -> None:
     assert errors(arch)[RIGHT] == []
 

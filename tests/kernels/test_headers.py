@@ -12,6 +12,7 @@ import workbench as wb
 from workbench import toolchain
 from workbench.errors import CompilerNotFound
 from workbench.runtime import device
+from workbench.targets import TILE_TARGETS
 from workbench.toolchain.compiler import kernel_headers
 
 INCLUDE = kernel_headers()
@@ -24,7 +25,7 @@ HEADERS = sorted(
 )
 
 
-@pytest.mark.parametrize("arch", ["gfx950", "gfx942"])
+@pytest.mark.parametrize("arch", TILE_TARGETS)
 @pytest.mark.parametrize("header", HEADERS)
 def test_stands_alone_without_warnings(header: str, arch: str) -> None:
     source = f'#include "{header}"\n__global__ void nothing() {{}}\n'

@@ -7,8 +7,8 @@ import torch
 
 import workbench as wb
 from workbench.runtime import device
+from workbench.targets import TILE_TARGETS
 
-ARCHS = ("gfx950", "gfx942")
 SHAPES = {
     "bf16": ("st_16x16_s", "st_16x16_swizzled_s", "st_32x32_s", "st_16x32_s", "st_8x32_s"),
     "float": ("st_16x16_s", "st_32x32_s"),
@@ -50,7 +50,7 @@ __device__ inline void through_registers(const T *x, T *out, int rows) {
 """
 
 
-@pytest.mark.parametrize("arch", ARCHS)
+@pytest.mark.parametrize("arch", TILE_TARGETS)
 def test_shared_tiles_by_way_of_registers(arch: str) -> None:
     """Every element arrives, whatever the swizzle; rows past the end are zero; both forms and two axes."""
     source, cases = BUFFER, []
@@ -121,7 +121,7 @@ __global__ __launch_bounds__(256) void names(const bf16 *x, bf16 *by_tile, bf16 
 """
 
 
-@pytest.mark.parametrize("arch", ARCHS)
+@pytest.mark.parametrize("arch", TILE_TARGETS)
 def test_argument_orders_and_further_names(arch: str) -> None:
     module = wb.compile(NAMES, arch=arch, name="names.hip")
     x = torch.arange(128 * 2 * 64).remainder(255).reshape(128, 2, 64).bfloat16()
@@ -164,7 +164,7 @@ __global__ __launch_bounds__(64) void base(gl<bf16, 1, 1, 16, 16> x, gl<bf16, 1,
 """
 
 
-@pytest.mark.parametrize("arch", ARCHS)
+@pytest.mark.parametrize("arch", TILE_TARGETS)
 def test_products_of_single_base_tiles(arch: str) -> None:
     x = torch.arange(256).remainder(13).sub(6).reshape(16, 16).bfloat16()
     y = torch.arange(256).remainder(11).sub(4).reshape(16, 16).bfloat16()
@@ -258,7 +258,7 @@ __global__ __launch_bounds__(128) void copies(gl<bf16, 1, 1, -1, 64> x, gl<bf16,
 """
 
 
-@pytest.mark.parametrize("arch", ARCHS)
+@pytest.mark.parametrize("arch", TILE_TARGETS)
 def test_asynchronous_loads_by_that_name(arch: str) -> None:
     module = wb.compile(ASYNC, arch=arch, name="async.hip", flags=("-Wall", "-Wextra"))
     assert not module.result.diagnostics
@@ -305,7 +305,7 @@ __global__ __launch_bounds__(128) void starts(matrix x, matrix out) { body<true>
 """
 
 
-@pytest.mark.parametrize("arch", ARCHS)
+@pytest.mark.parametrize("arch", TILE_TARGETS)
 def test_when_loads_to_shared_memory_return(arch: str) -> None:
     """HipKittens' `load` on CDNA3 returns with the data, on CDNA4 as soon as it is under way."""
     module = wb.compile(RETURNS, arch=arch, name="returns.hip", flags=("-Wall", "-Wextra"))

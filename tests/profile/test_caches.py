@@ -8,6 +8,7 @@ import torch
 import workbench as wb
 from workbench.origin import Origin
 from workbench.profile.counters import COUNTERS
+from workbench.targets import TILE_TARGETS
 
 SOURCE = """
 typedef float f4 __attribute__((ext_vector_type(4)));
@@ -29,7 +30,7 @@ def aligned(elements, dtype=torch.float32):
     return raw[shift : shift + elements]
 
 
-@pytest.fixture(scope="module", params=["gfx950", "gfx942"])
+@pytest.fixture(scope="module", params=TILE_TARGETS)
 def module(request):
     return wb.compile(SOURCE, arch=request.param, name="caches.hip")
 

@@ -12,6 +12,7 @@ import workbench as wb
 from workbench.errors import UsageError
 from workbench.origin import Origin
 from workbench.profile.chiplets import chiplet_order, launched_order, row_order, tiles_of
+from workbench.targets import TILE_TARGETS
 
 SIDE, TILE = 256, 16
 TILES = SIDE // TILE
@@ -35,7 +36,7 @@ __global__ void odd(float *x) {{ if (threadIdx.x % 2) x[blockIdx.x * 64 + thread
 """
 
 
-@pytest.fixture(scope="module", params=["gfx950", "gfx942"])
+@pytest.fixture(scope="module", params=TILE_TARGETS)
 def module(request):
     return wb.compile(SOURCE, arch=request.param, name="product.hip")
 

@@ -13,9 +13,9 @@ import pytest
 
 from workbench import errors, runtime, toolchain
 from workbench.runtime import LaunchOptions
+from workbench.targets import TILE_TARGETS
 
 SOURCE = (Path(__file__).parent / "kernels.hip").read_text()
-ARCHES = ("gfx950", "gfx942")
 
 
 def line_of(mark: str) -> int:
@@ -23,7 +23,7 @@ def line_of(mark: str) -> int:
     return next(i for i, line in enumerate(SOURCE.splitlines(), 1) if f"// LINE: {mark}" in line)
 
 
-@pytest.fixture(scope="module", params=ARCHES)
+@pytest.fixture(scope="module", params=TILE_TARGETS)
 def loaded(request: pytest.FixtureRequest) -> Any:
     code = toolchain.compile_device(
         SOURCE, toolchain.CompileOptions(request.param, name="kernels.hip")
@@ -326,7 +326,7 @@ def test_calls_recursion_and_function_pointers(loaded: Any) -> None:
         np.testing.assert_array_equal(result, wanted)
 
 
-@pytest.mark.parametrize("arch", ARCHES)
+@pytest.mark.parametrize("arch", TILE_TARGETS)
 def test_code_without_optimization(arch: str) -> None:
     code = toolchain.compile_device(
         SOURCE, toolchain.CompileOptions(arch, name="kernels.hip", flags=("-O0",))

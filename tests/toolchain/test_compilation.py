@@ -16,7 +16,7 @@ import pytest
 from workbench import toolchain
 from workbench.cache import Cache
 from workbench.errors import CompileError, CompilerCrashed, CompilerNotFound, CompilerTimeout, UsageError
-from workbench.targets import TARGETS
+from workbench.targets import NAMES, TARGETS, TILE_TARGETS
 from workbench.toolchain import CompileOptions, compilation, compile_device, examine, job, precompiled, search
 
 RUNTIME = (precompiled.RUNTIME,)
@@ -37,7 +37,7 @@ def failure(source: str, arch: str = "gfx950", name: str = "In[3]", **options: o
     return caught.value
 
 
-@pytest.mark.parametrize("arch", ["gfx950", "gfx942", "gfx90a"])
+@pytest.mark.parametrize("arch", NAMES)
 def test_makes_a_code_object(any_compiler: toolchain.Compiler, arch: str) -> None:
     result = compile_device(SCALE, CompileOptions(arch, name="scale.hip"))
     assert result.code_object.startswith(b"\x7fELF")
@@ -621,7 +621,7 @@ def test_report(zig: toolchain.Compiler) -> None:
     report = toolchain.report()
     assert report.compiler is not None
     assert report.compiler.kind == "zig"
-    assert all(report.targets[arch] == report.compiler.version for arch in ("gfx950", "gfx942"))
+    assert all(report.targets[arch] == report.compiler.version for arch in TILE_TARGETS)
     assert Path(report.cache_folder).is_dir()
 
 

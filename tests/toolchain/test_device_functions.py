@@ -12,9 +12,9 @@ import pytest
 import torch
 
 from workbench import runtime, toolchain
+from workbench.targets import TILE_TARGETS
 from workbench.toolchain import CompileOptions, compile_device
 
-TARGETS = ["gfx950", "gfx942"]
 UNARY = (
     *("acos", "acosh", "asin", "asinh", "atan", "atanh", "cbrt", "ceil", "cos", "cosh", "erf", "erfc", "exp"),
     *("exp2", "expm1", "fabs", "floor", "lgamma", "log", "log10", "log1p", "log2", "logb", "nearbyint"),
@@ -102,7 +102,7 @@ def test_every_math_function_compiles_for_every_type(any_compiler: toolchain.Com
     )
 
 
-@pytest.mark.parametrize("arch", TARGETS)
+@pytest.mark.parametrize("arch", TILE_TARGETS)
 def test_the_ids_of_threads_and_blocks(zig: toolchain.Compiler, arch: str) -> None:
     out = np.zeros((2 * 3 * 2 * 4 * 3 * 5, 4), np.uint32)
     body = """
@@ -309,7 +309,7 @@ def test_floats_become_integers_as_their_names_say(zig: toolchain.Compiler) -> N
         assert got == wanted, value
 
 
-@pytest.mark.parametrize("arch", TARGETS)
+@pytest.mark.parametrize("arch", TILE_TARGETS)
 def test_atomics(zig: toolchain.Compiler, arch: str) -> None:
     integers = np.zeros(16, np.int32)
     integers[3], integers[5] = 1000, -1
@@ -369,7 +369,7 @@ def test_packed_atomics(zig: toolchain.Compiler) -> None:
     assert torch.from_numpy(halves[2:].view(np.int16)).view(torch.bfloat16).tolist() == [64, 128, 64, 128]
 
 
-@pytest.mark.parametrize("arch", TARGETS)
+@pytest.mark.parametrize("arch", TILE_TARGETS)
 def test_float_functions_on_the_device(
     zig: toolchain.Compiler, generator: np.random.Generator, arch: str
 ) -> None:
@@ -401,7 +401,7 @@ def test_float_functions_on_the_device(
         assert np.isinf(out[row][~finite]).all()
 
 
-@pytest.mark.parametrize("arch", TARGETS)
+@pytest.mark.parametrize("arch", TILE_TARGETS)
 def test_double_functions_on_the_device(
     zig: toolchain.Compiler, generator: np.random.Generator, arch: str
 ) -> None:
@@ -423,7 +423,7 @@ def test_double_functions_on_the_device(
         np.testing.assert_allclose(out[row], wanted, rtol=1e-14, atol=1e-300, err_msg=name)
 
 
-@pytest.mark.parametrize("arch", TARGETS)
+@pytest.mark.parametrize("arch", TILE_TARGETS)
 def test_approximations_on_the_device(zig: toolchain.Compiler, arch: str) -> None:
     x = np.linspace(0.1, 6, 64).astype(np.float32)
     out = np.zeros((7, 64), np.float32)
@@ -440,7 +440,7 @@ def test_approximations_on_the_device(zig: toolchain.Compiler, arch: str) -> Non
     np.testing.assert_allclose(out, np.array(wanted), rtol=3e-6, atol=3e-6)
 
 
-@pytest.mark.parametrize("arch", TARGETS)
+@pytest.mark.parametrize("arch", TILE_TARGETS)
 def test_number_types_on_the_device(
     zig: toolchain.Compiler, generator: np.random.Generator, arch: str
 ) -> None:
@@ -476,7 +476,7 @@ def test_number_types_on_the_device(
         np.testing.assert_array_equal(words[1].view(np.float16), x.astype(np.float16))
 
 
-@pytest.mark.parametrize("arch", TARGETS)
+@pytest.mark.parametrize("arch", TILE_TARGETS)
 def test_arithmetic_of_small_types_on_the_device(
     zig: toolchain.Compiler, generator: np.random.Generator, arch: str
 ) -> None:

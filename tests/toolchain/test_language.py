@@ -13,8 +13,7 @@ import pytest
 import torch
 
 import workbench as wb
-
-TARGETS = ["gfx950", "gfx942", "gfx90a"]
+from workbench.targets import NAMES
 
 
 @pytest.fixture
@@ -33,7 +32,7 @@ def run(
 
 
 @pytest.mark.parametrize("flag", ["-O0", "-O3"])
-@pytest.mark.parametrize("arch", TARGETS)
+@pytest.mark.parametrize("arch", NAMES)
 def test_classes_with_virtual_functions(arch: str, flag: str) -> None:
     out = np.zeros((2, 64), np.float32)
     run(
@@ -174,7 +173,7 @@ __global__ void k(const {kind} *a, {kind} *out, const int *n) {{
             assert row[2] == row[3] == 0, (x, y, row)
 
 
-@pytest.mark.parametrize("arch", TARGETS)
+@pytest.mark.parametrize("arch", NAMES)
 def test_managed_variables(arch: str) -> None:
     source = """
 __managed__ int counter = 5;

@@ -17,11 +17,10 @@ from workbench.errors import DeviceError, UsageError
 from workbench.runtime import Device
 from workbench.runtime.backend import Node
 from workbench.runtime.gpu import GpuBackend
+from workbench.targets import TILE_TARGETS
 from workbench.tiles import LayoutResult, Row, view_layout
 from workbench.tiles.elements import torch_dtype
 from workbench.tiles.tile_type import TileType, vocabulary
-
-ARCHES = ("gfx950", "gfx942")
 
 
 def positions(shape: str, layout: str) -> tuple[np.ndarray, np.ndarray]:
@@ -37,7 +36,7 @@ def positions(shape: str, layout: str) -> tuple[np.ndarray, np.ndarray]:
     return (lane % across, along) if layout == "row_l" else (along, lane % across)
 
 
-@pytest.mark.parametrize("arch", ARCHES)
+@pytest.mark.parametrize("arch", TILE_TARGETS)
 @pytest.mark.parametrize(("element", "size"), [("fl", 4), ("bf", 2), ("fp8e4m3", 1), ("fp8e5m2", 1)])
 def test_registers_are_those_of_the_documentation(arch: str, element: str, size: int) -> None:
     for shape, layout in (("rt_32x32_s", "col_l"), ("rt_16x32_s", "row_l"), ("rt_32x16_4_s", "col_l")):
@@ -89,7 +88,7 @@ CONFLICTS = [
 ]
 
 
-@pytest.mark.parametrize("arch", ARCHES)
+@pytest.mark.parametrize("arch", TILE_TARGETS)
 @pytest.mark.parametrize(("tile", "access", "register"), CONFLICTS)
 def test_banks_phases_and_conflicts(arch: str, tile: str, access: str, register: str) -> None:
     """The rows explain what the emulator counted, cycle by cycle."""
@@ -107,7 +106,7 @@ def test_banks_phases_and_conflicts(arch: str, tile: str, access: str, register:
     assert str(found.summary["SQ_LDS_BANK_CONFLICT"].origin) == "counted"
 
 
-@pytest.mark.parametrize("arch", ARCHES)
+@pytest.mark.parametrize("arch", TILE_TARGETS)
 def test_conflicts_are_those_of_a_kernel_that_nobody_traces(arch: str) -> None:
     x = distinct(32, 32, torch_dtype("bf16", arch))
     body = """extern __shared__ alignment_dummy __shm[]; shared_allocator al((int *)&__shm[0]);
@@ -147,7 +146,7 @@ def test_reads_that_transpose() -> None:
     assert any(r.holder != r.lane for r in found.rows)
 
 
-@pytest.mark.parametrize("arch", ARCHES)
+@pytest.mark.parametrize("arch", TILE_TARGETS)
 @pytest.mark.parametrize("access", ["load", "store"])
 def test_global_memory(arch: str, access: str) -> None:
     found = view_layout("rt_fl<32, 64, row_l, rt_16x16_s>", access=access, columns=100, arch=arch)
@@ -162,7 +161,7 @@ def test_global_memory(arch: str, access: str) -> None:
     assert found.banks == 0
 
 
-@pytest.mark.parametrize("arch", ARCHES)
+@pytest.mark.parametrize("arch", TILE_TARGETS)
 def test_straight_to_shared_memory(arch: str) -> None:
     found = view_layout("st_bf<64, 64, st_16x32_s>", access="load", group=4, arch=arch)
     assert {a.bytes for a in found.accesses} == {16 if arch == "gfx950" else 4}

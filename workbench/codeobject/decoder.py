@@ -17,6 +17,7 @@ from collections.abc import Callable, Mapping
 from functools import cache, cached_property
 from types import MappingProxyType
 
+from workbench import targets
 from workbench.codeobject.encodings import DPP_SOURCE, ENCODINGS, SDWA_SOURCE
 from workbench.codeobject.instruction import INLINE_FLOATS, LITERAL, Instruction, Operand
 from workbench.codeobject.instructions import Entry, Form, Space, forms
@@ -430,12 +431,10 @@ class _Reader:
                 "v", bits >> low & mask, 2 if bits >> scalar & 127 == 127 else 1
             )
         if kind == "t":
-            scalar, used = self._fields["saddr"][0], self._mask("sve")
-            if self.form.target == "gfx90a":
-                # No bit says so there: it is one address register or the other.
-                used, wanted = 127 << scalar, 127 << scalar
+            if targets.target(self.form.target).scratch_vector_bit:
+                used = wanted = self._mask("sve")
             else:
-                wanted = used
+                used = wanted = 127 << self._fields["saddr"][0]
             return lambda bits, literal, address: (
                 _register("v", bits >> low & mask, 1) if bits & used == wanted else off
             )

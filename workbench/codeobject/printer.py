@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from workbench import targets
 from workbench.codeobject.instruction import (
     INLINE_FLOATS,
     INVERSE_TWO_PI,
@@ -37,28 +38,6 @@ _SPECIAL = {
     252: "src_execz",
     253: "src_scc",
     254: "src_lds_direct",
-}
-_HWREGS = {
-    1: "HW_REG_MODE",
-    2: "HW_REG_STATUS",
-    3: "HW_REG_TRAPSTS",
-    4: "HW_REG_HW_ID",
-    5: "HW_REG_GPR_ALLOC",
-    6: "HW_REG_LDS_ALLOC",
-    7: "HW_REG_IB_STS",
-    15: "HW_REG_SH_MEM_BASES",
-    16: "HW_REG_TBA_LO",
-    17: "HW_REG_TBA_HI",
-    18: "HW_REG_TMA_LO",
-    19: "HW_REG_TMA_HI",
-}
-# Registers that came with gfx940.
-_HWREGS_GFX94 = {
-    20: "HW_REG_XCC_ID",
-    21: "HW_REG_SQ_PERF_SNAPSHOT_DATA",
-    22: "HW_REG_SQ_PERF_SNAPSHOT_DATA1",
-    23: "HW_REG_SQ_PERF_SNAPSHOT_PC_LO",
-    24: "HW_REG_SQ_PERF_SNAPSHOT_PC_HI",
 }
 _MESSAGES = {
     1: "MSG_INTERRUPT",
@@ -210,8 +189,7 @@ def operand_text(operand: Operand, type_: str = "b32") -> str:
 
 def _hwreg(code: int, target: str) -> str:
     number, offset, size = code & 63, code >> 6 & 31, (code >> 11 & 31) + 1
-    names = _HWREGS if target == "gfx90a" else {**_HWREGS, **_HWREGS_GFX94}
-    name = names.get(number, str(number))
+    name = targets.target(target).hardware_registers.get(number, str(number))
     return f"hwreg({name})" if (offset, size) == (0, 32) else f"hwreg({name}, {offset}, {size})"
 
 

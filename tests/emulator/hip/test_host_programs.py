@@ -13,6 +13,7 @@ from workbench import toolchain
 from workbench.emulator import hip as emulated
 from workbench.emulator.hip import structures
 from workbench.emulator.native import build
+from workbench.targets import TILE_TARGETS
 
 HERE = Path(__file__).parent
 KERNELS = HERE.parents[1] / "runtime" / "kernels.hip"
@@ -40,7 +41,7 @@ def program():
     source = KERNELS.read_text()
     codes = {
         arch: toolchain.compile_device(source, toolchain.CompileOptions(arch, name="kernels.hip")).code_object
-        for arch in ("gfx942", "gfx950")
+        for arch in TILE_TARGETS
     }
     content = ctypes.create_string_buffer(bundle(codes))
     library.host_register(content)

@@ -11,6 +11,7 @@ import torch
 import workbench as wb
 from workbench import errors
 from workbench.emulator.node import console
+from workbench.targets import TILE_TARGETS
 
 
 def c_printf(text: str, *values: object) -> str:
@@ -88,7 +89,7 @@ __global__ void check(int *x) { assert(x[threadIdx.x + blockDim.x * blockIdx.x] 
 """
 
 
-@pytest.fixture(scope="module", params=["gfx950", "gfx942"])
+@pytest.fixture(scope="module", params=TILE_TARGETS)
 def module(request: pytest.FixtureRequest) -> wb.Module:
     return wb.compile(KERNELS, arch=request.param, name="console.hip")
 

@@ -19,6 +19,7 @@ import torch
 import workbench as wb
 from workbench import errors
 from workbench.emulator.node import dispatch, hostcall
+from workbench.targets import NAMES
 
 HEADER = Path(__file__).with_name("hostcall.h")
 
@@ -106,7 +107,7 @@ def check_nested(printed: str, groups: int, value: int) -> None:
         assert last == f"wave 1 of group {g}"
 
 
-@pytest.fixture(scope="module", params=["gfx950", "gfx942", "gfx90a"])
+@pytest.fixture(scope="module", params=NAMES)
 def module(request: pytest.FixtureRequest) -> wb.Module:
     source = f'#include "{HEADER}"\n' + OWN + KERNELS
     return wb.compile(source, arch=request.param, name="own.hip", flags=["-mprintf-kind=hostcall"])

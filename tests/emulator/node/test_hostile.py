@@ -27,7 +27,7 @@ def launch(**words: int) -> None:
     """Run an empty kernel whose descriptor has dwords changed, `at52=3` the one at byte 52."""
     device = node().devices[0]
     changes = {int(name.removeprefix("at")): value for name, value in words.items()}
-    loaded = device.load(template(device.facts.arch).filled(S_ENDPGM, changes))
+    loaded = device.load(template(device.product.arch).filled(S_ENDPGM, changes))
     try:
         device.launch(loaded, "fuzz", Geometry.of_blocks((1, 1, 1), (64, 1, 1)), 0, bytes(32))
     finally:
@@ -45,7 +45,7 @@ def test_private_memory_without_bound(size: int) -> None:
 
 
 def test_more_user_sgprs_than_there_are() -> None:
-    template_word = template(node().devices[0].facts.arch).word(52)
+    template_word = template(node().devices[0].product.arch).word(52)
     properties = struct.unpack("<I", struct.pack("<HH", 0x7F, 100))[0]
     with pytest.raises(errors.CodeObjectError, match="user SGPRs"):
         launch(at52=template_word & ~0x3E, at56=properties)
@@ -54,7 +54,7 @@ def test_more_user_sgprs_than_there_are() -> None:
 def test_an_argument_block_without_bound_costs_nothing() -> None:
     device = node().devices[0]
     size = (1 << 32) - 1
-    plain = template(device.facts.arch).filled(S_ENDPGM, {})
+    plain = template(device.product.arch).filled(S_ENDPGM, {})
     data = with_kernels_changed(plain, lambda kernel: kernel.update({".kernarg_segment_size": size}))
     loaded = device.load(data)
     tracemalloc.start()
@@ -76,7 +76,7 @@ def launch_last(size: int) -> int:
     """The last of `size` bytes of arguments, as a kernel reads it."""
     device = node().devices[0]
     count = (size - 8) // 4
-    options = CompileOptions(device.facts.arch, name="cell", define=[f"COUNT={count}"])
+    options = CompileOptions(device.product.arch, name="cell", define=[f"COUNT={count}"])
     loaded = device.load(compile_device(LAST, options).code_object)
     out = node().memory.allocate(4, MemoryKind.DEVICE, device.ordinal)
     arguments = struct.pack("<Q", out.base) + np.arange(count, dtype=np.int32).tobytes()
@@ -121,7 +121,7 @@ __global__ void k(unsigned *p) { *p = hipkittens_grid_barrier; }""",
 def test_a_variable_outside_the_image_is_not_written(name: str, address: int) -> None:
     device = node().devices[0]
     source = "#include <hip/hip_runtime.h>\n" + VARIABLES[name]
-    good = compile_device(source, CompileOptions(device.facts.arch, name="cell")).code_object
+    good = compile_device(source, CompileOptions(device.product.arch, name="cell")).code_object
     device.unload(device.load(good))
     used = node().memory.used
     with pytest.raises(errors.DeviceError, match=f"variable '{name}' at 0x.* is outside its image"):

@@ -29,6 +29,7 @@ from workbench.kernel import Kernel, Module
 from workbench.launches import Access
 from workbench.runtime import Device, LaunchOptions, device
 from workbench.spec import KernelSpec
+from workbench.targets import TILE_TARGETS
 
 _NOP = 0xBF800000
 _END = 0xBF810000
@@ -372,7 +373,7 @@ class Subject:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--arch", nargs="+", default=["gfx950", "gfx942"])
+    parser.add_argument("--arch", nargs="+", default=TILE_TARGETS)
     parser.add_argument("--only", default="", help="a part of the kernels' names, with a dot at their ends")
     parser.add_argument("--kind", nargs="+", default=["wait", "barrier", "nop"])
     parser.add_argument("--sample", type=int, default=0, help="mutants of each kernel; 0: all")

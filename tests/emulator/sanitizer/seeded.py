@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from workbench.targets import NAMES
+
 HEAD = """
 #include <hip/hip_runtime.h>
 #define LDS __attribute__((address_space(3)))
@@ -39,7 +41,7 @@ class Seeded:
     block: int = 64
     grid: int = 1
     elements: int = 4096
-    targets: tuple[str, ...] = ("gfx90a", "gfx942", "gfx950")
+    targets: tuple[str, ...] = NAMES
 
 
 CASES: dict[str, Seeded] = {

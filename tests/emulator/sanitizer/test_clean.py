@@ -16,6 +16,7 @@ import workbench as wb  # noqa: E402
 from workbench.errors import ShapeError  # noqa: E402
 from workbench.runtime import LaunchOptions, device  # noqa: E402
 from workbench.spec import KernelSpec, Range  # noqa: E402
+from workbench.targets import TILE_TARGETS  # noqa: E402
 
 SHAPES = [
     ("normalization/rmsnorm", {"rows": 64, "cols": 1024}),
@@ -30,7 +31,7 @@ SMALL = 256
 """What every dimension of a problem is brought down to, as far as a kernel takes it: a few tiles each way."""
 
 
-@pytest.mark.parametrize("arch", ["gfx942", "gfx950"])
+@pytest.mark.parametrize("arch", TILE_TARGETS)
 @pytest.mark.parametrize(("name", "shape"), SHAPES)
 def test_nothing_is_reported(name: str, shape: dict[str, int], arch: str) -> None:
     result = wb.sanitize(name, shape=shape, device=f"emulated:{arch}")
@@ -51,7 +52,7 @@ def small_shape(spec: KernelSpec, arch: str) -> dict[str, Any]:
     return shape
 
 
-@pytest.mark.parametrize("arch", ["gfx942", "gfx950"])
+@pytest.mark.parametrize("arch", TILE_TARGETS)
 @pytest.mark.parametrize("name", sorted(wb.kernels))
 def test_nothing_is_reported_of_any_kernel(name: str, arch: str) -> None:
     spec = wb.kernels[name]
@@ -61,7 +62,7 @@ def test_nothing_is_reported_of_any_kernel(name: str, arch: str) -> None:
     assert result.passed, str(result)
 
 
-@pytest.mark.parametrize("arch", ["gfx942", "gfx950"])
+@pytest.mark.parametrize("arch", TILE_TARGETS)
 @pytest.mark.parametrize(("name", "shape"), SHAPES[::2])
 def test_results_and_counters_are_those_of_a_plain_launch(
     name: str, shape: dict[str, int], arch: str

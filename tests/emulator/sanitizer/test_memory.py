@@ -15,6 +15,7 @@ torch = pytest.importorskip("torch")
 import workbench as wb  # noqa: E402
 from workbench import runtime  # noqa: E402
 from workbench.runtime.hip import api as load_hip  # noqa: E402
+from workbench.targets import TILE_TARGETS  # noqa: E402
 
 SIZE = 4096
 
@@ -69,7 +70,7 @@ class Api:
         return int(self.call("hipMalloc", size))
 
 
-@pytest.fixture(params=["gfx942", "gfx950"])
+@pytest.fixture(params=TILE_TARGETS)
 def arch(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 

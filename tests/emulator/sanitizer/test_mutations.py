@@ -12,13 +12,14 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from tests.emulator.sanitizer.mutations import Subject  # noqa: E402
+from workbench.targets import TILE_TARGETS  # noqa: E402
 
 KERNELS = ("gemm/gemm_bf16_pingpong", "gemm/gemm_bf16_interleave", "normalization/rmsnorm")
 SAMPLE = {"wait": 3, "barrier": 3, "nop": 1}
 """Mutants of each kernel, by kind."""
 
 
-@pytest.fixture(scope="module", params=["gfx942", "gfx950"])
+@pytest.fixture(scope="module", params=TILE_TARGETS)
 def arch(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 

@@ -10,6 +10,7 @@ import workbench as wb  # noqa: E402
 from tests.emulator.sanitizer import tables  # noqa: E402
 from tests.emulator.sanitizer.seeded import CASES, HEAD, Seeded  # noqa: E402
 from workbench.check.sanitizer import SanitizeResult  # noqa: E402
+from workbench.targets import TILE_TARGETS  # noqa: E402
 
 
 def run(case: Seeded, arch: str, fault: bool) -> tuple[SanitizeResult, set[int]]:
@@ -84,7 +85,7 @@ __global__ void k(const float *in, float *out) {
 """
 
 
-@pytest.mark.parametrize("arch", ["gfx942", "gfx950"])
+@pytest.mark.parametrize("arch", TILE_TARGETS)
 def test_scalar_memory_without_an_address_is_followed(arch: str) -> None:
     module = wb.compile(CLOCKS, arch=arch, name="clocks.hip")
     out = torch.zeros(64)
@@ -141,7 +142,7 @@ __global__ void counter_full(const float *in, float *out) {
 """
 
 
-@pytest.mark.parametrize("arch", ["gfx942", "gfx950"])
+@pytest.mark.parametrize("arch", TILE_TARGETS)
 @pytest.mark.parametrize("name", ["load_at_barrier", "store_data", "own_order", "counter_full"])
 def test_what_hardware_orders_is_not_reported(name: str, arch: str) -> None:
     module = wb.compile(IN_ORDER, arch=arch, name="order.hip")

@@ -6,8 +6,10 @@ from collections.abc import Iterator
 
 import pytest
 import torch
-from tile_batches import ARCHS, Batch, Family, Inputs, Kernel, batch_id, close, same_values
+from tile_batches import Batch, Family, Inputs, Kernel, batch_id, close, same_values
 from tile_types import ALL_SHAPES, SCALED_SHAPES, SHAPES, Tile, integers, normal
+
+from workbench.targets import TILE_TARGETS
 
 FORMS = ("AB", "ABt", "AtB", "AtBt")
 
@@ -86,7 +88,7 @@ Product = tuple[tuple[str, str, str], str, str]
 
 ROWS = [
     ((arch, dtype, shape), form, layout)
-    for arch in ARCHS
+    for arch in TILE_TARGETS
     for dtype, shapes in SHAPES_OF.items()
     for form in FORMS
     for shape in shapes

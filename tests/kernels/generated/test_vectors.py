@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterator
 import pytest
 import torch
 from tile_batches import (
-    ARCHS,
     ELEMENTS,
     Batch,
     Family,
@@ -32,6 +31,8 @@ from tile_types import (
     sized,
     vectors_of,
 )
+
+from workbench.targets import TILE_TARGETS
 
 
 def of_elements(
@@ -217,7 +218,7 @@ def fits(function: str, vector: Vector) -> bool:
 
 ROWS = [
     (function, (arch, vector.dtype), vector.kind, layout, shape)
-    for arch in ARCHS
+    for arch in TILE_TARGETS
     for _, layout, shape, vector in all_vectors()
     for function in FUNCTIONS
     if fits(function, vector)

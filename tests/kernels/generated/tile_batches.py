@@ -20,8 +20,7 @@ from tile_coverage import covering
 import workbench as wb
 from workbench.kernel import Module
 from workbench.runtime import LaunchOptions, LaunchRecord, device
-
-ARCHS = ("gfx950", "gfx942")
+from workbench.targets import TILE_TARGETS
 
 FLAGS = ("-O1", "-g0", "-Wall", "-Wextra")
 """Half the time of -O3 with debug info, which the kernels of the repository are tested with."""
@@ -300,7 +299,7 @@ class Family:
 
     def _made_of(self, rows: Sequence[tuple[Hashable, ...]] | None) -> list[Batch]:
         batches = []
-        for arch in ARCHS:
+        for arch in TILE_TARGETS:
             kernels = list(self._kernels(arch) if rows is None else self._kernels(arch, rows))
             assert len({kernel.name for kernel in kernels}) == len(kernels), f"{self.name}: a name twice"
             for index, first in enumerate(range(0, len(kernels), self._per_batch)):

@@ -8,8 +8,10 @@ from dataclasses import dataclass
 from functools import cache
 
 import torch
-from tile_batches import ARCHS, ELEMENTS, Make, rounded, torch_dtype
+from tile_batches import ELEMENTS, Make, rounded, torch_dtype
 from tile_cases import SHAPES, ST_SHAPES
+
+from workbench.targets import TILE_TARGETS
 
 SCALED_SHAPES = {
     "rt_16x64_s": (16, 64, 16),
@@ -169,7 +171,7 @@ def uses(functions: Iterable[str], fits: Callable[[Use], bool] = lambda _: True)
     """Every function with every tile that it fits."""
     every = (
         (function, (arch, dtype), layout, shape)
-        for arch in ARCHS
+        for arch in TILE_TARGETS
         for _, dtype, layout, shape in layouts_of_tiles()
         for function in functions
     )

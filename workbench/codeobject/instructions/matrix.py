@@ -9,7 +9,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cache
 
+from workbench import targets
+from workbench.targets import Target
+
 CYCLES_OF_A_PASS = 4
+
+_SLOW_PASSES = 8
+"""Of 16 by 16 results in several blocks, and of f32."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,19 +158,18 @@ MATRICES: Mapping[str, Matrix] = {
 """Every matrix instruction of any target, without its passes."""
 
 
-def _passes(matrix: Matrix, target: str) -> int:
+def _passes(matrix: Matrix, unit: Target) -> int:
     if matrix.m == 4:
         return 4 if matrix.type_d == "f64" else 2
     if matrix.type_d == "f64":
-        return 16 if target == "gfx950" else 8
-    passes = 4 if matrix.m == 16 else 8
-    if target == "gfx90a" or matrix.blocks > 1 or matrix.type_a == "f32":
-        passes *= 2
-    return passes
+        return matrix.operations // unit.matrix_rates["F64"]
+    # Full rate is for the shapes that came with gfx940.
+    passes = _SLOW_PASSES if matrix.blocks > 1 or matrix.type_a == "f32" else unit.matrix_passes
+    return passes * (matrix.m // 16)
 
 
 @cache
 def matrix_of(target: str, opcode: str) -> Matrix | None:
     """A matrix instruction of a target; None for another instruction."""
     found = MATRICES.get(opcode)
-    return None if found is None else replace(found, passes=_passes(found, target))
+    return None if found is None else replace(found, passes=_passes(found, targets.target(target)))

@@ -41,15 +41,15 @@ def current() -> EmulatedDevice:
     return device(thread.device)
 
 
-def properties(facts: Product, ordinal: int) -> dict[str, Any]:
+def properties(product: Product, ordinal: int) -> dict[str, Any]:
     """hipDeviceProp_t's fields by name; those not named are zero."""
-    unit = facts.target
-    waves = facts.waves_per_unit
+    unit = product.target
+    waves = product.waves_per_unit
     return {
-        "name": facts.full_name.encode(),
+        "name": product.full_name.encode(),
         # Programs know an emulated device by how this begins (pyutils.cuh).
-        "uuid": device_name(facts).upper().encode().ljust(16, b"\0"),
-        "totalGlobalMem": facts.hbm_bytes,
+        "uuid": device_name(product).upper().encode().ljust(16, b"\0"),
+        "totalGlobalMem": product.hbm_bytes,
         "sharedMemPerBlock": unit.lds_bytes,
         "regsPerBlock": _REGISTERS_PER_BLOCK,
         "warpSize": unit.wave_size,
@@ -57,13 +57,13 @@ def properties(facts: Product, ordinal: int) -> dict[str, Any]:
         "maxThreadsPerBlock": MAX_WORK_ITEMS,
         "maxThreadsDim": (MAX_WORK_ITEMS,) * 3,
         "maxGridSize": MAX_GRID_BLOCKS,
-        "clockRate": facts.clock_hz // 1000,
+        "clockRate": product.clock_hz // 1000,
         "totalConstMem": 2**31 - 1,
         "major": 9,
-        "minor": int(facts.arch[4]),
+        "minor": int(product.arch[4]),
         "textureAlignment": 256,
         "texturePitchAlignment": 256,
-        "multiProcessorCount": facts.compute_units,
+        "multiProcessorCount": product.compute_units,
         "canMapHostMemory": 1,
         "concurrentKernels": 1,
         "ECCEnabled": 1,
@@ -71,9 +71,9 @@ def properties(facts: Product, ordinal: int) -> dict[str, Any]:
         "asyncEngineCount": 1,
         "unifiedAddressing": 1,
         # Two transfers a clock on every pin of the bus.
-        "memoryClockRate": facts.hbm_bytes_per_second * 8 // facts.hbm_bus_bits // 2 // 1000,
-        "memoryBusWidth": facts.hbm_bus_bits,
-        "l2CacheSize": facts.l2_bytes_per_xcd,
+        "memoryClockRate": product.hbm_bytes_per_second * 8 // product.hbm_bus_bits // 2 // 1000,
+        "memoryBusWidth": product.hbm_bus_bits,
+        "l2CacheSize": product.l2_bytes_per_xcd,
         "maxThreadsPerMultiProcessor": unit.wave_size * waves,
         "sharedMemPerMultiprocessor": unit.lds_bytes,
         "regsPerMultiprocessor": unit.simds * unit.vgprs * unit.wave_size,
@@ -98,8 +98,8 @@ def properties(facts: Product, ordinal: int) -> dict[str, Any]:
 @cache
 def attributes(ordinal: int) -> dict[int, int]:
     """hipDeviceGetAttribute's answers by attribute number."""
-    facts = node().devices[ordinal].facts
-    known = properties(facts, ordinal)
+    product = node().devices[ordinal].product
+    known = properties(product, ordinal)
     # Most attributes are a property under another name.
     by_property = {
         "hipDeviceAttributeEccEnabled": "ECCEnabled",
@@ -149,7 +149,7 @@ def attributes(ordinal: int) -> dict[int, int]:
     values["hipDeviceAttributeMaxThreadsDim"] = MAX_WORK_ITEMS
     values["hipDeviceAttributeFineGrainSupport"] = 1
     values["hipDeviceAttributeCanUseStreamWaitValue"] = 1
-    values["hipDeviceAttributeNumberOfXccs"] = facts.xcds
+    values["hipDeviceAttributeNumberOfXccs"] = product.xcds
     values["hipDeviceAttributeWallClockRate"] = 100_000
     values["hipDeviceAttributeMaxAvailableVgprsPerThread"] = 512
     numbers = structures.enum("hipDeviceAttribute_t")
@@ -210,10 +210,10 @@ def _set_device_flags(flags: int) -> None:
 def _get_properties(result: int, ordinal: int) -> None:
     if not result:
         raise HipError(structures.INVALID_VALUE)
-    facts = device(ordinal).facts
+    product = device(ordinal).product
     ctypes.memset(result, 0, ctypes.sizeof(structures.DeviceProp))
     record = structures.DeviceProp.from_address(result)
-    for name, value in properties(facts, ordinal).items():
+    for name, value in properties(product, ordinal).items():
         if isinstance(value, tuple):
             getattr(record, name)[:] = value
         elif name == "uuid":
@@ -233,7 +233,7 @@ def _get_attribute(result: int, attribute: int, ordinal: int) -> None:
 
 @call("hipDeviceGetName", arguments=(POINTER, INT, INT))
 def _get_name(result: int, length: int, ordinal: int) -> None:
-    _store_text(result, length, device(ordinal).facts.full_name)
+    _store_text(result, length, device(ordinal).product.full_name)
 
 
 @call("hipDeviceGetPCIBusId", arguments=(POINTER, INT, INT))
@@ -261,25 +261,25 @@ def _store_text(result: int, length: int, text: str) -> None:
 
 @call("hipDeviceGetUuid", arguments=(POINTER, INT))
 def _get_uuid(result: int, ordinal: int) -> None:
-    content = properties(device(ordinal).facts, ordinal)["uuid"]
+    content = properties(device(ordinal).product, ordinal)["uuid"]
     ctypes.memmove(result, content, 16)
 
 
 @call("hipDeviceComputeCapability", arguments=(POINTER, POINTER, INT))
 def _compute_capability(major: int, minor: int, ordinal: int) -> None:
-    known = properties(device(ordinal).facts, ordinal)
+    known = properties(device(ordinal).product, ordinal)
     structures.store(major, INT, known["major"])
     structures.store(minor, INT, known["minor"])
 
 
 @call("hipDeviceTotalMem", arguments=(POINTER, INT))
 def _total_memory(result: int, ordinal: int) -> None:
-    structures.store(result, SIZE, device(ordinal).facts.hbm_bytes)
+    structures.store(result, SIZE, device(ordinal).product.hbm_bytes)
 
 
 @call("hipMemGetInfo", arguments=(POINTER, POINTER))
 def _memory_info(free: int, total: int) -> None:
-    whole = current().facts.hbm_bytes
+    whole = current().product.hbm_bytes
     used = node().memory.device_bytes(thread.device)
     structures.store_if(free, SIZE, max(0, min(whole - used, node().memory.limit - node().memory.used)))
     structures.store_if(total, SIZE, whole)
@@ -382,7 +382,7 @@ def _choose_device(result: int, wanted: int) -> None:
     fields = ("major", "minor", "totalGlobalMem", "sharedMemPerBlock", "warpSize", "multiProcessorCount")
 
     def agreement(ordinal: int) -> int:
-        known = properties(node().devices[ordinal].facts, ordinal)
+        known = properties(node().devices[ordinal].product, ordinal)
         return sum(0 < getattr(asked, name) <= known[name] for name in fields)
 
     structures.store(result, INT, max(range(len(node().devices)), key=agreement))

@@ -32,7 +32,7 @@ def _get_attributes(result: int, handle: int) -> None:
 
 def _attributes(function: Function) -> dict[str, int]:
     kernel = function.kernel
-    lds = function.device.facts.target.lds_bytes
+    lds = function.device.product.target.lds_bytes
     return {
         "localSizeBytes": kernel.private_segment_size,
         "maxDynamicSharedSizeBytes": lds - static_shared(kernel),
@@ -72,7 +72,7 @@ def _set_attribute(handle: int, attribute: int, value: int) -> int | None:
     function = function_of(handle)
     numbers = structures.enum("hipFunction_attribute")
     if attribute == numbers["HIP_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES"]:
-        most = function.device.facts.target.lds_bytes - static_shared(function.kernel)
+        most = function.device.product.target.lds_bytes - static_shared(function.kernel)
         return None if 0 <= value <= most else structures.INVALID_VALUE
     known = attribute == numbers["HIP_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT"]
     return None if known else structures.INVALID_VALUE
@@ -99,7 +99,7 @@ def groups_per_cu(function: Function, block: int, dynamic_shared: int) -> int:
         raise HipError(structures.INVALID_VALUE)
     try:
         return occupancy.occupancy(
-            function.device.facts.arch,
+            function.device.product.arch,
             vgprs=kernel.descriptor.vgpr_count,
             sgprs=kernel.sgpr_count,
             lds=static_shared(kernel) + dynamic_shared,
@@ -145,7 +145,7 @@ def _potential_block(grid: int, block: int, handle: int, dynamic_shared: int, li
     if best == 0:
         raise HipError(structures.LAUNCH_OUT_OF_RESOURCES)
     structures.store(block, INT, best)
-    structures.store(grid, INT, best_waves // best * function.device.facts.compute_units)
+    structures.store(grid, INT, best_waves // best * function.device.product.compute_units)
 
 
 @call(
@@ -163,5 +163,5 @@ def _available_shared(result: int, handle: int, blocks: int, block: int) -> None
     function = function_of(handle)
     if blocks < 1:
         raise HipError(structures.INVALID_VALUE)
-    left = function.device.facts.target.lds_bytes // blocks - static_shared(function.kernel)
+    left = function.device.product.target.lds_bytes // blocks - static_shared(function.kernel)
     structures.store(result, SIZE, max(0, left))

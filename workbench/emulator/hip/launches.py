@@ -198,7 +198,8 @@ def _module_launch_cooperative(
 
 def _check_cooperative(handle: int, geometry: Geometry, dynamic_shared: int) -> None:
     function = function_of(handle)
-    fits = groups_per_cu(function, geometry.block_size, dynamic_shared) * function.device.facts.compute_units
+    units = function.device.product.compute_units
+    fits = units * groups_per_cu(function, geometry.block_size, dynamic_shared)
     if geometry.group_count > fits:
         raise HipError(structures.COOPERATIVE_LAUNCH_TOO_LARGE)
 

@@ -412,7 +412,7 @@ def _create_with_mask(result: int, count: int, mask: int) -> None:
 @call("hipExtStreamGetCUMask", arguments=(HANDLE, UINT, POINTER))
 def _get_mask(handle: int, count: int, result: int) -> None:
     """The mask that the stream was made with, else all compute units; a stream's work runs on any of them."""
-    units = node().devices[stream(handle).device].facts.compute_units
+    units = node().devices[stream(handle).device].product.compute_units
     if not result or count < -(-units // 32):
         raise HipError(structures.INVALID_VALUE)
     every = tuple((1 << max(0, min(32, units - 32 * i))) - 1 for i in range(count))

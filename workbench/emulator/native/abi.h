@@ -140,9 +140,9 @@ typedef struct Allocation {
 struct Machine {
     const Allocation *allocations; /* sorted by base, disjoint */
     uint64_t allocation_count;
-    uint32_t target;    /* 0x942, 0x950, 0x90a */
-    uint32_t lds_banks; /* 32 or 64, 4 bytes each */
-    uint64_t hostcalls; /* device address and bytes of the buffer of hostcalls (node/hostcall.py); 0: none */
+    uint32_t lds_address_mask; /* bits of M0 that address the LDS in loads to it */
+    uint32_t lds_banks;        /* 32 or 64, 4 bytes each */
+    uint64_t hostcalls;        /* device address and bytes of the buffer of hostcalls (node/hostcall.py); 0: none */
     uint64_t hostcalls_bytes;
 };
 

@@ -70,14 +70,14 @@ class EmulatedDevice:
     Attributes:
         ordinal: its number among the node's devices.
         name: such as "emulated:gfx950".
-        facts: what it is.
+        product: what it is.
     """
 
-    def __init__(self, node: Node, ordinal: int, facts: Product) -> None:
+    def __init__(self, node: Node, ordinal: int, product: Product) -> None:
         self.node = node
         self.ordinal = ordinal
-        self.facts = facts
-        self.name = device_name(facts)
+        self.product = product
+        self.name = device_name(product)
         self._argument_block: Allocation | None = None
 
     def load(self, data: bytes) -> LoadedCode:
@@ -94,11 +94,11 @@ class EmulatedDevice:
             code_object = CodeObject.from_bytes(data)
         except errors.CodeObjectError:
             code_object = self._choose(data)
-        if code_object.target != self.facts.arch:
+        if code_object.target != self.product.arch:
             raise errors.DeviceError(
-                f"the code object is for {code_object.target}, and the device {self.facts.full_name} "
-                f"(emulated) runs {self.facts.arch}: compile with arch={self.facts.arch!r}, or choose the "
-                "device that fits.",
+                f"the code object is for {code_object.target}, and the device {self.product.full_name} "
+                f"(emulated) runs {self.product.arch}: compile with arch={self.product.arch!r}, or choose "
+                "the device that fits.",
                 _NO_BINARY,
             )
         names = ", ".join(k.short_name for k in code_object.kernels.values())
@@ -106,7 +106,7 @@ class EmulatedDevice:
             max(code_object.image_size, 1),
             MemoryKind.CODE,
             self.ordinal,
-            capacity=self.facts.hbm_bytes,
+            capacity=self.product.hbm_bytes,
             label=names,
         )
         try:
@@ -144,7 +144,7 @@ class EmulatedDevice:
 
     def _choose(self, data: bytes) -> CodeObject:
         try:
-            return CodeObject.from_bytes(data, self.facts.arch)
+            return CodeObject.from_bytes(data, self.product.arch)
         except errors.CodeObjectError as error:
             code = _INVALID_IMAGE if data[:4] == b"\x7fELF" or len(data) < 64 else _NO_BINARY
             raise errors.DeviceError(str(error), code) from error
@@ -160,7 +160,7 @@ class EmulatedDevice:
         Raises:
             LaunchError: it cannot; the message says what is too large and what would fit.
         """
-        limits.check(kernel, geometry, dynamic_shared, self.facts.target)
+        limits.check(kernel, geometry, dynamic_shared, self.product.target)
 
     def launch(
         self,
@@ -260,10 +260,10 @@ class EmulatedDevice:
                 private_bytes=scene.scratch_bytes,
             ),
             allocations=self.node.memory.table(self.ordinal),
-            target=self.facts.arch,
+            target=self.product.arch,
             profile=profile,
-            xcds=self.facts.xcds,
-            units=self.facts.units_per_xcd,
+            xcds=self.product.xcds,
+            units=self.product.units_per_xcd,
             hostcalls=served.hostcalls,
             serve=served.callback,
         )
@@ -343,7 +343,7 @@ class Node:
         self.thread = _Thread()
         self.watchers: list[Watcher] = []
         self.services = Services(self.memory)
-        self.devices = tuple(EmulatedDevice(self, ordinal, facts) for ordinal, facts in enumerate(products()))
+        self.devices = tuple(EmulatedDevice(self, n, product) for n, product in enumerate(products()))
 
     def forked(self) -> None:
         """In a child process: its threads hold nothing, whoever was launching in its parent.

@@ -285,7 +285,7 @@ def prepare(
         {
             "allocations": allocations,
             "allocation_count": len(allocations),
-            "target": int(target.removeprefix("gfx"), 16),
+            "lds_address_mask": unit.lds_address_mask,
             "lds_banks": unit.lds_banks,
             "hostcalls": hostcalls[0],
             "hostcalls_bytes": hostcalls[1],

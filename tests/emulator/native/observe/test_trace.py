@@ -10,6 +10,7 @@ from workbench.emulator.native.observe.trace import Trace
 from workbench.errors import LaunchError
 from workbench.launches import Access, AccessKind
 from workbench.runtime import LaunchOptions, LaunchRecord, device
+from workbench.targets import TILE_TARGETS
 
 SOURCE = """
 #include <hip/hip_runtime.h>
@@ -40,7 +41,7 @@ def of(record: LaunchRecord, kind: AccessKind) -> Access:
     return found
 
 
-@pytest.mark.parametrize("arch", ["gfx950", "gfx942"])
+@pytest.mark.parametrize("arch", TILE_TARGETS)
 @pytest.mark.parametrize("step", [1, 2, 32, 33])
 def test_addresses_and_conflicts(arch: str, step: int) -> None:
     """Dwords `step` apart: 32 lanes a phase on 32 banks, so every bank gets gcd(step, 32) lanes."""

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from workbench.emulator.native.ops.flat import LOADS, STORES, TO_LDS
+from workbench.targets import TILE_TARGETS
 
 SIZES = {
     "ubyte": 1, "sbyte": 1, "ushort": 2, "sshort": 2, "ubyte_d16": 1, "sbyte_d16": 1, "short_d16": 2,
@@ -259,7 +260,7 @@ def test_flat_apertures(native, random) -> None:
     assert (wave.wave.fault.kind, wave.wave.fault.lane) == (native.abi.FAULT_LDS, 1)
 
 
-@pytest.mark.parametrize("target", ["gfx942", "gfx950"])
+@pytest.mark.parametrize("target", TILE_TARGETS)
 @pytest.mark.parametrize("kind", TO_LDS)
 @pytest.mark.parametrize("space", ["global", "buffer"])
 def test_load_to_lds(native, random, target: str, kind: str, space: str) -> None:

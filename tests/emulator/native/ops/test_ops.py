@@ -14,6 +14,7 @@ from workbench.codeobject.decoder import decode
 from workbench.emulator.native import operations
 from workbench.emulator.native.abi import NO_REGISTER
 from workbench.emulator.native.ops import NATIVE, OpFields, Rows
+from workbench.targets import NAMES
 
 TABLES = Path(workbench.codeobject.instructions.isa.__file__).parent
 FORMATS = ("DS", "FLAT", "GLOBAL", "SCRATCH", "MUBUF", "MTBUF", "VOP3P_MAI")
@@ -29,7 +30,7 @@ def mnemonics(target: str) -> set[str]:
         return {row["mnemonic"] for row in csv.DictReader(file) if row["format"] in FORMATS}
 
 
-@pytest.mark.parametrize("target", ["gfx90a", "gfx942", "gfx950"])
+@pytest.mark.parametrize("target", NAMES)
 def test_all_memory_and_matrix_instructions_are_there(target: str) -> None:
     missing = {name for name in mnemonics(target) - NATIVE.keys() if not name.startswith(ELSEWHERE)}
     assert not missing

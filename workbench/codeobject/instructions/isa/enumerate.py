@@ -31,8 +31,8 @@ import sys
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
+from workbench import targets
 from workbench.codeobject.encodings import ENCODINGS
-from workbench.targets import NAMES
 
 _COLUMNS = ("format", "opcode", "mnemonic", "operands", "modifiers")
 
@@ -278,7 +278,7 @@ class Format:
         """The format's rows."""
         count = _LIMITS.get(self.name, 1 << self.encoding.opcode[1])
         for neutral in _NEUTRAL.get(self.name, [{}]):
-            if self.target == "gfx90a" and "sve" in neutral:
+            if "sve" in neutral and not targets.target(self.target).scratch_vector_bit:
                 continue
             for opcode, text in enumerate(self._ask([encode(self.name, n, neutral) for n in range(count)])):
                 if (
@@ -601,7 +601,7 @@ def main(arguments: Iterable[str] | None = None) -> int:
     """Writes the tables, or with --check says whether they are what LLVM would give now."""
     parser = argparse.ArgumentParser(description="Make the opcode tables from LLVM's disassembler.")
     parser.add_argument("--check", action="store_true", help="compare, do not write")
-    parser.add_argument("targets", nargs="*", default=NAMES)
+    parser.add_argument("targets", nargs="*", default=targets.NAMES)
     options = parser.parse_args(list(arguments) if arguments is not None else None)
     differs = False
     for target in options.targets:

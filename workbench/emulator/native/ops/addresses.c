@@ -83,9 +83,7 @@ void hk_count_flat(Wave *w, const Op *op, const HkAddresses *a, uint64_t exec, u
 }
 
 int32_t hk_to_lds(Wave *w, const Op *op, HkData data, const uint64_t *at, uint64_t exec, uint64_t out_of_range) {
-    /* M0[17:2]*4 with 160 KB of LDS, M0[15:2]*4 with 64 KB. */
-    uint32_t m0 = w->s[HK_M0] & (w->group->machine->target == 0x950 ? 0x3fffcu : 0xfffcu);
-    uint32_t start = m0 + (uint32_t)op->offset;
+    uint32_t start = (w->s[HK_M0] & w->group->machine->lds_address_mask) + (uint32_t)op->offset;
     uint32_t rows = data == HK_B96 ? 3 : data == HK_B128 ? 4 : 1;
     uint32_t step = rows == 1 ? 4 : 16, width = 4 * rows;
     unsigned highest = 63 - (unsigned)__builtin_clzll(exec);

@@ -164,7 +164,7 @@ static void vector_memory(Wave *w, SanWave *sw, const SanOp *o, uint64_t exec) {
     }
     if (exec == 0) return;
     if (o->flags & SAN_TO_LDS) {
-        uint32_t m0 = w->s[HK_M0] & (w->group->machine->target == 0x950 ? 0x3fffcu : 0xfffcu);
+        uint32_t m0 = w->s[HK_M0] & w->group->machine->lds_address_mask;
         uint32_t width = o->bytes < 4 ? 4 : o->bytes, step = o->bytes <= 4 ? 4 : 16, unused, places[HK_LANES];
         for (uint32_t lane = 0; lane < HK_LANES; lane++) places[lane] = m0 + (uint32_t)o->op.offset + lane * step;
         san_check_reads(w, sw, o, exec, places, width);
