@@ -9,7 +9,7 @@ import contextlib
 import os
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -57,10 +57,10 @@ class EmulatedBackend:
     def describe(self) -> str:
         return "the workbench's own, on emulated devices"
 
-    def load(self) -> str:
+    def load(self) -> Mapping[str, str]:
         # Asked here too: behind the C API an exception is but a number.
         usable_memory()
-        return str(emulator.load().path)
+        return {name: str(library.path) for name, library in emulator.load_all().items()}
 
     def check_reached(self, device_count: int) -> None:
         if device_count != len(products()) or not emulator.was_called("hipGetDeviceCount"):
@@ -129,7 +129,7 @@ class EmulatedBackend:
 
     def enter_program(self, node: Node, write: Callable[[str, bool], None]) -> None:
         show_only(node.name)
-        emulator.load()
+        emulator.load_all()
         console.writer = write
         failure_listeners.append(lambda error: write(f"hipkittens: {error}\n", True))
 

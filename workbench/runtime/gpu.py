@@ -8,7 +8,7 @@ import ctypes.util
 import os
 import re
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -82,7 +82,7 @@ class GpuBackend:
     def describe(self) -> str:
         return f"AMD's, {find_library()}"
 
-    def load(self) -> str:
+    def load(self) -> Mapping[str, str]:
         path = find_library()
         if path is None:
             raise DeviceError(_NO_LIBRARY)
@@ -90,7 +90,7 @@ class GpuBackend:
             ctypes.CDLL(path, mode=ctypes.RTLD_GLOBAL)
         except OSError as error:
             raise DeviceError(f"{path} does not load: {error}. Is the ROCm installation whole?") from error
-        return path
+        return {"amdhip64": path}
 
     def check_reached(self, device_count: int) -> None:
         """Whatever HIP library hip-python reaches on a machine with GPUs is AMD's."""

@@ -6,9 +6,10 @@ hip-python finds its library once, so a process keeps the one that it uses first
 from __future__ import annotations
 
 import contextlib
+import importlib
 import os
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, NoReturn, Protocol
 
 from workbench.errors import DeviceError, LaunchError, WorkbenchError
@@ -31,8 +32,8 @@ class Library(Protocol):
     def describe(self) -> str:
         """Which library it is, for a person."""
 
-    def load(self) -> str:
-        """Loads it for the whole process; its path.
+    def load(self) -> Mapping[str, str]:
+        """Loads it for the whole process; files by hip-python's names of them, the first "amdhip64".
 
         Raises:
             DeviceError: there is none, or it does not load.
@@ -82,17 +83,22 @@ def api(library: Library) -> Any:
 
 
 def _load(library: Library) -> Any:
-    path = library.load()
+    files = library.load()
+    path = files["amdhip64"]
     module: Any
-    with _resolved_to(path):
+    with _resolved_to(files):
         try:
             from hip import hip as module
+
+            compiler: Any = importlib.import_module("hip").hiprtc
         except ImportError as error:
             raise DeviceError(
                 f"hip-python does not load ({error}): run `python -m pip install hip-python`."
             ) from error
         # The library is looked up at the first call, not at the import.
         status, count = module.hipGetDeviceCount()
+        if "hiprtc" in files:
+            compiler.hiprtcVersion()
     if int(status) != 0:
         raise DeviceError(f"{path} gives no device count: {status.name}.", int(status))
     library.check_reached(count)
@@ -100,8 +106,8 @@ def _load(library: Library) -> Any:
 
 
 @contextlib.contextmanager
-def _resolved_to(path: str) -> Iterator[None]:
-    """Newer hip-python looks for the library in ROCm's folders first; here it is told which to take."""
+def _resolved_to(files: Mapping[str, str]) -> Iterator[None]:
+    """Newer hip-python looks for libraries in ROCm's folders first; here it is told which to take."""
     try:
         from rocm.bindings.util import paths
     except ImportError:
@@ -110,7 +116,8 @@ def _resolved_to(path: str) -> Iterator[None]:
     original = paths.get_library_path
 
     def chosen(shortname: str, *args: Any, **kwargs: Any) -> bytes:
-        return os.fsencode(path) if shortname == "amdhip64" else original(shortname, *args, **kwargs)
+        file = files.get(shortname)
+        return os.fsencode(file) if file is not None else original(shortname, *args, **kwargs)
 
     paths.get_library_path = chosen
     try:

@@ -40,6 +40,8 @@ __hip_fatbin:
   .incbin "{bundle}"
   .section .note.GNU-stack,"",@progbits
 """
+# What they provide is found when the library is loaded.
+_HIP_LIBRARIES = ("-lamdhip64", "-lhiprtc")
 _LINK_FLAG = re.compile(r"-l.+|-L.*|-Wl,.*|-Xlinker")
 
 
@@ -136,7 +138,7 @@ class _Build:
     def __init__(self, job: Job, linking: list[str], module: bool) -> None:
         self.job = job
         self.compiler = job.compiler
-        self.linking = linking
+        self.linking = [flag for flag in linking if flag not in _HIP_LIBRARIES]
         self.library = host_library(self.compiler)
         self.includes = _python_headers() if module else []
         self.pybind = Path(self.includes[1]) if module else None

@@ -1,4 +1,4 @@
-"""Makes and loads the emulator's libamdhip64.so: one jump a function, through slots that Python fills.
+"""Makes and loads the emulator's libamdhip64.so and libhiprtc.so: one jump a function, through slots.
 
 Every function that the bindings or a compiled HIP program may look up exists. A slot that no Python function
 fills leads to one that answers hipErrorNotSupported and says the function's name once, so that what is
@@ -19,7 +19,6 @@ from typing import Any
 from workbench import errors
 from workbench.emulator.native.build import build as build_native
 
-SONAME = "libamdhip64.so"
 _HERE = Path(__file__).parent
 
 # What compiled host programs call beside the documented API (clang's HIP host code, older names).
@@ -98,27 +97,26 @@ def trampolines(machine: str, names: tuple[str, ...]) -> str:
     return "".join(text)
 
 
-def build() -> Path:
-    """The library's path; built unless the cache has it. Raises as the build of native code."""
+def build(name: str, functions: tuple[str, ...]) -> Path:
+    """Path of a library by its name, such as "amdhip64"; built unless the cache has it.
+
+    Raises as the build of native code.
+    """
     with tempfile.TemporaryDirectory(prefix="hipkittens-hip-") as folder:
         assembly = Path(folder) / "trampolines.S"
-        assembly.write_text(trampolines(platform.machine(), function_names()))
-        return build_native("amdhip64", [_HERE / "library.c", assembly], soname=SONAME)
+        assembly.write_text(trampolines(platform.machine(), functions))
+        return build_native(name, [_HERE / "library.c", assembly], soname=f"lib{name}.so")
 
 
 class HipLibrary:
     """The loaded library, with the slots that say what each function does."""
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
-        # Global and first: whoever asks for libamdhip64.so afterwards gets this one.
+    def __init__(self, name: str, functions: tuple[str, ...]) -> None:
+        self.path = path = build(name, functions)
+        # Global and first: whoever asks for a library of this name afterwards gets this one.
         self.handle = ctypes.CDLL(str(path), mode=ctypes.RTLD_GLOBAL)
-        self.slots = {name: index for index, name in enumerate(function_names())}
+        self.slots = {name: index for index, name in enumerate(functions)}
         self._callbacks: dict[str, Any] = {}
-        self.handle.hkhip_set_permanently(
-            ctypes.c_int(self.slots["hipCreateChannelDesc"]),
-            ctypes.cast(self.handle.hkhip_create_channel_desc, ctypes.c_void_p),
-        )
         # After this, Python is going away; destructors of compiled modules still call in.
         atexit.register(self.handle.hkhip_close)
 
@@ -127,6 +125,11 @@ class HipLibrary:
         if name not in self.slots:
             return 0
         return ctypes.cast(getattr(self.handle, name), ctypes.c_void_p).value or 0
+
+    def fill_with_structure(self, name: str) -> None:
+        """Let C answer the function that returns a channel description."""
+        answer = ctypes.cast(self.handle.hkhip_create_channel_desc, ctypes.c_void_p)
+        self.handle.hkhip_set_permanently(ctypes.c_int(self.slots[name]), answer)
 
     def fill(self, name: str, callback: Any, *, returns_text: bool = False) -> None:
         """Let a ctypes callback answer a function; raises KeyError for a name that is not exported.
@@ -140,4 +143,4 @@ class HipLibrary:
         self.handle.hkhip_set(ctypes.c_int(index), pointer, ctypes.c_int(returns_text))
 
 
-__all__ = ["SONAME", "HipLibrary", "build", "function_names", "interface", "trampolines"]
+__all__ = ["HipLibrary", "build", "function_names", "interface", "trampolines"]

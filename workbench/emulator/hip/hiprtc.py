@@ -1,0 +1,287 @@
+"""HIP's runtime compilation (hiprtc): kernels from a string, by the compiler that compiles cells.
+
+A name expression such as `scale<float>` is found in the code object by a variable that holds its address, put
+behind the program's text.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import itertools
+import re
+import tempfile
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import wraps
+from pathlib import Path
+from typing import Any
+
+from workbench import errors
+from workbench.codeobject import CodeObject
+from workbench.emulator.hip import devices, structures
+from workbench.emulator.hip.calls import HANDLE, INT, POINTER, SIZE, Call, HipError, thread
+from workbench.toolchain import CompileOptions, compile_device
+
+_RESULTS = {
+    0: "HIPRTC_SUCCESS",
+    1: "HIPRTC_ERROR_OUT_OF_MEMORY",
+    2: "HIPRTC_ERROR_PROGRAM_CREATION_FAILURE",
+    3: "HIPRTC_ERROR_INVALID_INPUT",
+    4: "HIPRTC_ERROR_INVALID_PROGRAM",
+    5: "HIPRTC_ERROR_INVALID_OPTION",
+    6: "HIPRTC_ERROR_COMPILATION",
+    7: "HIPRTC_ERROR_BUILTIN_OPERATION_FAILURE",
+    8: "HIPRTC_ERROR_NO_NAME_EXPRESSIONS_AFTER_COMPILATION",
+    9: "HIPRTC_ERROR_NO_LOWERED_NAMES_BEFORE_COMPILATION",
+    10: "HIPRTC_ERROR_NAME_EXPRESSION_NOT_VALID",
+    11: "HIPRTC_ERROR_INTERNAL_ERROR",
+    100: "HIPRTC_ERROR_LINKING",
+}
+_CODES = {name.removeprefix("HIPRTC_").removeprefix("ERROR_"): code for code, name in _RESULTS.items()}
+_ARCH = re.compile(r"--?(?:offload-arch|gpu-architecture)(?:=(.+))?")
+_NO_LINKER = "the emulated device's hiprtc compiles whole programs: it neither makes nor links bitcode."
+_VARIABLE = "hiprtc_name_expression_"
+
+CALLS: dict[str, Call] = {}
+
+
+@dataclass(eq=False)
+class _Program:
+    source: str
+    name: str
+    headers: tempfile.TemporaryDirectory[str]
+    expressions: list[str] = field(default_factory=list)
+    log: str = ""
+    code: bytes | None = None
+    lowered: dict[str, ctypes.Array[ctypes.c_char]] = field(default_factory=dict)
+
+
+_handles = itertools.count(0x10, 0x10)
+_programs: dict[int, _Program] = {}
+
+
+def _call(name: str, *arguments: Any, result: Any = ctypes.c_int32) -> Callable[..., Any]:
+    """Register a function; what it raises besides HipError is an internal error."""
+
+    def register(handler: Callable[..., int | None]) -> Callable[..., int | None]:
+        @wraps(handler)
+        def answer(*values: Any) -> int | None:
+            try:
+                return handler(*values)
+            except HipError:
+                raise
+            except Exception as error:
+                thread.pending = error
+                return _CODES["INTERNAL_ERROR"]
+
+        CALLS[name] = Call(name, answer, arguments, result, records=False)
+        return handler
+
+    return register
+
+
+def _fail(name: str) -> HipError:
+    return HipError(_CODES[name])
+
+
+def _program(handle: int) -> _Program:
+    if handle not in _programs:
+        raise _fail("INVALID_PROGRAM")
+    return _programs[handle]
+
+
+def _texts(address: int, count: int) -> list[str]:
+    if count and not address:
+        raise _fail("INVALID_INPUT")
+    return (
+        [structures.text_at(pointer) for pointer in (HANDLE * count).from_address(address)] if count else []
+    )
+
+
+@_call("hiprtcGetErrorString", INT, result=POINTER)
+def _error_string(code: int) -> int:
+    return devices.c_string(_RESULTS.get(code, "Invalid HIPRTC error code"))
+
+
+@_call("hiprtcVersion", POINTER, POINTER)
+def _version(major: int, minor: int) -> None:
+    if not major or not minor:
+        raise _fail("INVALID_INPUT")
+    structures.store(major, INT, structures.VERSION // 10_000_000)
+    structures.store(minor, INT, structures.VERSION // 100_000 % 100)
+
+
+@_call("hiprtcCreateProgram", POINTER, POINTER, POINTER, INT, POINTER, POINTER)
+def _create(result: int, source: int, name: int, count: int, headers: int, names: int) -> None:
+    if not result or not source or count < 0:
+        raise _fail("INVALID_INPUT")
+    folder = tempfile.TemporaryDirectory(prefix="hipkittens-hiprtc-")
+    root = Path(folder.name)
+    for text, included in zip(_texts(headers, count), _texts(names, count), strict=True):
+        path = Path(root, included)
+        if not path.resolve().is_relative_to(root.resolve()):
+            raise _fail("PROGRAM_CREATION_FAILURE")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    handle = next(_handles)
+    called = structures.text_at(name) if name else ""
+    _programs[handle] = _Program(structures.text_at(source), called or "program.hip", folder)
+    structures.store(result, HANDLE, handle)
+
+
+@_call("hiprtcDestroyProgram", POINTER)
+def _destroy(handle: int) -> None:
+    if not handle:
+        raise _fail("INVALID_INPUT")
+    program = _program(HANDLE.from_address(handle).value)
+    program.headers.cleanup()
+    del _programs[HANDLE.from_address(handle).value]
+    structures.store(handle, HANDLE, 0)
+
+
+@_call("hiprtcAddNameExpression", HANDLE, POINTER)
+def _add_name(handle: int, expression: int) -> None:
+    program = _program(handle)
+    if not expression:
+        raise _fail("INVALID_INPUT")
+    if program.code is not None:
+        raise _fail("NO_NAME_EXPRESSIONS_AFTER_COMPILATION")
+    program.expressions.append(structures.text_at(expression))
+
+
+@_call("hiprtcCompileProgram", HANDLE, INT, POINTER)
+def _compile(handle: int, count: int, options: int) -> None:
+    program = _program(handle)
+    source = program.source
+    if program.expressions:
+        source += '\n#line 1 "name expressions"\n'
+    for index, expression in enumerate(program.expressions):
+        # The address of a kernel is that of its code; `used` keeps the variable.
+        source += (
+            f'extern "C" {{ __device__ __attribute__((used)) const void *{_VARIABLE}{index} = '
+            f"reinterpret_cast<const void *>(&{expression.strip().removeprefix('&')}); }}\n"
+        )
+    try:
+        arch, folders, macros, flags = _options(_texts(options, count))
+        compiled = compile_device(
+            source,
+            CompileOptions(
+                arch or devices.current().facts.arch,
+                name=program.name,
+                include=[program.headers.name, *folders],
+                define=["__HIPCC_RTC__=1", *macros],
+                flags=flags,
+            ),
+        )
+    except errors.CompileError as error:
+        program.log = _log(error.diagnostics)
+        raise _fail("COMPILATION") from None
+    except errors.UsageError as error:
+        program.log = f"error: {error}\n"
+        raise _fail("INVALID_OPTION") from None
+    except errors.ToolchainError as error:
+        program.log = f"error: {error}\n"
+        raise _fail("COMPILATION") from None
+    program.log = _log(compiled.diagnostics)
+    program.code = compiled.code_object
+    program.lowered = _lowered(CodeObject.from_bytes(compiled.code_object), program.expressions)
+
+
+def _options(options: Sequence[str]) -> tuple[str, list[str], list[str], list[str]]:
+    """Target ("" where none is named), folders, macros and what else there is."""
+    arch, folders, macros, flags = "", list[str](), list[str](), list[str]()
+    rest = iter(options)
+    for option in rest:
+        if target := _ARCH.fullmatch(option):
+            arch = target[1] or next(rest, "")
+        elif option in ("-fgpu-rdc", "--gpu-rdc", "-rdc=true"):
+            raise errors.UsageError(f"option {option}: {_NO_LINKER}")
+        elif option[:2] in ("-D", "-I"):
+            (macros if option[:2] == "-D" else folders).append(option[2:].strip() or next(rest, ""))
+        elif option == "--use_fast_math":
+            flags.append("-ffast-math")
+        else:
+            flags.append(option.replace("--std=", "-std=", 1))
+    return arch, folders, macros, flags
+
+
+def _log(diagnostics: Sequence[Any]) -> str:
+    lines = [str(diagnostic) for diagnostic in diagnostics if diagnostic.severity != "note"]
+    number = sum(diagnostic.severity == "error" for diagnostic in diagnostics)
+    if number:
+        lines.append(f"{number} error{'s' if number > 1 else ''} generated.")
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _lowered(code: CodeObject, expressions: Sequence[str]) -> dict[str, ctypes.Array[ctypes.c_char]]:
+    """The symbol that each expression names."""
+    image = code.load(0)
+    names = {
+        symbol.address: symbol.name
+        for symbol in code.symbols.values()
+        if symbol.kind in ("function", "object")
+    }
+    found = {}
+    for index, expression in enumerate(expressions):
+        variable = code.symbols[f"{_VARIABLE}{index}"]
+        address = int.from_bytes(image[variable.address : variable.address + 8], "little")
+        found[expression] = ctypes.create_string_buffer(names[address].encode())
+    return found
+
+
+@_call("hiprtcGetLoweredName", HANDLE, POINTER, POINTER)
+def _lowered_name(handle: int, expression: int, result: int) -> None:
+    program = _program(handle)
+    if not expression or not result:
+        raise _fail("INVALID_INPUT")
+    if program.code is None:
+        raise _fail("NO_LOWERED_NAMES_BEFORE_COMPILATION")
+    name = program.lowered.get(structures.text_at(expression))
+    if name is None:
+        raise _fail("NAME_EXPRESSION_NOT_VALID")
+    structures.store(result, POINTER, ctypes.addressof(name))
+
+
+def _register_content(kind: str, content: Callable[[_Program], bytes]) -> None:
+    """The two functions that give a program's log or code: its size, and its bytes."""
+
+    @_call(f"hiprtcGet{kind}Size", HANDLE, POINTER)
+    def size(handle: int, result: int) -> None:
+        data = content(_program(handle))
+        if not result:
+            raise _fail("INVALID_INPUT")
+        structures.store(result, SIZE, len(data))
+
+    @_call(f"hiprtcGet{kind}", HANDLE, POINTER)
+    def copy(handle: int, result: int) -> None:
+        data = content(_program(handle))
+        if not result:
+            raise _fail("INVALID_INPUT")
+        ctypes.memmove(result, data, len(data))
+
+
+def _code(program: _Program) -> bytes:
+    if program.code is None:
+        raise _fail("INVALID_PROGRAM")
+    return program.code
+
+
+def _bitcode(program: _Program) -> bytes:
+    raise _fail("INVALID_PROGRAM")
+
+
+_register_content("ProgramLog", lambda program: program.log.encode() + b"\0")
+_register_content("Code", _code)
+_register_content("Bitcode", _bitcode)
+
+
+def _no_linker(*_: int) -> int:
+    thread.pending = errors.DeviceError(_NO_LINKER, structures.NOT_SUPPORTED)
+    return _CODES["LINKING"]
+
+
+_call("hiprtcLinkCreate", UINT := ctypes.c_uint32, POINTER, POINTER, POINTER)(_no_linker)
+_call("hiprtcLinkAddFile", HANDLE, INT, POINTER, UINT, POINTER, POINTER)(_no_linker)
+_call("hiprtcLinkAddData", HANDLE, INT, POINTER, SIZE, POINTER, UINT, POINTER, POINTER)(_no_linker)
+_call("hiprtcLinkComplete", HANDLE, POINTER, POINTER)(_no_linker)
+_call("hiprtcLinkDestroy", HANDLE)(_no_linker)
