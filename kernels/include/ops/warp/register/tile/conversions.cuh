@@ -142,20 +142,34 @@ struct exchange {
                          elements * size);
         return bits;
     }
+    /** Whether all lanes take the same unit of the same base tile. */
+    static __host__ __device__ constexpr bool alike(int i, int j, int unit) {
+        const source first = of(i, j, 0, unit);
+        for (int lane = 1; lane < WARP_THREADS; lane++) {
+            const source s = of(i, j, lane, unit);
+            if (s.tile != first.tile || s.unit != first.unit) return false;
+        }
+        return true;
+    }
     template <int i, int j, int unit>
     static __device__ inline unsigned take(const SRC &src, int lane) {
-        const source wanted = of(i, j, lane, unit);
-        unsigned result = 0;
-        for_constants<SRC::height * SRC::width>([&]<int tile>() {
-            for_constants<units_of_source>([&]<int u>() {
-                if constexpr (occurs(i, j, unit, tile, u)) {
-                    const unsigned held = get(src, tile, u);
-                    const unsigned got = stays(i, j, unit) ? held : from_lane(held, wanted.lane);
-                    if (wanted.tile == tile && wanted.unit == u) result = got;
-                }
+        if constexpr (alike(i, j, unit) && stays(i, j, unit)) {
+            constexpr source from_here = of(i, j, 0, unit);
+            return get(src, from_here.tile, from_here.unit);
+        } else {
+            const source wanted = of(i, j, lane, unit);
+            unsigned result = 0;
+            for_constants<SRC::height * SRC::width>([&]<int tile>() {
+                for_constants<units_of_source>([&]<int u>() {
+                    if constexpr (occurs(i, j, unit, tile, u)) {
+                        const unsigned held = get(src, tile, u);
+                        const unsigned got = stays(i, j, unit) ? held : from_lane(held, wanted.lane);
+                        if (wanted.tile == tile && wanted.unit == u) result = got;
+                    }
+                });
             });
-        });
-        return result;
+            return result;
+        }
     }
     static __device__ inline void run(DST &dst, const SRC &src) {
         const int lane = laneid();

@@ -1,0 +1,280 @@
+"""Attention: softmax(scale q kᵀ) v and the logarithms of the softmax's denominators."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+from workbench_kernels.references.attention import attention
+
+from workbench.errors import ShapeError
+from workbench.spec import Choice, KernelSpec, Launch, Published, Range
+
+QUERIES = 128
+"""Queries of a work-group."""
+
+DTYPES = {"bf16": torch.bfloat16, "fp16": torch.float16}
+C_TYPES = {"bf16": "bf16", "fp16": "half"}
+SIZES = ((64, 64), (128, 128), (192, 128), (256, 256))
+"""Head dimensions of queries and keys, and of values."""
+
+EVERYTHING = 1 << 30
+"""More keys than there are: a window without an end."""
+
+SOURCE = """#include "families/attention.cuh"
+
+using namespace kittens;
+using namespace kittens::families::attention;
+
+__global__ __launch_bounds__(THREADS, OCCUPANCY<DIM, DIM_V>) void
+attention_forward(const forward_globals<ELEMENT, DIM, DIM_V> g) {
+    forward<ELEMENT, DIM, DIM_V, CAPPED>(g);
+}
+"""
+
+PARAMETERS = {
+    "batch": Range(1, 1 << 16, default=1, doc="sequences"),
+    "queries": Range(1, 1 << 20, default=1024, doc="queries of a sequence, any number"),
+    "keys": Range(1, 1 << 20, default=1024, doc="keys of a sequence, any number"),
+    "heads": Range(1, 1024, default=8, doc="heads of the queries"),
+    "heads_kv": Range(1, 1024, default=8, doc="heads of keys and values; divides heads"),
+    "dim": Choice((64, 128, 192, 256), default=128, doc="head dimension of queries and keys"),
+    "dim_v": Choice((64, 128, 256), default=128, doc="head dimension of values; 128 where dim is 192"),
+    "dtype": Choice(("bf16", "fp16"), doc="element type"),
+    "causal": Choice((0, 1), doc="whether keys behind the query's place are hidden"),
+    "window": Range(0, 1 << 20, default=0, doc="keys this far away or more are hidden; 0 for none"),
+    "capped": Choice((0, 1), doc="whether logits are soft-capped"),
+    "sinks": Choice((0, 1), doc="whether heads have a sink"),
+}
+
+
+def check(shape: Mapping[str, Any], arch: str) -> None:
+    """Refuses head dimensions and counts that do not go together, and tensors that offsets do not reach."""
+    if (shape["dim"], shape["dim_v"]) not in SIZES:
+        raise ShapeError(
+            f"attention: head dimensions are {shape['dim']} and {shape['dim_v']}; supported are "
+            + ", ".join(f"{a} and {b}" for a, b in SIZES)
+        )
+    if shape["heads"] % shape["heads_kv"]:
+        raise ShapeError(
+            f"attention: {shape['heads']} heads of q over {shape['heads_kv']} of k and v; expected a multiple"
+        )
+    if max(shape["keys"], shape["queries"]) * shape["heads"] * shape["dim"] * 2 >= 1 << 32:
+        raise ShapeError("attention: a sequence has 4 GiB or more; expected less, offsets have 32 bits")
+
+
+def dtype_of(**tensors: torch.Tensor) -> str:
+    """Name of the tensors' common dtype."""
+    names = {dtype: name for name, dtype in DTYPES.items()}
+    first = next(iter(tensors.values())).dtype
+    for name, tensor in tensors.items():
+        if tensor.dtype not in names or tensor.dtype != first:
+            raise ShapeError(
+                f"attention: {name} is {tensor.dtype}; expected torch.bfloat16 or "
+                "torch.float16, as the others"
+            )
+    return names[first]
+
+
+def check_settings(scale: float | None, window: int, softcap: float, heads: int, sinks: Any) -> None:
+    """Refuses numbers that mean nothing, and sinks that are not one for each head."""
+    if scale is not None and not 0 < scale < float("inf"):
+        raise ShapeError(f"attention: scale is {scale}; expected a positive number")
+    if window < 0:
+        raise ShapeError(f"attention: window is {window}; expected the keys that a query sees, or 0 for all")
+    if not 0 <= softcap < float("inf"):
+        raise ShapeError(f"attention: softcap is {softcap}; expected a positive number, or 0 for none")
+    if sinks is not None and tuple(sinks.shape) != (heads,):
+        raise ShapeError(f"attention: sinks is {tuple(sinks.shape)}; expected ({heads},), one for each head")
+
+
+def shape_of(
+    q: torch.Tensor,
+    k: torch.Tensor,
+    v: torch.Tensor,
+    causal: bool = False,
+    window: int = 0,
+    scale: float | None = None,
+    softcap: float = 0.0,
+    sinks: torch.Tensor | None = None,
+) -> dict[str, Any]:
+    """Shape of a call: q is (B, N_q, H, D), k (B, N_k, H_kv, D), v (B, N_k, H_kv, D_v)."""
+    dtype = dtype_of(q=q, k=k, v=v)
+    fits = q.dim() == k.dim() == v.dim() == 4 and q.shape[0] == k.shape[0] and q.shape[3] == k.shape[3]
+    if not fits or k.shape[:3] != v.shape[:3]:
+        raise ShapeError(
+            f"attention: q is {tuple(q.shape)}, k {tuple(k.shape)}, v {tuple(v.shape)}; "
+            "expected (B, N_q, H, D), (B, N_k, H_kv, D) and (B, N_k, H_kv, D_v)"
+        )
+    check_settings(scale, window, softcap, q.shape[2], sinks)
+    return {
+        "batch": q.shape[0],
+        "queries": q.shape[1],
+        "keys": k.shape[1],
+        "heads": q.shape[2],
+        "heads_kv": k.shape[2],
+        "dim": q.shape[3],
+        "dim_v": v.shape[3],
+        "dtype": dtype,
+        "causal": int(causal),
+        "window": window,
+        "capped": int(softcap > 0),
+        "sinks": int(sinks is not None),
+    }
+
+
+def settings(shape: Mapping[str, Any], generator: torch.Generator) -> dict[str, Any]:
+    """The inputs beside q, k and v."""
+    given: dict[str, Any] = {"causal": bool(shape["causal"]), "window": shape["window"]}
+    if shape["capped"]:
+        given["softcap"] = 5.0
+    if shape["sinks"]:
+        given["sinks"] = torch.randn(shape["heads"], generator=generator)
+    return given
+
+
+def inputs(shape: Mapping[str, Any], generator: torch.Generator) -> dict[str, Any]:
+    """Normally distributed q, k and v."""
+
+    def normal(rows: int, heads: int, dim: int) -> torch.Tensor:
+        made = torch.randn(shape["batch"], rows, heads, dim, generator=generator)
+        return made.to(DTYPES[shape["dtype"]])
+
+    return {
+        "q": normal(shape["queries"], shape["heads"], shape["dim"]),
+        "k": normal(shape["keys"], shape["heads_kv"], shape["dim"]),
+        "v": normal(shape["keys"], shape["heads_kv"], shape["dim_v"]),
+        **settings(shape, generator),
+    }
+
+
+def outputs(shape: Mapping[str, Any], tensors: Mapping[str, Any]) -> dict[str, Any]:
+    """O like q with the head dimension of v, and the logarithms."""
+    b, n, h = shape["batch"], shape["queries"], shape["heads"]
+    return {"out": ((b, n, h, shape["dim_v"]), tensors["q"].dtype), "lse": ((b, h, n), torch.float32)}
+
+
+def define(shape: Mapping[str, Any], arch: str) -> dict[str, object]:
+    """What an instance is compiled for; masks, sinks and lengths are given at run time."""
+    return {
+        "ELEMENT": C_TYPES[shape["dtype"]],
+        "DIM": shape["dim"],
+        "DIM_V": shape["dim_v"],
+        "CAPPED": "true" if shape["capped"] else "false",
+    }
+
+
+def shared_bytes(shape: Mapping[str, Any], arch: str) -> int:
+    """Two blocks of keys and values; as many keys as the work-groups of a compute unit have room for."""
+    width = shape["dim"] + shape["dim_v"]
+    room = {"gfx950": 160000, "gfx942": 65536}[arch] // (1 if width > 320 else 2)
+    return 4 * width * (64 if 4 * width * 64 <= room else 32)
+
+
+def launch(shape: Mapping[str, Any], arch: str) -> Launch:
+    """A work-group for 128 queries of a head."""
+    grid = (shape["heads"], -(-shape["queries"] // QUERIES), shape["batch"])
+    return Launch(grid=grid, block=256, dynamic_shared=shared_bytes(shape, arch))
+
+
+def band(causal: bool, window: int) -> dict[str, int]:
+    """Keys to the left and right of its own place that a query sees."""
+    left = window - 1 if window else EVERYTHING
+    return {"left": left, "right": 0 if causal else left}
+
+
+def arguments(shape: Mapping[str, Any], tensors: Mapping[str, Any]) -> dict[str, Any]:
+    scale, sinks = tensors["scale"], tensors["sinks"]
+    return {
+        **{name: tensors[name] for name in ("q", "k", "v", "out", "lse", "softcap")},
+        **band(tensors["causal"], tensors["window"]),
+        "scale": shape["dim"] ** -0.5 if scale is None else scale,
+        "sinks": None if sinks is None else sinks.float(),
+        "cu_seqlens_q": None,
+        "cu_seqlens_k": None,
+    }
+
+
+def pairs(shape: Mapping[str, Any]) -> int:
+    """Pairs of a query and a key that it sees, of one head and sequence."""
+    seen = band(shape["causal"], shape["window"])
+    offset, keys = shape["keys"] - shape["queries"], shape["keys"]
+    places = torch.arange(shape["queries"]) + offset
+    first = (places - seen["left"]).clamp(0, keys)
+    end = (places + seen["right"] + 1).clamp(0, keys)
+    return int((end - first).clamp(min=0).sum())
+
+
+def flops(shape: Mapping[str, Any]) -> int:
+    """2 (D + D_v) for each pair of a query and a key that it sees."""
+    return 2 * (shape["dim"] + shape["dim_v"]) * shape["batch"] * shape["heads"] * pairs(shape)
+
+
+def bytes_moved(shape: Mapping[str, Any]) -> int:
+    """q, k, v and O once, and the logarithms."""
+    width = shape["dim"] + shape["dim_v"]
+    rows_q, rows_k = shape["queries"] * shape["heads"], shape["keys"] * shape["heads_kv"]
+    return shape["batch"] * (2 * width * (rows_q + rows_k) + 4 * rows_q)
+
+
+BENCHMARK = "HipKittens repository, analysis/attn/fwd/benchmark/mi355x_*_fwd.json"
+PLOT = "HipKittens repository, analysis/attn/fwd/plot.py and plot_d64.py, where figures stand in the script"
+RATES = {
+    # dim, heads, heads_kv, causal: TFLOP/s of HipKittens, AITER, CK, Triton and PyTorch's SDPA.
+    (128, 16, 16, 0): (1282.9, 1259.3, 893.9, 973.6, 821.8),
+    (128, 16, 16, 1): (1146.4, 1173.2, 843.5, 653.1, 630.4),
+    (128, 64, 8, 0): (1297.8, 1281.3, 895.9, 993.5, 841.1),
+    (128, 64, 8, 1): (1215.5, 1204.7, 865.6, 593.6, 705.2),
+    (64, 16, 16, 0): (954.4, 746.9, 762.5, 853.6, 686.7),
+    (64, 16, 16, 1): (873.7, 492.6, 755.8, 609.8, 609.3),
+    (64, 64, 8, 0): (960.9, 801.9, 805.4, 865.1, 686.7),
+    (64, 64, 8, 1): (890.3, 530.7, 783.5, 655.8, 609.3),
+}
+"""Published for 16 sequences of 8192 on an MI355X; causal rates count half of the pairs."""
+
+
+def published() -> list[Published]:
+    found = []
+    for (dim, heads, heads_kv, causal), rates in RATES.items():
+        shape = {"batch": 16, "queries": 8192, "keys": 8192, "heads": heads, "heads_kv": heads_kv}
+        shape |= {"dim": dim, "dim_v": dim, "causal": causal}
+        names = ("HipKittens", "AITER", "CK", "Triton", "PyTorch SDPA")
+        for who, rate in zip(names, rates, strict=True):
+            source = BENCHMARK if who in ("HipKittens", "AITER") else PLOT
+            found.append(Published(shape, rate, "TFLOP/s", "MI355X", who, source))
+    return found
+
+
+spec = KernelSpec(
+    name="attention/forward",
+    doc="Attention: MHA, GQA or MQA, causal or not, sliding window, soft cap and sinks; sums in float.",
+    source=SOURCE,
+    entry="attention_forward",
+    parameters=PARAMETERS,
+    shapes=[
+        {"batch": 1, "queries": 256, "keys": 256, "heads": 4, "heads_kv": 2, "causal": 1},
+        {"batch": 2, "queries": 300, "keys": 333, "heads": 2, "heads_kv": 2},
+        {
+            "batch": 1,
+            "queries": 200,
+            "keys": 130,
+            "heads": 4,
+            "heads_kv": 1,
+            "causal": 1,
+            "dim": 64,
+            "dim_v": 64,
+        },
+    ],
+    inputs=inputs,
+    outputs=outputs,
+    reference=attention,
+    shape_of=shape_of,
+    define=define,
+    launch=launch,
+    arguments=arguments,
+    check=check,
+    flops=flops,
+    bytes=bytes_moved,
+    published=published(),
+)

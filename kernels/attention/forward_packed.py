@@ -1,0 +1,105 @@
+"""Attention of sequences of different lengths, packed one after the other."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+from workbench_kernels.attention import forward
+from workbench_kernels.references.attention import attention_packed
+
+from workbench.errors import ShapeError
+from workbench.spec import Range
+
+
+def check_starts(name: str, starts: torch.Tensor) -> None:
+    """Refuses what does not say where sequences begin."""
+    if starts.dtype != torch.int32 or starts.dim() != 1 or starts.numel() < 2:
+        raise ShapeError(
+            f"attention: {name} is {starts.dtype} {tuple(starts.shape)}; expected int32, where each "
+            "sequence begins and where the last ends"
+        )
+
+
+def shape_of(
+    q: torch.Tensor,
+    k: torch.Tensor,
+    v: torch.Tensor,
+    cu_seqlens_q: torch.Tensor,
+    cu_seqlens_k: torch.Tensor,
+    causal: bool = False,
+    window: int = 0,
+    scale: float | None = None,
+    softcap: float = 0.0,
+    sinks: torch.Tensor | None = None,
+) -> dict[str, Any]:
+    """Shape of a call: q is (total_q, H, D), k (total_k, H_kv, D), v (total_k, H_kv, D_v)."""
+    if q.dim() != 3 or k.dim() != 3 or v.dim() != 3:
+        raise ShapeError(
+            f"attention: q is {tuple(q.shape)}, k {tuple(k.shape)}, v {tuple(v.shape)}; "
+            "expected (total_q, H, D), (total_k, H_kv, D) and (total_k, H_kv, D_v)"
+        )
+    check_starts("cu_seqlens_q", cu_seqlens_q)
+    check_starts("cu_seqlens_k", cu_seqlens_k)
+    if cu_seqlens_q.shape != cu_seqlens_k.shape:
+        raise ShapeError(
+            f"attention: cu_seqlens_q has {cu_seqlens_q.numel()} values, cu_seqlens_k "
+            f"{cu_seqlens_k.numel()}; expected as many"
+        )
+    shape = forward.shape_of(q[None], k[None], v[None], causal, window, scale, softcap, sinks)
+    return {**shape, "batch": cu_seqlens_q.numel() - 1}
+
+
+def inputs(shape: Mapping[str, Any], generator: torch.Generator) -> dict[str, Any]:
+    """Normally distributed q, k and v, cut into sequences of any lengths, empty ones too."""
+    dense = forward.inputs({**shape, "batch": 1}, generator)
+
+    def cut(total: int) -> torch.Tensor:
+        inner = torch.randint(0, total + 1, (shape["batch"] - 1,), generator=generator).sort().values
+        return torch.cat((torch.tensor([0]), inner, torch.tensor([total]))).to(torch.int32)
+
+    return {
+        **{name: value[0] if name in ("q", "k", "v") else value for name, value in dense.items()},
+        "cu_seqlens_q": cut(shape["queries"]),
+        "cu_seqlens_k": cut(shape["keys"]),
+    }
+
+
+def outputs(shape: Mapping[str, Any], tensors: Mapping[str, Any]) -> dict[str, Any]:
+    n, h = shape["queries"], shape["heads"]
+    return {"out": ((n, h, shape["dim_v"]), tensors["q"].dtype), "lse": ((h, n), torch.float32)}
+
+
+def arguments(shape: Mapping[str, Any], tensors: Mapping[str, Any]) -> dict[str, Any]:
+    whole = {name: tensors[name][None] for name in ("q", "k", "v", "out", "lse")}
+    return {
+        **forward.arguments(shape, {**tensors, **whole}),
+        "cu_seqlens_q": tensors["cu_seqlens_q"],
+        "cu_seqlens_k": tensors["cu_seqlens_k"],
+    }
+
+
+spec = dataclasses.replace(
+    forward.spec,
+    name="attention/forward_packed",
+    doc="attention/forward of sequences of different lengths, packed one after the other (varlen).",
+    parameters={
+        **forward.PARAMETERS,
+        "batch": Range(1, 1 << 16, default=3, doc="sequences"),
+        "queries": Range(1, 1 << 20, default=1024, doc="queries of all sequences"),
+        "keys": Range(1, 1 << 20, default=1024, doc="keys of all sequences"),
+    },
+    shapes=[{"batch": 3, "queries": 400, "keys": 500, "heads": 2, "heads_kv": 1, "causal": 1}],
+    inputs=inputs,
+    outputs=outputs,
+    reference=attention_packed,
+    shape_of=shape_of,
+    arguments=arguments,
+    # How long each sequence is decides the work.
+    flops=None,
+    bytes=None,
+    published=(),
+    _modules={},
+)

@@ -1,0 +1,215 @@
+/**
+ * @file
+ * @brief Attention, forward: O = softmax(scale Q Kᵀ) V and the logarithm of the softmax's denominator.
+ *
+ * A work-group of four waves computes 128 queries of one head, a wave 32 of them. Keys and values come in blocks, from
+ * global straight to shared memory, two of each: while one is computed with, the next is on its way. Work-groups are
+ * small enough for two of them on a compute unit, so that on each SIMD one wave's softmax runs beside the other's
+ * matrix instructions.
+ *
+ * A wave computes Sᵀ = K Qᵀ, so that a lane holds keys of one query: maximum and sum over keys run within a lane but
+ * for one exchange, and what scales a query is a value of the lane. The result of that product is, element for element,
+ * the operand of Oᵀ += Vᵀ P (with K taken in runs of 4), so P changes neither lane nor register.
+ *
+ * The softmax is online (Milakov and Gimelshein, arXiv 1805.02867), in powers of two. The running maximum is raised
+ * only when a block exceeds it by more than 2^8 (as FlashAttention-4 does), since sums in float have room for that, and
+ * rescaling O is skipped otherwise.
+ */
+#pragma once
+
+#include "kittens.cuh"
+
+namespace kittens::families::attention {
+
+inline constexpr int WARPS = 4;
+inline constexpr int THREADS = WARPS * WARP_THREADS;
+/** Queries of a wave and of a work-group. */
+inline constexpr int WARP_QUERIES = 32;
+inline constexpr int QUERIES = WARPS * WARP_QUERIES;
+
+inline constexpr float LOG2_E = 1.4426950408889634f;
+inline constexpr float LN_2 = 0.6931471805599453f;
+inline constexpr float MINUS_INFINITY = -__builtin_inff();
+
+/** Waves on a SIMD, so work-groups on a compute unit: one where O and its operands take more than 256 registers. */
+template <int D, int D_V>
+inline constexpr int OCCUPANCY = D + D_V > 320 ? 1 : 2;
+/** Keys in a block, of which shared memory has two for each work-group. */
+template <int D, int D_V>
+inline constexpr int KEYS = 4 * (D + D_V) * 64 <= MAX_SHARED_MEMORY / OCCUPANCY<D, D_V> ? 64 : 32;
+
+/** Which keys a query sees: k with -left <= k - (query + offset) <= right. */
+struct band {
+    int left, right, offset;
+
+    /** First key, and one past the last, of `keys` that one of the queries `first` to `last` sees. */
+    __device__ inline int begin(int first) const {
+        const int at = first + offset - left;
+        return at < 0 ? 0 : at;
+    }
+    __device__ inline int end(int last, int keys) const {
+        const int at = last + offset + right + 1;
+        return at < keys ? at : keys;
+    }
+    /** Whether every one of the queries `first` to `last` sees all of the keys `key` to `key` + `count` - 1. */
+    __device__ inline bool covers(int first, int last, int key, int count) const {
+        return key >= last + offset - left && key + count - 1 <= first + offset + right;
+    }
+};
+
+/** Tensors (B, N, H, D), contiguous; of packed sequences B is 1 and `cu_seqlens` say where each begins. */
+template <typename T, int D, int D_V>
+struct forward_globals {
+    gl<T, -1, -1, -1, D> q, k;
+    gl<T, -1, -1, -1, D_V> v, out;
+    /** (B, H, N) logarithms, to base e, of the sums of exponentials. */
+    gl<float, 1, -1, -1, -1> lse;
+    /** Of each head a logit that counts in the denominator only; null for none. */
+    const float *sinks;
+    /** Of each sequence where its queries and keys begin, and where the last ends; null for sequences of one length. */
+    const int *cu_seqlens_q, *cu_seqlens_k;
+    float scale;
+    /** Logits s become softcap tanh(s / softcap). */
+    float softcap;
+    /** Keys to the left and right of its own that a query sees. */
+    int left, right;
+};
+
+/** Rows of one sequence of a (B, N, H, D) tensor. */
+template <typename GL>
+__device__ inline GL sequence_of(const GL &whole, int batch, int first, int length) {
+    return GL(whole.raw_ptr + whole.offset({batch, first, 0, 0}), size_t{1}, static_cast<size_t>(length), whole.rows(),
+              nullptr);
+}
+
+/** tanh by one exponential, within 2^-22. */
+__device__ inline float tanh_by_exp2(float x) {
+    return 1.0f - 2.0f * __builtin_amdgcn_rcpf(1.0f + __builtin_amdgcn_exp2f(2.0f * LOG2_E * x));
+}
+
+template <typename T, int D, int D_V, bool capped>
+__device__ inline void forward(const forward_globals<T, D, D_V> &g) {
+    constexpr int BLOCK = KEYS<D, D_V>;
+    using workers = group<WARPS>;
+    using shared_k = st<T, BLOCK, D, st_32x32_s>;
+    using shared_v = st<T, BLOCK, D_V, st_32x32_s>;
+
+    extern __shared__ alignment_dummy __shm[];
+    shared_allocator al(reinterpret_cast<int *>(&__shm[0]));
+    shared_k(&ks)[2] = al.allocate<shared_k, 2>();
+    shared_v(&vs)[2] = al.allocate<shared_v, 2>();
+
+    // Heads that share keys and values next to each other on one chiplet; of a head the last queries, which see the
+    // most keys, first.
+    const int heads = static_cast<int>(gridDim.x), per_xcd = heads / NUM_XCDS;
+    const int head = per_xcd ? chiplet_transform_chunked(static_cast<int>(blockIdx.x), heads, NUM_XCDS, per_xcd)
+                             : static_cast<int>(blockIdx.x);
+    const int block = static_cast<int>(gridDim.y - 1 - blockIdx.y);
+    const int sequence = static_cast<int>(blockIdx.z);
+
+    int first_q = 0, first_k = 0, n_q = static_cast<int>(g.q.depth()), n_k = static_cast<int>(g.k.depth());
+    if (g.cu_seqlens_q) {
+        first_q = g.cu_seqlens_q[sequence], n_q = g.cu_seqlens_q[sequence + 1] - first_q;
+        first_k = g.cu_seqlens_k[sequence], n_k = g.cu_seqlens_k[sequence + 1] - first_k;
+    }
+    if (block * QUERIES >= n_q) return;
+    const int batch = g.cu_seqlens_q ? 0 : sequence;
+    const int head_k = head / (heads / static_cast<int>(g.k.rows()));
+    const auto q_rows = sequence_of(g.q, batch, first_q, n_q);
+    const auto k_rows = sequence_of(g.k, batch, first_k, n_k);
+    const auto v_rows = sequence_of(g.v, batch, first_k, n_k);
+    const auto out_rows = sequence_of(g.out, batch, first_q, n_q);
+
+    const band seen{g.left, g.right, n_k - n_q};
+    const int tile = block * WARPS + warpid();
+    const int query = tile * WARP_QUERIES, last_query = query + WARP_QUERIES - 1;
+    const int begin = seen.begin(block * QUERIES) / BLOCK;
+    const int end = ceil_div(seen.end(block * QUERIES + QUERIES - 1, n_k), BLOCK);
+
+    uint32_t offsets_k[workers::template loads_per_tile<shared_k>];
+    uint32_t offsets_v[workers::template loads_per_tile<shared_v>];
+    workers::template prefill_swizzled_offsets<1>(ks[0], k_rows, offsets_k);
+    workers::template prefill_swizzled_offsets<1>(vs[0], v_rows, offsets_v);
+    const auto start = [&](int at) {
+        workers::template load_async<1>(ks[at & 1], k_rows, {0, at, head_k, 0}, offsets_k);
+        workers::template load_async<1>(vs[at & 1], v_rows, {0, at, head_k, 0}, offsets_v);
+    };
+    if (begin < end) start(begin);
+
+    rt<T, WARP_QUERIES, D, row_l, rt_32x16_s> q;
+    load<1>(q, q_rows, {0, tile, head, 0});
+
+    using scores = rt<float, BLOCK, WARP_QUERIES, col_l, rt_32x32_s>;
+    rt<float, D_V, WARP_QUERIES, col_l, rt_32x32_s> o;
+    typename scores::row_vec maximum, sum;
+    zero(o);
+    // A logit x is a factor of 2^(c x).
+    const float c = capped ? 1.0f : g.scale * LOG2_E;
+    neg_infty(maximum);
+    zero(sum);
+    float &m = maximum.data[0][0], &l = sum.data[0][0];
+    if (g.sinks) {
+        m = g.sinks[head] * LOG2_E / c;
+        l = 1.0f;
+    }
+    // What is subtracted from logits, before they are scaled, so that nothing is lost of large ones: the maximum, but
+    // nothing while a query has seen no key.
+    float base = g.sinks ? m : 0.0f;
+
+    for (int at = begin; at < end; at++) {
+        wait_vmcnt<0>();
+        barrier();
+        if (at + 1 < end) start(at + 1);
+
+        scores s;
+        {
+            rt<T, BLOCK, D, row_l, rt_32x16_s> k;
+            load(k, ks[at & 1]);
+            zero(s);
+            mma_ABt(s, k, q, s);
+        }
+        if constexpr (capped)
+            map(s, s, [&](float x) { return g.softcap * LOG2_E * tanh_by_exp2(x * (g.scale / g.softcap)); });
+        const int key = at * BLOCK;
+        if (key + BLOCK > n_k || !seen.covers(query, last_query, key, BLOCK)) {
+            const int low = query + seen.offset - seen.left - key, high = query + seen.offset + seen.right - key;
+            mask_map(s, s, MINUS_INFINITY,
+                     [&](int row, int col) { return row < low + col || row > high + col || row >= n_k - key; });
+        }
+
+        typename scores::row_vec largest;
+        col_max(largest, s);
+        const float top = largest.data[0][0];
+        if (__any((top - m) * c > 8.0f)) {
+            const float raised = __builtin_fmaxf(m, top);
+            base = raised == MINUS_INFINITY ? 0.0f : raised;
+            const float factor = __builtin_amdgcn_exp2f((m - base) * c);
+            m = raised;
+            l *= factor;
+            mul(o, o, factor);
+        }
+        map(s, s, [&](float x) { return __builtin_amdgcn_exp2f((x - base) * c); });
+        typename scores::row_vec added;
+        col_sum(added, s);
+        l += added.data[0][0];
+
+        rt<T, BLOCK, WARP_QUERIES, col_l, rt_32x32_s> rounded;
+        rt<T, BLOCK, WARP_QUERIES, col_l, rt_16x32_4_s> p;
+        copy(rounded, s);
+        swap_layout(p, rounded);
+        rt<T, BLOCK, D_V, col_l, rt_16x32_4_s> v;
+        load(v, vs[at & 1]);
+        mma_AtB(o, v, p, o);
+    }
+
+    mul(o, o, l == 0.0f ? 0.0f : 1.0f / l);
+    rt<float, WARP_QUERIES, D_V, row_l, rt_32x32_s> turned;
+    transpose(turned, o);
+    store<1>(out_rows, turned, {0, tile, head, 0});
+    sum.data[0][0] = (base * c + __builtin_amdgcn_logf(l)) * LN_2;
+    const gl<float, 1, 1, 1, -1> lse_row(&g.lse[{batch, head, first_q}], nullptr, nullptr, nullptr,
+                                         static_cast<size_t>(n_q));
+    store(lse_row, sum, {tile});
+}
+
+} // namespace kittens::families::attention

@@ -1,0 +1,89 @@
+"""Attention in PyTorch, in the precision of the tensors that it is given."""
+
+from __future__ import annotations
+
+import torch
+
+
+def scores(
+    q: torch.Tensor,
+    k: torch.Tensor,
+    causal: bool = False,
+    window: int = 0,
+    scale: float | None = None,
+    softcap: float = 0.0,
+) -> torch.Tensor:
+    """Logits (B, H, N_q, N_k) of q (B, N_q, H, D) and k (B, N_k, H_kv, D); -inf where a query sees no key.
+
+    Query i stands at key i + N_k - N_q: the last query at the last key (FlashAttention's alignment,
+    PyTorch's `causal_lower_right`). `causal` hides the keys behind that place, `window` > 0 those that are
+    `window` or more away.
+    """
+    queries, keys = q.shape[1], k.shape[1]
+    k = k.repeat_interleave(q.shape[2] // k.shape[2], dim=2)
+    logits = torch.einsum("bqhd,bkhd->bhqk", q, k) * (q.shape[-1] ** -0.5 if scale is None else scale)
+    if softcap:
+        logits = softcap * torch.tanh(logits / softcap)
+    place = torch.arange(queries, device=q.device)[:, None] + keys - queries
+    distance = torch.arange(keys, device=q.device) - place
+    hidden = torch.zeros_like(distance, dtype=torch.bool)
+    if causal:
+        hidden |= distance > 0
+    if window:
+        hidden |= distance.abs() >= window
+    return logits.masked_fill(hidden, float("-inf"))
+
+
+def attention(
+    q: torch.Tensor,
+    k: torch.Tensor,
+    v: torch.Tensor,
+    causal: bool = False,
+    window: int = 0,
+    scale: float | None = None,
+    softcap: float = 0.0,
+    sinks: torch.Tensor | None = None,
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """softmax(scores) v as (B, N_q, H, D_v), and the logarithms of the softmax's denominators, (B, H, N_q).
+
+    `sinks` (H) are logits that count in the denominator only. A query that sees no key gives zeros, and -inf
+    (with sinks its sink) as the logarithm.
+    """
+    logits = scores(q, k, causal, window, scale, softcap)
+    if sinks is not None:
+        column = sinks.to(logits.dtype)[None, :, None, None].expand(*logits.shape[:-1], 1)
+        logits = torch.cat((logits, column), dim=-1)
+    lse = torch.logsumexp(logits, dim=-1)
+    blind = torch.isneginf(lse)
+    weights = torch.softmax(logits, dim=-1).masked_fill(blind[..., None], 0)[..., : k.shape[1]]
+    v = v.repeat_interleave(q.shape[2] // v.shape[2], dim=2)
+    return torch.einsum("bhqk,bkhd->bqhd", weights, v), lse
+
+
+def attention_packed(
+    q: torch.Tensor,
+    k: torch.Tensor,
+    v: torch.Tensor,
+    cu_seqlens_q: torch.Tensor,
+    cu_seqlens_k: torch.Tensor,
+    causal: bool = False,
+    window: int = 0,
+    scale: float | None = None,
+    softcap: float = 0.0,
+    sinks: torch.Tensor | None = None,
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """`attention` of each of several sequences packed one after the other.
+
+    q is (total_q, H, D), k and v (total_k, H_kv, D); sequence i begins at row cu_seqlens[i] and ends
+    before row cu_seqlens[i + 1]. Gives (total_q, H, D_v) and (H, total_q).
+    """
+    outs, sums = [], []
+    from_to_q, from_to_k = cu_seqlens_q.tolist(), cu_seqlens_k.tolist()
+    for i in range(len(from_to_q) - 1):
+        rows_q, rows_k = slice(from_to_q[i], from_to_q[i + 1]), slice(from_to_k[i], from_to_k[i + 1])
+        out, lse = attention(
+            q[None, rows_q], k[None, rows_k], v[None, rows_k], causal, window, scale, softcap, sinks
+        )
+        outs.append(out[0])
+        sums.append(lse[0])
+    return torch.cat(outs), torch.cat(sums, dim=-1)

@@ -1,0 +1,90 @@
+"""Attention over its settings: masks, ragged lengths, head counts and dimensions, extreme logits."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+import torch
+
+import workbench as wb
+from workbench.errors import ShapeError
+from workbench.runtime import LaunchOptions, device
+
+FORWARD: list[dict[str, Any]] = [
+    # One query, and queries that see no key, with and without sinks.
+    {"queries": 1, "keys": 1, "heads": 1, "heads_kv": 1},
+    {"queries": 1, "keys": 300, "heads": 4, "heads_kv": 4, "causal": 1},
+    {"queries": 300, "keys": 100, "heads": 4, "heads_kv": 2, "causal": 1},
+    {"queries": 300, "keys": 100, "heads": 4, "heads_kv": 2, "causal": 1, "sinks": 1},
+    {"queries": 100, "keys": 333, "heads": 4, "heads_kv": 1, "causal": 1, "window": 50},
+    {"queries": 200, "keys": 133, "heads": 8, "heads_kv": 2, "window": 50, "sinks": 1},
+    {"queries": 50, "keys": 100, "heads": 2, "heads_kv": 2, "causal": 1, "capped": 1},
+    {"queries": 50, "keys": 100, "heads": 2, "heads_kv": 1, "causal": 1, "dim": 192},
+    {"queries": 50, "keys": 100, "heads": 2, "heads_kv": 1, "causal": 1, "dim": 256, "dim_v": 256},
+    {"queries": 50, "keys": 100, "heads": 2, "heads_kv": 1, "dim": 64, "dim_v": 64, "dtype": "fp16"},
+]
+PACKED: list[dict[str, Any]] = [
+    {"batch": 1, "queries": 70, "keys": 50, "heads": 1, "heads_kv": 1},
+    {"batch": 7, "queries": 200, "keys": 300, "heads": 2, "heads_kv": 1, "causal": 1},
+    {"batch": 5, "queries": 300, "keys": 200, "heads": 2, "heads_kv": 2, "window": 20},
+]
+
+
+@pytest.mark.parametrize(
+    ("name", "shapes"), [("attention/forward", FORWARD), ("attention/forward_packed", PACKED)]
+)
+def test_settings(arch: str, name: str, shapes: list[dict[str, Any]]) -> None:
+    for shape in shapes:
+        result = wb.verify(name, shape=shape, device=f"emulated:{arch}", seed=5)
+        assert result.passed, f"{shape}: {result}"
+
+
+def test_forward_has_no_bank_conflicts(arch: str) -> None:
+    spec = wb.kernels["attention/forward"]
+    inputs = spec.make_inputs({"queries": 128, "keys": 128, "heads": 1, "heads_kv": 1})
+    _, record = spec.run(inputs, device=device(f"emulated:{arch}"), options=LaunchOptions(profile=True))
+    assert record.counters is not None
+    assert record.counters["lds_bank_conflict"] == 0
+
+
+@pytest.mark.parametrize("size", [1e4, 1e17])
+def test_large_logits(arch: str, size: float) -> None:
+    """Logits of 1e9 to 1e35: each query takes the value of its largest key, and no exponential overflows."""
+    spec = wb.kernels["attention/forward"]
+    inputs = spec.make_inputs({"queries": 40, "keys": 90, "heads": 1, "heads_kv": 1}, seed=3)
+    inputs["q"], inputs["k"] = inputs["q"] * size, inputs["k"] * size
+    result = wb.verify(spec, inputs=inputs, device=f"emulated:{arch}")
+    assert result.passed, str(result)
+
+
+def test_forward_is_repeatable(arch: str) -> None:
+    spec = wb.kernels["attention/forward"]
+    inputs = spec.make_inputs({"queries": 200, "keys": 200, "heads": 2, "heads_kv": 1, "causal": 1})
+    runs = [spec.run(inputs, device=device(f"emulated:{arch}"))[0] for _ in range(2)]
+    assert all(torch.equal(runs[0][name], runs[1][name]) for name in runs[0])
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        ({"k": torch.zeros(1, 8, 2, 64)}, "k is torch.float32; expected torch.bfloat16 or torch.float16"),
+        (
+            {"k": torch.zeros(1, 8, 3, 64).bfloat16(), "v": torch.zeros(1, 8, 3, 64).bfloat16()},
+            "4 heads of q over 3",
+        ),
+        ({"k": torch.zeros(1, 9, 2, 64).bfloat16()}, r"expected \(B, N_q, H, D\)"),
+        (
+            {"v": torch.zeros(1, 8, 2, 128).bfloat16()},
+            "head dimensions are 64 and 128; supported are 64 and 64",
+        ),
+        ({"scale": -1.0}, "scale is -1.0; expected a positive number"),
+        ({"window": -3}, "window is -3"),
+        ({"sinks": torch.zeros(2)}, r"sinks is \(2,\); expected \(4,\)"),
+    ],
+)
+def test_refused(change: Mapping[str, Any], says: str) -> None:
+    q, k = torch.zeros(1, 8, 4, 64).bfloat16(), torch.zeros(1, 8, 2, 64).bfloat16()
+    with pytest.raises(ShapeError, match=says):
+        wb.kernels["attention/forward"](**{"q": q, "k": k, "v": k, **change})
