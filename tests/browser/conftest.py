@@ -247,8 +247,9 @@ class Lab:
         self.page.on("pageerror", lambda error: self.complaints.append(f"uncaught: {error}"))
 
     def _heard(self, message: ConsoleMessage) -> None:
-        if message.type in ("error", "warning") and not HARMLESS.search(message.text):
-            self.complaints.append(f"{message.type}: {message.text}")
+        said = f"{message.type}: {message.text} ({message.location.get('url', '')})"
+        if message.type in ("error", "warning") and not HARMLESS.search(said):
+            self.complaints.append(said)
 
     def open(self, path: str) -> None:
         """Opens a notebook in JupyterLab and waits until its kernel is there."""

@@ -285,13 +285,14 @@ class TestDetails:
         assert runs.inner_text().endswith(first[-40:])
 
     def test_a_history_of_two_hundred_entries(self, lab: Lab) -> None:
-        lab.page.evaluate(
+        reply = lab.page.evaluate(
             """async () => {
                 const session = window.jupyterapp.shell.currentWidget.sessionContext.session;
                 const code = 'for _ in range(250): wb.time(banks["banks"])';
-                await session.kernel.requestExecute({ code }).done;
+                return (await session.kernel.requestExecute({ code }).done).content;
             }"""
         )
+        assert reply["status"] == "ok", reply
         runs = lab.sidebar.get_by_role("list", name="Run history, newest first")
         more = lab.sidebar.get_by_role("button", name=re.compile(r"Show all \d+"))
         more.wait_for()

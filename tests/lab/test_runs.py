@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 import workbench as wb
-from workbench.events import Hub
+from workbench.events import Event, Hub
 from workbench.lab.runs import RUNS, Runs
 
 
@@ -46,3 +46,12 @@ def test_runs_outside_of_cells_are_told_in_batches() -> None:
     runs.told_by_cell = True
     hub.publish("time", spec, timed)
     assert told(runs, sent) == []
+
+
+def test_runs_of_one_millisecond_are_told_apart() -> None:
+    sent: list[dict[str, Any]] = []
+    runs = Runs(sent.append)
+    for number in range(3):
+        data = {"kind": "time", "error": "", "shape": {}}
+        runs.take(Event(number, "failed", "scale", data, seconds=1e9 + number * 1e-4))
+    assert len({run["at"] for run in told(runs, sent)}) == 3

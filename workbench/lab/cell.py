@@ -59,7 +59,7 @@ def failure_bundle(name: str, cell: str, error: CompileError) -> dict[str, Any]:
 
 
 def _now() -> str:
-    return datetime.now(UTC).isoformat(timespec="milliseconds")
+    return datetime.now(UTC).isoformat(timespec="microseconds")
 
 
 def _device(device: Device) -> payload.Device:

@@ -10,8 +10,8 @@ from typing import Any
 
 from workbench.events import Event, shape_told
 
-RUNS = 50
-"""Runs that are told at once, the latest: a sweep has more than a person reads."""
+RUNS = 200
+"""Runs that are told at once, the latest: what the history keeps of a notebook (`LIMIT` in src/history.ts)."""
 
 RUNS_SECONDS = 0.25
 """Between two tellings."""
@@ -69,7 +69,8 @@ def _run(event: Event) -> dict[str, Any] | None:
     size = ", ".join(f"{key}={value}" for key, value in shape.items())
     return {
         "kind": event.data["kind"] if event.kind == "failed" else event.kind,
-        "at": datetime.fromtimestamp(event.seconds, UTC).isoformat(timespec="milliseconds"),
+        # The history knows a run by its moment, and a small launch takes less than a millisecond.
+        "at": datetime.fromtimestamp(event.seconds, UTC).isoformat(timespec="microseconds"),
         "module": event.name,
         "kernel": "",
         "time": None
