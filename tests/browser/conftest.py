@@ -57,7 +57,10 @@ FLAGS = (
 HARMLESS = re.compile(
     r"WebGL|GPU stall|favicon|net::ERR_ABORTED|ResizeObserver loop|Slow network|third-party cookie|"
     r"Fetch API cannot load|/api/kernels/[^ ]*/channels|The AudioContext|deprecat|"
-    r"Plugin .* to activate",
+    r"Plugin .* to activate|"
+    # jupyter_server remembers static files by name alone: a font that JupyterLab and Notebook both have is
+    # refused to whichever asks second.
+    r"403 \(Forbidden\) \(.*/static/(lab|notebook)/\w+\.woff2",
     re.IGNORECASE,
 )
 

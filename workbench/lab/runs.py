@@ -11,7 +11,7 @@ from typing import Any
 from workbench.events import Event, shape_told
 
 RUNS = 200
-"""Runs that are told at once, the latest: what the history keeps of a notebook (`LIMIT` in src/history.ts)."""
+"""Runs told at once, the latest: as many as the history keeps of a notebook (`LIMIT` in src/history.ts)."""
 
 RUNS_SECONDS = 0.25
 """Between two tellings."""
