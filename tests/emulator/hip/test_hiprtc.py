@@ -114,7 +114,7 @@ def test_errors_are_in_the_log_as_clang_prints_them(rtc: Any) -> None:
 
 def test_warnings_are_in_the_log(rtc: Any) -> None:
     program = good(rtc.hiprtcCreateProgram(b"__global__ void k() { int unused; }\n", b"w.cu", 0, None, None))
-    good(rtc.hiprtcCompileProgram(program, 1, [b"-Wall"]))
+    good(rtc.hiprtcCompileProgram(program, 2, [b"-Wall", b"--std=c++17"]))
     assert "w.cu:1:27: warning: unused variable 'unused'" in log_of(rtc, program)
 
 

@@ -19,6 +19,7 @@ from workbench.emulator.hip import (
     pools,
     programs,
     streams,
+    virtual_memory,
 )
 from workbench.emulator.hip.calls import (
     CALLS,
@@ -80,5 +81,6 @@ __all__ = [
     "streams",
     "take_exception",
     "take_launch_failure",
+    "virtual_memory",
     "was_called",
 ]

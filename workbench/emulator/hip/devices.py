@@ -148,6 +148,7 @@ def attributes(ordinal: int) -> dict[int, int]:
         values[f"hipDeviceAttributeMaxGridDim{axis}"] = MAX_GRID_BLOCKS[index]
     values["hipDeviceAttributeMaxThreadsDim"] = MAX_WORK_ITEMS
     values["hipDeviceAttributeFineGrainSupport"] = 1
+    values["hipDeviceAttributeVirtualMemoryManagementSupported"] = 1
     values["hipDeviceAttributeCanUseStreamWaitValue"] = 1
     values["hipDeviceAttributeNumberOfXccs"] = product.xcds
     values["hipDeviceAttributeWallClockRate"] = 100_000

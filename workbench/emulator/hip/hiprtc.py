@@ -39,6 +39,8 @@ _RESULTS = {
 }
 _CODES = {name.removeprefix("HIPRTC_").removeprefix("ERROR_"): code for code, name in _RESULTS.items()}
 _ARCH = re.compile(r"--?(?:offload-arch|gpu-architecture)(?:=(.+))?")
+# The headers are in C++20, which takes what programs for its predecessors say.
+_OLDER_LANGUAGE = re.compile(r"--?std=(?:c|gnu)\+\+(?:11|14|17)")
 _NO_LINKER = "the emulated device's hiprtc compiles whole programs: it neither makes nor links bitcode."
 _VARIABLE = "hiprtc_name_expression_"
 
@@ -166,7 +168,7 @@ def _compile(handle: int, count: int, options: int) -> None:
         compiled = compile_device(
             source,
             CompileOptions(
-                arch or devices.current().facts.arch,
+                arch or devices.current().product.arch,
                 name=program.name,
                 include=[program.headers.name, *folders],
                 define=["__HIPCC_RTC__=1", *macros],
@@ -200,7 +202,7 @@ def _options(options: Sequence[str]) -> tuple[str, list[str], list[str], list[st
             (macros if option[:2] == "-D" else folders).append(option[2:].strip() or next(rest, ""))
         elif option == "--use_fast_math":
             flags.append("-ffast-math")
-        else:
+        elif not _OLDER_LANGUAGE.fullmatch(option):
             flags.append(option.replace("--std=", "-std=", 1))
     return arch, folders, macros, flags
 

@@ -56,10 +56,16 @@ def check_range(address: int, size: int) -> None:
     if not address:
         raise HipError(structures.INVALID_VALUE)
     found = node().memory.find(address)
+    while found is not None and found.kind is MemoryKind.MAPPED and address + size > found.end:
+        # It may end in one of the mappings that follow.
+        size -= found.end - address
+        address = found.end if found.readable else 0
+        found = node().memory.find(address)
     if found is not None:
-        if found.kind is not MemoryKind.REGISTERED and address + size > found.end:
+        too_long = found.kind is not MemoryKind.REGISTERED and address + size > found.end
+        if too_long or not found.readable:
             raise HipError(structures.INVALID_VALUE)
-    elif node().memory.in_arena(address):
+    elif not address or node().memory.in_arena(address):
         raise HipError(structures.INVALID_VALUE)
 
 

@@ -7,7 +7,7 @@ hip-python's wrappers read.
 from __future__ import annotations
 
 import ctypes
-from ctypes import c_char, c_int, c_size_t, c_uint, c_uint8, c_uint32, c_uint64, c_void_p
+from ctypes import c_char, c_int, c_size_t, c_uint, c_uint8, c_uint16, c_uint32, c_uint64, c_void_p
 from functools import cache
 from typing import Any, Final
 
@@ -320,6 +320,20 @@ class MemLocation(ctypes.Structure):
     """hipMemLocation."""
 
     _fields_ = (("type", c_int), ("id", c_int))
+
+
+class MemAllocationProp(ctypes.Structure):
+    """hipMemAllocationProp."""
+
+    _fields_ = (
+        ("type", c_int),
+        ("requestedHandleType", c_int),
+        ("location", MemLocation),
+        ("win32HandleMetaData", c_size_t),
+        ("compressionType", c_uint8),
+        ("gpuDirectRDMACapable", c_uint8),
+        ("usage", c_uint16),
+    )
 
 
 class MemPoolProps(ctypes.Structure):

@@ -184,7 +184,7 @@ def what_happened(scene: Scene, report: abi.CData) -> str:
             where = scene.memory.whereabouts(fault.address, fault.size, scene.device)
             return f"{verb} {size} at {fault.address:#x}, {where}"
         case abi.FAULT_READ_ONLY:
-            return f"{who} wrote {size} at {fault.address:#x}, in host memory that is read-only"
+            return f"{who} wrote {size} at {fault.address:#x}, in memory that is read-only"
         case abi.FAULT_ALIGNMENT:
             return f"{verb} at {fault.address:#x}, which is not a multiple of {fault.size}"
         case abi.FAULT_LDS:

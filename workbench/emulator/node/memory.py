@@ -31,6 +31,7 @@ _PAGE = mmap.PAGESIZE
 # that an index that is off by a row or two does not reach the neighbour.
 _GUARD = 16 * _PAGE
 _MAP_NORESERVE = 0x4000
+_MAP_FIXED = 0x10
 # Unused distance on both sides of memory that is mapped apart.
 _APART = 1 << 30
 _LARGEST_RESERVATION = 1 << 40
@@ -52,6 +53,7 @@ class MemoryKind(Enum):
     INTERNAL = "kernel argument block"
     CONSOLE = "buffer of printf"
     HOSTCALL = "buffer of hostcalls"
+    MAPPED = "mapping of virtual memory"
 
 
 @dataclass(eq=False, slots=True)
@@ -62,7 +64,7 @@ class Allocation:
         base, size: address and bytes.
         kind: what it is.
         device: ordinal of the device that it belongs to; None: every device reaches it.
-        writable: whether kernels may write it.
+        readable, writable: whether kernels may read and write it.
         hip_flags: flags that it was made with.
         label: a name for messages, such as the code object's kernels.
         uses: how often a host range was registered.
@@ -73,6 +75,7 @@ class Allocation:
     size: int
     kind: MemoryKind
     device: int | None
+    readable: bool = True
     writable: bool = True
     hip_flags: int = 0
     label: str = ""
@@ -132,6 +135,8 @@ class Memory:
         self.used = 0
         self._used_by: collections.Counter[int | None] = collections.Counter()
         self._unseen: collections.Counter[int | None] = collections.Counter()
+        # Reserved addresses where memory may be mapped: their sizes by their starts.
+        self._reserved: dict[int, int] = {}
 
     def allocate(
         self,
@@ -153,6 +158,25 @@ class Memory:
                 range is used up.
         """
         with self.lock:
+            self.claim(size, device, capacity)
+            try:
+                base = self._place(size)
+            except errors.DeviceError:
+                self.give_back(size, device)
+                raise
+            allocation = Allocation(base, size, kind, device, hip_flags=hip_flags, label=label)
+            if kind is MemoryKind.DEVICE:
+                allocation.written = Written(base, size, self._unseen[device])
+            self._insert(allocation)
+            return allocation
+
+    def claim(self, size: int, device: int | None, capacity: int | None = None) -> None:
+        """Count `size` bytes as used.
+
+        Raises:
+            DeviceError: (hipErrorOutOfMemory) the device's capacity or this computer's memory is used up.
+        """
+        with self.lock:
             if capacity is not None and self._used_by[device] + size > capacity:
                 raise _out_of_memory(
                     f"{size} bytes do not fit: the device has {capacity}, {self._used_by[device]} are used"
@@ -162,14 +186,58 @@ class Memory:
                     f"{size} bytes do not fit into this computer's memory: {self.used} of {self.limit} bytes "
                     "are used (HIPKITTENS_MEMORY sets the limit)"
                 )
-            base = self._place(size)
-            allocation = Allocation(base, size, kind, device, True, hip_flags, label)
-            if kind is MemoryKind.DEVICE:
-                allocation.written = Written(base, size, self._unseen[device])
-            self._insert(allocation)
             self.used += size
             self._used_by[device] += size
-            return allocation
+
+    def give_back(self, size: int, device: int | None) -> None:
+        """Count `size` bytes that were claimed as free."""
+        with self.lock:
+            self.used -= size
+            self._used_by[device] -= size
+
+    def reserve(self, size: int, alignment: int) -> int:
+        """Start of `size` bytes of addresses with nothing behind them, a multiple of `alignment`.
+
+        Raises:
+            DeviceError: (hipErrorOutOfMemory) the reserved range of the process is used up.
+        """
+        with self.lock:
+            base = self._place(size, alignment)
+            self._reserved[base] = size
+            return base
+
+    def unreserve(self, base: int) -> None:
+        """Give up addresses that were reserved, where nothing is mapped any more."""
+        with self.lock:
+            del self._reserved[base]
+
+    def reservation(self, address: int) -> tuple[int, int] | None:
+        """Start and size of the reservation that holds an address."""
+        with self.lock:
+            found = ((base, size) for base, size in self._reserved.items() if base <= address < base + size)
+            return next(found, None)
+
+    def map_file(self, base: int, size: int, file: int, device: int) -> Allocation:
+        """Put a file's first `size` bytes at reserved addresses; kernels may not touch them yet."""
+        _map_at(base, size, mmap.MAP_SHARED, file)
+        allocation = Allocation(base, size, MemoryKind.MAPPED, device, readable=False, writable=False)
+        with self.lock:
+            self._insert(allocation)
+        return allocation
+
+    def unmap(self, allocation: Allocation) -> None:
+        """Take what `map_file` put there away; its addresses stay reserved."""
+        with self.lock:
+            self._remove(allocation)
+            _map_at(
+                allocation.base, allocation.size, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | _MAP_NORESERVE, -1
+            )
+
+    def protect(self, allocation: Allocation, *, readable: bool, writable: bool) -> None:
+        """Let kernels read and write a mapping, or not."""
+        with self.lock:
+            allocation.readable, allocation.writable = readable, writable
+            self._tables.clear()
 
     def map_apart(self, size: int, kind: MemoryKind) -> Allocation:
         """`size` zero bytes that stay, away from device allocations: no wild index of theirs ends here."""
@@ -187,8 +255,7 @@ class Memory:
         """Give an allocation's memory back; its addresses fault from now on."""
         with self.lock:
             self._remove(allocation)
-            self.used -= allocation.size
-            self._used_by[allocation.device] -= allocation.size
+            self.give_back(allocation.size, allocation.device)
             self._freed.append(allocation)
             self._discard(allocation)
 
@@ -217,7 +284,9 @@ class Memory:
                     f"[{base:#x}, {base + size:#x}) is not readable memory of this process", _INVALID_VALUE
                 )
             writable = bool(access & abi.ALLOCATION_WRITE)
-            allocation = Allocation(base, size, MemoryKind.REGISTERED, None, writable, hip_flags)
+            allocation = Allocation(
+                base, size, MemoryKind.REGISTERED, None, writable=writable, hip_flags=hip_flags
+            )
             self._insert(allocation)
             return allocation
 
@@ -301,11 +370,16 @@ class Memory:
         with self.lock:
             found = self._tables.get(device)
             if found is None:
-                visible = [a for a in self._allocations if a.device in (None, device) and a.size > 0]
                 rows = array.array("Q")
-                for a in visible:
+                for a in self._allocations:
+                    if a.device not in (None, device) or a.size == 0 or not a.readable:
+                        continue
                     flags = abi.ALLOCATION_READ | (abi.ALLOCATION_WRITE if a.writable else 0)
-                    rows.extend((a.base, a.end, flags))
+                    if a.kind is MemoryKind.MAPPED and rows and (rows[-2], rows[-1]) == (a.base, flags):
+                        # One access may touch two mappings that follow each other.
+                        rows[-2] = a.end
+                    else:
+                        rows.extend((a.base, a.end, flags))
                 found = ffi.from_buffer("Allocation[]", rows)
                 self._tables[device] = found
             return found
@@ -317,10 +391,17 @@ class Memory:
             if here is not None:
                 if here.device not in (None, device):
                     return f"inside {here.describe()} of another device"
+                if not here.readable:
+                    return f"inside {here.describe()} to which hipMemSetAccess gave no access"
                 over = address + size - here.end
                 if over > 0:
                     return f"{over} bytes past the end of {here.describe()}"
                 return f"inside {here.describe()}"
+            reserved = self.reservation(address)
+            if reserved is not None:
+                base, length = reserved
+                place = f"at byte {address - base} of {length} bytes of reserved addresses"
+                return f"{place}, where nothing is mapped"
             for old in reversed(self._freed):
                 if old.base <= address < old.end:
                     return f"at byte {address - old.base} of {old.describe()} that was freed"
@@ -341,28 +422,27 @@ class Memory:
             count = distance + past
             return f"{count} byte{'' if count == 1 else 's'} {words}"
 
-    def _place(self, size: int) -> int:
+    def _place(self, size: int, alignment: int = _PAGE) -> int:
         span = max(size, 1)
-        if self._cursor + span + _GUARD <= self._arena_end:
-            base = self._cursor
-            self._cursor = _page_up(base + span + _GUARD)
+        base = _up(self._cursor, alignment)
+        if base + span + _GUARD <= self._arena_end:
+            self._cursor = _up(base + span + _GUARD, _PAGE)
             return base
         # The range is used up: take the first gap between what is still allocated.
-        end = self._arena_base
-        for allocation in self._allocations:
-            if not self._arena_base <= allocation.base < self._arena_end:
-                continue
-            if allocation.base - end >= span + _GUARD:
-                return end
-            end = _page_up(allocation.end + _GUARD)
-        if self._arena_end - end >= span + _GUARD:
-            return end
+        base = _up(self._arena_base, alignment)
+        taken = [(a.base, a.size) for a in self._allocations if self.in_arena(a.base)]
+        for start, length in sorted([*taken, *self._reserved.items()]):
+            if start - base >= span + _GUARD:
+                return base
+            base = max(base, _up(start + length + _GUARD, alignment))
+        if self._arena_end - base >= span + _GUARD:
+            return base
         raise _out_of_memory(f"{size} bytes do not fit between the allocations in the reserved address range")
 
     def _discard(self, allocation: Allocation) -> None:
         """Hand the pages back to the system; they are zero when they are next used."""
         offset = allocation.base - self._arena_base
-        length = _page_up(max(allocation.size, 1))
+        length = _up(max(allocation.size, 1), _PAGE)
         self._arena.madvise(mmap.MADV_DONTNEED, offset, length)
 
     def _insert(self, allocation: Allocation) -> None:
@@ -386,8 +466,18 @@ def _out_of_memory(message: str) -> errors.DeviceError:
     return errors.DeviceError(message, _OUT_OF_MEMORY)
 
 
-def _page_up(value: int) -> int:
-    return -(-value // _PAGE) * _PAGE
+def _up(value: int, alignment: int) -> int:
+    return -(-value // alignment) * alignment
+
+
+def _map_at(base: int, size: int, flags: int, file: int) -> None:
+    """mmap at an address of ours, whatever was there."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    libc.mmap.restype = ctypes.c_void_p
+    protection = mmap.PROT_READ | mmap.PROT_WRITE
+    arguments = (ctypes.c_void_p(base), ctypes.c_size_t(size), protection, flags | _MAP_FIXED, file)
+    if libc.mmap(*arguments, ctypes.c_long(0)) != base:
+        raise _out_of_memory(f"{size} bytes could not be mapped: {os.strerror(ctypes.get_errno())}")
 
 
 def _reserve() -> mmap.mmap:

@@ -55,6 +55,22 @@ hipError_t hipFree(void *pointer);
 hipError_t hipFreeAsync(void *pointer, hipStream_t stream);
 hipError_t hipHostFree(void *pointer);
 hipError_t hipFreeHost(void *pointer);
+hipError_t hipMemGetAllocationGranularity(std::size_t *granularity, const hipMemAllocationProp *properties,
+                                          hipMemAllocationGranularity_flags option);
+hipError_t hipMemAddressReserve(void **pointer, std::size_t size, std::size_t alignment, void *address,
+                                unsigned long long flags);
+hipError_t hipMemAddressFree(void *pointer, std::size_t size);
+hipError_t hipMemCreate(hipMemGenericAllocationHandle_t *handle, std::size_t size,
+                        const hipMemAllocationProp *properties, unsigned long long flags);
+hipError_t hipMemRelease(hipMemGenericAllocationHandle_t handle);
+hipError_t hipMemRetainAllocationHandle(hipMemGenericAllocationHandle_t *handle, void *address);
+hipError_t hipMemGetAllocationPropertiesFromHandle(hipMemAllocationProp *properties,
+                                                   hipMemGenericAllocationHandle_t handle);
+hipError_t hipMemMap(void *pointer, std::size_t size, std::size_t offset, hipMemGenericAllocationHandle_t handle,
+                     unsigned long long flags);
+hipError_t hipMemUnmap(void *pointer, std::size_t size);
+hipError_t hipMemSetAccess(void *pointer, std::size_t size, const hipMemAccessDesc *descriptions, std::size_t count);
+hipError_t hipMemGetAccess(unsigned long long *flags, const hipMemLocation *location, void *pointer);
 hipError_t hipHostRegister(void *pointer, std::size_t size, unsigned flags);
 hipError_t hipHostUnregister(void *pointer);
 hipError_t hipHostGetDevicePointer(void **device, void *host, unsigned flags);

@@ -595,6 +595,25 @@ struct hipMemAccessDesc {
     hipMemLocation location;
     hipMemAccessFlags flags;
 };
+struct hipMemAllocationProp {
+    hipMemAllocationType type;
+    union {
+        hipMemAllocationHandleType requestedHandleType;
+        hipMemAllocationHandleType requestedHandleTypes;
+    };
+    hipMemLocation location;
+    void *win32HandleMetaData;
+    struct {
+        unsigned char compressionType;
+        unsigned char gpuDirectRDMACapable;
+        unsigned short usage;
+    } allocFlags;
+};
+enum hipMemAllocationGranularity_flags {
+    hipMemAllocationGranularityMinimum = 0,
+    hipMemAllocationGranularityRecommended = 1,
+};
+typedef struct ihipMemGenericAllocationHandle *hipMemGenericAllocationHandle_t;
 enum hipMemPoolAttr {
     hipMemPoolReuseFollowEventDependencies = 1,
     hipMemPoolReuseAllowOpportunistic = 2,
