@@ -126,7 +126,7 @@ def test_a_header_that_changed_is_compiled_anew(tmp_path, spec):
     (tmp_path / "kernel.cpp").write_text(
         '#include "sign.cuh"\n' + SOURCE.replace("* factor", "* SIGN * factor")
     )
-    here = dataclasses.replace(spec, source="kernel.cpp", folder=tmp_path, _modules={})
+    here = dataclasses.replace(spec, source="kernel.cpp", folder=tmp_path)
     x = torch.ones(2, 64)
     assert here(x)[0] == 32
     module = here.module({"cols": 64})

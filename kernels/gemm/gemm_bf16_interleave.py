@@ -20,5 +20,4 @@ spec = dataclasses.replace(
     entry="gemm_bf16_interleave",
     launch=lambda shape, arch: dataclasses.replace(base.launch(shape, arch), block=THREADS),
     published=kernels["gemm/gemm_bf16"].published,
-    _modules={},
 )

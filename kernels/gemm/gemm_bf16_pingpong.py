@@ -58,5 +58,4 @@ spec = dataclasses.replace(
             "arXiv 2511.08083, table 2",
         ),
     ],
-    _modules={},
 )

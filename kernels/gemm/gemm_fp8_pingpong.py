@@ -74,5 +74,4 @@ spec = dataclasses.replace(
     define=lambda shape, arch: {"GEMM_FP8": True},
     bytes=lambda shape: (shape["m"] + shape["n"]) * (shape["k"] + 4) + 2 * shape["m"] * shape["n"],
     published=[],
-    _modules={},
 )

@@ -78,7 +78,7 @@ def compile_seconds(name: str, arch: str) -> float:
     spec = wb.kernels[name]
     spec.kernel(spec.shape(SHAPE), arch=arch)
     again = {"COMPILED_AGAIN": time.time_ns()}
-    fresh = dataclasses.replace(spec, define=lambda s, a: {**spec.define(s, a), **again}, _modules={})
+    fresh = dataclasses.replace(spec, define=lambda s, a: {**spec.define(s, a), **again})
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     fresh.kernel(fresh.shape(SHAPE), arch=arch)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)

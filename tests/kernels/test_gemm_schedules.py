@@ -119,7 +119,7 @@ def test_no_bank_conflicts_and_whole_lines(arch: str, spec: KernelSpec) -> None:
     made = spec.make_inputs(of(spec, {"m": 256, "n": 256, "k": 512}), seed=1, device=where)
     inputs = {name: aligned(tensor) for name, tensor in made.items()}
     out = aligned(torch.zeros(256, 256, dtype=torch.bfloat16))
-    _, record = spec.run(inputs, {"c": out}, device=where, options=LaunchOptions(profile=True))
+    _, (record,) = spec.run(inputs, {"c": out}, device=where, options=LaunchOptions(profile=True))
     counters = record.counters
     assert counters is not None
     assert counters["lds_bank_conflict"] == 0
@@ -168,7 +168,7 @@ def test_sanitizer_finds_a_broken_schedule(change: str) -> None:
     spec = wb.kernels[name]
     source = spec.read_source()
     assert source.count(old) == 1
-    broken = dataclasses.replace(spec, source=source.replace(old, new), _modules={})
+    broken = dataclasses.replace(spec, source=source.replace(old, new))
     result = wb.sanitize(broken, shape={"m": 256, "n": 256, "k": 320}, device="emulated:gfx942")
     assert category in {f.category for f in result.findings}, result
 

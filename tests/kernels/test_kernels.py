@@ -60,7 +60,9 @@ def test_gemm_has_no_bank_conflicts(arch: str) -> None:
     spec = wb.kernels["gemm/gemm_bf16"]
     for shape in ({"m": 128, "n": 128, "k": 128}, {"m": 64, "n": 64, "k": 96}):
         inputs = spec.make_inputs(shape)
-        _, record = spec.run(inputs, device=device(f"emulated:{arch}"), options=LaunchOptions(profile=True))
+        _, (record,) = spec.run(
+            inputs, device=device(f"emulated:{arch}"), options=LaunchOptions(profile=True)
+        )
         assert record.counters is not None
         assert record.counters["lds_bank_conflict"] == 0
 

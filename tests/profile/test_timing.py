@@ -13,7 +13,7 @@ from workbench.profile import timing
 from workbench.runtime import Device
 from workbench.runtime.backend import Node
 from workbench.runtime.gpu import GpuBackend
-from workbench.spec.subject import Target
+from workbench.spec.subject import Part, Target
 
 GPU = Device(Node("gpu:0", "gfx950", 0), GpuBackend())
 KERNEL = SimpleNamespace(module=SimpleNamespace(digest="0123456789abcdef"))
@@ -28,7 +28,7 @@ def target(times):
         elapsed = None if value is None else Figure(value, "us", Origin.MEASURED, "HIP events")
         return SimpleNamespace(kernel="k", elapsed=elapsed)
 
-    return Target("k", KERNEL, GPU, run, {"n": 4}, {"flops": 10**9}), calls
+    return Target("k", GPU, (Part("", KERNEL, run),), {"n": 4}, {"flops": 10**9}), calls
 
 
 @pytest.fixture

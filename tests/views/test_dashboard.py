@@ -332,7 +332,7 @@ def test_an_error_is_shown_in_the_page():
     page = wb.dashboard("gemm/gemm_bf16", device="emulated:gfx942")
     try:
         page.widgets.live.value = False
-        page._spec = replace(page._spec, source="broken source\n", _modules={})
+        page._spec = replace(page._spec, source="broken source\n")
         page.run()
         assert "error" in page.widgets.status.value
         assert page.widgets.run.disabled is False

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from workbench.errors import UsageError, VerificationError
-from workbench.spec import TOLERANCES, Tolerance
+from workbench.spec import TOLERANCES, FlashRule, Tolerance
 
 if TYPE_CHECKING:
     import torch
@@ -53,7 +53,8 @@ class Comparison:
         first: the first mismatches in memory order.
         pytorch_error: largest error of PyTorch in the same precision; None where it does not apply.
         flash_bound: largest error that the FlashAttention rule allows; None where it does not apply.
-        note: why a check does not apply.
+        note: why a check does not apply, or is another than usual.
+        flash_factor: how many times PyTorch's error the FlashAttention rule allows.
         error: |got - wanted| as a float32 tensor, infinite at NaN and Inf mismatches, for the heat map.
     """
 
@@ -72,6 +73,7 @@ class Comparison:
     flash_bound: float | None
     note: str
     error: torch.Tensor = field(repr=False, compare=False)
+    flash_factor: float = FLASH_FACTOR
 
     @property
     def elementwise_passed(self) -> bool:
@@ -100,9 +102,11 @@ class Comparison:
         )
         if self.flash_bound is not None and self.pytorch_error is not None:
             verdict = "holds" if self.flash_passed else "BROKEN"
-            text += f"; FlashAttention rule {verdict}: {self.max_error:.3g} <= {FLASH_FACTOR:g} x PyTorch's"
+            text += (
+                f"; FlashAttention rule {verdict}: {self.max_error:.3g} <= {self.flash_factor:g} x PyTorch's"
+            )
             text += f" {self.pytorch_error:.3g}"
-        elif self.note:
+        if self.note:
             text += f"; {self.note}"
         if self.unwritten:
             text += f"; {self.unwritten:,} elements NaN or never written"
@@ -119,6 +123,7 @@ def compare(
     pytorch: torch.Tensor | None = None,
     tolerance: Tolerance | tuple[float, float] | None = None,
     note: str = "",
+    rule: FlashRule | None = None,
 ) -> Comparison:
     """Compares one result with its reference.
 
@@ -129,6 +134,7 @@ def compare(
         pytorch: PyTorch's result in the same precision; without it the FlashAttention rule does not apply.
         tolerance: element-wise bounds; by `got`'s dtype where it is None.
         note: why `pytorch` is absent.
+        rule: the FlashAttention rule where it is another than twice PyTorch's error.
 
     Raises:
         VerificationError: the shapes differ.
@@ -146,9 +152,12 @@ def compare(
     relative = (found.difference / found.scale)[found.finite & (found.scale > 0)]
     first = [tuple(row) for row in bad.nonzero()[:_FIRST].tolist()]
     pytorch_error = flash_bound = None
-    if floating and pytorch is not None and measured.numel():
+    factor = rule.factor if rule is not None else FLASH_FACTOR
+    if rule is not None:
+        note = rule.reason
+    if floating and pytorch is not None and factor is not None and measured.numel():
         pytorch_error = found.error_of(pytorch.detach().cpu().to(got.dtype).double())
-        flash_bound = FLASH_FACTOR * pytorch_error + _flash_floor(dtype, found.scale[found.finite])
+        flash_bound = factor * pytorch_error + _flash_floor(dtype, found.scale[found.finite])
     elif floating and not note:
         note = "no PyTorch result in the same precision to compare errors with"
     return Comparison(
@@ -167,6 +176,7 @@ def compare(
         flash_bound=flash_bound,
         note=note,
         error=found.error.float(),
+        flash_factor=FLASH_FACTOR if factor is None else factor,
     )
 
 

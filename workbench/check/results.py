@@ -25,8 +25,8 @@ class VerifyResult(Plotted):
         seed: seed of the inputs.
         outputs: comparison by output name.
         inputs_changed: inputs that the kernel overwrote.
-        record: the launch; None for a plain callable.
-        code: `Module.digest` of what ran; "" for a plain callable.
+        records: of the launches; none for a plain callable.
+        code: `Module.digest` of what ran, of several modules all; "" for a plain callable.
         origin: of the outputs: counted where the device is emulated, which computes them exactly; measured
             where they were read back from a GPU, or a callable gave them.
         figure: heat map of the worst output's error.
@@ -38,7 +38,7 @@ class VerifyResult(Plotted):
     seed: int
     outputs: Mapping[str, Comparison]
     inputs_changed: tuple[str, ...] = ()
-    record: LaunchRecord | None = field(default=None, repr=False, compare=False)
+    records: tuple[LaunchRecord, ...] = field(default=(), repr=False, compare=False)
     code: str = ""
     origin: Origin = Origin.MEASURED
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from workbench.codeobject import CodeObject, printer
@@ -90,7 +90,7 @@ class SanitizeResult(Shown):
         notes: what is no error by itself, such as a buffer resource that reaches past its allocation.
         stopped: whether a fault ended the launch, so that what comes after it was not looked at. Accesses
             out of bounds do not: the launch goes on without them.
-        seconds: wall time of the launch; None where it faulted.
+        seconds: wall time of the launches; None where one faulted.
     """
 
     name: str
@@ -229,23 +229,40 @@ def sanitizing() -> Iterator[Watch]:
 def sanitize_target(target: Target) -> SanitizeResult:
     """What the sanitizer finds in a prepared launch."""
     target.device.check_observes("what happens inside")
-    fault: KernelFault | None = None
-    seconds = None
     told = {"shape": target.shape, "device": target.device.name}
+    results: list[SanitizeResult] = []
     with hub.failures("sanitize", target.name, **told):
-        try:
-            with hub.muted():
-                record = target.run(LaunchOptions(sanitize=True))
-            raw, seconds = record.findings, record.wall_seconds
-        except KernelTimeout:
-            raise
-        except KernelFault as error:
-            fault, raw = error, error.findings
-    code = _Code.of_module(target.kernel.module)
-    found = _result(target.name, target.device.name, target.shape, code, raw, fault, seconds)
+        for each in target.each():
+            results.append(_sanitized(each))
+            if results[-1].stopped:
+                break
+    times = [result.seconds for result in results if result.seconds is not None]
+    found = replace(
+        results[-1],
+        name=target.name,
+        findings=tuple(finding for result in results for finding in result.findings),
+        notes=tuple(note for result in results for note in result.notes),
+        seconds=sum(times) if len(times) == len(results) else None,
+    )
     first = found.findings[0].message.partition("\n")[0] if found.findings else ""
     hub.publish("sanitize", found.name, {"findings": len(found.findings), "first": first})
     return found
+
+
+def _sanitized(target: Target) -> SanitizeResult:
+    """What the sanitizer finds in one launch."""
+    fault: KernelFault | None = None
+    seconds = None
+    try:
+        with hub.muted():
+            record = target.run(LaunchOptions(sanitize=True))
+        raw, seconds = record.findings, record.wall_seconds
+    except KernelTimeout:
+        raise
+    except KernelFault as error:
+        fault, raw = error, error.findings
+    code = _Code.of_module(target.kernel.module)
+    return _result(target.name, target.device.name, target.shape, code, raw, fault, seconds)
 
 
 def finding_of(module: Module, fault: KernelFault) -> Finding:

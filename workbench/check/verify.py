@@ -108,7 +108,7 @@ def verify(
 
 def _verify_spec(
     spec: KernelSpec,
-    kernel: Kernel | Module | None,
+    code: Kernel | Module | None,
     shape: Shape | None,
     inputs: Mapping[str, Any] | None,
     seed: int,
@@ -116,52 +116,49 @@ def _verify_spec(
     device: Device | str | None,
     alone: bool = True,
 ) -> VerifyResult:
-    arch = kernel.arch if kernel is not None and device is None else None
+    arch = code.arch if code is not None and device is None else None
     where = device_of((), arch) if device is None else resolve_device(device)
     with Steps(f"verify {spec.name}", 4, shown=alone) as steps:
         if inputs is not None:
-            bound = spec.bind(**inputs)
+            bound = {k: v.clone() if k in spec.mutates else v for k, v in spec.bind(**inputs).items()}
             full = spec.shape(shape if shape is not None else spec.shape_of(**bound), arch=where.arch)
         else:
             full = spec.shape(shape, arch=where.arch)
             bound = spec.make_inputs(full, seed=seed, device=where)
         steps("reference")
-        outputs = spec.make_outputs(full, bound, poison=True)
-        names = list(outputs)
+        implementation, ready = spec.prepared(full, where.arch, code)
+        outputs = implementation.make_outputs(full, bound, poison=True)
         before = {k: v.clone() for k, v in bound.items() if _is_tensor(v)}
-        wide = name_results(spec.reference(**widened(bound)), names, spec.name)
-        same, note = same_precision(spec.reference, bound, names, spec.name)
+        wide = spec.expected(widened(bound), outputs)
+        same, note = same_precision(spec.native or spec.reference, bound, list(wide), spec.name)
         steps("run")
-        if isinstance(kernel, Module):
-            kernel = kernel[spec.entry_name(full)]
-        chosen = kernel if kernel is not None else spec.kernel(full, arch=where.arch)
         with hub.muted():
-            outputs, record = spec.run(bound, outputs, shape=full, kernel=chosen, device=where)
+            _, records = spec.run(bound, outputs, shape=full, code=code, device=where, poison=True)
         steps("compare")
+        got = {**outputs, **{name: bound[name] for name in spec.mutates}}
         found = {
             name: compare(
-                outputs[name],
+                got[name],
                 wide[name],
                 name=name,
                 pytorch=same.get(name),
-                tolerance=tolerance
-                if tolerance is not None
-                else _tolerance_of(spec, name, outputs[name].dtype),
+                tolerance=tolerance if tolerance is not None else _tolerance_of(spec, name, got[name].dtype),
                 note=note,
+                rule=spec.flash_rule.get(name),
             )
-            for name in names
+            for name in wide
         }
-        changed = tuple(k for k, v in before.items() if k not in names and not _same_bits(v, bound[k]))
+        changed = tuple(k for k, v in before.items() if k not in got and not _same_bits(v, bound[k]))
         steps("done")
     result = VerifyResult(
-        kernel.name if kernel is not None else spec.name,
+        code.name if code is not None else spec.name,
         full,
         where.name,
         seed,
         found,
         changed,
-        record,
-        chosen.module.digest,
+        records,
+        "+".join(dict.fromkeys(each.kernel.module.digest for each in ready)),
         Origin.COUNTED if where.observes else Origin.MEASURED,
     )
     told = {"passed": result.passed, "shape": full, "device": where.name, "code": result.code}

@@ -10,12 +10,13 @@ from __future__ import annotations
 import ctypes
 import difflib
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from workbench.codeobject.debug import Field, Type
 from workbench.errors import ArgumentError
 from workbench.kernel.devices import Place
-from workbench.kernel.packed import Packed
+from workbench.kernel.packed import Packed, Strided
 from workbench.kernel.parameters import (
     AXES,
     gl_dims,
@@ -54,6 +55,12 @@ class Plan:
         self.size = size
         self.named = named
 
+    @cached_property
+    def taken(self) -> Mapping[str, Type]:
+        """Types by the names that arguments may have: parameters, and the members of structs among them."""
+        inside = {m.name: m.type for p in self.parameters if is_plain_struct(p.type) for m in p.type.members}
+        return {**inside, **{p.name: p.type for p in self.parameters if p.name not in inside}}
+
     @property
     def signature(self) -> str:
         """Parameters as one would write them, with the members of structs that are given by name."""
@@ -86,7 +93,7 @@ class Plan:
                 f"got {', '.join(rest)} by name. Pass its {len(parameters)} arguments in order"
             )
         for p in parameters:
-            if p.name in rest:
+            if p.name in rest and not _is_own_member(p, rest[p.name]):
                 if p.name in values:
                     raise ArgumentError(
                         f"{self.kernel}: argument {p.name!r} was given twice, in order and by name"
@@ -176,13 +183,17 @@ class Plan:
                 self._put(packed, m.name, m.type, offset + m.offset, value[m.name], place)
 
     def _put_gl(self, packed: Packed, name: str, kind: Type, offset: int, value: Any, place: Place) -> None:
+        members = {m.name: m for m in kind.members}
+        steps = [axis for axis in AXES if f"{axis}_stride" in members]
+        strided = isinstance(value, Strided) or bool(steps)
+        if isinstance(value, Strided):
+            value = value.tensor
         if not is_tensor(value):
             raise self._wrong(name, described(value), f"a torch tensor for {kind.name}")
         dims = gl_dims(kind)
-        members = {m.name: m for m in kind.members}
         pointer = members["raw_ptr"]
         self._check_tensor(
-            name, value, torch_dtypes(pointer.type.target or kind.template[0], self.arch), place
+            name, value, torch_dtypes(pointer.type.target or kind.template[0], self.arch), place, strided
         )
         if value.dim() > len(AXES):
             raise self._wrong(name, f"a tensor of {value.dim()} dimensions {tuple(value.shape)}", "at most 4")
@@ -195,11 +206,18 @@ class Plan:
                     f"{axis} {fixed}, which {kind.name} fixes at compile time",
                 )
             if fixed < 0:
-                member = members[f"{axis}_internal"]
-                inner = next((m for m in member.type.members if m.name == "v"), None)
-                start = offset + member.offset + (inner.offset if inner is not None else 0)
-                width = inner.type.size if inner is not None else member.type.size
-                packed.data[start : start + width] = size.to_bytes(width, "little")
+                _put_number(packed, members[f"{axis}_internal"], offset, size)
+        for axis in steps:
+            back = AXES.index(axis) - len(AXES)
+            known = -back <= value.dim()
+            _put_number(packed, members[f"{axis}_stride"], offset, value.stride(back) if known else 0)
+        apart = value.dim() > 0 and value.shape[-1] > 1 and value.stride(-1) != 1
+        if steps and apart and "cols_stride" not in members:
+            raise self._wrong(
+                name,
+                f"a tensor of strides {tuple(value.stride())}",
+                "one whose columns are next to each other; make it so with .contiguous()",
+            )
         start = offset + pointer.offset
         packed.data[start : start + 8] = value.data_ptr().to_bytes(8, "little")
         packed.hold(name, value)
@@ -218,8 +236,11 @@ class Plan:
     def _address(self, packed: Packed, name: str, kind: Type, value: Any, place: Place) -> int:
         if value is None:
             return 0
+        strided = isinstance(value, Strided)
+        if strided:
+            value = value.tensor
         if is_tensor(value):
-            self._check_tensor(name, value, torch_dtypes(kind.target, self.arch), place)
+            self._check_tensor(name, value, torch_dtypes(kind.target, self.arch), place, strided)
             packed.hold(name, value)
             return int(value.data_ptr())
         if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 1 << 64:
@@ -229,7 +250,9 @@ class Plan:
             raise self._wrong(name, described(value), f"{wanted}; wrap the array with torch.from_numpy")
         raise self._wrong(name, described(value), wanted)
 
-    def _check_tensor(self, name: str, tensor: Any, dtypes: tuple[str, ...], place: Place) -> None:
+    def _check_tensor(
+        self, name: str, tensor: Any, dtypes: tuple[str, ...], place: Place, strided: bool = False
+    ) -> None:
         dtype = str(tensor.dtype).removeprefix("torch.")
         if dtypes and dtype not in dtypes:
             raise self._wrong(name, f"a {dtype} tensor", f"{dtypes[0]}; convert with .to(torch.{dtypes[0]})")
@@ -242,7 +265,7 @@ class Plan:
                 f"a tensor on {where}",
                 f"one on {wanted}, where {place.device} has its memory; move it with .to({wanted!r})",
             )
-        if tensor.layout is not _strided() or not tensor.is_contiguous():
+        if tensor.layout is not _strided() or not (strided or tensor.is_contiguous()):
             came = f"a non-contiguous tensor (shape {tuple(tensor.shape)}"
             came += (
                 f", stride {tuple(tensor.stride())})"
@@ -253,6 +276,21 @@ class Plan:
 
     def _wrong(self, name: str, came: str, wanted: str) -> ArgumentError:
         return ArgumentError(f"{self.kernel}: argument {name!r} is {came}; expected {wanted}")
+
+
+def _put_number(packed: Packed, member: Field, offset: int, value: int) -> None:
+    """Writes a dimension or a stride of a `gl`, an integer or a struct around one."""
+    inner = next((m for m in member.type.members if m.name == "v"), None)
+    start = offset + member.offset + (inner.offset if inner is not None else 0)
+    width = inner.type.size if inner is not None else member.type.size
+    packed.data[start : start + width] = value.to_bytes(width, "little")
+
+
+def _is_own_member(parameter: Field, value: Any) -> bool:
+    """Whether a value is for the member of a struct that has the name of the parameter itself."""
+    whole = isinstance(value, (Mapping, bytes, bytearray, memoryview, ctypes.Structure, ctypes.Union))
+    kind = parameter.type
+    return not whole and is_plain_struct(kind) and any(m.name == parameter.name for m in kind.members)
 
 
 def _count(number: int, noun: str) -> str:

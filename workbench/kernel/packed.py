@@ -10,6 +10,13 @@ if TYPE_CHECKING:
     import torch
 
 
+@dataclass(frozen=True)
+class Strided:
+    """A tensor whose kernel is told the strides otherwise: a view, such as q of a fused QKV."""
+
+    tensor: torch.Tensor
+
+
 @dataclass
 class Packed:
     """Arguments ready for a launch.
@@ -35,7 +42,7 @@ class Packed:
 
     def hold(self, name: str, tensor: Any) -> None:
         """Note a tensor's memory as the kernel's, and keep the tensor."""
-        size = tensor.numel() * tensor.element_size()
+        size = _extent(tensor) * tensor.element_size()
         self.tensors.append(tensor)
         if size:
             self.buffers.append((int(tensor.data_ptr()), size))
@@ -48,6 +55,15 @@ class Packed:
         given = self.buffers
         self.buffers = _merge(given)
         self.labels = _labels(self.buffers, given, self.names)
+
+
+def _extent(tensor: Any) -> int:
+    """Elements from a tensor's first to its last in memory, both included."""
+    count: int = tensor.numel()
+    if not count or tensor.is_contiguous():
+        return count
+    last: int = sum((n - 1) * step for n, step in zip(tensor.shape, tensor.stride(), strict=True))
+    return last + 1
 
 
 def _labels(

@@ -66,7 +66,7 @@ def torch_dtypes(element: Type | str | None, arch: str) -> tuple[str, ...]:
 def is_gl(kind: Type) -> bool:
     """Whether a type is a `gl`, the tile library's view of global memory."""
     names = {m.name for m in kind.members}
-    return kind.kind == "struct" and _bare_template(kind.name) == "gl" and "raw_ptr" in names
+    return kind.kind == "struct" and _bare_template(kind.name) in ("gl", "gl_strided") and "raw_ptr" in names
 
 
 def gl_dims(kind: Type) -> tuple[int, int, int, int]:

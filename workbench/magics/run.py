@@ -12,7 +12,7 @@ from workbench.check.results import VerifyResult
 from workbench.check.sanitizer import sanitize_target
 from workbench.check.verify import verify
 from workbench.errors import CompileError, ShapeError, UnknownKernel, UsageError, WorkbenchError
-from workbench.kernel import Kernel, Module, compile, default_arch, device_of
+from workbench.kernel import Module, compile, default_arch, device_of
 from workbench.lab.cell import cell_bundle, failure_bundle
 from workbench.profile.profiler import ProfileResult, profile_target
 from workbench.profile.timing import time_target
@@ -111,7 +111,7 @@ def _target(
 ) -> Target:
     """What the checks launch: by a spec, or as the module before was launched last."""
     if spec is not None:
-        return resolve(_kernel_for(module, spec, shape), spec=spec, shape=shape)
+        return resolve(module, spec=spec, shape=shape)
     launched = [k for k in previous.kernels.values() if k.last is not None] if previous is not None else []
     for old in launched:
         if old.name in module.kernels and old.last is not None:
@@ -129,16 +129,6 @@ def _target(
     )
 
 
-def _kernel_for(module: Module, spec: KernelSpec, shape: Any) -> Kernel:
-    """The cell's kernel that stands for the spec's: the one of its name, or the only one."""
-    try:
-        return module[spec.entry_name(shape)]
-    except UnknownKernel:
-        if len(module.kernels) == 1:
-            return next(iter(module.kernels.values()))
-        raise
-
-
 def _checks(
     options: argparse.Namespace,
     module: Module,
@@ -154,7 +144,7 @@ def _checks(
         if found.stopped:
             return  # every further launch would meet the same fault
     if options.verify and spec is not None:
-        results.append(verify(target.kernel, spec, shape=shape))
+        results.append(verify(module, spec, shape=shape))
     profiled = profile_target(target) if options.profile else None
     if options.time:
         # A profile on an emulated device has counted everything that the model needs.

@@ -7,13 +7,14 @@ on a GPU times are measured. Every figure says which it is.
 from workbench.profile.chiplets import XcdMap, xcd_map
 from workbench.profile.counters import COUNTERS, Counter, collect
 from workbench.profile.model import TimeModel, model_time
-from workbench.profile.profiler import ProfileResult, profile
+from workbench.profile.profiler import ProfileResult, StepsProfile, profile
 from workbench.profile.timing import SweepResult, TimeResult, sweep, time
 
 __all__ = [
     "COUNTERS",
     "Counter",
     "ProfileResult",
+    "StepsProfile",
     "SweepResult",
     "TimeModel",
     "TimeResult",

@@ -8,7 +8,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from workbench.display import Plotted
+from workbench.display import Plotted, Shown
 from workbench.errors import ProfilerError
 from workbench.events import hub
 from workbench.origin import Figure, Origin
@@ -27,7 +27,7 @@ from workbench.profile.metrics import (
 from workbench.profile.model import TimeModel, issue_cycles
 from workbench.profile.rocprof import RocprofResult, export
 from workbench.profile.rocprof import collect as run_rocprof
-from workbench.profile.timing import TimeResult, counted, modelled
+from workbench.profile.timing import TimeResult, counted, modelled, together
 from workbench.spec import KernelSpec, Shape, shape_text
 from workbench.spec.subject import Target, resolve
 from workbench.targets import Product
@@ -173,6 +173,53 @@ class ProfileResult(Plotted):
         )
 
 
+class StepsProfile(Shown, Sequence[ProfileResult]):
+    """Profiles of an operator of several launches, in their order, and what they come to together.
+
+    Attributes:
+        name, device: what ran where.
+        shape: the problem.
+        work: "flops" and "bytes" of the problem, as far as known.
+    """
+
+    def __init__(self, target: Target, results: Sequence[ProfileResult]) -> None:
+        self.name = target.name
+        self.device = target.device.name
+        self.shape = target.shape
+        self.work = target.work
+        self._target = target
+        self._results = tuple(results)
+
+    def __len__(self) -> int:
+        return len(self._results)
+
+    def __getitem__(self, index: Any) -> Any:
+        return self._results[index]
+
+    @property
+    def timing(self) -> TimeResult:
+        """The same launches as `time` would give them: their sum, and each in `.steps`."""
+        return together(self._target, [result.timing for result in self._results])
+
+    @property
+    def time(self) -> Figure:
+        """Microseconds of all launches, one after the other."""
+        return self.timing.median
+
+    @property
+    def counters(self) -> Mapping[str, Figure]:
+        """Sums over the launches, of counters that each of them has."""
+        first, *others = (result.counters for result in self._results)
+        return {
+            name: replace(figure, value=figure.value + sum(other[name].value for other in others))
+            for name, figure in first.items()
+            if all(name in other for other in others)
+        }
+
+    def __repr__(self) -> str:
+        return "\n".join((f"{self.name}: {self.time}", *map(str, self._results)))
+
+
 def profile(
     target: KernelSpec | Launcher | Kernel | Module | str,
     *args: Any,
@@ -184,8 +231,10 @@ def profile(
     thread_trace: bool = False,
     pc_sampling: bool | str = False,
     **kwargs: Any,
-) -> ProfileResult:
-    """Counters of one launch, under rocprof's names; arguments as for `time`.
+) -> ProfileResult | StepsProfile:
+    """Counters of one launch, under rocprof's names; of an operator of several launches, of each.
+
+    Arguments as for `time`.
 
     On an emulated device they are counted. On a GPU rocprofv3 reads them from replays of the launch in a
     child process, in as many passes as they need (`profile.rocprof`).
@@ -215,8 +264,18 @@ def profile_target(
     *,
     thread_trace: bool = False,
     pc_sampling: bool | str = False,
-) -> ProfileResult:
+) -> ProfileResult | StepsProfile:
     """Counters of a prepared launch; see `profile`."""
+    results = [_profiled(each, counters, thread_trace, pc_sampling) for each in target.each()]
+    return results[0] if len(results) == 1 else StepsProfile(target, results)
+
+
+def _profiled(
+    target: Target,
+    counters: Sequence[str] | None,
+    thread_trace: bool,
+    pc_sampling: bool | str,
+) -> ProfileResult:
     told = {"shape": target.shape, "device": target.device.name}
     with hub.failures("profile", target.name, **told), hub.muted():
         if target.device.observes:

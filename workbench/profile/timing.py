@@ -5,7 +5,7 @@ from __future__ import annotations
 import statistics
 import time as clock
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from workbench.codeobject.occupancy import Occupancy
@@ -48,6 +48,7 @@ class TimeResult(Plotted):
         model: the model's breakdown; None where measured.
         wall: host time of the emulated launch that gave the counts, in seconds; None where measured.
         code: `Module.digest` of what ran; "" where that is not known.
+        steps: of an operator of several launches, each of them; `median` is their sum.
         figure: the model's breakdown, or the measured quantiles.
     """
 
@@ -62,6 +63,7 @@ class TimeResult(Plotted):
     model: TimeModel | None = None
     wall: Figure | None = None
     code: str = ""
+    steps: tuple[TimeResult, ...] = ()
 
     @property
     def origin(self) -> Origin:
@@ -94,7 +96,7 @@ class TimeResult(Plotted):
                 text += f", {figure.value:.4g} {figure.unit}"
         if self.model is not None:
             text += f"; {self.model}"
-        return text
+        return "\n  ".join((text, *map(str, self.steps)))
 
     __repr__ = __str__
 
@@ -160,7 +162,10 @@ def time_target(target: Target) -> TimeResult:
     """Time of a prepared launch."""
     told = {"shape": target.shape, "device": target.device.name}
     with hub.failures("time", target.name, **told), hub.muted():
-        result = _measure(target) if target.device.origin is Origin.MEASURED else _model(target)
+        if target.device.origin is Origin.MEASURED:
+            result = _measure(target)
+        else:
+            result = together(target, [_model(each) for each in target.each()])
     hub.publish("time", result.name, result)
     return result
 
@@ -264,20 +269,57 @@ def _model(target: Target) -> TimeResult:
     )
 
 
+def together(target: Target, steps: Sequence[TimeResult]) -> TimeResult:
+    """The time of a target from those of its launches, one after the other: the only one, or their sum."""
+    if len(steps) == 1:
+        return steps[0]
+
+    def total(figures: Sequence[Figure]) -> Figure:
+        return replace(figures[0], value=sum(figure.value for figure in figures))
+
+    walls = [step.wall for step in steps if step.wall is not None]
+    return TimeResult(
+        target.name,
+        target.device.name,
+        target.shape,
+        total([step.median for step in steps]),
+        total([step.low for step in steps]),
+        total([step.high for step in steps]),
+        steps[0].runs,
+        target.work,
+        wall=total(walls) if walls else None,
+        code=target.code,
+        steps=tuple(steps),
+    )
+
+
 def _measure(target: Target) -> TimeResult:
     clear = _cache_clearer(target.device)
     for _ in range(WARM_UP_RUNS):
-        target.run(None)
-    samples: list[float] = []
+        for part in target.parts:
+            part.run(None)
+    # The caches are cleared before the first step alone: the others find what it has left there.
+    samples: list[list[float]] = []
     until = clock.monotonic() + MAX_SECONDS
     for _ in track(range(MAX_RUNS), f"time {target.name}"):
         clear()
-        record = target.run(None)
-        if record.elapsed is None:
-            raise DeviceError(f"{target.device.name} gave no event time for {record.kernel}")
-        samples.append(record.elapsed.value)
-        if len(samples) >= MIN_RUNS and (clock.monotonic() > until or is_stable(samples)):
+        samples.append([_elapsed(part.run(None), target.device) for part in target.parts])
+        done = clock.monotonic() > until or is_stable([sum(run) for run in samples])
+        if len(samples) >= MIN_RUNS and done:
             break
+    if len(target.parts) == 1:
+        return _of_samples(target, [run[0] for run in samples])
+    each = [_of_samples(part, [run[i] for run in samples]) for i, part in enumerate(target.each())]
+    return replace(_of_samples(target, [sum(run) for run in samples]), steps=tuple(each))
+
+
+def _elapsed(record: LaunchRecord, device: Device) -> float:
+    if record.elapsed is None:
+        raise DeviceError(f"{device.name} gave no event time for {record.kernel}")
+    return record.elapsed.value
+
+
+def _of_samples(target: Target, samples: Sequence[float]) -> TimeResult:
     deciles = statistics.quantiles(samples, n=10)
     source = f"HIP events, {target.device.name}"
 
@@ -293,7 +335,7 @@ def _measure(target: Target) -> TimeResult:
         figure(deciles[-1]),
         len(samples),
         target.work,
-        code=target.kernel.module.digest,
+        code=target.code,
     )
 
 

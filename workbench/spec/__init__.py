@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from workbench.kernel import Launch
+from workbench.kernel.packed import Strided
 from workbench.spec.parameters import Choice, Parameter, Range, Shape, shape_text
 from workbench.spec.published import Published
 from workbench.spec.registry import KernelRegistry, kernels, spec_of
 from workbench.spec.rowwise import lanes_of_row
 from workbench.spec.spec import KernelSpec
-from workbench.spec.tolerances import TOLERANCES, Tolerance
+from workbench.spec.steps import Step
+from workbench.spec.tolerances import TOLERANCES, FlashRule, Tolerance
+from workbench.spec.variants import Variant
 
 __all__ = [
     "TOLERANCES",
     "Choice",
+    "FlashRule",
     "KernelRegistry",
     "KernelSpec",
     "Launch",
@@ -20,7 +24,10 @@ __all__ = [
     "Published",
     "Range",
     "Shape",
+    "Step",
+    "Strided",
     "Tolerance",
+    "Variant",
     "kernels",
     "lanes_of_row",
     "shape_text",

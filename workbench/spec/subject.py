@@ -1,4 +1,4 @@
-"""What is to be timed or profiled: one launch that can be made again, whatever form the user gave it in."""
+"""What is to be timed or profiled: launches that can be made again, whatever form the user gave them in."""
 
 from __future__ import annotations
 
@@ -10,30 +10,81 @@ from workbench.errors import UsageError
 from workbench.events import hub
 from workbench.kernel import Kernel, Launcher, Module, device_of, resolve_device
 from workbench.runtime import Device, LaunchOptions, LaunchRecord
+from workbench.spec.building import Ready
 from workbench.spec.parameters import Shape
 from workbench.spec.registry import kernels
+from workbench.spec.running import launch, make_workspace
 from workbench.spec.spec import KernelSpec
 
 
 @dataclass(frozen=True)
+class Part:
+    """One launch of what is repeated.
+
+    Attributes:
+        step: name of the operator's step; "" where there is only one.
+        kernel: the kernel that runs.
+        run: launches once with the given options.
+    """
+
+    step: str
+    kernel: Kernel
+    run: Callable[[LaunchOptions | None], LaunchRecord]
+
+
+@dataclass(frozen=True)
 class Target:
-    """A launch that can be repeated.
+    """A kernel or an operator that can be run again.
 
     Attributes:
         name: kernel or spec, for titles.
-        kernel: the kernel that runs.
         device: where.
-        run: launches once with the given options.
+        parts: its launches, to be made in this order; one, but for an operator of several steps.
         shape: the problem; empty where no spec says it.
         work: "flops" and "bytes" of the problem, as far as known.
     """
 
     name: str
-    kernel: Kernel
     device: Device
-    run: Callable[[LaunchOptions | None], LaunchRecord]
+    parts: tuple[Part, ...]
     shape: Shape
     work: Mapping[str, int]
+
+    @property
+    def only(self) -> Part:
+        """The one launch.
+
+        Raises:
+            UsageError: there are several.
+        """
+        if len(self.parts) > 1:
+            names = ", ".join(part.step for part in self.parts)
+            raise UsageError(
+                f"{self.name} has {len(self.parts)} steps ({names}), and this looks at one kernel"
+            )
+        return self.parts[0]
+
+    @property
+    def kernel(self) -> Kernel:
+        """The kernel that runs, where it is one."""
+        return self.only.kernel
+
+    def run(self, options: LaunchOptions | None) -> LaunchRecord:
+        """Launches once, where it is one launch."""
+        return self.only.run(options)
+
+    @property
+    def code(self) -> str:
+        """`Module.digest` of what runs; of several modules, all of them."""
+        return "+".join(dict.fromkeys(part.kernel.module.digest for part in self.parts))
+
+    def each(self) -> tuple[Target, ...]:
+        """Each launch as a target of its own; they are to be run in this order."""
+        if len(self.parts) == 1:
+            return (self,)
+        return tuple(
+            Target(f"{self.name} {part.step}", self.device, (part,), self.shape, {}) for part in self.parts
+        )
 
 
 def resolve(
@@ -62,10 +113,10 @@ def resolve(
         spec = kernels[spec]
     if isinstance(target, KernelSpec):
         return _of_spec(target, None, args, kwargs, shape, seed, device)
-    if isinstance(target, Module):
-        target = _only_kernel(target, spec, shape)
-    if isinstance(target, Kernel) and spec is not None:
+    if isinstance(target, (Kernel, Module)) and spec is not None:
         return _of_spec(spec, target, args, kwargs, shape, seed, device)
+    if isinstance(target, Module):
+        target = _only_kernel(target)
     if isinstance(target, Kernel):
         return _again(target, args, kwargs)
     if isinstance(target, Launcher):
@@ -79,16 +130,14 @@ def resolve(
         def run(options: LaunchOptions | None) -> LaunchRecord:
             return launcher.kernel.launch(launcher.launch, args, kwargs, device=where, options=options)
 
-        return Target(launcher.kernel.name, launcher.kernel, where, run, {}, {})
+        return Target(launcher.kernel.name, where, (Part("", launcher.kernel, run),), {}, {})
     raise UsageError(
         f"got a {type(target).__name__}; expected a KernelSpec or its name, kernel[grid, block] with its "
         "arguments, or a kernel that was launched before"
     )
 
 
-def _only_kernel(module: Module, spec: KernelSpec | None, shape: Shape | None) -> Kernel:
-    if spec is not None:
-        return module[spec.entry_name(spec.shape(shape))]
+def _only_kernel(module: Module) -> Kernel:
     if len(module.kernels) == 1:
         return next(iter(module.kernels.values()))
     raise UsageError(
@@ -107,12 +156,12 @@ def _again(kernel: Kernel, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> 
     def run(options: LaunchOptions | None) -> LaunchRecord:
         return kernel.launch(last.launch, last.args, last.kwargs, device=last.device, options=options)
 
-    return Target(kernel.name, kernel, last.device, run, {}, {})
+    return Target(kernel.name, last.device, (Part("", kernel, run),), {}, {})
 
 
 def _of_spec(
     spec: KernelSpec,
-    kernel: Kernel | None,
+    code: Kernel | Module | None,
     args: tuple[Any, ...],
     kwargs: Mapping[str, Any],
     shape: Shape | None,
@@ -120,12 +169,12 @@ def _of_spec(
     device: Device | str | None,
 ) -> Target:
     with hub.failures("run", spec.name, shape=shape):
-        return _bound(spec, kernel, args, kwargs, shape, seed, device)
+        return _bound(spec, code, args, kwargs, shape, seed, device)
 
 
 def _bound(
     spec: KernelSpec,
-    kernel: Kernel | None,
+    code: Kernel | Module | None,
     args: tuple[Any, ...],
     kwargs: Mapping[str, Any],
     shape: Shape | None,
@@ -134,21 +183,25 @@ def _bound(
 ) -> Target:
     if args or kwargs:
         bound = spec.bind(*args, **kwargs)
-        where = resolve_device(device) if device is not None else device_of(bound.values(), _arch(kernel))
+        where = resolve_device(device) if device is not None else device_of(bound.values(), _arch(code))
         full = spec.shape(shape if shape is not None else spec.shape_of(**bound), arch=where.arch)
     else:
-        where = resolve_device(device) if device is not None else device_of((), _arch(kernel))
+        where = resolve_device(device) if device is not None else device_of((), _arch(code))
         full = spec.shape(shape, arch=where.arch)
         bound = spec.make_inputs(full, seed=seed, device=where)
-    chosen = kernel if kernel is not None else spec.kernel(full, arch=where.arch)
-    outputs = spec.make_outputs(full, bound)
+    chosen, ready = spec.prepared(full, where.arch, code)
+    tensors = {**bound, **chosen.make_outputs(full, bound), **make_workspace(chosen, full, bound)}
 
-    def run(options: LaunchOptions | None) -> LaunchRecord:
-        _, record = spec.run(bound, outputs, shape=full, kernel=chosen, device=where, options=options)
-        return record
+    def part(number: int, each: Ready) -> Part:
+        def run(options: LaunchOptions | None) -> LaunchRecord:
+            if number == 0:
+                tensors.update(make_workspace(chosen, full, bound))
+            return launch(each, full, tensors, where, options)
 
-    return Target(spec.name, chosen, where, run, full, spec.work(full))
+        return Part(each.step.name, each.kernel, run)
+
+    return Target(spec.name, where, tuple(map(part, range(len(ready)), ready)), full, spec.work(full))
 
 
-def _arch(kernel: Kernel | None) -> str | None:
-    return kernel.arch if kernel is not None else None
+def _arch(code: Kernel | Module | None) -> str | None:
+    return code.arch if code is not None else None

@@ -1,4 +1,4 @@
-"""How far a result may be from its reference, element by element."""
+"""How far a result may be from its reference."""
 
 from __future__ import annotations
 
@@ -12,6 +12,19 @@ class Tolerance:
 
     rtol: float
     atol: float
+
+
+@dataclass(frozen=True)
+class FlashRule:
+    """The FlashAttention rule for an output that its usual form does not fit.
+
+    Attributes:
+        reason: why, one sentence; results show it.
+        factor: how many times PyTorch's error is allowed; None: the rule does not apply.
+    """
+
+    reason: str
+    factor: float | None = None
 
 
 TOLERANCES: Mapping[str, Tolerance] = {

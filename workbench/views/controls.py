@@ -12,7 +12,7 @@ from workbench import runtime
 from workbench.check.verify import verify
 from workbench.errors import WorkbenchError
 from workbench.events import Event
-from workbench.profile.profiler import ProfileResult
+from workbench.profile.profiler import ProfileResult, StepsProfile
 from workbench.spec import Choice, KernelSpec, Range, Shape, shape_text, spec_of
 from workbench.views import grid
 from workbench.views.badge import badge
@@ -129,9 +129,10 @@ class Panel:
             told = {"passed": verified.passed, "shape": verified.shape, "device": where}
             self._take("verify", {**told, "code": verified.code})
         found = measured(spec, shape, where)
-        if isinstance(found, ProfileResult):
+        if isinstance(found, ProfileResult | StepsProfile):
             self._counters.value = found._repr_html_()
-            self._take("profile", found)
+            for each in [found] if isinstance(found, ProfileResult) else found:
+                self._take("profile", each)
             timing = found.timing
         else:
             self._take("time", found)

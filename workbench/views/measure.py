@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from workbench.profile.profiler import ProfileResult, profile_target
+from workbench.profile.profiler import ProfileResult, StepsProfile, profile_target
 from workbench.profile.timing import TimeResult, time_target
 from workbench.spec import KernelSpec, Shape
 from workbench.spec.subject import resolve
 
 
-def measured(spec: KernelSpec, shape: Shape, device: str) -> ProfileResult | TimeResult:
+def measured(spec: KernelSpec, shape: Shape, device: str) -> ProfileResult | StepsProfile | TimeResult:
     """One launch: profiled on a device that counts anyhow, timed on any other."""
     target = resolve(spec, shape=shape, device=device)
     return profile_target(target) if target.device.observes else time_target(target)

@@ -10,12 +10,12 @@ from workbench.display import plots, shows
 from workbench.origin import Origin
 from workbench.profile.counters import COUNTERS
 from workbench.profile.metrics import Measurement
-from workbench.profile.profiler import ProfileResult
+from workbench.profile.profiler import ProfileResult, StepsProfile
 from workbench.profile.rocprof import RocprofResult
 from workbench.views.badge import COLOURS, badge, style
 from workbench.views.markup import block, code, details, tag
 from workbench.views.table import Cell, Table, number
-from workbench.views.timing import breakdown_bars
+from workbench.views.timing import breakdown_bars, time_html
 
 SHOWN = (
     "SQ_INSTS_VALU",
@@ -29,6 +29,12 @@ SHOWN = (
     "SQ_LDS_BANK_CONFLICT",
 )
 """Counters drawn as bars; the table of the profile has all."""
+
+
+@shows(StepsProfile)
+def steps_html(result: StepsProfile) -> Markup:
+    """The time of each launch and of all, then the profile of each."""
+    return block(time_html(result.timing), *map(profile_html, result))
 
 
 @shows(ProfileResult)

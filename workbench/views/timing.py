@@ -22,17 +22,19 @@ HEAD = ("shape", "device", "median us", "10% to 90%", "TFLOP/s", "TB/s", "bound 
 @shows(TimeResult)
 def time_html(result: TimeResult) -> Markup:
     """One launch's table."""
-    return _table(result.name, [result])
+    return block(
+        Table(
+            ("step" if result.steps else "shape", *HEAD[1:]),
+            [_row(result), *((step.name, *_row(step)[1:]) for step in result.steps)],
+            caption=f"time: {result.name}",
+        )
+    )
 
 
 @shows(SweepResult)
 def sweep_html(results: SweepResult) -> Markup:
     """The table of several shapes."""
-    return _table(results.name, results)
-
-
-def _table(name: str, results: Sequence[TimeResult]) -> Markup:
-    return block(Table(HEAD, map(_row, results), caption=f"time: {name}"))
+    return block(Table(HEAD, map(_row, results), caption=f"time: {results.name}"))
 
 
 def _row(r: TimeResult) -> tuple[str, ...]:

@@ -304,8 +304,8 @@ class Subject:
     def _accesses(self, kernel: Kernel) -> tuple[Access, ...]:
         outputs = self.spec.make_outputs(self.shape, self.inputs)
         options = LaunchOptions(trace=True, count=True)
-        _, record = self.spec.run(
-            self.inputs, outputs, shape=self.shape, kernel=kernel, device=self.device, options=options
+        _, (record,) = self.spec.run(
+            self.inputs, outputs, shape=self.shape, code=kernel, device=self.device, options=options
         )
         self.counts = self.counts or record.counts or {}
         return record.accesses
@@ -339,8 +339,8 @@ class Subject:
             tensor.zero_()
         options = LaunchOptions(sanitize=True, timeout=SECONDS)
         try:
-            _, record = self.spec.run(
-                self.inputs, outputs, shape=self.shape, kernel=kernel, device=self.device, options=options
+            _, (record,) = self.spec.run(
+                self.inputs, outputs, shape=self.shape, code=kernel, device=self.device, options=options
             )
         except KernelTimeout:
             return ("time limit",), None

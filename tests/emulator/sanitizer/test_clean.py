@@ -78,7 +78,7 @@ def test_results_and_counters_are_those_of_a_plain_launch(
             tensor.zero_()
         options = LaunchOptions(count=True, profile=True, sanitize=sanitized)
         kernel = spec.kernel(full, arch=arch)
-        _, record = spec.run(inputs, outputs, shape=full, kernel=kernel, device=where, options=options)
+        _, (record,) = spec.run(inputs, outputs, shape=full, code=kernel, device=where, options=options)
         content = [tensor.view(torch.uint8).clone() for tensor in outputs.values()]
         seen.append((content, record.counts, record.counters))
     (plain, counts, counters), (followed, followed_counts, followed_counters) = seen
