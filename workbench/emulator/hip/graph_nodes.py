@@ -22,6 +22,8 @@ class NodeKind(IntEnum):
     EMPTY = 5
     WAIT_EVENT = 6
     EVENT_RECORD = 7
+    MEM_ALLOC = 10
+    MEM_FREE = 11
 
 
 _handles = itertools.count(0x2000000, 0x10)

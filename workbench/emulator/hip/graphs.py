@@ -10,10 +10,14 @@ from dataclasses import dataclass
 
 from workbench.emulator.hip import streams, structures
 from workbench.emulator.hip.calls import HANDLE, INT, POINTER, SIZE, U64, UINT, HipError, call, launch_failed
+from workbench.emulator.hip.graph_memory import GraphAllocation
 from workbench.emulator.hip.graph_nodes import Action, Graph, Node, NodeKind
 from workbench.emulator.hip.launches import KernelWork, kernel_work
-from workbench.emulator.hip.memory import copy, copy_3d, fill, memcpy_3d_at
+from workbench.emulator.hip.memory import copy, copy_3d, fill, free, memcpy_3d_at
+from workbench.emulator.hip.programs import symbol_range
 
+# hipMemAllocationType, hipMemLocationType, hipGraphInstantiateFlags
+_PINNED, _ON_DEVICE, _AUTO_FREE = 1, 1, 1
 _UPDATE_SUCCESS, _TOPOLOGY_CHANGED, _NODE_TYPE_CHANGED = 0, 2, 3
 
 
@@ -98,6 +102,9 @@ def _destroy(handle: int) -> None:
 @call("hipGraphClone", arguments=(POINTER, HANDLE))
 def _clone(result: int, handle: int) -> None:
     original, made = _graph(handle), Graph()
+    if any(node.kind in (NodeKind.MEM_ALLOC, NodeKind.MEM_FREE) for node in original.nodes):
+        # Two graphs would allocate at the same address.
+        raise HipError(structures.NOT_SUPPORTED)
     copies: dict[Node, Node] = {}
     for node in original.ordered():
         before = [copies[other] for other in node.dependencies]
@@ -200,6 +207,95 @@ def _add_event_record(result: int, graph: int, dependencies: int, count: int, ev
 @call("hipGraphAddEventWaitNode", arguments=(*_NEW, HANDLE))
 def _add_event_wait(result: int, graph: int, dependencies: int, count: int, event: int) -> None:
     _add(result, graph, dependencies, count, NodeKind.WAIT_EVENT, _nothing)
+
+
+@call("hipGraphAddMemAllocNode", arguments=(*_NEW, POINTER))
+def _add_allocation(result: int, graph: int, dependencies: int, count: int, parameters: int) -> None:
+    if not parameters:
+        raise HipError(structures.INVALID_VALUE)
+    record = structures.MemAllocNodeParams.from_address(parameters)
+    where = record.poolProps.location
+    if record.poolProps.allocType != _PINNED or where.type != _ON_DEVICE or record.poolProps.handleTypes:
+        raise HipError(structures.INVALID_VALUE)
+    made = GraphAllocation.reserved(record.bytesize, where.id)
+    _add(result, graph, dependencies, count, NodeKind.MEM_ALLOC, made.run, made)
+    record.dptr = made.address
+
+
+@call("hipGraphAddMemFreeNode", arguments=(*_NEW, POINTER))
+def _add_free(result: int, graph: int, dependencies: int, count: int, address: int) -> None:
+    if not address:
+        raise HipError(structures.INVALID_VALUE)
+    _add(result, graph, dependencies, count, NodeKind.MEM_FREE, lambda: free(address), address)
+
+
+@call("hipGraphMemAllocNodeGetParams", arguments=(HANDLE, POINTER))
+def _allocation_parameters(node: int, result: int) -> None:
+    made: GraphAllocation = _node_of(node, NodeKind.MEM_ALLOC).detail
+    location = structures.MemLocation(_ON_DEVICE, made.device)
+    properties = structures.MemPoolProps(allocType=_PINNED, location=location)
+    record = structures.MemAllocNodeParams(poolProps=properties, bytesize=made.size, dptr=made.address)
+    _give_back(record, structures.MemAllocNodeParams, result)
+
+
+@call("hipGraphMemFreeNodeGetParams", arguments=(HANDLE, POINTER))
+def _free_parameters(node: int, result: int) -> None:
+    structures.store(result, POINTER, _node_of(node, NodeKind.MEM_FREE).detail)
+
+
+_TO_SYMBOL = (POINTER, POINTER, SIZE, SIZE, INT)
+
+
+def _symbol_action(symbol: int, other: int, size: int, offset: int, kind: int, *, to: bool) -> Action:
+    """The copy of a node to or from a variable of a program."""
+    inside = symbol_range(symbol, size, offset)
+    return (lambda: copy(inside, other, size, kind)) if to else (lambda: copy(other, inside, size, kind))
+
+
+@call("hipGraphAddMemcpyNodeToSymbol", arguments=(*_NEW, *_TO_SYMBOL))
+def _add_to_symbol(
+    result: int, graph: int, dependencies: int, count: int,
+    symbol: int, source: int, size: int, offset: int, kind: int,
+) -> None:  # fmt: skip
+    action = _symbol_action(symbol, source, size, offset, kind, to=True)
+    _add(result, graph, dependencies, count, NodeKind.MEMCPY, action)
+
+
+@call("hipGraphAddMemcpyNodeFromSymbol", arguments=(*_NEW, *_TO_SYMBOL))
+def _add_from_symbol(
+    result: int, graph: int, dependencies: int, count: int,
+    target: int, symbol: int, size: int, offset: int, kind: int,
+) -> None:  # fmt: skip
+    action = _symbol_action(symbol, target, size, offset, kind, to=False)
+    _add(result, graph, dependencies, count, NodeKind.MEMCPY, action)
+
+
+@call("hipGraphMemcpyNodeSetParamsToSymbol", arguments=(HANDLE, *_TO_SYMBOL))
+def _set_to_symbol(node: int, symbol: int, source: int, size: int, offset: int, kind: int) -> None:
+    chosen = _node_of(node, NodeKind.MEMCPY)
+    chosen.action, chosen.detail = _symbol_action(symbol, source, size, offset, kind, to=True), None
+
+
+@call("hipGraphMemcpyNodeSetParamsFromSymbol", arguments=(HANDLE, *_TO_SYMBOL))
+def _set_from_symbol(node: int, target: int, symbol: int, size: int, offset: int, kind: int) -> None:
+    chosen = _node_of(node, NodeKind.MEMCPY)
+    chosen.action, chosen.detail = _symbol_action(symbol, target, size, offset, kind, to=False), None
+
+
+@call("hipGraphExecMemcpyNodeSetParamsToSymbol", arguments=(HANDLE, HANDLE, *_TO_SYMBOL))
+def _set_executable_to_symbol(
+    handle: int, node: int, symbol: int, source: int, size: int, offset: int, kind: int
+) -> None:
+    step = _step(handle, node, NodeKind.MEMCPY)
+    step.action = _symbol_action(symbol, source, size, offset, kind, to=True)
+
+
+@call("hipGraphExecMemcpyNodeSetParamsFromSymbol", arguments=(HANDLE, HANDLE, *_TO_SYMBOL))
+def _set_executable_from_symbol(
+    handle: int, node: int, target: int, symbol: int, size: int, offset: int, kind: int
+) -> None:
+    step = _step(handle, node, NodeKind.MEMCPY)
+    step.action = _symbol_action(symbol, target, size, offset, kind, to=False)
 
 
 @call("hipGraphAddDependencies", arguments=(HANDLE, POINTER, POINTER, SIZE))
@@ -375,9 +471,13 @@ def _child_graph(node: int, result: int) -> None:
 # Execution
 
 
-def _instantiate(result: int, graph: int) -> None:
-    owner = _graph(graph)
-    steps = [_Step(node.handle, node.kind, node.action) for node in owner.ordered()]
+def _instantiate(result: int, graph: int, flags: int = 0) -> None:
+    steps = []
+    for node in _graph(graph).ordered():
+        action = node.action
+        if isinstance(node.detail, GraphAllocation) and flags & _AUTO_FREE:
+            action = node.detail.run_anew
+        steps.append(_Step(node.handle, node.kind, action))
     # An executable has a handle of its own, from the same numbers.
     handle = Graph().handle
     structures.store(result, HANDLE, handle)
@@ -391,7 +491,7 @@ def _instantiate_log(result: int, graph: int, failed: int, log: int, size: int) 
 
 @call("hipGraphInstantiateWithFlags", arguments=(POINTER, HANDLE, U64))
 def _instantiate_flags(result: int, graph: int, flags: int) -> None:
-    _instantiate(result, graph)
+    _instantiate(result, graph, flags)
 
 
 @call("hipGraphUpload", arguments=(HANDLE, HANDLE))

@@ -33,7 +33,8 @@ def allocate(size: int, kind: MemoryKind, flags: int = 0, on: int | None = None)
     return node().memory.allocate(size, kind, owner, capacity=capacity, hip_flags=flags).base
 
 
-def _free(address: int, kinds: tuple[MemoryKind, ...]) -> None:
+def free(address: int, kinds: tuple[MemoryKind, ...] = (MemoryKind.DEVICE,)) -> None:
+    """Free the allocation at an address, of one of these kinds; nothing for NULL."""
     if not address:
         return
     with node().launch_lock:
@@ -122,17 +123,17 @@ def _malloc_host(result: int, size: int) -> None:
 
 @call("hipFree", arguments=(POINTER,))
 def _hip_free(address: int) -> None:
-    _free(address, (MemoryKind.DEVICE, MemoryKind.MANAGED, MemoryKind.HOST))
+    free(address, (MemoryKind.DEVICE, MemoryKind.MANAGED, MemoryKind.HOST))
 
 
 @call("hipFreeAsync", arguments=(POINTER, HANDLE))
 def _free_async(address: int, stream: int) -> None:
-    _free(address, (MemoryKind.DEVICE, MemoryKind.MANAGED))
+    submit(stream, NodeKind.MEM_FREE, lambda: free(address, (MemoryKind.DEVICE, MemoryKind.MANAGED)), address)
 
 
 @call("hipHostFree", "hipFreeHost", arguments=(POINTER,))
 def _host_free(address: int) -> None:
-    _free(address, _HOST_KINDS)
+    free(address, _HOST_KINDS)
 
 
 @call("hipHostRegister", arguments=(POINTER, SIZE, UINT))

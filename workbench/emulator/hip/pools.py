@@ -10,7 +10,7 @@ import itertools
 from dataclasses import dataclass, field
 from typing import Any
 
-from workbench.emulator.hip import memory, streams, structures
+from workbench.emulator.hip import graph_memory, memory, streams, structures
 from workbench.emulator.hip.calls import HANDLE, INT, POINTER, SIZE, U64, HipError, call
 from workbench.emulator.hip.devices import device
 from workbench.emulator.node.memory import MemoryKind
@@ -65,8 +65,10 @@ def _of_device(ordinal: int) -> int:
 
 
 def _take(result: int, size: int, pool: _Pool, stream: int) -> None:
-    streams.stream(stream)
     structures.store(result, POINTER, 0)
+    if streams.stream(stream).capture is not None:
+        graph_memory.allocate_in_capture(result, size, pool.device, stream)
+        return
     if pool.most and pool.used + size > pool.most:
         raise HipError(structures.OUT_OF_MEMORY)
     address = memory.allocate(size, pool.kind, on=pool.device)
@@ -216,7 +218,7 @@ def _set_device_pool(ordinal: int, handle: int) -> None:
 
 @call("hipDeviceGraphMemTrim", arguments=(INT,))
 def _graph_trim(ordinal: int) -> None:
-    # Graphs own no memory here.
+    # Graphs keep nothing back.
     device(ordinal)
 
 

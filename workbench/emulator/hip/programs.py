@@ -174,11 +174,16 @@ def _symbol_size(result: int, host: int) -> None:
     structures.store(result, SIZE, _symbol(host)[1])
 
 
-def _copy_symbol(host: int, other: int, size: int, offset: int, write: bool) -> None:
+def symbol_range(host: int, size: int, offset: int) -> int:
+    """Device address of bytes of a registered variable; hipErrorInvalidValue where it has not so many."""
     address, length = _symbol(host)
     if offset + size > length:
         raise HipError(structures.INVALID_VALUE)
-    place = address + offset
+    return address + offset
+
+
+def _copy_symbol(host: int, other: int, size: int, offset: int, write: bool) -> None:
+    place = symbol_range(host, size, offset)
     copy(place if write else other, other if write else place, size)
 
 

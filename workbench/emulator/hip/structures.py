@@ -355,6 +355,18 @@ class MemAccessDesc(ctypes.Structure):
     _fields_ = (("location", MemLocation), ("flags", c_int))
 
 
+class MemAllocNodeParams(ctypes.Structure):
+    """hipMemAllocNodeParams."""
+
+    _fields_ = (
+        ("poolProps", MemPoolProps),
+        ("accessDescs", c_size_t),
+        ("accessDescCount", c_size_t),
+        ("bytesize", c_size_t),
+        ("dptr", c_size_t),
+    )
+
+
 class MemsetParams(ctypes.Structure):
     """hipMemsetParams."""
 

@@ -147,10 +147,12 @@ class Memory:
         capacity: int | None = None,
         hip_flags: int = 0,
         label: str = "",
+        at: int | None = None,
     ) -> Allocation:
         """`size` zero bytes, aligned to 256.
 
         Args:
+            at: reserved addresses that they are to have.
             capacity: bytes that `device` may have in all.
 
         Raises:
@@ -160,7 +162,7 @@ class Memory:
         with self.lock:
             self.claim(size, device, capacity)
             try:
-                base = self._place(size)
+                base = self._place(size) if at is None else at
             except errors.DeviceError:
                 self.give_back(size, device)
                 raise
@@ -397,14 +399,14 @@ class Memory:
                 if over > 0:
                     return f"{over} bytes past the end of {here.describe()}"
                 return f"inside {here.describe()}"
+            for old in reversed(self._freed):
+                if old.base <= address < old.end:
+                    return f"at byte {address - old.base} of {old.describe()} that was freed"
             reserved = self.reservation(address)
             if reserved is not None:
                 base, length = reserved
                 place = f"at byte {address - base} of {length} bytes of reserved addresses"
                 return f"{place}, where nothing is mapped"
-            for old in reversed(self._freed):
-                if old.base <= address < old.end:
-                    return f"at byte {address - old.base} of {old.describe()} that was freed"
             position = bisect.bisect_right(self._bases, address)
             choices = []
             if position > 0:

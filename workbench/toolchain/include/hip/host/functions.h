@@ -250,6 +250,21 @@ hipError_t hipGraphAddEventRecordNode(hipGraphNode_t *node, hipGraph_t graph, co
                                       std::size_t count, hipEvent_t event);
 hipError_t hipGraphAddEventWaitNode(hipGraphNode_t *node, hipGraph_t graph, const hipGraphNode_t *dependencies,
                                     std::size_t count, hipEvent_t event);
+hipError_t hipGraphAddMemAllocNode(hipGraphNode_t *node, hipGraph_t graph, const hipGraphNode_t *dependencies,
+                                   std::size_t count, hipMemAllocNodeParams *parameters);
+hipError_t hipGraphAddMemFreeNode(hipGraphNode_t *node, hipGraph_t graph, const hipGraphNode_t *dependencies,
+                                  std::size_t count, void *pointer);
+hipError_t hipGraphMemAllocNodeGetParams(hipGraphNode_t node, hipMemAllocNodeParams *parameters);
+hipError_t hipGraphMemFreeNodeGetParams(hipGraphNode_t node, void *pointer);
+hipError_t hipDeviceGetGraphMemAttribute(int device, hipGraphMemAttributeType attribute, void *value);
+hipError_t hipDeviceSetGraphMemAttribute(int device, hipGraphMemAttributeType attribute, void *value);
+hipError_t hipDeviceGraphMemTrim(int device);
+hipError_t hipGraphAddMemcpyNodeToSymbol(hipGraphNode_t *node, hipGraph_t graph, const hipGraphNode_t *dependencies,
+                                         std::size_t count, const void *symbol, const void *from, std::size_t size,
+                                         std::size_t offset, hipMemcpyKind kind);
+hipError_t hipGraphAddMemcpyNodeFromSymbol(hipGraphNode_t *node, hipGraph_t graph, const hipGraphNode_t *dependencies,
+                                           std::size_t count, void *to, const void *symbol, std::size_t size,
+                                           std::size_t offset, hipMemcpyKind kind);
 hipError_t hipGraphAddDependencies(hipGraph_t graph, const hipGraphNode_t *from, const hipGraphNode_t *to,
                                    std::size_t count);
 hipError_t hipGraphRemoveDependencies(hipGraph_t graph, const hipGraphNode_t *from, const hipGraphNode_t *to,

@@ -453,6 +453,8 @@ enum hipGraphNodeType {
     hipGraphNodeTypeEmpty = 5,
     hipGraphNodeTypeWaitEvent = 6,
     hipGraphNodeTypeEventRecord = 7,
+    hipGraphNodeTypeMemAlloc = 10,
+    hipGraphNodeTypeMemFree = 11,
 };
 enum hipGraphInstantiateFlags {
     hipGraphInstantiateFlagAutoFreeOnLaunch = 1,
@@ -608,6 +610,19 @@ struct hipMemAllocationProp {
         unsigned char gpuDirectRDMACapable;
         unsigned short usage;
     } allocFlags;
+};
+struct hipMemAllocNodeParams {
+    hipMemPoolProps poolProps;
+    const hipMemAccessDesc *accessDescs;
+    std::size_t accessDescCount;
+    std::size_t bytesize;
+    void *dptr;
+};
+enum hipGraphMemAttributeType {
+    hipGraphMemAttrUsedMemCurrent = 0,
+    hipGraphMemAttrUsedMemHigh = 1,
+    hipGraphMemAttrReservedMemCurrent = 2,
+    hipGraphMemAttrReservedMemHigh = 3,
 };
 enum hipMemAllocationGranularity_flags {
     hipMemAllocationGranularityMinimum = 0,
