@@ -47,6 +47,7 @@ LAZY: dict[str, tuple[set[str], str]] = {
         {"doctor", "views"},
         "`%hipkittens doctor` has to answer where a package is missing",
     ),
+    "workbench.spec.spec": ({"spec"}, "what makes torch operators imports PyTorch, which takes 2 s"),
     "workbench.runtime.registry": ({"runtime"}, "the emulator takes 0.2 s, once a device is asked for"),
 }
 """By importer: layers that it imports inside functions, and why: start-up time, or an optional package."""

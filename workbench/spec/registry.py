@@ -54,7 +54,8 @@ class KernelRegistry(Mapping[str, KernelSpec]):
             names = self._names()
             if name not in names:
                 raise _unknown_kernel(name, names)
-            self._loaded[name] = _load_spec(self.root, self._package, name)
+            found = _load_spec(self.root, self._package, name)
+            self._loaded[name] = found.located((self.root / name).parent, self)
         return self._loaded[name]
 
     def __iter__(self) -> Iterator[str]:
@@ -112,7 +113,7 @@ def _load_spec(root: Path, package: str, name: str) -> KernelSpec:
         raise WorkbenchError(
             f"kernel {name}: {path} names itself {spec.name!r}; expected its category and its file's name"
         )
-    return spec.located(path.parent)
+    return spec
 
 
 def _make_package(name: str, root: Path) -> None:

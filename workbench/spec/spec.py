@@ -15,7 +15,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from workbench.errors import ShapeError, UsageError
+from workbench.errors import ShapeError, UsageError, WorkbenchError
 from workbench.kernel import Kernel, Module, default_arch, device_of, resolve_device
 from workbench.runtime import Device, LaunchOptions, LaunchRecord
 from workbench.spec import building, running
@@ -27,6 +27,8 @@ from workbench.spec.variants import Tuning, read_tuning, tuned
 
 if TYPE_CHECKING:
     import torch
+
+    from workbench.spec.torch_operator import Operator
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
@@ -44,6 +46,8 @@ class KernelSpec(Definition):
     """
 
     instances: Instances = field(default_factory=Instances, init=False)
+    library: Mapping[str, KernelSpec] | None = None
+    """Where `backward` is looked up; the registry fills it in."""
 
     @property
     def source_path(self) -> Path | None:
@@ -258,12 +262,45 @@ class KernelSpec(Definition):
             ShapeError: tensors that the kernel does not support.
             ArgumentError: anything else wrong with the arguments.
         """
-        names = self.signature.parameters
-        given = {k: v for k, v in kwargs.items() if k not in names}
-        inputs = self.bind(*args, **{k: v for k, v in kwargs.items() if k in names})
-        made, _ = self.run(inputs, given, device=None if device is None else resolve_device(device))
+        # Importing this package, and asking for its specs' names, takes no PyTorch.
+        from workbench.spec import torch_operator
+
+        if torch_operator.needed((*args, *kwargs.values())):
+            made = torch_operator.call(self, args, kwargs)
+            inputs = {} if made else self.bind(*args, **kwargs)
+        else:
+            names = self.signature.parameters
+            given = {k: v for k, v in kwargs.items() if k not in names}
+            inputs = self.bind(*args, **{k: v for k, v in kwargs.items() if k in names})
+            made, _ = self.run(inputs, given, device=None if device is None else resolve_device(device))
         made = made or {name: inputs[name] for name in self.mutates}
         return next(iter(made.values())) if len(made) == 1 else made
+
+    @cached_property
+    def operator(self) -> Operator:
+        """The operator as PyTorch knows it, such as `torch.ops.hipkittens.gemm_gemm_bf16`; made when asked.
+
+        Calls of the spec go through it where PyTorch compiles or follows gradients.
+
+        Raises:
+            WorkbenchError: the reference's signature is not annotated.
+        """
+        from workbench.spec import torch_operator
+
+        return torch_operator.make(
+            self,
+            lambda inputs: self.run(inputs)[0],
+            None if self.backward is None else self._differentiating,
+        )
+
+    def _differentiating(self) -> KernelSpec:
+        """The operator that `backward` names."""
+        if self.backward is None or self.library is None:
+            raise WorkbenchError(
+                f"{self.name}: its backward is {self.backward!r}, which is looked up beside it; "
+                "this spec is not of a library"
+            )
+        return self.library[self.backward]
 
     def expected(self, inputs: Mapping[str, Any], outputs: Iterable[str]) -> dict[str, torch.Tensor]:
         """`reference` on `inputs`, its results by name: the outputs, then what is written in place."""
@@ -272,8 +309,15 @@ class KernelSpec(Definition):
     def __repr__(self) -> str:
         sizes = ", ".join(f"{key}: {p}" for key, p in self.parameters.items())
         signature = ", ".join(str(p) for p in self.signature.parameters.values())
-        return f"<KernelSpec {self.name}({signature}) for {', '.join(self.targets)}; {sizes}>"
+        parts = [f"<KernelSpec {self.name}({signature}) for {', '.join(self.targets)}", sizes]
+        if self.variants:
+            parts.append(f"variants {', '.join(self.variants)}")
+        if self.mutates:
+            parts.append(f"writes {', '.join(self.mutates)} in place")
+        else:
+            parts.append(f"gradient by {self.backward or 'autograd of the reference'}")
+        return "; ".join(part for part in parts if part) + ">"
 
-    def located(self, folder: Path) -> KernelSpec:
-        """The same spec with `folder` as the place of its source."""
-        return dataclasses.replace(self, folder=folder)
+    def located(self, folder: Path, library: Mapping[str, KernelSpec]) -> KernelSpec:
+        """The same spec with `folder` as the place of its source, and as one of `library`."""
+        return dataclasses.replace(self, folder=folder, library=library)
