@@ -14,6 +14,11 @@
  */
 #pragma once
 
+#if defined(KITTENS_FP6)
+// Programs of that branch rely on it; it takes 1.6 s to parse.
+#include <iostream>
+#endif
+
 #include "common/common.cuh"
 #include "ops/ops.cuh"
 #include "schedules/schedules.cuh"

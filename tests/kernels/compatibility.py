@@ -1,7 +1,7 @@
 """Which names of HipKittens the tile library has, which of its sources it compiles: docs/compatibility.md.
 
     python tests/kernels/compatibility.py names --main FOLDER --cdna3 FOLDER --fp6 FOLDER
-    python tests/kernels/compatibility.py sources --main FOLDER ...   # slow: every kernel and unit test
+    python tests/kernels/compatibility.py sources --main FOLDER ... --results FILE  # hours, resumable
 
 A folder is a checkout of a branch of HipKittens. Nothing of it is kept here but names. Each name is looked up
 by the compiler, which compiles a line about it with the tile library; each source is compiled as it is.
@@ -10,25 +10,32 @@ by the compiler, which compiles a line about it with the tile library; each sour
 from __future__ import annotations
 
 import argparse
+import json
+import os
 import re
 import subprocess
 import sys
-import sysconfig
 import tempfile
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import hipkittens_sources
 from cpp_names import Name, public_names
+from hipkittens_sources import Source
 
 from workbench import targets, toolchain
-from workbench.toolchain import zig
 
 DOCS = Path(__file__).resolve().parents[2] / "docs" / "compatibility.md"
 HEADERS = Path(__file__).resolve().parents[2] / "kernels" / "include"
 MEMBER_FILES = r"ops/group/(?!group\.cuh)"
 BINDINGS = "pyutils/"
 """Host code, held by the tests of host modules."""
+SOURCE_TIMEOUT = 900
+"""Seconds for a source to compile and run."""
+RESULTS = ("right", "wrong", "fails", "compiles", "no")
+"""What may become of a source: right, another result, an error when it runs, not run, does not compile."""
 
 
 @dataclass(frozen=True)
@@ -58,6 +65,11 @@ EXAMPLES = {
     "st_subtile": "st_subtile<st_bf<32, 32>, 16, 16>",
     "sv": "sv_bf<64>",
     "gl": "gl<bf16, 1, 1, -1, 64>",
+    "crt": "crt_bf<32, 32>",
+    "crv": "crt_bf<32, 32>::row_vec",
+    "cst": "cst_bf<32, 32>",
+    "csv": "csv_bf<64>",
+    "cgl": "cgl<gl<bf16, 1, 1, -1, 64>>",
     "coord": "coord<>",
     "group": "group<4>",
     "shared_allocator": "shared_allocator<>",
@@ -89,10 +101,6 @@ ABSENT = {
     r"kittens::ducks::art::(split_many::(first|rest)|transpose_2d_helper::make_impl)": STEPS,
     r"kittens::st(_subtile)?::(subtile_cols|swizzle_bytes|swizzle_repeat)": "of another order of elements "
     "in shared memory; `idx`, `swizzle` and `offset` give addresses here",
-    r"kittens::(fp6_e2m3.*|(rt|rt_base|st)_f6|mfma1616128_fp6)": "fp6 one by one; tiles of "
-    "`fp6e2m3_4` count fours here, as 6 bits are no address",
-    r"kittens::(ducks::)?c(gl|rt|rv|st|sv)(_\w+)?(::.*)?": "complex tiles, which no operation "
-    "of the branch takes",
 }
 """Why names are not here, by full name."""
 
@@ -191,9 +199,14 @@ def names_table(checkouts: dict[str, Path]) -> str:
     """The table of names; `checkouts` are folders by branch."""
     found: dict[tuple[str, str], dict[str, tuple[Name, bool]]] = {}
     for branch, folder in checkouts.items():
-        names = [
-            n for n in public_names(folder / "include", MEMBER_FILES) if not n.header.startswith(BINDINGS)
-        ]
+        names = sorted(
+            {
+                n
+                for root in hipkittens_sources.roots(folder)
+                for n in public_names(root / "include", MEMBER_FILES)
+                if not n.header.startswith(BINDINGS)
+            }
+        )
         absent = missing(names, BRANCHES[branch])
         for name in names:
             found.setdefault((name.scope, name.name), {})[branch] = (name, name not in absent)
@@ -221,45 +234,97 @@ def names_table(checkouts: dict[str, Path]) -> str:
     )
 
 
-def sources(folder: Path, branch: str) -> Iterable[tuple[Path, Branch]]:
-    """The sources of a checkout that are programs, each with what it is compiled for.
-
-    Of those in a folder that differ in numbers only, such as sizes, there is the first.
-    """
-    seen = set()
-    kernels = (p for sub in ("kernels", "analysis") for p in sorted((folder / sub).rglob("*.cpp")))
-    tests = sorted((folder / "tests" / "unit").rglob("*.cu"))
-    for path in (*kernels, *tests):
-        without_numbers = re.sub(r"\d+", "0", path.read_text())
-        if path.name.endswith("utils.cpp") or (path.parent, without_numbers) in seen:
-            continue  # included by others, or compiled
-        seen.add((path.parent, without_numbers))
-        of = BRANCHES[branch]
-        if "mi325x" in path.as_posix():
-            of = Branch(of.name, "gfx942", of.define)
-        elif "mi350x" in path.as_posix():
-            of = Branch(of.name, "gfx950", of.define)
-        yield path, of
+def headers() -> str:
+    """What a result with our headers rests on."""
+    folders = (HEADERS, toolchain.compiler.INCLUDE)
+    return "-".join(hipkittens_sources.digest_of_headers(folder) for folder in folders)
 
 
-def sources_table(checkouts: dict[str, Path]) -> str:
-    """The table of sources; a source that does not compile comes with the first error."""
-    import pybind11
+class Results:
+    """Results of sources by compiler and headers, kept in a file as they come."""
 
-    host = [Path(pybind11.get_include()), Path(sysconfig.get_path("include"))]
-    wheel = zig.folder()
-    host += [wheel / "lib" / "libcxxabi" / "include"] if wheel else []
-    rows = ["| branch | source | target | compiles | first error |", "| --- | --- | --- | --- | --- |"]
+    def __init__(self, file: Path) -> None:
+        self._file = file
+        self._known: dict[str, dict[str, str]] = json.loads(file.read_text()) if file.exists() else {}
+
+    def find(self, source: Source, compiler: str, own: bool) -> dict[str, str] | None:
+        return self._known.get(self._key(source, compiler, own))
+
+    def get(self, source: Source, compiler: str, own: bool, again: bool) -> dict[str, str]:
+        """The known result, or that of a compilation and run now.
+
+        Args:
+            again: whether one is made anew where our headers have changed since.
+        """
+        key, stamp = self._key(source, compiler, own), "" if own else headers()
+        known = self._known.get(key)
+        if known is None or (again and known["headers"] != stamp):
+            self._known[key] = {**attempt(source, compiler, own), "headers": stamp}
+            self._file.write_text(json.dumps(self._known, indent=1))
+        return self._known[key]
+
+    @staticmethod
+    def _key(source: Source, compiler: str, own: bool) -> str:
+        return " ".join((source.branch, source.root.name, source.name, compiler, "own" if own else "ours"))
+
+
+def attempt(source: Source, compiler: str, own: bool) -> dict[str, str]:
+    """Compile and run a source in a process of its own."""
+    what = {**vars(source), "root": str(source.root), "path": str(source.path), "own_headers": own}
+    try:
+        finished = subprocess.run(
+            [sys.executable, hipkittens_sources.__file__, json.dumps(what)],
+            capture_output=True,
+            text=True,
+            env={**os.environ, "HIPKITTENS_COMPILER": compiler},
+            timeout=SOURCE_TIMEOUT,
+        )
+    except subprocess.TimeoutExpired:
+        return {"result": "fails", "text": f"not done after {SOURCE_TIMEOUT} s"}
+    lines = finished.stdout.strip().splitlines()
+    if finished.returncode or not lines:
+        said = (finished.stderr.strip() or "nothing").splitlines()[-1]
+        return {"result": "fails", "text": f"exit status {finished.returncode}: {said}"}
+    result: dict[str, str] = json.loads(lines[-1])
+    return result
+
+
+def sources_table(checkouts: dict[str, Path], given: argparse.Namespace) -> str:
+    """The table of sources: with each compiler and headers what became of them, and why no more."""
+    results = Results(given.results)
+    columns = [(compiler, own) for compiler in given.compilers for own in (False, True)]
+    heads = [f"{'its own' if own else 'ours'}, {Path(compiler).name}" for compiler, own in columns]
+    rows = []
+    counts = {column: Counter[str]() for column in columns}
     for branch, folder in checkouts.items():
-        for path, of in sources(folder, branch):
-            commons = folder / "tests" / "unit" / "testing_commons"
-            said = compile_only(path, of, [*host, commons], ("TEST_ALL", "HIP_ENABLE_WARP_SYNC_BUILTINS"))
-            error = re.search(r"error: (.*)", said)
-            name = path.relative_to(folder).as_posix()
-            text = f"`{error[1] if error else said.strip()}`".replace("|", "\\|") if said else ""
-            rows.append(f"| {branch} | {name} | {of.arch} | {'no' if said else 'yes'} | {text} |")
-            print(rows[-1], file=sys.stderr, flush=True)
-    return "\n".join(rows)
+        of = BRANCHES[branch]
+        for source in hipkittens_sources.sources(folder, branch, of.arch, of.define):
+            cells, text = [], ""
+            for column in columns:
+                wanted = re.search(given.only, f"{branch}/{source.name}")
+                result = results.find(source, *column)
+                if wanted and (column[1] in given.headers_of):
+                    result = results.get(source, *column, given.again)
+                    print(branch, source.name, *column, result, file=sys.stderr, flush=True)
+                cells.append(result["result"] if result else "")
+                counts[column][cells[-1]] += 1
+                text = text or (result["text"].replace("|", "\\|") if result else "")
+            rows.append(f"| {branch} | {source.name} | {source.arch} | {' | '.join(cells)} | `{text}` |")
+    totals = [
+        f"| {head} | {' | '.join(str(counts[column][kind]) for kind in RESULTS)} |"
+        for head, column in zip(heads, columns, strict=True)
+    ]
+    return "\n".join(
+        [
+            f"| headers, compiler | {' | '.join(RESULTS)} |",
+            "| --- |" + " --- |" * len(RESULTS),
+            *totals,
+            "",
+            f"| branch | source | target | {' | '.join(heads)} | what was checked, or the first error |",
+            "| --- | --- | --- |" + " --- |" * len(heads) + " --- |",
+            *rows,
+        ]
+    )
 
 
 def write(what: str, table: str) -> None:
@@ -276,12 +341,22 @@ def main(arguments: Sequence[str]) -> None:
     parser.add_argument("what", choices=("names", "sources"))
     for branch in BRANCHES:
         parser.add_argument(f"--{branch}", type=Path, help=f"folder of a checkout of HipKittens' {branch}")
+    parser.add_argument("--results", type=Path, help="of sources: file that keeps results, to go on later")
+    parser.add_argument("--only", default="", help="of sources: pattern of those to compile and run now")
+    parser.add_argument("--again", action="store_true", help="those whose result is of other headers of ours")
+    parser.add_argument("--compilers", nargs="+", default=["clang", "zig"])
+    parser.add_argument("--headers", choices=("ours", "own", "both"), default="both")
     given = parser.parse_args(arguments)
+    given.headers_of = {"ours": (False,), "own": (True,), "both": (False, True)}[given.headers]
     checkouts = {branch: getattr(given, branch) for branch in BRANCHES if getattr(given, branch) is not None}
     if not checkouts:
         parser.error("no checkout given")
-    table = {"names": names_table, "sources": sources_table}[given.what](checkouts)
-    write(given.what, table)
+    if given.what == "names":
+        write("names", names_table(checkouts))
+    elif given.results is None:
+        parser.error("sources wants --results FILE")
+    else:
+        write("sources", sources_table(checkouts, given))
 
 
 if __name__ == "__main__":

@@ -40,6 +40,20 @@ int main() {
 """
 
 
+ABSOLUTE = r"""
+#include <cstdio>
+__global__ void nothing() {}
+template <typename T> bool kept(T x) {
+    static_assert(__is_same(decltype(abs(x)), T));
+    return abs(x) == x && abs(-x) == x;
+}
+int main() {
+    std::printf("%d\n", kept(0.75f) && kept(0.75) && kept(7) && kept(7L) && kept(7LL));
+    return 0;
+}
+"""
+
+
 @pytest.fixture(autouse=True)
 def fresh() -> None:
     host_library.host_library.cache_clear()
@@ -53,6 +67,13 @@ def test_each_compiler(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     except errors.CompilerNotFound as error:
         pytest.skip(str(error).splitlines()[0])
     assert result.check().stdout == "21\n"
+
+
+@pytest.mark.parametrize("include", ["", "#include <stdlib.h>\n", "#include <cmath>\n#include <cstdlib>\n"])
+def test_absolute_values_in_host_code(include: str) -> None:
+    """Of the argument's own type, whichever headers a program includes."""
+    result = wb.run_program(include + ABSOLUTE, device="emulated:gfx950")
+    assert result.check().stdout == "1\n"
 
 
 @pytest.mark.skipif(

@@ -74,7 +74,31 @@ struct alignas(4) fp6e3m2_16 {
     fp6e3m2_4 fours[4];
 };
 
+#if defined(KITTENS_FP6)
+/**
+ * @brief One 6-bit float with 2 exponent and 3 mantissa bits. Alone it has a byte; in tiles and in global layouts it
+ * has 6 bits, the first number in the lowest ones.
+ */
+using fp6_e2m3 = __hip_fp6_e2m3;
+using fp6_e2m3_2 = __hip_fp6x2_e2m3;
+/** 24 bytes, and 8 that nothing uses. */
+using fp6_e2m3_32 = uint32_t __attribute__((ext_vector_type(6)));
+#endif
+
 namespace detail {
+
+/** Whether elements have 6 bits each in memory, and so no addresses. */
+template <typename T>
+inline constexpr bool is_six_bits = false;
+#if defined(KITTENS_FP6)
+template <>
+inline constexpr bool is_six_bits<fp6_e2m3> = true;
+#endif
+/** What `count` elements take in memory. */
+template <typename T, typename Count>
+__host__ __device__ constexpr Count bytes_in(Count count) {
+    return is_six_bits<T> ? count * 6 / 8 : count * static_cast<Count>(sizeof(T));
+}
 
 using f32x2 = float __attribute__((ext_vector_type(2)));
 using f32x4 = float __attribute__((ext_vector_type(4)));
@@ -170,6 +194,13 @@ struct numeric<fp6e3m2_4> {
     using native = fp6e3m2_4;
     using wide = f32x4;
 };
+#if defined(KITTENS_FP6)
+template <>
+struct numeric<fp6_e2m3> {
+    using native = unsigned char;
+    using wide = float;
+};
+#endif
 template <>
 struct numeric<float4> {
     using native = f32x4;
@@ -275,6 +306,8 @@ __device__ inline typename numeric<T>::wide widen(const T &value) {
         using format = fp6_format<T>;
         return wide{format::value(bits & 63), format::value(bits >> 6 & 63), format::value(bits >> 12 & 63),
                     format::value(bits >> 18)};
+    } else if constexpr (is_six_bits<T>) {
+        return small_float<2, 3>::value(bit_cast<unsigned char>(value));
     } else if constexpr (is_same<T, bf16>) {
         return bit_cast<float>(static_cast<unsigned>(bit_cast<unsigned short>(value)) << 16);
     } else if constexpr (is_same<T, bf16_2>) {
@@ -328,6 +361,8 @@ __device__ inline T narrow(const typename numeric<T>::wide &value) {
                               format::code(value[3]) << 18;
         return {{static_cast<unsigned char>(bits), static_cast<unsigned char>(bits >> 8),
                  static_cast<unsigned char>(bits >> 16)}};
+    } else if constexpr (is_six_bits<T>) {
+        return bit_cast<T>(static_cast<unsigned char>(small_float<2, 3>::code(value)));
     } else if constexpr (is_same<T, bf16>) {
         return bit_cast<T>(static_cast<__bf16>(value));
     } else if constexpr (is_same<T, bf16_2>) {
@@ -343,14 +378,18 @@ namespace ducks::base_types {
 
 /** An element type of tiles and vectors. */
 template <typename T>
-concept T1 =
-    detail::is_same<T, float> || detail::is_same<T, bf16> || detail::is_same<T, half> || detail::is_same<T, fp8e4m3> ||
-    detail::is_same<T, fp8e5m2> || detail::is_same<T, fp8e8m0> || detail::is_same<T, fp4e2m1_2> || detail::is_fp6<T>;
+concept T1 = detail::is_same<T, float> || detail::is_same<T, bf16> || detail::is_same<T, half> ||
+             detail::is_same<T, fp8e4m3> || detail::is_same<T, fp8e5m2> || detail::is_same<T, fp8e8m0> ||
+             detail::is_same<T, fp4e2m1_2> || detail::is_fp6<T> || detail::is_six_bits<T>;
 /** A packed element type: what register tiles hold. */
 template <typename T>
 concept T2 = detail::is_same<T, float2> || detail::is_same<T, bf16_2> || detail::is_same<T, half_2> ||
              detail::is_same<T, fp8e4m3_4> || detail::is_same<T, fp8e5m2_4> || detail::is_same<T, fp8e8m0_4> ||
-             detail::is_same<T, fp4e2m1_8> || detail::is_same<T, fp6e2m3_16> || detail::is_same<T, fp6e3m2_16>;
+             detail::is_same<T, fp4e2m1_8> || detail::is_same<T, fp6e2m3_16> || detail::is_same<T, fp6e3m2_16>
+#if defined(KITTENS_FP6)
+             || detail::is_same<T, fp6_e2m3_2> || detail::is_same<T, fp6_e2m3_32>
+#endif
+    ;
 
 } // namespace ducks::base_types
 
@@ -426,6 +465,26 @@ template <>
 struct packing<fp6e3m2_4> : detail::packing_of<fp6e3m2_4, fp6e3m2_16, 1> {};
 template <>
 struct packing<fp6e3m2_16> : detail::packing_of<fp6e3m2_4, fp6e3m2_16, 4> {};
+#if defined(KITTENS_FP6)
+template <>
+struct packing<fp6_e2m3> {
+    using unpacked_type = fp6_e2m3;
+    using packed_type = fp6_e2m3_32;
+    static __host__ __device__ inline constexpr int num() { return 1; }
+    /** A packed value with the same element everywhere. */
+    static __device__ inline fp6_e2m3_32 pack(const fp6_e2m3 &value) {
+        const uint32_t code = detail::bit_cast<unsigned char>(value) & 63;
+        // 16 numbers are three words.
+        const uint32_t four = code | code << 6 | code << 12 | code << 18;
+        const uint32_t first = four | four << 24, second = four >> 8 | four << 16, third = four >> 16 | four << 8;
+        return {first, second, third, first, second, third};
+    }
+};
+template <>
+struct packing<fp6_e2m3_32> : packing<fp6_e2m3> {
+    static __host__ __device__ inline constexpr int num() { return 32; }
+};
+#endif
 /** Four numbers, as what converts to and from fours of fp6; tiles do not hold them. */
 template <>
 struct packing<float4> : detail::packing_of<float, float4, 4> {};

@@ -9,3 +9,6 @@
 #include <hip/hip_bf16.h>
 #include <hip/hip_fp16.h>
 #include <hip/hip_fp8.h>
+#if defined(KITTENS_FP6)
+#include <hip/hip_fp6.h>
+#endif

@@ -36,7 +36,9 @@ struct bytes_32 {
 template <typename T>
 inline constexpr int TILE_ROW_DIM = 16;
 template <typename T>
-inline constexpr int TILE_COL_DIM = sizeof(T) == 1 ? 32 : 16;
+inline constexpr int TILE_COL_DIM = detail::is_six_bits<T> ? 128
+                                    : sizeof(T) == 1       ? 32
+                                                           : 16;
 template <typename T>
 inline constexpr int TILE_ELEMENTS = TILE_ROW_DIM<T> * TILE_COL_DIM<T>;
 
@@ -73,7 +75,10 @@ __device__ inline int laneid() { return static_cast<int>(threadIdx.x) % WARP_THR
  * The hardware deals work-groups out to the chiplets (XCDs) in turn. Of each `num_xcds * chunk` consecutive ids,
  * every XCD gets a run of `chunk` consecutive results; ids past the last whole block stay as they are. The result is
  * a permutation of 0 .. num_workgroups - 1.
+ *
+ * A template, so that a program's own function of this name goes first: HipKittens' fp6 branch has none.
  */
+template <int = 0>
 __host__ __device__ constexpr int chiplet_transform_chunked(int workgroup_id, int num_workgroups, int num_xcds,
                                                             int chunk) {
     const int block = num_xcds * chunk;

@@ -4,6 +4,9 @@
  */
 #pragma once
 
+#if defined(KITTENS_FP6)
+#include "complex.cuh"
+#endif
 #include "global/coord.cuh"
 #include "global/gl.cuh"
 #include "register/art.cuh"

@@ -10,8 +10,8 @@ from tile_batches import Batch, Family, Inputs, Kernel, batch_id, equal, rounded
 from tile_types import Tile, Use, by_tile, normal, sized, uses
 
 MASKS = {
-    "tril": lambda row, col, at: col <= row + at,
-    "triu": lambda row, col, at: col >= row + at,
+    "tril": lambda row, col, at: col <= row - at,
+    "triu": lambda row, col, at: col >= row - at,
     "make_causal": lambda row, col, _: col <= row,
     "make_causal_t": lambda row, col, _: row <= col,
     "left_fill": lambda row, col, at: col >= at,

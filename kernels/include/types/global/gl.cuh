@@ -119,7 +119,12 @@ struct gl {
     /** `offset` by another name. */
     __host__ __device__ constexpr int idx(const coord<> &at) const { return static_cast<int>(offset(at)); }
 
-    __host__ __device__ constexpr T &operator[](const coord<> &at) const { return raw_ptr[offset(at)]; }
+    __host__ __device__ constexpr T &operator[](const coord<> &at) const {
+        if constexpr (detail::is_six_bits<T>)
+            return raw_ptr[detail::bytes_in<T>(offset(at))]; // that of the byte that its first bit is in
+        else
+            return raw_ptr[offset(at)];
+    }
 };
 
 namespace ducks::gl {
@@ -145,17 +150,17 @@ struct window {
     uint32_t pitch;
 
     __device__ inline window(const GL &source, const coord<> &at) {
-        constexpr uint64_t size = sizeof(typename GL::dtype);
-        base = source.raw_ptr + source.offset(at);
+        using T = typename GL::dtype;
+        base = &source[at];
         const auto stride = static_cast<uint64_t>(source.template stride<axis>());
-        pitch = static_cast<uint32_t>(stride * size);
+        pitch = static_cast<uint32_t>(bytes_in<T>(stride));
         const auto end = static_cast<int64_t>(source.template shape<axis>());
         const int64_t ahead = end - at.template dim<axis>();
         // Within one index of the axis the window begins past the elements before `at` of the later axes.
         uint64_t skipped = static_cast<uint64_t>(at.c);
         if constexpr (axis < 2) skipped += static_cast<uint64_t>(at.r) * source.template stride<2>();
         if constexpr (axis < 1) skipped += static_cast<uint64_t>(at.d) * source.template stride<1>();
-        const uint64_t left = (static_cast<uint64_t>(ahead) * stride - skipped) * size;
+        const uint64_t left = bytes_in<T>(static_cast<uint64_t>(ahead) * stride - skipped);
         constexpr uint64_t limit = OUT_OF_RANGE;
         bytes = ahead <= 0 ? 0 : static_cast<uint32_t>(left < limit ? left : limit);
     }

@@ -13,6 +13,12 @@ namespace ducks::rt {
 struct identifier {};
 } // namespace ducks::rt
 
+namespace detail {
+/** The base shape of a register tile that names none: of 6-bit floats the only one that its instruction takes. */
+template <typename T>
+using default_rt_shape = select<is_six_bits<T>, rt_shape<16, 128, 32>, rt_16x16_s>;
+} // namespace detail
+
 /**
  * @brief A matrix spread over the registers of a wave.
  *
@@ -24,7 +30,7 @@ struct identifier {};
  * Takes rows * cols * sizeof(T) / 256 registers.
  */
 template <typename _T, int _rows, int _cols, ducks::rt_layout::all _layout = row_l,
-          ducks::rt_shape::all _shape = rt_16x16_s>
+          ducks::rt_shape::all _shape = detail::default_rt_shape<_T>>
 struct rt {
     using identifier = ducks::rt::identifier;
     using layout = _layout;
@@ -116,5 +122,12 @@ template <int rows, int cols, ducks::rt_layout::all layout = row_l, ducks::rt_sh
 using rt_fp6e2m3_4 = rt<fp6e2m3_4, rows, cols, layout, shape>;
 template <int rows, int cols, ducks::rt_layout::all layout = row_l, ducks::rt_shape::all shape = rt_16x32_s>
 using rt_fp6e3m2_4 = rt<fp6e3m2_4, rows, cols, layout, shape>;
+#if defined(KITTENS_FP6)
+/** Of fp6 counted one by one. */
+template <int rows, int cols, ducks::rt_layout::all layout = row_l>
+using rt_f6 = rt<fp6_e2m3, rows, cols, layout>;
+template <ducks::rt_layout::all layout = row_l>
+using rt_base_f6 = typename rt_f6<16, 128, layout>::base_tile;
+#endif
 
 } // namespace kittens

@@ -19,11 +19,13 @@ namespace detail {
 template <typename T, ducks::st_shape::all shape, int pitch>
 struct st_order {
     static constexpr int subtile_bytes = shape::num_elements * static_cast<int>(sizeof(T));
-    static constexpr bool by_flips = !is_same<T, fp8e8m0> && !is_fp6<T>;
+    static constexpr bool by_flips = !is_same<T, fp8e8m0> && !is_fp6<T> && !is_six_bits<T>;
     static constexpr int atom_bytes = !by_flips ? 16 : shape::template swizzle<static_cast<int>(sizeof(T))>.atom();
 
     /** The swizzled byte offset for an unswizzled one in a base tile, and the reverse. */
     static __host__ __device__ constexpr uint32_t swizzled(uint32_t offset) {
+        static_assert(!is_six_bits<T>, "st: a program lays out and moves shared tiles of fp6_e2m3 itself; the library "
+                                       "does so for tiles of fp6e2m3_4, which count fours");
         if constexpr (is_fp6<T> && shape::cols == 32) {
             // Rows of 96 bytes, of which a lane reads 24: eight rows differ in their banks, and the next eight differ
             // from those where their halves change places.
@@ -50,6 +52,10 @@ struct st_order {
     }
 };
 
+/** The base shape of a shared tile that names none. */
+template <typename T>
+using default_st_shape = select<is_six_bits<T>, st_16x128_s, st_16x16_s>;
+
 } // namespace detail
 
 template <typename ST, int rows, int cols>
@@ -64,7 +70,7 @@ struct st_subtile;
  *
  * Takes rows * cols * sizeof(T) bytes.
  */
-template <typename _T, int _rows, int _cols, ducks::st_shape::all _shape = st_16x16_s>
+template <typename _T, int _rows, int _cols, ducks::st_shape::all _shape = detail::default_st_shape<_T>>
 struct KITTENS_DEFAULT_ALIGN st {
     using identifier = ducks::st::identifier;
     using T = typename base_types::packing<_T>::unpacked_type;
@@ -184,9 +190,20 @@ struct st_subtile {
     int row_offset, col_offset;
 
     __device__ inline st_subtile(ST &tile, const int2 &at)
-        : data(tile.data + (at.x * (rows / shape::rows) * underlying_subtiles_per_row + at.y * (cols / shape::cols)) *
-                               underlying_subtile_elements),
+        : data(tile.data +
+               places((at.x * (rows / shape::rows) * underlying_subtiles_per_row + at.y * (cols / shape::cols)) *
+                      underlying_subtile_elements)),
           row_offset(at.x * rows), col_offset(at.y * cols) {}
+
+    /** How far apart in `data` elements of whole base tiles are. */
+    static __host__ __device__ constexpr int places(int elements) {
+        // HipKittens' fp6 branch holds two copies of its library. Programs for the one in fp6_dwordx3, which fill 12 of
+        // each 16 bytes, are compiled with KITTENS_FP6=3.
+#if defined(KITTENS_FP6) && KITTENS_FP6 != 3
+        if (detail::is_six_bits<T>) return elements * 6 / 8;
+#endif
+        return elements;
+    }
 
     /** Byte offset of an element in the base tile that it is in. */
     static __host__ __device__ constexpr uint32_t swizzle(const int2 &at) { return ST::swizzle(at); }
@@ -235,5 +252,10 @@ template <int rows, int cols, ducks::st_shape::all shape = st_16x32_s>
 using st_fp6e2m3_4 = st<fp6e2m3_4, rows, cols, shape>;
 template <int rows, int cols, ducks::st_shape::all shape = st_16x32_s>
 using st_fp6e3m2_4 = st<fp6e3m2_4, rows, cols, shape>;
+#if defined(KITTENS_FP6)
+/** Of fp6 counted one by one: memory for a byte each, which a program lays out itself. */
+template <int rows, int cols>
+using st_f6 = st<fp6_e2m3, rows, cols>;
+#endif
 
 } // namespace kittens

@@ -65,8 +65,8 @@ struct base {
     /** Bytes that a lane loads at once when a tile of T is filled straight from global memory. */
     template <typename T>
     static __host__ __device__ constexpr int bytes_per_thread() {
-        constexpr bool together =
-            detail::is_same<T, fp8e8m0> || detail::is_fp6<T> || derived::template swizzle<sizeof(T)>.atom() >= 16;
+        constexpr bool together = detail::is_same<T, fp8e8m0> || detail::is_fp6<T> || detail::is_six_bits<T> ||
+                                  derived::template swizzle<sizeof(T)>.atom() >= 16;
         return detail::min(MAX_DIRECT_LOAD_BYTES, together ? 16 : 4);
     }
 };

@@ -22,7 +22,7 @@ namespace detail {
 /** `length` elements next to each other in memory, moved in words of up to 16 bytes. */
 template <typename T, int length>
 struct run {
-    static constexpr int bytes = length * static_cast<int>(sizeof(T));
+    static constexpr int bytes = bytes_in<T>(length);
     static constexpr int word_bytes = bytes % 16 == 0  ? 16
                                       : bytes % 8 == 0 ? 8
                                       : bytes % 4 == 0 ? 4
@@ -144,7 +144,7 @@ struct bounded {
  * and `single(tile_row, tile_col, run, element, offset)` for elements that must go one by one. Offsets are bytes in the
  * window, out of range for what is past the last column.
  */
-template <ducks::rt::all RT, int size, typename bounds, typename Whole, typename Single>
+template <ducks::rt::all RT, typename U, typename bounds, typename Whole, typename Single>
 __device__ inline void for_each_run(uint32_t pitch, int columns, Whole whole, Single single) {
     using base = typename RT::base_tile;
     constexpr int stride = base::stride;
@@ -160,7 +160,8 @@ __device__ inline void for_each_run(uint32_t pitch, int columns, Whole whole, Si
                 for (int s = 0; s < base::num_strides; s++) {
                     const int row = i * base::rows + base::row(lane, s * stride);
                     const int col = j * base::cols + base::col(lane, s * stride);
-                    const uint32_t offset = static_cast<uint32_t>(row) * pitch + static_cast<uint32_t>(col * size);
+                    const uint32_t offset =
+                        static_cast<uint32_t>(row) * pitch + static_cast<uint32_t>(bytes_in<U>(col));
                     if (inside) {
                         whole(i, j, s, offset);
                     } else if (runs_end_with_row) {
@@ -169,7 +170,7 @@ __device__ inline void for_each_run(uint32_t pitch, int columns, Whole whole, Si
 #pragma unroll
                         for (int e = 0; e < stride; e++)
                             single(i, j, s, e,
-                                   col + e < columns ? offset + static_cast<uint32_t>(e * size) : OUT_OF_RANGE);
+                                   col + e < columns ? offset + static_cast<uint32_t>(bytes_in<U>(e)) : OUT_OF_RANGE);
                     }
                 }
             }
@@ -184,11 +185,21 @@ __device__ inline void for_each_run(uint32_t pitch, int columns, Whole whole, Si
                     for (int e = 0; e < stride; e++) {
                         const int row = i * base::rows + base::row(lane, s * stride + e);
                         const int col = j * base::cols + base::col(lane, s * stride + e);
-                        const uint32_t offset = static_cast<uint32_t>(row) * pitch + static_cast<uint32_t>(col * size);
+                        const uint32_t offset =
+                            static_cast<uint32_t>(row) * pitch + static_cast<uint32_t>(bytes_in<U>(col));
                         const bool inside = !bounds::checks || (j + 1) * base::cols <= columns;
                         single(i, j, s, e, inside || col < columns ? offset : OUT_OF_RANGE);
                     }
     }
+}
+
+/** Elements that have no addresses are moved as they are, in whole runs. */
+template <ducks::rt::all RT, typename U, typename bounds>
+__device__ constexpr void in_whole_runs() {
+    constexpr bool possible = (!is_six_bits<U> && !is_six_bits<typename RT::T>) ||
+                              (is_same<U, typename RT::T> && RT::is_row && !bounds::checks);
+    static_assert(possible, "load, store: a tile of fp6_e2m3 is in the row layout, and goes from and to a global "
+                            "layout of fp6_e2m3, without a check of columns");
 }
 
 template <int axis, typename bounds, ducks::rt::all RT, ducks::gl::all GL, ducks::coord::tile COORD>
@@ -196,19 +207,22 @@ __device__ inline void load_tile(RT &dst, const GL &src, const COORD &idx) {
     using T = typename RT::T;
     using U = typename GL::dtype;
     using base = typename RT::base_tile;
+    in_whole_runs<RT, U, bounds>();
     const program_order order;
     const coord<> at = idx.template unit_coord<axis, 3>();
     const window<axis, GL> view(src, at);
     const buffer memory(view.base, view.bytes);
-    for_each_run<RT, static_cast<int>(sizeof(U)), bounds>(
+    for_each_run<RT, U, bounds>(
         view.pitch, bounds::columns(src, at),
         [&](int i, int j, int s, uint32_t offset) {
             set_words<U>(dst.tiles[i][j], s, run<U, base::stride>::load(memory, offset));
         },
         [&](int i, int j, int s, int e, uint32_t offset) {
-            auto elements = get_run(dst.tiles[i][j], s);
-            elements.e[e] = base_types::convertor<T, U>::convert(bit_cast<U>(run<U, 1>::load(memory, offset)));
-            set_run(dst.tiles[i][j], s, elements);
+            if constexpr (!is_six_bits<U>) {
+                auto elements = get_run(dst.tiles[i][j], s);
+                elements.e[e] = base_types::convertor<T, U>::convert(bit_cast<U>(run<U, 1>::load(memory, offset)));
+                set_run(dst.tiles[i][j], s, elements);
+            }
         });
 }
 
@@ -217,14 +231,17 @@ template <ducks::rt::all RT, typename U, typename bounds>
 __device__ inline void store_runs(const buffer &memory, uint32_t pitch, uint32_t first, int columns, const RT &src) {
     using T = typename RT::T;
     using base = typename RT::base_tile;
-    for_each_run<RT, static_cast<int>(sizeof(U)), bounds>(
+    in_whole_runs<RT, U, bounds>();
+    for_each_run<RT, U, bounds>(
         pitch, columns,
         [&](int i, int j, int s, uint32_t offset) {
             run<U, base::stride>::store(memory, first + offset, get_words<U>(src.tiles[i][j], s));
         },
         [&](int i, int j, int s, int e, uint32_t offset) {
-            const U value = base_types::convertor<U, T>::convert(get_run(src.tiles[i][j], s).e[e]);
-            run<U, 1>::store(memory, first + offset, bit_cast<typename run<U, 1>::words>(value));
+            if constexpr (!is_six_bits<U>) {
+                const U value = base_types::convertor<U, T>::convert(get_run(src.tiles[i][j], s).e[e]);
+                run<U, 1>::store(memory, first + offset, bit_cast<typename run<U, 1>::words>(value));
+            }
         });
 }
 

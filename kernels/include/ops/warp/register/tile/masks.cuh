@@ -37,17 +37,17 @@ __device__ inline void mask_map(RT &dst, const RT &src, const typename RT::T &va
             }
 }
 
-/** Keeps column <= row + diagonal, sets the rest. */
+/** Keeps column <= row - row_idx, the triangle below a diagonal that begins in row `row_idx`, and sets the rest. */
 template <ducks::rt::all RT>
-__device__ inline void tril(RT &dst, const RT &src, int diagonal = 0,
+__device__ inline void tril(RT &dst, const RT &src, int row_idx = 0,
                             const typename RT::T &value = base_types::constants<typename RT::T>::zero()) {
-    mask_map(dst, src, value, [=](int row, int col) { return col > row + diagonal; });
+    mask_map(dst, src, value, [=](int row, int col) { return col > row - row_idx; });
 }
-/** Keeps column >= row + diagonal, sets the rest. */
+/** Keeps column >= row - row_idx, the triangle above a diagonal that begins in row `row_idx`, and sets the rest. */
 template <ducks::rt::all RT>
-__device__ inline void triu(RT &dst, const RT &src, int diagonal = 0,
+__device__ inline void triu(RT &dst, const RT &src, int row_idx = 0,
                             const typename RT::T &value = base_types::constants<typename RT::T>::zero()) {
-    mask_map(dst, src, value, [=](int row, int col) { return col < row + diagonal; });
+    mask_map(dst, src, value, [=](int row, int col) { return col < row - row_idx; });
 }
 /** Keeps what a query may see under causal attention, column <= row, and sets the rest. */
 template <ducks::rt::all RT>

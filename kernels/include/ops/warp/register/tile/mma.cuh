@@ -52,6 +52,10 @@ template <>
 inline constexpr int matrix_format<fp8e5m2> = 1;
 template <>
 inline constexpr int matrix_format<fp6e2m3_4> = 2;
+#if defined(KITTENS_FP6)
+template <>
+inline constexpr int matrix_format<fp6_e2m3> = 2;
+#endif
 template <>
 inline constexpr int matrix_format<fp6e3m2_4> = 3;
 template <>

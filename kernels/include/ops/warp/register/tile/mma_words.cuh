@@ -44,6 +44,9 @@ KITTENS_MFMA(mfma323216, half, 32, 4)
 KITTENS_MFMA(mfma323232, bf16, 32, 8)
 KITTENS_MFMA(mfma1616128, fp8e4m3, 16, 8)
 KITTENS_MFMA(mfma323264, fp8e4m3, 32, 8)
+#if defined(KITTENS_FP6)
+KITTENS_MFMA(mfma1616128_fp6, fp6_e2m3, 16, 1)
+#endif
 #endif
 #undef KITTENS_MFMA
 

@@ -1,0 +1,461 @@
+"""Compiles HipKittens' own sources as they are, runs them on an emulated device, and checks the results.
+
+Nothing of a source is kept or changed. Kernels of fixed sizes start a few work-groups on tensors of those
+sizes, in outputs of NaN: what is written has to be right, and something has to be written.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import sys
+import sysconfig
+import traceback
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+
+import workbench as wb
+from workbench import targets
+from workbench.errors import CompileError, WorkbenchError
+from workbench.runtime import device
+from workbench.toolchain import zig
+
+COMPILE_TIMEOUT = RUN_TIMEOUT = 300.0
+MACROS = ("HIP_ENABLE_WARP_SYNC_BUILTINS",)
+ATTENTION = {"ATTN_B": 1, "ATTN_H": 4, "ATTN_H_KV": 2, "ATTN_N": 512}
+"""Small sizes for attention; sources that do not take them from macros start part of their grid."""
+COPIES = {"fp6_dwordx3": ("KITTENS_FP6=3",)}
+"""Macros of copies of the library beside each other that differ."""
+
+
+@dataclass(frozen=True)
+class Source:
+    """A source of HipKittens.
+
+    Attributes:
+        branch: of HipKittens.
+        root: the folder that has its `include`.
+        path: of the file; of a unit test, the `.cu` with its tests.
+        arch: target.
+        define: macros that it is compiled with.
+    """
+
+    branch: str
+    root: Path
+    path: Path
+    arch: str
+    define: tuple[str, ...]
+
+    @property
+    def name(self) -> str:
+        return self.path.relative_to(self.root).as_posix()
+
+    @property
+    def is_unit_test(self) -> bool:
+        return "unit" in self.path.relative_to(self.root).parts
+
+
+def roots(checkout: Path) -> list[Path]:
+    """The folders of a checkout that have the tile library: itself, or copies beside each other."""
+    return [folder for folder in (checkout, *sorted(checkout.glob("*"))) if (folder / "include").is_dir()]
+
+
+def sources(checkout: Path, branch: str, arch: str, define: tuple[str, ...]) -> Iterator[Source]:
+    """The kernels and unit tests of a checkout.
+
+    Of those in a folder that differ in numbers only, such as sizes, there is the first; of equal ones in
+    several copies of the library too.
+    """
+    seen = set()
+    for root in roots(checkout):
+        files = [p for sub in ("kernels", "analysis") for p in sorted((root / sub).rglob("*.c[pu]*"))]
+        files += sorted((root / "training").rglob("csrc/*.cpp"))
+        unit = root / "tests" / "unit"
+        tests = [p for p in sorted(unit.rglob("*.cu")) if re.search(r"^#ifdef TEST_\w+", p.read_text(), re.M)]
+        for path in (*(p for p in files if _is_program(p)), *(p for p in tests if _is_leaf(p))):
+            text = path.read_text()
+            same = (path.parent.relative_to(root), re.sub(r"\d+", "0", text))
+            if same in seen:
+                continue
+            seen.add(same)
+            target = {"mi325x": "gfx942", "mi350x": "gfx950"}
+            of = next((a for product, a in target.items() if product in path.as_posix()), arch)
+            yield Source(branch, root, path, of, COPIES.get(root.name, define))
+
+
+def _is_program(path: Path) -> bool:
+    """Whether a file is compiled by itself, for AMD's GPUs."""
+    text = path.read_text()
+    return "kittens.cuh" in text and re.search(r"PYBIND11_MODULE|\bint main\b", text) is not None
+
+
+def _is_leaf(path: Path) -> bool:
+    """Whether a unit test's file has tests, and does not only call others'."""
+    return re.search(r"\bdevice_func\b", path.read_text()) is not None
+
+
+def digest_of_headers(folder: Path) -> str:
+    content = hashlib.sha256()
+    for path in sorted(folder.rglob("*")):
+        if path.is_file():
+            content.update(path.read_bytes())
+    return content.hexdigest()[:12]
+
+
+def attempt(source: Source, own_headers: bool) -> dict[str, object]:
+    """Compile and run a source.
+
+    Args:
+        source: which.
+        own_headers: whether with HipKittens' own tile library instead of ours.
+
+    Returns:
+        "result": "no", "compiles", "fails", "wrong" or "right"; "text": the first error, or what was checked.
+    """
+    include = [source.root / "include"] if own_headers else []
+    try:
+        if source.is_unit_test:
+            return _unit_test(source, include)
+        module = _compile(source, include)
+    except CompileError as error:
+        return {"result": "no", "text": _first_error(error)}
+    except WorkbenchError as error:
+        return {"result": "no", "text": str(error).splitlines()[0]}
+    check = next((check for pattern, check in CHECKS if re.search(pattern, source.name)), None)
+    if check is None:
+        return {"result": "compiles", "text": "computes nothing that could be compared"}
+    try:
+        return {"result": "right", "text": check(module, source, include)}
+    except WrongError as error:
+        return {"result": "wrong", "text": str(error)}
+    except WorkbenchError as error:
+        return {"result": "fails", "text": str(error).splitlines()[0]}
+    except Exception as error:
+        traceback.print_exc()
+        return {"result": "fails", "text": f"{type(error).__name__}: {error}"}
+
+
+def _first_error(error: CompileError) -> str:
+    first = next((d for d in error.diagnostics if d.severity == "error"), None)
+    return first.message if first else str(error).splitlines()[0]
+
+
+class WrongError(Exception):
+    """A kernel computed something else."""
+
+
+def _unit_test(source: Source, include: list[Path]) -> dict[str, object]:
+    """The program that HipKittens' makefile builds, with a file's tests in the smallest size with any."""
+    unit = source.root / "tests" / "unit"
+    parts = [unit / "unit_tests.cu", unit / "testing_commons" / "testing_utils.cu"]
+    parts += [p for p in sorted(unit.rglob("*.cu")) if p.parent != unit and p not in parts]
+    switch = "TEST_" + "_".join(source.path.relative_to(unit).with_suffix("").parts).upper()
+    for intensity in range(4):
+        result = wb.run_program(
+            "".join(f'#include "{part}"\n' for part in parts),
+            device=f"emulated:{source.arch}",
+            include=[unit, unit / "testing_commons", *include],
+            define=[switch, f"TEST_INTENSITY={intensity}", *MACROS, *source.define],
+            flags=["-w", "-ferror-limit=1"],
+            timeout=RUN_TIMEOUT,
+            compile_timeout=COMPILE_TIMEOUT,
+        )
+        # One test does not count itself in the program's summary.
+        passed, failed = result.stdout.count("-- PASSED"), result.stdout.count("ALERT! FAILED")
+        if passed or failed or result.exit_code:
+            break
+    if result.exit_code or "Summary" not in result.stdout:
+        said = (result.stderr.strip() or result.stdout.strip() or "nothing").splitlines()
+        return {"result": "fails", "text": f"exit status {result.exit_code}: {said[0]}"}
+    first = re.search(r"FAILED test `([^`]*)`", result.stdout)
+    text = f"{passed} of {passed + failed} tests pass" + (f"; not {first[1]}" if first else "")
+    return {"result": "right" if passed and not failed else "wrong", "text": text}
+
+
+def _compile(source: Source, include: list[Path], path: Path | None = None) -> wb.Module:
+    import pybind11
+
+    path = path or source.path
+    host = [Path(pybind11.get_include()), Path(sysconfig.get_path("include"))]
+    wheel = zig.folder()
+    host += [wheel / "lib" / "libcxxabi" / "include"] if wheel else []
+    text = path.read_text()
+    sizes = [f"{name}={value}" for name, value in ATTENTION.items() if f"#ifndef {name}" in text]
+    return wb.compile(
+        text,
+        arch=source.arch,
+        name=str(path),
+        include=[*include, *host],
+        define=[*MACROS, *source.define, *sizes],
+        flags=["-w", "-ferror-limit=1"],
+        timeout=COMPILE_TIMEOUT,
+    )
+
+
+def _constant(text: str, name: str) -> int:
+    """A size of a source: small where it is taken from a macro, else what it defines."""
+    from_macro = f"#ifndef {name}" in text and name in ATTENTION
+    return ATTENTION[name] if from_macro else _defined(text, name)
+
+
+def _defined(text: str, name: str) -> int:
+    match = re.search(rf"^\s*(?:#define\s+{name}\s+|constexpr int {name}\s*=\s*)\(?(\d+)", text, re.M)
+    if match is None:
+        raise ValueError(f"no {name} in the source")
+    return int(match[1])
+
+
+def _start(
+    module: wb.Module,
+    source: Source,
+    name: str,
+    grid: tuple[int, ...],
+    text: str,
+    **tensors: torch.Tensor,
+) -> None:
+    """Start a kernel by name with as many threads and as much LDS as it may have."""
+    kernel = module[name]
+    target = device(f"emulated:{source.arch}")
+    waves = re.search(r"#define NUM_(?:WARPS|WORKERS) \(?(\d+)", text)
+    product = re.search(r"#define NUM_WARPS \(WARPS_M \* WARPS_N\)", text)
+    if product:
+        count = _defined(text, "WARPS_M") * _defined(text, "WARPS_N")
+    else:
+        count = int(waves[1]) if waves else kernel.resources.block // 64
+    limit = int(targets.target(source.arch).lds_bytes)
+    asked = re.search(r"dynamic_shared_memory\(\) \{ return \(?(\d+)\)?; \}", text)
+    shared = int(asked[1]) if asked else limit - kernel.resources.lds
+    kernel.launch(wb.Launch(grid, 64 * count, shared), (), tensors, device=target)
+
+
+def _compare(what: str, got: torch.Tensor, wanted: torch.Tensor, tolerance: float = 0.02) -> str:
+    """Compares what was written; what was not is NaN."""
+    written = ~got.isnan()
+    if not written.any():
+        raise WrongError(f"{what}: nothing was written")
+    a, b = got[written].double(), wanted[written].double()
+    error = ((a - b).norm() / b.norm().clamp_min(1e-9)).item()
+    if not error < tolerance:
+        raise WrongError(f"{what}: relative error {error:.2g} of {written.sum()} elements")
+    return f"{what}: {error:.1e}"
+
+
+def _gemm(module: wb.Module, source: Source, include: list[Path]) -> str:
+    """C = A Bᵀ."""
+    text = source.path.read_text()
+    m, n, k = (_defined(text, name) for name in "MNK")
+    torch.manual_seed(0)
+    dtype = torch.bfloat16
+    a, b = (torch.randn(rows, k, dtype=dtype) / 10 for rows in (m, n))
+    c = torch.full((m, n), float("nan"), dtype=dtype)
+    names = ("A", "B", "C") if re.search(r"micro_globals::A\b", text) else ("a", "b", "c")
+    _start(module, source, "micro_tk", (1, 1), text, **dict(zip(names, (a, b, c), strict=True)))
+    rows, cols = (~c.isnan()).any(1), (~c.isnan()).any(0)
+    part = c[rows][:, cols]
+    return _compare("C", part, a[rows].float() @ b[cols].float().T)
+
+
+def _fp8_gemm(module: wb.Module, source: Source, include: list[Path]) -> str:
+    """C = A Bᵀ of fp8; the sizes are those of the kernel that the program starts."""
+    text = source.path.read_text()
+    name = next(n for n in module if n.startswith("matmul_device<"))
+    m, n, k = (int(size) for size in re.findall(r"\d+", name.partition("<")[2]))
+    torch.manual_seed(0)
+    a, b = ((torch.randn(rows, k) / 4).to(torch.float8_e4m3fn) for rows in (m, n))
+    c = torch.full((m, n), float("nan"), dtype=torch.bfloat16)
+    _start(module, source, name, (1,), text, A=a, B=b, C=c)
+    rows, cols = (~c.isnan()).any(1), (~c.isnan()).any(0)
+    return _compare("C", c[rows][:, cols], a[rows].float() @ b[cols].float().T)
+
+
+def _fp6_gemm(module: wb.Module, source: Source, include: list[Path]) -> str:
+    """C = A Bᵀ of fp6 (e2m3), of which four have three bytes."""
+    text = source.path.read_text()
+    m, n, k = (_defined(text, name) for name in "MNK")
+    torch.manual_seed(0)
+    codes = [torch.randint(0, 64, (rows, k), dtype=torch.int32) for rows in (m, n)]
+    c = torch.full((m, n), float("nan"), dtype=torch.half)
+    packed = []
+    for of in codes:
+        fours = of.reshape(-1, 4)
+        words = fours[:, 0] | fours[:, 1] << 6 | fours[:, 2] << 12 | fours[:, 3] << 18
+        threes = torch.stack([words >> shift & 255 for shift in (0, 8, 16)], 1).to(torch.uint8).flatten()
+        packed.append(torch.cat([threes, threes.new_zeros(of.numel() - threes.numel())]).reshape(of.shape))
+    _start(module, source, "micro_tk", (1,), text, a=packed[0], b=packed[1], c=c)
+    rows, cols = (~c.isnan()).any(1), (~c.isnan()).any(0)
+    a, b = (_e2m3(of[at]) for of, at in zip(codes, (rows, cols), strict=True))
+    return _compare("C", c[rows][:, cols], a @ b.T)
+
+
+def _e2m3(codes: torch.Tensor) -> torch.Tensor:
+    exponent, mantissa = codes >> 3 & 3, (codes & 7) / 8
+    size = torch.where(exponent == 0, mantissa, (1 + mantissa) * 2.0 ** (exponent - 1))
+    return torch.where(codes & 32 > 0, -size, size)
+
+
+def _attention_inputs(text: str) -> tuple[int, int, int, int, int]:
+    heads = "ATTN_H" if re.search(r"\bATTN_H\b", text) else "ATTN_H_Q"
+    b, h, h_kv, n = (_constant(text, name) for name in ("ATTN_B", heads, "ATTN_H_KV", "ATTN_N"))
+    return b, h, h_kv, n, _defined(text, "ATTN_D")
+
+
+def _attention(
+    q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, causal: bool
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Output and log of the sum of exponentials of `[B, N, H, D]` tensors, in float."""
+    q, k, v = (x.transpose(1, 2) for x in (q, k, v))
+    group = q.shape[1] // k.shape[1]
+    k, v = k.repeat_interleave(group, 1), v.repeat_interleave(group, 1)
+    scores = q @ k.transpose(2, 3) / q.shape[-1] ** 0.5
+    if causal:
+        scores = scores.masked_fill(torch.ones(scores.shape[-2:]).triu(1).bool(), -torch.inf)
+    return (scores.softmax(-1) @ v).transpose(1, 2), scores.logsumexp(-1)
+
+
+def _is_causal(source: Source) -> bool:
+    return "causal" in source.name and "non_causal" not in source.name
+
+
+def _forward(module: wb.Module, source: Source, include: list[Path]) -> str:
+    text = source.path.read_text()
+    b, h, h_kv, n, d = _attention_inputs(text)
+    torch.manual_seed(0)
+    q, k, v = (torch.randn(b, n, heads, d).bfloat16() for heads in (h, h_kv, h_kv))
+    out = torch.full_like(q, float("nan"))
+    lse = torch.full((b, h, 1, n), float("nan"))
+    small = b * h * n <= 4096
+    grid = (h, n // 256, b) if small else (h, 1, 1)
+    _start(module, source, "attend_ker", grid, text, Qg=q, Kg=k, Vg=v, Og=out, L_vec=lse)
+    part = slice(0, b if small else 1)
+    wanted, logs = _attention(q[part].float(), k[part].float(), v[part].float(), _is_causal(source))
+    return ", ".join(
+        (_compare("O", out[part], wanted), _compare("L", lse[part], logs.unsqueeze(2), 0.001))
+    )
+
+
+def _prepare(module: wb.Module, source: Source, include: list[Path]) -> str:
+    text = source.path.read_text()
+    b, h, _, n, d = _attention_inputs(text)
+    torch.manual_seed(0)
+    out, grad = torch.randn(b, n, h, d).bfloat16(), torch.randn(b, n, h, d).bfloat16()
+    delta = torch.full((b, h, 1, n), float("nan"))
+    rows = _defined(text, "DOT_SLICE_QO") * 4
+    grid = (1, h, n // rows)
+    _start(module, source, "attend_prep_ker", grid, text, Og=out, dOg=grad, delta=delta)
+    wanted = (out.float() * grad.float()).sum(-1).transpose(1, 2).unsqueeze(2)
+    return _compare("delta", delta, wanted, 0.001)
+
+
+def _backward(module: wb.Module, source: Source, include: list[Path]) -> str:
+    text = source.path.read_text()
+    b, h, h_kv, n, d = _attention_inputs(text)
+    torch.manual_seed(0)
+    leaves = [torch.randn(b, n, heads, d).bfloat16() for heads in (h, h_kv, h_kv)]
+    q, k, v = (x.float().requires_grad_() for x in leaves)
+    out, lse = _attention(q, k, v, _is_causal(source))
+    grad = torch.randn(b, n, h, d).bfloat16()
+    out.backward(grad.float())
+    delta = (out.detach() * grad.float()).sum(-1).transpose(1, 2).unsqueeze(2).contiguous()
+    dq = torch.zeros(b, h, n, d).bfloat16()
+    dk, dv = (torch.full_like(x, float("nan")) for x in leaves[1:])
+    rows = _defined(text, "BLOCK_SIZE_KV")
+    order = re.search(r"dim3 grid\(\) \{ return dim3\((.*)\); \}", text)
+    sizes = {"ATTN_H_KV": h_kv, "ATTN_B": b, "(ATTN_N / BLOCK_SIZE_KV)": n // rows}
+    grid = tuple(sizes[part] for part in order[1].split(", ")) if order else (1,)
+    _start(
+        module,
+        source,
+        "attend_bwd_combined_ker",
+        grid,
+        text,
+        Q=leaves[0],
+        K=leaves[1],
+        V=leaves[2],
+        dOg=grad,
+        dQg=dq,
+        dKg=dk,
+        dVg=dv,
+        L_vec=lse.detach().unsqueeze(2).contiguous(),
+        delta_vec=delta,
+    )
+    said = [_compare("dK", dk, k.grad), _compare("dV", dv, v.grad)]  # type: ignore[arg-type]
+    shuffle = next(iter(source.path.parent.glob("*bk*wd_prep.cpp")), None)
+    if shuffle:
+        dq_out = torch.full((b, n, h, d), float("nan")).bfloat16()
+        rows = _defined(shuffle.read_text(), "DOT_SLICE_QO") * 4
+        _start(
+            _compile(source, include, shuffle),
+            source,
+            "attend_dq_shuffle_ker",
+            (b, h, n // rows),
+            shuffle.read_text(),
+            dQg_in=dq,
+            dQg_out=dq_out,
+        )
+        said.append(_compare("dQ", dq_out, q.grad))  # type: ignore[arg-type]
+    return ", ".join(said)
+
+
+def _layernorm(module: wb.Module, source: Source, include: list[Path]) -> str:
+    """Dropout, residual and normalisation; dropped elements are those where the residual alone came out."""
+    text = source.path.read_text()
+    b, n = _defined(text, "B"), _defined(text, "N")
+    d = _defined(text, "HEAD_D") * _defined(text, "H")
+    torch.manual_seed(0)
+    x, residual = torch.randn(b, n, d).bfloat16(), torch.randn(b, n, d).bfloat16()
+    weight, bias = torch.randn(d).bfloat16(), torch.randn(d).bfloat16()
+    o, o_resid = (torch.full_like(x, float("nan")) for _ in range(2))
+    of = {"x": x, "residual": residual, "o": o, "o_resid": o_resid, "norm_weight": weight, "norm_bias": bias}
+    _start(module, source, "layernorm_tk", (4, 1, 1), text, **of)
+    rows = slice(0, 16)
+    kept = (o_resid[0, rows].float() - residual[0, rows].float()).abs() > 1e-3
+    dropped = 1 - kept.float().mean().item()
+    if not 0.001 < dropped < 0.05:
+        raise WrongError(f"{dropped:.3g} of the elements are dropped, expected about 0.01")
+    summed = residual[0, rows].float() + kept * x[0, rows].float() / 0.99
+    normal = torch.nn.functional.layer_norm(o_resid[0, rows].float(), (d,), weight.float(), bias.float())
+    return ", ".join((_compare("sum", o_resid[0, rows], summed), _compare("o", o[0, rows], normal, 0.05)))
+
+
+def _rotary(module: wb.Module, source: Source, include: list[Path]) -> str:
+    text = source.path.read_text()
+    b, h, n, d = (_defined(text, name) for name in ("ATTN_B", "ATTN_H", "ATTN_N", "HEAD_DIM"))
+    torch.manual_seed(0)
+    x, angle = torch.randn(b, h, n, d).bfloat16(), torch.rand(n, d // 2) * 6
+    cos, sin = angle.cos().bfloat16(), angle.sin().bfloat16()
+    out = torch.full_like(x, float("nan"))
+    of = {"x": x, "o": out, "sin": sin, "cos": cos}
+    _start(module, source, "tk_fused_rotary", (h, 1, 4), text, **of)
+    low, high = x[..., : d // 2].float(), x[..., d // 2 :].float()
+    wanted = torch.cat([low * cos - high * sin, high * cos + low * sin], -1)
+    return _compare("o", out, wanted)
+
+
+Check = Callable[[wb.Module, Source, list[Path]], str]
+CHECKS: list[tuple[str, Check | None]] = [
+    (r"bkwd_prep", _prepare),
+    (r"bkwd", _backward),
+    (r"attn/|attn_fwd|GQA_fwd", _forward),
+    (r"layernorm", _layernorm),
+    (r"rotary", _rotary),
+    (r"test_accum_layout|test_load_to_lds|phases", None),
+    (r"fp8fp32", _fp8_gemm),
+    (r"fp6fp32", _fp6_gemm),
+    (r"gemm|grid_micro", _gemm),
+]
+
+
+def main(arguments: Iterable[str]) -> None:
+    """One source in a process of its own, which may crash: a Source as JSON, the result as JSON."""
+    given = json.loads(next(iter(arguments)))
+    own = given.pop("own_headers")
+    given.update(root=Path(given["root"]), path=Path(given["path"]), define=tuple(given["define"]))
+    print(json.dumps(attempt(Source(**given), own)))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
