@@ -63,6 +63,8 @@ class Access:
         addresses: by active lane, ascending: device address, or byte offset in the work-group's LDS.
         banks: LDS banks of 4 bytes that serve it; 0 where none do (global memory, loads straight to LDS).
         phases: in order; empty likewise.
+        measured: the phases are those that hardware's counter showed; where nobody measured them they are
+            modelled.
     """
 
     kind: AccessKind
@@ -73,6 +75,7 @@ class Access:
     addresses: dict[int, int]
     banks: int = 0
     phases: tuple[Phase, ...] = ()
+    measured: bool = False
 
     @property
     def conflicts(self) -> int:

@@ -15,6 +15,7 @@ from workbench import targets
 from workbench.codeobject.instruction import Instruction, Operand
 from workbench.emulator.native import abi, operations
 from workbench.emulator.native.abi import ffi
+from workbench.emulator.native.observe import lds_conflicts
 
 PC = 0x1234
 
@@ -59,7 +60,7 @@ class LoneWave:
                 "allocations": self.allocations,
                 "allocation_count": len(table),
                 "lds_address_mask": targets.target(target).lds_address_mask,
-                "lds_banks": targets.target(target).lds_banks,
+                "lds_rules": lds_conflicts.rules(target),
             },
         )
         self.counters = ffi.new("Counters *")

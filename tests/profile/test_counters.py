@@ -125,6 +125,12 @@ def test_counters_add_up():
     assert found["SQ_WAVES"].source == "emulated:gfx950"
 
 
+def test_conflicts_by_rules_that_nobody_measured_are_modelled():
+    found = collect(counted(lds_bank_conflict=60, lds_cycles=100, lds_unconfirmed=1), "d")
+    assert found["SQ_LDS_BANK_CONFLICT"].origin is Origin.MODELLED
+    assert found["SQ_LDS_IDX_ACTIVE"].origin is Origin.MODELLED
+
+
 def test_what_was_not_collected_is_absent():
     found = collect(counted(), "d")
     assert "SQ_LDS_BANK_CONFLICT" not in found

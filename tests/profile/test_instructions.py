@@ -68,7 +68,8 @@ def test_sums_are_the_counters(result):
     assert total("lds_bytes") == result["lds_bytes_read"].value + result["lds_bytes_written"].value
     assert total("bytes_moved") == 64 * result["TCP_TOTAL_CACHE_ACCESSES_sum"].value
     origins = {m.key: m.origin for m in result.instructions.measures}
-    assert [k for k, o in origins.items() if o is Origin.MODELLED] == ["issue_cycles", "stall_cycles"]
+    modelled = ["issue_cycles", "stall_cycles", "bank_conflicts"]
+    assert [k for k, o in origins.items() if o is Origin.MODELLED] == modelled
 
 
 def test_stalls_stand_at_the_waits(module, result):

@@ -82,7 +82,9 @@ class Counter:
         doc: what it counts.
         formula: from a tally; None as a result means that it was not collected.
         targets: targets that have the counter; all where it is empty.
-        origin: counted, but for a counter that is computed from counts by a table of timings.
+        origin: counted, but for a counter that is computed from counts by a table of timings; a function of
+            the tally where it depends on what was counted.
+        confirmed: what a GPU printed that the emulated device's value is held to; empty where nothing is.
     """
 
     name: str
@@ -90,7 +92,12 @@ class Counter:
     doc: str
     formula: Callable[[Tally], float | None]
     targets: tuple[str, ...] = ()
-    origin: Origin = Origin.COUNTED
+    origin: Origin | Callable[[Tally], Origin] = Origin.COUNTED
+    confirmed: str = ""
+
+    def origin_of(self, tally: Tally) -> Origin:
+        """Where the value of this tally is from."""
+        return self.origin if isinstance(self.origin, Origin) else self.origin(tally)
 
 
 def _classes(*classes: str) -> Callable[[Tally], int]:
@@ -103,6 +110,15 @@ def _device(*names: str) -> Callable[[Tally], int | None]:
         return sum(found) if found else None
 
     return formula
+
+
+def lds_origin(device: Mapping[str, int]) -> Origin:
+    """Of LDS cycles: counted where hardware's counter showed the phases of every access, else modelled.
+
+    Args:
+        device: address-dependent counts of a launch.
+    """
+    return Origin.MODELLED if device.get("lds_unconfirmed") else Origin.COUNTED
 
 
 def _pieces(*endings: str) -> Callable[[Tally], int | None]:
@@ -223,8 +239,16 @@ COUNTERS: Sequence[Counter] = (
         "cycles",
         "Cycles that LDS is stalled by bank conflicts.",
         _device("lds_bank_conflict"),
+        origin=lambda tally: lds_origin(tally.device),
+        confirmed="tests/data/lds_conflict_matrix_*.csv (gfx950, some widths)",
     ),
-    Counter("SQ_LDS_IDX_ACTIVE", "cycles", "Cycles that LDS serves indexed accesses.", _device("lds_cycles")),
+    Counter(
+        "SQ_LDS_IDX_ACTIVE",
+        "cycles",
+        "Cycles that LDS serves indexed accesses.",
+        _device("lds_cycles"),
+        origin=lambda tally: lds_origin(tally.device),
+    ),
     Counter(
         "bytes_read",
         "bytes",
@@ -433,5 +457,5 @@ def collect(sums: Tally, source: str) -> dict[str, Figure]:
             continue
         value = counter.formula(sums)
         if value is not None:
-            found[counter.name] = Figure(value, counter.unit, counter.origin, source)
+            found[counter.name] = Figure(value, counter.unit, counter.origin_of(sums), source)
     return found

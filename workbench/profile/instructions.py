@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
 from workbench.origin import Origin
+from workbench.profile.counters import lds_origin
 from workbench.profile.flow import flow, stalls
 from workbench.profile.machine import machine, memory_latency_cycles
 from workbench.profile.model import issue_cycles, lds_service_cycles
@@ -132,7 +133,7 @@ def counted(kernel: Kernel, record: LaunchRecord) -> InstructionProfile | None:
         values[address][STALLS.key] = stall
     measures = [ISSUE, INSTRUCTIONS, STALLS]
     if record.traffic is not None:
-        measures += [CONFLICTS, BYTES, MOVED, LDS_BYTES]
+        measures += [replace(CONFLICTS, origin=lds_origin(record.counters or {})), BYTES, MOVED, LDS_BYTES]
         for address, site in record.traffic.sites().items():
             known = {
                 CONFLICTS.key: site.lds_bank_conflict,

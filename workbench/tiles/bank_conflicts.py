@@ -25,7 +25,7 @@ from workbench.codeobject.instructions import of_one_address
 from workbench.kernel import Module, compile, resolve_device
 from workbench.launches import AccessKind, LaunchOptions
 from workbench.spec import Launch
-from workbench.targets import CONFLICT_RULES, TILE_TARGETS
+from workbench.targets import CONFLICT_RULES, TILE_TARGETS, ConflictRule
 from workbench.tiles.elements import torch_dtype
 from workbench.tiles.result import WaveAccess
 from workbench.tiles.run import wave_access
@@ -296,7 +296,25 @@ def rules() -> Iterator[str]:
     """The rules of conflicts as rows of a table."""
     for rule in CONFLICT_RULES:
         target = rule.target if rule.target != "any" else "any, where no rule above holds"
-        yield f"| {target} | {rule.access} | {rule.phases} | {rule.banks} | {rule.source} |"
+        widths = " or ".join(map(str, rule.widths))
+        yield f"| {target} | {rule.kind} {widths} | {_phases_told(rule)} | {rule.banks} | {rule.source} |"
+
+
+def _phases_told(rule: ConflictRule) -> str:
+    """Such as "8 of 8: lanes 0-3, 20-23; 4-7, 16-19; ..."."""
+    count, size = len(rule.phases), len(rule.phases[0])
+    told = f"{count} of {size}"
+    if all(phase == tuple(range(phase[0], phase[0] + size)) for phase in rule.phases):
+        return f"{told} in order"
+    first = "; ".join(_spans(phase) for phase in rule.phases[: count // 2])
+    return f"{told}: lanes {first}; the same of lanes 32-63"
+
+
+def _spans(lanes: Sequence[int]) -> str:
+    """Ascending numbers as spans: "0-3, 20-23"."""
+    ends = [n for n, lane in enumerate(lanes) if lane + 1 not in lanes]
+    starts = [0, *(end + 1 for end in ends[:-1])]
+    return ", ".join(f"{lanes[a]}-{lanes[b]}" for a, b in zip(starts, ends, strict=True))
 
 
 def main() -> int:

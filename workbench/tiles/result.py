@@ -78,6 +78,7 @@ class WaveAccess:
         phases: with at least one active lane; none for global memory.
         lanes: active ones.
         sectors: for global memory, blocks of 64 bytes that it touches.
+        measured: hardware's counter showed these phases.
     """
 
     pc: int
@@ -89,6 +90,7 @@ class WaveAccess:
     phases: tuple[PhaseOf, ...]
     lanes: int
     sectors: int
+    measured: bool
 
     @property
     def conflicts(self) -> int:
@@ -136,17 +138,19 @@ class LayoutResult(Plotted):
     def summary(self) -> Mapping[str, Figure]:
         """What the access costs, by name; empty without an access."""
 
-        def figure(value: float, unit: str = "") -> Figure:
-            return Figure(value, unit, Origin.COUNTED, self.device)
+        def figure(value: float, unit: str = "", origin: Origin = Origin.COUNTED) -> Figure:
+            return Figure(value, unit, origin, self.device)
 
         if not self.accesses:
             return {}
         found = {"instructions": figure(len({(a.pc, a.wave) for a in self.accesses}))}
         phases = [phase for a in self.accesses for phase in a.phases]
         if phases:
-            found["phases"] = figure(len(phases))
-            found["LDS cycles"] = figure(sum(phase.cycles for phase in phases), "cycles")
-            found["SQ_LDS_BANK_CONFLICT"] = figure(self.conflicts, "cycles")
+            confirmed = all(a.measured for a in self.accesses if a.phases)
+            origin = Origin.COUNTED if confirmed else Origin.MODELLED
+            found["phases"] = figure(len(phases), origin=origin)
+            found["LDS cycles"] = figure(sum(phase.cycles for phase in phases), "cycles", origin)
+            found["SQ_LDS_BANK_CONFLICT"] = figure(self.conflicts, "cycles", origin)
         sectors = sum(a.sectors for a in self.accesses)
         if sectors:
             asked = sum(a.bytes * a.lanes for a in self.accesses if a.sectors)

@@ -198,6 +198,7 @@ def wave_access(module: Module, access: Access, source: Access | None = None) ->
         ),
         lanes=len(access.addresses),
         sectors=len(sectors),
+        measured=access.measured,
     )
 
 

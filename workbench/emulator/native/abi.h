@@ -136,13 +136,28 @@ typedef struct Allocation {
     uint64_t flags;
 } Allocation;
 
+/* Kinds of LDS accesses that differ in how they are served. */
+typedef enum HkLdsKind { HK_LDS_READ, HK_LDS_WRITE, HK_LDS_TRANSPOSE, HK_LDS_KINDS } HkLdsKind;
+
+#define HK_LDS_PHASES 16
+#define HK_LDS_WIDTHS 4
+
+/* How the LDS serves accesses of one kind and width (targets.py, ConflictRule). */
+typedef struct HkLdsRule {
+    uint32_t banks;    /* of 4 bytes that serve a phase, up to 64 */
+    uint32_t phases;   /* groups of lanes that are served together */
+    uint32_t measured; /* nonzero where hardware's counter confirms it */
+    uint32_t reserved;
+    uint64_t lanes[HK_LDS_PHASES];
+} HkLdsRule;
+
 /* The device as a launch sees it; constant while kernels run. */
 struct Machine {
     const Allocation *allocations; /* sorted by base, disjoint */
     uint64_t allocation_count;
-    uint32_t lds_address_mask; /* bits of M0 that address the LDS in loads to it */
-    uint32_t lds_banks;        /* 32 or 64, 4 bytes each */
-    uint64_t hostcalls;        /* device address and bytes of the buffer of hostcalls (node/hostcall.py); 0: none */
+    uint32_t lds_address_mask;  /* bits of M0 that address the LDS in loads to it */
+    const HkLdsRule *lds_rules; /* by HkLdsKind, then by dwords of a lane: 1 to HK_LDS_WIDTHS */
+    uint64_t hostcalls;         /* device address and bytes of the buffer of hostcalls (node/hostcall.py); 0: none */
     uint64_t hostcalls_bytes;
 };
 
@@ -168,6 +183,7 @@ typedef struct HostcallHeader {
 struct Counters {
     uint64_t lds_bank_conflict; /* LDS cycles beyond those of a conflict-free access (SQ_LDS_BANK_CONFLICT) */
     uint64_t lds_cycles;        /* all LDS cycles of indexed accesses */
+    uint64_t lds_unconfirmed;   /* accesses served by rules that nobody measured */
     uint64_t lds_bytes_read, lds_bytes_written;           /* by active lanes */
     uint64_t global_bytes_read, global_bytes_written;     /* requested by active lanes */
     uint64_t global_read_lines_64, global_read_lines_128; /* distinct lines an instruction touches, summed */
@@ -293,23 +309,21 @@ enum {
     HK_TRACE_TO_LDS = 5, /* the LDS side of a load straight to LDS; its global side is a record of its own */
 };
 
-#define HK_TRACE_PHASES 16
-
 /* One instruction of one wave; instructions with two addresses make two records. */
 typedef struct HkAccess {
     uint64_t pc;    /* code object address */
     uint64_t group; /* linear index */
     uint64_t exec;  /* active lanes */
     uint32_t wave;
-    uint32_t kind;   /* HK_TRACE_* */
-    uint32_t bytes;  /* of a lane */
-    uint32_t banks;  /* that serve it; 0 where the access is none of LDS banks */
-    uint32_t phases; /* groups of lanes served one after the other; 0 likewise */
-    uint32_t reserved;
-    uint64_t phase_lanes[HK_TRACE_PHASES];
-    uint64_t phase_conflicts[HK_TRACE_PHASES]; /* banks that take more than a cycle */
-    uint32_t phase_cycles[HK_TRACE_PHASES];    /* 0 where no lane of the phase is active */
-    uint64_t at[64];                           /* device address, or byte offset in LDS; of active lanes */
+    uint32_t kind;     /* HK_TRACE_* */
+    uint32_t bytes;    /* of a lane */
+    uint32_t banks;    /* that serve it; 0 where the access is none of LDS banks */
+    uint32_t phases;   /* groups of lanes served one after the other; 0 likewise */
+    uint32_t measured; /* nonzero where the rule of these phases was measured */
+    uint64_t phase_lanes[HK_LDS_PHASES];
+    uint64_t phase_conflicts[HK_LDS_PHASES]; /* banks that take more than a cycle */
+    uint32_t phase_cycles[HK_LDS_PHASES];    /* 0 where no lane of the phase is active */
+    uint64_t at[64];                         /* device address, or byte offset in LDS; of active lanes */
 } HkAccess;
 
 struct HkTrace {

@@ -21,6 +21,7 @@ from workbench import errors, targets
 from workbench.codeobject import KernelArg, KernelDescriptor, KernelInfo
 from workbench.emulator.native import abi, native_library
 from workbench.emulator.native.abi import CData, ffi
+from workbench.emulator.native.observe import lds_conflicts
 from workbench.emulator.native.observe.traffic import TrafficRecorder
 from workbench.emulator.node import interrupts
 from workbench.launches import Dim
@@ -286,7 +287,7 @@ def prepare(
             "allocations": allocations,
             "allocation_count": len(allocations),
             "lds_address_mask": unit.lds_address_mask,
-            "lds_banks": unit.lds_banks,
+            "lds_rules": lds_conflicts.rules(target),
             "hostcalls": hostcalls[0],
             "hostcalls_bytes": hostcalls[1],
         },

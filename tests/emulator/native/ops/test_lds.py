@@ -338,14 +338,19 @@ def conflicts(wave, native, opcode: str, addresses: np.ndarray, exec_mask: int =
     wave.exec = exec_mask
     wave.v[20] = addresses
     before = wave.counters.lds_bank_conflict
-    sources = [native.v(20)] if "read" in opcode else [native.v(20), native.v(30, 4)]
-    assert not wave.run(native.instruction(opcode, [native.v(30, 4)] if "read" in opcode else [], sources))
+    data = native.v(30, int(opcode.rpartition("b")[2]) // 32)
+    sources = [native.v(20)] if "read" in opcode else [native.v(20), data]
+    assert not wave.run(native.instruction(opcode, [data] if "read" in opcode else [], sources))
     return int(wave.counters.lds_bank_conflict - before)
 
 
-@pytest.mark.parametrize(
-    ("opcode", "banks"), [("ds_read_b128", 64), ("ds_read_b64", 64), ("ds_write_b64", 32)]
+MEASURED = pytest.mark.parametrize(
+    ("opcode", "banks"),
+    [("ds_read_b128", 64), ("ds_read_b96", 32), ("ds_read_b64", 64), ("ds_write_b64", 32)],
 )
+
+
+@MEASURED
 def test_measured_conflicts_of_two_lanes(native, opcode: str, banks: int) -> None:
     """Two lanes on one bank conflict exactly where the hardware's counter says."""
     with open(DATA / f"lds_conflict_matrix_{opcode}.csv", newline="") as file:
@@ -359,6 +364,32 @@ def test_measured_conflicts_of_two_lanes(native, opcode: str, banks: int) -> Non
             addresses = np.zeros(64, int)
             addresses[two] = 4 * banks
             assert conflicts(wave, native, opcode, addresses, 1 << one | 1 << two) == measured[one, two]
+
+
+@MEASURED
+def test_lanes_whose_dwords_overlap_in_part(native, opcode: str, banks: int) -> None:
+    """Lane 1 moved by single banks: the hardware's counter rose at whole rows of banks and nowhere else."""
+    wave = native.Wave(lds_size=4096, profile=True)
+    for bank in range(1, 128):
+        addresses = np.zeros(64, int)
+        addresses[1] = 4 * bank
+        assert conflicts(wave, native, opcode, addresses, 0b11) == (bank % banks == 0), bank
+
+
+@pytest.mark.parametrize(
+    ("target", "opcode", "confirmed"),
+    [
+        ("gfx950", "ds_read_b128", True),
+        ("gfx950", "ds_read_b96", True),
+        ("gfx950", "ds_read_b32", False),
+        ("gfx950", "ds_write_b128", False),
+        ("gfx942", "ds_read_b128", False),
+    ],
+)
+def test_what_no_hardware_confirmed_is_told(native, target: str, opcode: str, confirmed: bool) -> None:
+    wave = native.Wave(target=target, lds_size=4096, profile=True)
+    conflicts(wave, native, opcode, 16 * np.arange(64))
+    assert wave.counters.lds_unconfirmed == (not confirmed)
 
 
 def test_calibration_of_the_counter(native) -> None:

@@ -36,6 +36,7 @@ def _access(record: CData) -> Access:
             )
             for p in range(record.phases)
         ),
+        measured=bool(record.measured),
     )
 
 

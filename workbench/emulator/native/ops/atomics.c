@@ -394,7 +394,7 @@ HK_EXPORT int32_t hk_ds_atomic(Wave *w, const Op *op) {
     int wide = (op->imm[1] & HK_ATOMIC_64) != 0;
     uint32_t bytes = wide ? 8 : 4;
     const uint32_t *row = hk_row(w, op->src0);
-    if (hk_check_lds_row(w, op, row, (uint32_t)op->offset, exec, bytes, 1)) return 1;
+    if (hk_check_lds_row(w, op, row, (uint32_t)op->offset, exec, bytes, HK_LDS_WRITE)) return 1;
     HkAtomicData from = {hk_row(w, op->src1), op->src2 == HK_NO_REGISTER ? NULL : hk_row(w, op->src2)};
     uint32_t returned[2 * HK_LANES] __attribute__((aligned(64)));
     uint32_t flush = hk_mode_flush(w, kind);
@@ -416,8 +416,8 @@ HK_EXPORT int32_t hk_ds_wrxchg2(Wave *w, const Op *op) {
     int wide = (op->imm[1] & HK_ATOMIC_64) != 0;
     uint32_t bytes = wide ? 8 : 4;
     const uint32_t *row = hk_row(w, op->src0);
-    if (hk_check_lds_row(w, op, row, (uint32_t)op->offset, exec, bytes, 1)) return 1;
-    if (hk_check_lds_row(w, op, row, op->imm[0], exec, bytes, 1)) return 1;
+    if (hk_check_lds_row(w, op, row, (uint32_t)op->offset, exec, bytes, HK_LDS_WRITE)) return 1;
+    if (hk_check_lds_row(w, op, row, op->imm[0], exec, bytes, HK_LDS_WRITE)) return 1;
     uint32_t returned[4 * HK_LANES] __attribute__((aligned(64)));
     HkAtomicData first = {hk_row(w, op->src1), NULL}, second = {hk_row(w, op->src2), NULL};
     HK_FOR_LANES(lane, exec) {

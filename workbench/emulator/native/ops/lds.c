@@ -19,7 +19,7 @@ HK_INLINE int32_t hk_lds_read(Wave *w, const Op *op, HkData data) {
     uint32_t wrapped[HK_LANES] __attribute__((aligned(64)));
     uint32_t offset = (uint32_t)op->offset;
     const uint32_t *row = hk_lds_wrap(hk_row(w, op->src0), &offset, exec, wrapped);
-    if (hk_check_lds_row(w, op, row, offset, exec, hk_data_bytes(data), 0)) return 1;
+    if (hk_check_lds_row(w, op, row, offset, exec, hk_data_bytes(data), HK_LDS_READ)) return 1;
     uint32_t temporary[HK_LANES] __attribute__((aligned(64)));
     hk_gather_masked(data, hk_row(w, op->dst), 0, w->lds + offset, hk_safe32(row, exec, temporary), exec);
     return 0;
@@ -31,7 +31,7 @@ HK_INLINE int32_t hk_lds_write(Wave *w, const Op *op, HkData data) {
     uint32_t wrapped[HK_LANES] __attribute__((aligned(64)));
     uint32_t offset = (uint32_t)op->offset;
     const uint32_t *row = hk_lds_wrap(hk_row(w, op->src0), &offset, exec, wrapped);
-    if (hk_check_lds_row(w, op, row, offset, exec, hk_data_bytes(data), 1)) return 1;
+    if (hk_check_lds_row(w, op, row, offset, exec, hk_data_bytes(data), HK_LDS_WRITE)) return 1;
     hk_scatter(data, hk_row(w, op->src1), 0, w->lds + offset, row, exec);
     return 0;
 }
@@ -41,8 +41,8 @@ HK_INLINE int32_t hk_lds_read2(Wave *w, const Op *op, HkData data) {
     uint64_t exec = hk_exec(w);
     if (exec == 0) return 0;
     const uint32_t *row = hk_row(w, op->src0);
-    if (hk_check_lds_row(w, op, row, (uint32_t)op->offset, exec, hk_data_bytes(data), 0)) return 1;
-    if (hk_check_lds_row(w, op, row, op->imm[0], exec, hk_data_bytes(data), 0)) return 1;
+    if (hk_check_lds_row(w, op, row, (uint32_t)op->offset, exec, hk_data_bytes(data), HK_LDS_READ)) return 1;
+    if (hk_check_lds_row(w, op, row, op->imm[0], exec, hk_data_bytes(data), HK_LDS_READ)) return 1;
     uint32_t safe[HK_LANES] __attribute__((aligned(64)));
     uint32_t loaded[4 * HK_LANES] __attribute__((aligned(64)));
     const uint32_t *offsets = hk_safe32(row, exec, safe);
@@ -57,8 +57,8 @@ HK_INLINE int32_t hk_lds_write2(Wave *w, const Op *op, HkData data) {
     uint64_t exec = hk_exec(w);
     if (exec == 0) return 0;
     const uint32_t *row = hk_row(w, op->src0);
-    if (hk_check_lds_row(w, op, row, (uint32_t)op->offset, exec, hk_data_bytes(data), 1)) return 1;
-    if (hk_check_lds_row(w, op, row, op->imm[0], exec, hk_data_bytes(data), 1)) return 1;
+    if (hk_check_lds_row(w, op, row, (uint32_t)op->offset, exec, hk_data_bytes(data), HK_LDS_WRITE)) return 1;
+    if (hk_check_lds_row(w, op, row, op->imm[0], exec, hk_data_bytes(data), HK_LDS_WRITE)) return 1;
     hk_scatter(data, hk_row(w, op->src1), 0, w->lds + op->offset, row, exec);
     hk_scatter(data, hk_row(w, op->src2), 0, w->lds + op->imm[0], row, exec);
     return 0;
@@ -103,7 +103,8 @@ HK_INLINE int32_t hk_lds_addtid(Wave *w, const Op *op, int is_write) {
     if (exec == 0) return 0;
     uint32_t offsets[HK_LANES] __attribute__((aligned(64)));
     for (uint32_t l = 0; l < HK_LANES; l++) offsets[l] = (w->s[HK_M0] & 0xffff) + 4 * l;
-    if (hk_check_lds_row(w, op, offsets, (uint32_t)op->offset, exec, 4, is_write)) return 1;
+    if (hk_check_lds_row(w, op, offsets, (uint32_t)op->offset, exec, 4, is_write ? HK_LDS_WRITE : HK_LDS_READ))
+        return 1;
     uint32_t temporary[HK_LANES] __attribute__((aligned(64)));
     uint8_t *base = w->lds + op->offset;
     if (is_write)

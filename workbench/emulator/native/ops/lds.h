@@ -5,16 +5,17 @@
 #include "run/lanes.h"
 
 void hk_count_lds(Wave *w, const Op *op, const uint32_t *row, uint32_t offset, uint64_t exec, uint32_t bytes,
-                  int is_write);
+                  HkLdsKind kind);
 int32_t hk_lds_fault(Wave *w, const Op *op, const uint32_t *row, uint32_t offset, uint64_t exec, uint32_t bytes,
                      int is_write);
 
 /* Nonzero after recording a fault: every active lane's `bytes` at row[lane] + offset must be in the share. */
 HK_INLINE int32_t hk_check_lds_row(Wave *w, const Op *op, const uint32_t *row, uint32_t offset, uint64_t exec,
-                                   uint32_t bytes, int is_write) {
+                                   uint32_t bytes, HkLdsKind kind) {
     uint64_t end = (uint64_t)hk_span32(row, exec).hi + offset + bytes;
-    if (__builtin_expect(end > w->lds_size, 0)) return hk_lds_fault(w, op, row, offset, exec, bytes, is_write);
-    if (__builtin_expect(w->group->profile, 0)) hk_count_lds(w, op, row, offset, exec, bytes, is_write);
+    if (__builtin_expect(end > w->lds_size, 0))
+        return hk_lds_fault(w, op, row, offset, exec, bytes, kind == HK_LDS_WRITE);
+    if (__builtin_expect(w->group->profile, 0)) hk_count_lds(w, op, row, offset, exec, bytes, kind);
     return 0;
 }
 

@@ -13,7 +13,7 @@
 HK_INLINE int32_t hk_read_pieces(Wave *w, const Op *op, uint8_t *pieces, uint32_t bytes, uint32_t step) {
     uint64_t exec = hk_exec(w);
     const uint32_t *row = hk_row(w, op->src0);
-    if (hk_check_lds_row(w, op, row, (uint32_t)op->offset, exec, bytes, 0)) return 1;
+    if (hk_check_lds_row(w, op, row, (uint32_t)op->offset, exec, bytes, HK_LDS_TRANSPOSE)) return 1;
     const uint8_t *base = w->lds + op->offset;
     if (exec == HK_ALL_LANES) {
         for (unsigned l = 0; l < HK_LANES; l++) memcpy(pieces + l * step, base + row[l], bytes);

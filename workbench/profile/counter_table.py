@@ -1,0 +1,43 @@
+"""`docs/counters.md`: every counter, how its value comes about, and what confirms it.
+
+python -m workbench.profile.counter_table
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from workbench.origin import Origin
+from workbench.profile.counters import COUNTERS
+
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "counters.md"
+
+
+def document() -> str:
+    """The page, as Markdown."""
+    lines = [
+        "# Counters",
+        "",
+        "Made by `python -m workbench.profile.counter_table`. *Counted* is exact: added up over all waves of",
+        "the launch. *Modelled* rests on a table of timings or on modelled caches. The last column names the",
+        "output of a GPU that a test holds the counter to; most have none yet.",
+        "",
+        "| counter | unit | meaning | targets | on the emulated device | confirmed by |",
+        "| --- | --- | --- | --- | --- | --- |",
+    ]
+    for counter in COUNTERS:
+        how = str(counter.origin) if isinstance(counter.origin, Origin) else "either; each launch says which"
+        cells = (
+            f"`{counter.name}`",
+            counter.unit,
+            counter.doc,
+            ", ".join(counter.targets) or "all",
+            how,
+            counter.confirmed or "no hardware output yet",
+        )
+        lines.append(f"| {' | '.join(cells)} |")
+    return "\n".join((*lines, ""))
+
+
+if __name__ == "__main__":
+    PAGE.write_text(document(), encoding="utf-8")
