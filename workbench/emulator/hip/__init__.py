@@ -19,6 +19,7 @@ from workbench.emulator.hip import (
     pools,
     programs,
     streams,
+    textures,
     virtual_memory,
 )
 from workbench.emulator.hip.calls import (
@@ -81,6 +82,7 @@ __all__ = [
     "streams",
     "take_exception",
     "take_launch_failure",
+    "textures",
     "virtual_memory",
     "was_called",
 ]

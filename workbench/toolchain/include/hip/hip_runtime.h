@@ -34,3 +34,4 @@
 #include "hip/device/math.h"
 #include "hip/device/complex.h"
 #include "hip/device/console.h"
+#include "hip/device/textures.h"

@@ -7,3 +7,4 @@
 #include "hip/host/types.h"
 #include "hip/host/functions.h"
 #include "hip/host/templates.h"
+#include "hip/host/textures.h"
