@@ -42,6 +42,7 @@ class DeviceCode:
         self.source = result.source if result is not None else None
         self.first_line = result.options.first_line if result is not None else 1
         self._loaded: dict[str, LoadedModule] = {}
+        self._functions: dict[tuple[str, str], Function] = {}
         self._instructions: dict[int, Instruction] = {}
 
     @cached_property
@@ -59,9 +60,12 @@ class DeviceCode:
 
     def function(self, kernel: str, device: Device) -> Function:
         """The kernel with this mangled name, loaded on a device; loaded once for each."""
-        if device.name not in self._loaded:
-            self._loaded[device.name] = device.load(self.code)
-        return self._loaded[device.name].function(kernel)
+        place = (device.name, kernel)
+        if place not in self._functions:
+            if device.name not in self._loaded:
+                self._loaded[device.name] = device.load(self.code)
+            self._functions[place] = self._loaded[device.name].function(kernel)
+        return self._functions[place]
 
     def is_own_source(self, file: str) -> bool:
         """Whether a file of the debug info is the module's own source, rather than a header."""

@@ -55,11 +55,11 @@ def torch_dtypes(element: Type | str | None, arch: str) -> tuple[str, ...]:
     fp8 = target(arch).fp8
     # The tile library's names mean the target's own encoding; HIP's say which one they mean.
     own = {"fp8e4m3": (fp8.e4m3,), "fp8e5m2": (fp8.e5m2,)} if fp8 is not None else {}
-    known = {**_DTYPES, **own}
     for name in names:
         bare = _bare(name)
-        if bare in known:
-            return known[bare]
+        found = own.get(bare) or _DTYPES.get(bare)
+        if found:
+            return found
     return ()
 
 

@@ -10,13 +10,14 @@ from __future__ import annotations
 import difflib
 import importlib
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import ModuleType
 
 from workbench import paths
 from workbench.cache import digest
 from workbench.errors import UnknownKernel, UsageError, WorkbenchError
+from workbench.spec.ahead import Instance, compile_all
 from workbench.spec.spec import KernelSpec
 
 PACKAGE = "workbench_kernels"
@@ -66,6 +67,26 @@ class KernelRegistry(Mapping[str, KernelSpec]):
 
     def __repr__(self) -> str:
         return f"<kernels: {', '.join(self._names()) or 'none'}>"
+
+    def compile(
+        self,
+        names: Iterable[str] | None = None,
+        archs: Sequence[str] | None = None,
+        *,
+        workers: int | None = None,
+    ) -> list[Instance]:
+        """Compiles the shapes of operators ahead of their first call; see `KernelSpec.compile`.
+
+        Args:
+            names: of operators; all where it is None.
+            archs: targets; all of each operator where it is None.
+            workers: compilers at once; one for each processor where it is None.
+
+        Raises:
+            UnknownKernel, CompileError
+        """
+        specs = [self[name] for name in (names if names is not None else self)]
+        return compile_all([job for spec in specs for job in spec.jobs(archs=archs)], workers)
 
     def _ipython_key_completions_(self) -> list[str]:
         return self._names()

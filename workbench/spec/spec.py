@@ -11,7 +11,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +19,7 @@ from workbench.errors import ShapeError, UsageError, WorkbenchError
 from workbench.kernel import Kernel, Module, default_arch, device_of, resolve_device
 from workbench.runtime import Device, LaunchOptions, LaunchRecord
 from workbench.spec import building, running
+from workbench.spec.ahead import Instance, Job, compile_all
 from workbench.spec.building import Instances, Ready
 from workbench.spec.definition import Definition
 from workbench.spec.parameters import Shape
@@ -158,6 +159,34 @@ class KernelSpec(Definition):
         ready = self.steps_of(shape, arch=arch)
         self._check_single([each.step.name for each in ready])
         return ready[0].kernel
+
+    def compile(
+        self,
+        shapes: Iterable[Shape] | None = None,
+        archs: Iterable[str] | None = None,
+        *,
+        workers: int | None = None,
+    ) -> list[Instance]:
+        """Compiles instances ahead of their first call, side by side; later processes find them in the cache.
+
+        Args:
+            shapes: the spec's own where it is None.
+            archs: all targets of the spec where it is None.
+            workers: compilers at once; one for each processor where it is None.
+
+        Raises:
+            ShapeError: a shape that the operator does not support.
+            CompileError: one does not compile; the others have been compiled.
+        """
+        return compile_all(self.jobs(shapes, archs), workers)
+
+    def jobs(self, shapes: Iterable[Shape] | None = None, archs: Iterable[str] | None = None) -> list[Job]:
+        """What `compile` does, one by one."""
+        pairs = [(shape, arch) for shape in shapes or self.shapes for arch in archs or self.targets]
+        return [
+            Job(self.name, full, arch, partial(lambda full, arch: self.prepared(full, arch)[1], full, arch))
+            for full, arch in ((self.shape(shape, arch=arch), arch) for shape, arch in pairs)
+        ]
 
     def _check_single(self, names: list[str]) -> None:
         if len(names) > 1:
