@@ -332,9 +332,7 @@ def _forward(module: wb.Module, source: Source, include: list[Path]) -> str:
     _start(module, source, "attend_ker", grid, text, Qg=q, Kg=k, Vg=v, Og=out, L_vec=lse)
     part = slice(0, b if small else 1)
     wanted, logs = _attention(q[part].float(), k[part].float(), v[part].float(), _is_causal(source))
-    return ", ".join(
-        (_compare("O", out[part], wanted), _compare("L", lse[part], logs.unsqueeze(2), 0.001))
-    )
+    return ", ".join((_compare("O", out[part], wanted), _compare("L", lse[part], logs.unsqueeze(2), 0.001)))
 
 
 def _prepare(module: wb.Module, source: Source, include: list[Path]) -> str:

@@ -109,12 +109,6 @@ __global__ void k(unsigned char *out) {
         assert bytes(out[i, 32:]) == bytes([i] * (i % 8) + [0x55] * (8 - i % 8))
 
 
-def test_there_is_no_heap() -> None:
-    for body in ("int *p = new int[n]; x[0] = p[n - 1];", "x[0] = *(int *)malloc(n);"):
-        with pytest.raises(wb.CompileError, match="no heap"):
-            wb.compile(f"__global__ void k(int *x, int n) {{ {body} }}", arch="gfx950")
-
-
 @pytest.mark.parametrize("kind", ["float", "double"])
 def test_complex_numbers(generator: np.random.Generator, kind: str) -> None:
     dtype = np.float32 if kind == "float" else np.float64

@@ -295,7 +295,7 @@ def _called(symbol: str) -> str:
     return short_name(symbol)
 
 
-_HEAP = frozenset({"malloc", "free", "calloc", "realloc", "operator new", "operator delete"})
+_HEAP = frozenset({"calloc", "realloc"})
 
 
 def _explain_undefined(symbol: str) -> str:
@@ -305,11 +305,8 @@ def _explain_undefined(symbol: str) -> str:
             "printf does not exist in device code in this form, which needs ROCm's device libraries: "
             "call printf(format, ...) itself"
         )
-    if called in _HEAP or called.removesuffix("[]") in _HEAP:
-        return (
-            f"{called} does not exist in device code: there is no heap on the device. "
-            "Use a buffer argument, shared memory or a fixed-size array"
-        )
+    if called in _HEAP:
+        return f"{called} does not exist in device code: use malloc, and fill or copy what it gives"
     if called.startswith(("__ocml_", "__ockl_")):
         return f"{called} is part of ROCm's device libraries, which this compiler has not; use a HIP function"
     return f"{symbol} is declared but nowhere defined for the device (undefined symbol)"

@@ -178,15 +178,6 @@ def test_bytes_that_are_no_utf_8_are_shown_as_such(capsys: pytest.CaptureFixture
     assert capsys.readouterr().out == "<\N{REPLACEMENT CHARACTER}éa>"
 
 
-def test_kernels_have_no_heap() -> None:
-    source = "#include <cstdlib>\n__global__ void k(int **x) {\n  *x = (int *)malloc(4);\n}\n"
-    with pytest.raises(
-        errors.CompileError, match="kernels have no heap here: allocate with hipMalloc"
-    ) as caught:
-        wb.compile(source, arch="gfx950")
-    assert [d.line for d in caught.value.diagnostics if d.severity == "error"] == [3]
-
-
 def test_the_heap_of_rocms_device_library_is_named() -> None:
     """What hipcc's malloc begins with: it follows a pointer in the hidden arguments."""
     source = """

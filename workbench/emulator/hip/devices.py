@@ -300,7 +300,7 @@ def _nothing() -> None:
 
 @call("hipDeviceGetLimit", arguments=(POINTER, INT))
 def _get_limit(result: int, limit: int) -> None:
-    values = {_STACK_LIMIT: 16384, _PRINTF_LIMIT: 1 << 20, _HEAP_LIMIT: 0}
+    values = {_STACK_LIMIT: 16384, _PRINTF_LIMIT: 1 << 20, _HEAP_LIMIT: current().heap_bytes}
     if limit not in values:
         raise HipError(structures.UNSUPPORTED_LIMIT)
     structures.store(result, SIZE, values[limit])
@@ -308,7 +308,9 @@ def _get_limit(result: int, limit: int) -> None:
 
 @call("hipDeviceSetLimit", arguments=(INT, SIZE))
 def _set_limit(limit: int, value: int) -> int | None:
-    return None if limit in (_STACK_LIMIT, _PRINTF_LIMIT, _HEAP_LIMIT) else structures.UNSUPPORTED_LIMIT
+    if limit == _HEAP_LIMIT:
+        return None if current().resize_heap(value) else structures.INVALID_VALUE
+    return None if limit in (_STACK_LIMIT, _PRINTF_LIMIT) else structures.UNSUPPORTED_LIMIT
 
 
 @call(

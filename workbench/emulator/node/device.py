@@ -28,6 +28,10 @@ _ARGUMENT_OFFSET = 256
 _NO_BINARY = 209
 # The counter of hip_cooperative_groups.h, which a launch that was stopped leaves half way.
 _GRID_BARRIER = "hipkittens_grid_barrier"
+# The pointer of hip/device/heap.h, the bytes in front of the heap's blocks, and HIP's default for its size.
+_HEAP = "hipkittens_heap"
+_HEAP_HEAD = 512
+_HEAP_BYTES = 8 << 20
 _INVALID_IMAGE = 200
 # What the compiler appends to the name of a managed variable for its storage.
 _MANAGED = ".managed"
@@ -71,6 +75,7 @@ class EmulatedDevice:
         ordinal: its number among the node's devices.
         name: such as "emulated:gfx950".
         product: what it is.
+        heap_bytes: size of the heap that malloc in kernels takes memory from.
     """
 
     def __init__(self, node: Node, ordinal: int, product: Product) -> None:
@@ -78,7 +83,26 @@ class EmulatedDevice:
         self.ordinal = ordinal
         self.product = product
         self.name = device_name(product)
+        self.heap_bytes = _HEAP_BYTES
         self._argument_block: Allocation | None = None
+        self._heap: Allocation | None = None
+
+    def resize_heap(self, size: int) -> bool:
+        """Let the heap have `size` bytes; False where code that uses it was loaded already."""
+        if self._heap is not None:
+            return False
+        self.heap_bytes = size
+        return True
+
+    def _heap_address(self) -> int:
+        """Address of the heap, made for the first code that uses it; it begins as hip/device/heap.h says."""
+        if self._heap is None:
+            size = max(self.heap_bytes, _HEAP_HEAD)
+            self._heap = self.node.memory.allocate(
+                size, MemoryKind.HEAP, self.ordinal, capacity=self.product.hbm_bytes
+            )
+            (ctypes.c_uint64 * 2).from_address(self._heap.base)[:] = _HEAP_HEAD, size
+        return self._heap.base
 
     def load(self, data: bytes) -> LoadedCode:
         """Put a code object into device memory.
@@ -127,6 +151,9 @@ class EmulatedDevice:
         if variable is not None and variable.size == 8:
             ctypes.c_uint64.from_address(image.base + variable.address).value = self.node.services.console()
             loaded.prints = True
+        variable = code_object.variable(_HEAP)
+        if variable is not None and variable.size == 8:
+            ctypes.c_uint64.from_address(image.base + variable.address).value = self._heap_address()
         barrier = code_object.variable(_GRID_BARRIER)
         if barrier is not None and barrier.size == 4:
             loaded.grid_barrier = image.base + barrier.address

@@ -219,8 +219,8 @@ def _missing_service(address: int) -> str:
 
 
 _NO_HEAP = (
-    "called malloc or free, and an emulated device has no heap for kernels: "
-    "allocate with hipMalloc before the launch"
+    "called malloc or free of ROCm's device libraries, which find no heap for kernels: "
+    "allocate with hipMalloc before the launch, or compile with the workbench's headers"
 )
 
 

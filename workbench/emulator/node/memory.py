@@ -54,6 +54,7 @@ class MemoryKind(Enum):
     CONSOLE = "buffer of printf"
     HOSTCALL = "buffer of hostcalls"
     MAPPED = "mapping of virtual memory"
+    HEAP = "heap of malloc in kernels"
 
 
 @dataclass(eq=False, slots=True)
