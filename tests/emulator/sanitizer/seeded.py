@@ -9,6 +9,9 @@ from workbench.targets import NAMES
 HEAD = """
 #include <hip/hip_runtime.h>
 #define LDS __attribute__((address_space(3)))
+#define GROUP __HIP_MEMORY_SCOPE_WORKGROUP
+#define DEVICE __HIP_MEMORY_SCOPE_AGENT
+#define SLEEP __builtin_amdgcn_s_sleep(1)
 typedef unsigned int uint4v __attribute__((ext_vector_type(4)));
 #ifdef FAULT
 #define IF_FAULT(a, b) a
@@ -577,6 +580,188 @@ __global__ void k(const float *in, float *out) {
 }""",
         "misaligned",
         "multiple of 16",
+    ),
+    "lds_atomic_then_plain_read": Seeded(
+        """
+__global__ void k(const float *in, float *out) {
+    __shared__ int n;
+    if (threadIdx.x == 0) n = 0;
+    __syncthreads();
+    atomicAdd(&n, in[threadIdx.x] > 4.0f); // HERE
+    IF_FAULT(__builtin_amdgcn_fence(__ATOMIC_SEQ_CST, "wavefront"), __syncthreads());
+    out[threadIdx.x] = n;
+}""",
+        "race",
+        "writes what wave 0 read",
+        block=128,
+    ),
+    "lds_atomic_after_a_plain_write": Seeded(
+        """
+__global__ void k(const float *in, float *out) {
+    __shared__ int n;
+    if (threadIdx.x == 0) n = 0;
+    IF_FAULT(__builtin_amdgcn_fence(__ATOMIC_SEQ_CST, "wavefront"), __syncthreads());
+    atomicAdd(&n, in[threadIdx.x] > 4.0f); // HERE
+    __syncthreads();
+    out[threadIdx.x] = n;
+}""",
+        "race",
+        "shared memory",
+        block=128,
+    ),
+    "lds_flag_before_a_load_to_lds": Seeded(
+        """
+__global__ void k(const float *in, float *out) {
+    __shared__ float s[64];
+    __shared__ int f;
+    if (threadIdx.x == 0) f = 0;
+    __syncthreads();
+    if (threadIdx.x < 64) {
+        unsigned at = threadIdx.x * 4;
+        unsigned base = __builtin_amdgcn_readfirstlane((unsigned)(size_t)(LDS float *)&s[0]);
+        asm volatile("s_mov_b32 m0, %2\\n\\ts_nop 0\\n\\tglobal_load_lds_dword %0, %1"
+                     : : "v"(at), "s"(in), "s"(base) : "memory");
+        asm volatile(IF_FAULT("", "s_waitcnt vmcnt(0)") ::: "memory");
+        __hip_atomic_store(&f, 1, __ATOMIC_RELAXED, GROUP);
+    } else {
+        while (__hip_atomic_load(&f, __ATOMIC_ACQUIRE, GROUP) == 0) SLEEP;
+        out[threadIdx.x] = s[threadIdx.x ^ 64]; // HERE
+    }
+}""",
+        "race",
+        "shared memory",
+        block=128,
+        targets=CDNA3,
+    ),
+    "lds_read_before_the_flag": Seeded(
+        """
+__global__ void k(const float *in, float *out) {
+    __shared__ float s[64];
+    __shared__ int f;
+    if (threadIdx.x == 0) f = 0;
+    if (threadIdx.x < 64) s[threadIdx.x] = in[threadIdx.x];
+    __syncthreads();
+    if (threadIdx.x < 64) {
+        IF_FAULT(, while (__hip_atomic_fetch_add(&f, 0, __ATOMIC_ACQUIRE, GROUP) != 64));
+        s[threadIdx.x] = 1.0f;
+    } else {
+        out[threadIdx.x] = s[threadIdx.x ^ 64]; // HERE
+        __hip_atomic_fetch_add(&f, 1, __ATOMIC_RELEASE, GROUP);
+    }
+}""",
+        "race",
+        "shared memory",
+        block=128,
+    ),
+    "global_flag_before_lds_is_written": Seeded(
+        """
+__global__ void k(const float *in, float *out) {
+    __shared__ float s[64];
+    int *f = (int *)out + 1024;
+    unsigned at = (unsigned)(size_t)(LDS float *)&s[threadIdx.x & 63];
+    if (threadIdx.x < 64) {
+        asm volatile("ds_write_b32 %0, %1" : : "v"(at), "v"(in[threadIdx.x]) : "memory");
+        asm volatile(IF_FAULT("", "s_waitcnt lgkmcnt(0)") ::: "memory");
+        __hip_atomic_store(f, 1, __ATOMIC_RELAXED, GROUP);
+        asm volatile("s_waitcnt lgkmcnt(0)" ::: "memory");
+    } else {
+        while (__hip_atomic_fetch_add(f, 0, __ATOMIC_ACQUIRE, GROUP) == 0);
+        out[threadIdx.x] = s[threadIdx.x ^ 64]; // HERE
+    }
+}""",
+        "race",
+        "shared memory",
+        block=128,
+    ),
+    "data_after_the_flag": Seeded(
+        """
+__global__ void k(const float *in, float *out) {
+    __shared__ float s[64];
+    __shared__ int f;
+    if (threadIdx.x == 0) f = 0;
+    __syncthreads();
+    if (threadIdx.x < 64) {
+        IF_FAULT(, s[threadIdx.x] = in[threadIdx.x]);
+        __hip_atomic_store(&f, 1, __ATOMIC_RELEASE, GROUP);
+        IF_FAULT(s[threadIdx.x] = in[threadIdx.x], );
+    } else {
+        while (__hip_atomic_load(&f, __ATOMIC_ACQUIRE, GROUP) == 0) SLEEP;
+        out[threadIdx.x] = s[threadIdx.x ^ 64]; // HERE
+    }
+}""",
+        "race",
+        "shared memory",
+        block=128,
+    ),
+    "device_flag_without_write_back": Seeded(
+        """
+__global__ void k(const float *in, float *out) {
+    int *f = (int *)out + 1024;
+    if (blockIdx.x == 0) {
+        out[threadIdx.x] = in[threadIdx.x];
+        __hip_atomic_store(f, 1, IF_FAULT(__ATOMIC_RELAXED, __ATOMIC_RELEASE), DEVICE);
+    } else {
+        while (__hip_atomic_load(f, __ATOMIC_ACQUIRE, DEVICE) == 0) SLEEP;
+        out[threadIdx.x + 64] = out[threadIdx.x]; // HERE
+    }
+}""",
+        "race",
+        "work-groups of a launch",
+        grid=2,
+    ),
+    "device_flag_without_invalidation": Seeded(
+        """
+__global__ void k(const float *in, float *out) {
+    int *f = (int *)out + 1024;
+    if (blockIdx.x == 0) {
+        out[threadIdx.x] = in[threadIdx.x];
+        __hip_atomic_store(f, 1, __ATOMIC_RELEASE, DEVICE);
+    } else {
+        while (__hip_atomic_load(f, IF_FAULT(__ATOMIC_RELAXED, __ATOMIC_ACQUIRE), DEVICE) == 0) SLEEP;
+        out[threadIdx.x + 64] = out[threadIdx.x]; // HERE
+    }
+}""",
+        "race",
+        "work-groups of a launch",
+        grid=2,
+    ),
+    "device_flag_without_wait": Seeded(
+        """
+__global__ void k(const float *in, float *out) {
+    int *f = (int *)out + 1024;
+    if (blockIdx.x == 0) {
+        unsigned at = threadIdx.x * 4, zero = 4096;
+        float x = in[threadIdx.x];
+        asm volatile("global_store_dword %0, %1, %2" : : "v"(at), "v"(x), "s"(out) : "memory");
+        asm volatile("buffer_wbl2 sc1" IF_FAULT("", "\\n\\ts_waitcnt vmcnt(0)") ::: "memory");
+        asm volatile("global_store_dword %0, %1, %2 sc1" : : "v"(zero), "v"(1), "s"(out) : "memory");
+    } else {
+        while (__hip_atomic_load(f, __ATOMIC_ACQUIRE, DEVICE) == 0) SLEEP;
+        out[threadIdx.x + 64] = out[threadIdx.x]; // HERE
+    }
+}""",
+        "race",
+        "work-groups of a launch",
+        grid=2,
+        targets=CDNA3,
+    ),
+    "device_flag_with_the_scope_of_a_group": Seeded(
+        """
+#define SCOPE IF_FAULT(GROUP, DEVICE)
+__global__ void k(const float *in, float *out) {
+    int *f = (int *)out + 1024;
+    if (blockIdx.x == 0) {
+        out[threadIdx.x] = in[threadIdx.x];
+        __hip_atomic_store(f, 1, __ATOMIC_RELEASE, SCOPE);
+    } else {
+        while (__hip_atomic_load(f, __ATOMIC_ACQUIRE, SCOPE) == 0) SLEEP;
+        out[threadIdx.x + 64] = out[threadIdx.x]; // HERE
+    }
+}""",
+        "race",
+        "work-groups of a launch",
+        grid=2,
+        targets=CDNA3,
     ),
     "missed_barrier": Seeded(
         """

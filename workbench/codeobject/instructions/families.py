@@ -203,6 +203,7 @@ def _memory(format_: str, opcode: str) -> Memory | None:
         to_lds="_load_lds_" in opcode,
         transposed="_tr_" in opcode,
         exchanges=access is Access.ATOMIC and "swap" in opcode,
+        compares=access is Access.ATOMIC and ("cmpswap" in opcode or "cmpst" in opcode),
     )
 
 

@@ -151,6 +151,7 @@ class Memory:
         to_lds: whether the data goes to LDS, at the address in M0, and to no register.
         transposed: whether the lanes of a row exchange what they read.
         exchanges: whether an atomic leaves nothing of what was there.
+        compares: whether an atomic writes only where it finds what it expects.
     """
 
     space: Space
@@ -161,6 +162,7 @@ class Memory:
     to_lds: bool = False
     transposed: bool = False
     exchanges: bool = False
+    compares: bool = False
 
 
 @dataclass(frozen=True, slots=True)

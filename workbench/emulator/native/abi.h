@@ -159,6 +159,8 @@ struct Machine {
     const HkLdsRule *lds_rules; /* by HkLdsKind, then by dwords of a lane: 1 to HK_LDS_WIDTHS */
     uint64_t hostcalls;         /* device address and bytes of the buffer of hostcalls (node/hostcall.py); 0: none */
     uint64_t hostcalls_bytes;
+    uint32_t dies; /* each with an L2 of its own */
+    uint32_t reserved;
 };
 
 /* What the hidden argument hidden_hostcall_buffer points to (rocclr's devhostcall.hpp). A packet is named by its index,
@@ -422,6 +424,7 @@ enum {
     SAN_MARK = 11,   /* imm: pair whose first instruction this is; flags: wait states of the block to its end */
     SAN_HAZARD = 12, /* imm: pair whose second one this is; flags: the same to its start; bytes: wanted */
     SAN_STATES = 13, /* imm: wait states of the block that ends */
+    SAN_CACHE = 14,  /* imm: SAN_WRITES_BACK, SAN_INVALIDATES */
 };
 
 /* SanOp.space. */
@@ -433,7 +436,7 @@ enum {
     SAN_STORE = 1u << 1,
     SAN_ATOMIC = 1u << 2,
     SAN_TO_LDS = 1u << 3,
-    SAN_SYNC = 1u << 4,        /* an access of device scope: orders like an atomic */
+    SAN_SYNC = 1u << 4,        /* an access with a scope wider than the wave's, as atomic loads and stores have */
     SAN_SELECT = 1u << 5,      /* undefined only where every data source is */
     SAN_KEEP = 1u << 6,        /* the destination is read too */
     SAN_LANE_MASK = 1u << 7,   /* scalar results are lane masks */
@@ -451,9 +454,15 @@ enum {
     SAN_REPLACES = 1u << 19,   /* an atomic that does not compute with what was there */
     SAN_RESOURCE = 1u << 20,   /* a scalar load through a buffer resource */
     SAN_INDEXED = 1u << 21,    /* each lane names the lane that it reads from */
+    SAN_DEVICE = 1u << 22,     /* with SAN_SYNC: the device's scope or wider */
+    SAN_POLLS = 1u << 23,      /* a load that a loop waits with for its value to change */
+    SAN_EXPECTS = 1u << 24,    /* a load of what a compare-and-swap then expects */
 };
 /* SAN_SCALAR_BITS: which operation, in the flags' upper byte. */
 enum { SAN_BITS_ANY = 0, SAN_BITS_AND = 1, SAN_BITS_OR = 2, SAN_BITS_ANDN2 = 3, SAN_BITS_SELECT = 4 };
+
+/* SAN_CACHE: the L2's writes to memory; the L1. */
+enum { SAN_WRITES_BACK = 1, SAN_INVALIDATES = 2 };
 
 #define SAN_SCC 128 /* as a scalar operand */
 #define SAN_NOT_WAITED 255

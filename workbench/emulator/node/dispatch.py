@@ -290,6 +290,7 @@ def prepare(
             "lds_rules": lds_conflicts.rules(target),
             "hostcalls": hostcalls[0],
             "hostcalls_bytes": hostcalls[1],
+            "dies": xcds,
         },
     )
     launch = ffi.new(

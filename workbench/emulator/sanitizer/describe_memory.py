@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from workbench.codeobject import registers
 from workbench.codeobject.instruction import Instruction
 from workbench.codeobject.instructions import Access, Memory, Space
@@ -20,6 +22,14 @@ _SPACES = {
     Space.GWS: abi.SAN_LDS,
 }
 _DWORD = 4
+_CACHE_CONTROL = {
+    "buffer_wbl2": abi.SAN_WRITES_BACK,
+    "buffer_inv": abi.SAN_INVALIDATES,
+    "buffer_wbinvl1": abi.SAN_INVALIDATES,
+    "buffer_wbinvl1_vol": abi.SAN_INVALIDATES,
+}
+# gfx90a's have no scope; a buffer_wbl2 without one is for the whole system there.
+_PLAIN_CACHE_CONTROL = ("buffer_wbinvl1", "buffer_wbinvl1_vol")
 _ACCESSES = {Access.LOAD: abi.SAN_LOAD, Access.STORE: abi.SAN_STORE, Access.ATOMIC: abi.SAN_ATOMIC}
 
 
@@ -29,6 +39,8 @@ def vector_memory(record: CData, instruction: Instruction, memory: Memory, rows:
     record.space = _SPACES[memory.space]
     native = NATIVE.get(instruction.opcode)
     if native is None:
+        if memory.access is Access.NONE:
+            return cache_control(record, instruction)
         if memory.space is Space.BUFFER:
             record.flags = abi.SAN_PLAIN_ADDRESS
             return record
@@ -51,10 +63,27 @@ def vector_memory(record: CData, instruction: Instruction, memory: Memory, rows:
     if memory.access is Access.ATOMIC:
         record.flags |= abi.SAN_REPLACES if memory.exchanges else 0
         record.flags |= abi.SAN_LOAD if record.dst_count else 0
-    if memory.space is not Space.SCRATCH and modifiers.get("sc1"):
-        record.flags |= abi.SAN_SYNC
+    if memory.space is not Space.SCRATCH and memory.access is not Access.ATOMIC:
+        record.flags |= _scope(modifiers)
     if not memory.bytes:
         record.flags |= abi.SAN_PLAIN_ADDRESS
+    return record
+
+
+def _scope(modifiers: Mapping[str, int]) -> int:
+    """The scope of a load or store: by sc0 and sc1, on gfx90a by glc, which loads of any scope have."""
+    if modifiers.get("sc1") or modifiers.get("glc"):
+        return abi.SAN_SYNC | abi.SAN_DEVICE
+    return abi.SAN_SYNC if modifiers.get("sc0") else 0
+
+
+def cache_control(record: CData, instruction: Instruction) -> CData | None:
+    """The record of an instruction that writes back or invalidates a cache for other compute units."""
+    if instruction.opcode in _PLAIN_CACHE_CONTROL or instruction.modifiers.get("sc1"):
+        record.imm = _CACHE_CONTROL.get(instruction.opcode, 0)
+    if not record.imm:
+        return None
+    record.kind = abi.SAN_CACHE
     return record
 
 

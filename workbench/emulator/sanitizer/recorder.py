@@ -14,6 +14,7 @@ from workbench.codeobject.instruction import Instruction
 from workbench.emulator.native import abi
 from workbench.emulator.native.abi import CData, ffi
 from workbench.emulator.native.ops import Rows
+from workbench.emulator.sanitizer.analysis import Analysis
 from workbench.emulator.sanitizer.describe import describe
 from workbench.emulator.sanitizer.hazard_roles import wait_states
 from workbench.emulator.sanitizer.hazards import Hazards
@@ -26,10 +27,11 @@ from workbench.errors import UnsupportedInstruction
 class Recorder:
     """Collects a block's records and puts the calls that hand them over into its code."""
 
-    def __init__(self, translator: BlockTranslator, rows: Rows, hazards: Hazards) -> None:
+    def __init__(self, translator: BlockTranslator, rows: Rows, analysis: Analysis) -> None:
         self._translator = translator
         self._rows = rows
-        self._hazards = hazards
+        self._hazards = analysis.hazards
+        self._flag_loads = analysis.flag_loads
         self._pending: list[bytes] = []
 
     def before(self, instruction: Instruction) -> None:
@@ -38,6 +40,10 @@ class Recorder:
             record = describe(instruction, self._rows)
         except (Unsupported, UnsupportedInstruction):
             return  # the translation is about to be refused for the same reason
+        if record is not None and instruction.address in self._flag_loads.polls:
+            record.flags |= abi.SAN_POLLS
+        if record is not None and instruction.address in self._flag_loads.expected:
+            record.flags |= abi.SAN_EXPECTS
         if self._hazards.found:
             self._pending += hazard_records(instruction, self._hazards)
         if record is not None:

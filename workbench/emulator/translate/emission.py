@@ -9,7 +9,7 @@ from workbench.codeobject.instruction import Instruction, Operand
 from workbench.codeobject.instructions import MATRICES
 from workbench.emulator.native import function_address
 from workbench.emulator.native.ops import NATIVE, Rows
-from workbench.emulator.sanitizer.hazards import Hazards
+from workbench.emulator.sanitizer.analysis import Analysis
 from workbench.emulator.sanitizer.recorder import Recorder
 from workbench.emulator.semantics import NO_OPERATION, SEMANTICS
 from workbench.emulator.translate.block import BlockTranslator
@@ -51,7 +51,7 @@ def emit(
     options: Options,
     refuse: Callable[[list[Failure]], None],
     modes: Sequence[Mode | None] | None = None,
-    hazards: Hazards | None = None,
+    analysis: Analysis | None = None,
 ) -> Emitted:
     """IR of every block.
 
@@ -60,7 +60,7 @@ def emit(
         index_of: block index by address.
         refuse: called with all instructions that cannot be executed and the reasons, if there are any.
         modes: floating-point mode at the start of each block; by default the kernel's.
-        hazards: what the sanitizer follows through the run.
+        analysis: what the sanitizer knows of the code.
     """
     result = Emitted([], [], set(), set())
     failures: list[Failure] = []
@@ -70,7 +70,7 @@ def emit(
         next_index = index_of.get(last.address + last.size, -1)
         mode = modes[index] if modes is not None else options.mode
         translator = BlockTranslator(options, f"block{index}", index_of.__getitem__, next_index, mode)
-        _emit_block(translator, block, rows, failures, hazards or Hazards())
+        _emit_block(translator, block, rows, failures, analysis or Analysis())
         if not failures:
             result.functions.append(translator.function.text())
             result.constants.extend(translator.function.constants)
@@ -90,9 +90,9 @@ def _emit_block(
     block: list[Instruction],
     rows: Rows,
     failures: list[Failure],
-    hazards: Hazards,
+    analysis: Analysis,
 ) -> None:
-    recorder = Recorder(translator, rows, hazards) if translator.options.sanitize else None
+    recorder = Recorder(translator, rows, analysis) if translator.options.sanitize else None
     # The sanitizer hears of each instruction before it runs.
     chain = MatrixChain(translator) if recorder is None else None
     for instruction in block:

@@ -23,7 +23,7 @@ from workbench.codeobject.decoder import decode
 from workbench.codeobject.elf import CodeObject
 from workbench.codeobject.instruction import Instruction
 from workbench.emulator.native import abi
-from workbench.emulator.sanitizer import hazards
+from workbench.emulator.sanitizer.analysis import analyse
 from workbench.emulator.translate import engine
 from workbench.emulator.translate.emission import Failure, emit, row_count
 from workbench.emulator.translate.flow import (
@@ -180,8 +180,8 @@ def _compile(code_object: CodeObject, kernel: str, options: Options) -> _Program
         index_of[address] for address in (info.entry, *function_symbols(code_object)) if address in index_of
     ]
     modes = float_modes(blocks, index_of, roots, options.mode)
-    dependencies = (
-        hazards.find(blocks, lambda index: followers(blocks, index, index_of), options.target)
+    analysis = (
+        analyse(blocks, lambda index: followers(blocks, index, index_of), options.target)
         if options.sanitize
         else None
     )
@@ -191,7 +191,7 @@ def _compile(code_object: CodeObject, kernel: str, options: Options) -> _Program
         options,
         lambda failures: _refuse(code_object, kernel, failures),
         modes,
-        dependencies,
+        analysis,
     )
     data = engine.compile_object(emitted.functions, emitted.constants, emitted.declarations)
     return _Program(

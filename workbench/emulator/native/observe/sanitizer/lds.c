@@ -1,7 +1,7 @@
 /* LDS: who wrote and read each dword since which barrier, and what is undefined.
  *
- * Two accesses of different waves are ordered by a barrier between them, or, taken generously, by an atomic of each
- * side after the first access.
+ * Two accesses of different waves are ordered by a barrier between them, or by what one has read of the other
+ * (order.c).
  */
 #include "observe/sanitizer/state.h"
 
@@ -27,11 +27,13 @@ HK_INLINE int quick_write(SanWave *sw, const SanOp *o, uint64_t offset, uint32_t
     if (((offset | bytes) & 3) || offset + bytes > 4ull * sg->lds_dwords) return 0;
     for (uint64_t dword = offset / 4; dword * 4 < offset + bytes; dword++) {
         const LdsCell *c = &sg->lds[dword];
-        if (!nothing_new(sg, dword, 0x10000u << sw->index) || c->how != how || c->tick != sg->san->tick) return 0;
+        if (!nothing_new(sg, dword, 0x10000u << sw->index) || c->how != how) return 0;
     }
     for (uint64_t dword = offset / 4; dword * 4 < offset + bytes; dword++) {
         LdsCell *c = &sg->lds[dword];
         c->write_number = number;
+        c->write_done = sw->vm_done;
+        c->write_global = sw->vm_issued;
         c->write_pc = (uint32_t)o->op.pc;
         c->undefined = 0;
     }
@@ -40,7 +42,7 @@ HK_INLINE int quick_write(SanWave *sw, const SanOp *o, uint64_t offset, uint32_t
 
 /* Reads of whole dwords that are right: written, by this wave or before a barrier that the writer passed with its
  * wait. 0, and nothing done, where it takes a closer look. */
-HK_INLINE int plain_read(SanWave *sw, const SanOp *o, uint64_t offset, uint32_t bytes) {
+HK_INLINE int plain_read(SanWave *sw, const SanOp *o, uint64_t offset, uint32_t bytes, uint32_t number) {
     SanGroup *sg = sw->group;
     if (((offset | bytes) & 3) || offset + bytes > 4ull * sg->lds_dwords) return 0;
     uint32_t me = sw->index, epoch = sg->epoch, count = bytes / 4;
@@ -63,6 +65,7 @@ HK_INLINE int plain_read(SanWave *sw, const SanOp *o, uint64_t offset, uint32_t 
         c->read_mask = 15;
         c->read_epoch = epoch;
         c->read_pc = (uint32_t)o->op.pc;
+        sg->lds_reads[me * sg->lds_dwords + offset / 4 + n] = number;
         uint64_t kept = quick[n] >> 32 == epoch ? quick[n] & (0xffffull | 0x10000ull << me) : 0;
         quick[n] = (uint64_t)epoch << 32 | kept | 1u << me;
     }
@@ -94,11 +97,31 @@ HK_INLINE int plain_write(SanWave *sw, const SanOp *o, uint64_t offset, uint32_t
         c->write_number = number;
         c->write_pc = (uint32_t)o->op.pc;
         c->how = (uint8_t)how;
-        c->tick = sg->san->tick;
+        c->write_done = sw->vm_done;
+        c->write_global = sw->vm_issued;
+        c->writers = 0;
         c->undefined = 0;
         sg->quick[offset / 4 + n] = (uint64_t)epoch << 32 | 0x10000u << me;
     }
     return 1;
+}
+
+static void note_write(const SanWave *sw, const SanOp *o, LdsCell *c, uint8_t mask, uint32_t how, uint32_t number) {
+    uint32_t me = sw->index, epoch = sw->group->epoch;
+    how &= ~ACCESS_FLAG;
+    int mine = c->writer == me && c->write_epoch == epoch;
+    c->undefined &= (uint8_t)~mask;
+    c->writers = how & 4 ? (uint16_t)(c->writers | 1u << me) : 0;
+    /* Others' atomics may change places with this one, and not with the plain write before it. */
+    if (mine && (how & 4) && !(c->how & 4)) return;
+    c->write_mask = mine && c->how == how ? c->write_mask | mask : mask;
+    c->writer = (uint8_t)me;
+    c->write_epoch = epoch;
+    c->write_number = number;
+    c->write_pc = (uint32_t)o->op.pc;
+    c->how = (uint8_t)how;
+    c->write_done = sw->vm_done;
+    c->write_global = sw->vm_issued;
 }
 
 void san_lds_access(Wave *w, SanWave *sw, const SanOp *o, uint64_t offset, uint32_t bytes, unsigned lane, int is_write,
@@ -113,11 +136,12 @@ void san_lds_access(Wave *w, SanWave *sw, const SanOp *o, uint64_t offset, uint3
         uint32_t first = dword * 4 < offset ? (uint32_t)(offset & 3) : 0;
         uint32_t last = dword * 4 + 4 > end ? (uint32_t)(end - dword * 4) : 4;
         uint8_t mask = (uint8_t)((15u >> (4 - (last - first))) << first);
-        int atomic = (how & 4) && (c->how & 4);
+        int atomic = (how & ACCESS_FLAG) || ((how & 4) && (c->how & 4));
         if (c->writer != 255 && (c->write_mask & mask) && !atomic) {
             if (c->writer != me) {
                 SanWave *other = &sg->waves[c->writer];
-                int synced = other->tick > c->tick && sw->tick > c->tick;
+                const SanOrder *known = &sw->known.of[c->writer];
+                int synced = c->write_number <= (c->how & 2 ? known->to_lds : known->lgkm);
                 if (c->write_epoch == sg->epoch) {
                     if (!synced && !(is_write && san_same_in_lds(w, o, offset, lane)))
                         san_found(w, SAN_FOUND_RACE_LDS, &o->op, c->write_pc, (int32_t)lane, dword * 4,
@@ -136,24 +160,20 @@ void san_lds_access(Wave *w, SanWave *sw, const SanOp *o, uint64_t offset, uint3
         }
         if (is_write) {
             uint32_t others = c->readers & ~(1u << me);
-            if (others && c->read_epoch == sg->epoch && (c->read_mask & mask) && !(how & 4)) {
+            if (c->read_epoch != sg->epoch || !(c->read_mask & mask)) others = 0;
+            for (; others; others &= others - 1) {
                 uint32_t other = (uint32_t)__builtin_ctz(others);
+                if (sg->lds_reads[other * sg->lds_dwords + dword] <= sw->known.of[other].lgkm) continue;
                 san_found(w, SAN_FOUND_RACE_LDS, &o->op, c->read_pc, (int32_t)lane, dword * 4, 1, w->group->index,
                           other);
+                break;
             }
-            int same = c->writer == me && c->write_epoch == sg->epoch && c->how == how && c->tick == sg->san->tick;
-            c->write_mask = same ? c->write_mask | mask : mask;
-            c->writer = (uint8_t)me;
-            c->write_epoch = sg->epoch;
-            c->write_number = number;
-            c->write_pc = (uint32_t)o->op.pc;
-            c->how = (uint8_t)how;
-            c->tick = sg->san->tick;
-            c->undefined &= (uint8_t)~mask;
+            note_write(sw, o, c, mask, how, number);
             int whole = mask == 15 && !(how & 4) && before == sg->san->report_total;
             sg->quick[dword] = whole ? (uint64_t)sg->epoch << 32 | 0x10000u << me : 0;
         } else {
             if (c->undefined & mask) *undefined |= 1u << (dword - offset / 4 < 4 ? dword - offset / 4 : 3);
+            if (how & ACCESS_FLAG) continue;
             if (c->read_epoch != sg->epoch || (c->readers != (1u << me) && c->read_mask != mask)) {
                 c->readers = 0;
                 c->read_mask = 0;
@@ -162,6 +182,7 @@ void san_lds_access(Wave *w, SanWave *sw, const SanOp *o, uint64_t offset, uint3
             c->read_mask |= mask;
             c->read_epoch = sg->epoch;
             c->read_pc = (uint32_t)o->op.pc;
+            sg->lds_reads[me * sg->lds_dwords + dword] = number;
             uint64_t q = sg->quick[dword];
             /* What another wave has written may be written again by it alone as long as nobody reads it. */
             q = q >> 32 == sg->epoch ? q & (0xffffffff0000ffffull | 0x10000ull << me) : (uint64_t)sg->epoch << 32;
@@ -181,6 +202,14 @@ void san_lds_undefine(SanWave *sw, uint64_t offset, uint32_t bytes, uint32_t wor
     }
 }
 
+uint32_t san_lds_how(const SanOp *o) {
+    return 1u | (o->flags & SAN_ATOMIC ? 4u : 0u) | (o->flags & (SAN_POLLS | SAN_EXPECTS) ? ACCESS_FLAG : 0u);
+}
+
+void san_lds_flag(SanWave *sw, uint64_t offset, uint32_t number) {
+    if (offset / 4 < sw->group->lds_dwords) san_lds_learn(sw, &sw->group->lds[offset / 4], number);
+}
+
 static uint32_t lds_alignment(const SanOp *o) {
     if (o->flags & SAN_TRANSPOSED) return 8;
     return o->bytes == 8 ? 8 : o->bytes >= 12 ? 16 : 1;
@@ -197,7 +226,8 @@ static void lds_one(Wave *w, SanWave *sw, const SanOp *o, uint64_t exec, uint32_
     const uint32_t *row = o->src_count[0] ? hk_row(w, o->src[0]) : NULL;
     uint32_t rows = (o->bytes + 3u) / 4u, alignment = lds_alignment(o);
     int is_write = (o->flags & (SAN_STORE | SAN_ATOMIC)) != 0;
-    uint32_t how = 1u | (o->flags & SAN_ATOMIC ? 4u : 0u), number = sw->lgkm_issued + 1;
+    uint32_t how = san_lds_how(o), number = sw->lgkm_issued + 1;
+    int learns = (o->flags & SAN_POLLS) || ((o->flags & SAN_ATOMIC) && (o->flags & SAN_LOAD));
     uint64_t result[4] = {0};
     int is_data_undefined = (o->flags & SAN_STORE) && undefined_rows(sw, o->src[source], o->src_count[source]) != 0;
     if ((o->flags & SAN_STORE) && sw->group->reads_passed) {
@@ -210,11 +240,14 @@ static void lds_one(Wave *w, SanWave *sw, const SanOp *o, uint64_t exec, uint32_
         uint32_t undefined;
         if (at & (alignment - 1)) san_found(w, SAN_FOUND_ALIGNMENT, &o->op, ~0ull, (int32_t)lane, at, alignment, 0, 0);
         if (!is_write) {
-            if (quick_read(sw, at, o->bytes) || plain_read(sw, o, at, o->bytes)) continue;
+            if (learns) san_lds_flag(sw, at, number);
+            if (!(how & ACCESS_FLAG) && (quick_read(sw, at, o->bytes) || plain_read(sw, o, at, o->bytes, number)))
+                continue;
             san_lds_access(w, sw, o, at, o->bytes, lane, 0, how, number, &undefined);
             for (uint32_t n = 0; n < 4; n++) result[n] |= (uint64_t)(undefined >> n & 1) << lane;
             continue;
         }
+        if (learns) san_lds_flag(sw, at, number);
         if (!is_data_undefined &&
             (quick_write(sw, o, at, o->bytes, how, number) || plain_write(sw, o, at, o->bytes, how, number)))
             continue;
@@ -240,8 +273,8 @@ void san_lds_memory(Wave *w, SanWave *sw, const SanOp *o, uint64_t exec) {
         if (o->flags & SAN_TWO) lds_one(w, sw, o, exec, o->op.imm[0], o->dst + rows, 2);
     } else
         set_rows(sw, o->dst, o->dst_count, exec, 0);
-    if (o->flags & SAN_ATOMIC) advance(sw, w);
     sw->lgkm_issued++;
+    if (o->flags & SAN_ATOMIC) san_release(sw, sw->lgkm_issued);
     if (exec == 0) return;
     if ((o->flags & SAN_LOAD) && !(o->flags & SAN_PLAIN_ADDRESS)) {
         uint32_t at[HK_LANES];

@@ -13,8 +13,6 @@ void san_note_read(SanWave *sw, const SanOp *o, uint64_t lanes, const uint32_t *
     LdsRead *r = &sw->reads[sw->read_next++ % READS];
     r->lanes = lanes;
     r->number = sw->last_read = sw->lgkm_issued;
-    r->epoch = sw->group->epoch;
-    r->tick = sw->group->san->tick;
     r->pc = (uint32_t)o->op.pc;
     r->bytes = o->bytes;
     r->second = second;
@@ -74,7 +72,7 @@ void san_check_reads(Wave *w, SanWave *sw, const SanOp *o, uint64_t lanes, const
         if (other == sw) continue;
         for (uint32_t n = 0; n < other->passed_count; n++) {
             const LdsRead *r = &other->passed[n];
-            if (r->low >= high || low >= r->high || (other->tick > r->tick && sw->tick > r->tick)) continue;
+            if (r->low >= high || low >= r->high || r->number <= sw->known.of[i].lgkm) continue;
             overwrite(w, sw, o, lanes, at, bytes, other, r);
         }
     }

@@ -97,8 +97,9 @@ static void flat_lane(Wave *w, SanWave *sw, const SanOp *o, uint64_t address, un
     int stores = (o->flags & SAN_STORE) != 0;
     uint32_t words = stores ? data_words(sw, o->src[1], o->src_count[1], lane) : 0;
     if ((address & HK_APERTURE_MASK) == HK_SHARED_APERTURE) {
-        uint32_t how = 1u | (o->flags & SAN_ATOMIC ? 4u : 0u);
-        san_lds_access(w, sw, o, offset, o->bytes, lane, is_write, how, sw->lgkm_issued + 1, &undefined);
+        uint32_t number = sw->lgkm_issued + 1;
+        if ((o->flags & SAN_LOAD) && (o->flags & (SAN_ATOMIC | SAN_POLLS))) san_lds_flag(sw, offset, number);
+        san_lds_access(w, sw, o, offset, o->bytes, lane, is_write, san_lds_how(o), number, &undefined);
         if (words) san_lds_undefine(sw, offset, o->bytes, words, san_origin(sw, o, 1, 1, bit));
     } else {
         for (uint32_t n = 0; n < rows && offset / 4 + n < sw->scratch_dwords; n++) {
@@ -141,9 +142,9 @@ static void vector_memory(Wave *w, SanWave *sw, const SanOp *o, uint64_t exec) {
         int is_write = (o->flags & (SAN_STORE | SAN_ATOMIC)) != 0;
         elsewhere = o->space == SAN_FLAT ? exec & ~lanes : 0;
         if (is_write) check_data(w, sw, o, exec & ~elsewhere, known);
-        if (o->flags & (SAN_ATOMIC | SAN_SYNC)) advance(sw, w);
         lanes = inside(w, o, lanes, at);
         san_global_lanes(w, sw, o, lanes, at);
+        if ((o->flags & SAN_ATOMIC) && elsewhere) san_release(sw, sw->lgkm_issued + 1);
         if (o->flags & SAN_LOAD) set_rows(sw, o->dst, o->dst_count, exec, 0);
         if (sw->group->san->memory_count) {
             san_follow_memory(w, sw, o, lanes, at, undefined);

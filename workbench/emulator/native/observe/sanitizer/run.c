@@ -35,6 +35,9 @@ HK_EXPORT void hk_san_run(Wave *w, const SanOp *ops, uint32_t count) {
         case SAN_MEMORY:
             san_memory(w, sw, o, exec);
             break;
+        case SAN_CACHE:
+            san_cache(w, sw, o->imm);
+            break;
         case SAN_BRANCH:
             san_branch(w, sw, o);
             break;

@@ -12,10 +12,8 @@ HK_EXPORT San *hk_san_new(uint64_t groups, uint64_t memory_limit) {
     s->memory_left = memory_limit;
     s->page_capacity = 1024;
     s->pages = calloc(s->page_capacity, sizeof *s->pages);
-    s->group_ticks = calloc(groups + 1, sizeof *s->group_ticks);
-    s->last_page = ~0ull;
-    s->tick = 1;
-    if (s->pages == NULL || s->group_ticks == NULL) {
+    s->releases = calloc(groups, sizeof *s->releases);
+    if (s->pages == NULL || s->releases == NULL) {
         hk_san_free(s);
         return NULL;
     }
@@ -24,9 +22,12 @@ HK_EXPORT San *hk_san_new(uint64_t groups, uint64_t memory_limit) {
 
 HK_EXPORT void hk_san_free(San *s) {
     if (s == NULL) return;
-    for (uint64_t i = 0; s->pages != NULL && i < s->page_capacity; i++) free(s->pages[i].cells);
+    for (uint64_t i = 0; s->pages != NULL && i < s->page_capacity; i++) {
+        free(s->pages[i].cells);
+        free(s->pages[i].reads);
+    }
     free(s->pages);
-    free(s->group_ticks);
+    san_order_free(s);
     free(s);
 }
 
@@ -78,13 +79,14 @@ static size_t wave_bytes(const Launch *l) {
     return round64(sizeof(SanWave)) + round64(rows * 8) + 5 * round64(rows * 4) + round64(dwords * 8);
 }
 
-static size_t lds_bytes(const Launch *l) {
+static size_t lds_bytes(const Launch *l, uint32_t waves) {
     size_t dwords = ((size_t)l->lds_size + 3) / 4;
-    return round64(dwords * sizeof(LdsCell)) + round64(dwords * sizeof(uint64_t));
+    return round64(dwords * sizeof(LdsCell)) + round64(dwords * sizeof(uint64_t)) +
+           round64(dwords * waves * sizeof(uint32_t));
 }
 
 size_t hk_san_bytes(const Launch *l, uint32_t waves) {
-    return round64(sizeof(SanGroup)) + round64(waves * sizeof(SanWave)) + lds_bytes(l) + waves * wave_bytes(l);
+    return round64(sizeof(SanGroup)) + round64(waves * sizeof(SanWave)) + lds_bytes(l, waves) + waves * wave_bytes(l);
 }
 
 void hk_san_start(const Launch *l, Group *g, Wave *waves, void *memory) {
@@ -103,7 +105,8 @@ void hk_san_start(const Launch *l, Group *g, Wave *waves, void *memory) {
     p += round64(g->wave_count * sizeof(SanWave));
     sg->lds = (LdsCell *)p;
     sg->quick = (uint64_t *)(p + round64(sg->lds_dwords * sizeof(LdsCell)));
-    p += lds_bytes(l);
+    sg->lds_reads = (uint32_t *)((uint8_t *)sg->quick + round64(sg->lds_dwords * sizeof(uint64_t)));
+    p += lds_bytes(l, g->wave_count);
     for (uint32_t i = 0; i < sg->lds_dwords; i++) sg->lds[i] = (LdsCell){.writer = 255, .undefined = 15};
     memset(sg->quick, 0, sg->lds_dwords * sizeof(uint64_t));
     size_t rows = l->row_count, dwords = ((size_t)l->scratch_size + 3) / 4;
@@ -164,8 +167,10 @@ void hk_san_barrier(const Group *g, Wave *waves, uint64_t pc) {
     for (uint32_t i = 0; i < g->wave_count; i++) {
         SanWave *sw = waves[i].san;
         sw->vm_published = sw->vm_done;
+        sw->vm_passed = sw->vm_issued;
         sw->lgkm_published = sw->lgkm_done;
         pass_reads(sw);
         sg->reads_passed += sw->passed_count;
     }
+    if (sg->san->synced) san_order_barrier(sg);
 }

@@ -9,6 +9,9 @@
 #include "observe/sanitizer/sanitizer.h"
 #include "run/lanes.h"
 
+/* An access of LDS by a load that may read what another wave writes meanwhile. */
+#define ACCESS_FLAG 8u
+
 #define SCALARS (SAN_SCC + 1)
 #define REPORTS 1024
 #define NOBODY 0xffffffffu
@@ -18,28 +21,30 @@ typedef struct LdsCell {
     uint32_t write_epoch, read_epoch;
     uint32_t write_number; /* of the access among the writer's of its counter */
     uint32_t write_pc, read_pc;
-    uint32_t tick;
-    uint16_t readers;   /* waves */
-    uint8_t writer;     /* wave, 255: none */
-    uint8_t write_mask; /* bytes */
+    uint32_t write_done, write_global; /* the writer's vm_done and vm_issued then */
+    uint16_t readers;                  /* waves */
+    uint16_t writers;                  /* by atomics, since the last other write */
+    uint8_t writer;                    /* wave, 255: none */
+    uint8_t write_mask;                /* bytes */
     uint8_t read_mask;
     uint8_t undefined; /* bytes */
     uint8_t how;       /* of the write: 1 by lgkmcnt, 2 by vmcnt; 4: atomic */
-    uint8_t reader;
 } LdsCell;
 
 /* 16 bytes of global memory. */
 typedef struct Cell {
-    uint32_t write_group, write_epoch, write_pc, write_tick;
-    uint32_t read_group, read_epoch, read_pc, read_tick;
+    uint32_t write_group, write_epoch, write_pc, write_number;
+    uint32_t read_group, read_epoch, read_pc, read_number; /* number: where one wave has read it */
     uint16_t write_mask, read_mask, readers;
-    uint8_t writer, atomic;
+    uint8_t writer, scope; /* of the write: SCOPE_* */
 } Cell;
+
+enum { SCOPE_WAVE, SCOPE_GROUP, SCOPE_DEVICE };
 
 /* A read of LDS, whose data may still be on its way. */
 typedef struct LdsRead {
     uint64_t lanes;
-    uint32_t number, epoch, tick, pc;
+    uint32_t number, pc;
     uint32_t low, high; /* bytes that it touches lie in [low, high) */
     uint32_t bytes;     /* of a lane, at each address */
     uint32_t second;    /* distance of the second address; 0: there is none */
@@ -55,17 +60,57 @@ typedef struct LdsRead {
 typedef struct Page {
     uint64_t number;
     Cell *cells;
+    uint32_t *reads; /* [waves][cells] number of each wave's newest read, where several have read; NULL: nowhere */
 } Page;
+
+/* Accesses of a wave that come before another one's next: of LDS by their lgkmcnt numbers, loads to LDS and accesses of
+ * global memory by their vmcnt numbers. */
+typedef struct SanOrder {
+    uint32_t lgkm, to_lds, global;
+} SanOrder;
+
+/* What a wave knows to come before what it does next, beside what barriers say. */
+typedef struct SanKnown {
+    SanOrder of[HK_MAX_WAVES];
+    /* vmcnt numbers of the waves of its work-group: what is complete, and what other dies can see. */
+    uint32_t complete[HK_MAX_WAVES], visible[HK_MAX_WAVES];
+    /* Releases of other work-groups up to these times: seen, and seen before the L1 was invalidated. */
+    uint32_t seen, acquired;
+} SanKnown;
+
+/* What a work-group let others see by a write of device scope: the numbers of its waves, as in SanKnown. */
+typedef struct SanRelease {
+    uint32_t time;
+    uint32_t complete[HK_MAX_WAVES], visible[HK_MAX_WAVES];
+} SanRelease;
+
+#define RELEASES 4
+
+typedef struct SanReleases {
+    uint64_t count;
+    SanRelease newest[RELEASES]; /* round and round */
+} SanReleases;
+
+/* A dword of global memory that was written by an atomic, or by a store with a scope. */
+typedef struct SanFlag {
+    uint64_t dword;
+    uint32_t group, time;
+    uint16_t writers; /* waves of the group: by atomics, since the last store */
+    uint8_t wave, scope;
+    SanOrder order; /* of the newest writer */
+} SanFlag;
 
 struct San {
     uint64_t groups;
-    uint32_t tick;         /* atomics so far */
-    uint32_t *group_ticks; /* last atomic of each group */
-    Page *pages;           /* open hash */
+    uint32_t time;          /* releases so far */
+    SanReleases **releases; /* of each group; NULL: none */
+    int32_t synced;         /* a wave has done something that orders it with others */
+    SanFlag *flags;         /* open hash */
+    uint64_t flag_capacity, flag_count;
+    Page *pages; /* open hash */
     uint64_t page_capacity, page_count;
     uint64_t memory_left;
-    uint64_t last_page;
-    Cell *last_cells;
+    Page *last_page;
     const SanMemory *memories; /* sorted by base; the caller's */
     uint64_t memory_count;
     const SanMemory *last_memory;
@@ -86,7 +131,15 @@ typedef struct SanWave {
     uint32_t last_read;              /* of the newest read of LDS */
     uint32_t read_next;              /* place of the next one in `reads` */
     uint32_t passed_count;
-    uint32_t tick;
+    uint32_t vm_passed; /* issued at the last barrier */
+    SanKnown known;
+    SanOrder release; /* as of its newest atomic, or store with a scope */
+    /* What it has read and not waited for, with the numbers of the newest such reads; 0: none. */
+    SanKnown learned;
+    uint32_t learned_vm, learned_lgkm;
+    /* What the L2 is writing to memory, as in SanKnown, and the number of the instruction that asked for it; 0: none.
+     */
+    uint32_t written_back[HK_MAX_WAVES], written_back_vm;
     const SanOp *access;       /* the newest of memory */
     uint64_t states;           /* wait states of the blocks that it has run */
     uint64_t marks[SAN_MARKS]; /* when the first instruction of each pair was over; 0: it has not run */
@@ -114,6 +167,7 @@ struct SanGroup {
     uint32_t reads_passed; /* of all waves together */
     uint32_t lds_origin;   /* of the newest undefined value that was written to LDS; 0: there is none */
     LdsCell *lds;
+    uint32_t *lds_reads; /* [waves][dwords] number of each wave's newest read */
     uint64_t *quick; /* by dword of LDS: epoch << 32, waves that may read it again, << 16: that may write it again */
     SanWave *waves;
 };
@@ -140,6 +194,9 @@ void san_read_lane(Wave *w, SanWave *sw, const SanOp *o, uint64_t exec);
 void san_write_lane(Wave *w, SanWave *sw, const SanOp *o);
 void san_branch(Wave *w, SanWave *sw, const SanOp *o);
 /* lds.c */
+/* How an instruction accesses LDS: by lgkmcnt, 4: atomic, ACCESS_FLAG. */
+uint32_t san_lds_how(const SanOp *o);
+void san_lds_flag(SanWave *sw, uint64_t offset, uint32_t number);
 void san_lds_access(Wave *w, SanWave *sw, const SanOp *o, uint64_t offset, uint32_t bytes, unsigned lane, int is_write,
                     uint32_t how, uint32_t number, uint32_t *undefined);
 void san_lds_undefine(SanWave *sw, uint64_t offset, uint32_t bytes, uint32_t words, uint32_t origin);
@@ -150,6 +207,23 @@ int san_same_in_lds(const Wave *w, const SanOp *o, uint64_t offset, unsigned lan
 /* Remembers a read of LDS: the wave may pass a barrier, or load over it, before the data has come. */
 void san_note_read(SanWave *sw, const SanOp *o, uint64_t lanes, const uint32_t *at, uint32_t second);
 void san_check_reads(Wave *w, SanWave *sw, const SanOp *o, uint64_t lanes, const uint32_t *at, uint32_t bytes);
+/* order.c */
+/* A read of LDS, numbered `number`, of what other waves may have written for this one to see. */
+void san_lds_learn(SanWave *sw, const LdsCell *c, uint32_t number);
+/* The same of global memory; `scope` is the read's. */
+void san_global_learn(const Wave *w, SanWave *sw, uint64_t address, uint32_t scope, uint32_t number);
+/* What an atomic, or a store with a scope, lets others know. */
+void san_release(SanWave *sw, uint32_t lgkm);
+void san_release_global(const Wave *w, SanWave *sw, const uint64_t *at, uint64_t lanes, uint32_t scope, int is_atomic);
+/* What was read, or written back, holds once it has been waited for. */
+void san_settle(SanWave *sw);
+void san_cache(const Wave *w, SanWave *sw, uint32_t what);
+void san_order_barrier(SanGroup *sg);
+/* Whether an access of global memory, numbered `number` by its wave, comes before this wave's next by what both have
+ * done since, if not by a barrier. */
+int san_ordered(const Wave *w, const SanWave *sw, uint32_t group, uint32_t wave, uint32_t number, int needs_visible,
+                uint32_t until);
+void san_order_free(San *s);
 /* global.c */
 void san_global_lanes(Wave *w, SanWave *sw, const SanOp *o, uint64_t lanes, const uint64_t *at);
 void san_global_scalar(Wave *w, SanWave *sw, const SanOp *o, uint64_t address, uint32_t bytes);
@@ -188,12 +262,6 @@ HK_INLINE uint32_t data_words(const SanWave *sw, uint32_t row, uint32_t count, u
     uint32_t words = 0;
     for (uint32_t n = 0; n < count && n < 4; n++) words |= (uint32_t)(undefined_row(sw, row + n) >> lane & 1) << n;
     return words;
-}
-
-HK_INLINE void advance(SanWave *sw, Wave *w) {
-    San *s = sw->group->san;
-    sw->tick = ++s->tick;
-    s->group_ticks[w->group->index] = s->tick;
 }
 
 #endif

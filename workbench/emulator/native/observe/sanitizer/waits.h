@@ -20,6 +20,7 @@ HK_INLINE void wait_for(SanWave *sw, uint32_t imm) {
         uint32_t done = sw->lgkm_issued > lgkm ? sw->lgkm_issued - lgkm : 0;
         if (done > sw->lgkm_done) sw->lgkm_done = done;
     }
+    if (sw->learned_vm | sw->learned_lgkm | sw->written_back_vm) san_settle(sw);
 }
 
 /* A row is read or written; `own` names the counter within which accesses stay in order. */

@@ -1,0 +1,190 @@
+/* Order between waves that comes from what they read of one another.
+ *
+ * A wave that reads what another has written by an atomic, or by a store with a scope, knows once it has waited for the
+ * read that what was complete at the write comes before what it does next; so does one that polls LDS. What is complete
+ * is what the memory model of LLVM's AMDGPUUsage says for each target:
+ *  - LDS accesses of a wave are in order among each other, so that a flag in LDS comes after all of them; a flag in
+ *    global memory after those that lgkmcnt was waited for.
+ *  - Global memory in a work-group is in order, by the L1 that its waves share.
+ *  - Loads to LDS are in order with nothing but vmcnt.
+ *  - Between work-groups, which may be on other dies, vmcnt must have been waited for, and on gfx942 and gfx950 what
+ * was written without a scope must have been written back by buffer_wbl2 sc1 (gfx90a has one L2); loads without a scope
+ * must come after a buffer_inv sc1 that follows the read. Which flag a release of another work-group was for is not
+ * looked at, only that it came before the one that was read.
+ */
+#include "observe/sanitizer/state.h"
+
+#include <stdlib.h>
+
+HK_INLINE void at_least(uint32_t *known, uint32_t number) {
+    if (number > *known) *known = number;
+}
+
+static void add_order(SanOrder *to, const SanOrder *from) {
+    at_least(&to->lgkm, from->lgkm);
+    at_least(&to->to_lds, from->to_lds);
+    at_least(&to->global, from->global);
+}
+
+static void add_known(SanKnown *to, const SanKnown *from) {
+    for (unsigned i = 0; i < HK_MAX_WAVES; i++) {
+        add_order(&to->of[i], &from->of[i]);
+        at_least(&to->complete[i], from->complete[i]);
+        at_least(&to->visible[i], from->visible[i]);
+    }
+    at_least(&to->seen, from->seen);
+    at_least(&to->acquired, from->acquired);
+}
+
+/* What this wave's reading of a flag says of a wave of its work-group. */
+static void learn(SanWave *sw, uint32_t wave, const SanOrder *order) {
+    SanWave *other = &sw->group->waves[wave];
+    add_order(&sw->learned.of[wave], order);
+    add_known(&sw->learned, &other->known);
+    at_least(&sw->learned.complete[wave], order->to_lds);
+    sw->group->san->synced = 1;
+}
+
+static void learn_of_all(SanWave *sw, uint32_t writers, uint32_t newest, const SanOrder *order) {
+    for (writers &= ~(1u << sw->index); writers; writers &= writers - 1) {
+        uint32_t wave = (uint32_t)__builtin_ctz(writers);
+        learn(sw, wave, wave == newest ? order : &sw->group->waves[wave].release);
+    }
+}
+
+void san_lds_learn(SanWave *sw, const LdsCell *c, uint32_t number) {
+    if (c->writer == 255 || (c->how & 2)) return;
+    SanOrder order = {c->write_number, c->write_done, c->write_global};
+    learn_of_all(sw, c->writers | 1u << c->writer, c->writers ? NOBODY : c->writer, &order);
+    sw->learned_lgkm = number;
+}
+
+void san_release(SanWave *sw, uint32_t lgkm) { sw->release = (SanOrder){lgkm, sw->vm_done, sw->vm_issued}; }
+
+static SanFlag *flag_of(San *s, uint64_t dword, int make) {
+    if (s->flag_capacity == 0 && !make) return NULL;
+    if ((s->flag_count + 1) * 2 > s->flag_capacity && make) {
+        SanFlag *old = s->flags;
+        uint64_t before = s->flag_capacity, capacity = before ? before * 4 : 256;
+        SanFlag *new = s->memory_left < capacity * sizeof *new ? NULL : calloc(capacity, sizeof *new);
+        if (new == NULL) return NULL;
+        s->memory_left -= capacity * sizeof *new;
+        s->flags = new;
+        s->flag_capacity = capacity;
+        for (uint64_t i = 0; i < before; i++)
+            if (old[i].dword) *flag_of(s, old[i].dword, 0) = old[i];
+        free(old);
+    }
+    uint64_t i = (dword * 0x9e3779b97f4a7c15ull) >> 20 & (s->flag_capacity - 1);
+    while (s->flags[i].dword && s->flags[i].dword != dword) i = (i + 1) & (s->flag_capacity - 1);
+    return &s->flags[i];
+}
+
+void san_global_learn(const Wave *w, SanWave *sw, uint64_t address, uint32_t scope, uint32_t number) {
+    const SanFlag *f = flag_of(sw->group->san, address >> 2, 0);
+    if (f == NULL || f->dword == 0) return;
+    if (f->group == (uint32_t)w->group->index) learn_of_all(sw, f->writers | 1u << f->wave, f->wave, &f->order);
+    if (f->scope == SCOPE_DEVICE && scope == SCOPE_DEVICE) at_least(&sw->learned.seen, f->time);
+    sw->learned_vm = number;
+}
+
+/* What is complete, and what other dies see, of the waves of the work-group as far as this one knows. */
+static void reach(const Wave *w, const SanWave *sw, SanRelease *r) {
+    const SanGroup *sg = sw->group;
+    for (uint32_t i = 0; i < sg->wave_count; i++) {
+        r->complete[i] = sw->known.complete[i];
+        at_least(&r->complete[i], i == sw->index ? sw->vm_done : sg->waves[i].vm_passed);
+        r->visible[i] = sw->known.visible[i];
+        if (w->group->machine->dies == 1) at_least(&r->visible[i], r->complete[i]);
+    }
+}
+
+static void release_group(const Wave *w, const SanWave *sw) {
+    San *s = sw->group->san;
+    SanReleases **releases = &s->releases[w->group->index];
+    if (*releases == NULL) *releases = calloc(1, sizeof **releases);
+    if (*releases == NULL) return;
+    SanReleases *all = *releases;
+    SanRelease now = {.time = ++s->time};
+    reach(w, sw, &now);
+    const SanRelease *last = &all->newest[(all->count + RELEASES - 1) % RELEASES];
+    size_t numbers = sizeof now - offsetof(SanRelease, complete);
+    if (all->count && memcmp(last->complete, now.complete, numbers) == 0) return;
+    all->newest[all->count++ % RELEASES] = now;
+}
+
+void san_release_global(const Wave *w, SanWave *sw, const uint64_t *at, uint64_t lanes, uint32_t scope, int is_atomic) {
+    San *s = sw->group->san;
+    uint32_t group = (uint32_t)w->group->index;
+    uint64_t last = 0;
+    s->synced = 1;
+    san_release(sw, sw->lgkm_done);
+    if (scope == SCOPE_DEVICE) release_group(w, sw);
+    HK_FOR_LANES(lane, lanes) {
+        if (at[lane] >> 2 == last) continue;
+        last = at[lane] >> 2;
+        SanFlag *f = flag_of(s, last, 1);
+        if (f == NULL) return;
+        int goes_on = is_atomic && f->dword && f->group == group;
+        uint16_t writers = (uint16_t)((goes_on ? f->writers : 0u) | 1u << sw->index);
+        if (f->dword == 0) s->flag_count++;
+        *f = (SanFlag){last, group, s->time, writers, (uint8_t)sw->index, (uint8_t)scope, sw->release};
+    }
+}
+
+void san_settle(SanWave *sw) {
+    if (sw->written_back_vm && sw->written_back_vm <= sw->vm_done) {
+        for (unsigned i = 0; i < HK_MAX_WAVES; i++) at_least(&sw->known.visible[i], sw->written_back[i]);
+        sw->written_back_vm = 0;
+    }
+    if (sw->learned_vm > sw->vm_done || sw->learned_lgkm > sw->lgkm_done) return;
+    if (sw->learned_vm | sw->learned_lgkm) {
+        add_known(&sw->known, &sw->learned);
+        memset(&sw->learned, 0, sizeof sw->learned);
+        sw->learned_vm = sw->learned_lgkm = 0;
+    }
+}
+
+void san_cache(const Wave *w, SanWave *sw, uint32_t what) {
+    sw->group->san->synced = 1;
+    sw->vm_issued++;
+    if (what & SAN_INVALIDATES) at_least(&sw->known.acquired, sw->known.seen);
+    if (!(what & SAN_WRITES_BACK)) return;
+    for (uint32_t i = 0; i < sw->group->wave_count; i++) {
+        const SanWave *other = &sw->group->waves[i];
+        sw->written_back[i] = i == sw->index ? sw->vm_issued : other->vm_passed;
+        at_least(&sw->written_back[i], sw->known.of[i].global);
+    }
+    sw->written_back_vm = sw->vm_issued;
+}
+
+void san_order_barrier(SanGroup *sg) {
+    SanKnown all = {0};
+    for (uint32_t i = 0; i < sg->wave_count; i++) {
+        san_settle(&sg->waves[i]);
+        add_known(&all, &sg->waves[i].known);
+    }
+    for (uint32_t i = 0; i < sg->wave_count; i++) sg->waves[i].known = all;
+}
+
+int san_ordered(const Wave *w, const SanWave *sw, uint32_t group, uint32_t wave, uint32_t number, int needs_visible,
+                uint32_t until) {
+    const San *s = sw->group->san;
+    if (group == (uint32_t)w->group->index && number <= sw->known.of[wave].global) return 1;
+    const SanReleases *all = s->releases[group];
+    if (all == NULL || until == 0) return 0;
+    uint64_t first = all->count > RELEASES ? all->count - RELEASES : 0;
+    for (uint64_t i = first; i < all->count; i++) {
+        const SanRelease *r = &all->newest[i % RELEASES];
+        /* Of those that are forgotten one may have come in time. */
+        int is_in_time = r->time <= until || (i == first && first > 0);
+        if (is_in_time && number <= (needs_visible ? r->visible[wave] : r->complete[wave])) return 1;
+    }
+    return 0;
+}
+
+void san_order_free(San *s) {
+    for (uint64_t i = 0; s->releases != NULL && i < s->groups; i++) free(s->releases[i]);
+    free(s->releases);
+    free(s->flags);
+}

@@ -1,0 +1,183 @@
+"""Loads that read what other waves write meanwhile, on purpose: of a flag, or before a compare-and-swap.
+
+The ISA has one instruction for a plain load and for an atomic load of LDS, and on gfx90a of global memory
+too, so that only what becomes of the value tells them apart.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from workbench.codeobject import registers
+from workbench.codeobject.instruction import Instruction, Operand
+from workbench.codeobject.instructions import Access, Flow, Space
+
+_LONGEST = 4
+"""Blocks of a loop that does nothing but wait."""
+
+Unit = tuple[str, int]
+
+_SPACES = (Space.LDS, Space.GLOBAL, Space.FLAT, Space.BUFFER, Space.SCALAR, Space.SCALAR_BUFFER)
+
+
+@dataclass(frozen=True)
+class FlagLoads:
+    """Loads that may read what another wave writes meanwhile, by address.
+
+    Attributes:
+        polls: a loop goes on until their value changes.
+        expected: a compare-and-swap then expects what they read, and fails where that is no longer so.
+    """
+
+    polls: frozenset[int] = frozenset()
+    expected: frozenset[int] = frozenset()
+
+
+def find(blocks: Sequence[Sequence[Instruction]], successors: Callable[[int], Iterable[int]]) -> FlagLoads:
+    """The loads of a kernel that poll a flag, and those whose value a compare-and-swap expects.
+
+    A load, or an atomic that returns, polls where a short loop goes on until its value changes, and nothing
+    else: the address stays. So does the one by which the loop is entered, where compilers put the first turn.
+
+    Args:
+        blocks: a kernel's basic blocks.
+        successors: blocks that may follow a block, by index.
+    """
+    graph = _Graph(blocks, successors)
+    return FlagLoads(
+        polls=frozenset(load.address for load in _polling(graph)),
+        expected=frozenset(load.address for load in _expected(graph)),
+    )
+
+
+class _Graph:
+    """Blocks with the ways between them."""
+
+    def __init__(
+        self, blocks: Sequence[Sequence[Instruction]], successors: Callable[[int], Iterable[int]]
+    ) -> None:
+        self.blocks = blocks
+        self.after = [tuple(successors(index)) for index in range(len(blocks))]
+        self.before: list[list[int]] = [[] for _ in blocks]
+        for index, following in enumerate(self.after):
+            for successor in following:
+                self.before[successor].append(index)
+
+    def cycle(self, index: int) -> set[int]:
+        """Blocks of the short ways from a block back to itself."""
+        found: set[int] = set()
+        ways: list[tuple[int, ...]] = [(index,)]
+        for _ in range(_LONGEST):
+            found.update(block for way in ways if index in self.after[way[-1]] for block in way)
+            ways = [(*way, each) for way in ways for each in self.after[way[-1]] if each not in way]
+        return found
+
+    def sources(
+        self, start: int, place: int, wanted: Iterable[Unit], within: set[int] | None, moves_only: bool
+    ) -> Iterator[Instruction]:
+        """Loads that `wanted` registers come from, before the instruction at a place of a block.
+
+        Args:
+            within: the blocks to look at; None: all.
+            moves_only: whether to follow moves alone, not what is computed.
+        """
+        waiting: list[tuple[int, int, frozenset[Unit]]] = [(start, place, frozenset(wanted))]
+        seen: dict[int, frozenset[Unit]] = {}
+        while waiting:
+            index, end, needed = waiting.pop()
+            for instruction in reversed(self.blocks[index][:end]):
+                written = _written(instruction)
+                if needed.isdisjoint(written):
+                    continue
+                needed -= written
+                if _is_load(instruction):
+                    yield instruction
+                elif not moves_only or _is_move(instruction):
+                    needed |= _read(instruction)
+            for previous in self.before[index]:
+                known = seen.get(previous, frozenset())
+                if needed - known and (within is None or previous in within):
+                    seen[previous] = known | needed
+                    waiting.append((previous, len(self.blocks[previous]), seen[previous]))
+
+
+def _polling(graph: _Graph) -> Iterator[Instruction]:
+    for index, block in enumerate(graph.blocks):
+        last = block[-1]
+        if last.record.flow is not Flow.CONDITIONAL:
+            continue
+        cycle = graph.cycle(index)
+        if not cycle:
+            continue
+        changed = {unit for each in cycle for i in graph.blocks[each] for unit in _written(i)}
+        for load in graph.sources(index, len(block) - 1, _read(last), cycle, moves_only=False):
+            if not changed.isdisjoint(_read(load)):
+                continue
+            yield load
+            yield from _first_turn(graph, load, cycle)
+
+
+def _first_turn(graph: _Graph, load: Instruction, cycle: set[int]) -> Iterator[Instruction]:
+    """Loads like it that decide whether a loop is entered."""
+    near = {block for each in cycle for block in graph.before[each]} - cycle
+    near |= {block for each in near for block in graph.before[each]} - cycle
+    for index in near:
+        block = graph.blocks[index]
+        if block[-1].record.flow is not Flow.CONDITIONAL:
+            continue
+        for other in graph.sources(index, len(block) - 1, _read(block[-1]), set(), moves_only=False):
+            if other.opcode == load.opcode:
+                yield other
+
+
+def _expected(graph: _Graph) -> Iterator[Instruction]:
+    for index, block in enumerate(graph.blocks):
+        for place, instruction in enumerate(block):
+            memory = instruction.record.memory
+            if memory is not None and memory.compares:
+                yield from graph.sources(index, place, _compared(instruction), None, moves_only=True)
+
+
+def _compared(instruction: Instruction) -> Iterable[Unit]:
+    """Registers of what a compare-and-swap expects: data0 in LDS, elsewhere the second half of the data."""
+    memory = instruction.record.memory
+    assert memory is not None
+    if memory.space is Space.LDS:
+        return _units(instruction.src[1:2])
+    data = _units(instruction.src[:1] if instruction.format == "MUBUF" else instruction.src[1:2])
+    return data[len(data) // 2 :]
+
+
+def _units(operands: Iterable[Operand]) -> list[Unit]:
+    return [(operand.kind, operand.index + n) for operand in operands for n in range(operand.width)]
+
+
+def _read(instruction: Instruction) -> frozenset[Unit]:
+    """Registers that it computes with; EXEC is none where it only says which lanes take part."""
+    for_lanes = instruction.record.pipeline not in ("salu", "branch")
+    operands = registers.read(instruction)
+    return frozenset(_units(o for o in operands if not (for_lanes and o == registers.EXEC)))
+
+
+def _written(instruction: Instruction) -> frozenset[Unit]:
+    return frozenset(_units(registers.written(instruction)))
+
+
+def _is_load(instruction: Instruction) -> bool:
+    memory = instruction.record.memory
+    return (
+        memory is not None
+        and memory.space in _SPACES
+        and (memory.access is Access.LOAD or (memory.access is Access.ATOMIC and bool(instruction.dst)))
+        and memory.bytes in (4, 8)
+        and memory.addresses < 2
+        and not (memory.to_lds or memory.transposed)
+    )
+
+
+def _is_move(instruction: Instruction) -> bool:
+    return instruction.record.memory is None and len(instruction.src) == 1 and len(instruction.dst) == 1
+
+
+__all__ = ["FlagLoads", "find"]
