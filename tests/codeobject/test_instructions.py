@@ -50,37 +50,108 @@ def test_widths_of_memory_are_those_of_the_data(target: str) -> None:
         assert data[0] in (wide, compared), form.mnemonic
 
 
+_ATTRIBUTES = ("opcode", "mnemonic", "format", "base_format", "pipeline")
 _NAMES = ("opcode", "mnemonic")
 _LETTERS = ("startswith", "endswith", "removeprefix", "removesuffix", "partition", "rpartition", "split")
-_LETTERS += ("replace", "find", "index", "rsplit", "count", "strip")
+_LETTERS += ("replace", "find", "index", "rsplit", "count", "strip", "lstrip", "rstrip", "translate")
 _MATCHES = ("match", "fullmatch", "search", "findall", "sub", "split", "finditer")
+_SAME_TEXT = ("lower", "upper", "casefold", "get", "pop", "items", "keys", "values")
 
 
-def _is_opcode(node: ast.expr) -> bool:
-    if isinstance(node, ast.Attribute):
-        return node.attr in _NAMES
-    return isinstance(node, ast.Name) and node.id in _NAMES
+class _Letters:
+    """Follows texts of instructions (names of opcodes, encodings, pipelines) through one function, or module.
+
+    What is assigned from one, or taken out of a collection of them, is one.
+    """
+
+    def __init__(self, tree: ast.AST) -> None:
+        self.nodes = list(_own_nodes(tree))
+        self.names = set(_NAMES)
+        before = 0
+        while len(self.names) != before:
+            before = len(self.names)
+            for node in self.nodes:
+                self._bind(node)
+
+    def _bind(self, node: ast.AST) -> None:
+        if isinstance(node, ast.Assign) and self.is_text(node.value):
+            for target in node.targets:
+                self._names_of(target)
+        elif isinstance(node, ast.AnnAssign | ast.NamedExpr | ast.For | ast.comprehension):
+            value = node.iter if isinstance(node, ast.For | ast.comprehension) else node.value
+            if value is not None and self.is_text(value):
+                self._names_of(node.target)
+
+    def _names_of(self, target: ast.expr) -> None:
+        if isinstance(target, ast.Name):
+            self.names.add(target.id)
+        elif isinstance(target, ast.Tuple) and target.elts:
+            # (opcode, count): the first of a pair, as in a mapping's items.
+            self._names_of(target.elts[0])
+
+    def is_text(self, node: ast.expr) -> bool:
+        """Whether an expression is such a text, or a collection of such texts."""
+        match node:
+            case ast.Attribute():
+                return node.attr in _ATTRIBUTES
+            case ast.Name():
+                return node.id in self.names
+            case ast.NamedExpr():
+                return self.is_text(node.value)
+            case ast.Call(func=ast.Attribute() as method):
+                return method.attr in _SAME_TEXT and self.is_text(method.value)
+            case ast.Call(func=ast.Name(id="str" | "sorted" | "set" | "list" | "tuple" | "Counter")):
+                return any(self.is_text(argument) for argument in node.args)
+            case ast.JoinedStr():
+                return any(
+                    self.is_text(part.value) for part in node.values if isinstance(part, ast.FormattedValue)
+                )
+            case ast.IfExp():
+                return self.is_text(node.body) or self.is_text(node.orelse)
+            case ast.DictComp():
+                return self.is_text(node.key)
+            case ast.ListComp() | ast.SetComp() | ast.GeneratorExp():
+                return self.is_text(node.elt)
+            case _:
+                return False
+
+    def looks(self) -> Iterator[ast.AST]:
+        """Where the code looks at letters."""
+        for node in self.nodes:
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+                if (self.is_text(node.func.value) and node.func.attr in _LETTERS) or (
+                    node.func.attr in _MATCHES and any(self.is_text(argument) for argument in node.args)
+                ):
+                    yield node
+            elif isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Slice | ast.Constant):
+                if self.is_text(node.value):
+                    yield node
+            elif isinstance(node, ast.Compare) and any(isinstance(op, ast.In | ast.NotIn) for op in node.ops):
+                # `text in opcode`, and `opcode in text`; membership in a set of names is no look at letters.
+                within = any(
+                    isinstance(right, ast.Attribute) and self.is_text(right) for right in node.comparators
+                )
+                within |= _is_text(node.left) and any(self.is_text(right) for right in node.comparators)
+                if within or (self.is_text(node.left) and any(_is_text(right) for right in node.comparators)):
+                    yield node
 
 
 def _is_text(node: ast.expr) -> bool:
     return isinstance(node, ast.JoinedStr) or (isinstance(node, ast.Constant) and isinstance(node.value, str))
 
 
+def _own_nodes(tree: ast.AST) -> Iterator[ast.AST]:
+    """Nodes of a function or module without those of the functions in it."""
+    for child in ast.iter_child_nodes(tree):
+        yield child
+        if not isinstance(child, ast.FunctionDef):
+            yield from _own_nodes(child)
+
+
 def _looks(tree: ast.AST) -> Iterator[ast.AST]:
-    """Where code looks at the letters of an opcode."""
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
-            if (_is_opcode(node.func.value) and node.func.attr in _LETTERS) or (
-                node.func.attr in _MATCHES and any(_is_opcode(argument) for argument in node.args)
-            ):
-                yield node
-        elif isinstance(node, ast.Subscript) and _is_opcode(node.value):
-            yield node
-        elif isinstance(node, ast.Compare) and any(isinstance(each, ast.In | ast.NotIn) for each in node.ops):
-            # `text in opcode`, and `opcode in text`; membership in a set of names is no look at letters.
-            within = any(_is_opcode(right) for right in node.comparators)
-            if within or (_is_opcode(node.left) and any(_is_text(right) for right in node.comparators)):
-                yield node
+    """Where code looks at the letters of an instruction's texts."""
+    scopes = [tree, *(node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef))]
+    return (found for scope in scopes for found in _Letters(scope).looks())
 
 
 @pytest.mark.parametrize(
@@ -93,6 +164,14 @@ def _looks(tree: ast.AST) -> Iterator[ast.AST]:
         "PATTERN.fullmatch(i.opcode)",
         "opcode[:2]",
         'opcode in "abc"',
+        'name = i.opcode\nname.startswith("v_")',
+        'for name in {i.opcode for i in code}:\n    name.endswith("_b32")',
+        'f"{i.mnemonic} "[:3]',
+        '[n for n, count in Counter(i.opcode for i in code).items() if n.startswith("s_")]',
+        "(n := i.form.opcode).upper()[:2]",
+        'i.format.startswith("VOP")',
+        'i.record.pipeline.split("_")',
+        'text = i.opcode if i else ""\n"mfma" in text',
     ],
 )
 def test_a_look_at_letters_is_seen(code: str) -> None:
@@ -101,7 +180,12 @@ def test_a_look_at_letters_is_seen(code: str) -> None:
 
 def test_names_of_opcodes_may_be_compared() -> None:
     assert not list(
-        _looks(ast.parse('i.opcode == "s_nop" or i.opcode in ("s_trap", "s_nop") or x in NATIVE'))
+        _looks(
+            ast.parse(
+                'i.opcode == "s_nop" or i.opcode in ("s_trap", "s_nop") or x in NATIVE\n'
+                "names = {i.opcode for i in code}\ni.opcode in names\ncounts[i.opcode] + table[name]"
+            )
+        )
     )
 
 

@@ -206,7 +206,7 @@ class _Reader:
     def _compile(self) -> None:
         self._modifier_bits = self._find_modifier_bits()
         # Forms whose modifiers are all zero or absent share one empty (or constant) mapping.
-        always = self.format.endswith(("_DPP", "_SDWA")) or self.format in ("VOP3P", "MTBUF")
+        always = self.form.is_dpp or self.form.is_sdwa or self.format in ("VOP3P", "MTBUF")
         self._plain = None if always else MappingProxyType({})
         self._readers = [
             (entry.role, entry.returning, entry.is_loaded, self._reader(entry)) for entry in self.form.entries
@@ -267,10 +267,10 @@ class _Reader:
             found["op_sel"] = value
         if self.format == "VOP3P":
             found["op_sel_hi"] = self._field("op_sel_hi", bits) | self._field("op_sel_hi2", bits) << 2
-        if self.format.endswith("_DPP"):
+        if self.form.is_dpp:
             for name in _DPP_FIELDS:
                 found[name] = self._field(name, bits)
-        if self.format.endswith("_SDWA"):
+        if self.form.is_sdwa:
             for name in _SDWA_SELECTS:
                 if name in names:
                     found[name] = self._field(name, bits)
@@ -335,7 +335,7 @@ class _Reader:
         if (
             field_width == 8
             and field in (*_DATA_FIELDS, "vaddr", "vsrc1", "src0")
-            and not (self.format.endswith("_SDWA") and field in ("src0", "vsrc1"))
+            and not (self.form.is_sdwa and field in ("src0", "vsrc1"))
         ):
             return self._vgpr_reader(entry, low)
         return self._source_reader(entry)
@@ -369,9 +369,9 @@ class _Reader:
         takes_literal = bool(self.literal_fields)
         # In DPP and SDWA forms an eight-bit source counts VGPRs, unless SDWA's bit says scalar.
         base, scalar_bit = 0, 0
-        if self.format.endswith("_DPP") or (field == "vsrc1" and not self.format.endswith("_SDWA")):
+        if self.form.is_dpp or (field == "vsrc1" and not self.form.is_sdwa):
             base = 256
-        elif self.format.endswith("_SDWA"):
+        elif self.form.is_sdwa:
             base, scalar_bit = 256, self._mask("s0" if field == "src0" else "s1")
 
         def plain(bits: int, literal: int, address: int) -> Operand:

@@ -415,6 +415,6 @@ def text(instruction: Instruction) -> str:
         operands = []
     words = [_printed(operand, entry, instruction) for operand, entry in operands]
     head = instruction.mnemonic + (" " + ", ".join(words) if words else "")
-    vector = instruction.format.startswith("VOP")
+    vector = instruction.form.is_vector
     suffixes = _vector_suffixes(instruction) if vector else _memory_suffixes(instruction)
     return " ".join([head, *(suffix for suffix in suffixes if suffix)])

@@ -189,6 +189,18 @@ def test_denormal_modes(machine, mode: int) -> None:
         assert int(state.v[11][lane]) == F16.mul(int(state.v[3][lane]), int(state.v[5][lane]))
 
 
+def test_a_test_of_the_class_sees_denormals_in_every_mode(machine) -> None:
+    """It reports the source as it is, where a comparison sees zero."""
+    programs = [["v_cmp_class_f32_e64 s[20:21], v2, v3", "v_cmp_eq_f32_e64 s[22:23], v2, 0"]]
+    state = machine.State()
+    state.v[2] = np.array([0x00000001, 0x807FFFFF, 0x00000000, 0x00800000] * 16, np.uint32)
+    state.v[3] = np.full(64, 1 << 7 | 1 << 4, np.uint32)
+    (run,) = machine.build(programs, mode=0x300)
+    run(state)
+    assert state.pair(20) == 0x3333_3333_3333_3333
+    assert state.pair(22) == 0x7777_7777_7777_7777
+
+
 ROUNDED = {
     "v_add_f32_e32 v10, v2, v4": (F32, "f32", lambda a, b, c: a + b),
     "v_sub_f32_e32 v10, v2, v4": (F32, "f32", lambda a, b, c: a - b),

@@ -42,6 +42,11 @@ SCRATCH_BYTES = 256
 NAMED = 64
 """Vector registers that an operand may begin with; a matrix has 32."""
 
+USUAL_MODE = 0x3F0
+CALL = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p)
+OTHER_MODE = 0x80000F
+"""Rounds to zero, flushes denormals, lets NaN through a clamp, has no IEEE mode, saturates in 8 bits."""
+
 SCALAR_TRIES = 6
 POOL = 1 << 17
 SCC = 128
@@ -62,7 +67,17 @@ UNSEEN = (
         r"source \d, dword [23]",
         "bounds and formats that this access may not ask for",
     ),
-    (r"buffer_atomic_.*", r".*", "lanes at one address leave an extreme"),
+    (r"v_cmpx?_[ou]_f(16|32|64)", "MODE", "tells NaN from numbers only"),
+    (
+        r"v_cvt_([iu](16|32)_f(16|32|64)|pk(norm|accum)?_[iu](8|16)_f(16|32)|(pk_)?f32_(fp|bf)8)",
+        "MODE",
+        "exact, or to an integer, which is zero for a denormal",
+    ),
+    (
+        r"v_cvt_(scalef32_.*|(pk|sr|pkrtz)_f16_f32)",
+        "MODE",
+        "rounds in a way of its own, with zero for a denormal",
+    ),
     (r"v_cmpx?_(class|o|u)_f64", r"source \d, dword 0", "tells infinities from NaNs only"),
     (r"v_(cvt_[iu]32|rndne|trig_preop)_f64", r"source 0, dword 0", "decides between neighbours only"),
 )
@@ -150,6 +165,9 @@ def _neutral(
                 changed[name] = content & ~255 | content % NAMED
     if generator.random() < 0.7:
         changed |= {"src0_sel": 6, "src1_sel": 6}
+    if format_ == "MUBUF" and not value >> fields["idxen"][0] & 1:
+        # An address of its own for each lane: where they share one, an atomic may leave one lane's data.
+        changed["offen"] = 1
     if format_ in ("GLOBAL", "SCRATCH", "FLAT", "MUBUF", "MTBUF", "DS", "SMEM"):
         changed |= {"offset": 16, "offset0": 1, "offset1": 2, "imm": 1, "soffset_en": 0, "gds": 0}
         changed |= {"dfmt": 14, "nfmt": 4}
@@ -158,13 +176,16 @@ def _neutral(
     if format_ == "SOPP":
         changed["simm16"] = generator.randrange(2)
     if format_ == "SOPK" and is_hardware:
-        changed["simm16"] = HW_MODE | 31 << 11
+        changed["simm16"] = HW_MODE | generator.choice((31, 7)) << 11
     if is_lane_write:
         # It takes both from scalar registers.
         changed |= {"src0": generator.randrange(40), "src1": 40 + generator.randrange(40)}
     if "dst_sel" in fields:
         low, width = fields["dst_sel"]
         changed["dst_sel"] = min(value >> low & 7, 6)
+    if generator.random() < 0.4:
+        # Output modifiers and clamp, which follow the floating-point mode.
+        changed |= {"omod": generator.randrange(4), "clmp": generator.randrange(2)}
     for name, content in changed.items():
         if name in fields:
             low, width = fields[name]
@@ -174,6 +195,34 @@ def _neutral(
 
 Rows = dict[tuple[str, int], Form]
 
+SCALES = "v_mfma_ld_scale_b32"
+SCALED = "scaled"
+"""In the place of a format: a matrix instruction with its scales before it, which is one of 16 bytes."""
+
+
+def rows_of(target: str) -> Rows:
+    """Every form of a target, and the matrix instructions that take scales once more with them."""
+    rows = dict(forms(target))
+    scales = next((form for form in rows.values() if form.opcode == SCALES), None)
+    for (_, number), form in list(rows.items()):
+        if scales is not None and form.record.matrix is not None and form.record.matrix.type_a == "f8f6f4":
+            rows[SCALED, number] = form.scaled(scales)
+    return rows
+
+
+def _encoding(generator: random.Random, format_: str, number: int, form: Form, target: str) -> bytes:
+    """A random encoding of a form that is likely to execute."""
+    if format_ == SCALED:
+        known = forms(target)
+        (key,) = (key for key, other in known.items() if other.opcode == SCALES)
+        scales = _encoding(generator, *key, known[key], target)
+        matrix = _encoding(generator, form.format, number, known[form.format, number], target)
+        # The lowest bit of abid says that the scales before it belong to it.
+        return scales[:8] + bytes((matrix[0], matrix[1] | 8)) + matrix[2:]
+    code = random_encoding(generator, format_, number, form)
+    is_hardware = any(entry.kind == "hwreg" for entry in form.entries)
+    return _neutral(generator, format_, code, is_hardware, form.opcode == "v_writelane_b32")
+
 
 def candidates(
     generator: random.Random, target: str, rows: Rows, count: int
@@ -181,16 +230,8 @@ def candidates(
     """Some instructions of each form."""
     for number, ((format_, opcode), form) in enumerate(rows.items()):
         found: list[Instruction] = []
-        is_hardware = any(entry.kind == "hwreg" for entry in form.entries)
-        is_lane_write = form.opcode == "v_writelane_b32"
         for _ in range(4 * count):
-            code = _neutral(
-                generator,
-                format_,
-                random_encoding(generator, format_, opcode, form),
-                is_hardware,
-                is_lane_write,
-            )
+            code = _encoding(generator, format_, opcode, form, target)
             try:
                 instruction = decode_one(code, 0, 0x100000 * (number + 1) + 0x1000 * len(found), target)
             except CodeObjectError:
@@ -202,7 +243,7 @@ def candidates(
         yield form, found
 
 
-def _emit(target: str, instructions: Sequence[Instruction]) -> tuple[emission.Emitted, set[int]]:
+def _emit(target: str, instructions: Sequence[Instruction], mode: int) -> tuple[emission.Emitted, set[int]]:
     """Code of each instruction as a block of its own, and the places of those that are refused."""
     blocks = [[instruction] for instruction in instructions]
     index_of = {instruction.address: place for place, instruction in enumerate(instructions)}
@@ -211,7 +252,7 @@ def _emit(target: str, instructions: Sequence[Instruction]) -> tuple[emission.Em
         for operand in (*instruction.src, *instruction.dst):
             if operand.kind == "label":
                 index_of.setdefault(int(operand.value or 0), len(instructions) + place)
-    options = Options(target, ACC_OFFSET, Mode.of(0x3F0), engine.host_features(), ROWS)
+    options = Options(target, ACC_OFFSET, Mode.of(mode), engine.host_features(), ROWS)
     failures: list[emission.Failure] = []
     emitted = emission.emit(blocks, index_of, options, failures.extend)
     return emitted, {index_of[instruction.address] for instruction, _ in failures}
@@ -238,22 +279,25 @@ class Wave:
         self.state = np.zeros(ends[-1], np.uint32)
         self.scalars = int(ends[0])
 
-    def load(self, state: np.ndarray) -> None:
+    def load(self, state: np.ndarray, mode: int) -> None:
         start = 0
         for part, end in zip(self.parts, self.ends, strict=True):
             part[:] = state[start:end]
             start = end
         wave = self.lone.wave
-        wave.mode, wave.target, wave.block, wave.code_base = 0x3F0, 0, 0, 0x10000
+        wave.mode, wave.target, wave.block, wave.code_base = mode, 0, 0, 0x10000
         wave.fault.kind = wave.fault.lane = 0
         wave.fault.address = 0
 
-    def run(self, function: object, state: np.ndarray) -> tuple[np.ndarray, tuple[int, ...]]:
+    def run(
+        self, function: object, state: np.ndarray, mode: int = USUAL_MODE
+    ) -> tuple[np.ndarray, tuple[int, ...]]:
         """The state after `function` from a state, and what else it left."""
-        self.load(state)
+        self.load(state, mode)
         answer = function(self.address)
         wave = self.lone.wave
-        other = (answer, wave.mode, wave.target, wave.block, wave.fault.kind, wave.fault.lane)
+        # The mode itself is only what it does where the instruction writes it.
+        other = (answer, wave.mode ^ mode, wave.target, wave.block, wave.fault.kind, wave.fault.lane)
         return np.concatenate(self.parts), (*other, wave.fault.address)
 
 
@@ -376,10 +420,14 @@ def _active(wave: Wave, state: np.ndarray) -> np.ndarray:
 class Checker:
     """Checks one instruction on random states."""
 
-    def __init__(self, wave: Wave, instruction: Instruction, function: object, seed: int) -> None:
+    def __init__(
+        self, wave: Wave, instruction: Instruction, function: object, in_other_mode: object, seed: int
+    ) -> None:
         self.wave = wave
         self.instruction = instruction
         self.function = function
+        self.in_other_mode = in_other_mode
+        self.follows_mode = False
         self.generator = np.random.default_rng(seed)
         self.reads = _units(registers.read(instruction))
         self.writes = _units(registers.written(instruction))
@@ -397,8 +445,9 @@ class Checker:
             unwritten[_places(wave, unit)] = False
         self.unwritten = unwritten
 
-    def places(self) -> Iterator[tuple[str, set[int]]]:
-        """Each dword that it reads by the operand that names it: "source 1, dword 0"."""
+    def places(self) -> Iterator[tuple[str, bool]]:
+        """Each dword that it reads by the operand that names it, "source 1, dword 0", and whether it had an
+        effect."""
         is_kept = registers.kept(self.instruction) is not Keeps.NOTHING
         named = (("source", self.instruction.src), ("destination", self.instruction.dst if is_kept else ()))
         for kind, operands in named:
@@ -406,10 +455,12 @@ class Checker:
                 if operand.kind in ("v", "a", "s"):
                     for dword, unit in enumerate(sorted(_units(iter((operand,))))):
                         if unit in self.reads:
-                            yield f"{kind} {number}, dword {dword}", {unit}
+                            yield f"{kind} {number}, dword {dword}", unit not in self.silent
+        if Registers.MODE in self.instruction.record.reads:
+            yield "MODE", self.follows_mode
         for flag, operand in registers.UNNAMED.items():
             if flag in self.instruction.record.reads:
-                yield operand_text(operand), _units(iter((operand,)))
+                yield operand_text(operand), not _units(iter((operand,))) <= self.silent
 
     def _changed(self, before: np.ndarray) -> np.ndarray:
         values = _values(self.generator, "bits", len(before))
@@ -425,6 +476,7 @@ class Checker:
         state = _state(self.generator, self.wave, self.instruction, number)
         after, other = self.wave.run(self.function, state)
         active = _active(self.wave, state)
+        yield from self._mode(state, after, other)
         if not indexed:
             yield from self._unlisted_writes(state, after)
             changed = np.where(self.unread, self._changed(state), state)
@@ -451,6 +503,14 @@ class Checker:
         elif unit < ROWS and self.lanewise:
             different[place] &= active
         return bool(different.any())
+
+    def _mode(self, state: np.ndarray, after: np.ndarray, other: tuple[int, ...]) -> Iterator[str]:
+        """What is wrong in another floating-point mode."""
+        outcome, more = self.wave.run(self.in_other_mode, state, OTHER_MODE)
+        if more != other or (outcome != after).any():
+            self.follows_mode = True
+            if Registers.MODE not in self.instruction.record.reads:
+                yield "depends on the MODE register, which it does not list"
 
     def _unlisted_writes(self, state: np.ndarray, after: np.ndarray) -> Iterator[str]:
         found = np.flatnonzero((state != after) & self.unwritten)
@@ -509,7 +569,8 @@ class Run:
         """Check instructions of some forms."""
         report = self.report
         chosen = list(candidates(random.Random(self.seed), self.target, rows, effort.candidates))
-        _, failed = _emit(self.target, [instruction for _, found in chosen for instruction in found])
+        every = [instruction for _, found in chosen for instruction in found]
+        _, failed = _emit(self.target, every, USUAL_MODE)
         good, place = [], 0
         for form, found in chosen:
             kept = [i for n, i in enumerate(found) if place + n not in failed][: effort.kept]
@@ -517,29 +578,34 @@ class Run:
             good += kept
             (report.checked if kept else report.refused).add(form.opcode)
         report.refused -= report.checked
-        emitted, failed = _emit(self.target, good)
+        wave = Wave(self.target)
+        codes = [self._code(good, mode) for mode in (USUAL_MODE, OTHER_MODE)]
+        for number, instruction in enumerate(good):
+            functions = [CALL(code.addresses[f"block{number}"]) for code in codes]
+            self._one(wave, instruction, functions, number, effort.trials)
+
+    def _code(self, instructions: Sequence[Instruction], mode: int) -> engine.LoadedCode:
+        emitted, failed = _emit(self.target, instructions, mode)
         assert not failed
         data = engine.compile_object(emitted.functions, emitted.constants, emitted.declarations)
-        code = engine.LoadedCode(data, emitted.symbols, [f"block{number}" for number in range(len(good))])
-        wave = Wave(self.target)
-        for number, instruction in enumerate(good):
-            self._one(wave, instruction, code.addresses[f"block{number}"], number, effort.trials)
+        return engine.LoadedCode(data, emitted.symbols, [f"block{n}" for n in range(len(instructions))])
 
-    def _one(self, wave: Wave, instruction: Instruction, address: int, number: int, trials: int) -> None:
+    def _one(
+        self, wave: Wave, instruction: Instruction, functions: Sequence[object], number: int, trials: int
+    ) -> None:
         opcode, text = instruction.opcode, printer.text(instruction)
         if reason := _reason(CLOCKS, opcode):
             self.report.exceptions[opcode] = reason
             return
-        function = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p)(address)
-        checker = Checker(wave, instruction, function, zlib.crc32(f"{self.seed} {number}".encode()))
+        checker = Checker(wave, instruction, *functions, zlib.crc32(f"{self.seed} {number}".encode()))
         indexed = _reason(INDEXED, opcode)
         for trial in range(4 * trials if instruction.format.startswith("SOP") else trials):
             self.report.wrong += [f"{text}: {wrong}" for wrong in checker.trial(trial, bool(indexed))]
         if indexed:
             self.report.exceptions[opcode] = indexed
         elif opcode not in NO_OPERATION:
-            for place, units in checker.places():
-                (self.silent if units <= checker.silent else self.effective).setdefault((opcode, place), text)
+            for place, has_effect in checker.places():
+                (self.effective if has_effect else self.silent).setdefault((opcode, place), text)
 
     def missing(self) -> dict[tuple[str, str], str]:
         """Reads that had no effect in any instruction, and are no exceptions."""
@@ -560,7 +626,7 @@ class Run:
 def check(target: str, seed: int) -> Report:
     """Every form of a target; opcodes of which a read had no effect get a longer look."""
     run = Run(target, seed)
-    rows = dict(forms(target))
+    rows = rows_of(target)
     run.look(rows, FIRST)
     if again := {opcode for opcode, _ in run.missing()} | run.report.refused & EXECUTED:
         run.look({key: form for key, form in rows.items() if form.opcode in again}, AGAIN)

@@ -50,6 +50,12 @@ _READS: Rows[Registers] = (
     (r"s_.*_(save|wr)exec_b64|s_cbranch_execn?z", Registers.EXEC),
     (r"s_movrel.*|s_sendmsg.*|s_ttracedata|s_set_gpr_idx_(on|idx|mode)", Registers.M0),
     (r"ds_.*_addtid_b32|ds_gws_.*|ds_append|ds_consume|.*_load_lds_.*", Registers.M0),
+    # Floating point: how it rounds, what becomes of denormals, NaN with clamp, overflow to 8 bits, and
+    # whether output modifiers work (CDNA3 ISA guide, "Mode register"). v_cmp_class sees a source as it is
+    # (LLVM's has no implicit $mode). s_setreg leaves the fields that it does not name.
+    (r"v_(?!s?mfma|smfmac|cmpx?_class_)\w*_b?f(16|32|64)(_\w+)?", Registers.MODE),
+    (r"v_mfma_f32_\d+x\d+x\d+_?(\d+b_)?x?f32", Registers.MODE),
+    (r"ds_(pk_)?(add|min|max|cmpst)_(rtn_)?b?f(16|32)|s_[gs]etreg_.*", Registers.MODE),
 )
 _LANEWISE = re.compile(r"VOP.*|DS|FLAT|GLOBAL|SCRATCH|M[TU]BUF")
 _WHOLE_WAVE = re.compile(

@@ -26,6 +26,8 @@ class Form:
         target: whose table the row is from.
         format: name of the encoding, as VOP1_DPP; `base_format` without _DPP or _SDWA.
         mnemonic: as LLVM prints it; `opcode` without the encoding's suffix.
+        is_scalar, is_vector: whether the scalar or the vector ALU's encodings have it.
+        is_dpp, is_sdwa: whether it is one of these variants of a vector encoding.
         entries: the printed operands in order.
         modifiers: names of modifiers with their shapes ("" where there is none).
     """
@@ -43,6 +45,8 @@ class Form:
         self.base_format, _, variant = format_.partition("_")
         if variant == "MAI":
             self.base_format = format_
+        self.is_scalar = format_.startswith("SOP")
+        self.is_vector = format_.startswith("VOP")
         self.is_dpp = variant == "DPP"
         self.is_sdwa = variant == "SDWA"
         self.mnemonic = mnemonic

@@ -37,7 +37,7 @@ def describe(instruction: Instruction, rows: Rows) -> CData | None:
         return vector_memory(record, instruction, known.memory, rows)
     elif known.matrix is not None:
         matrix_instruction(record, instruction, known.matrix, rows)
-    elif instruction.format.startswith("VOP"):
+    elif instruction.form.is_vector:
         vector_instruction(record, instruction, rows)
     else:
         _scalar(record, instruction)

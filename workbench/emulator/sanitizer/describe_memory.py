@@ -90,7 +90,7 @@ def cache_control(record: CData, instruction: Instruction) -> CData | None:
 def _memory_operands(record: CData, instruction: Instruction, rows: Rows) -> None:
     """Source 0 is the address, the others data."""
     sources = instruction.src
-    is_buffer = instruction.format.startswith(("MUBUF", "MTBUF"))
+    is_buffer = instruction.format in ("MUBUF", "MTBUF")
     address = sources[-3] if is_buffer else sources[0] if sources else None
     position = 1
     for number, operand in enumerate(sources):

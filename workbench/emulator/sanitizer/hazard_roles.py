@@ -83,7 +83,7 @@ def roles_of(instruction: Instruction) -> Roles:
     if record.memory is not None:
         if record.memory.space not in (Space.SCALAR, Space.SCALAR_BUFFER):
             _memory(roles, instruction, record.memory)
-    elif instruction.format.startswith("VOP"):
+    elif instruction.form.is_vector:
         _valu(roles, instruction)
     else:
         _scalar(roles, instruction)

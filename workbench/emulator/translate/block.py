@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from workbench.codeobject.instruction import Instruction, Operand
+from workbench.codeobject.instructions import Registers
 from workbench.emulator.native import abi
 from workbench.emulator.translate.chunk import ROW_BYTES, V_F32, V_F64, V_I32, V_I64, join
 from workbench.emulator.translate.function import Function
@@ -33,6 +34,7 @@ class BlockTranslator:
         next_index: index of the block that follows in memory.
         instruction: the current one.
         clamp: whether the current instruction clamps (saturates) its result.
+        follows_mode: whether the current instruction reads the MODE register.
         indexed_positions: operands of vector instructions whose register number M0 is added to: bits 0..2
             sources, bit 3 the destination.
         finished: whether the function has its last instruction.
@@ -54,6 +56,7 @@ class BlockTranslator:
         self.next_index = next_index
         self.finished = False
         self.clamp = False
+        self.follows_mode = False
         self.indexed_positions = 0
         self.instruction: Instruction
         self._mode = mode
@@ -67,8 +70,9 @@ class BlockTranslator:
         """Start the next instruction; code goes to the straight part until a run is asked for."""
         self.instruction = instruction
         self.clamp = bool(instruction.modifiers.get("clamp"))
-        mode = self._mode
-        self.emitter.rounding = self._rounded if mode is not None and mode.value & 15 else None
+        self.follows_mode = Registers.MODE in instruction.record.reads
+        rounds = self.follows_mode and self._mode is not None and self._mode.value & 15
+        self.emitter.rounding = self._rounded if rounds else None
         self._step.next()
         self.emitter.lines = self.function.straight
 

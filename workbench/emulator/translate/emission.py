@@ -112,7 +112,7 @@ def _emit_block(
         except UnsupportedInstruction as reason:
             failures.append((instruction, str(reason)))
             continue
-        if translator.indexed_positions and instruction.format.startswith("VOP"):
+        if translator.indexed_positions and instruction.form.is_vector:
             translator.close_run()
             translator.begin(_indexed(instruction, translator.indexed_positions))
             instruction = translator.instruction

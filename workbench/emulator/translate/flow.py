@@ -127,7 +127,7 @@ class _Constants:
         """Account for an instruction."""
         opcode = instruction.opcode
         results: list[int | None] = []
-        carry = self._carry if not instruction.format.startswith("SOP") else None
+        carry = self._carry if not instruction.form.is_scalar else None
         if opcode == "s_getpc_b64":
             after = instruction.address + instruction.size
             results = [after & 0xFFFFFFFF, after >> 32]

@@ -134,7 +134,8 @@ def flush(value: Value) -> Value:
 
 def flush_source(block: BlockTranslator, value: Value) -> Value:
     """What the MODE register lets an instruction see of a denormal source."""
-    return value if _denormal_mode(block, value.type.bits) & 1 else flush(value)
+    keeps = not block.follows_mode or _denormal_mode(block, value.type.bits) & 1
+    return value if keeps else flush(value)
 
 
 def flush_result(block: BlockTranslator, value: Value) -> Value:
