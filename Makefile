@@ -2,6 +2,7 @@
 # make lab    open JupyterLab on the notebooks
 # make test   run the tests
 # make test-all  run them with the full product of generated kernels; EVERY=10: a tenth of those kernels alone
+# make test-triton  Triton's kernels on the emulated devices, with two of its libraries; 250 MB of downloads
 # make lint   style, types, formatting
 # make browser  the browser that tests/browser drives, where this machine lets it be installed
 #
@@ -12,7 +13,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: demo lab test test-all lint browser format clean
+.PHONY: demo lab test test-all test-triton lint browser format clean
 
 demo: $(VENV)/.installed
 	$(BIN)/python notebooks/run.py notebooks/01_first_kernel.ipynb --html build/demo.html
@@ -29,6 +30,12 @@ test: $(VENV)/.installed-test
 EVERY ?= 1
 test-all: $(VENV)/.installed-test
 	HIPKITTENS_TEST_ALL=$(EVERY) $(BIN)/python -m pytest tests$(if $(filter-out 1,$(EVERY)),/kernels/generated) -n auto
+
+test-triton: $(VENV)/.installed-test
+	$(PIP) -e '.[triton]'
+	$(PIP) liger-kernel einops
+	$(PIP) --no-deps fla-core
+	$(BIN)/python -m pytest tests/triton_driver -n auto
 
 lint: $(VENV)/.installed-test
 	$(BIN)/ruff check .

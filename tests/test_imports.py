@@ -18,7 +18,7 @@ LAYERS = (
     "paths", "magic_options", "errors", "origin", "targets", "progress", "events", "display", "cache",
     "launches",
     "codeobject", "toolchain", "emulator", "runtime", "kernel", "spec", "check", "profile", "tiles",
-    "doctor", "views", "lab", "magics", "__main__", "",
+    "triton_driver", "doctor", "views", "lab", "magics", "__main__", "",
 )  # fmt: skip
 """Modules and packages of `workbench` from the lowest to the highest; "" is `workbench` itself."""
 
@@ -48,6 +48,10 @@ LAZY: dict[str, tuple[set[str], str]] = {
         "`%hipkittens doctor` has to answer where a package is missing",
     ),
     "workbench.spec.spec": ({"spec"}, "what makes torch operators imports PyTorch, which takes 2 s"),
+    "workbench.triton_driver.activation": (
+        {"triton_driver"},
+        "`wb.triton` has to answer where Triton is not installed",
+    ),
     "workbench.runtime.registry": ({"runtime"}, "the emulator takes 0.2 s, once a device is asked for"),
 }
 """By importer: layers that it imports inside functions, and why: start-up time, or an optional package."""

@@ -53,6 +53,7 @@ if TYPE_CHECKING:
     from workbench.runtime.registry import device, devices
     from workbench.spec import Choice, KernelSpec, Launch, Published, Range, Tolerance, kernels
     from workbench.tiles import LayoutResult, view_layout
+    from workbench.triton_driver import triton
     from workbench.views import dashboard, panel, report, view_xcd
 
 __version__ = "0.1.0"
@@ -98,6 +99,7 @@ _HOMES = {
     "sanitizing": "check.sanitizer",
     "sweep": "profile",
     "time": "profile",
+    "triton": "triton_driver",
     "verify": "check.verify",
     "view_layout": "tiles",
     "view_xcd": "views",
@@ -147,6 +149,7 @@ __all__ = [
     "sanitizing",
     "sweep",
     "time",
+    "triton",
     "verify",
     "view_layout",
     "view_xcd",

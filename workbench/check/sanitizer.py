@@ -134,7 +134,7 @@ class SanitizeResult(Shown):
 
 
 def sanitize(
-    target: KernelSpec | Launcher | Kernel | Module | str,
+    target: KernelSpec | Launcher | Kernel | Module | Callable[..., Any] | str,
     *args: Any,
     spec: KernelSpec | str | None = None,
     shape: Shape | None = None,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from workbench.kernel.compilation import compile, load
 from workbench.kernel.devices import default_arch, default_device, device_of, resolve_device, torch_device
 from workbench.kernel.host_module import HostModule, load_module
-from workbench.kernel.kernel import Kernel, Launcher
+from workbench.kernel.kernel import Kernel, Launcher, recording
 from workbench.kernel.launch import LastLaunch, Launch
 from workbench.kernel.module import Module
 from workbench.kernel.program import ProgramResult, run_program
@@ -26,6 +26,7 @@ __all__ = [
     "device_of",
     "load",
     "load_module",
+    "recording",
     "resolve_device",
     "run_program",
     "torch_device",

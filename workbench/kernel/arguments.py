@@ -75,8 +75,12 @@ class Plan:
         packed = Packed(bytearray(self.size))
         for parameter, value in self._assign(args, kwargs):
             self._put(packed, parameter.name, parameter.type, parameter.offset, value, place)
+        self.follow(packed)
         packed.merge()
         return packed
+
+    def follow(self, packed: Packed) -> None:
+        """Holds further tensors that the arguments lead to: none, but where a subclass knows of some."""
 
     def _assign(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Iterable[tuple[Field, Any]]:
         parameters = self.parameters

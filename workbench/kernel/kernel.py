@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import operator
 from collections.abc import Iterator, Mapping, Sequence
+from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -21,6 +23,19 @@ from workbench.kernel.devices import device_of, place_of
 from workbench.kernel.launch import LastLaunch, Launch
 from workbench.kernel.resources import Resources, largest, occupancy_of, resources_of
 from workbench.runtime import Device, LaunchOptions, LaunchRecord
+
+_recorders: ContextVar[tuple[list[tuple[Kernel, LastLaunch]], ...]] = ContextVar("recorders", default=())
+
+
+@contextlib.contextmanager
+def recording() -> Iterator[list[tuple[Kernel, LastLaunch]]]:
+    """Launches that this thread makes inside, in order, each with its kernel; they are made as ever."""
+    made: list[tuple[Kernel, LastLaunch]] = []
+    token = _recorders.set((*_recorders.get(), made))
+    try:
+        yield made
+    finally:
+        _recorders.reset(token)
 
 
 class Kernel(Shown):
@@ -176,6 +191,8 @@ class Kernel(Shown):
             options=options,
         )
         self.last = LastLaunch(launch, tuple(args), dict(kwargs), where, record, packed.argument_bytes)
+        for made in _recorders.get():
+            made.append((self, self.last))
         hub.publish(
             "launch",
             self.name,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -221,7 +221,7 @@ class StepsProfile(Shown, Sequence[ProfileResult]):
 
 
 def profile(
-    target: KernelSpec | Launcher | Kernel | Module | str,
+    target: KernelSpec | Launcher | Kernel | Module | Callable[..., Any] | str,
     *args: Any,
     spec: KernelSpec | str | None = None,
     shape: Shape | None = None,

@@ -130,7 +130,7 @@ class SweepResult(Plotted, Sequence[TimeResult]):
 
 
 def time(
-    target: KernelSpec | Launcher | Kernel | Module | str,
+    target: KernelSpec | Launcher | Kernel | Module | Callable[..., Any] | str,
     *args: Any,
     spec: KernelSpec | str | None = None,
     shape: Shape | None = None,
@@ -146,7 +146,9 @@ def time(
 
     Args:
         target: a KernelSpec or its name; `kernel[grid, block]`, with its arguments following; a kernel (or a
-            module with one) with `spec`; or a kernel that was launched before, which repeats that launch.
+            module with one) with `spec`; a kernel that was launched before, which repeats that launch; or
+            any function that launches kernels, with its arguments: it is called once, and its launches are
+            repeated.
         spec: run the kernel with this spec's launch and inputs.
         shape: the problem size of a spec; its default where it is None and no tensors are given.
         seed: seed of a spec's inputs.

@@ -100,6 +100,11 @@ class Device:
         return {name: v.decode() if isinstance(v, bytes) else v for name, v in found.items()}
 
     @property
+    def ordinal(self) -> int:
+        """Its number for HIP."""
+        return self._node.ordinal
+
+    @property
     def label(self) -> str:
         """What a person calls it: "AMD Instinct MI355X (emulated)"."""
         name = str(self.properties.get("name") or self.name)

@@ -8,7 +8,7 @@ from typing import Any
 
 from workbench.errors import UsageError
 from workbench.events import hub
-from workbench.kernel import Kernel, Launcher, Module, device_of, resolve_device
+from workbench.kernel import Kernel, LastLaunch, Launcher, Module, device_of, recording, resolve_device
 from workbench.runtime import Device, LaunchOptions, LaunchRecord
 from workbench.spec.building import Ready
 from workbench.spec.parameters import Shape
@@ -88,7 +88,7 @@ class Target:
 
 
 def resolve(
-    target: KernelSpec | Launcher | Kernel | Module | str,
+    target: KernelSpec | Launcher | Kernel | Module | Callable[..., Any] | str,
     args: tuple[Any, ...] = (),
     kwargs: Mapping[str, Any] | None = None,
     *,
@@ -101,7 +101,7 @@ def resolve(
 
     Forms: a spec or its name, on tensors, or on fresh inputs at `shape`; a launcher (`kernel[grid, block]`)
     with its arguments; a kernel (or a module with one) with `spec`, run as the spec would; a kernel alone:
-    its last launch.
+    its last launch; any other callable: the kernels that a call of it launches.
 
     Raises:
         UsageError: none of these.
@@ -131,10 +131,34 @@ def resolve(
             return launcher.kernel.launch(launcher.launch, args, kwargs, device=where, options=options)
 
         return Target(launcher.kernel.name, where, (Part("", launcher.kernel, run),), {}, {})
+    if callable(target):
+        return _of_callable(target, args, kwargs)
     raise UsageError(
         f"got a {type(target).__name__}; expected a KernelSpec or its name, kernel[grid, block] with its "
-        "arguments, or a kernel that was launched before"
+        "arguments, a kernel that was launched before, or a function that launches kernels"
     )
+
+
+def _of_callable(function: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Target:
+    """What a function launches, such as `jit_function[grid]` of Triton: it is called once, here."""
+    with recording() as made:
+        function(*args, **kwargs)
+    called = getattr(function, "__name__", type(function).__name__)
+    if not made:
+        raise UsageError(f"{called} launched nothing; expected a function that launches kernels")
+    names = [kernel.name for kernel, _ in made]
+    steps = [""] if len(made) == 1 else [f"{n} {name}" for n, name in enumerate(names, 1)]
+    parts = tuple(
+        Part(step, kernel, _repeating(kernel, last)) for step, (kernel, last) in zip(steps, made, strict=True)
+    )
+    return Target(names[0] if len(made) == 1 else called, made[0][1].device, parts, {}, {})
+
+
+def _repeating(kernel: Kernel, last: LastLaunch) -> Callable[[LaunchOptions | None], LaunchRecord]:
+    def run(options: LaunchOptions | None) -> LaunchRecord:
+        return kernel.launch(last.launch, last.args, last.kwargs, device=last.device, options=options)
+
+    return run
 
 
 def _only_kernel(module: Module) -> Kernel:
@@ -152,11 +176,7 @@ def _again(kernel: Kernel, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> 
             "give spec=, or launch it once before"
         )
     last = kernel.last
-
-    def run(options: LaunchOptions | None) -> LaunchRecord:
-        return kernel.launch(last.launch, last.args, last.kwargs, device=last.device, options=options)
-
-    return Target(kernel.name, last.device, (Part("", kernel, run),), {}, {})
+    return Target(kernel.name, last.device, (Part("", kernel, _repeating(kernel, last)),), {}, {})
 
 
 def _of_spec(

@@ -14,6 +14,7 @@ messages of devhcmessages.hpp.
 from __future__ import annotations
 
 import ctypes
+import re
 import struct
 from collections.abc import Callable, Iterator
 from ctypes import c_uint32
@@ -45,6 +46,8 @@ _ID_SHIFT = 8
 _MESSAGE_BYTES = 64
 _TO_STDERR = 1
 # What assert of HIP's headers prints before it traps.
+# What device_assert of Triton prints before its trap.
+_TRITON_ASSERTION = re.compile(r"device assertion failed: '(.*)', in (\S+) at (.*):(\d+)\s*$", re.DOTALL)
 _ASSERTION = "%s:%u: %s: Device-side assertion `%s' failed.\n"
 _PAGE = 4096
 
@@ -218,7 +221,11 @@ def _message(group: int, item: int, words: list[int]) -> _Printed:
         file, line, function, condition = values
         assert isinstance(line, int)
         assertion = Assertion(group, item, str(condition), str(file), line & 0xFFFFFFFF, str(function))
-    return _Printed(group, format_text(text, values), to_stderr, assertion)
+    shown = format_text(text, values)
+    if to_stderr and (failed := _TRITON_ASSERTION.match(shown)):
+        condition, function, file, at = failed.groups()
+        assertion = Assertion(group, item, condition, file, int(at), function)
+    return _Printed(group, shown, to_stderr, assertion)
 
 
 def _text_at(content: bytes, position: int) -> tuple[str, int]:

@@ -1,0 +1,143 @@
+"""What a Triton kernel is called with, as the parameters of its machine code.
+
+Triton tells the types of a kernel's parameters in its signature: "*fp32", "i64", "constexpr", a tuple of
+these, or "tensordesc<fp16[64, 64]>". Constants are gone from the machine code, tuples stand there item by
+item, and a tensor descriptor as its base, shape and strides.
+"""
+
+from __future__ import annotations
+
+import bisect
+import gc
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from workbench.codeobject import KernelInfo
+from workbench.codeobject.debug import Field, Type
+from workbench.errors import LaunchError
+from workbench.kernel.arguments import Plan
+from workbench.kernel.packed import Packed, Strided
+from workbench.kernel.scalars import is_tensor
+
+_MOST_ADDRESSES = 1 << 16
+_LOWEST_ADDRESS = 1 << 32
+_KINDS = {"i": "int", "u": "uint", "f": "float", "b": "float"}
+
+
+class TritonPlan(Plan):
+    """Arguments of a Triton kernel: a tensor may hold addresses of others, as those of a grouped GEMM do."""
+
+    def follow(self, packed: Packed) -> None:
+        for tensor in tuple(packed.tensors):
+            if str(tensor.dtype) in ("torch.int64", "torch.uint64") and tensor.numel() <= _MOST_ADDRESSES:
+                for n, found in enumerate(_at_addresses(tensor.flatten().tolist())):
+                    packed.hold(f"tensor {n} of the addresses in an argument", found)
+
+
+def _at_addresses(numbers: Sequence[int]) -> Iterator[Any]:
+    """Live tensors in whose memory some of the numbers point."""
+    wanted = sorted({number for number in numbers if number >= _LOWEST_ADDRESS})
+    if not wanted:
+        return
+    import torch
+
+    seen = set()
+    for held in gc.get_objects():
+        if (
+            not issubclass(type(held), torch.Tensor)
+            or held.device.type != "cpu"
+            or held.layout is not torch.strided
+        ):
+            continue
+        storage = held.untyped_storage()
+        start = storage.data_ptr()
+        at = bisect.bisect_left(wanted, start)
+        if start not in seen and at < len(wanted) and wanted[at] < start + storage.nbytes():
+            seen.add(start)
+            yield torch.empty(0, dtype=torch.uint8).set_(storage)
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """A parameter of a Triton function that is in the machine code.
+
+    Attributes:
+        name: in the function.
+        type: in Triton's spelling.
+    """
+
+    name: str
+    type: str
+
+
+def parameters(names: Sequence[str], signature: Sequence[Any]) -> Iterator[Parameter]:
+    """The machine code's parameters from the function's, constants left out and tuples taken apart."""
+    for name, kind in zip(names, signature, strict=True):
+        if isinstance(kind, tuple):
+            yield from parameters([f"{name}[{i}]" for i in range(len(kind))], kind)
+        elif str(kind).startswith("tensordesc"):
+            yield from _descriptor(name, str(kind))
+        elif kind != "constexpr":
+            yield Parameter(name, str(kind))
+
+
+def values(signature: Sequence[Any], given: Sequence[Any]) -> Iterator[Any]:
+    """The values of `parameters`, in their order; tensors may have any strides."""
+    for kind, value in zip(signature, given, strict=True):
+        if isinstance(kind, tuple):
+            yield from values(kind, value)
+        elif str(kind).startswith("tensordesc"):
+            shape, strides = [int(n) for n in value.shape], [int(n) for n in value.strides]
+            rounds = bool(getattr(value, "round_f32_to_tf32", False))
+            flags = (value.padding == "nan", rounds)
+            yield from (_plain(value.base), *shape, *strides, *flags, *shape, *strides)
+        elif kind != "constexpr":
+            yield _plain(value)
+
+
+def plan(kernel: str, info: KernelInfo, arch: str, taken: Sequence[Parameter]) -> TritonPlan:
+    """How the arguments of one kernel are packed: `taken`, and the scratch buffers that Triton adds.
+
+    Raises:
+        LaunchError: the machine code has other parameters, so this Triton passes arguments in another way.
+    """
+    visible = [a for a in info.args if not a.hidden]
+    extra = len(visible) - len(taken)
+    if extra not in (0, 1, 2) or any(a.value_kind != "global_buffer" for a in visible[len(taken) :]):
+        found = ", ".join(f"{a.value_kind} of {a.size} bytes" for a in visible)
+        raise LaunchError(
+            f"{kernel}: Triton says {', '.join(f'{p.name}: {p.type}' for p in taken)}, and the machine code "
+            f"takes {found}; expected the same with two buffers at most. Triton 3.7 and 3.9 are supported"
+        )
+    scratch = [Parameter(f"scratch {n}", "*i8") for n in range(extra)]
+    fields = [
+        Field(p.name, a.offset, _type(p, a.size)) for p, a in zip([*taken, *scratch], visible, strict=True)
+    ]
+    size = max((a.offset + a.size for a in visible), default=0)
+    return TritonPlan(kernel, arch, fields, size)
+
+
+def _descriptor(name: str, kind: str) -> Iterator[Parameter]:
+    element, _, shape = kind.removeprefix("tensordesc<").partition("[")
+    rank = shape.count(",") + 1
+    yield Parameter(name, f"*{element}")
+    for part in ("shape", "strides"):
+        yield from (Parameter(f"{name}.{part}[{i}]", "i64") for i in range(rank))
+    yield from (Parameter(f"{name}.{flag}", "i1") for flag in ("padding", "round_f32_to_tf32"))
+    yield from (Parameter(f"{name}.shape[{i}] again", "i32") for i in range(rank))
+    yield from (Parameter(f"{name}.strides[{i}] again", "i64") for i in range(rank))
+
+
+def _type(parameter: Parameter, size: int) -> Type:
+    if parameter.type.startswith("*"):
+        return Type("pointer", parameter.type, 8)
+    return Type(_KINDS.get(parameter.type[0], "unknown"), parameter.type, size)
+
+
+def _plain(value: Any) -> Any:
+    """A tensor with leave for any strides; booleans and NumPy's integers as integers."""
+    if hasattr(value, "data_ptr"):
+        # What triton.reinterpret(tensor, dtype) gives has the tensor as its base.
+        return Strided(value if is_tensor(value) else value.base)
+    return int(value) if isinstance(value, bool) else value

@@ -1,0 +1,38 @@
+"""Triton's benchmark functions on an emulated device: modelled time, never that of the emulation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from workbench.errors import UsageError
+from workbench.profile.timing import time
+
+
+def modelled(
+    call: Callable[[], Any],
+    *_: Any,
+    quantiles: Sequence[float] | None = None,
+    return_mode: str = "mean",
+    grad_to_none: Sequence[Any] | None = None,
+    **_more: Any,
+) -> Any:
+    """Modelled milliseconds of what `call` launches, in the place of `triton.testing.do_bench`.
+
+    Args:
+        call: launches something; made once, its launches once more, counted.
+        quantiles: as many values as there are, all the same: a model has no noise.
+        return_mode: "all" gives a list of one value; "mean", "median", "min" and "max" the value.
+        grad_to_none: tensors whose gradients are dropped before the call.
+
+    Raises:
+        UsageError: `return_mode` is none of these, or nothing was launched.
+    """
+    if return_mode not in ("all", "mean", "median", "min", "max"):
+        raise UsageError(f"return_mode is {return_mode!r}; expected all, mean, median, min or max")
+    for tensor in grad_to_none or ():
+        tensor.grad = None
+    milliseconds = time(call).median.value / 1e3
+    if quantiles is not None:
+        return milliseconds if len(quantiles) == 1 else [milliseconds] * len(quantiles)
+    return [milliseconds] if return_mode == "all" else milliseconds

@@ -1,0 +1,163 @@
+"""A Triton driver for an emulated device: what Triton asks of one, answered by the workbench."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
+
+from triton import runtime
+from triton.backends.amd.driver import HIPDriver
+from triton.backends.compiler import GPUTarget
+
+from workbench import targets
+from workbench.errors import DeviceError
+from workbench.kernel import Kernel, Launch, load
+from workbench.runtime import Device
+from workbench.triton_driver import arguments
+from workbench.triton_driver.benchmark import modelled
+
+if TYPE_CHECKING:
+    import torch
+
+
+class Utils:
+    """What Triton's launcher and its autotuner ask of a device."""
+
+    def __init__(self, device: Device) -> None:
+        self._device = device
+
+    def get_device_properties(self, _ordinal: int) -> dict[str, Any]:
+        """By Triton's names; bytes, and clocks in kHz."""
+        told = self._device.properties
+        unit = targets.target(self._device.arch)
+        return {
+            "max_shared_mem": int(unit.lds_bytes),
+            "max_num_regs": int(unit.vgprs),
+            "multiprocessor_count": int(told["multiProcessorCount"]),
+            "sm_clock_rate": int(told["clockRate"]),
+            "mem_clock_rate": int(told["memoryClockRate"]),
+            "mem_bus_width": int(told["memoryBusWidth"]),
+            "arch": str(told["gcnArchName"]),
+            "warpSize": int(unit.wave_size),
+            "max_threads_per_sm": int(told["maxThreadsPerMultiProcessor"]),
+            "cooperativeLaunch": 1,
+        }
+
+    def load_binary(self, name: str, code: bytes, _shared: int, _ordinal: int) -> tuple[Any, ...]:
+        """The module, the kernel, its registers, its spills and the work-items that a work-group may have."""
+        kernel = load(code)[name]
+        used = kernel.resources
+        return (
+            kernel.module,
+            kernel,
+            used.total_vgprs,
+            used.vgpr_spills + used.sgpr_spills,
+            kernel.info.max_workgroup_size,
+        )
+
+
+class Launcher:
+    """Launches one kernel that Triton compiled.
+
+    Args:
+        source: what Triton compiled; it knows the parameters.
+        metadata: of the compiled kernel.
+    """
+
+    def __init__(self, source: Any, metadata: Any) -> None:
+        self._signature = tuple(source.signature.values())
+        names = getattr(source.fn, "arg_names", None) or list(map(str, source.signature))
+        self._parameters = tuple(arguments.parameters(names, self._signature))
+        self._block = metadata.num_warps * metadata.warp_size
+        self._shared = metadata.shared
+        self._device = runtime.driver.active.device
+
+    def __call__(
+        self,
+        x: int,
+        y: int,
+        z: int,
+        _stream: int,
+        kernel: Kernel,
+        _packed_metadata: Any,
+        launch_metadata: Any,
+        enter: Callable[[Any], Any] | None,
+        leave: Callable[[Any], Any] | None,
+        *given: Any,
+    ) -> None:
+        if 0 in (x, y, z):
+            return
+        if "plan" not in vars(kernel):
+            plan = arguments.plan(kernel.name, kernel.info, kernel.arch, self._parameters)
+            vars(kernel)["plan"] = plan
+        passed = list(arguments.values(self._signature, given))
+        passed += [None] * (len(kernel.plan.parameters) - len(passed))
+        dynamic = max(self._shared - kernel.resources.lds, 0)
+        if enter is not None:
+            enter(launch_metadata)
+        kernel.launch(Launch((x, y, z), self._block, dynamic), passed, {}, device=self._device)
+        if leave is not None:
+            leave(launch_metadata)
+
+
+class Driver(HIPDriver):  # type: ignore[misc]  # Triton has no types
+    """Triton's driver of an emulated device. Plain CPU tensors are the device's memory.
+
+    Args:
+        device: an emulated one.
+    """
+
+    # Not HIPDriver's: that compiles an extension against a HIP runtime and asks PyTorch for a GPU.
+    def __init__(self, device: Device) -> None:
+        if device.torch_device != "cpu":
+            raise DeviceError(f"{device.name} is a GPU, which Triton's own driver serves")
+        self.device = device
+        self.utils = Utils(device)
+        self.launcher_cls = Launcher
+
+    @staticmethod
+    def is_active() -> bool:
+        return True
+
+    def get_current_device(self) -> int:
+        # By it Triton knows what it has compiled: each device has a number of its own.
+        return self.device.ordinal
+
+    def set_current_device(self, _ordinal: int) -> None:
+        """There is one device."""
+
+    def get_current_stream(self, _ordinal: int | None = None) -> int:
+        return 0
+
+    def get_device_capability(self, _ordinal: int | None = None) -> tuple[int, int]:
+        digits = self.device.arch.removeprefix("gfx")
+        return int(digits[:-2]), int(digits[-2])
+
+    def get_current_target(self) -> GPUTarget:
+        return GPUTarget("hip", self.device.arch, int(targets.target(self.device.arch).wave_size))
+
+    def get_active_torch_device(self) -> torch.device:
+        import torch
+
+        return torch.device("cpu")
+
+    def get_device_interface(self) -> Any:
+        """As much of `torch.cuda` as Triton's own code asks: a launch has ended when it returns."""
+        return SimpleNamespace(
+            current_device=lambda: 0,
+            set_device=lambda _: None,
+            synchronize=lambda *_: None,
+            get_device_capability=self.get_device_capability,
+        )
+
+    def get_benchmarker(self) -> Callable[..., Any]:
+        return modelled
+
+    def get_empty_cache_for_benchmark(self) -> torch.Tensor:
+        import torch
+
+        return torch.empty(0)
+
+    def clear_cache(self, _cache: Any) -> None:
+        """The model's caches are cold."""
