@@ -7,6 +7,7 @@ import math
 import pytest
 import torch
 
+import workbench as wb
 from workbench.check.compare import compare
 from workbench.check.verify import verify
 from workbench.errors import UsageError, VerificationError
@@ -164,3 +165,27 @@ def test_error_map_shows_where():
     assert len(z) == 128
     assert z[300 // 4][17] == 1.0
     assert "FAILED" in figure.layout.title.text
+
+
+LAUNCHED = """
+#include <hip/hip_runtime.h>
+__global__ void halve(const float *x, float *out, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) out[i] = x[i] / 2;
+}
+"""
+
+
+def test_a_launch_is_verified_by_the_tensors_that_it_writes():
+    module = wb.compile(LAUNCHED, arch="gfx950", name="halve.hip")
+    given = {"x": torch.randn(100), "out": torch.zeros(100), "n": 100}
+    result = wb.verify(module["halve"][2, 64], lambda x: x / 2, inputs=given, outputs=("out",)).check()
+    assert result.name == "halve"
+    assert len(result.records) == 1
+    assert not given["out"].any(), "what the caller has stays as it was"
+    half = wb.verify(module["halve"][1, 64], lambda x: x / 2, inputs=given, outputs=("out",))
+    assert half.worst.nonfinite_mismatches == 36
+    with pytest.raises(UsageError, match="expected the names of the tensors that the launch writes"):
+        wb.verify(module["halve"][2, 64], lambda x: x / 2, inputs=given)
+    with pytest.raises(UsageError, match="nothing was launched"):
+        wb.verify(lambda **_: None, lambda x: x, inputs=given, outputs=("out",))

@@ -228,3 +228,17 @@ def test_code_that_says_cuda() -> None:
         assert torch.cuda.get_device_properties(0).gcnArchName.startswith("gfx950")
         assert out.to("cuda:0").tolist() == [2.0] * 64
     assert not torch.cuda.is_available()
+
+
+def test_verify_takes_a_launch(arch: str) -> None:
+    given = {"x": drawn(500), "y": drawn(500, seed=2), "out": torch.zeros(500), "n": 500, "BLOCK": 256}
+
+    def add(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+        return x + y
+
+    result = wb.verify(kernels.add[(2,)], add, inputs=given, outputs=("out",)).check()
+    assert (result.name, result.device) == ("add", f"emulated:{arch}")
+    # The second half is not written.
+    assert not wb.verify(kernels.add[(1,)], add, inputs=given, outputs=("out",)).passed
+    with pytest.raises(UsageError, match="some of x, y, out"):
+        wb.verify(kernels.add[(2,)], add, inputs=given, outputs=("z",))

@@ -6,6 +6,8 @@ stands in `compare`.
 
 from __future__ import annotations
 
+import dataclasses
+import inspect
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -14,43 +16,48 @@ from workbench.check.references import same_precision, widened
 from workbench.check.results import VerifyResult, VerifyResults
 from workbench.errors import UsageError
 from workbench.events import hub
-from workbench.kernel import Kernel, Module, device_of, resolve_device
+from workbench.kernel import Kernel, Launcher, Module, device_of, recording, resolve_device
 from workbench.origin import Origin
 from workbench.progress import Steps, track
 from workbench.runtime import Device
 from workbench.spec import KernelSpec, Shape, Tolerance, kernels
-from workbench.spec.tensors import name_results
+from workbench.spec.tensors import name_results, poisoned
 
 if TYPE_CHECKING:
     import torch
 
 
 def verify(
-    target: KernelSpec | Kernel | Module | Callable[..., Any] | str,
+    target: KernelSpec | Kernel | Module | Launcher | Callable[..., Any] | str,
     reference: KernelSpec | Callable[..., Any] | str | None = None,
     *,
     shape: Shape | None = None,
     shapes: Sequence[Shape] | str | None = None,
     inputs: Mapping[str, Any] | Callable[[torch.Generator], Mapping[str, Any]] | None = None,
+    outputs: Sequence[str] = (),
     seed: int = 0,
     tolerance: Tolerance | tuple[float, float] | None = None,
     device: Device | str | None = None,
 ) -> Any:
     """Runs a kernel on fresh inputs and compares what it wrote with PyTorch.
 
-    Three forms:
+    Four forms:
         `verify(spec)`: a KernelSpec or its name, at `shape`, or at each of `shapes` (`"all"`: the spec's).
         `verify(kernel, spec)`: another kernel, such as `mod["rmsnorm"]` or a Module with one kernel, run with
             the launch, the inputs and the reference of `spec`.
         `verify(function, reference, inputs=...)`: any function of tensors that returns tensors, against
             another; `inputs` is a dict by parameter name, or a function of a seeded `torch.Generator` that
             gives one.
+        `verify(kernel[grid, block], reference, inputs=..., outputs=("out",))`: a launch, of Triton's kernels
+            (`kernel[grid]`) too. `inputs` has all arguments by name, and `outputs` says which of them it
+            writes; the reference takes the others, as far as it has parameters for them.
 
     Args:
         target: the spec, its name, the kernel, the module with it, or the function.
         reference: what `target` is held against, where it is no spec itself: a spec, its name, a function.
         shape, shapes: the problem by parameter name, one or several; the default where neither is given.
         inputs: tensors and numbers by name instead of the spec's fresh ones.
+        outputs: names of those that a launch writes; they are poisoned before.
         seed: seed of the inputs; equal seeds give equal inputs.
         tolerance: element-wise bounds instead of the spec's, or of those by dtype (`TOLERANCES`).
         device: a device or its name; the default device where it is None.
@@ -79,6 +86,8 @@ def verify(
                 f"verify: got {type(target).__name__} and {type(reference).__name__}; expected a KernelSpec, "
                 "a kernel with a KernelSpec, or two functions with inputs="
             )
+        if outputs or isinstance(target, Launcher):
+            return _verify_launch(target, reference, inputs, outputs, seed, tolerance)
         return _verify_function(target, reference, inputs, seed, tolerance)
     kernel = None if target is spec else target
     if kernel is not None and not isinstance(kernel, (Kernel, Module)):
@@ -164,6 +173,55 @@ def _verify_spec(
     told = {"passed": result.passed, "shape": full, "device": where.name, "code": result.code}
     hub.publish("verify", spec.name, told)
     return result
+
+
+def _verify_launch(
+    launch: Callable[..., Any],
+    reference: Callable[..., Any],
+    inputs: Mapping[str, Any] | Callable[[torch.Generator], Mapping[str, Any]],
+    outputs: Sequence[str],
+    seed: int,
+    tolerance: Tolerance | tuple[float, float] | None,
+) -> VerifyResult:
+    """Like a function that returns what the launch has written."""
+    import torch
+
+    given = dict(inputs(torch.Generator().manual_seed(seed)) if callable(inputs) else inputs)
+    tensors = [name for name, value in given.items() if _is_tensor(value)]
+    if isinstance(outputs, str) or not outputs or not set(outputs) <= set(tensors):
+        raise UsageError(
+            f"verify: outputs is {outputs!r}; expected the names of the tensors that the launch writes, some "
+            f"of {', '.join(tensors)}"
+        )
+    written = {name: poisoned(given[name].clone()) for name in outputs}
+    parameters = inspect.signature(reference).parameters.values()
+    every = any(p.kind is p.VAR_KEYWORD for p in parameters)
+    taken = {p.name for p in parameters}
+    read = {name: value for name, value in given.items() if name not in written}
+
+    def wanted(**passed: Any) -> Any:
+        return reference(**{name: value for name, value in passed.items() if every or name in taken})
+
+    def launched(**passed: Any) -> Mapping[str, Any]:
+        launch(**passed, **written)
+        return written
+
+    with recording() as made:
+        result = _verify_function(launched, wanted, read, seed, tolerance)
+    if not made:
+        raise UsageError("verify: nothing was launched; without outputs= two functions are compared")
+    kernel, last = made[-1]
+    found = dataclasses.replace(
+        result,
+        name=kernel.name,
+        device=last.device.name,
+        records=tuple(each.record for _, each in made),
+        code="+".join(dict.fromkeys(each.module.digest for each, _ in made)),
+        origin=Origin.COUNTED if last.device.observes else Origin.MEASURED,
+    )
+    told = {"passed": found.passed, "shape": {}, "device": last.device.name, "code": found.code}
+    hub.publish("verify", kernel.name, told)
+    return found
 
 
 def _verify_function(

@@ -101,7 +101,7 @@ class EmulatedDevice:
             self._heap = self.node.memory.allocate(
                 size, MemoryKind.HEAP, self.ordinal, capacity=self.product.hbm_bytes
             )
-            (ctypes.c_uint64 * 2).from_address(self._heap.base)[:] = _HEAP_HEAD, size
+            (ctypes.c_uint64 * 2).from_address(self._heap.base)[:] = [_HEAP_HEAD, size]
         return self._heap.base
 
     def load(self, data: bytes) -> LoadedCode:
