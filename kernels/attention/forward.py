@@ -11,6 +11,9 @@ from workbench_kernels.references.attention import attention
 from workbench.errors import ShapeError
 from workbench.spec import Choice, KernelSpec, Launch, Published, Range
 
+ROOM = {"gfx950": 160000, "gfx942": 65536}
+"""Bytes of shared memory that a work-group may use."""
+
 QUERIES = 128
 """Queries of a work-group."""
 
@@ -19,7 +22,7 @@ C_TYPES = {"bf16": "bf16", "fp16": "half"}
 SIZES = ((64, 64), (128, 128), (192, 128), (256, 256))
 """Head dimensions of queries and keys, and of values."""
 
-EVERYTHING = 1 << 30
+EVERYTHING = 1 << 29
 """More keys than there are: a window without an end."""
 
 SOURCE = """#include "families/attention.cuh"
@@ -168,7 +171,7 @@ def define(shape: Mapping[str, Any], arch: str) -> dict[str, object]:
 def shared_bytes(shape: Mapping[str, Any], arch: str) -> int:
     """Two blocks of keys and values; as many keys as the work-groups of a compute unit have room for."""
     width = shape["dim"] + shape["dim_v"]
-    room = {"gfx950": 160000, "gfx942": 65536}[arch] // (1 if width > 320 else 2)
+    room = ROOM[arch] // (1 if width > 320 else 2)
     return 4 * width * (64 if 4 * width * 64 <= room else 32)
 
 
@@ -269,6 +272,7 @@ spec = KernelSpec(
     inputs=inputs,
     outputs=outputs,
     reference=attention,
+    backward="attention/backward",
     shape_of=shape_of,
     define=define,
     launch=launch,

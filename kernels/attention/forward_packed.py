@@ -101,5 +101,5 @@ spec = dataclasses.replace(
     flops=None,
     bytes=None,
     published=(),
-    _modules={},
+    backward=None,
 )

@@ -51,9 +51,14 @@ struct band {
         const int at = last + offset + right + 1;
         return at < keys ? at : keys;
     }
-    /** Whether every one of the queries `first` to `last` sees all of the keys `key` to `key` + `count` - 1. */
-    __device__ inline bool covers(int first, int last, int key, int count) const {
-        return key >= last + offset - left && key + count - 1 <= first + offset + right;
+    /**
+     * @brief Whether some of the queries `first` to `last` do not see some of the keys `key` to `key` + `count` - 1.
+     *
+     * One condition, not several in turn: where ways to an instruction differ in length and come from a matrix
+     * instruction, LLVM counts wait states along the first that it looks at.
+     */
+    __device__ inline bool cuts(int first, int last, int key, int count) const {
+        return (key < last + offset - left) | (key + count - 1 > first + offset + right);
     }
 };
 
@@ -82,15 +87,48 @@ __device__ inline GL sequence_of(const GL &whole, int batch, int first, int leng
               nullptr);
 }
 
+/** Sets what is above row `begin(col)` of a column, and from row `end(col)` on, to -infinity. */
+template <typename Scores, typename Begin, typename End>
+__device__ inline void keep_rows(Scores &s, Begin begin, End end) {
+    mask_map(s, s, MINUS_INFINITY, [&](int row, int col) {
+        const int from = begin(col), rows = end(col) - from;
+        return static_cast<unsigned>(row - from) >= static_cast<unsigned>(rows < 0 ? 0 : rows);
+    });
+}
+
 /** tanh by one exponential, within 2^-22. */
 __device__ inline float tanh_by_exp2(float x) {
     return 1.0f - 2.0f * __builtin_amdgcn_rcpf(1.0f + __builtin_amdgcn_exp2f(2.0f * LOG2_E * x));
 }
 
+/** Loads of blocks of a sequence's rows into two shared tiles that lie one after the other, by the work-group. */
+template <typename ST, typename GL>
+struct block_stream {
+    using workers = group<WARPS>;
+    const GL &rows;
+    ST &first;
+    uint32_t lds, bytes;
+    uint32_t offsets[workers::template loads_per_tile<ST>];
+
+    __device__ inline block_stream(const GL &rows, ST &first)
+        : rows(rows), first(first), lds(workers::lds_base(first)),
+          bytes(static_cast<uint32_t>(rows.numel() * sizeof(typename GL::dtype))) {
+        workers::template prefill_swizzled_offsets<1>(first, rows, offsets);
+    }
+    /** Starts loading block `at` of a head into tile `slot`; rows past the last are zero. */
+    __device__ inline void start(int slot, int at, int head) const {
+        // A resource for each load, since the offset that all lanes share is not checked against the range.
+        const auto *from = &rows[{0, at * ST::rows, head, 0}];
+        const auto skipped = static_cast<uint32_t>((from - rows.raw_ptr) * sizeof(typename GL::dtype));
+        const i32x4 resource = make_srsrc(from, skipped < bytes ? bytes - skipped : 0);
+        workers::template load_async<1>(first, rows, {0, at, head, 0}, offsets, resource, from,
+                                        lds + static_cast<uint32_t>(slot) * static_cast<uint32_t>(sizeof(ST)));
+    }
+};
+
 template <typename T, int D, int D_V, bool capped>
 __device__ inline void forward(const forward_globals<T, D, D_V> &g) {
     constexpr int BLOCK = KEYS<D, D_V>;
-    using workers = group<WARPS>;
     using shared_k = st<T, BLOCK, D, st_32x32_s>;
     using shared_v = st<T, BLOCK, D_V, st_32x32_s>;
 
@@ -126,13 +164,11 @@ __device__ inline void forward(const forward_globals<T, D, D_V> &g) {
     const int begin = seen.begin(block * QUERIES) / BLOCK;
     const int end = ceil_div(seen.end(block * QUERIES + QUERIES - 1, n_k), BLOCK);
 
-    uint32_t offsets_k[workers::template loads_per_tile<shared_k>];
-    uint32_t offsets_v[workers::template loads_per_tile<shared_v>];
-    workers::template prefill_swizzled_offsets<1>(ks[0], k_rows, offsets_k);
-    workers::template prefill_swizzled_offsets<1>(vs[0], v_rows, offsets_v);
+    const block_stream<shared_k, decltype(k_rows)> stream_k(k_rows, ks[0]);
+    const block_stream<shared_v, decltype(v_rows)> stream_v(v_rows, vs[0]);
     const auto start = [&](int at) {
-        workers::template load_async<1>(ks[at & 1], k_rows, {0, at, head_k, 0}, offsets_k);
-        workers::template load_async<1>(vs[at & 1], v_rows, {0, at, head_k, 0}, offsets_v);
+        stream_k.start(at & 1, at, head_k);
+        stream_v.start(at & 1, at, head_k);
     };
     if (begin < end) start(begin);
 
@@ -171,11 +207,10 @@ __device__ inline void forward(const forward_globals<T, D, D_V> &g) {
         if constexpr (capped)
             map(s, s, [&](float x) { return g.softcap * LOG2_E * tanh_by_exp2(x * (g.scale / g.softcap)); });
         const int key = at * BLOCK;
-        if (key + BLOCK > n_k || !seen.covers(query, last_query, key, BLOCK)) {
-            const int low = query + seen.offset - seen.left - key, high = query + seen.offset + seen.right - key;
-            mask_map(s, s, MINUS_INFINITY,
-                     [&](int row, int col) { return row < low + col || row > high + col || row >= n_k - key; });
-        }
+        if ((key + BLOCK > n_k) | seen.cuts(query, last_query, key, BLOCK))
+            keep_rows(
+                s, [&](int col) { return seen.begin(query + col) - key; },
+                [&](int col) { return seen.end(query + col, n_k) - key; });
 
         typename scores::row_vec largest;
         col_max(largest, s);

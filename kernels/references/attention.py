@@ -87,3 +87,32 @@ def attention_packed(
         outs.append(out[0])
         sums.append(lse[0])
     return torch.cat(outs), torch.cat(sums, dim=-1)
+
+
+def attention_backward(
+    q: torch.Tensor,
+    k: torch.Tensor,
+    v: torch.Tensor,
+    out: torch.Tensor,
+    lse: torch.Tensor,
+    dout: torch.Tensor,
+    dlse: torch.Tensor | None = None,
+    causal: bool = False,
+    window: int = 0,
+    scale: float | None = None,
+    softcap: float = 0.0,
+    sinks: torch.Tensor | None = None,
+) -> dict[str, torch.Tensor]:
+    """Gradients dq, dk, dv and dsinks (empty without sinks) by autograd of
+    `attention`, which computes out and lse anew.
+    """
+    given = {"q": q, "k": k, "v": v} | ({} if sinks is None else {"sinks": sinks})
+    leaves = {name: x.detach().requires_grad_() for name, x in given.items()}
+    with torch.enable_grad():
+        made, logarithms = attention(**leaves, causal=causal, window=window, scale=scale, softcap=softcap)
+        loss = (made * dout).sum()
+        if dlse is not None:
+            # The logarithm of a query that sees no key is -inf, and has no gradient.
+            loss = loss + (logarithms * dlse).masked_fill(torch.isneginf(logarithms), 0).sum()
+    grads = torch.autograd.grad(loss, tuple(leaves.values()))
+    return {"dsinks": q.new_empty(0)} | {f"d{name}": grad for name, grad in zip(leaves, grads, strict=True)}

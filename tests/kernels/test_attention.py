@@ -10,7 +10,7 @@ import torch
 
 import workbench as wb
 from workbench.errors import ShapeError
-from workbench.runtime import LaunchOptions, device
+from workbench.runtime import device
 
 FORWARD: list[dict[str, Any]] = [
     # One query, and queries that see no key, with and without sinks.
@@ -41,12 +41,35 @@ def test_settings(arch: str, name: str, shapes: list[dict[str, Any]]) -> None:
         assert result.passed, f"{shape}: {result}"
 
 
-def test_forward_has_no_bank_conflicts(arch: str) -> None:
-    spec = wb.kernels["attention/forward"]
-    inputs = spec.make_inputs({"queries": 128, "keys": 128, "heads": 1, "heads_kv": 1})
-    _, record = spec.run(inputs, device=device(f"emulated:{arch}"), options=LaunchOptions(profile=True))
-    assert record.counters is not None
-    assert record.counters["lds_bank_conflict"] == 0
+@pytest.mark.parametrize("name", ["attention/forward", "attention/backward"])
+def test_no_bank_conflicts(arch: str, name: str) -> None:
+    profile = wb.profile(
+        name, shape={"queries": 128, "keys": 128, "heads": 1, "heads_kv": 1}, device=f"emulated:{arch}"
+    )
+    assert profile.counters["SQ_LDS_BANK_CONFLICT"].value == 0
+
+
+@pytest.mark.parametrize("name", ["attention/forward", "attention/forward_packed", "attention/backward"])
+def test_sanitizer_finds_nothing(arch: str, name: str) -> None:
+    shape = {"queries": 70, "keys": 100, "heads": 2, "heads_kv": 1, "causal": 1}
+    result = wb.sanitize(name, shape=shape, device=f"emulated:{arch}")
+    assert result.passed, str(result)
+
+
+def test_gradients_go_through_the_backward_operator(arch: str) -> None:
+    forward = wb.kernels["attention/forward"]
+    inputs = forward.make_inputs(
+        {"queries": 60, "keys": 90, "heads": 2, "heads_kv": 1, "sinks": 1, "causal": 1}
+    )
+    names = ("q", "k", "v", "sinks")
+    leaves = {name: inputs[name].requires_grad_() for name in names}
+    made = forward(**inputs, device=f"emulated:{arch}")
+    got = torch.autograd.grad(made["out"].float().square().sum() + made["lse"].sum(), tuple(leaves.values()))
+    wide = {name: inputs[name].detach().double().requires_grad_() for name in names}
+    out, lse = forward.reference(**{**inputs, **wide})
+    wanted = torch.autograd.grad(out.square().sum() + lse.sum(), tuple(wide.values()))
+    for gradient, truth in zip(got, wanted, strict=True):
+        torch.testing.assert_close(gradient.double(), truth, rtol=2e-2, atol=2e-2)
 
 
 @pytest.mark.parametrize("size", [1e4, 1e17])
@@ -59,8 +82,9 @@ def test_large_logits(arch: str, size: float) -> None:
     assert result.passed, str(result)
 
 
-def test_forward_is_repeatable(arch: str) -> None:
-    spec = wb.kernels["attention/forward"]
+@pytest.mark.parametrize("name", ["attention/forward", "attention/backward"])
+def test_repeatable(arch: str, name: str) -> None:
+    spec = wb.kernels[name]
     inputs = spec.make_inputs({"queries": 200, "keys": 200, "heads": 2, "heads_kv": 1, "causal": 1})
     runs = [spec.run(inputs, device=device(f"emulated:{arch}"))[0] for _ in range(2)]
     assert all(torch.equal(runs[0][name], runs[1][name]) for name in runs[0])

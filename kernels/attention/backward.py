@@ -1,0 +1,162 @@
+"""Gradients of attention, bit-equal from run to run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+from workbench_kernels.attention import forward
+from workbench_kernels.references.attention import attention, attention_backward
+
+from workbench.errors import ShapeError
+from workbench.spec import Choice, KernelSpec, Launch, Step
+
+ROWS = 128
+"""Keys, or queries, of a work-group."""
+
+PADDED = 64
+"""What the number of queries is rounded up to where there is one value for each in memory."""
+
+SOURCE = """#include "families/attention_backward.cuh"
+
+using namespace kittens;
+using namespace kittens::families::attention;
+using globals = backward_globals<ELEMENT, DIM>;
+
+__global__ __launch_bounds__(THREADS) void attention_prepare(const globals g) {
+    prepare<ELEMENT, DIM, CAPPED>(g);
+}
+__global__ __launch_bounds__(THREADS, KEYS_OCCUPANCY<DIM, CAPPED>) void attention_keys(const globals g) {
+    keys<ELEMENT, DIM, CAPPED>(g);
+}
+__global__ __launch_bounds__(THREADS, QUERIES_OCCUPANCY<DIM>) void attention_queries(const globals g) {
+    queries<ELEMENT, DIM, CAPPED>(g);
+}
+__global__ __launch_bounds__(WARP_THREADS) void attention_sinks(const globals g) {
+    sinks<ELEMENT, DIM, CAPPED>(g);
+}
+"""
+
+
+def shape_of(
+    q: torch.Tensor,
+    k: torch.Tensor,
+    v: torch.Tensor,
+    out: torch.Tensor,
+    lse: torch.Tensor,
+    dout: torch.Tensor,
+    dlse: torch.Tensor | None = None,
+    causal: bool = False,
+    window: int = 0,
+    scale: float | None = None,
+    softcap: float = 0.0,
+    sinks: torch.Tensor | None = None,
+) -> dict[str, Any]:
+    """Shape of a call: q, k and v as in attention/forward, out and lse as it gave them, dout, dlse alike."""
+    shape = forward.shape_of(q, k, v, causal, window, scale, softcap, sinks)
+    for name, tensor, like in (("out", out, q), ("dout", dout, q), ("lse", lse, None), ("dlse", dlse, None)):
+        dims = (q.shape[0], q.shape[2], q.shape[1]) if like is None else tuple(q.shape)
+        dtype = torch.float32 if like is None else q.dtype
+        if tensor is not None and (tuple(tensor.shape) != dims or tensor.dtype != dtype):
+            raise ShapeError(
+                f"attention: {name} is {tensor.dtype} {tuple(tensor.shape)}; expected {dtype} {dims}"
+            )
+    return shape
+
+
+def check(shape: Mapping[str, Any], arch: str) -> None:
+    """As the forward pass, for equal head dimensions."""
+    forward.check(shape, arch)
+    if shape["dim"] != shape["dim_v"]:
+        raise ShapeError(
+            f"attention: head dimensions are {shape['dim']} and {shape['dim_v']}; "
+            "the backward pass takes equal ones"
+        )
+
+
+def inputs(shape: Mapping[str, Any], generator: torch.Generator) -> dict[str, Any]:
+    """Inputs of the forward pass, what it gives, and normally distributed gradients of that."""
+    given = forward.inputs(shape, generator)
+    out, lse = attention(**{k: v.float() if isinstance(v, torch.Tensor) else v for k, v in given.items()})
+    dtype = given["q"].dtype
+    return {
+        **given,
+        "out": out.to(dtype).contiguous(),
+        "lse": lse.contiguous(),
+        "dout": torch.randn(out.shape, generator=generator).to(dtype),
+        "dlse": torch.randn(lse.shape, generator=generator),
+    }
+
+
+def outputs(shape: Mapping[str, Any], tensors: Mapping[str, Any]) -> dict[str, Any]:
+    made = {f"d{name}": (tensors[name].shape, tensors[name].dtype) for name in ("q", "k", "v")}
+    return {**made, "dsinks": ((shape["heads"] if shape["sinks"] else 0,), torch.float32)}
+
+
+def workspace(shape: Mapping[str, Any], tensors: Mapping[str, Any]) -> dict[str, Any]:
+    """What is added to each query's logits and to its row of dP."""
+    rows = -(-shape["queries"] // PADDED) * PADDED
+    dims = (shape["batch"], shape["heads"], rows)
+    return {"shift": (dims, torch.float32), "delta": (dims, torch.float32)}
+
+
+def arguments(shape: Mapping[str, Any], tensors: Mapping[str, Any]) -> dict[str, Any]:
+    names = ("q", "k", "v", "out", "dout", "dq", "dk", "dv", "lse", "dlse", "shift", "delta", "softcap")
+    scale, sinks = tensors["scale"], tensors["sinks"]
+    return {
+        **{name: tensors[name] for name in names},
+        "sinks": None if sinks is None else sinks.float(),
+        "dsinks": None if sinks is None else tensors["dsinks"],
+        **forward.band(tensors["causal"], tensors["window"]),
+        "scale": shape["dim"] ** -0.5 if scale is None else scale,
+    }
+
+
+def launch_of(rows: str, heads: str, shared: bool) -> Any:
+    """A launch with a work-group for 128 rows of a head."""
+
+    def launch(shape: Mapping[str, Any], arch: str) -> Launch:
+        grid = (shape[heads], -(-shape[rows] // ROWS), shape["batch"])
+        block = 64 if 8 * shape["dim"] * 64 <= forward.ROOM[arch] else 32
+        return Launch(grid=grid, block=256, dynamic_shared=8 * shape["dim"] * block if shared else 0)
+
+    return launch
+
+
+spec = KernelSpec(
+    name="attention/backward",
+    doc="Gradients of attention/forward for q, k, v and sinks, bit-equal from run to run; sums in float.",
+    source=SOURCE,
+    steps=[
+        Step("prepare", "attention_prepare", launch_of("queries", "heads", False), arguments),
+        Step("keys", "attention_keys", launch_of("keys", "heads_kv", True), arguments),
+        Step("queries", "attention_queries", launch_of("queries", "heads", True), arguments),
+        Step(
+            "sinks",
+            "attention_sinks",
+            lambda shape, arch: Launch(grid=shape["heads"], block=64),
+            arguments,
+            when=lambda shape, arch: bool(shape["sinks"]),
+        ),
+    ],
+    workspace=workspace,
+    parameters={
+        **forward.PARAMETERS,
+        "dim": Choice((64, 128), default=128, doc="head dimension"),
+        "dim_v": Choice((64, 128), default=128, doc="equal to dim"),
+    },
+    shapes=[
+        {"batch": 1, "queries": 200, "keys": 200, "heads": 4, "heads_kv": 2, "causal": 1},
+        {"batch": 2, "queries": 70, "keys": 133, "heads": 2, "heads_kv": 2, "dim": 64, "dim_v": 64},
+    ],
+    inputs=inputs,
+    outputs=outputs,
+    reference=attention_backward,
+    shape_of=shape_of,
+    define=forward.define,
+    check=check,
+    # Five products of the definition; the kernels take seven.
+    flops=lambda shape: 5 * forward.flops(shape) // 2,
+    bytes=lambda shape: 2 * forward.bytes_moved(shape),
+)

@@ -1,0 +1,316 @@
+/**
+ * @file
+ * @brief Attention, backward: dQ, dK and dV, bit-equal from run to run.
+ *
+ * With P = softmax(scale Q Kᵀ), dP = dO Vᵀ and delta = the sum of dO O over a row:
+ *
+ *   dV = Pᵀ dO,   dS = P (dP - delta),   dQ = scale dS K,   dK = scale dSᵀ Q.
+ *
+ * The kernels: `prepare` for delta, `keys` for dK and dV, `queries` for dQ, `sinks` for the gradient of sinks. P is
+ * computed anew from the logarithms that the forward pass left. dQ is a sum over keys, dK and dV are sums over queries,
+ * and each kernel sums over what its loop runs along, in registers: seven matrix products rather than the five that
+ * adding to dQ in memory, by atomics and so in any order, would take.
+ *
+ * A wave has 32 keys (queries) and a loop over blocks of queries (keys) in shared memory, two of each. As in the
+ * forward pass what it computes lies so that a lane has one of the wave's own rows, and results are operands where they
+ * are.
+ */
+#pragma once
+
+#include "attention.cuh"
+
+namespace kittens::families::attention {
+
+/** Rows that the work-group has, and of a block in shared memory. */
+inline constexpr int OWN = WARPS * 32;
+template <int D>
+inline constexpr int BACKWARD_BLOCK = 8 * D * 64 <= MAX_SHARED_MEMORY ? 64 : 32;
+/** Waves on a SIMD of `keys` and of `queries`. */
+template <int D, bool capped>
+inline constexpr int KEYS_OCCUPANCY = D > 64 || capped ? 1 : 2;
+template <int D>
+inline constexpr int QUERIES_OCCUPANCY = D > 64 ? 1 : 2;
+/** What lengths are rounded up to where there is one value a query in memory. */
+inline constexpr int PADDED = 64;
+
+template <typename T, int D>
+struct backward_globals {
+    /** (B, N, H, D), contiguous. */
+    gl<T, -1, -1, -1, D> q, k, v, out, dout, dq, dk, dv;
+    /** (B, H, N): what the forward pass left. */
+    gl<float, 1, -1, -1, -1> lse;
+    /** Its gradient; null for zero. */
+    const float *dlse;
+    /** (B, H, N rounded up), what is added to logits before they are scaled (capped: to exponents), and to dP. */
+    gl<float, 1, -1, -1, -1> shift, delta;
+    /** Of each head the sink and its gradient; null for none. */
+    const float *sinks;
+    float *dsinks;
+    float scale, softcap;
+    int left, right;
+};
+
+/** The values of a head's queries, of which runs are read at once, since there are a multiple of `PADDED`. */
+template <typename GL>
+__device__ inline gl<float, 1, 1, 1, -1> row_of(const GL &values, int batch, int head, int queries) {
+    return {&values[{batch, head, 0}], nullptr, nullptr, nullptr,
+            static_cast<size_t>(ceil_div(queries, PADDED) * PADDED)};
+}
+
+/** shift and delta; a wave takes 32 queries of a head. */
+template <typename T, int D, bool capped>
+__device__ inline void prepare(const backward_globals<T, D> &g) {
+    const int head = static_cast<int>(blockIdx.x), batch = static_cast<int>(blockIdx.z);
+    const int tile = static_cast<int>(blockIdx.y) * WARPS + warpid();
+    const int n = static_cast<int>(g.q.depth());
+    if (tile * 32 >= static_cast<int>(g.delta.cols())) return;
+
+    using shape = rt_rows_s<T, D>;
+    rt<T, 32, D, row_l, shape> out, dout;
+    rt<float, 32, D, row_l, shape> products;
+    typename decltype(products)::col_vec delta, shift;
+    load<1>(out, sequence_of(g.out, batch, 0, n), {0, tile, head, 0});
+    load<1>(dout, sequence_of(g.dout, batch, 0, n), {0, tile, head, 0});
+    map(products, out, dout, [](float a, float b) { return -a * b; });
+    row_sum(delta, products);
+    const coord<decltype(delta)> at(batch, head, tile);
+    if (g.dlse) {
+        auto dlse = g.lse;
+        dlse.raw_ptr = const_cast<float *>(g.dlse);
+        load(shift, dlse, at);
+        add(delta, delta, shift);
+    }
+    store(g.delta, delta, at);
+
+    // A query that sees no key: its weights are 2 to the power of -infinity.
+    load(shift, g.lse, at);
+    const float unit = capped ? LOG2_E : 1.0f / g.scale;
+    map(shift, shift, [&](float x) { return x == MINUS_INFINITY ? MINUS_INFINITY : -x * unit; });
+    store(g.shift, shift, at);
+}
+
+/**
+ * @brief P from products of q and k (not capped: with `shift` added), and dS from dP with `delta` added, in place.
+ *
+ * @param hide sets the logits of keys that are not seen to -infinity.
+ * @param add_shift adds `shift` to exponents; not called unless capped.
+ */
+template <bool capped, typename Scores, typename Hide, typename Add>
+__device__ inline void differentiate(Scores &s, Scores &ds, float scale, float softcap, Hide hide, Add add_shift) {
+    Scores slope;
+    if constexpr (capped) {
+        map(s, s, [&](float x) { return tanh_by_exp2(x * (scale / softcap)); });
+        map(slope, s, [](float x) { return 1.0f - x * x; });
+        mul(s, s, softcap * LOG2_E);
+        add_shift();
+    } else {
+        mul(s, s, scale * LOG2_E);
+    }
+    hide();
+    exp2(s, s);
+    mul(ds, ds, s);
+    if constexpr (capped) mul(ds, ds, slope);
+}
+
+/** A result as an operand whose rows run along K. */
+template <typename T, typename Scores>
+__device__ inline rt<T, Scores::rows, Scores::cols, col_l, rt_16x32_4_s> as_operand(const Scores &s) {
+    rt<T, Scores::rows, Scores::cols, col_l, rt_32x32_s> rounded;
+    rt<T, Scores::rows, Scores::cols, col_l, rt_16x32_4_s> operand;
+    copy(rounded, s);
+    swap_layout(operand, rounded);
+    return operand;
+}
+
+/** Stores 32 rows of which `sums` has the columns. */
+template <typename GL, typename Sums>
+__device__ inline void store_turned(const GL &rows, const Sums &sums, const coord<> &at) {
+    rt<float, Sums::cols, Sums::rows, row_l, rt_32x32_s> turned;
+    transpose(turned, sums);
+    store<1>(rows, turned, coord<decltype(turned)>(at.b, at.d, at.r, at.c));
+}
+
+/** dK and dV; a wave has 32 keys, and goes through the queries of all heads that share them. */
+template <typename T, int D, bool capped>
+__device__ inline void keys(const backward_globals<T, D> &g) {
+    constexpr int BLOCK = BACKWARD_BLOCK<D>;
+    using shared = st<T, BLOCK, D, st_32x32_s>;
+
+    extern __shared__ alignment_dummy __shm[];
+    shared_allocator al(reinterpret_cast<int *>(&__shm[0]));
+    shared(&qs)[2] = al.allocate<shared, 2>();
+    shared(&douts)[2] = al.allocate<shared, 2>();
+
+    const int head_k = static_cast<int>(blockIdx.x), batch = static_cast<int>(blockIdx.z);
+    const int heads = static_cast<int>(g.q.rows()) / static_cast<int>(g.k.rows());
+    const int n_q = static_cast<int>(g.q.depth()), n_k = static_cast<int>(g.k.depth());
+    const auto q_rows = sequence_of(g.q, batch, 0, n_q), dout_rows = sequence_of(g.dout, batch, 0, n_q);
+
+    const band seen{g.left, g.right, n_k - n_q};
+    const int first = static_cast<int>(blockIdx.y) * OWN, end_key = first + OWN < n_k ? first + OWN : n_k;
+    const int tile = static_cast<int>(blockIdx.y) * WARPS + warpid(), key = tile * 32;
+    // Queries that see some of the work-group's keys.
+    const int from = first - seen.offset - seen.right, to = end_key - seen.offset + seen.left;
+    const int begin = (from < 0 ? 0 : from) / BLOCK, end = ceil_div(to < n_q ? (to < 0 ? 0 : to) : n_q, BLOCK);
+
+    const block_stream<shared, decltype(q_rows)> stream_q(q_rows, qs[0]);
+    const block_stream<shared, decltype(dout_rows)> stream_dout(dout_rows, douts[0]);
+    const auto start = [&](int slot, int head, int at) {
+        stream_q.start(slot, at, head);
+        stream_dout.start(slot, at, head);
+    };
+    if (begin < end) start(0, head_k * heads, begin);
+
+    using own = rt<T, 32, D, row_l, rt_32x16_s>;
+    own k, v;
+    load<1>(k, sequence_of(g.k, batch, 0, n_k), {0, tile, head_k, 0});
+    load<1>(v, sequence_of(g.v, batch, 0, n_k), {0, tile, head_k, 0});
+
+    using sums = rt<float, D, 32, col_l, rt_32x32_s>;
+    sums dk, dv;
+    zero(dk);
+    zero(dv);
+    int slot = 0;
+    for (int head = head_k * heads; head < (head_k + 1) * heads; head++)
+        for (int at = begin; at < end; at++) {
+            wait_vmcnt<0>();
+            barrier();
+            if (at + 1 < end)
+                start(slot ^ 1, head, at + 1);
+            else if (head + 1 < (head_k + 1) * heads)
+                start(slot ^ 1, head + 1, begin);
+
+            using scores = rt<float, BLOCK, 32, col_l, rt_32x32_s>;
+            typename scores::col_vec shift, delta;
+            load(shift, row_of(g.shift, batch, head, n_q), {at});
+            load(delta, row_of(g.delta, batch, head, n_q), {at});
+            scores s, ds;
+            if constexpr (capped)
+                zero(s);
+            else
+                broadcast_row(s, shift);
+            broadcast_row(ds, delta);
+            rt<T, BLOCK, D, row_l, rt_32x16_s> rows;
+            load(rows, qs[slot]);
+            mma_ABt(s, rows, k, s);
+            load(rows, douts[slot]);
+            mma_ABt(ds, rows, v, ds);
+            const int query = at * BLOCK;
+            differentiate<capped>(
+                s, ds, g.scale, g.softcap,
+                [&] {
+                    if (!seen.cuts(query, query + BLOCK - 1, key, 32)) return;
+                    // Of a key the first query, and one past the last, that sees it.
+                    const int from = key - seen.offset - seen.right - query;
+                    keep_rows(
+                        s, [&](int col) { return from + col; },
+                        [&](int col) { return from + col + seen.left + seen.right + 1; });
+                },
+                [&] { add_row(s, s, shift); });
+            rt<T, BLOCK, D, col_l, rt_16x32_4_s> columns;
+            load(columns, douts[slot]);
+            mma_AtB(dv, columns, as_operand<T>(s), dv);
+            load(columns, qs[slot]);
+            mma_AtB(dk, columns, as_operand<T>(ds), dk);
+            slot ^= 1;
+        }
+    mul(dk, dk, g.scale);
+    store_turned(sequence_of(g.dk, batch, 0, n_k), dk, {0, tile, head_k, 0});
+    store_turned(sequence_of(g.dv, batch, 0, n_k), dv, {0, tile, head_k, 0});
+}
+
+/** dQ; a wave has 32 queries, and goes through the keys that they see. */
+template <typename T, int D, bool capped>
+__device__ inline void queries(const backward_globals<T, D> &g) {
+    constexpr int BLOCK = BACKWARD_BLOCK<D>;
+    using shared = st<T, BLOCK, D, st_32x32_s>;
+
+    extern __shared__ alignment_dummy __shm[];
+    shared_allocator al(reinterpret_cast<int *>(&__shm[0]));
+    shared(&ks)[2] = al.allocate<shared, 2>();
+    shared(&vs)[2] = al.allocate<shared, 2>();
+
+    const int head = static_cast<int>(blockIdx.x), batch = static_cast<int>(blockIdx.z);
+    const int head_k = head / (static_cast<int>(g.q.rows()) / static_cast<int>(g.k.rows()));
+    const int n_q = static_cast<int>(g.q.depth()), n_k = static_cast<int>(g.k.depth());
+    const auto q_rows = sequence_of(g.q, batch, 0, n_q), dout_rows = sequence_of(g.dout, batch, 0, n_q);
+    const auto k_rows = sequence_of(g.k, batch, 0, n_k), v_rows = sequence_of(g.v, batch, 0, n_k);
+
+    const band seen{g.left, g.right, n_k - n_q};
+    const int first = static_cast<int>(blockIdx.y) * OWN;
+    const int tile = static_cast<int>(blockIdx.y) * WARPS + warpid(), query = tile * 32;
+    const int begin = seen.begin(first) / BLOCK, end = ceil_div(seen.end(first + OWN - 1, n_k), BLOCK);
+
+    const block_stream<shared, decltype(k_rows)> stream_k(k_rows, ks[0]);
+    const block_stream<shared, decltype(v_rows)> stream_v(v_rows, vs[0]);
+    const auto start = [&](int at) {
+        stream_k.start(at & 1, at, head_k);
+        stream_v.start(at & 1, at, head_k);
+    };
+    if (begin < end) start(begin);
+
+    using own = rt<T, 32, D, row_l, rt_32x16_s>;
+    using scores = rt<float, BLOCK, 32, col_l, rt_32x32_s>;
+    own q, dout;
+    typename scores::row_vec shift, delta;
+    load<1>(q, q_rows, {0, tile, head, 0});
+    load<1>(dout, dout_rows, {0, tile, head, 0});
+    load(shift, row_of(g.shift, batch, head, n_q), {tile});
+    load(delta, row_of(g.delta, batch, head, n_q), {tile});
+
+    rt<float, D, 32, col_l, rt_32x32_s> dq;
+    zero(dq);
+    for (int at = begin; at < end; at++) {
+        wait_vmcnt<0>();
+        barrier();
+        if (at + 1 < end) start(at + 1);
+
+        scores s, ds;
+        zero(s);
+        zero(ds);
+        rt<T, BLOCK, D, row_l, rt_32x16_s> rows;
+        load(rows, ks[at & 1]);
+        mma_ABt(s, rows, q, s);
+        load(rows, vs[at & 1]);
+        mma_ABt(ds, rows, dout, ds);
+        if constexpr (!capped) add_col(s, s, shift);
+        add_col(ds, ds, delta);
+        const int key = at * BLOCK;
+        differentiate<capped>(
+            s, ds, g.scale, g.softcap,
+            [&] {
+                if (!((key + BLOCK > n_k) | seen.cuts(query, query + 31, key, BLOCK))) return;
+                keep_rows(
+                    s, [&](int col) { return seen.begin(query + col) - key; },
+                    [&](int col) { return seen.end(query + col, n_k) - key; });
+            },
+            [&] { add_col(s, s, shift); });
+        rt<T, BLOCK, D, col_l, rt_16x32_4_s> columns;
+        load(columns, ks[at & 1]);
+        mma_AtB(dq, columns, as_operand<T>(ds), dq);
+    }
+    mul(dq, dq, g.scale);
+    store_turned(sequence_of(g.dq, batch, 0, n_q), dq, {0, tile, head, 0});
+}
+
+/** Gradient of a head's sink: its weight times what `delta` says, over all queries; by one wave. */
+template <typename T, int D, bool capped>
+__device__ inline void sinks(const backward_globals<T, D> &g) {
+    const int head = static_cast<int>(blockIdx.x);
+    const float c = capped ? 1.0f : g.scale * LOG2_E, sink = g.sinks[head] * LOG2_E;
+    rv_naive<float, WARP_THREADS> shift, delta, total;
+    zero(total);
+    for (int batch = 0; batch < static_cast<int>(g.delta.depth()); batch++)
+        for (int at = 0; at < static_cast<int>(g.delta.cols()) / WARP_THREADS; at++) {
+            load(shift, g.shift, {batch, head, at});
+            load(delta, g.delta, {batch, head, at});
+            map(shift, shift, [&](float x) { return __builtin_amdgcn_exp2f(x * c + sink); });
+            mul(delta, delta, shift);
+            add(total, total, delta);
+        }
+    float gradient;
+    sum(gradient, total);
+    if (laneid() == 0) g.dsinks[head] = gradient;
+}
+
+} // namespace kittens::families::attention
