@@ -1,93 +1,80 @@
-"""RMSNorm of bf16 rows: what goes in, what must come out, how it is launched."""
+"""RMSNorm of rows: what goes in, what must come out, how it is launched."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping
 from typing import Any
 
 import torch
 
-from workbench.errors import ShapeError
-from workbench.spec import KernelSpec, Launch, Published, Range, lanes_of_row
-
-WAVES = 4
-PORT = "m8than/amd-kernels README.md, Normalization: RMSNorm (D=128)"
+from workbench.spec import KernelSpec
+from workbench_kernels.families import rowwise
+from workbench_kernels.references.normalization import rms_norm
 
 
 def reference(x: torch.Tensor, weight: torch.Tensor, eps: float = 1e-5) -> torch.Tensor:
     """x / sqrt(mean(x^2) + eps) * weight over the last dimension; sums in float32 at least, as PyTorch's."""
-    wide = torch.promote_types(x.dtype, torch.float32)
-    scale = torch.rsqrt(x.to(wide).square().mean(-1, keepdim=True) + eps)
-    return (x.to(wide) * scale * weight.to(wide)).to(x.dtype)
+    return rms_norm(x, weight, eps)
 
 
-def shape_of(x: torch.Tensor, weight: torch.Tensor, eps: float = 1e-5) -> dict[str, int]:
+def shape_of(x: torch.Tensor, weight: torch.Tensor, eps: float = 1e-5) -> dict[str, Any]:
     """Shape of a call; every dimension of x but the last counts as rows."""
-    if x.dim() == 0 or x.numel() == 0:
-        raise ShapeError(f"rmsnorm: x is {tuple(x.shape)}; expected at least one row and one column")
-    if tuple(weight.shape) != (x.shape[-1],):
-        raise ShapeError(
-            f"rmsnorm: weight is {tuple(weight.shape)}; expected ({x.shape[-1]},), "
-            f"one for each column of x {tuple(x.shape)}"
-        )
-    return {"rows": math.prod(x.shape[:-1]), "cols": x.shape[-1]}
-
-
-def launch(shape: Mapping[str, Any], arch: str) -> Launch:
-    rows_of_group = WAVES * 64 // lanes_of_row(shape["cols"], 2)
-    return Launch(grid=-(-shape["rows"] // rows_of_group), block=WAVES * 64)
-
-
-def arguments(shape: Mapping[str, Any], tensors: Mapping[str, Any]) -> dict[str, Any]:
-    flat = (shape["rows"], shape["cols"])
-    return {
-        "x": tensors["x"].view(flat),
-        "weight": tensors["weight"],
-        "out": tensors["out"].view(flat),
-        "eps": tensors["eps"],
-    }
-
-
-def published(rows: int, hipkittens: float, pytorch: float, aiter: float) -> list[Published]:
-    times = {"HipKittens (port)": hipkittens, "PyTorch": pytorch, "AITER Triton": aiter}
-    return Published.times({"rows": rows, "cols": 128}, "MI325X", PORT, times)
+    shape = rowwise.shape_of("rmsnorm", x)
+    rowwise.check_columns("rmsnorm", x, weight=weight)
+    return shape
 
 
 spec = KernelSpec(
     name="normalization/rmsnorm",
-    doc="Every row divided by its root mean square, times a weight for each column; bf16, sums in float.",
-    source="rmsnorm.cpp",
+    doc="Every row divided by its root mean square, times a weight for each column; sums in float.",
+    source="""#include "families/rowwise.cuh"
+using operation = kittens::families::normalize<ROW_T, ROW_COLS, false>;
+struct rmsnorm_globals {
+    operation::matrix x;
+    operation::vector weight;
+    operation::matrix out;
+    float eps;
+    hipStream_t stream;
+};
+__global__ __launch_bounds__(operation::threads) void rmsnorm(const rmsnorm_globals g) {
+    operation::run({.x = g.x, .weight = g.weight.raw_ptr, .out = g.out.raw_ptr, .eps = g.eps});
+}
+""",
     entry="rmsnorm",
-    parameters={
-        "rows": Range(1, 1 << 20, default=4096, doc="rows, any number"),
-        "cols": Range(1, 8192, default=4096, doc="length of a row, normalised as a whole"),
-    },
+    parameters=rowwise.parameters(rowwise.HELD, 4096),
     shapes=[
         {"rows": 1024, "cols": 1024},
         {"rows": 4096, "cols": 128},
-        {"rows": 333, "cols": 4096},
-        {"rows": 7, "cols": 8192},
+        {"rows": 333, "cols": 4096, "dtype": "fp16"},
+        {"rows": 7, "cols": 8192, "dtype": "fp32"},
+        {"rows": 3, "cols": 20001},
         {"rows": 50, "cols": 1000},
         {"rows": 17, "cols": 129},
     ],
     inputs=lambda shape, generator: {
-        "x": torch.randn(shape["rows"], shape["cols"], generator=generator).to(torch.bfloat16),
-        "weight": (1 + 0.1 * torch.randn(shape["cols"], generator=generator)).to(torch.bfloat16),
+        "x": rowwise.random(shape, generator),
+        "weight": rowwise.near_one(shape, generator),
     },
-    outputs=lambda shape, inputs: {"out": (inputs["x"].shape, torch.bfloat16)},
+    outputs=lambda shape, inputs: {"out": (inputs["x"].shape, inputs["x"].dtype)},
     reference=reference,
     shape_of=shape_of,
-    define=lambda shape, arch: {"RMSNORM_COLS": shape["cols"]},
-    launch=launch,
-    arguments=arguments,
+    define=rowwise.define,
+    launch=rowwise.launch(),
+    arguments=lambda shape, tensors: {
+        **rowwise.flat(tensors, "x", "out"),
+        "weight": tensors["weight"],
+        "eps": tensors["eps"],
+    },
     # A square, an addition, and two multiplications an element; a handful a row.
     flops=lambda shape: 4 * shape["rows"] * shape["cols"] + 4 * shape["rows"],
-    bytes=lambda shape: 4 * shape["rows"] * shape["cols"] + 2 * shape["cols"],
-    published=[
-        *published(128, 9.2, 35.9, 24.3),
-        *published(4096, 8.3, 36.5, 27.6),
-        *published(16384, 11.5, 54.9, 20.5),
-        *published(65536, 23.6, 101.1, 21.8),
-    ],
+    bytes=lambda shape: rowwise.size_of(shape) * (2 * shape["rows"] + 1) * shape["cols"],
+    published=rowwise.published(
+        "Normalization: RMSNorm (D=128)",
+        128,
+        {
+            128: {"HipKittens (port)": 9.2, "PyTorch": 35.9, "AITER Triton": 24.3},
+            4096: {"HipKittens (port)": 8.3, "PyTorch": 36.5, "AITER Triton": 27.6},
+            16384: {"HipKittens (port)": 11.5, "PyTorch": 54.9, "AITER Triton": 20.5},
+            65536: {"HipKittens (port)": 23.6, "PyTorch": 101.1, "AITER Triton": 21.8},
+        },
+    ),
 )

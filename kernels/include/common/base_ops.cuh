@@ -179,6 +179,13 @@ struct silu {
         return narrow<T>(detail::each([](float x) { return x * detail::sigmoid(x); }, widen(a)));
     }
 };
+/** The normal distribution function, (1 + erf(x / sqrt(2))) / 2. */
+struct normal_cdf {
+    template <typename T>
+    static __device__ inline T op(const T &a) {
+        return narrow<T>(detail::each([](float x) { return detail::normal_cdf(x); }, widen(a)));
+    }
+};
 /** x times the normal distribution function of x: PyTorch's gelu without approximation. */
 struct gelu {
     template <typename T>

@@ -14,6 +14,7 @@
 #include "macros.cuh"
 #include "meta.cuh"
 #include "numbers.cuh"
+#include "philox.cuh"
 #include "sync.cuh"
 #include "target.cuh"
 #include "util.cuh"

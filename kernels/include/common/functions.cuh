@@ -8,10 +8,13 @@
 
 #include "meta.cuh"
 
-namespace kittens::detail {
+namespace kittens {
 
+/** Logarithm of e to base 2, natural logarithm of 2. */
 inline constexpr float LOG2_E = 0x1.715476p+0f;
 inline constexpr float LN_2 = 0x1.62e430p-1f;
+
+namespace detail {
 
 /** e to the power of x in two instructions: within |x| + 1 ulp, zero below 2^-126. */
 __device__ inline float fast_exp(float x) { return __builtin_amdgcn_exp2f(x * LOG2_E); }
@@ -42,4 +45,5 @@ __device__ inline float softplus(float x) {
     return __builtin_fmaxf(x, 0.0f) + (x == x ? logarithm : x);
 }
 
-} // namespace kittens::detail
+} // namespace detail
+} // namespace kittens

@@ -8,6 +8,7 @@
 #include "memory/tile/global_to_shared.cuh"
 #include "memory/tile/register_buffer.cuh"
 #include "memory/tile/stream.cuh"
+#include "register.cuh"
 #include "shared/reductions.cuh"
 
 namespace kittens {
@@ -27,7 +28,10 @@ namespace kittens {
  * `axis` is the axis of the rows: 2, 1 or 0. `aligned` is there for source compatibility; nothing depends on it.
  */
 template <int N>
-struct group : detail::shared_maps<N>, detail::shared_reductions<N>, detail::group_registers<N> {
+struct group : detail::shared_maps<N>,
+               detail::shared_reductions<N>,
+               detail::group_registers<N>,
+               detail::group_reductions<N> {
     using detail::group_registers<N>::load;
     using detail::group_registers<N>::store;
 

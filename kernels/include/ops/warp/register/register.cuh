@@ -14,6 +14,7 @@
 #include "tile/mma_agpr.cuh"
 #include "tile/mma_scaled.cuh"
 #include "tile/mma_words.cuh"
+#include "tile/random.cuh"
 #include "tile/reductions.cuh"
 #include "tile/small_floats.cuh"
 #include "vec/maps.cuh"

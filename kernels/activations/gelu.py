@@ -1,0 +1,5 @@
+"""gelu of rows."""
+
+from workbench_kernels.families import activations
+
+spec = activations.forward("gelu", gated=False)

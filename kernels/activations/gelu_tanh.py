@@ -1,0 +1,5 @@
+"""gelu_tanh of rows."""
+
+from workbench_kernels.families import activations
+
+spec = activations.forward("gelu_tanh", gated=False)

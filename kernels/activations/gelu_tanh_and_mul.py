@@ -1,0 +1,5 @@
+"""gelu_tanh of the first half of each row times the second half."""
+
+from workbench_kernels.families import activations
+
+spec = activations.forward("gelu_tanh", gated=True)

@@ -1,0 +1,5 @@
+"""relu of rows."""
+
+from workbench_kernels.families import activations
+
+spec = activations.forward("relu", gated=False)

@@ -1,0 +1,5 @@
+"""silu of rows."""
+
+from workbench_kernels.families import activations
+
+spec = activations.forward("silu", gated=False)

@@ -1,0 +1,5 @@
+"""silu of rows, backward."""
+
+from workbench_kernels.families import activations
+
+spec = activations.backward("silu", gated=False)

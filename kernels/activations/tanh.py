@@ -1,0 +1,5 @@
+"""tanh of rows."""
+
+from workbench_kernels.families import activations
+
+spec = activations.forward("tanh", gated=False)

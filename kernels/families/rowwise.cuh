@@ -1,0 +1,487 @@
+/**
+ * @file
+ * @brief Kernels on the rows of a matrix: normalization, softmax, cross-entropy, gated activations, and what they
+ * share.
+ *
+ * All are bound by memory. A wave reads 16 bytes a lane, keeps what it read in registers, in float, and writes once.
+ * Short rows share a wave; long ones are shared by the waves of a work-group, and rows that no work-group can hold are
+ * gone through in several passes. Pointers to tensors that a call leaves out are null.
+ */
+#pragma once
+
+#include "kittens.cuh"
+
+namespace kittens::families {
+
+/**
+ * @brief How waves share rows of `cols` elements of type T.
+ *
+ * @tparam per_lane elements of a row that a lane holds at most.
+ */
+template <typename T, int cols, int per_lane = 32>
+struct row_plan {
+    using shape = rt_rows_s<T, cols>;
+    /** A matrix of such rows, and a value for each column. */
+    using matrix = gl<T, 1, 1, -1, cols>;
+    using vector = gl<T, 1, 1, 1, cols>;
+    /** Columns that a wave takes at most; fewer where rows are gone through again and again. */
+    static constexpr int part = (cols <= 16 * WARP_THREADS * per_lane ? per_lane : per_lane / 2) * WARP_THREADS;
+    /** Waves that share a row, times that they go through it, and waves in a work-group. */
+    static constexpr int parts = ceil_div(cols, part);
+    static constexpr int across = parts < 16 ? parts : 16;
+    static constexpr int passes = ceil_div(parts, across);
+    static constexpr int waves = across > 1 ? across : 4;
+    static constexpr int threads = waves * WARP_THREADS;
+    /** Columns of a part; the last one begins within the row. */
+    static constexpr int width = passes > 1 ? part : ceil_div(ceil_div(cols, across), shape::cols) * shape::cols;
+    static constexpr int rows = shape::rows;
+    static constexpr int rows_of_group = across > 1 ? rows : rows * waves;
+    /** Whether lanes hold columns past the end of the row. */
+    static constexpr bool ragged = passes * across * width != cols;
+};
+
+/** A wave at its rows: loads, stores and reductions of its part of them. */
+template <typename T, int cols, int per_lane = 32>
+struct row_worker : row_plan<T, cols, per_lane> {
+    using plan = row_plan<T, cols, per_lane>;
+    using plan::across, plan::passes, plan::ragged, plan::width;
+    using tile = rt_fl<plan::rows, width, row_l, typename plan::shape>;
+    using per_row = typename tile::col_vec;
+    using per_col = typename tile::row_vec;
+
+    /** Rows of the matrix; this wave's rows, counted in tiles; its part of them. */
+    int rows, at, part;
+
+    __device__ inline row_worker(size_t rows, int group)
+        : rows(static_cast<int>(rows)), at(across > 1 ? group : group * plan::waves + warpid()),
+          part(across > 1 ? warpid() : 0) {}
+    __device__ inline explicit row_worker(size_t rows) : row_worker(rows, static_cast<int>(blockIdx.x)) {}
+
+    /** First column of this wave's part in a pass, and whether the row reaches it. */
+    __device__ inline int column(int pass) const { return (pass * across + part) * width; }
+    __device__ inline bool reaches(int pass) const { return passes == 1 || column(pass) < cols; }
+
+    /**
+     * @brief Loads this wave's part of its rows; what is past the end of a row or after the last row is zero.
+     *
+     * @param which,of where a row of the matrix has `of` rows of `cols` elements side by side: the one that is meant.
+     */
+    __device__ inline void load(tile &x, const T *matrix, int pass = 0, int which = 0, int of = 1) const {
+        load_bounded<1>(x, view(const_cast<T *>(matrix), of), coord<tile>{0, at, which, pass * across + part});
+    }
+    __device__ inline void store(T *matrix, const tile &x, int pass = 0, int which = 0, int of = 1) const {
+        store_bounded<1>(view(matrix, of), x, coord<tile>{0, at, which, pass * across + part});
+    }
+    /** A value for each column of this wave's part. */
+    template <typename U>
+    __device__ inline void load_columns(per_col &values, const U *vector) const {
+        kittens::load(values, gl<U, 1, 1, 1, cols>(const_cast<U *>(vector), nullptr, nullptr, nullptr, nullptr),
+                      {0, 0, 0, part});
+    }
+    /** A value for each row. */
+    template <typename U>
+    __device__ inline void load_rows(per_row &values, const U *vector) const {
+        kittens::load(values, row_view(const_cast<U *>(vector)), {0, 0, 0, at});
+    }
+    template <typename U>
+    __device__ inline void store_rows(U *vector, const per_row &values) const {
+        if (part == 0) kittens::store(row_view(vector), values, {0, 0, 0, at});
+    }
+
+    /** Sets what is past the end of the row. */
+    __device__ inline void fill_rest(tile &x, float value, int pass = 0) const {
+        if constexpr (ragged) right_fill(x, x, cols - column(pass), value);
+    }
+
+    /**
+     * @brief Makes of each wave's values for its part of a row those for the row.
+     *
+     * @param slot shared memory that no other reduction of the kernel uses.
+     */
+    template <typename op, int slots>
+    __device__ inline void all_waves(per_row &values, sv_fl<slots> &slot) const {
+        if constexpr (across > 1) group<across>::template all_reduce<op>(values, slot);
+    }
+    /** result = op over each row of x, of which this wave holds its part. */
+    template <typename op, int slots>
+    __device__ inline void reduce(per_row &result, const tile &x, sv_fl<slots> &slot) const {
+        row_reduce<op>(result, x);
+        all_waves<op>(result, slot);
+    }
+
+  private:
+    __device__ inline auto view(T *matrix, int of) const {
+        return gl<T, 1, -1, -1, cols>(matrix, nullptr, static_cast<size_t>(rows), static_cast<size_t>(of), nullptr);
+    }
+    template <typename U>
+    __device__ inline auto row_view(U *vector) const {
+        return gl<U, 1, 1, 1, -1>(vector, nullptr, nullptr, nullptr, static_cast<size_t>(rows));
+    }
+};
+
+/** A float as it is after being stored as a T. */
+template <typename T>
+__device__ inline float rounded(float value) {
+    return base_types::convertor<float, T>::convert(base_types::convertor<T, float>::convert(value));
+}
+
+/** Elements of shared memory that a reduction over the waves of a row takes. */
+template <typename T, int cols>
+inline constexpr int slots = row_plan<T, cols>::waves * row_plan<T, cols>::rows;
+
+/**
+ * @brief RMSNorm and LayerNorm: h = dropout(x) + residual; (h - mean(h)) / sqrt(var(h) + eps) * weight + bias.
+ *
+ * @tparam centered whether the mean is taken off (LayerNorm).
+ * @tparam drops whether there is dropout: columns are kept as `keep_mask` says, and divided by 1 - p.
+ */
+template <typename T, int cols, bool centered, bool drops = false>
+struct normalize : row_plan<T, cols> {
+    static_assert(row_plan<T, cols>::passes == 1, "normalize: a work-group holds a row");
+
+    struct arguments {
+        const typename row_plan<T, cols>::matrix x;
+        const T *residual, *weight, *bias;
+        T *out, *residual_out;
+        float eps, p;
+        uint64_t seed;
+    };
+
+    static __device__ inline void run(const arguments &g) {
+        using worker = row_worker<T, cols>;
+        const worker w(g.x.rows());
+        __shared__ sv_fl<slots<T, cols>> slot[2];
+        typename worker::tile h, squares;
+        typename worker::per_row scale;
+
+        w.load(h, g.x.raw_ptr);
+        if constexpr (drops) dropout(h, h, g.p, g.seed, w.at * worker::tile::rows, w.column(0));
+        if (g.residual != nullptr) {
+            typename worker::tile residual;
+            w.load(residual, g.residual);
+            add(h, h, residual);
+        }
+        if (g.residual_out != nullptr) w.store(g.residual_out, h);
+        // What is normalised is what the caller gets, and what backward starts from.
+        if (g.residual_out != nullptr) map(h, h, [](float v) { return rounded<T>(v); });
+        if constexpr (centered) {
+            typename worker::per_row mean;
+            w.template reduce<base_ops::sum>(mean, h, slot[0]);
+            mul(mean, mean, 1.0f / cols);
+            sub_row(h, h, mean);
+            w.fill_rest(h, 0.0f);
+        }
+        mul(squares, h, h);
+        w.template reduce<base_ops::sum>(scale, squares, slot[1]);
+        map(scale, scale, [=](float v) { return __builtin_amdgcn_rsqf(v * (1.0f / cols) + g.eps); });
+        mul_row(h, h, scale);
+        if (g.weight != nullptr) {
+            typename worker::per_col weight;
+            w.load_columns(weight, g.weight);
+            mul_col(h, h, weight);
+        }
+        if (g.bias != nullptr) {
+            typename worker::per_col bias;
+            w.load_columns(bias, g.bias);
+            add_col(h, h, bias);
+        }
+        w.store(g.out, h);
+    }
+};
+
+namespace activation {
+
+/** A function with its derivative. */
+struct silu {
+    static __device__ inline float value(float x) { return base_ops::silu::op(x); }
+    static __device__ inline float slope(float x) {
+        const float s = base_ops::sigmoid::op(x);
+        return s * (1.0f + x * (1.0f - s));
+    }
+};
+struct gelu {
+    static __device__ inline float value(float x) { return base_ops::gelu::op(x); }
+    static __device__ inline float slope(float x) {
+        constexpr float one_over_sqrt_two_pi = 0x1.988454p-2f, minus_half_log2_e = -0x1.715476p-1f;
+        const float density = base_ops::exp2::op(x * x * minus_half_log2_e) * one_over_sqrt_two_pi;
+        return base_ops::normal_cdf::op(x) + x * density;
+    }
+};
+struct gelu_tanh {
+    static __device__ inline float value(float x) { return base_ops::gelu_tanh::op(x); }
+    static __device__ inline float slope(float x) {
+        constexpr float linear = 0x1.988454p+0f, cubic = 0x1.2444f2p-4f;
+        const float s = base_ops::sigmoid::op(x * (linear + cubic * x * x));
+        return s + x * s * (1.0f - s) * (linear + 3.0f * cubic * x * x);
+    }
+};
+struct relu {
+    static __device__ inline float value(float x) { return base_ops::relu::op(x); }
+    static __device__ inline float slope(float x) { return x > 0.0f ? 1.0f : 0.0f; }
+};
+struct sigmoid {
+    static __device__ inline float value(float x) { return base_ops::sigmoid::op(x); }
+    static __device__ inline float slope(float x) {
+        const float s = base_ops::sigmoid::op(x);
+        return s * (1.0f - s);
+    }
+};
+struct tanh {
+    static __device__ inline float value(float x) { return base_ops::tanh::op(x); }
+    static __device__ inline float slope(float x) {
+        const float t = base_ops::tanh::op(x);
+        return 1.0f - t * t;
+    }
+};
+
+} // namespace activation
+
+/** out = f(x), and backward dx = dout * f'(x). */
+template <typename T, int cols, typename f>
+struct activate : row_plan<T, cols> {
+    struct arguments {
+        const typename row_plan<T, cols>::matrix x;
+        const T *dout;
+        T *out;
+    };
+    static __device__ inline void run(const arguments &g) {
+        using worker = row_worker<T, cols>;
+        const worker w(g.x.rows());
+        for (int pass = 0; pass < worker::passes && w.reaches(pass); pass++) {
+            typename worker::tile x;
+            w.load(x, g.x.raw_ptr, pass);
+            if (g.dout == nullptr) {
+                map(x, x, [](float v) { return f::value(v); });
+            } else {
+                typename worker::tile dout;
+                w.load(dout, g.dout, pass);
+                map(x, x, dout, [](float v, float d) { return d * f::slope(v); });
+            }
+            w.store(g.out, x, pass);
+        }
+    }
+};
+
+/** x is gate and up side by side: out = f(gate) * up; backward gives the gradients of both side by side. */
+template <typename T, int cols, typename f>
+struct gated : row_plan<T, cols, 16> {
+    struct arguments {
+        const gl<T, 1, 1, -1, 2 * cols> x;
+        const T *dout;
+        T *out;
+    };
+    static __device__ inline void run(const arguments &g) {
+        using worker = row_worker<T, cols, 16>;
+        const worker w(g.x.rows());
+        for (int pass = 0; pass < worker::passes && w.reaches(pass); pass++) {
+            typename worker::tile gate, up;
+            w.load(gate, g.x.raw_ptr, pass, 0, 2);
+            w.load(up, g.x.raw_ptr, pass, 1, 2);
+            if (g.dout == nullptr) {
+                map(gate, gate, up, [](float a, float b) { return f::value(a) * b; });
+                w.store(g.out, gate, pass);
+            } else {
+                typename worker::tile dout;
+                w.load(dout, g.dout, pass);
+                map(up, up, gate, dout, [](float b, float a, float d) { return d * b * f::slope(a); });
+                map(gate, gate, dout, [](float a, float d) { return d * f::value(a); });
+                w.store(g.out, up, pass, 0, 2);
+                w.store(g.out, gate, pass, 1, 2);
+            }
+        }
+    }
+};
+
+/** Largest element and sum of exponentials of rows that are seen part by part. */
+template <typename worker>
+struct running_exponentials {
+    typename worker::per_row largest, total;
+
+    __device__ inline running_exponentials() {
+        neg_infty(largest);
+        zero(total);
+    }
+    /** Minus infinity, where nothing is left to take off it, counts as zero. */
+    static __device__ inline void finite(typename worker::per_row &dst, const typename worker::per_row &src) {
+        map(dst, src, [](float v) { return v == -__builtin_inff() ? 0.0f : v; });
+    }
+    /** x = exp(x - largest). */
+    static __device__ inline void exponentials(typename worker::tile &x, const typename worker::per_row &largest) {
+        typename worker::per_row base;
+        finite(base, largest);
+        sub_row(x, x, base);
+        mul(x, x, LOG2_E);
+        exp2(x, x);
+    }
+    /** Takes another part of the rows, which may change x. */
+    __device__ inline void take(typename worker::tile &x) {
+        typename worker::per_row before = largest, sum;
+        row_max(largest, x, before);
+        exponentials(x, largest);
+        row_sum(sum, x);
+        rescale(before);
+        add(total, total, sum);
+    }
+    /** Of this wave's parts those of the row. */
+    template <int slots>
+    __device__ inline void all_waves(const worker &w, sv_fl<slots> (&slot)[2]) {
+        if constexpr (worker::across > 1) {
+            const typename worker::per_row before = largest;
+            w.template all_waves<base_ops::max>(largest, slot[0]);
+            rescale(before);
+            w.template all_waves<base_ops::sum>(total, slot[1]);
+        }
+    }
+
+  private:
+    __device__ inline void rescale(const typename worker::per_row &before) {
+        typename worker::per_row base;
+        finite(base, largest);
+        map(total, total, before, base,
+            [](float sum, float was, float is) { return sum * base_ops::exp2::op((was - is) * LOG2_E); });
+    }
+};
+
+/** exp(x - max(x)) / sum(exp(x - max(x))) of each row; rows longer than a work-group holds are read twice. */
+template <typename T, int cols>
+struct softmax : row_plan<T, cols> {
+    struct arguments {
+        const typename row_plan<T, cols>::matrix x;
+        T *out;
+    };
+    static __device__ inline void run(const arguments &g) {
+        using worker = row_worker<T, cols>;
+        const worker w(g.x.rows());
+        __shared__ sv_fl<slots<T, cols>> slot[2];
+        typename worker::tile x, part;
+        running_exponentials<worker> rows;
+        for (int pass = 0; pass < worker::passes && w.reaches(pass); pass++) {
+            w.load(x, g.x.raw_ptr, pass);
+            w.fill_rest(x, -__builtin_inff(), pass);
+            copy(part, x);
+            rows.take(part);
+        }
+        rows.all_waves(w, slot);
+        rcp(rows.total, rows.total);
+        for (int pass = 0; pass < worker::passes && w.reaches(pass); pass++) {
+            if (worker::passes > 1) w.load(x, g.x.raw_ptr, pass);
+            rows.exponentials(x, rows.largest);
+            mul_row(x, x, rows.total);
+            w.store(g.out, x, pass);
+        }
+    }
+};
+
+/** dx = out * (dout - sum(out * dout)) of each row, where out is what softmax gave. */
+template <typename T, int cols>
+struct softmax_backward : row_plan<T, cols> {
+    struct arguments {
+        const typename row_plan<T, cols>::matrix out;
+        const T *dout;
+        T *dx;
+    };
+    static __device__ inline void run(const arguments &g) {
+        using worker = row_worker<T, cols>;
+        const worker w(g.out.rows());
+        __shared__ sv_fl<slots<T, cols>> slot;
+        typename worker::tile out, dout, products;
+        typename worker::per_row total, sum;
+        zero(total);
+        for (int pass = 0; pass < worker::passes && w.reaches(pass); pass++) {
+            w.load(out, g.out.raw_ptr, pass);
+            w.load(dout, g.dout, pass);
+            mul(products, out, dout);
+            row_sum(sum, products);
+            add(total, total, sum);
+        }
+        w.template all_waves<base_ops::sum>(total, slot);
+        for (int pass = 0; pass < worker::passes && w.reaches(pass); pass++) {
+            if (worker::passes > 1) {
+                w.load(out, g.out.raw_ptr, pass);
+                w.load(dout, g.dout, pass);
+            }
+            sub_row(dout, dout, total);
+            mul(out, out, dout);
+            w.store(g.dx, out, pass);
+        }
+    }
+};
+
+/**
+ * @brief loss = log(sum(exp(x))) - x[target] of each row, zero where the target is `ignore_index`; and the logarithm
+ * itself.
+ *
+ * Every row is read once, however long it is.
+ */
+template <typename T, int cols>
+struct cross_entropy : row_plan<T, cols> {
+    struct arguments {
+        const typename row_plan<T, cols>::matrix x;
+        const int64_t *target;
+        float *loss, *lse;
+        int64_t ignore_index;
+    };
+    static __device__ inline void run(const arguments &g) {
+        using worker = row_worker<T, cols>;
+        const worker w(g.x.rows());
+        __shared__ sv_fl<slots<T, cols>> slot[2];
+        running_exponentials<worker> rows;
+        for (int pass = 0; pass < worker::passes && w.reaches(pass); pass++) {
+            typename worker::tile x;
+            w.load(x, g.x.raw_ptr, pass);
+            w.fill_rest(x, -__builtin_inff(), pass);
+            rows.take(x);
+        }
+        rows.all_waves(w, slot);
+        typename worker::per_row lse, loss;
+        map(lse, rows.largest, rows.total,
+            [](float largest, float total) { return largest + base_ops::log2::op(total) * LN_2; });
+        map(loss, lse, [&](float logarithm, int row) {
+            const int64_t at = static_cast<int64_t>(w.at) * worker::tile::rows + row;
+            if (at >= w.rows) return 0.0f;
+            const int64_t target = g.target[at];
+            return target == g.ignore_index ? 0.0f : logarithm - static_cast<float>(g.x.raw_ptr[at * cols + target]);
+        });
+        w.store_rows(g.lse, lse);
+        w.store_rows(g.loss, loss);
+    }
+};
+
+/** dx = (exp(x - lse) - (1 where the column is the target)) * dloss of each row, zero where the target is
+ * `ignore_index`. */
+template <typename T, int cols>
+struct cross_entropy_backward : row_plan<T, cols> {
+    struct arguments {
+        const typename row_plan<T, cols>::matrix x;
+        const int64_t *target;
+        const float *lse, *dloss;
+        T *dx;
+        int64_t ignore_index;
+    };
+    static __device__ inline void run(const arguments &g) {
+        using worker = row_worker<T, cols>;
+        const worker w(g.x.rows());
+        typename worker::per_row lse, dloss, target;
+        w.load_rows(lse, g.lse);
+        w.load_rows(dloss, g.dloss);
+        // Columns are counted in float, which is exact as far as rows go.
+        map(target, dloss, [&](float, int row) {
+            const int64_t at = static_cast<int64_t>(w.at) * worker::tile::rows + row;
+            return at < w.rows ? static_cast<float>(g.target[at]) : 0.0f;
+        });
+        map(dloss, dloss, target, [&](float d, float t) { return t == static_cast<float>(g.ignore_index) ? 0.0f : d; });
+        for (int pass = 0; pass < worker::passes && w.reaches(pass); pass++) {
+            typename worker::tile x, hot;
+            w.load(x, g.x.raw_ptr, pass);
+            running_exponentials<worker>::exponentials(x, lse);
+            const int first = w.column(pass);
+            fill(hot, [=](int, int col) { return static_cast<float>(first + col); });
+            sub_row(hot, hot, target);
+            map(x, x, hot, [](float v, float distance) { return distance == 0.0f ? v - 1.0f : v; });
+            mul_row(x, x, dloss);
+            w.store(g.dx, x, pass);
+        }
+    }
+};
+
+} // namespace kittens::families

@@ -1,0 +1,134 @@
+"""What specs of the family of `rowwise.cuh` share: element types, launches, sources, shapes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import torch
+
+from workbench.errors import ShapeError
+from workbench.spec import Choice, Launch, Published, Range, lanes_of_row
+
+DTYPES = {"bf16": torch.bfloat16, "fp16": torch.float16, "fp32": torch.float32}
+C_TYPES = {"bf16": "kittens::bf16", "fp16": "kittens::half", "fp32": "float"}
+HELD = 16 * 64 * 32
+"""Columns that a work-group holds at most: 16 waves of 64 lanes with 32 each."""
+
+PORT = "m8than/amd-kernels README.md"
+
+
+def size_of(shape: Mapping[str, Any]) -> int:
+    """Bytes of an element."""
+    return DTYPES[shape["dtype"]].itemsize
+
+
+def launch(per_lane: int = 32) -> Callable[[Mapping[str, Any], str], Launch]:
+    """The launch that `row_plan<T, cols, per_lane>` wants."""
+
+    def of(shape: Mapping[str, Any], arch: str) -> Launch:
+        cols = shape["cols"]
+        part = 64 * (per_lane if cols <= 16 * 64 * per_lane else per_lane // 2)
+        across = min(-(-cols // part), 16)
+        rows = 64 // lanes_of_row(cols, size_of(shape))
+        if across > 1:
+            return Launch(grid=-(-shape["rows"] // rows), block=across * 64)
+        return Launch(grid=-(-shape["rows"] // (4 * rows)), block=4 * 64)
+
+    return of
+
+
+def source(name: str, operator: str) -> str:
+    """A kernel that runs an operator of the family, such as `"softmax<ROW_T, ROW_COLS>"`."""
+    return f"""#include "families/rowwise.cuh"
+using operation = kittens::families::{operator};
+__global__ __launch_bounds__(operation::threads) void {name}(const operation::arguments g) {{
+    operation::run(g);
+}}
+"""
+
+
+def define(shape: Mapping[str, Any], arch: str) -> dict[str, object]:
+    return {"ROW_T": C_TYPES[shape["dtype"]], "ROW_COLS": shape["cols"]}
+
+
+def parameters(most: int, cols: int = 1024) -> dict[str, Range | Choice]:
+    """Shape parameters of operators on rows of up to `most` columns."""
+    return {
+        "rows": Range(1, 1 << 20, default=4096, doc="rows, any number"),
+        "cols": Range(1, most, default=cols, doc="length of a row"),
+        "dtype": Choice(tuple(DTYPES), doc="element type in memory; sums are in float"),
+    }
+
+
+def shape_of(name: str, x: torch.Tensor, *, halves: int = 1, **same: torch.Tensor | None) -> dict[str, Any]:
+    """Shape of a call; every dimension of x but the last counts as rows.
+
+    Args:
+        halves: parts of equal length that a row of x has; `cols` is the length of one.
+        same: tensors that have x's shape and dtype, or are None.
+
+    Raises:
+        ShapeError: x is empty, of another dtype, or another tensor does not fit it.
+    """
+    names = {dtype: name for name, dtype in DTYPES.items()}
+    if x.dtype not in names:
+        raise ShapeError(f"{name}: x is {x.dtype}; expected one of {', '.join(map(str, names))}")
+    if x.dim() == 0 or x.numel() == 0:
+        raise ShapeError(f"{name}: x is {tuple(x.shape)}; expected at least one row and one column")
+    if x.shape[-1] % halves:
+        raise ShapeError(f"{name}: x has {x.shape[-1]} columns; expected a multiple of {halves}")
+    for other, tensor in same.items():
+        if tensor is not None and (tensor.shape != x.shape or tensor.dtype != x.dtype):
+            raise ShapeError(
+                f"{name}: {other} is {tuple(tensor.shape)} {tensor.dtype}; "
+                f"expected x's {tuple(x.shape)} {x.dtype}"
+            )
+    return {
+        "rows": math.prod(x.shape[:-1]),
+        "cols": x.shape[-1] // halves,
+        "dtype": names[x.dtype],
+    }
+
+
+def check_columns(name: str, x: torch.Tensor, **vectors: torch.Tensor | None) -> None:
+    """Raises ShapeError where a vector does not have a value of x's dtype for each column of x."""
+    for other, tensor in vectors.items():
+        if tensor is not None and (tuple(tensor.shape) != (x.shape[-1],) or tensor.dtype != x.dtype):
+            raise ShapeError(
+                f"{name}: {other} is {tuple(tensor.shape)} {tensor.dtype}; "
+                f"expected ({x.shape[-1]},) {x.dtype}, one for each column of x {tuple(x.shape)}"
+            )
+
+
+def flat(tensors: Mapping[str, Any], *names: str) -> dict[str, Any]:
+    """Tensors by name as matrices of rows; None stays."""
+    return {
+        name: None if tensors.get(name) is None else tensors[name].reshape(-1, tensors[name].shape[-1])
+        for name in names
+    }
+
+
+def random(
+    shape: Mapping[str, Any], generator: torch.Generator, *, wide: int = 1, scale: float = 1
+) -> torch.Tensor:
+    """Rows of normal numbers, `wide` times as long as the shape's."""
+    x = torch.randn(shape["rows"], wide * shape["cols"], generator=generator)
+    return (scale * x).to(DTYPES[shape["dtype"]])
+
+
+def near_one(shape: Mapping[str, Any], generator: torch.Generator) -> torch.Tensor:
+    """A weight for each column."""
+    return (1 + 0.1 * torch.randn(shape["cols"], generator=generator)).to(DTYPES[shape["dtype"]])
+
+
+def published(what: str, cols: int, times: Mapping[int, Mapping[str, float]]) -> list[Published]:
+    """Times of bf16 on an MI325X as the port's README has them: microseconds by implementation, by rows."""
+    return [
+        figure
+        for rows, by in times.items()
+        for figure in Published.times(
+            {"rows": rows, "cols": cols, "dtype": "bf16"}, "MI325X", f"{PORT}, {what}", by
+        )
+    ]

@@ -1,0 +1,66 @@
+/**
+ * @file
+ * @brief Reductions of register vectors over the waves of a group.
+ */
+#pragma once
+
+#include "../warp/warp.cuh"
+
+namespace kittens::detail {
+
+template <int N>
+struct group_reductions {
+    /**
+     * @brief Every wave's vector becomes op over those of the N waves, element by element, in float and in the order of
+     * the waves.
+     *
+     * All waves of the work-group call it. Waves of other groups have another `scratch`.
+     *
+     * @param scratch at least N floats for each element; nothing else may use it before the next barrier after this.
+     */
+    template <ducks::base_ops::binary op, ducks::rv::all RV, ducks::sv::all SV>
+    static __device__ inline void all_reduce(RV &values, SV &scratch) {
+        constexpr bool in_float = is_same<typename SV::dtype, float>;
+        static_assert(in_float, "all_reduce: the scratch is of floats");
+        constexpr bool large_enough = SV::length >= N * RV::length;
+        static_assert(large_enough, "all_reduce: the scratch has N elements for each of the vector's");
+        using packed = numbers<typename RV::dtype>;
+        const int lane = laneid(), wave = warpid() % N;
+        const bool stores =
+            RV::is_naive || (RV::is_align ? RV::distribution::minor_index(lane) == 0 : lane < RV::distribution::minor);
+        {
+            const program_order order;
+            for_each_element<RV>(lane, [&](int at, int i, int k, int e) {
+                if (stores && at < RV::length) scratch[at * N + wave] = packed::of(values.data[i][k]).n[e];
+            });
+        }
+        wait_lgkmcnt();
+        barrier();
+        const program_order order;
+        packed made;
+        for_each_element<RV>(lane, [&](int at, int i, int k, int e) {
+            if (at < RV::length) {
+                made.n[e] = scratch[at * N];
+#pragma unroll
+                for (int other = 1; other < N; other++)
+                    made.n[e] = op::template op<float>(made.n[e], scratch[at * N + other]);
+            }
+            if (e + 1 == packed::count) values.data[i][k] = made.packed();
+        });
+    }
+
+  private:
+    /** Calls f(index, i, k, e) for each element of a vector that a lane holds. */
+    template <ducks::rv::all RV, typename F>
+    static __device__ inline void for_each_element(int lane, F f) {
+        constexpr int count = base_types::packing<typename RV::dtype>::num();
+#pragma unroll
+        for (int i = 0; i < RV::outer_dim; i++)
+#pragma unroll
+            for (int k = 0; k < RV::inner_dim; k++)
+#pragma unroll
+                for (int e = 0; e < count; e++) f(RV::index(i, lane, k * count + e), i, k, e);
+    }
+};
+
+} // namespace kittens::detail

@@ -1,0 +1,19 @@
+"""RMSNorm and LayerNorm in PyTorch, sums in float32 at least, as PyTorch's own have them."""
+
+from __future__ import annotations
+
+import torch
+
+
+def rms_norm(x: torch.Tensor, weight: torch.Tensor | None, eps: float) -> torch.Tensor:
+    """x / sqrt(mean(x^2) + eps) * weight over the last dimension."""
+    wide = torch.promote_types(x.dtype, torch.float32)
+    made = x.to(wide) * torch.rsqrt(x.to(wide).square().mean(-1, keepdim=True) + eps)
+    return (made if weight is None else made * weight.to(wide)).to(x.dtype)
+
+
+def layer_norm(
+    x: torch.Tensor, weight: torch.Tensor | None, bias: torch.Tensor | None, eps: float
+) -> torch.Tensor:
+    """(x - mean(x)) / sqrt(var(x) + eps) * weight + bias over the last dimension."""
+    return torch.nn.functional.layer_norm(x, x.shape[-1:], weight, bias, eps)
