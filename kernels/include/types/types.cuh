@@ -9,6 +9,7 @@
 #endif
 #include "global/coord.cuh"
 #include "global/gl.cuh"
+#include "global/gl_strided.cuh"
 #include "register/art.cuh"
 #include "register/art_base.cuh"
 #include "register/rt.cuh"

@@ -16,6 +16,7 @@
 #include "tile/mma_words.cuh"
 #include "tile/random.cuh"
 #include "tile/reductions.cuh"
+#include "tile/rotations.cuh"
 #include "tile/small_floats.cuh"
 #include "vec/maps.cuh"
 #include "vec/reductions.cuh"

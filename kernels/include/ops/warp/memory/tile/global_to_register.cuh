@@ -139,13 +139,30 @@ struct bounded {
     static constexpr bool checks = true;
 };
 
+/** Where elements are in a window: rows `pitch` bytes apart. */
+template <typename U>
+__device__ inline auto in_rows(uint32_t pitch) {
+    return [pitch](int row, int col) {
+        return static_cast<uint32_t>(row) * pitch + static_cast<uint32_t>(bytes_in<U>(col));
+    };
+}
+/** Row `rows(row)` for row `row` of a tile; out of range where there is no such row. */
+template <typename U, typename Rows>
+__device__ inline auto in_chosen_rows(uint32_t pitch, size_t count, const Rows &rows) {
+    return [pitch, count, &rows](int row, int col) {
+        const auto chosen = static_cast<int64_t>(rows(row));
+        const bool there = chosen >= 0 && chosen < static_cast<int64_t>(count);
+        return there ? static_cast<uint32_t>(chosen) * pitch + static_cast<uint32_t>(bytes_in<U>(col)) : OUT_OF_RANGE;
+    };
+}
+
 /**
  * @brief Calls `whole(tile_row, tile_col, run, offset)` for every run of a lane's elements that may be moved at once,
- * and `single(tile_row, tile_col, run, element, offset)` for elements that must go one by one. Offsets are bytes in the
- * window, out of range for what is past the last column.
+ * and `single(tile_row, tile_col, run, element, offset)` for elements that must go one by one. Offsets are bytes: what
+ * `place(row, col)` says of the run's first element, out of range for what is past the last column.
  */
-template <ducks::rt::all RT, typename U, typename bounds, typename Whole, typename Single>
-__device__ inline void for_each_run(uint32_t pitch, int columns, Whole whole, Single single) {
+template <ducks::rt::all RT, typename U, typename bounds, typename Place, typename Whole, typename Single>
+__device__ inline void for_each_run(Place place, int columns, Whole whole, Single single) {
     using base = typename RT::base_tile;
     constexpr int stride = base::stride;
     const int lane = laneid();
@@ -160,8 +177,7 @@ __device__ inline void for_each_run(uint32_t pitch, int columns, Whole whole, Si
                 for (int s = 0; s < base::num_strides; s++) {
                     const int row = i * base::rows + base::row(lane, s * stride);
                     const int col = j * base::cols + base::col(lane, s * stride);
-                    const uint32_t offset =
-                        static_cast<uint32_t>(row) * pitch + static_cast<uint32_t>(bytes_in<U>(col));
+                    const uint32_t offset = place(row, col);
                     if (inside) {
                         whole(i, j, s, offset);
                     } else if (runs_end_with_row) {
@@ -185,8 +201,7 @@ __device__ inline void for_each_run(uint32_t pitch, int columns, Whole whole, Si
                     for (int e = 0; e < stride; e++) {
                         const int row = i * base::rows + base::row(lane, s * stride + e);
                         const int col = j * base::cols + base::col(lane, s * stride + e);
-                        const uint32_t offset =
-                            static_cast<uint32_t>(row) * pitch + static_cast<uint32_t>(bytes_in<U>(col));
+                        const uint32_t offset = place(row, col);
                         const bool inside = !bounds::checks || (j + 1) * base::cols <= columns;
                         single(i, j, s, e, inside || col < columns ? offset : OUT_OF_RANGE);
                     }
@@ -202,18 +217,14 @@ __device__ constexpr void in_whole_runs() {
                             "layout of fp6_e2m3, without a check of columns");
 }
 
-template <int axis, typename bounds, ducks::rt::all RT, ducks::gl::all GL, ducks::coord::tile COORD>
-__device__ inline void load_tile(RT &dst, const GL &src, const COORD &idx) {
+/** Loads a tile's elements from where `place` says; `columns` as in for_each_run. */
+template <ducks::rt::all RT, typename U, typename bounds, typename Place>
+__device__ inline void load_runs(RT &dst, const buffer &memory, Place place, int columns) {
     using T = typename RT::T;
-    using U = typename GL::dtype;
     using base = typename RT::base_tile;
     in_whole_runs<RT, U, bounds>();
-    const program_order order;
-    const coord<> at = idx.template unit_coord<axis, 3>();
-    const window<axis, GL> view(src, at);
-    const buffer memory(view.base, view.bytes);
     for_each_run<RT, U, bounds>(
-        view.pitch, bounds::columns(src, at),
+        place, columns,
         [&](int i, int j, int s, uint32_t offset) {
             set_words<U>(dst.tiles[i][j], s, run<U, base::stride>::load(memory, offset));
         },
@@ -226,32 +237,41 @@ __device__ inline void load_tile(RT &dst, const GL &src, const COORD &idx) {
         });
 }
 
-/** Stores a tile's elements, `first` bytes from where they would be; `columns` as in for_each_run. */
-template <ducks::rt::all RT, typename U, typename bounds>
-__device__ inline void store_runs(const buffer &memory, uint32_t pitch, uint32_t first, int columns, const RT &src) {
+template <int axis, typename bounds, ducks::rt::all RT, ducks::gl::all GL, ducks::coord::tile COORD>
+__device__ inline void load_tile(RT &dst, const GL &src, const COORD &idx) {
+    using U = typename GL::dtype;
+    const program_order order;
+    const coord<> at = idx.template unit_coord<axis, 3>();
+    const window<axis, GL> view(src, at);
+    load_runs<RT, U, bounds>(dst, buffer(view.base, view.bytes), in_rows<U>(view.pitch), bounds::columns(src, at));
+}
+
+/** Stores a tile's elements where `place` says; `columns` as in for_each_run. */
+template <ducks::rt::all RT, typename U, typename bounds, typename Place>
+__device__ inline void store_runs(const buffer &memory, Place place, int columns, const RT &src) {
     using T = typename RT::T;
     using base = typename RT::base_tile;
     in_whole_runs<RT, U, bounds>();
     for_each_run<RT, U, bounds>(
-        pitch, columns,
+        place, columns,
         [&](int i, int j, int s, uint32_t offset) {
-            run<U, base::stride>::store(memory, first + offset, get_words<U>(src.tiles[i][j], s));
+            run<U, base::stride>::store(memory, offset, get_words<U>(src.tiles[i][j], s));
         },
         [&](int i, int j, int s, int e, uint32_t offset) {
             if constexpr (!is_six_bits<U>) {
                 const U value = base_types::convertor<U, T>::convert(get_run(src.tiles[i][j], s).e[e]);
-                run<U, 1>::store(memory, first + offset, bit_cast<typename run<U, 1>::words>(value));
+                run<U, 1>::store(memory, offset, bit_cast<typename run<U, 1>::words>(value));
             }
         });
 }
 
 template <int axis, typename bounds, ducks::rt::all RT, ducks::gl::all GL, ducks::coord::tile COORD>
 __device__ inline void store_tile(const GL &dst, const RT &src, const COORD &idx) {
+    using U = typename GL::dtype;
     const program_order order;
     const coord<> at = idx.template unit_coord<axis, 3>();
     const window<axis, GL> view(dst, at);
-    const buffer memory(view.base, view.bytes);
-    store_runs<RT, typename GL::dtype, bounds>(memory, view.pitch, 0, bounds::columns(dst, at), src);
+    store_runs<RT, U, bounds>(buffer(view.base, view.bytes), in_rows<U>(view.pitch), bounds::columns(dst, at), src);
 }
 
 } // namespace detail
@@ -289,6 +309,42 @@ __device__ inline void load_bounded(RT &dst, const GL &src, const COORD &idx) {
 template <int axis = 2, ducks::rt::all RT, ducks::gl::all GL, ducks::coord::tile COORD = coord<RT>>
 __device__ inline void store_bounded(const GL &dst, const RT &src, const COORD &idx) {
     detail::store_tile<axis, detail::bounded>(dst, src, idx);
+}
+
+/**
+ * @brief dst = rows rows(0), rows(1), ... of a matrix of src: row r of the tile is row rows(r).
+ *
+ * @param idx batch, depth and, counted in tiles, columns; its row is not looked at.
+ * @param rows a function of the tile's row, such as one that reads an index. Rows that the matrix does not have
+ *             (negative ones too) read as zero, as do columns past the end.
+ *
+ * The matrix has less than 4 GiB.
+ */
+template <ducks::rt::all RT, ducks::gl::all GL, typename Rows, ducks::coord::tile COORD = coord<RT>>
+__device__ inline void gather(RT &dst, const GL &src, const COORD &idx, const Rows &rows) {
+    using U = typename GL::dtype;
+    const detail::program_order order;
+    const coord<> at = idx.template unit_coord<2, 3>();
+    const detail::window<2, GL> view(src, coord<>(at.b, at.d, 0, at.c));
+    detail::load_runs<RT, U, detail::bounded>(dst, detail::buffer(view.base, view.bytes),
+                                              detail::in_chosen_rows<U>(view.pitch, src.rows(), rows),
+                                              detail::bounded::columns(src, at));
+}
+/**
+ * @brief Row rows(r) of a matrix of dst = row r of the tile, for all its rows; other rows stay.
+ *
+ * As `gather`; what goes to a row that the matrix does not have is dropped. Where two rows have the same index, either
+ * may be the one that stays.
+ */
+template <ducks::rt::all RT, ducks::gl::all GL, typename Rows, ducks::coord::tile COORD = coord<RT>>
+__device__ inline void scatter(const GL &dst, const RT &src, const COORD &idx, const Rows &rows) {
+    using U = typename GL::dtype;
+    const detail::program_order order;
+    const coord<> at = idx.template unit_coord<2, 3>();
+    const detail::window<2, GL> view(dst, coord<>(at.b, at.d, 0, at.c));
+    detail::store_runs<RT, U, detail::bounded>(detail::buffer(view.base, view.bytes),
+                                               detail::in_chosen_rows<U>(view.pitch, dst.rows(), rows),
+                                               detail::bounded::columns(dst, at), src);
 }
 
 } // namespace kittens

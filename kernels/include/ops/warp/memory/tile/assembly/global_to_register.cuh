@@ -120,7 +120,10 @@ __device__ inline void store(const GL &dst, const A &, const COORD &idx, const C
             tile.tiles[0][0] = detail::read_base<i, j, A>();
             const uint32_t first =
                 static_cast<uint32_t>(i * base::rows) * view.pitch + static_cast<uint32_t>(j * base::cols * size);
-            detail::store_runs<one, U, detail::unbounded>(memory, view.pitch, first, 0, tile);
+            const auto place = [&](int row, int col) {
+                return first + static_cast<uint32_t>(row) * view.pitch + static_cast<uint32_t>(col * size);
+            };
+            detail::store_runs<one, U, detail::unbounded>(memory, place, 0, tile);
         });
     }
 }

@@ -1,0 +1,134 @@
+"""What specs of the family of `rotary.cuh` share: shapes, launches, sources, inputs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+
+from workbench.errors import ShapeError
+from workbench.spec import Choice, Launch, Range, lanes_of_row
+from workbench_kernels.families.rowwise import C_TYPES, DTYPES, size_of
+
+PARAMETERS = {
+    "batch": Range(1, 65535, default=1, doc="batches"),
+    "heads": Range(1, 4096, default=16, doc="heads of a token, of a fused tensor all of them"),
+    "tokens": Range(1, 1 << 24, default=1024, doc="tokens of a batch"),
+    "dim": Range(2, 512, default=128, doc="elements of a head"),
+    "turned": Range(2, 512, 2, default=128, doc="elements of a head that are turned, the first so many"),
+    "interleaved": Choice((0, 1), doc="whether pairs are neighbours (GPT-J), or half a head apart (NeoX)"),
+    "dtype": Choice(tuple(DTYPES), doc="element type in memory"),
+    "table": Choice(tuple(DTYPES), doc="element type of cosines and sines"),
+}
+
+
+def source(name: str, operation: str) -> str:
+    """A kernel that runs an operation of the family, such as `"rope<rotary>"`."""
+    return f"""#include "families/rotary.cuh"
+using namespace kittens;
+using rotary = families::rotary<ROTARY_T, ROTARY_TABLE, ROTARY_DIM, ROTARY_TURNED, ROTARY_INTERLEAVED>;
+using operation = families::{operation};
+__global__ __launch_bounds__(operation::threads) void {name}(const operation::arguments g) {{
+    operation::run(g);
+}}
+"""
+
+
+def define(shape: Mapping[str, Any], arch: str) -> dict[str, object]:
+    return {
+        "ROTARY_T": C_TYPES[shape["dtype"]],
+        "ROTARY_TABLE": C_TYPES[shape["table"]],
+        "ROTARY_DIM": shape["dim"],
+        "ROTARY_TURNED": shape["turned"],
+        "ROTARY_INTERLEAVED": "true" if shape["interleaved"] else "false",
+    }
+
+
+def launch(shape: Mapping[str, Any], arch: str) -> Launch:
+    """A wave for some tokens and every so many heads; more waves for the heads where tokens are few."""
+    together = shape["turned"] if shape["interleaved"] else shape["turned"] // 2
+    groups = -(-shape["tokens"] // (64 // lanes_of_row(together, size_of(shape))))
+    of_heads = min(-(-shape["heads"] // 4), max(1, 1024 // (groups * shape["batch"])))
+    return Launch(grid=(groups, shape["batch"], of_heads), block=256)
+
+
+def shape_of(
+    name: str,
+    x: torch.Tensor,
+    cos: torch.Tensor,
+    sin: torch.Tensor,
+    positions: torch.Tensor | None,
+    interleaved: bool,
+) -> dict[str, Any]:
+    """Shape of a call on heads x, batch x heads x tokens x dim.
+
+    Raises:
+        ShapeError: a tensor has other dimensions or another dtype than it should.
+    """
+    names = {dtype: name for name, dtype in DTYPES.items()}
+    if x.dim() != 4 or x.dtype not in names or x.numel() == 0:
+        raise ShapeError(
+            f"{name}: the heads are {tuple(x.shape)} {x.dtype}; expected four dimensions, none of them empty, of "
+            f"{', '.join(map(str, names))}"
+        )
+    batch, heads, tokens, dim = x.shape
+    for which, table in (("cos", cos), ("sin", sin)):
+        if (
+            table.dim() != 2
+            or table.shape != cos.shape
+            or table.dtype not in names
+            or table.dtype != cos.dtype
+        ):
+            raise ShapeError(
+                f"{name}: {which} is {tuple(table.shape)} {table.dtype}; expected positions x turned / 2, cos and sin "
+                f"alike, of {', '.join(map(str, names))}"
+            )
+    if 2 * cos.shape[1] > dim:
+        raise ShapeError(f"{name}: cos turns {2 * cos.shape[1]} elements; a head has {dim}")
+    if positions is None:
+        if cos.shape[0] < tokens:
+            raise ShapeError(f"{name}: cos has {cos.shape[0]} positions for {tokens} tokens")
+    elif positions.dtype != torch.int64 or tuple(positions.shape) not in ((tokens,), (batch, tokens)):
+        raise ShapeError(
+            f"{name}: positions is {tuple(positions.shape)} {positions.dtype}; expected ({tokens},) or "
+            f"({batch}, {tokens}) torch.int64"
+        )
+    return {
+        **{"batch": batch, "heads": heads, "tokens": tokens, "dim": dim, "turned": 2 * cos.shape[1]},
+        **{"interleaved": int(interleaved), "dtype": names[x.dtype], "table": names[cos.dtype]},
+    }
+
+
+def places(tensors: Mapping[str, Any]) -> dict[str, Any]:
+    """The member `places`: tables and where tokens are in them."""
+    positions = tensors["positions"]
+    return {
+        "cos": tensors["cos"].contiguous(),
+        "sin": tensors["sin"].contiguous(),
+        "positions": None if positions is None else positions.contiguous(),
+        "batch_stride": 0 if positions is None or positions.dim() == 1 else positions.shape[1],
+    }
+
+
+def tables(shape: Mapping[str, Any], generator: torch.Generator) -> dict[str, Any]:
+    """Cosines and sines, positions in any order where there are more of them than tokens, and the kind of pairs."""
+    count = shape["tokens"] + 5
+    angles = torch.arange(count)[:, None] * 10000.0 ** -torch.linspace(0, 1, shape["turned"] // 2)
+    made = {
+        name: of(angles).to(DTYPES[shape["table"]]) for name, of in (("cos", torch.cos), ("sin", torch.sin))
+    }
+    if shape["tokens"] % 2:
+        made["positions"] = torch.randint(0, count, (shape["tokens"],), generator=generator)
+    return {**made, "interleaved": bool(shape["interleaved"])}
+
+
+def moved(shape: Mapping[str, Any]) -> int:
+    """Bytes of the heads, read and written, and of the tables."""
+    elements = 2 * shape["batch"] * shape["heads"] * shape["tokens"] * shape["dim"]
+    return size_of(shape) * elements + DTYPES[shape["table"]].itemsize * shape["tokens"] * shape["turned"]
+
+
+def turns(shape: Mapping[str, Any]) -> int:
+    """Operations: four products, a sum and a difference for each pair."""
+    return 3 * shape["batch"] * shape["heads"] * shape["tokens"] * shape["turned"]

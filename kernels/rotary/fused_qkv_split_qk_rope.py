@@ -1,0 +1,91 @@
+"""Queries, keys and values out of a fused tensor, the first two turned: what goes in, what must come out."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from workbench.errors import ShapeError
+from workbench.spec import KernelSpec, Range
+from workbench_kernels.families import rotary
+from workbench_kernels.references.rotary import split
+
+
+def reference(
+    qkv: torch.Tensor,
+    cos: torch.Tensor,
+    sin: torch.Tensor,
+    heads: int,
+    positions: torch.Tensor | None = None,
+    interleaved: bool = False,
+) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    """q, k and v of qkv, tokens x (heads of queries, keys and values) x dim; q and k turned as `rotary/rope` does.
+
+    `heads` of them are of queries, of the rest one half is of keys, the other of values.
+    """
+    return split(qkv, cos, sin, heads, positions, interleaved)
+
+
+def shape_of(
+    qkv: torch.Tensor,
+    cos: torch.Tensor,
+    sin: torch.Tensor,
+    heads: int,
+    positions: torch.Tensor | None = None,
+    interleaved: bool = False,
+) -> dict[str, Any]:
+    """Shape of a call."""
+    if qkv.dim() != 3 or not 0 < heads < qkv.shape[1] or (qkv.shape[1] - heads) % 2:
+        raise ShapeError(
+            f"fused_qkv_split_qk_rope: qkv is {tuple(qkv.shape)} with {heads} heads of queries; expected tokens x "
+            "heads x dim with as many heads of keys as of values"
+        )
+    shape = rotary.shape_of(
+        "fused_qkv_split_qk_rope", qkv.transpose(0, 1)[None], cos, sin, positions, interleaved
+    )
+    return {**shape, "queries": heads}
+
+
+def as_heads(tensor: torch.Tensor) -> torch.Tensor:
+    """Tokens x heads x dim as the kernel takes it: batch x heads x tokens x dim."""
+    return tensor.transpose(0, 1)[None]
+
+
+spec = KernelSpec(
+    name="rotary/fused_qkv_split_qk_rope",
+    doc="A fused QKV taken apart, with rotary position embeddings of queries and keys on the way.",
+    source=rotary.source("fused_qkv_split_qk_rope", "rope_of_fused<rotary, false>"),
+    entry="fused_qkv_split_qk_rope",
+    parameters={**rotary.PARAMETERS, "queries": Range(1, 4096, default=8, doc="heads of queries")},
+    shapes=[
+        {"heads": 8, "queries": 4, "tokens": 33, "dim": 128, "turned": 128},
+        {"heads": 11, "queries": 9, "tokens": 40, "dim": 64, "turned": 32, "interleaved": 1, "dtype": "fp16"},
+    ],
+    inputs=lambda shape, generator: {
+        "qkv": torch.randn(shape["tokens"], shape["heads"], shape["dim"], generator=generator).to(
+            rotary.DTYPES[shape["dtype"]]
+        ),
+        "heads": shape["queries"],
+        **rotary.tables(shape, generator),
+    },
+    outputs=lambda shape, inputs: {
+        name: ((shape["tokens"], count, shape["dim"]), inputs["qkv"].dtype)
+        for name, count in zip(
+            "qkv",
+            (shape["queries"], *((shape["heads"] - shape["queries"]) // 2,) * 2),
+            strict=True,
+        )
+    },
+    reference=reference,
+    shape_of=shape_of,
+    define=rotary.define,
+    launch=rotary.launch,
+    arguments=lambda shape, tensors: {
+        **{name: as_heads(tensors[name]) for name in ("qkv", "q", "k", "v")},
+        "places": rotary.places(tensors),
+    },
+    flops=rotary.turns,
+    bytes=rotary.moved,
+    backward="rotary/fused_qkv_split_qk_rope_backward",
+)

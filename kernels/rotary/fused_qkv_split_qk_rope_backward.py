@@ -1,0 +1,80 @@
+"""Backward of taking a fused QKV apart with rotary position embeddings: the gradients put together again."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from workbench.errors import ShapeError
+from workbench.spec import KernelSpec, kernels
+from workbench_kernels.families import rotary
+from workbench_kernels.references.rotary import split
+
+forward = kernels["rotary/fused_qkv_split_qk_rope"]
+
+
+def reference(
+    dq: torch.Tensor,
+    dk: torch.Tensor,
+    dv: torch.Tensor,
+    cos: torch.Tensor,
+    sin: torch.Tensor,
+    positions: torch.Tensor | None = None,
+    interleaved: bool = False,
+) -> torch.Tensor:
+    """The gradient of qkv: dq and dk turned back, and dv, side by side."""
+    fused = torch.cat((dq, dk, dv), 1)
+    return torch.cat(split(fused, cos, -sin, dq.shape[1], positions, interleaved), 1)
+
+
+def shape_of(
+    dq: torch.Tensor,
+    dk: torch.Tensor,
+    dv: torch.Tensor,
+    cos: torch.Tensor,
+    sin: torch.Tensor,
+    positions: torch.Tensor | None = None,
+    interleaved: bool = False,
+) -> dict[str, Any]:
+    """Shape of a call."""
+    sizes = {tuple(d.shape[::2]) for d in (dq, dk, dv) if d.dim() == 3}
+    if len(sizes) != 1 or dk.shape != dv.shape or len({d.dtype for d in (dq, dk, dv)}) != 1:
+        raise ShapeError(
+            f"fused_qkv_split_qk_rope_backward: dq, dk, dv are {tuple(dq.shape)}, {tuple(dk.shape)}, "
+            f"{tuple(dv.shape)}; expected tokens x heads x dim, dk and dv alike, of one dtype"
+        )
+    heads = dq.transpose(0, 1)[None]
+    shape = rotary.shape_of("fused_qkv_split_qk_rope_backward", heads, cos, sin, positions, interleaved)
+    return {**shape, "heads": dq.shape[1] + 2 * dk.shape[1], "queries": dq.shape[1]}
+
+
+def inputs(shape: Any, generator: torch.Generator) -> dict[str, Any]:
+    given = dict(forward.inputs(shape, generator))
+    fused, heads = given.pop("qkv"), given.pop("heads")
+    keys = (fused.shape[1] - heads) // 2
+    return {**dict(zip(("dq", "dk", "dv"), fused.split((heads, keys, keys), 1), strict=True)), **given}
+
+
+spec = KernelSpec(
+    name="rotary/fused_qkv_split_qk_rope_backward",
+    doc="The gradient of a fused QKV from those of queries, keys and values, which may be views.",
+    source=rotary.source("fused_qkv_split_qk_rope_backward", "rope_of_fused<rotary, true>"),
+    entry="fused_qkv_split_qk_rope_backward",
+    parameters=forward.parameters,
+    shapes=forward.shapes,
+    inputs=inputs,
+    outputs=lambda shape, inputs: {
+        "dqkv": ((shape["tokens"], shape["heads"], shape["dim"]), inputs["dq"].dtype)
+    },
+    reference=reference,
+    shape_of=shape_of,
+    define=rotary.define,
+    launch=rotary.launch,
+    arguments=lambda shape, tensors: {
+        **{name: tensors[f"d{name}"].transpose(0, 1)[None] for name in ("qkv", "q", "k", "v")},
+        "places": rotary.places(tensors),
+    },
+    flops=rotary.turns,
+    bytes=rotary.moved,
+)

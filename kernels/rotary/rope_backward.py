@@ -1,0 +1,45 @@
+"""Backward of the rotary position embedding: heads turned back."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import torch
+
+from workbench.spec import kernels
+from workbench_kernels.families import rotary
+from workbench_kernels.references.rotary import rotate
+
+forward = kernels["rotary/rope"]
+
+
+def reference(
+    dout: torch.Tensor,
+    cos: torch.Tensor,
+    sin: torch.Tensor,
+    positions: torch.Tensor | None = None,
+    interleaved: bool = False,
+) -> torch.Tensor:
+    """The gradient of the heads: dout turned by the same angles in the other direction."""
+    return rotate(dout, cos, -sin, positions, interleaved)
+
+
+spec = dataclasses.replace(
+    forward,
+    name="rotary/rope_backward",
+    doc="The gradient of heads from that of the turned ones; dout may be a view.",
+    shapes=forward.shapes[:2],
+    inputs=lambda shape, generator: {
+        {"x": "dout"}.get(name, name): value for name, value in forward.inputs(shape, generator).items()
+    },
+    outputs=lambda shape, inputs: {"dx": (inputs["dout"].shape, inputs["dout"].dtype)},
+    reference=reference,
+    shape_of=lambda dout, cos, sin, positions=None, interleaved=False: rotary.shape_of(
+        "rope_backward", dout, cos, sin, positions, interleaved
+    ),
+    arguments=lambda shape, tensors: {
+        **{"x": tensors["dout"], "out": tensors["dx"], "places": rotary.places(tensors), "direction": -1.0}
+    },
+    backward=None,
+    published=[],
+)
