@@ -68,5 +68,6 @@ spec = KernelSpec(
     },
     flops=lambda shape: 4 * shape["rows"] * shape["cols"],
     bytes=lambda shape: shape["rows"] * (rowwise.size_of(shape) * shape["cols"] + 16),
+    backward="activations/cross_entropy_backward",
     tolerances={"float32": Tolerance(1.3e-5, 1e-5)},
 )

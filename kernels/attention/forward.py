@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from typing import Any
 
 import torch
-from workbench_kernels.references.attention import attention
 
 from workbench.errors import ShapeError
 from workbench.spec import Choice, KernelSpec, Launch, Published, Range
+from workbench_kernels.references.attention import attention
 
 ROOM = {"gfx950": 160000, "gfx942": 65536}
 """Bytes of shared memory that a work-group may use."""

@@ -7,11 +7,11 @@ from collections.abc import Mapping
 from typing import Any
 
 import torch
-from workbench_kernels.attention import forward
-from workbench_kernels.references.attention import attention_packed
 
 from workbench.errors import ShapeError
 from workbench.spec import Range
+from workbench_kernels.attention import forward
+from workbench_kernels.references.attention import attention_packed
 
 
 def check_starts(name: str, starts: torch.Tensor) -> None:

@@ -19,6 +19,9 @@ FUNCTIONS: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
 }
 """What the functions of `kittens::families::activation` compute."""
 
+SLOPES = ("silu", "gelu", "gelu_tanh")
+"""Those with an operator for the gradient."""
+
 OPERATIONS = {"relu": 1, "silu": 6, "tanh": 16, "gelu": 18, "gelu_tanh": 9}
 """Floating-point operations of one element, about."""
 
@@ -54,6 +57,7 @@ def forward(name: str, *, gated: bool, published: Sequence[Published] = ()) -> K
         arguments=lambda shape, tensors: rowwise.flat(tensors, "x", "dout", "out"),
         bytes=lambda shape: (halves + 1) * rowwise.size_of(shape) * shape["rows"] * shape["cols"],
         published=published,
+        backward=f"activations/{operator}_backward" if name in SLOPES else None,
         **_common(name, operator, gated),
     )
 

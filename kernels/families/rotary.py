@@ -69,8 +69,8 @@ def shape_of(
     names = {dtype: name for name, dtype in DTYPES.items()}
     if x.dim() != 4 or x.dtype not in names or x.numel() == 0:
         raise ShapeError(
-            f"{name}: the heads are {tuple(x.shape)} {x.dtype}; expected four dimensions, none of them empty, of "
-            f"{', '.join(map(str, names))}"
+            f"{name}: the heads are {tuple(x.shape)} {x.dtype}; expected four dimensions, none "
+            f"of them empty, of {', '.join(map(str, names))}"
         )
     batch, heads, tokens, dim = x.shape
     for which, table in (("cos", cos), ("sin", sin)):
@@ -81,8 +81,8 @@ def shape_of(
             or table.dtype != cos.dtype
         ):
             raise ShapeError(
-                f"{name}: {which} is {tuple(table.shape)} {table.dtype}; expected positions x turned / 2, cos and sin "
-                f"alike, of {', '.join(map(str, names))}"
+                f"{name}: {which} is {tuple(table.shape)} {table.dtype}; expected positions x turned / 2, "
+                f"cos and sin alike, of {', '.join(map(str, names))}"
             )
     if 2 * cos.shape[1] > dim:
         raise ShapeError(f"{name}: cos turns {2 * cos.shape[1]} elements; a head has {dim}")
@@ -112,7 +112,7 @@ def places(tensors: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def tables(shape: Mapping[str, Any], generator: torch.Generator) -> dict[str, Any]:
-    """Cosines and sines, positions in any order where there are more of them than tokens, and the kind of pairs."""
+    """Cosines and sines, positions in any order where tokens are odd in number, and the kind of pairs."""
     count = shape["tokens"] + 5
     angles = torch.arange(count)[:, None] * 10000.0 ** -torch.linspace(0, 1, shape["turned"] // 2)
     made = {

@@ -20,7 +20,7 @@ def reference(
     positions: torch.Tensor | None = None,
     interleaved: bool = False,
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-    """q, k and v of qkv, tokens x (heads of queries, keys and values) x dim; q and k turned as `rotary/rope` does.
+    """q, k and v of qkv, tokens x (heads of queries, keys and values) x dim; q and k turned as by `rope`.
 
     `heads` of them are of queries, of the rest one half is of keys, the other of values.
     """
@@ -38,8 +38,8 @@ def shape_of(
     """Shape of a call."""
     if qkv.dim() != 3 or not 0 < heads < qkv.shape[1] or (qkv.shape[1] - heads) % 2:
         raise ShapeError(
-            f"fused_qkv_split_qk_rope: qkv is {tuple(qkv.shape)} with {heads} heads of queries; expected tokens x "
-            "heads x dim with as many heads of keys as of values"
+            f"fused_qkv_split_qk_rope: qkv is {tuple(qkv.shape)} with {heads} heads of queries; expected "
+            "tokens x heads x dim with as many heads of keys as of values"
         )
     shape = rotary.shape_of(
         "fused_qkv_split_qk_rope", qkv.transpose(0, 1)[None], cos, sin, positions, interleaved

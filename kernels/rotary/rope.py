@@ -16,7 +16,7 @@ def reference(
     positions: torch.Tensor | None = None,
     interleaved: bool = False,
 ) -> torch.Tensor:
-    """Heads, batch x heads x tokens x dim, turned by angles whose cosines and sines are positions x turned / 2."""
+    """Heads, batch x heads x tokens x dim, turned; cosines and sines are positions x turned / 2."""
     return rotate(x, cos, sin, positions, interleaved)
 
 
@@ -32,8 +32,8 @@ def published(gpu: str, source: str, batch: int, heads: int, tokens: int, **time
 
 spec = KernelSpec(
     name="rotary/rope",
-    doc="Pairs of elements of each head turned by the angles of its token's position; x may be a view, such as the "
-    "queries in a fused QKV.",
+    doc="Pairs of elements of each head turned by the angles of its token's position; x may be a view, "
+    "such as the queries in a fused QKV.",
     source=rotary.source("rope", "rope<rotary>"),
     entry="rope",
     parameters=rotary.PARAMETERS,

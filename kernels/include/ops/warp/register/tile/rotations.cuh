@@ -27,11 +27,10 @@ __device__ inline void rotate(RT &first, RT &second, const RT &x, const RT &y, c
  */
 template <ducks::rt::all RT, ducks::rt::all ANGLES>
 __device__ inline void rotate_pairs(RT &dst, const RT &src, const ANGLES &cos, const ANGLES &sin) {
-    constexpr bool fits = RT::is_row && ANGLES::is_row && RT::packing == 2 && ANGLES::packing == 2 &&
-                          RT::rows == ANGLES::rows && RT::cols == 2 * ANGLES::cols &&
-                          RT::base_tile_rows == ANGLES::base_tile_rows &&
-                          RT::base_tile_cols == 2 * ANGLES::base_tile_cols &&
-                          RT::base_tile_stride == 2 * ANGLES::base_tile_stride;
+    constexpr bool fits =
+        RT::is_row && ANGLES::is_row && RT::packing == 2 && ANGLES::packing == 2 && RT::rows == ANGLES::rows &&
+        RT::cols == 2 * ANGLES::cols && RT::base_tile_rows == ANGLES::base_tile_rows &&
+        RT::base_tile_cols == 2 * ANGLES::base_tile_cols && RT::base_tile_stride == 2 * ANGLES::base_tile_stride;
     static_assert(fits, "rotate_pairs: the angles are a row-layout tile with half the columns in the base shape with "
                         "half the columns and half the stride; fp8 is copied first");
     if constexpr (fits) {
