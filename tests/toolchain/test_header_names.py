@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import re
 import struct
+import subprocess
 from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 
+import workbench as wb
 from workbench import runtime, toolchain
 from workbench.errors import CompileError
 from workbench.toolchain import CompileOptions, compile_device
@@ -93,3 +97,50 @@ def test_an_absent_generator_says_what_to_use() -> None:
     )
     with pytest.raises(CompileError, match=r"needs ROCm's headers: use rocrand_state_philox4x32_10"):
         compile_device(source, CompileOptions("gfx950"))
+
+
+# What clang's own HIP header declares for itself, for C libraries' macros, or on request by a macro of ROCm's
+# (the operations that round up, down or to zero).
+_NOT_HIPS = re.compile(
+    r"__(?:make_mantissa\w*|static_assert\w*|suppress\w*|attribute__|finitef?|is(?:nan|inf)f?)|\w+_r[duz]"
+)
+
+
+def test_every_math_function_of_clangs_own_header() -> None:
+    """ROCm's device functions are this header; a clang without ROCm has it too."""
+    compiler = toolchain.find_compiler("gfx950")
+    answer = subprocess.run([*compiler.command, "-print-resource-dir"], capture_output=True, text=True)
+    header = Path(answer.stdout.strip(), "include", "__clang_hip_math.h")
+    if not header.is_file():
+        pytest.skip(f"{compiler.version} does not carry it")
+    found = re.findall(r"__DEVICE__\s+[\w ]+?[\s*&]+(\w+)\s*\(", header.read_text())
+    names = sorted({name for name in found if not _NOT_HIPS.fullmatch(name)})
+    assert len(names) > 150
+    checks = "".join(f"namespace check_{name} {{ using ::{name}; }}\n" for name in names)
+    compile_device(checks + "__global__ void k() {}\n", CompileOptions("gfx950"))
+
+
+def test_half_numbers_and_lanes_have_rocms_further_functions() -> None:
+    """Names of ROCm 7's headers that are neither mathematics nor anywhere else in these tests."""
+    source = """
+    #include "hip/hip_bf16.h"
+    #include "hip/hip_fp16.h"
+    #include "hip/hip_fp8.h"
+    __global__ void k(int *out, float *sum, const __half *halves) {
+        const float inf = __builtin_inff(), nan = __builtin_nanf("");
+        int n = 0;
+        out[n++] = __low2float(__hisinf2({inf, 3.0f})) == 1 && __high2float(__hisinf2({inf, 3.0f})) == 0;
+        out[n++] = __hbltu2(__hip_bfloat162{nan, 1.0f}, __hip_bfloat162{1.0f, 2.0f});
+        out[n++] = !__hbltu2(__hip_bfloat162{nan, 3.0f}, __hip_bfloat162{1.0f, 2.0f});
+        out[n++] = __hip_cvt_double2_to_fp8x2({1.0, -2.0}, __HIP_SATFINITE, __HIP_E4M3) == 0xc038;
+        out[n++] = __fns(0b101100, 0, 2) == 3;
+        out[n++] = __mbcnt_lo(~0u, 5) == 5 + (threadIdx.x < 32 ? threadIdx.x : 32);
+        out[n++] = __ldcg(halves) == halves[0] && __ldca(out) == 1 && __ldcs(out) == 1;
+        out[n++] = __smid() < 4096;
+        atomicAddNoRet(sum, 0.5f);
+    }
+    """
+    out, total = torch.zeros(8, dtype=torch.int32), torch.zeros(1)
+    wb.compile(source, arch="gfx950")["k"][1, 1](out, total, torch.ones(1, dtype=torch.float16))
+    assert out.tolist() == [1] * 8
+    assert total.item() == 0.5

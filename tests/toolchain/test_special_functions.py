@@ -14,7 +14,10 @@ from workbench.toolchain import CompileOptions, compile_device
 
 mpmath = pytest.importorskip("mpmath")
 
-UNARY = ("erfinv", "erfcinv", "normcdfinv", "j0", "j1", "y0", "y1")
+UNARY = (
+    *("erfinv", "erfcinv", "erfcx", "normcdf", "normcdfinv"),
+    *("j0", "j1", "y0", "y1", "cyl_bessel_i0", "cyl_bessel_i1"),
+)
 SOURCE = "#include <hip/hip_runtime.h>\n" + "".join(
     f'extern "C" void {name}_(const double *x, double *y, long n{", int order" * (name in ("jn", "yn"))}) '
     f"{{ for (long i = 0; i < n; ++i) "
@@ -54,6 +57,34 @@ def test_inverse_error_functions(functions: Any, generator: np.random.Generator)
     np.testing.assert_allclose(quantiles, [0, -np.inf, np.inf, np.nan, 1.959963984540054], rtol=1e-15)
 
 
+def check(functions: Any, name: str, x: np.ndarray, exact: Callable[[Any], Any], limit: float) -> None:
+    for value, got in zip(x.tolist(), functions.call(f"{name}_", x, result=np.float64).tolist(), strict=True):
+        wanted = exact(mpmath.mpf(value))
+        assert got == wanted or ulps(got, wanted) <= limit, (name, value, got, wanted)
+
+
+def test_scaled_error_functions(functions: Any, generator: np.random.Generator) -> None:
+    mpmath.mp.dps = 60
+    x = np.concatenate([generator.uniform(*ends, 60) for ends in ((-26, 1), (1, 28), (28, 40), (1e3, 1e150))])
+    check(functions, "erfcx", x, lambda v: mpmath.exp(v * v) * mpmath.erfc(v), 8)
+    x = np.concatenate([generator.uniform(*ends, 60) for ends in ((-37, -1.5), (-1.5, 1.5), (1.5, 9))])
+    check(functions, "normcdf", x, mpmath.ncdf, 8)
+    edges = np.array([np.inf, -np.inf, np.nan])
+    for name, wanted in (("erfcx", [0, np.inf, np.nan]), ("normcdf", [1, 0, np.nan])):
+        np.testing.assert_array_equal(functions.call(f"{name}_", edges, result=np.float64), wanted)
+
+
+@pytest.mark.parametrize("order", [0, 1])
+def test_modified_bessel_functions(functions: Any, generator: np.random.Generator, order: int) -> None:
+    mpmath.mp.dps = 40
+    x = np.concatenate([generator.uniform(*ends, 60) for ends in ((-2, 2), (2, 45), (40, 713), (-60, -2))])
+    name = f"cyl_bessel_i{order}"
+    check(functions, name, x, lambda v: mpmath.besseli(order, v), 8)
+    edges = functions.call(f"{name}_", np.array([0.0, np.inf, -np.inf, np.nan, 720]), result=np.float64)
+    at_infinity = -np.inf if order else np.inf
+    np.testing.assert_array_equal(edges, [1 - order, np.inf, at_infinity, np.nan, np.inf])
+
+
 def bessel_arguments(generator: np.random.Generator) -> np.ndarray:
     ranges = [(1e-6, 2), (2, 25), (24.9, 25.1), (25, 1e4)]
     return np.concatenate([generator.uniform(*ends, 25) for ends in ranges])
@@ -88,6 +119,7 @@ def test_bessel_functions_of_any_order(functions: Any, generator: np.random.Gene
 
 def test_the_device_has_them_by_their_names() -> None:
     calls = "".join(f"x[n++] = {name}(x[0]); f[n] = {name}f(f[0]);\n" for name in UNARY)
+    calls += "x[n++] = powi(x[0], 3); f[n] = powif(f[0], 3);\n"
     calls += "x[n++] = jn(2, x[0]) + yn(2, x[0]); f[n] = jnf(2, f[0]) + ynf(2, f[0]);"
     source = (
         f"#include <hip/hip_runtime.h>\n__global__ void k(double *x, float *f) {{ int n = 1;\n{calls}\n}}\n"

@@ -249,6 +249,9 @@ __HIP_FUNCTION __hip_bfloat162 __hfma2_relu(__hip_bfloat162 a, __hip_bfloat162 b
         return __builtin_isunordered(static_cast<float>(a), static_cast<float>(b)) || a op b;                          \
     }                                                                                                                  \
     __HIP_FUNCTION bool __hb##name##2(__hip_bfloat162 a, __hip_bfloat162 b) { return (a.x op b.x) && (a.y op b.y); }   \
+    __HIP_FUNCTION bool __hb##name##u2(__hip_bfloat162 a, __hip_bfloat162 b) {                                         \
+        return __h##name##u(a.x, b.x) && __h##name##u(a.y, b.y);                                                       \
+    }                                                                                                                  \
     __HIP_FUNCTION __hip_bfloat162 __h##name##2(__hip_bfloat162 a, __hip_bfloat162 b) {                                \
         return {a.x op b.x ? 1.0f : 0.0f, a.y op b.y ? 1.0f : 0.0f};                                                   \
     }

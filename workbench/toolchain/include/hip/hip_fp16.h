@@ -245,6 +245,9 @@ __HIP_FUNCTION __half2 __hisnan2(__half2 a) { return {__hisnan(a.x) ? 1.0f : 0.0
 __HIP_FUNCTION int __hisinf(__half a) {
     return (__half_as_ushort(a) & 0x7fff) != 0x7c00 ? 0 : __half_as_ushort(a) >> 15 ? -1 : 1;
 }
+__HIP_FUNCTION __half2 __hisinf2(__half2 a) {
+    return {__hisinf(a.x) != 0 ? 1.0f : 0.0f, __hisinf(a.y) != 0 ? 1.0f : 0.0f};
+}
 __HIP_FUNCTION __half __hmax(__half a, __half b) {
     return __builtin_fmaxf(static_cast<float>(a), static_cast<float>(b));
 }

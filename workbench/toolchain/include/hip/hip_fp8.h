@@ -157,6 +157,10 @@ __HIP_FUNCTION __hip_fp8_storage_t __hip_cvt_bfloat16raw_to_fp8(__hip_bfloat16_r
                                                                 __hip_fp8_interpretation_t kind) {
     return __hip_cvt_float_to_fp8(__hip_bfloat16(x), saturate, kind);
 }
+__HIP_FUNCTION __hip_fp8x2_storage_t __hip_cvt_double2_to_fp8x2(double2 x, __hip_saturation_t saturate,
+                                                                __hip_fp8_interpretation_t kind) {
+    return __hip_cvt_double_to_fp8(x.x, saturate, kind) | __hip_cvt_double_to_fp8(x.y, saturate, kind) << 8;
+}
 __HIP_FUNCTION __hip_fp8x2_storage_t __hip_cvt_halfraw2_to_fp8x2(__half2_raw x, __hip_saturation_t saturate,
                                                                  __hip_fp8_interpretation_t kind) {
     return __hip_cvt_float2_to_fp8x2({__half(__half_raw{x.x}), __half(__half_raw{x.y})}, saturate, kind);

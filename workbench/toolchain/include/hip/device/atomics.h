@@ -86,6 +86,7 @@ __hip_device_inline float unsafeAtomicAdd(float *address, float value) {
     return atomicAdd(address, value);
 #endif
 }
+__hip_device_inline void atomicAddNoRet(float *address, float value) { atomicAdd(address, value); }
 __hip_device_inline float safeAtomicAdd(float *address, float value) { return atomicAdd(address, value); }
 __hip_device_inline double safeAtomicAdd(double *address, double value) { return atomicAdd(address, value); }
 #define __HIP_ATOMIC(T)                                                                                                \

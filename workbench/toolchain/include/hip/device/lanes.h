@@ -6,7 +6,24 @@
 
 #include <type_traits>
 
-__hip_device_inline unsigned __lane_id() { return __builtin_amdgcn_mbcnt_hi(~0u, __builtin_amdgcn_mbcnt_lo(~0u, 0u)); }
+__hip_device_inline unsigned __mbcnt_lo(unsigned mask, unsigned sum) { return __builtin_amdgcn_mbcnt_lo(mask, sum); }
+__hip_device_inline unsigned __mbcnt_hi(unsigned mask, unsigned sum) { return __builtin_amdgcn_mbcnt_hi(mask, sum); }
+__hip_device_inline unsigned __lane_id() { return __mbcnt_hi(~0u, __mbcnt_lo(~0u, 0u)); }
+
+// A number for the compute unit that this wave is on: its chiplet, its shader engine (bits 13 to 15 of HW_ID) and its
+// place there (bits 8 to 11).
+__hip_device_inline unsigned __smid() {
+    constexpr int hw_id = 4;
+    const unsigned place = __builtin_amdgcn_s_getreg(3 << 11 | 8 << 6 | hw_id);
+    const unsigned engine = __builtin_amdgcn_s_getreg(2 << 11 | 13 << 6 | hw_id);
+#if defined(__gfx90a__)
+    const unsigned chiplet = 0;
+#else
+    constexpr int xcc_id = 20;
+    const unsigned chiplet = __builtin_amdgcn_s_getreg(3 << 11 | xcc_id);
+#endif
+    return (chiplet << 3 | engine) << 4 | place;
+}
 
 __hip_device_inline unsigned long long __ballot(int predicate) { return __builtin_amdgcn_ballot_w64(predicate != 0); }
 __hip_device_inline unsigned long long __ballot64(int predicate) { return __ballot(predicate); }

@@ -232,6 +232,8 @@ __host__ __device__ static inline __hip_either<T, U> max(T a, U b) {
     return max(x, y);
 }
 
+__device__ static inline float powif(float x, int n) { return powf(x, (float)n); }
+__device__ static inline double powi(double x, int n) { return pow(x, (double)n); }
 __device__ static inline float nanf(const char *) { return __builtin_nanf(""); }
 __device__ static inline double nan(const char *) { return __builtin_nan(""); }
 template <typename T>
@@ -288,22 +290,16 @@ __device__ static inline double cospi(double x) {
 }
 __device__ static inline float sinpif(float x) { return (float)sinpi((double)x); }
 __device__ static inline float cospif(float x) { return (float)cospi((double)x); }
-__device__ static inline float erfcxf(float x) {
-    double a = (double)x;
-    return (float)(a >= 1 && a <= 28 ? __hip_math::scaled_erfc(a)
-                   : a > 28          ? 0x1.20dd750429b6dp-1 / a * (1 - 0.5 / (a * a))
-                                     : __hip_math::exp(a * a) * __hip_math::erfc(a));
-}
-__device__ static inline float normcdff(float x) {
-    return (float)(0.5 * __hip_math::erfc(-0x1.6a09e667f3bcdp-1 * (double)x));
-}
-__device__ static inline double normcdf(double x) { return 0.5 * __hip_math::erfc(-0x1.6a09e667f3bcdp-1 * x); }
 #define __HIP_SPECIAL(name)                                                                                            \
     __device__ static inline double name(double x) { return __hip_math::name(x); }                                     \
     __device__ static inline float name##f(float x) { return (float)__hip_math::name((double)x); }
 __HIP_SPECIAL(erfinv)
 __HIP_SPECIAL(erfcinv)
 __HIP_SPECIAL(normcdfinv)
+__HIP_SPECIAL(normcdf)
+__HIP_SPECIAL(erfcx)
+__HIP_SPECIAL(cyl_bessel_i0)
+__HIP_SPECIAL(cyl_bessel_i1)
 __HIP_SPECIAL(j0)
 __HIP_SPECIAL(j1)
 __HIP_SPECIAL(y0)

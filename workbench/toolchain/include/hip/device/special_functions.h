@@ -1,4 +1,4 @@
-// Inverse error functions and Bessel functions in double precision.
+// Inverse and scaled error functions, and Bessel functions, in double precision.
 #pragma once
 
 #include "hip/device/double_math.h"
@@ -43,6 +43,52 @@ __HIP_FUNCTION double erfinv(double x) {
     return __builtin_copysign(erfcinv(1 - a), x);
 }
 __HIP_FUNCTION double normcdfinv(double p) { return -0x1.6a09e667f3bcdp+0 * erfcinv(2 * p); }
+
+// Within 8 ulp. For x > 28 by the series in 1 / x^2.
+__HIP_FUNCTION double erfcx(double x) {
+    if (x < -26.7) return infinity();
+    if (x < 1) {
+        const pair square = product(x, x);
+        return exp(square.high, square.low) * erfc(x);
+    }
+    if (!(x > 28)) return x != x ? x : scaled_erfc(x);
+    constexpr double c[] = {1, -1, 3, -15, 105, -945, 10395, -135135};
+    const double inverse = 1 / x;
+    return 0x1.20dd750429b6dp-1 * inverse * polynomial(inverse * inverse / 2, c);
+}
+// Within 8 ulp: what is lost where -x / sqrt(2) is rounded comes back by the derivative of erfc.
+__HIP_FUNCTION double normcdf(double x) {
+    constexpr double root = 0x1.6a09e667f3bcdp-1, rest = -0x1.bdd3413b26456p-55;
+    const double a = -x * root, lost = __builtin_fma(-x, root, -a) - x * rest, value = erfc(a);
+    if (!(a > -6 && a < 27.3)) return 0.5 * value;
+    const double slope = a < 1 ? exp(-a * a) : value / scaled_erfc(a);
+    return 0.5 * (value - lost * 0x1.20dd750429b6dp+0 * slope);
+}
+
+// Modified Bessel functions of the first kind, order 0 or 1. Every term of the power series is positive. Within 8 ulp.
+__HIP_FUNCTION double cyl_bessel_i(int order, double x) {
+    const double a = __builtin_fabs(x), sign = order == 1 && x < 0 ? -1 : 1;
+    if (a < 20) {
+        const double quarter = a / 2 * (a / 2);
+        double term = order == 0 ? 1 : a / 2, sum = term;
+        for (int k = 1; term > sum * 0x1p-60; ++k) {
+            term *= quarter / (k * (k + order));
+            sum += term;
+        }
+        return x != x ? x : sign * sum;
+    }
+    if (x != x || is_inf(a)) return x != x ? x : sign * a;
+    double term = 1, sum = 1;
+    for (int k = 1; k < 40 && __builtin_fabs(term) > 0x1p-60; ++k) {
+        term *= ((2 * k - 1) * (2 * k - 1) - 4.0 * order) / (8 * a * k);
+        sum += term;
+    }
+    // exp(a) itself overflows before the result does.
+    const double half = exp(a / 2);
+    return sign * half * (half * (sum / __builtin_sqrt(0x1.921fb54442d18p+2 * a)));
+}
+__HIP_FUNCTION double cyl_bessel_i0(double x) { return cyl_bessel_i(0, x); }
+__HIP_FUNCTION double cyl_bessel_i1(double x) { return x == 0 ? x : cyl_bessel_i(1, x); }
 
 // The Bessel functions of orders 0 and 1, of both kinds.
 struct bessel {
