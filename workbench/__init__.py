@@ -3,8 +3,8 @@
     import workbench as wb
     mod = wb.compile(source)                           # HIP C++ to gfx950 machine code
     mod["scale"][grid, block](x, 2.0)                  # on the GPU, or on an emulated one
-    wb.verify("gemm/gemm_bf16").check()                # against PyTorch
-    wb.time("gemm/gemm_bf16"), wb.profile("gemm/gemm_bf16")
+    wb.verify("gemm/bf16").check()                # against PyTorch
+    wb.time("gemm/bf16"), wb.profile("gemm/bf16")
 
 In a notebook, `%load_ext workbench` gives `%%hipkittens`. Names are loaded when they are first used, so that
 importing this package costs nothing.

@@ -21,7 +21,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     kept = commands.add_parser("cache", help="what is kept of earlier compilations")
     kept.add_argument("action", nargs="?", choices=["clear"], help="empty it")
     run = commands.add_parser("run", help="verify and time kernels of the library")
-    run.add_argument("names", nargs="+", metavar="NAME", help='such as "gemm/gemm_bf16"')
+    run.add_argument("names", nargs="+", metavar="NAME", help='such as "gemm/bf16"')
     run.add_argument("--device", help='such as "emulated:gfx942"; the default device where it is not given')
     run.add_argument("--shapes", action="store_true", help="all shapes of the spec, not only the first")
     run.add_argument("--report", metavar="FILE", help="write a page of the results")

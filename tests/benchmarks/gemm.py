@@ -23,7 +23,7 @@ import workbench as wb
 def main() -> None:
     parser = argparse.ArgumentParser(description="Time the emulated bf16 GEMM against torch.matmul.")
     parser.add_argument("--size", type=int, default=512, help="M = N = K (default 512)")
-    parser.add_argument("--kernel", default="gemm/gemm_bf16", help="name of a GEMM of the kernel library")
+    parser.add_argument("--kernel", default="gemm/bf16", help="name of a GEMM of the kernel library")
     parser.add_argument("--device", default="emulated:gfx950")
     parser.add_argument("--threads", type=int, nargs="+", default=[1, 2])
     parser.add_argument("--repeat", type=int, default=7)

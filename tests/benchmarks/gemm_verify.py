@@ -1,6 +1,6 @@
 """Verify the GEMMs of the library at the sizes that are too slow for every test run.
 
-    python tests/benchmarks/gemm_verify.py [--kernel gemm/gemm_bf16_pingpong] [--device emulated:gfx950]
+    python tests/benchmarks/gemm_verify.py [--kernel gemm/bf16:ping_pong] [--device emulated:gfx950]
 
 Cubes of 512, 1024 and 2048 and rectangles, whole tiles and parts of them, each against the product in
 float64. One line a size; the exit code is 1 where one is wrong.
@@ -15,10 +15,10 @@ import time
 import workbench as wb
 
 KERNELS = [
-    "gemm/gemm_bf16",
-    "gemm/gemm_bf16_pingpong",
-    "gemm/gemm_bf16_interleave",
-    "gemm/gemm_fp8_pingpong",
+    "gemm/bf16",
+    "gemm/bf16:ping_pong",
+    "gemm/bf16:interleave",
+    "gemm/fp8:ping_pong",
 ]
 DEVICES = ["emulated:gfx950", "emulated:gfx942"]
 SIZES = [

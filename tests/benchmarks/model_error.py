@@ -1,6 +1,6 @@
 """How far the timing model is from times that others published: nothing here is measured.
 
-    python tests/benchmarks/model_error.py [--kernel gemm/gemm_bf16] [--largest 4096]
+    python tests/benchmarks/model_error.py [--kernel gemm/bf16] [--largest 4096]
 
 Prints the modelled time of the kernel over the published one of `implementation` for the same problem, which
 is another kernel. MI325X's times stand beside MI300X, whose compute units are the same.
@@ -17,7 +17,7 @@ DEVICES = {"MI355X": "emulated:gfx950", "MI300X": "emulated:gfx942", "MI325X": "
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("--kernel", nargs="+", default=["gemm/gemm_bf16"])
+    parser.add_argument("--kernel", nargs="+", default=["gemm/bf16"])
     parser.add_argument("--implementation", default="HipKittens")
     parser.add_argument("--largest", type=int, default=4096, help="largest parameter of a shape that is run")
     options = parser.parse_args()

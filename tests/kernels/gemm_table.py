@@ -25,7 +25,7 @@ from workbench import toolchain
 from workbench.targets import TILE_TARGETS
 
 DOCS = Path(__file__).resolve().parents[2] / "docs" / "gemm.md"
-KERNELS = ["gemm/gemm_bf16_pingpong", "gemm/gemm_bf16_interleave", "gemm/gemm_fp8_pingpong"]
+KERNELS = ["gemm/bf16:ping_pong", "gemm/bf16:interleave", "gemm/fp8:ping_pong", "gemm/fp8:interleave"]
 SHAPE = {"m": 512, "n": 512, "k": 512}
 
 HEAD = (

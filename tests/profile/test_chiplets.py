@@ -116,9 +116,7 @@ def test_part_of_an_output(module):
 
 
 def test_a_spec(module):
-    found = wb.xcd_map(
-        "gemm/gemm_bf16", shape={"m": 256, "n": 384, "k": 64}, device=f"emulated:{module.arch}"
-    )
+    found = wb.xcd_map("gemm/bf16", shape={"m": 256, "n": 384, "k": 64}, device=f"emulated:{module.arch}")
     assert (found.output, found.writers.shape) == ("c", (256, 384))
     assert len(found.tiles) == 6
     assert all(t.whole for t in found.tiles)

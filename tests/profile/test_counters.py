@@ -220,7 +220,7 @@ def test_modelled_gemm_beside_the_published_one(side, published):
     """HipKittens' own bf16 GEMM on MI355X, another kernel for the same problem: about half is plausible."""
     from workbench import profile
 
-    result = profile("gemm/gemm_bf16", shape={"m": side, "n": side, "k": side}, device="emulated:gfx950")
+    result = profile("gemm/bf16", shape={"m": side, "n": side, "k": side}, device="emulated:gfx950")
     parts = result.model.parts
     assert result.model.wave["issue"] + result.model.wave["memory"] + result.model.wave[
         "lds"

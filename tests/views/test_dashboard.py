@@ -31,12 +31,12 @@ KEYS = ["timeline", "shapes", "speed", "breakdown", "mix", "occupancy", "lds", "
 
 @pytest.fixture(scope="module")
 def small():
-    return wb.profile("gemm/gemm_bf16", shape={"m": 128, "n": 128, "k": 128}, device="emulated:gfx950")
+    return wb.profile("gemm/bf16", shape={"m": 128, "n": 128, "k": 128}, device="emulated:gfx950")
 
 
 @pytest.fixture(scope="module")
 def large():
-    return wb.profile("gemm/gemm_bf16", shape={"m": 256, "n": 256, "k": 256}, device="emulated:gfx950")
+    return wb.profile("gemm/bf16", shape={"m": 256, "n": 256, "k": 256}, device="emulated:gfx950")
 
 
 def board_of(*profiles):
@@ -329,7 +329,7 @@ def test_sliders_build_and_run_again():
 
 
 def test_an_error_is_shown_in_the_page():
-    page = wb.dashboard("gemm/gemm_bf16", device="emulated:gfx942")
+    page = wb.dashboard("gemm/bf16", device="emulated:gfx942")
     try:
         page.widgets.live.value = False
         page._spec = replace(page._spec, source="broken source\n")
@@ -426,11 +426,11 @@ def test_a_fault_of_a_launch_is_told(monkeypatch):
     with pytest.raises(wb.errors.LaunchError):
         module["wild"][1, 4096](torch.zeros(64))
     with pytest.raises(wb.errors.ShapeError):
-        wb.time("gemm/gemm_bf16", shape={"m": 0})
+        wb.time("gemm/bf16", shape={"m": 0})
     with pytest.raises(wb.errors.ShapeError):
-        wb.verify("gemm/gemm_bf16", shape={"m": 0})
+        wb.verify("gemm/bf16", shape={"m": 0})
     with pytest.raises(Exception, match="shape"):
-        wb.time("gemm/gemm_bf16", shape="large")
+        wb.time("gemm/bf16", shape="large")
     board = Board()
     board.extend(hub.history())
     assert board.failures[-1].shape == {}
@@ -440,8 +440,8 @@ def test_a_fault_of_a_launch_is_told(monkeypatch):
         ("wild", "time"),
         ("wild", "profile"),
         ("wild", "run"),
-        ("gemm/gemm_bf16", "run"),
-        ("gemm/gemm_bf16", "verify"),
+        ("gemm/bf16", "run"),
+        ("gemm/bf16", "verify"),
     ]
     assert all(e.data["error"] and "\n" not in e.data["error"] for e in told)
     assert told[1].data["device"] == "emulated:gfx950"

@@ -58,7 +58,7 @@ kernel's registers, LDS, scratch, spills and occupancy with what changed since t
 warnings. Then, in Python: `NAME["kernel"][grid, block, dynamic_shared_bytes](tensor, ..., member=tensor)`.
 
 --time, --profile and --sanitize need to know what to launch: they take the launch and inputs of --verify's or
---spec's SPEC (such as gemm/gemm_bf16; its macros for the shape are defined too, before yours), or else repeat
+--spec's SPEC (such as gemm/bf16; its macros for the shape are defined too, before yours), or else repeat
 the last launch of the kernel of the same name made through NAME. Without IPython: wb.compile, wb.verify,
 wb.time, wb.profile, wb.sanitize.
 

@@ -1,6 +1,7 @@
 """The kernel library: specs by name, each loaded when it is first asked for.
 
-`kernels` maps names such as `"gemm/gemm_bf16"` to the specs of the kernel library: each
+`kernels` maps names such as `"gemm/bf16"` to the specs of the kernel library, and `"gemm/bf16:ping_pong"` to
+one with that variant alone: each
 `kernels/<category>/<operator>.py` defines one, in a module variable named `spec`. The folder is the package
 `workbench_kernels`, so that specs share references: `from workbench_kernels.references.rotary import rotate`.
 """
@@ -51,6 +52,9 @@ class KernelRegistry(Mapping[str, KernelSpec]):
         return PACKAGE if self._root is None else f"{PACKAGE}_{digest(str(self._root))[:16]}"
 
     def __getitem__(self, name: str) -> KernelSpec:
+        operator, _, variant = name.partition(":")
+        if variant:
+            return self[operator].variant(variant)
         if name not in self._loaded:
             names = self._names()
             if name not in names:
@@ -104,7 +108,7 @@ def spec_of(given: KernelSpec | str, asked: str) -> KernelSpec:
     if not isinstance(given, KernelSpec):
         raise UsageError(
             f"{asked}: got a {type(given).__name__}; expected a KernelSpec, or the name of one such as "
-            '"gemm/gemm_bf16"'
+            '"gemm/bf16"'
         )
     return given
 
@@ -146,6 +150,6 @@ def _make_package(name: str, root: Path) -> None:
 
 
 kernels = KernelRegistry()
-"""The workbench's kernel library: `kernels["gemm/gemm_bf16"]`, `list(kernels)`."""
+"""The workbench's kernel library: `kernels["gemm/bf16"]`, `list(kernels)`."""
 
 _make_package(PACKAGE, paths.kernels_dir())

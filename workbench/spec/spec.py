@@ -307,7 +307,7 @@ class KernelSpec(Definition):
 
     @cached_property
     def operator(self) -> Operator:
-        """The operator as PyTorch knows it, such as `torch.ops.hipkittens.gemm_gemm_bf16`; made when asked.
+        """The operator as PyTorch knows it, such as `torch.ops.hipkittens.gemm_bf16`; made when asked.
 
         Calls of the spec go through it where PyTorch compiles or follows gradients.
 

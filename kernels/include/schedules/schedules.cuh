@@ -6,7 +6,6 @@
  */
 #pragma once
 
-#include "gemm.cuh"
 #include "interleave.cuh"
 #include "ping_pong.cuh"
 #include "tile_order.cuh"

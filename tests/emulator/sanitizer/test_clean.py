@@ -23,8 +23,8 @@ SHAPES = [
     ("normalization/rmsnorm", {"rows": 33, "cols": 4096}),
     ("activations/softmax", {"rows": 64, "cols": 1024}),
     ("activations/softmax", {"rows": 17, "cols": 256}),
-    ("gemm/gemm_bf16", {"m": 256, "n": 256, "k": 256}),
-    ("gemm/gemm_bf16", {"m": 512, "n": 256, "k": 192}),
+    ("gemm/bf16", {"m": 256, "n": 256, "k": 256}),
+    ("gemm/bf16", {"m": 512, "n": 256, "k": 192}),
 ]
 
 SMALL = 256

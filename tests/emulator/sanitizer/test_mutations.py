@@ -14,7 +14,7 @@ torch = pytest.importorskip("torch")
 from tests.emulator.sanitizer.mutations import Subject  # noqa: E402
 from workbench.targets import TILE_TARGETS  # noqa: E402
 
-KERNELS = ("gemm/gemm_bf16_pingpong", "gemm/gemm_bf16_interleave", "normalization/rmsnorm")
+KERNELS = ("gemm/bf16:ping_pong", "gemm/bf16:interleave", "normalization/rmsnorm")
 SAMPLE = {"wait": 3, "barrier": 3, "nop": 1}
 """Mutants of each kernel, by kind."""
 

@@ -42,6 +42,8 @@ KITTENS_MFMA_AGPR(bf16, 16, 16, "16x16x32_bf16")
 KITTENS_MFMA_AGPR(bf16, 32, 16, "32x32x16_bf16")
 KITTENS_MFMA_AGPR(half, 16, 16, "16x16x32_f16")
 KITTENS_MFMA_AGPR(half, 32, 16, "32x32x16_f16")
+KITTENS_MFMA_AGPR(fp8e4m3, 16, 32, "16x16x128_f8f6f4")
+KITTENS_MFMA_AGPR(fp8e4m3, 32, 32, "32x32x64_f8f6f4")
 #endif
 #undef KITTENS_MFMA_AGPR
 
@@ -89,10 +91,8 @@ namespace detail {
 /** Bytes of an operand that one instruction of `mma_ABt_agpr` takes. */
 template <ducks::rt::all A>
 inline constexpr int mfma_agpr_bytes =
-    A::base_tile_elements_per_thread * static_cast<int>(sizeof(typename A::T)) % 16 == 0 &&
-            mfma<typename A::T, A::base_tile_rows, 16>::exists && !is_same<typename A::T, fp8e4m3>
-        ? 16
-        : 8;
+    mfma_bytes<typename A::T, A::base_tile_rows,
+               A::base_tile_elements_per_thread *static_cast<int>(sizeof(typename A::T))>();
 } // namespace detail
 
 /** Matrix instructions that `mma_ABt_agpr` takes to go along K once, for operands of type A. */

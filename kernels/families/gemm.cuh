@@ -1,0 +1,15 @@
+/**
+ * @file
+ * @brief Matrix multiplication: schedules of which each takes any operand, problem and epilogue.
+ *
+ * A kernel is `gemm::ping_pong<...>`, `interleave<...>`, `double_buffer<...>` or `few_rows<...>`: `arguments` is what
+ * it is given, `run` is its body, `threads` and `waves_per_simd` are its launch bounds. Template arguments say what is
+ * multiplied, which part a work-group takes (gemm_problem.cuh) and what becomes of the sums (gemm_epilogue.cuh).
+ */
+#pragma once
+
+#include "families/gemm_double_buffer.cuh"
+#include "families/gemm_few_rows.cuh"
+#include "families/gemm_interleave.cuh"
+#include "families/gemm_ping_pong.cuh"
+#include "families/gemm_sum_parts.cuh"

@@ -1,0 +1,213 @@
+"""What specs of the family of `gemm.cuh` share: element types, epilogues, launches, checks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import torch
+
+from workbench.errors import ShapeError
+from workbench.spec import Choice, Launch, Range
+from workbench_kernels.references.gemm import ACTIVATIONS
+
+DTYPES = {"bf16": torch.bfloat16, "fp16": torch.float16}
+C_TYPES = {"bf16": "bf16", "fp16": "half"}
+
+SOURCE = """#include "families/gemm.cuh"
+using namespace kittens;
+using namespace kittens::families::gemm;
+using operation = GEMM;
+__global__ __launch_bounds__(operation::threads, operation::waves_per_simd) void
+gemm(const operation::arguments g) {
+    operation::run(g);
+}
+"""
+"""A kernel that runs an operator of the family, such as `double_buffer<bf16, bf16, layout::nt, 128>`."""
+
+BYTES = {"gfx950": 128, "gfx942": 64}
+"""Bytes of a row of A and B that a step along K takes."""
+
+SIZES = {
+    "batch": Range(1, 65535, default=1, doc="matrices of each operand"),
+    "m": Range(1, 1 << 20, default=512, doc="rows of A and C"),
+    "n": Range(1, 1 << 20, default=512, doc="columns of C"),
+    "k": Range(1, 1 << 20, default=512, doc="columns of A, along which products are summed"),
+}
+FINISH = {
+    "alpha": Choice((0, 1), doc="whether sums are multiplied by a number"),
+    "bias": Choice((0, 1), doc="whether a value is added to each column"),
+    "activation": Choice(tuple(ACTIVATIONS), doc="function of each element"),
+    "gate": Choice((0, 1), doc="whether elements are multiplied by a matrix"),
+    "residual": Choice((0, 1), doc="whether a matrix is added"),
+}
+
+
+def epilogue(shape: Mapping[str, Any], element: str, *first: str) -> str:
+    """The C++ type of a shape's epilogue; `first` are stages before the others."""
+    stages = list(first)
+    if shape.get("alpha"):
+        stages.append("scale_all")
+    if shape["bias"]:
+        stages.append(f"add_bias<{element}>")
+    if shape["activation"] != "none":
+        stages.append(f"activate<base_ops::{shape['activation']}>")
+    if shape["gate"]:
+        stages.append(f"multiply_gate<{element}>")
+    if shape["residual"]:
+        stages.append(f"add_residual<{element}>")
+    return f"epilogue<{', '.join(stages)}>"
+
+
+def tiles(shape: Mapping[str, Any], side: int) -> int:
+    """Tiles of one matrix of C."""
+    return -(-shape["m"] // side) * -(-shape["n"] // side)
+
+
+def launch(side: int, threads: int) -> Callable[[Mapping[str, Any], str], Launch]:
+    """A work-group for each tile of C; shared memory holds two steps of A and B."""
+
+    def of(shape: Mapping[str, Any], arch: str) -> Launch:
+        grid = (tiles(shape, side), shape["batch"])
+        return Launch(grid=grid, block=threads, dynamic_shared=2 * 2 * side * BYTES[arch])
+
+    return of
+
+
+def few_rows(shape: Mapping[str, Any]) -> tuple[int, int]:
+    """Rows that the kernel for few rows is compiled for, and columns of a work-group."""
+    rows = next(size for size in (16, 32, 64) if shape["m"] <= size)
+    return rows, 16 if rows == 16 else 32
+
+
+def launch_few_rows(shape: Mapping[str, Any], arch: str) -> Launch:
+    """A work-group for a few columns; its waves' sums of float meet in shared memory."""
+    rows, cols = few_rows(shape)
+    return Launch(
+        grid=(-(-shape["n"] // cols), shape["batch"]), block=256, dynamic_shared=4 * 4 * rows * cols
+    )
+
+
+def dtype_of(tensor: torch.Tensor) -> str:
+    """Name of the dtype of A."""
+    names = {dtype: name for name, dtype in DTYPES.items()}
+    if tensor.dtype not in names:
+        raise ShapeError(f"GEMM: a is {tensor.dtype}; expected torch.bfloat16 or torch.float16")
+    return names[tensor.dtype]
+
+
+def sizes_of(a: torch.Tensor, b: torch.Tensor, layout: str = "nt") -> dict[str, int]:
+    """M, N, K and the batch of a call; b may be one matrix for a batch of a."""
+    rows, cols = {"n": ("M", "K"), "t": ("K", "M")}, {"n": ("K", "N"), "t": ("N", "K")}
+    if layout not in ("nt", "nn", "tn"):
+        raise ShapeError(f"GEMM: layout is {layout!r}; expected 'nt', 'nn' or 'tn'")
+    found: dict[str, int] = {}
+    wanted = f"a ({', '.join(rows[layout[0]])}) and b ({', '.join(cols[layout[1]])})"
+    got = f"GEMM: a is {tuple(a.shape)}, b is {tuple(b.shape)}"
+    if a.dtype != b.dtype:
+        raise ShapeError(f"GEMM: a is {a.dtype}, b is {b.dtype}; expected the same")
+    if a.dim() not in (2, 3) or b.dim() not in (2, a.dim()):
+        raise ShapeError(f"{got}; expected {wanted} for layout {layout!r}, or batches of them")
+    for tensor, names in ((a, rows[layout[0]]), (b, cols[layout[1]])):
+        for name, size in zip(names, tensor.shape[-2:], strict=True):
+            if found.setdefault(name, size) != size:
+                raise ShapeError(f"{got}; expected {wanted} for layout {layout!r}, with the same {name}")
+    batch = a.shape[0] if a.dim() == 3 else 1
+    if b.dim() == 3 and b.shape[0] != batch:
+        raise ShapeError(f"{got}; expected as many matrices in b as in a, or one")
+    return {"batch": batch, "m": found["M"], "n": found["N"], "k": found["K"]}
+
+
+def finish_of(
+    a: torch.Tensor,
+    sizes: Mapping[str, int],
+    dtype: torch.dtype,
+    bias: torch.Tensor | None,
+    activation: str,
+    gate: torch.Tensor | None,
+    residual: torch.Tensor | None,
+) -> dict[str, Any]:
+    """Shape parameters of what is done to the sums; the tensors must fit C."""
+    if activation not in ACTIVATIONS:
+        raise ShapeError(f"GEMM: activation is {activation!r}; expected one of {', '.join(ACTIVATIONS)}")
+    matrix = (*a.shape[:-2], sizes["m"], sizes["n"])
+    for name, tensor, wanted in (
+        ("bias", bias, (sizes["n"],)),
+        ("gate", gate, matrix),
+        ("residual", residual, matrix),
+    ):
+        if tensor is not None and (tuple(tensor.shape) != wanted or tensor.dtype != dtype):
+            raise ShapeError(
+                f"GEMM: {name} is {tuple(tensor.shape)} {tensor.dtype}; expected {wanted} {dtype}"
+            )
+    return {
+        "bias": int(bias is not None),
+        "activation": activation,
+        "gate": int(gate is not None),
+        "residual": int(residual is not None),
+    }
+
+
+def finish_inputs(shape: Mapping[str, Any], generator: torch.Generator, dtype: torch.dtype) -> dict[str, Any]:
+    """Inputs of what is done to the sums."""
+    made: dict[str, Any] = {"activation": shape["activation"]}
+    matrix = (*batch_of(shape), shape["m"], shape["n"])
+    if shape.get("alpha"):
+        made["alpha"] = 0.5
+    if shape["bias"]:
+        made["bias"] = torch.randn(shape["n"], generator=generator).to(dtype)
+    if shape["gate"]:
+        made["gate"] = torch.randn(matrix, generator=generator).to(dtype)
+    if shape["residual"]:
+        made |= {"residual": torch.randn(matrix, generator=generator).to(dtype), "beta": -2.0}
+    return made
+
+
+def batch_of(shape: Mapping[str, Any]) -> tuple[int, ...]:
+    """Leading dimensions of A and C."""
+    return (shape["batch"],) if shape["batch"] > 1 else ()
+
+
+def flops(shape: Mapping[str, Any]) -> int:
+    """2 M N K of each matrix."""
+    return int(2 * shape["batch"] * shape["m"] * shape["n"] * shape["k"])
+
+
+def bytes_moved(shape: Mapping[str, Any], size: int) -> int:
+    """A, B and what else there is read once and C written once; A and B have elements of `size` bytes."""
+    m, n, k = (shape[name] for name in "mnk")
+    matrices = 1 + shape["gate"] + shape["residual"]
+    return int(shape["batch"] * (size * (m * k + n * k) + 2 * matrices * m * n) + 2 * n * shape["bias"])
+
+
+def whole_words(shape: Mapping[str, Any], multiples: Mapping[str, int]) -> None:
+    """Refuses sizes of which rows are not whole 16 bytes: each is a multiple of what `multiples` says."""
+    for name, multiple in multiples.items():
+        if shape[name] % multiple:
+            layout = f" in layout {shape['layout']!r}" if "layout" in shape else ""
+            raise ShapeError(
+                f"GEMM: {name} is {shape[name]}; expected a multiple of {multiple}{layout}, so that rows are "
+                f"whole 16 bytes; pad with zeros to {-(-shape[name] // multiple) * multiple}"
+            )
+
+
+def within_offsets(shape: Mapping[str, Any], size: int) -> None:
+    """Refuses matrices that offsets of 32 bits do not reach through."""
+    m, n, k = (shape[name] for name in "mnk")
+    for name, count in (("a", m * k), ("b", n * k), ("c", m * n)):
+        if count * size >= 1 << 32:
+            raise ShapeError(f"GEMM: {name} has {count * size:,} bytes; expected less than 4 GiB")
+
+
+def is_fast(shape: Mapping[str, Any]) -> bool:
+    """Whether the schedules take a shape that have a tile of 256 x 256: of 2-byte elements."""
+    return bool(shape["layout"] == "nt" and shape["n"] % 8 == 0 and shape["k"] >= 64)
+
+
+def check_fast(shape: Mapping[str, Any]) -> None:
+    """Refuses what `is_fast` does, and says why."""
+    if shape["layout"] != "nt":
+        raise ShapeError(f"GEMM: layout is {shape['layout']!r}; this implementation takes 'nt'")
+    whole_words(shape, {"n": 8})
+    if shape["k"] < 64:
+        raise ShapeError(f"GEMM: k is {shape['k']}; this implementation takes 64 and more")

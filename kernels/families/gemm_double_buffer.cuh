@@ -1,0 +1,165 @@
+/**
+ * @file
+ * @brief Matrix multiplication, summed in float, by a plain loop over two buffers: any layout, any size.
+ *
+ * A work-group of 4 waves computes a TILE x TILE tile of C, a wave a quarter of it. Along K it goes in steps: while the
+ * matrix cores work on one pair of shared tiles, the next pair is on its way from global memory straight into the other
+ * half of shared memory.
+ *
+ * Rows past M and N and columns past K read as zero, and what is outside of C is not written. Rows of A and B are whole
+ * 16 bytes.
+ */
+#pragma once
+
+#include "families/gemm_epilogue.cuh"
+#include "families/gemm_operands.cuh"
+
+namespace kittens::families::gemm {
+
+/**
+ * @brief An operand whose rows run along K: M x K (N x K).
+ *
+ * @tparam rows of the tile.
+ * @tparam workers the group that loads it.
+ */
+template <typename T, int rows, typename workers>
+struct operand_along_k {
+    static constexpr bool transposed = false;
+    using shape = along_k<T>;
+    static constexpr int K_STEP = shape::K_STEP;
+    // A tile of 16-bit elements has base tiles narrower than its rows, so that two work-groups' loads mix.
+    using shared = st<T, rows, K_STEP, detail::select<sizeof(T) == 2, st_16x32_s, typename shape::shared_shape>>;
+    template <int part>
+    using registers = rt<T, part, K_STEP, row_l, typename shape::shape>;
+    using matrix = gl<T, 1, -1, -1, -1>;
+
+    const matrix &from;
+    int tile, k;
+    const T *base;
+    i32x4 resource;
+    uint32_t offsets[workers::template loads_per_tile<shared>];
+    /** Where the two buffers are: no array, which a choice at run time would put into memory. */
+    uint32_t lds_first, lds_second;
+
+    /** Rows from `row` on of the matrix that `from` is, into `buffers`. */
+    __device__ inline operand_along_k(const matrix &from, int row, shared (&buffers)[2])
+        : from(from), tile(row / rows), k(static_cast<int>(from.cols())), base(&from[{row, 0}]) {
+        workers::prefill_swizzled_offsets(buffers[0], from, offsets);
+        const int inside = detail::min(static_cast<int>(from.rows()) - row, rows);
+        resource = make_srsrc(base, static_cast<uint32_t>(inside) * static_cast<uint32_t>(k) * sizeof(T));
+        lds_first = workers::lds_base(buffers[0]), lds_second = workers::lds_base(buffers[1]);
+    }
+    __device__ inline void start(shared &to, int step, int half) const {
+        if ((step + 1) * K_STEP <= k)
+            workers::load_async(to, from, {tile, step}, offsets, resource, base, half ? lds_second : lds_first);
+        else
+            workers::load_bounded_async(to, from, {tile, step});
+    }
+    template <int part>
+    static __device__ inline void read(registers<part> &to, shared &from, int index) {
+        load(to, subtile_inplace<part, K_STEP>(from, {index, 0}));
+    }
+};
+
+/** An operand whose rows run across K: K x M (K x N), of 2-byte elements. Columns past the last are never used. */
+template <typename T, int cols, typename workers>
+struct operand_across_k {
+    static constexpr bool transposed = true;
+    static constexpr int K_STEP = along_k<T>::K_STEP;
+    static_assert(sizeof(T) == 2, "gemm: operands stored across K have 2-byte elements");
+    using shared = st<T, K_STEP, cols, st_32x32_s>;
+    template <int part>
+    using registers = rt<T, K_STEP, part, col_l, rt_32x16_s>;
+    using matrix = gl<T, 1, -1, -1, -1>;
+
+    const matrix &from;
+    int tile;
+    uint32_t offsets[workers::template loads_per_tile<shared>];
+
+    __device__ inline operand_across_k(const matrix &from, int col, shared (&buffers)[2])
+        : from(from), tile(col / cols) {
+        workers::prefill_swizzled_offsets(buffers[0], from, offsets);
+    }
+    __device__ inline void start(shared &to, int step, int) const {
+        workers::load_async(to, from, {step, tile}, offsets);
+    }
+    template <int part>
+    static __device__ inline void read(registers<part> &to, shared &from, int index) {
+        load(to, subtile_inplace<K_STEP, part>(from, {0, index}));
+    }
+};
+
+/**
+ * @tparam T,U element types of A and B, and of C.
+ * @tparam stored how A and B are stored; of 1-byte elements `layout::nt`.
+ * @tparam side rows and columns of C that a work-group computes.
+ * @tparam Epilogue,Problem from gemm_epilogue.cuh and gemm_problem.cuh.
+ */
+template <typename T, typename U, layout stored, int side, typename Epilogue = epilogue<>, typename Problem = batches>
+struct double_buffer {
+    using arguments = globals<T, U, Problem, Epilogue>;
+
+    static constexpr int TILE = side;
+    static constexpr int NUM_WARPS = 4;
+    static constexpr int threads = NUM_WARPS * WARP_THREADS;
+    static constexpr int waves_per_simd = 2;
+    static constexpr int WARPS_N = 2;
+    static constexpr int PART = TILE / 2;
+
+    using workers = group<NUM_WARPS>;
+    using operand_a =
+        detail::select<stored == layout::tn, operand_across_k<T, TILE, workers>, operand_along_k<T, TILE, workers>>;
+    using operand_b =
+        detail::select<stored == layout::nt, operand_along_k<T, TILE, workers>, operand_across_k<T, TILE, workers>>;
+    using shared_a = typename operand_a::shared;
+    using shared_b = typename operand_b::shared;
+    static constexpr int K_STEP = operand_a::K_STEP;
+
+    static __device__ inline void run(const arguments &g) {
+        extern __shared__ alignment_dummy __shm[];
+        shared_allocator al(reinterpret_cast<int *>(&__shm[0]));
+        shared_a(&As)[2] = al.template allocate<shared_a, 2>();
+        shared_b(&Bs)[2] = al.template allocate<shared_b, 2>();
+
+        const int k = static_cast<int>(stored == layout::tn ? g.a.rows() : g.a.cols());
+        const share at = g.template find<TILE, 2>(g, k);
+        if (at.rows == 0) return;
+        const auto matrix_a = stored == layout::tn ? matrix_of(g.a, at.a) : rows_of(g.a, at.a, at.first, at.rows);
+        const auto matrix_b = matrix_of(g.b, at.b);
+        // Everything about the loads that does not change along K.
+        const operand_a from_a(matrix_a, at.row, As);
+        const operand_b from_b(matrix_b, at.col, Bs);
+        const auto start_loads = [&](int step, int half) {
+            from_a.start(As[half], step, half);
+            from_b.start(Bs[half], step, half);
+        };
+
+        typename operand_a::template registers<PART> a;
+        typename operand_b::template registers<PART> b;
+        // In the row layout a lane holds four neighbours in a row of C, which it stores at once.
+        rt_fl<PART, PART, row_l, rt_16x16_s> c;
+        zero(c);
+
+        const int warp_row = warpid() / WARPS_N, warp_col = warpid() % WARPS_N;
+        const int first = at.begin / K_STEP, end = ceil_div(at.end, K_STEP);
+        start_loads(first, 0);
+        for (int step = first, half = 0; step < end; step++, half ^= 1) {
+            // What this step works on is there, and the other half, which the step before worked on, is free.
+            wait_and_barrier();
+            operand_a::template read<PART>(a, As[half], warp_row);
+            operand_b::template read<PART>(b, Bs[half], warp_col);
+            if (step + 1 < end) start_loads(step + 1, half ^ 1);
+            // Left alone the compiler reads each operand just before its use, and every use waits for shared memory.
+            __builtin_amdgcn_sched_barrier(0);
+            if constexpr (stored == layout::nt)
+                mma_ABt(c, a, b, c);
+            else if constexpr (stored == layout::nn)
+                mma_AB(c, a, b, c);
+            else
+                mma_AtB(c, a, b, c);
+        }
+        g.store(g.c, c, at, at.row / PART + warp_row, at.col / PART + warp_col);
+    }
+};
+
+} // namespace kittens::families::gemm

@@ -1,0 +1,205 @@
+/**
+ * @file
+ * @brief Matrix multiplication C = A Bᵀ, summed in float, by the 4-wave interleave schedule.
+ *
+ * A is M x K and B is N x K, both row-major. A work-group of 4 waves, two rows of two, computes 256 x 256 of C; a wave
+ * 128 x 128, as four quarters of 64 x 64, for which it wants half of the registers that a lane can have. Along K it
+ * goes in steps of 128 bytes (64 on gfx942), and shared memory holds two steps of A and B, each in two halves: eight
+ * slots of 128 rows.
+ *
+ * The halves are numbered in the order of their use: 4 s to 4 s + 3 are A's first, B's first, B's second and A's second
+ * of step s. In turn t a wave computes a quarter of C from what it has in registers: A's first half by B's first, A's
+ * first by B's second, A's second by B's first, A's second by B's second. Between these matrix instructions it
+ *   - reads its part of half t + 2 into the registers of one that it has done with,
+ *   - starts loading half t + 8 into the slot of half t, which was read in turn t - 2.
+ * Every other turn it waits for the four halves that are to be read in the next two, and for the other waves. So a load
+ * has at least four turns to arrive.
+ *
+ * Columns that K lacks to a multiple of two steps are zeros in front of the first, made by out-of-range loads in the
+ * first two steps, before the loop. Rows past M and N read as zero and are not written. Rows of A, B
+ * and C are whole 16 bytes.
+ */
+#pragma once
+
+#include "families/gemm_epilogue.cuh"
+#include "families/gemm_operands.cuh"
+
+namespace kittens::families::gemm {
+
+/**
+ * @tparam T,U element types of A and B, and of C.
+ * @tparam Epilogue,Problem from gemm_epilogue.cuh and gemm_problem.cuh.
+ */
+template <typename T, typename U, typename Epilogue = epilogue<>, typename Problem = batches>
+struct interleave {
+    using arguments = globals<T, U, Problem, Epilogue>;
+    using operand = along_k<T>;
+
+    static constexpr int TILE = 256;
+    static constexpr int HALF = TILE / 2;
+    static constexpr int K_STEP = operand::K_STEP;
+    static constexpr int NUM_WARPS = 4;
+    static constexpr int threads = NUM_WARPS * WARP_THREADS;
+    static constexpr int waves_per_simd = 1;
+    static constexpr int WARPS_N = 2;
+    /** Rows and columns of a quarter, and how many base tiles that is. */
+    static constexpr int QUARTER = 64;
+    static constexpr int BASES = QUARTER / 16;
+
+    using shared_half = st<T, HALF, K_STEP, typename operand::shared_shape>;
+    using schedule = schedules::interleave<NUM_WARPS>;
+
+    /** Row of A's block that row `row` of the first half is; the second half's is QUARTER further on. */
+    struct rows_of_a {
+        __host__ __device__ constexpr int operator()(int row) const {
+            return row / QUARTER * 2 * QUARTER + row % QUARTER;
+        }
+    };
+    /**
+     * @brief The same of B.
+     *
+     * The result of a matrix instruction has four neighbours in a row of C in a lane. For two instructions to give a
+     * lane eight, which it stores at once, their rows of B take turns in fours: of base tiles 0 and 2 of a quarter, and
+     * 1 and 3.
+     */
+    struct rows_of_b {
+        __host__ __device__ constexpr int operator()(int row) const {
+            const int base = row % QUARTER / 16, inside = row % 16;
+            return row / QUARTER * 2 * QUARTER + base % 2 * 32 + inside / 4 * 8 + base / 2 * 4 + inside % 4;
+        }
+    };
+    using stream_a = tile_stream<NUM_WARPS, shared_half, rows_of_a>;
+    using stream_b = tile_stream<NUM_WARPS, shared_half, rows_of_b>;
+
+    static __device__ inline void run(const arguments &g) {
+        extern __shared__ alignment_dummy __shm[];
+        shared_allocator al(reinterpret_cast<int *>(&__shm[0]));
+        // By step, of which there are two, and half.
+        shared_half(&As)[2][2] = al.allocate<shared_half, 2, 2>();
+        shared_half(&Bs)[2][2] = al.allocate<shared_half, 2, 2>();
+
+        const int n = static_cast<int>(g.c.cols());
+        // As the spec has it: rows of C are whole 16 bytes too.
+        __builtin_assume(n % 8 == 0);
+        const share at = g.template find<TILE, 1>(g, static_cast<int>(g.a.cols()));
+        if (at.rows == 0) return;
+        const int k = at.end - at.begin;
+        const int warp_row = warpid() / WARPS_N, warp_col = warpid() % WARPS_N;
+
+        // Two steps at least, and an even number of them.
+        const int pairs = ceil_div(k, 2 * K_STEP);
+        const int lacking = pairs * 2 * K_STEP - k;
+        const uint32_t pitch = stream_a::bytes_of(static_cast<int>(g.a.cols()));
+        const stream_a loads_a(pitch);
+        const stream_b loads_b(pitch);
+        const int rows_a = detail::min(at.rows - at.row, TILE), rows_b = detail::min(n - at.col, TILE);
+        const T *first_a = &g.a[{at.a, at.first + at.row, at.begin}], *first_b = &g.b[{at.b, at.col, at.begin}];
+        const i32x4 a0 = stream_a::rows_resource(first_a, 0, rows_a, pitch);
+        const i32x4 a1 = stream_a::rows_resource(first_a, QUARTER, rows_a, pitch);
+        const i32x4 b0 = stream_b::rows_resource(first_b, 0, rows_b, pitch);
+        const i32x4 b1 = stream_b::rows_resource(first_b, QUARTER, rows_b, pitch);
+        const uint32_t lds_a = stream_a::lds_base(As[0][0]), lds_b = stream_b::lds_base(Bs[0][0]);
+        auto &read_a = schedules::anchor(As), &read_b = schedules::anchor(Bs);
+
+        using quarter = rt<T, QUARTER, K_STEP, row_l, typename operand::shape>;
+        quarter a[2], b[2];
+        // In the row layout a lane holds neighbours in a row of C.
+        rt_fl<QUARTER, QUARTER, row_l, rt_16x16_s> c[2][2];
+
+        /** Starts run `run` of the loads of half `half` of which the columns begin `column` bytes into the rows. */
+        const auto start = [&](auto half, auto run, const stream_a &to_a, const stream_b &to_b, uint32_t column) {
+            constexpr int which = decltype(half)::v % 4;
+            constexpr uint32_t slot = (decltype(half)::v / 4 % 2 * 2 + which / 2) * sizeof(shared_half);
+            if constexpr (which % 3 == 0)
+                to_a.template start_run<decltype(run)::v>(which == 0 ? a0 : a1, column, lds_a + slot);
+            else
+                to_b.template start_run<decltype(run)::v>(which == 1 ? b0 : b1, column, lds_b + slot);
+        };
+        /** Reads strip `strip`, 16 rows, of this wave's part of half `half`. */
+        const auto read = [&](auto half, auto strip) {
+            constexpr int step = decltype(half)::v / 4 % 2, which = decltype(half)::v % 4, s = decltype(strip)::v;
+            const int first = (which % 3 == 0 ? warp_row : warp_col) * BASES;
+            auto &from = which % 3 == 0 ? read_a[step][which / 2] : read_b[step][which / 2];
+            auto &to = which % 3 == 0 ? a[which / 2] : b[which / 2];
+            rt<T, 16, K_STEP, row_l, typename operand::shape> rows;
+            load(rows, subtile_inplace<16, K_STEP>(from, {first + s, 0}));
+#pragma unroll
+            for (int j = 0; j < decltype(rows)::width; j++) to.tiles[s][j] = rows.tiles[0][j];
+        };
+
+        constexpr int RUNS = stream_a::runs, LOADS = stream_a::loads;
+        static_assert(RUNS == stream_b::runs && LOADS == stream_b::loads);
+        constexpr int DEPTH = mma_agpr_depth<quarter>;
+        constexpr int COMPUTES = BASES * BASES * DEPTH;
+        /** Turn `turn`: its matrix instructions, among them the reads of the half after next if any, and `starts` runs.
+         */
+        const auto take_turn = [&](auto turn, auto reads, auto starts, uint32_t column) {
+            constexpr int t = decltype(turn)::v, which = t % 4;
+            constexpr int strips = decltype(reads)::v ? BASES : 0;
+            schedule::template mix<COMPUTES, strips + decltype(starts)::v, COMPUTES * 3 / 4>(
+                [&](auto i) {
+                    // K outermost: an instruction that adds to the result of another one has others to wait behind.
+                    constexpr int s = i / (BASES * BASES), x = i / BASES % BASES, y = i % BASES;
+                    mma_ABt_agpr<x, y, s>(c[which / 2][which % 2], a[which / 2], b[which % 2]);
+                },
+                [&](auto j) {
+                    // Reads first, which are waited for at the end of the turn.
+                    if constexpr (j < strips)
+                        read(schedules::index<t + 2>{}, j);
+                    else
+                        start(schedules::index<t + 8>{}, schedules::index<j - strips>{}, loads_a, loads_b, column);
+                });
+        };
+
+        // The first two steps, of which some of the columns may lie before the first.
+        const int second = lacking > K_STEP ? lacking - K_STEP : 0;
+        const stream_a begin_a[2] = {stream_a(pitch, lacking), stream_a(pitch, second)};
+        const stream_b begin_b[2] = {stream_b(pitch, lacking), stream_b(pitch, second)};
+        const uint32_t columns[2] = {0, lacking > K_STEP ? 0 : stream_a::bytes_of(K_STEP - lacking)};
+        schedules::for_each_index<0, 8>([&](auto half) {
+            schedules::for_each_index<0, RUNS>(
+                [&](auto run) { start(half, run, begin_a[half / 4], begin_b[half / 4], columns[half / 4]); });
+        });
+        schedules::for_each_index<0, 4>([&](auto quarter) { zero_agpr(c[quarter / 2][quarter % 2]); });
+        schedule::end_stage<4 * LOADS>();
+        schedules::for_each_index<0, 2>(
+            [&](auto half) { schedules::for_each_index<0, BASES>([&](auto strip) { read(half, strip); }); });
+        schedule::end_stage<4 * LOADS>();
+
+        constexpr schedules::index<1> YES;
+        constexpr schedules::index<0> NO;
+        uint32_t column = stream_a::bytes_of(2 * K_STEP - lacking);
+        for (int pair = 1; pair < pairs; pair++) {
+            schedules::for_each_index<0, 8>([&](auto turn) {
+                take_turn(turn, YES, schedules::index<RUNS>{}, column + stream_a::bytes_of(turn / 4 * K_STEP));
+                if constexpr (turn % 2 == 1) schedule::end_stage<4 * LOADS>();
+            });
+            column += stream_a::bytes_of(2 * K_STEP);
+        }
+        schedules::for_each_index<0, 8>([&](auto turn) {
+            if constexpr (turn < 6)
+                take_turn(turn, YES, NO, 0);
+            else
+                take_turn(turn, NO, NO, 0);
+            if constexpr (turn % 2 == 1 && turn < 4) schedule::end_stage<(3 - turn) * LOADS>();
+        });
+
+#pragma unroll
+        for (int i = 0; i < 2; i++)
+#pragma unroll
+            for (int j = 0; j < 2; j++) {
+                rt_fl<QUARTER, QUARTER, row_l, rt_16x32_s> sums;
+                settle_agpr(c[i][j]);
+#pragma unroll
+                for (int x = 0; x < BASES; x++)
+#pragma unroll
+                    for (int y = 0; y < BASES / 2; y++)
+#pragma unroll
+                        for (int e = 0; e < 4; e++)
+                            sums.tiles[x][y].data[e] = c[i][j].tiles[x][y + e / 2 * 2].data[e % 2];
+                g.store(g.c, sums, at, at.row / QUARTER + warp_row * 2 + i, at.col / QUARTER + warp_col * 2 + j);
+            }
+    }
+};
+
+} // namespace kittens::families::gemm

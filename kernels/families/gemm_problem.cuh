@@ -1,0 +1,98 @@
+/**
+ * @file
+ * @brief Matrix multiplication: what a kernel is given, and which part of it a work-group computes.
+ */
+#pragma once
+
+#include "kittens.cuh"
+
+namespace kittens::families::gemm {
+
+/** How A and B are stored, row-major: A is M x K (n) or K x M (t), B is K x N (n) or N x K (t). */
+enum class layout { nt, nn, tn };
+
+/** The tile of C that a work-group computes, in a run of C's rows that belong together. */
+struct share {
+    /** Indices of the matrices of A, B and C. */
+    int a, b, c;
+    /** The run's first row in A and C, and how many it has; none where a work-group has nothing to do. */
+    int first, rows;
+    /** First row, counted from the run's, and column of the tile. */
+    int row, col;
+    /** Columns of A that are multiplied; they begin at a multiple of a step. */
+    int begin, end;
+};
+
+/** C = A B of each matrix of a batch, which blockIdx.y counts; B may be the same for all. */
+struct batches {
+    template <int TILE, int per_cu, typename G>
+    __device__ inline share find(const G &g, int k) const {
+        const int m = static_cast<int>(g.c.rows()), n = static_cast<int>(g.c.cols());
+        const int2 at =
+            schedules::chiplet_tile(static_cast<int>(blockIdx.x), ceil_div(m, TILE), ceil_div(n, TILE), per_cu);
+        const int batch = static_cast<int>(blockIdx.y);
+        return {batch, g.b.depth() == 1 ? 0 : batch, batch, 0, m, at.x * TILE, at.y * TILE, 0, k};
+    }
+};
+
+/** C holds a matrix for each part of K, which blockIdx.y counts: sums of `span` columns of A. */
+struct parts_of_k {
+    /** A multiple of a step. */
+    int span;
+
+    template <int TILE, int per_cu, typename G>
+    __device__ inline share find(const G &g, int k) const {
+        share found = batches{}.find<TILE, per_cu>(g, k);
+        found.a = found.b = 0;
+        found.begin = found.c * span;
+        found.end = detail::min(k, found.begin + span);
+        return found;
+    }
+};
+
+/** Rows of A and C come in groups, each of which is multiplied by its own matrix of B. */
+struct groups {
+    /** Of each group its first row, and the number of rows behind the last. */
+    const int *offsets;
+
+    template <int TILE, int per_cu, typename G>
+    __device__ inline share find(const G &g, int k) const {
+        const int cols = ceil_div(static_cast<int>(g.c.cols()), TILE), count = static_cast<int>(g.b.depth());
+        int id = static_cast<int>(blockIdx.x);
+        for (int group = 0; group < count; group++) {
+            const int first = offsets[group], rows = offsets[group + 1] - first;
+            const int high = ceil_div(rows, TILE);
+            if (id < high * cols) {
+                const int2 at = schedules::windowed_tile(id, high, cols, 8);
+                return {0, group, 0, first, rows, at.x * TILE, at.y * TILE, 0, k};
+            }
+            id -= high * cols;
+        }
+        return {};
+    }
+};
+
+/**
+ * @brief A kernel's arguments: tensors (batch, rows, columns), row-major, and those of problem and epilogue.
+ *
+ * @tparam T,U element types of A and B, and of C.
+ */
+template <typename T, typename U, typename Problem, typename Epilogue>
+struct globals : Problem, Epilogue {
+    gl<T, 1, -1, -1, -1> a, b;
+    gl<U, 1, -1, -1, -1> c;
+};
+
+/** Rows `first` to `first + rows` of matrix `index` of a tensor. */
+template <ducks::gl::all GL>
+__device__ inline GL rows_of(const GL &whole, int index, int first, int rows) {
+    return GL(whole.raw_ptr + whole.offset({0, index, first, 0}), nullptr, size_t{1}, static_cast<size_t>(rows),
+              whole.cols());
+}
+/** Matrix `index` of a tensor. */
+template <ducks::gl::all GL>
+__device__ inline GL matrix_of(const GL &whole, int index) {
+    return rows_of(whole, index, 0, static_cast<int>(whole.rows()));
+}
+
+} // namespace kittens::families::gemm

@@ -1,0 +1,256 @@
+"""C = A B of bf16 or fp16 matrices, with what comes after: bias, activation, gate, residual."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+
+from workbench.errors import ShapeError
+from workbench.spec import Choice, KernelSpec, Launch, Published, Step, Variant
+from workbench_kernels.families import gemm as family
+from workbench_kernels.references.gemm import gemm
+
+
+def shape_of(
+    a: torch.Tensor,
+    b: torch.Tensor,
+    layout: str = "nt",
+    alpha: float = 1.0,
+    bias: torch.Tensor | None = None,
+    activation: str = "none",
+    gate: torch.Tensor | None = None,
+    residual: torch.Tensor | None = None,
+    beta: float = 1.0,
+) -> dict[str, Any]:
+    """Shape of a call."""
+    sizes = family.sizes_of(a, b, layout)
+    return {
+        **sizes,
+        "dtype": family.dtype_of(a),
+        "layout": layout,
+        "alpha": int(alpha != 1.0),
+        **family.finish_of(a, sizes, a.dtype, bias, activation, gate, residual),
+    }
+
+
+def inputs(shape: Mapping[str, Any], generator: torch.Generator, size: float = 1.0) -> dict[str, Any]:
+    """Normally distributed matrices, times `size`."""
+    dtype = family.DTYPES[shape["dtype"]]
+    m, n, k, layout = shape["m"], shape["n"], shape["k"], shape["layout"]
+
+    def normal(*dims: int) -> torch.Tensor:
+        return (size * torch.randn(*family.batch_of(shape), *dims, generator=generator)).to(dtype)
+
+    return {
+        "a": normal(m, k) if layout[0] == "n" else normal(k, m),
+        "b": normal(k, n) if layout[1] == "n" else normal(n, k),
+        "layout": layout,
+        **family.finish_inputs(shape, generator, dtype),
+    }
+
+
+def outputs(shape: Mapping[str, Any], tensors: Mapping[str, Any]) -> dict[str, Any]:
+    a = tensors["a"]
+    return {"c": ((*a.shape[:-2], shape["m"], shape["n"]), a.dtype)}
+
+
+def check(shape: Mapping[str, Any], arch: str) -> None:
+    """What every implementation wants."""
+    whole = {"nt": {"k": 8}, "nn": {"k": 8, "n": 8}, "tn": {"m": 8, "n": 8}}
+    family.whole_words(shape, whole[shape["layout"]])
+    family.within_offsets(shape, 2)
+
+
+def check_fast(shape: Mapping[str, Any], arch: str) -> None:
+    """What the schedules want that have a tile of 256 x 256."""
+    check(shape, arch)
+    family.check_fast(shape)
+
+
+def is_large(shape: Mapping[str, Any], arch: str) -> bool:
+    """Whether tiles of 256 x 256 keep half of the compute units busy, and the schedules take the shape."""
+    return family.is_fast(shape) and family.tiles(shape, 256) * shape["batch"] >= 128
+
+
+def side(shape: Mapping[str, Any]) -> int:
+    """Rows and columns of C that a work-group of the plain loop computes."""
+    return 64 if min(shape["m"], shape["n"]) <= 64 else 128
+
+
+def operation(schedule: str, shape: Mapping[str, Any], *more: str) -> dict[str, object]:
+    """The instance of a schedule."""
+    element = family.C_TYPES[shape["dtype"]]
+    arguments = (element, element, *more, family.epilogue(shape, element))
+    return {"GEMM": f"{schedule}<{', '.join(arguments)}>"}
+
+
+def check_few_rows(shape: Mapping[str, Any], arch: str) -> None:
+    """What the kernel for few rows wants."""
+    check(shape, arch)
+    if shape["layout"] != "nt" or shape["m"] > 64:
+        raise ShapeError(
+            f"GEMM: layout is {shape['layout']!r}, m is {shape['m']}; "
+            "this implementation takes 'nt' and 1 to 64"
+        )
+
+
+def check_split(shape: Mapping[str, Any], arch: str) -> None:
+    """What the kernels that split K want."""
+    check(shape, arch)
+    if shape["batch"] > 1:
+        raise ShapeError(f"GEMM: batch is {shape['batch']}; this implementation takes 1")
+
+
+def span(shape: Mapping[str, Any]) -> int:
+    """Columns of a part of K, about 256 at least: parts enough for a work-group on each of 256 units."""
+    parts = min(-(-256 // family.tiles(shape, side(shape))), -(-shape["k"] // 256))
+    return -(-shape["k"] // (64 * parts)) * 64
+
+
+def parts(shape: Mapping[str, Any]) -> int:
+    """Parts that K is split into."""
+    return -(-shape["k"] // span(shape))
+
+
+SPLIT = (
+    Step(
+        "parts",
+        "gemm",
+        lambda shape, arch: Launch(
+            grid=(family.tiles(shape, side(shape)), parts(shape)),
+            block=256,
+            dynamic_shared=family.launch(side(shape), 256)(shape, arch).dynamic_shared,
+        ),
+        arguments=lambda shape, tensors: {
+            "a": tensors["a"],
+            "b": tensors["b"],
+            "c": tensors["parts"],
+            "span": span(shape),
+        },
+        define=lambda shape, arch: {
+            "GEMM": f"double_buffer<{family.C_TYPES[shape['dtype']]}, float, layout::{shape['layout']}, "
+            f"{side(shape)}, epilogue<>, parts_of_k>"
+        },
+    ),
+    Step(
+        "sum",
+        "gemm",
+        lambda shape, arch: Launch(grid=-(-(-(-shape["m"] // 16) * -(-shape["n"] // 64)) // 4), block=256),
+        define=lambda shape, arch: {
+            "GEMM": f"sum_parts<{family.C_TYPES[shape['dtype']]}, "
+            f"{family.epilogue(shape, family.C_TYPES[shape['dtype']])}>"
+        },
+    ),
+)
+"""Partial sums of parts of K, then their sum and the epilogue."""
+
+
+def published() -> list[Published]:
+    """Microseconds of HipKittens' own benchmark, cubes by side."""
+    runs = {
+        ("MI355X", "HipKittens main f09e9685, analysis/bf16_gemm/mi350x/mi355x_bf16_gemm.json"): {
+            "HipKittens": {1024: 15.396, 2048: 25.832, 4096: 97.278, 8192: 682.718, 16384: 5597.291},
+            "PyTorch": {1024: 37.735, 2048: 52.390, 4096: 120.716, 8192: 722.766, 16384: 5639.204},
+            "AITER": {1024: 40.424, 2048: 52.279, 4096: 123.419, 8192: 691.174, 16384: 5623.837},
+        },
+        ("MI325X", "HipKittens main f09e9685, analysis/bf16_gemm/mi325x/mi325x_bf16_gemm.json"): {
+            "HipKittens": {1024: 35.677, 2048: 57.585, 4096: 192.569, 8192: 1467.194, 16384: 12313.529},
+            "PyTorch": {1024: 27.148, 2048: 52.868, 4096: 182.634, 8192: 1400.110, 16384: 11731.976},
+        },
+    }
+    return [
+        Published({"m": side, "n": side, "k": side}, us, "us", gpu, who, source)
+        for (gpu, source), by_whom in runs.items()
+        for who, times in by_whom.items()
+        for side, us in times.items()
+    ]
+
+
+PING_PONG = Published(
+    {"m": 8192, "n": 8192, "k": 8192},
+    1610,
+    "TFLOP/s",
+    "MI355X",
+    "HipKittens 8-wave ping-pong",
+    "arXiv 2511.08083, table 2",
+)
+
+spec = KernelSpec(
+    name="gemm/bf16",
+    doc="activation(alpha A B + bias) * gate + beta residual of bf16 or fp16 matrices, or of batches of "
+    "them, stored either way; sums in float.",
+    source=family.SOURCE,
+    entry="gemm",
+    parameters={
+        **family.SIZES,
+        "dtype": Choice(tuple(family.DTYPES), doc="element type"),
+        "layout": Choice(("nt", "nn", "tn"), doc="whether A and B are stored as such (n) or transposed (t)"),
+        **family.FINISH,
+    },
+    shapes=[
+        {"m": 512, "n": 512, "k": 512},
+        {"m": 200, "n": 312, "k": 136},
+        {"m": 136, "n": 200, "k": 72, "layout": "nn", "batch": 2},
+        {"m": 136, "n": 200, "k": 71, "layout": "tn", "dtype": "fp16"},
+        {
+            "m": 100,
+            "n": 131,
+            "k": 64,
+            "alpha": 1,
+            "bias": 1,
+            "activation": "gelu",
+            "gate": 1,
+            "residual": 1,
+        },
+    ],
+    inputs=inputs,
+    outputs=outputs,
+    reference=gemm,
+    shape_of=shape_of,
+    define=lambda shape, arch: operation(
+        "double_buffer", shape, f"layout::{shape['layout']}", str(side(shape))
+    ),
+    launch=lambda shape, arch: family.launch(side(shape), 256)(shape, arch),
+    check=check,
+    variants={
+        "few_rows": Variant(
+            lambda shape, arch: shape["layout"] == "nt" and shape["m"] <= 64,
+            define=lambda shape, arch: operation("few_rows", shape, *map(str, family.few_rows(shape))),
+            launch=family.launch_few_rows,
+            check=check_few_rows,
+        ),
+        "split_k": Variant(
+            lambda shape, arch: shape["batch"] == 1 and shape["k"] >= 4096 and family.tiles(shape, 128) <= 64,
+            steps=SPLIT,
+            workspace=lambda shape, tensors: {
+                "parts": ((parts(shape), shape["m"], shape["n"]), torch.float32)
+            },
+            define=lambda shape, arch: {},
+            check=check_split,
+        ),
+        "ping_pong": Variant(
+            is_large,
+            define=lambda shape, arch: operation("ping_pong", shape),
+            launch=family.launch(256, 512),
+            check=check_fast,
+            published=[*published(), PING_PONG],
+        ),
+        "interleave": Variant(
+            is_large,
+            define=lambda shape, arch: operation("interleave", shape),
+            launch=family.launch(256, 256),
+            check=check_fast,
+        ),
+        "double_buffer": Variant(),
+    },
+    flops=family.flops,
+    bytes=lambda shape: family.bytes_moved(shape, 2),
+    hard_inputs={
+        "large magnitudes": lambda shape, generator: inputs(
+            shape, generator, 1e17 if shape["dtype"] == "bf16" else 30.0
+        )
+    },
+    published=published(),
+)

@@ -1,0 +1,129 @@
+"""C = A Bᵀ of fp8 matrices with a scale for each row of A and of B."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+
+from workbench.errors import ShapeError
+from workbench.spec import KernelSpec, Launch, Published, Variant
+from workbench_kernels.families import gemm as family
+from workbench_kernels.references.gemm import scaled_gemm
+
+
+def shape_of(
+    a: torch.Tensor,
+    b: torch.Tensor,
+    scale_a: torch.Tensor,
+    scale_b: torch.Tensor,
+    bias: torch.Tensor | None = None,
+    activation: str = "none",
+    gate: torch.Tensor | None = None,
+    residual: torch.Tensor | None = None,
+    beta: float = 1.0,
+) -> dict[str, Any]:
+    """Shape of a call."""
+    sizes = family.sizes_of(a, b)
+    rows, cols = (*a.shape[:-2], sizes["m"]), (*b.shape[:-2], sizes["n"])
+    if tuple(scale_a.shape) != rows or tuple(scale_b.shape) != cols:
+        raise ShapeError(
+            f"GEMM: scale_a is {tuple(scale_a.shape)}, scale_b is {tuple(scale_b.shape)}; expected "
+            f"{rows} and {cols}, one for each row of a and of b"
+        )
+    return {**sizes, **family.finish_of(a, sizes, torch.bfloat16, bias, activation, gate, residual)}
+
+
+def inputs(shape: Mapping[str, Any], generator: torch.Generator, size: float = 1.0) -> dict[str, Any]:
+    """Rows of differing size, each scaled so that it fills the range of fp8, as quantization does."""
+    made: dict[str, Any] = {}
+    for name, rows in (("a", shape["m"]), ("b", shape["n"])):
+        wide = size * torch.randn(*family.batch_of(shape), rows, shape["k"], generator=generator)
+        wide *= torch.rand(*wide.shape[:-1], 1, generator=generator) + 0.5
+        # Of both formats of fp8 the largest number is 240 or more.
+        scale = wide.abs().amax(-1) / 240
+        made[name] = (wide / scale[..., None]).to(torch.float8_e4m3fn)
+        made[f"scale_{name}"] = scale
+    return made | family.finish_inputs(shape, generator, torch.bfloat16)
+
+
+def check(shape: Mapping[str, Any], arch: str) -> None:
+    family.whole_words(shape, {"k": 16, "n": 8})
+    family.within_offsets(shape, 1)
+    if shape["k"] < 128:
+        raise ShapeError(f"GEMM: k is {shape['k']}; expected 128 or more")
+
+
+def check_few_rows(shape: Mapping[str, Any], arch: str) -> None:
+    """What the kernel for few rows wants."""
+    check(shape, arch)
+    if shape["m"] > 64:
+        raise ShapeError(f"GEMM: m is {shape['m']}; this implementation takes 1 to 64")
+
+
+def operation(schedule: str, shape: Mapping[str, Any], *more: str) -> dict[str, object]:
+    """The instance of a schedule."""
+    arguments = ("fp8e4m3", "bf16", *more, family.epilogue(shape, "bf16", "scale_rows"))
+    return {"GEMM": f"{schedule}<{', '.join(arguments)}>"}
+
+
+def is_large(shape: Mapping[str, Any], arch: str) -> bool:
+    """Whether tiles of 256 x 256 keep half of the compute units busy."""
+    return family.tiles(shape, 256) * shape["batch"] >= 128
+
+
+def launch(shape: Mapping[str, Any], arch: str) -> Launch:
+    return family.launch(128, 256)(shape, arch)
+
+
+MICRO = "HipKittens main, analysis/paper_experiments/pingpong_micro/plot.py"
+
+spec = KernelSpec(
+    name="gemm/fp8",
+    doc="A Bᵀ scaled by rows: A is M x K and B is N x K of fp8 (e4m3; OCP on gfx950, fnuz on gfx942) with a "
+    "float scale for each row; activation(... + bias) * gate + beta residual of bf16; sums in float.",
+    source=family.SOURCE,
+    entry="gemm",
+    parameters={**family.SIZES, **{name: p for name, p in family.FINISH.items() if name != "alpha"}},
+    shapes=[
+        {"m": 512, "n": 512, "k": 512},
+        {"m": 200, "n": 312, "k": 272},
+        {"m": 100, "n": 136, "k": 144, "batch": 2, "bias": 1, "activation": "relu"},
+    ],
+    inputs=inputs,
+    outputs=lambda shape, tensors: {
+        "c": ((*tensors["a"].shape[:-2], shape["m"], shape["n"]), torch.bfloat16)
+    },
+    reference=scaled_gemm,
+    shape_of=shape_of,
+    define=lambda shape, arch: operation("double_buffer", shape, "layout::nt", "128"),
+    launch=launch,
+    check=check,
+    variants={
+        "few_rows": Variant(
+            lambda shape, arch: shape["m"] <= 64,
+            define=lambda shape, arch: operation("few_rows", shape, *map(str, family.few_rows(shape))),
+            launch=family.launch_few_rows,
+            check=check_few_rows,
+        ),
+        "interleave": Variant(
+            lambda shape, arch: arch == "gfx950" and is_large(shape, arch),
+            define=lambda shape, arch: operation("interleave", shape),
+            launch=family.launch(256, 256),
+        ),
+        "ping_pong": Variant(
+            is_large,
+            define=lambda shape, arch: operation("ping_pong", shape),
+            launch=family.launch(256, 512),
+        ),
+        "double_buffer": Variant(),
+    },
+    flops=family.flops,
+    bytes=lambda shape: family.bytes_moved(shape, 1) + 4 * shape["batch"] * (shape["m"] + shape["n"]),
+    hard_inputs={"large magnitudes": lambda shape, generator: inputs(shape, generator, 1e15)},
+    published=[
+        Published({}, 3303, "TFLOP/s", "MI355X", "HipKittens 4-wave, size not stated", MICRO),
+        Published({}, 3066, "TFLOP/s", "MI355X", "HipKittens 8-wave ping-pong, size not stated", MICRO),
+    ],
+)
