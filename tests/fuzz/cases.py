@@ -25,9 +25,9 @@ from workbench import errors, runtime
 from workbench.codeobject import CodeObject, KernelInfo, printer
 from workbench.codeobject.debug import DebugInfo
 from workbench.codeobject.decoder import decode
+from workbench.emulator.node.allocations import Allocation, MemoryKind
 from workbench.emulator.node.device import node
 from workbench.emulator.node.dispatch import Geometry
-from workbench.emulator.node.memory import Allocation, MemoryKind
 from workbench.targets import TILE_TARGETS
 
 LAUNCH_SECONDS = 0.2

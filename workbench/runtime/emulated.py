@@ -17,8 +17,8 @@ from workbench.emulator import hip as emulator
 from workbench.emulator.hip.calls import failure_listeners
 from workbench.emulator.hip.devices import properties
 from workbench.emulator.node import console, interrupts
+from workbench.emulator.node.allocations import usable_memory
 from workbench.emulator.node.device import device_name, node, products, show_only
-from workbench.emulator.node.memory import usable_memory
 from workbench.errors import DeviceError, WorkbenchError
 from workbench.launches import LaunchRecord
 from workbench.origin import Origin

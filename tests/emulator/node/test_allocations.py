@@ -12,7 +12,7 @@ import pytest
 
 from workbench import errors
 from workbench.emulator.native import abi
-from workbench.emulator.node.memory import ALIGNMENT, Memory, MemoryKind, host_access, usable_memory
+from workbench.emulator.node.allocations import ALIGNMENT, Memory, MemoryKind, host_access, usable_memory
 
 
 @pytest.fixture

@@ -18,8 +18,8 @@ from workbench.codeobject.decoder import decode
 from workbench.codeobject.instruction import Instruction
 from workbench.emulator.native import NATIVE_FOLDER, abi, build
 from workbench.emulator.node import dispatch, faults, interrupts
+from workbench.emulator.node.allocations import Memory, MemoryKind
 from workbench.emulator.node.dispatch import Geometry
-from workbench.emulator.node.memory import Memory, MemoryKind
 
 HERE = Path(__file__).parent
 

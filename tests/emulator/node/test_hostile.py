@@ -16,10 +16,10 @@ from tests.codeobject.conftest import with_kernels_changed
 from tests.fuzz.streams import S_ENDPGM
 from tests.fuzz.template import template
 from workbench import errors
+from workbench.emulator.node.allocations import MemoryKind
 from workbench.emulator.node.device import node
 from workbench.emulator.node.dispatch import Geometry
 from workbench.emulator.node.limits import MAX_ARGUMENT_BYTES
-from workbench.emulator.node.memory import MemoryKind
 from workbench.toolchain import CompileOptions, compile_device
 
 

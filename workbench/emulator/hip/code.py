@@ -11,9 +11,9 @@ from workbench.codeobject import KernelInfo
 from workbench.codeobject.bundle import BUNDLE_MAGIC
 from workbench.emulator.hip import structures
 from workbench.emulator.native import abi
+from workbench.emulator.node.allocations import host_access
 from workbench.emulator.node.device import EmulatedDevice, node
 from workbench.emulator.node.loaded import LoadedCode
-from workbench.emulator.node.memory import host_access
 
 _LARGEST_IMAGE = 1 << 32
 

@@ -13,8 +13,8 @@ from workbench.emulator.hip import memory, streams, structures
 from workbench.emulator.hip.calls import INT, POINTER, U64, HipError, call
 from workbench.emulator.hip.devices import device
 from workbench.emulator.hip.graph_nodes import NodeKind
+from workbench.emulator.node.allocations import MemoryKind
 from workbench.emulator.node.device import node
-from workbench.emulator.node.memory import MemoryKind
 
 # hipGraphMemAttributeType
 _USED_CURRENT, _USED_HIGH, _RESERVED_CURRENT, _RESERVED_HIGH = range(4)

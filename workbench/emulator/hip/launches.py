@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Callable
 from ctypes import c_void_p
 from dataclasses import dataclass
 
@@ -122,34 +123,36 @@ def kernel_work(record: structures.KernelNodeParams) -> KernelWork:
     return KernelWork(record.func, function, geometry, record.sharedMemBytes, arguments)
 
 
-@call(
-    "hipModuleLaunchKernel",
-    arguments=(HANDLE, UINT, UINT, UINT, UINT, UINT, UINT, UINT, HANDLE, POINTER, POINTER),
+_SIZES = (UINT,) * 6
+
+
+def _blocks_and_threads(handler: Callable[..., None]) -> Callable[..., None]:
+    """A launch that takes the sizes of grid and block one by one, from one that takes a geometry."""
+
+    def unpacked(handle: int, gx: int, gy: int, gz: int, bx: int, by: int, bz: int, *others: int) -> None:
+        handler(handle, Geometry.of_blocks((gx, gy, gz), (bx, by, bz)), *others)
+
+    return unpacked
+
+
+def _two_dim3(handler: Callable[..., None]) -> Callable[..., None]:
+    """The same of a launch that takes two dim3."""
+
+    def unpacked(handle: int, grid_xy: int, grid_z: int, block_xy: int, block_z: int, *others: int) -> None:
+        handler(handle, Geometry.of_blocks(dim3(grid_xy, grid_z), dim3(block_xy, block_z)), *others)
+
+    return unpacked
+
+
+call("hipModuleLaunchKernel", arguments=(HANDLE, *_SIZES, UINT, HANDLE, POINTER, POINTER))(
+    _blocks_and_threads(launch)
 )
-def _module_launch(
-    handle: int,
-    gx: int,
-    gy: int,
-    gz: int,
-    bx: int,
-    by: int,
-    bz: int,
-    dynamic_shared: int,
-    stream: int,
-    parameters: int,
-    extra: int,
-) -> None:
-    geometry = Geometry.of_blocks((gx, gy, gz), (bx, by, bz))
-    launch(handle, geometry, dynamic_shared, stream, parameters, extra)
 
 
 @call(
     "hipExtModuleLaunchKernel",
     "hipHccModuleLaunchKernel",
-    arguments=(
-        *(HANDLE, UINT, UINT, UINT, UINT, UINT, UINT, SIZE, HANDLE, POINTER, POINTER),
-        *(HANDLE, HANDLE, UINT),
-    ),
+    arguments=(HANDLE, *_SIZES, SIZE, HANDLE, POINTER, POINTER, HANDLE, HANDLE, UINT),
 )
 def _ext_module_launch(
     handle: int,
@@ -175,23 +178,11 @@ def _ext_module_launch(
     streams.record(stop)
 
 
-@call(
-    "hipModuleLaunchCooperativeKernel",
-    arguments=(HANDLE, UINT, UINT, UINT, UINT, UINT, UINT, UINT, HANDLE, POINTER),
-)
+@call("hipModuleLaunchCooperativeKernel", arguments=(HANDLE, *_SIZES, UINT, HANDLE, POINTER))
+@_blocks_and_threads
 def _module_launch_cooperative(
-    handle: int,
-    gx: int,
-    gy: int,
-    gz: int,
-    bx: int,
-    by: int,
-    bz: int,
-    dynamic_shared: int,
-    stream: int,
-    parameters: int,
+    handle: int, geometry: Geometry, dynamic_shared: int, stream: int, parameters: int
 ) -> None:
-    geometry = Geometry.of_blocks((gx, gy, gz), (bx, by, bz))
     _check_cooperative(handle, geometry, dynamic_shared)
     launch(handle, geometry, dynamic_shared, stream, parameters, 0)
 
@@ -204,22 +195,11 @@ def _check_cooperative(handle: int, geometry: Geometry, dynamic_shared: int) -> 
         raise HipError(structures.COOPERATIVE_LAUNCH_TOO_LARGE)
 
 
-@call(
-    "hipLaunchKernel",
-    "hipLaunchKernel_spt",
-    arguments=(HANDLE, *DIM3, *DIM3, POINTER, SIZE, HANDLE),
-)
+@call("hipLaunchKernel", "hipLaunchKernel_spt", arguments=(HANDLE, *DIM3, *DIM3, POINTER, SIZE, HANDLE))
+@_two_dim3
 def _launch_kernel(
-    handle: int,
-    grid_xy: int,
-    grid_z: int,
-    block_xy: int,
-    block_z: int,
-    parameters: int,
-    dynamic_shared: int,
-    stream: int,
+    handle: int, geometry: Geometry, parameters: int, dynamic_shared: int, stream: int
 ) -> None:
-    geometry = Geometry.of_blocks(dim3(grid_xy, grid_z), dim3(block_xy, block_z))
     launch(handle, geometry, dynamic_shared, stream, parameters, 0)
 
 
@@ -246,12 +226,10 @@ def _driver_launch_config(config: int, handle: int, parameters: int, extra: int)
     "hipExtLaunchKernel",
     arguments=(HANDLE, *DIM3, *DIM3, POINTER, SIZE, HANDLE, HANDLE, HANDLE, INT),
 )
+@_two_dim3
 def _ext_launch_kernel(
     handle: int,
-    grid_xy: int,
-    grid_z: int,
-    block_xy: int,
-    block_z: int,
+    geometry: Geometry,
     parameters: int,
     dynamic_shared: int,
     stream: int,
@@ -260,7 +238,7 @@ def _ext_launch_kernel(
     flags: int,
 ) -> None:
     streams.record(start)
-    _launch_kernel(handle, grid_xy, grid_z, block_xy, block_z, parameters, dynamic_shared, stream)
+    launch(handle, geometry, dynamic_shared, stream, parameters, 0)
     streams.record(stop)
 
 
@@ -269,16 +247,9 @@ def _ext_launch_kernel(
     "hipLaunchCooperativeKernel_spt",
     arguments=(HANDLE, *DIM3, *DIM3, POINTER, UINT, HANDLE),
 )
+@_two_dim3
 def _launch_cooperative(
-    handle: int,
-    grid_xy: int,
-    grid_z: int,
-    block_xy: int,
-    block_z: int,
-    parameters: int,
-    dynamic_shared: int,
-    stream: int,
+    handle: int, geometry: Geometry, parameters: int, dynamic_shared: int, stream: int
 ) -> None:
-    geometry = Geometry.of_blocks(dim3(grid_xy, grid_z), dim3(block_xy, block_z))
     _check_cooperative(handle, geometry, dynamic_shared)
     launch(handle, geometry, dynamic_shared, stream, parameters, 0)

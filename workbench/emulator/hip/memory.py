@@ -13,8 +13,8 @@ from workbench.emulator.hip.calls import HANDLE, INT, POINTER, SIZE, UINT, HipEr
 from workbench.emulator.hip.devices import device
 from workbench.emulator.hip.graph_nodes import NodeKind
 from workbench.emulator.hip.streams import stream, submit
+from workbench.emulator.node.allocations import Allocation, MemoryKind
 from workbench.emulator.node.device import node
-from workbench.emulator.node.memory import Allocation, MemoryKind
 
 _HOST_KINDS = (MemoryKind.HOST, MemoryKind.MANAGED)
 _PITCH = 256

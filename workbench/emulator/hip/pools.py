@@ -13,7 +13,7 @@ from typing import Any
 from workbench.emulator.hip import graph_memory, memory, streams, structures
 from workbench.emulator.hip.calls import HANDLE, INT, POINTER, SIZE, U64, HipError, call
 from workbench.emulator.hip.devices import device
-from workbench.emulator.node.memory import MemoryKind
+from workbench.emulator.node.allocations import MemoryKind
 
 # hipMemPoolAttr
 _RELEASE_THRESHOLD = 4

@@ -27,9 +27,9 @@ from workbench.emulator.hip.calls import (
 from workbench.emulator.hip.code import Function, global_variable, read_image
 from workbench.emulator.hip.graph_nodes import NodeKind
 from workbench.emulator.hip.memory import copy
+from workbench.emulator.node.allocations import Allocation, MemoryKind
 from workbench.emulator.node.device import EmulatedDevice, node
 from workbench.emulator.node.loaded import LoadedCode
-from workbench.emulator.node.memory import Allocation, MemoryKind
 
 
 @dataclass(eq=False)

@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from workbench.emulator.hip import structures
 from workbench.emulator.hip.calls import HANDLE, INT, POINTER, SIZE, U64, HipError, call
 from workbench.emulator.hip.devices import device
+from workbench.emulator.node.allocations import Allocation
 from workbench.emulator.node.device import node
-from workbench.emulator.node.memory import Allocation
 
 _PINNED, _ON_DEVICE = 1, 1
 _NO_ACCESS, _READ, _READ_WRITE = 0, 1, 3

@@ -92,7 +92,7 @@ struct Wave {
     int32_t block;         /* resume point */
     int32_t state;         /* of the driver: HK_WAVE_* */
     uint64_t target;       /* HK_JUMP: device address */
-    uint64_t pc;           /* code object address (vaddr) of the instruction last handed to a native operation */
+    uint64_t pc;           /* code object address (vaddr) of the last native operation or s_barrier */
     uint64_t code_base;    /* device address of the code object's vaddr 0 */
     Group *group;
     Fault fault;
@@ -212,7 +212,7 @@ typedef int32_t (*NativeFn)(Wave *, const Op *);
 /* Where a wave stood when its launch stopped. */
 typedef struct WaveReport {
     int32_t state; /* HK_WAVE_* */
-    int32_t block; /* resume block; -1 after the end */
+    uint64_t pc;   /* code object address of the s_barrier at which it waits, if it does */
 } WaveReport;
 
 /* The fault of one worker, the lowest work-group first. */

@@ -14,9 +14,9 @@ from workbench import errors, targets
 from workbench.codeobject import CodeObject, KernelInfo
 from workbench.emulator.native import abi
 from workbench.emulator.node import console, dispatch, faults, limits
+from workbench.emulator.node.allocations import Allocation, Memory, MemoryKind
 from workbench.emulator.node.dispatch import Dispatch, Geometry, Outcome, TranslatedKernel
 from workbench.emulator.node.loaded import LoadedCode
-from workbench.emulator.node.memory import Allocation, Memory, MemoryKind
 from workbench.emulator.node.observer import Observer, counts_addresses
 from workbench.emulator.node.services import Served, Services
 from workbench.launches import LaunchOptions, LaunchRecord

@@ -10,9 +10,9 @@ from workbench import errors
 from workbench.codeobject import Instruction, KernelInfo, printer
 from workbench.emulator.native import abi
 from workbench.emulator.node import hostcall
+from workbench.emulator.node.allocations import Memory
 from workbench.emulator.node.console import Assertion
 from workbench.emulator.node.dispatch import Geometry
-from workbench.emulator.node.memory import Memory
 
 SourceOf = Callable[[int], tuple[str, int, int] | None]
 
@@ -156,19 +156,6 @@ def _address(scene: Scene, report: abi.CData) -> int | None:
     return None
 
 
-def _barrier_address(scene: Scene, resume: int) -> int | None:
-    """The s_barrier that ends the block before a resume point."""
-    if not 0 <= resume < len(scene.blocks):
-        return None
-    start = scene.blocks[resume].address
-    for block in scene.blocks:
-        if block.instructions:
-            last = block.instructions[-1]
-            if last.address + last.size == start:
-                return int(last.address)
-    return int(start)
-
-
 def what_happened(scene: Scene, report: abi.CData) -> str:
     """Who did what, without the place in the code: "lane 3 of wave 0 in ... read 4 bytes at ..."."""
     fault = report.fault
@@ -247,18 +234,18 @@ def _refused_service(service: int) -> str:
 
 def _waiting(scene: Scene, report: abi.CData) -> str:
     """Who waits at which barrier, and who has ended."""
-    places: dict[int | None, list[int]] = {}
+    places: dict[int, list[int]] = {}
     ended = []
     for index in range(report.wave_count):
         wave = report.waves[index]
         if wave.state == abi.WAVE_WAITING:
-            places.setdefault(_barrier_address(scene, int(wave.block)), []).append(index)
+            places.setdefault(int(wave.pc), []).append(index)
         elif wave.state == abi.WAVE_ENDED:
             ended.append(index)
     parts = []
     for address, waves in places.items():
-        source = scene.source_of(address) if address is not None else None
-        where = f"{source[0]}:{source[1]}" if source else f"code address {address or 0:#x}"
+        source = scene.source_of(address)
+        where = f"{source[0]}:{source[1]}" if source else f"code address {address:#x}"
         parts.append(f"{_waves(waves)} {'waits' if len(waves) == 1 else 'wait'} at {where}")
     if parts and ended:
         parts.append(f"{_waves(ended)} {'has' if len(ended) == 1 else 'have'} ended")

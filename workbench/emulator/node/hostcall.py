@@ -24,8 +24,8 @@ import numpy as np
 
 from workbench.emulator.native import abi
 from workbench.emulator.native.abi import CData, ffi
+from workbench.emulator.node.allocations import Allocation, Memory, MemoryKind
 from workbench.emulator.node.console import BYTES, Assertion, Value, format_text, text_conversions
-from workbench.emulator.node.memory import Allocation, Memory, MemoryKind
 
 FUNCTION_CALL, PRINTF, DEVICE_MEMORY, SANITIZER = 1, 2, 3, 4
 """Numbers of the services."""

@@ -13,8 +13,8 @@ from workbench.codeobject import CodeObject
 from workbench.codeobject.debug import DebugInfo
 from workbench.emulator.native.observe.traffic import line_kinds
 from workbench.emulator.node import hostcall
+from workbench.emulator.node.allocations import Allocation
 from workbench.emulator.node.dispatch import TranslatedKernel
-from workbench.emulator.node.memory import Allocation
 
 
 @dataclass(eq=False)

@@ -7,10 +7,10 @@ from dataclasses import replace
 from workbench.emulator.native import abi
 from workbench.emulator.native.observe.trace import Trace
 from workbench.emulator.native.observe.traffic import TrafficRecorder
+from workbench.emulator.node.allocations import Memory
 from workbench.emulator.node.dispatch import Dispatch, Geometry, Outcome
 from workbench.emulator.node.faults import Scene
 from workbench.emulator.node.loaded import LoadedCode
-from workbench.emulator.node.memory import Memory
 from workbench.emulator.sanitizer.findings import Shadow
 from workbench.launches import LaunchOptions, LaunchRecord, RawFinding
 

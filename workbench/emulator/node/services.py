@@ -10,9 +10,9 @@ from typing import Any
 from workbench.codeobject import KernelInfo
 from workbench.emulator.native import abi
 from workbench.emulator.node import console, dispatch, hostcall
+from workbench.emulator.node.allocations import Memory, MemoryKind
 from workbench.emulator.node.console import Assertion
 from workbench.emulator.node.loaded import LoadedCode
-from workbench.emulator.node.memory import Memory, MemoryKind
 
 
 class Services:

@@ -89,6 +89,9 @@ def _resume_later(block: BlockTranslator, code: int) -> None:
 
 @ends_block("s_barrier")
 def barrier(block: BlockTranslator, instruction: Instruction) -> None:
+    block.close_run()
+    address = block.emitter.const(I64, instruction.address)
+    block.emitter.store(address, block.function.field("pc"), 8)
     _resume_later(block, abi.BARRIER)
 
 

@@ -182,7 +182,7 @@ def test_scratch(native, random, mode: str, kind: str) -> None:
     wave.scratch[:] = random.integers(0, 256, wave.scratch.size)
     wave.v[:] = random.integers(0, 1 << 32, wave.v.shape)
     wave.exec = exec_mask = some_exec(random)
-    wave.v[20] = random.integers(0, 100, 64)
+    wave.v[20] = random.integers(0, 80, 64)
     wave.wave.s[9] = scalar = int(random.integers(0, 20)) * 4
     immediate = int(random.integers(0, 20)) * 4
     address = native.v(20) if "V" in mode else native.off

@@ -12,32 +12,12 @@
  */
 #include <math.h>
 
+#include "ops/bits.h"
 #include "ops/lds.h"
 #include "ops/buffer.h"
 
 #define HK_FLUSH_INPUT 1u
 #define HK_FLUSH_OUTPUT 2u
-
-HK_INLINE float hk_float(uint32_t bits) {
-    float f;
-    memcpy(&f, &bits, 4);
-    return f;
-}
-HK_INLINE uint32_t hk_float_bits(float f) {
-    uint32_t bits;
-    memcpy(&bits, &f, 4);
-    return bits;
-}
-HK_INLINE double hk_double(uint64_t bits) {
-    double d;
-    memcpy(&d, &bits, 8);
-    return d;
-}
-HK_INLINE uint64_t hk_double_bits(double d) {
-    uint64_t bits;
-    memcpy(&bits, &d, 8);
-    return bits;
-}
 
 HK_INLINE uint32_t hk_flush32(uint32_t bits, int flush) {
     return flush && (bits & 0x7f800000) == 0 ? bits & 0x80000000 : bits;
@@ -82,19 +62,6 @@ static uint64_t hk_extreme64(uint64_t a, uint64_t b, int max) {
     double fa = hk_double(a), fb = hk_double(b);
     int a_less = fa < fb || (fa == fb && (a >> 63) > (b >> 63));
     return a_less == max ? b : a;
-}
-
-HK_INLINE float hk_from_half(uint32_t bits) {
-    uint16_t h = (uint16_t)bits;
-    _Float16 f;
-    memcpy(&f, &h, 2);
-    return (float)f;
-}
-HK_INLINE uint32_t hk_to_half(float f) {
-    _Float16 h = (_Float16)f;
-    uint16_t bits;
-    memcpy(&bits, &h, 2);
-    return bits;
 }
 
 static uint32_t hk_flush16(uint32_t half, uint32_t flush) {

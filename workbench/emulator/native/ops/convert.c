@@ -5,7 +5,7 @@
  * OCP), one NaN at the top (fp8 of OCP), one NaN in the place of -0 (the NANOO formats of gfx940), or only
  * numbers (6 and 4 bits).
  */
-#include "run/wave.h"
+#include "ops/bits.h"
 
 #include <math.h>
 
@@ -29,25 +29,7 @@ static const Format FP4 = {2, 1, 1, NUMBERS};
 static const Format F16 = {5, 10, 15, IEEE};
 static const Format BF16 = {8, 7, 127, IEEE};
 
-static inline float float_of(uint32_t bits) {
-    float value;
-    memcpy(&value, &bits, 4);
-    return value;
-}
-
-static inline uint64_t bits_of(double value) {
-    uint64_t bits;
-    memcpy(&bits, &value, 8);
-    return bits;
-}
-
-static inline double double_of(uint64_t bits) {
-    double value;
-    memcpy(&value, &bits, 8);
-    return value;
-}
-
-static inline double power_of_two(int n) { return double_of((uint64_t)(n + 1023) << 52); }
+static inline double power_of_two(int n) { return hk_double((uint64_t)(n + 1023) << 52); }
 
 static inline uint32_t sign_bit(Format f) { return 1u << (f.exponent_bits + f.mantissa_bits); }
 
@@ -73,9 +55,9 @@ static inline uint32_t overflow_code(Format f, uint32_t sign) {
 /* The code of x rounded to nearest even; or stochastically: `random` times 2**-bits units in the last place are
  * added to the magnitude, which is then cut off. bits = 0 means to nearest. */
 static inline uint32_t encode(double x, Format f, int saturate, uint32_t random, int bits) {
-    uint64_t pattern = bits_of(x);
+    uint64_t pattern = hk_double_bits(x);
     uint32_t sign = pattern >> 63 ? sign_bit(f) : 0;
-    double magnitude = double_of(pattern & 0x7fffffffffffffffull);
+    double magnitude = hk_double(pattern & 0x7fffffffffffffffull);
     int exponent = (int)(pattern >> 52 & 0x7ff) - 1023;
     int lowest = 1 - f.bias;
     exponent = exponent < lowest ? lowest : exponent;
@@ -162,7 +144,7 @@ static uint32_t next_random(uint32_t x) { return x << 1 ^ (x >> 31 ? 197u : 0); 
 
 /* Number n of the large format in consecutive registers of a lane. */
 static double large_number(const uint32_t *rows, int lane, int n, int large) {
-    if (large == HK_LARGE_F32) return (double)float_of(rows[(size_t)n * HK_LANES + (size_t)lane]);
+    if (large == HK_LARGE_F32) return (double)hk_float(rows[(size_t)n * HK_LANES + (size_t)lane]);
     uint32_t half = rows[(size_t)(n / 2) * HK_LANES + (size_t)lane] >> 16 * (n & 1) & 0xffff;
     return decode(half, large == HK_LARGE_F16 ? F16 : BF16);
 }
@@ -206,10 +188,8 @@ void hk_convert_scaled(uint32_t *out, const uint32_t *in, const uint32_t *in2, c
                 seed = next_random(seed);
             } else {
                 double x = decode(get_bits(in, lane, place + n * width, width), format) * power_of_two(exponent);
-                float rounded = (float)x;
-                uint32_t bits;
-                memcpy(&bits, &rounded, 4);
-                result[n] = large == HK_LARGE_F32 ? bits : encode(x, large == HK_LARGE_F16 ? F16 : BF16, 0, 0, 0);
+                result[n] = large == HK_LARGE_F32 ? hk_float_bits((float)x)
+                                                  : encode(x, large == HK_LARGE_F16 ? F16 : BF16, 0, 0, 0);
             }
         }
         /* Stored after all were read: the result may lie over the source. */

@@ -4,39 +4,15 @@
  * Results are within one unit in the last place of the true value over the whole range, denormals included;
  * polynomials are Chebyshev fits. Loops are written so that the compiler makes vector code of them.
  */
-#include "run/wave.h"
+#include "ops/bits.h"
 
 #include <math.h>
 
 #define LANES 16
 #define LOOP for (int i = 0; i < LANES; i++)
 
-static inline float float_of(uint32_t bits) {
-    float value;
-    memcpy(&value, &bits, 4);
-    return value;
-}
-
-static inline uint32_t bits_of(float value) {
-    uint32_t bits;
-    memcpy(&bits, &value, 4);
-    return bits;
-}
-
-static inline double double_of(uint64_t bits) {
-    double value;
-    memcpy(&value, &bits, 8);
-    return value;
-}
-
-static inline uint64_t bits_of_double(double value) {
-    uint64_t bits;
-    memcpy(&bits, &value, 8);
-    return bits;
-}
-
 /* 2**n for a normal result, without a branch. */
-static inline float power_of_two(int32_t n) { return float_of((uint32_t)(n + 127) << 23); }
+static inline float power_of_two(int32_t n) { return hk_float((uint32_t)(n + 127) << 23); }
 
 HK_EXPORT void hk_exp2_f32x16(float *restrict out, const float *restrict in);
 void hk_exp2_f32x16(float *restrict out, const float *restrict in) {
@@ -66,13 +42,13 @@ HK_EXPORT void hk_log2_f32x16(float *restrict out, const float *restrict in);
 void hk_log2_f32x16(float *restrict out, const float *restrict in) {
     LOOP {
         float x = in[i];
-        uint32_t bits = bits_of(x);
+        uint32_t bits = hk_float_bits(x);
         int denormal = (bits & 0x7f800000u) == 0;
-        uint32_t scaled = denormal ? bits_of(x * 0x1p24f) : bits;
+        uint32_t scaled = denormal ? hk_float_bits(x * 0x1p24f) : bits;
         /* The mantissa goes to [sqrt(1/2), sqrt(2)). */
         uint32_t shifted = scaled - 0x3f3504f3u;
         int32_t e = (int32_t)shifted >> 23;
-        double f = (double)float_of((shifted & 0x007fffffu) + 0x3f3504f3u) - 1.0;
+        double f = (double)hk_float((shifted & 0x007fffffu) + 0x3f3504f3u) - 1.0;
         e -= denormal ? 24 : 0;
         /* log2(1 + f) / f; the result is relative to f, which is exact, so it is right next to 1 as well. */
         double q = -0x1.16c9192143833p-4;
@@ -165,12 +141,12 @@ void hk_cos2pi_f32x16(float *restrict out, const float *restrict in) { LOOP out[
 #define INFINITY_BITS_32 0x7f800000u
 #define INFINITY_BITS_64 0x7ff0000000000000ull
 
-static inline int32_t field_32(float x) { return (int32_t)(bits_of(x) >> 23 & 0xff); }
-static inline int32_t field_64(double x) { return (int32_t)(bits_of_double(x) >> 52 & 0x7ff); }
+static inline int32_t field_32(float x) { return (int32_t)(hk_float_bits(x) >> 23 & 0xff); }
+static inline int32_t field_64(double x) { return (int32_t)(hk_double_bits(x) >> 52 & 0x7ff); }
 static inline int denormal_32(float x) { return field_32(x) == 0 && x != 0.0f; }
 static inline int denormal_64(double x) { return field_64(x) == 0 && x != 0.0; }
-static inline float quiet_32(float x) { return float_of(bits_of(x) | 0x00400000u); }
-static inline double quiet_64(double x) { return double_of(bits_of_double(x) | 0x0008000000000000ull); }
+static inline float quiet_32(float x) { return hk_float(hk_float_bits(x) | 0x00400000u); }
+static inline double quiet_64(double x) { return hk_double(hk_double_bits(x) | 0x0008000000000000ull); }
 
 /* The first source, which is the denominator d or the numerator n, moved by a power of two so that the steps of a
  * division neither overflow nor become denormal; `late` where v_div_fmas is to move the quotient back. The rules
@@ -212,9 +188,9 @@ void hk_div_fmas_f32x16(float *restrict out, const float *restrict a, const floa
         double product = (double)a[i] * (double)b[i], addend = (double)c[i];
         double wide = product + addend, back = wide - product;
         double error = (product - (wide - back)) + (addend - back);
-        uint64_t bits = bits_of_double(wide);
+        uint64_t bits = hk_double_bits(wide);
         int to_odd = error != 0 && !(bits & 1);
-        wide = double_of(to_odd ? bits + ((error > 0) == (wide > 0) ? 1 : -1ull) : bits);
+        wide = hk_double(to_odd ? bits + ((error > 0) == (wide > 0) ? 1 : -1ull) : bits);
         float moved = (float)(wide * (field_32(c[i]) > 127 ? 0x1p64 : 0x1p-64));
         out[i] = late[i] ? moved : __builtin_fmaf(a[i], b[i], c[i]);
     }
@@ -282,9 +258,9 @@ void hk_div_fmas_f64x16(double *restrict out, const double *restrict a, const do
         }                                                                                                              \
     }
 
-DIV_FIXUP(f32, 32, float, uint32_t, bits_of, INFINITY_BITS_32, -150, 128)
-DIV_FIXUP(f64, 64, double, uint64_t, bits_of_double, INFINITY_BITS_64, -1075, 1024)
-DIV_FIXUP(f16, 32, float, uint32_t, bits_of, INFINITY_BITS_32, -300, 300)
+DIV_FIXUP(f32, 32, float, uint32_t, hk_float_bits, INFINITY_BITS_32, -150, 128)
+DIV_FIXUP(f64, 64, double, uint64_t, hk_double_bits, INFINITY_BITS_64, -1075, 1024)
+DIV_FIXUP(f16, 32, float, uint32_t, hk_float_bits, INFINITY_BITS_32, -300, 300)
 
 /* in * 2**exponent rounded once: two exact steps and one that may round. */
 HK_EXPORT void hk_ldexp_f64x16(double *restrict out, const double *restrict in, const int32_t *restrict exponent);
@@ -318,7 +294,7 @@ static uint32_t two_over_pi_word(uint32_t bit) {
 HK_EXPORT void hk_trig_preop_f64x16(double *restrict out, const double *restrict in, const uint32_t *restrict segment);
 void hk_trig_preop_f64x16(double *restrict out, const double *restrict in, const uint32_t *restrict segment) {
     for (int i = 0; i < LANES; i++) {
-        int32_t exponent = (int32_t)(bits_of_double(in[i]) >> 52 & 0x7ff);
+        int32_t exponent = (int32_t)(hk_double_bits(in[i]) >> 52 & 0x7ff);
         int32_t shift = (int32_t)(segment[i] & 31) * 53;
         if (exponent > 1077) shift += exponent - 1077;
         uint64_t high = two_over_pi_word((uint32_t)shift), low = two_over_pi_word((uint32_t)shift + 32);

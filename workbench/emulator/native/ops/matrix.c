@@ -299,15 +299,11 @@ HK_EXPORT int32_t hk_mfma_i32_4x4(Wave *w, const Op *op) { return hk_mfma_4x4(w,
  * other type. */
 HK_INLINE double hk_double_at(const uint32_t *rows, int lane, int negate) {
     uint64_t bits = rows[lane] | (uint64_t)rows[HK_LANES + lane] << 32;
-    double value;
-    if (negate) bits ^= 1ull << 63;
-    memcpy(&value, &bits, 8);
-    return value;
+    return hk_double(negate ? bits ^ 1ull << 63 : bits);
 }
 
 HK_INLINE void hk_put_double(uint32_t *rows, int lane, double value) {
-    uint64_t bits;
-    memcpy(&bits, &value, 8);
+    uint64_t bits = hk_double_bits(value);
     rows[lane] = (uint32_t)bits;
     rows[HK_LANES + lane] = (uint32_t)(bits >> 32);
 }

@@ -7,7 +7,7 @@
 #ifndef HK_MATRIX_H
 #define HK_MATRIX_H
 
-#include "run/lanes.h"
+#include "ops/bits.h"
 
 /* Op.flags of a matrix instruction. */
 #define HK_MATRIX_TYPE_A(op) ((HkElement)((op)->flags & 15))

@@ -14,9 +14,7 @@ static uint16_t hk_dot_value(uint32_t code, int sign, int mantissa, int bias) {
     float value = exponent == 0 ? ldexpf((float)fraction, 1 - bias - mantissa)
                                 : ldexpf((float)(fraction | 1u << mantissa), exponent - bias - mantissa);
     if (code >> sign & 1) value = -value;
-    uint32_t bits;
-    memcpy(&bits, &value, 4);
-    return (uint16_t)(bits >> 16);
+    return (uint16_t)(hk_float_bits(value) >> 16);
 }
 
 __attribute__((constructor)) static void hk_dot_fill(void) {

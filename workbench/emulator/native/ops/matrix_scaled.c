@@ -69,9 +69,7 @@ static void hk_scales(const Wave *w, int *exponents, uint32_t row, uint16_t scal
 static void hk_apply_scales(float *elements, int m, const int *exponents) {
     for (int g = 0; g < HK_LANES / m; g++)
         for (int i = 0; i < m; i++) {
-            uint32_t bits = (uint32_t)(exponents[g * m + i] + 127) << 23;
-            float scale;
-            memcpy(&scale, &bits, 4);
+            float scale = hk_float((uint32_t)(exponents[g * m + i] + 127) << 23);
             for (int k = 32 * g; k < 32 * g + 32; k++) elements[k * m + i] *= scale;
         }
 }

@@ -5,6 +5,7 @@
  * bits 11:8 and 14:12 with bit 15 set (without it both come from the resource). Element formats and the order
  * of their bits as in the CDNA3 ISA guide, "Data formats".
  */
+#include "ops/bits.h"
 #include "ops/buffer.h"
 
 #define HK_FORMAT_COMPONENTS(op) ((op)->imm[1] & 7)
@@ -34,29 +35,6 @@ static const HkFormat hk_formats[16] = {
     {0, {0}},
 };
 
-static uint32_t hk_bits_of(float f) {
-    uint32_t b;
-    memcpy(&b, &f, 4);
-    return b;
-}
-static float hk_float_of(uint32_t b) {
-    float f;
-    memcpy(&f, &b, 4);
-    return f;
-}
-static float hk_half_value(uint32_t bits) {
-    uint16_t h = (uint16_t)bits;
-    _Float16 f;
-    memcpy(&f, &h, 2);
-    return (float)f;
-}
-static uint32_t hk_half_of(float f) {
-    _Float16 h = (_Float16)f;
-    uint16_t b;
-    memcpy(&b, &h, 2);
-    return b;
-}
-
 static int hk_is_integer(uint32_t number) { return number == HK_UINT || number == HK_SINT; }
 
 /* A component of `bits` bits as its 32-bit register value. */
@@ -64,24 +42,24 @@ static uint32_t hk_expand(uint32_t raw, uint32_t bits, uint32_t number) {
     int32_t signed_raw = (int32_t)(raw << (32 - bits)) >> (32 - bits);
     switch (number) {
     case HK_UNORM:
-        return hk_bits_of((float)((double)raw / (double)(0xffffffffu >> (32 - bits))));
+        return hk_float_bits((float)((double)raw / (double)(0xffffffffu >> (32 - bits))));
     case HK_SNORM: {
         double value = (double)signed_raw / (double)((1u << (bits - 1)) - 1);
-        return hk_bits_of((float)(value < -1 ? -1 : value));
+        return hk_float_bits((float)(value < -1 ? -1 : value));
     }
     case HK_USCALED:
-        return hk_bits_of((float)raw);
+        return hk_float_bits((float)raw);
     case HK_SSCALED:
-        return hk_bits_of((float)signed_raw);
+        return hk_float_bits((float)signed_raw);
     case HK_UINT:
         return raw;
     case HK_SINT:
         return (uint32_t)signed_raw;
     case HK_FLOAT:
         if (bits == 32) return raw;
-        if (bits == 16) return hk_bits_of(hk_half_value(raw));
+        if (bits == 16) return hk_float_bits(hk_from_half(raw));
         /* 10 and 11 bits: a half without its sign and its lowest mantissa bits. */
-        if (bits == 10 || bits == 11) return hk_bits_of(hk_half_value(raw << (15 - bits)));
+        if (bits == 10 || bits == 11) return hk_float_bits(hk_from_half(raw << (15 - bits)));
         return 0;
     default:
         return 0;
@@ -95,7 +73,7 @@ static double hk_clamped(double value, double low, double high) {
 /* A register's value as a component of `bits` bits. */
 static uint32_t hk_pack(uint32_t value, uint32_t bits, uint32_t number) {
     uint32_t mask = 0xffffffffu >> (32 - bits);
-    double high = (double)(mask >> 1), real = (double)hk_float_of(value);
+    double high = (double)(mask >> 1), real = (double)hk_float(value);
     switch (number) {
     case HK_UNORM:
         return (uint32_t)(int64_t)__builtin_rint(hk_clamped(real, 0, 1) * (double)mask);
@@ -111,8 +89,8 @@ static uint32_t hk_pack(uint32_t value, uint32_t bits, uint32_t number) {
         return (uint32_t)(int64_t)hk_clamped((double)(int32_t)value, -high - 1, high) & mask;
     case HK_FLOAT:
         if (bits == 32) return value;
-        if (bits == 16) return hk_half_of(hk_float_of(value));
-        if (bits == 10 || bits == 11) return hk_half_of((float)hk_clamped(real, 0, 65504)) >> (15 - bits);
+        if (bits == 16) return hk_to_half(hk_float(value));
+        if (bits == 10 || bits == 11) return hk_to_half((float)hk_clamped(real, 0, 65504)) >> (15 - bits);
         return 0;
     default:
         return 0;
@@ -158,7 +136,7 @@ static void hk_load_element(const Op *op, const HkElementMove *m, uint64_t addre
         return;
     }
     for (uint32_t c = 0; c < count; c++)
-        result[c] = hk_is_integer(m->number) ? result[c] & 0xffff : hk_half_of(hk_float_of(result[c]));
+        result[c] = hk_is_integer(m->number) ? result[c] & 0xffff : hk_to_half(hk_float(result[c]));
     if (op->imm[1] & HK_FORMAT_HIGH)
         rows[lane] = (rows[lane] & 0xffff) | result[0] << 16;
     else
@@ -179,7 +157,7 @@ static void hk_store_element(const Op *op, const HkElementMove *m, uint64_t addr
                 uint32_t pair = rows[c / 2 * HK_LANES + lane],
                          half = c % 2 || op->imm[1] & HK_FORMAT_HIGH ? pair >> 16 : pair & 0xffff;
                 value = hk_is_integer(m->number) ? (m->number == HK_SINT ? (uint32_t)(int32_t)(int16_t)half : half)
-                                                 : hk_bits_of(hk_half_value(half));
+                                                 : hk_float_bits(hk_from_half(half));
             } else
                 value = rows[c * HK_LANES + lane];
         }

@@ -81,7 +81,7 @@ static void report(Worker *worker, const Resident *r, uint32_t wave, const Fault
     f->pc = r->waves[wave].pc;
     f->has_pc = (uint32_t)has_pc;
     for (uint32_t i = 0; i < r->group.wave_count; i++)
-        f->waves[i] = (WaveReport){.state = r->waves[i].state, .block = r->waves[i].block};
+        f->waves[i] = (WaveReport){.state = r->waves[i].state, .pc = r->waves[i].pc};
 }
 
 /* Where the launch stood when it was stopped, for the message of a time limit. */
@@ -94,19 +94,10 @@ static void report_stop(Worker *worker) {
     report(worker, r, wave, &none, 0);
 }
 
-/* The s_barrier at which the first waiting wave is: the last instruction before the block where it goes on. */
-static uint64_t barrier_address(const Launch *l, const Resident *r) {
-    uint32_t first = 0;
-    uint64_t at = 0;
-    while (r->waves[first].state != HK_WAVE_WAITING) first++;
-    while (at < l->block_count && l->block_indices[at] != r->waves[first].block) at++;
-    return at < l->block_count ? l->block_addresses[at] - 4 : 0;
-}
-
 /* Lets the waves that met at a barrier go on. Those that have ended are not waited for (CDNA3 and CDNA4 ISA guides,
  * S_BARRIER). */
 static void pass_barrier(Worker *worker, Resident *r) {
-    if (worker->launch->san != NULL) hk_san_barrier(&r->group, r->waves, barrier_address(worker->launch, r));
+    if (worker->launch->san != NULL) hk_san_barrier(&r->group, r->waves);
     if (r->group.traffic != NULL) hk_traffic_barrier(&r->group, r->waves);
     for (uint32_t i = 0; i < r->group.wave_count; i++)
         if (r->waves[i].state == HK_WAVE_WAITING) r->waves[i].state = HK_WAVE_READY;

@@ -15,6 +15,6 @@ HK_EXPORT int32_t hk_san_native(Wave *w, const Op *op, NativeFn operation);
 /* The driver's side. */
 size_t hk_san_bytes(const Launch *l, uint32_t waves);
 void hk_san_start(const Launch *l, Group *g, Wave *waves, void *memory);
-void hk_san_barrier(const Group *g, Wave *waves, uint64_t pc);
+void hk_san_barrier(const Group *g, Wave *waves);
 
 #endif

@@ -152,14 +152,14 @@ static void pass_reads(SanWave *sw) {
 }
 
 /* `pc` is the barrier at which the first waiting wave is. */
-void hk_san_barrier(const Group *g, Wave *waves, uint64_t pc) {
+void hk_san_barrier(const Group *g, Wave *waves) {
     Wave *first = NULL;
     uint64_t ended = 0;
     for (uint32_t i = 0; i < g->wave_count; i++) {
         if (waves[i].state == HK_WAVE_ENDED) ended++;
         if (waves[i].state == HK_WAVE_WAITING && first == NULL) first = &waves[i];
     }
-    if (ended != 0) san_found(first, SAN_FOUND_BARRIER, &(Op){.pc = pc}, ~0ull, -1, 0, ended, 0, 0);
+    if (ended != 0) san_found(first, SAN_FOUND_BARRIER, &(Op){.pc = first->pc}, ~0ull, -1, 0, ended, 0, 0);
 
     SanGroup *sg = ((SanWave *)waves[0].san)->group;
     sg->epoch++;

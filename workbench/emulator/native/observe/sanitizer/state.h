@@ -232,7 +232,7 @@ void san_global_scalar(Wave *w, SanWave *sw, const SanOp *o, uint64_t address, u
 void san_follow_memory(Wave *w, SanWave *sw, const SanOp *o, uint64_t lanes, const uint64_t *at, uint64_t *undefined);
 /* Scalar loads: SGPRs that come from uninitialised memory. */
 void san_unwritten_scalars(SanWave *sw, const SanOp *o, uint64_t address);
-/* memory.c */
+/* accesses.c */
 void san_memory(Wave *w, SanWave *sw, const SanOp *o, uint64_t exec);
 
 /* Lanes of a row that are undefined; rows that do not exist are not. */
