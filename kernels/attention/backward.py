@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from typing import Any
 
 import torch
-from workbench_kernels.attention import forward
-from workbench_kernels.references.attention import attention, attention_backward
 
 from workbench.errors import ShapeError
 from workbench.spec import Choice, KernelSpec, Launch, Step
+from workbench_kernels.attention import forward
+from workbench_kernels.references.attention import attention, attention_backward
 
 ROWS = 128
 """Keys, or queries, of a work-group."""

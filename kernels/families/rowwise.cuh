@@ -126,8 +126,8 @@ __device__ inline float rounded(float value) {
 }
 
 /** Elements of shared memory that a reduction over the waves of a row takes. */
-template <typename T, int cols>
-inline constexpr int slots = row_plan<T, cols>::waves * row_plan<T, cols>::rows;
+template <typename T, int cols, int per_lane = 32>
+inline constexpr int slots = row_plan<T, cols, per_lane>::waves * row_plan<T, cols, per_lane>::rows;
 
 /**
  * @brief RMSNorm and LayerNorm: h = dropout(x) + residual; (h - mean(h)) / sqrt(var(h) + eps) * weight + bias.
@@ -186,6 +186,130 @@ struct normalize : row_plan<T, cols> {
             add_col(h, h, bias);
         }
         w.store(g.out, h);
+    }
+};
+
+/**
+ * @brief Gradients of `normalize`: those of h, and for each work-group its rows' share of those of weight and bias.
+ *
+ * Mean and deviation are made again from h, which is read anyway. Work-groups take every so many rows, `column_sums`
+ * adds up what they leave, so that two runs give the same bits.
+ *
+ * @param dresidual_out gradient of h itself, beside that by way of the result.
+ * @param dweight,dbias work-groups x cols.
+ */
+template <typename T, int cols, bool centered, bool drops = false>
+struct normalize_backward : row_plan<T, cols, 16> {
+    static_assert(row_plan<T, cols, 16>::passes == 1, "normalize_backward: a work-group holds a row");
+
+    struct arguments {
+        const typename row_plan<T, cols, 16>::matrix h;
+        const T *weight, *dout, *dresidual_out;
+        T *dx, *dresidual;
+        float *dweight, *dbias;
+        float eps, p;
+        uint64_t seed;
+    };
+
+    static __device__ inline void run(const arguments &g) {
+        using worker = row_worker<T, cols, 16>;
+        using plan = row_plan<T, cols, 16>;
+        __shared__ sv_fl<slots<T, cols, 16>> slot[4];
+        typename worker::per_col weight, dweight, dbias;
+        one(weight);
+        zero(dweight);
+        zero(dbias);
+        const int groups = static_cast<int>(gridDim.x),
+                  tiles = ceil_div(static_cast<int>(g.h.rows()), plan::rows_of_group);
+        if (g.weight != nullptr) worker(g.h.rows()).load_columns(weight, g.weight);
+        for (int group = static_cast<int>(blockIdx.x); group < tiles; group += groups) {
+            const worker w(g.h.rows(), group);
+            typename worker::tile h, dout, products;
+            typename worker::per_row scale, shift;
+            w.load(h, g.h.raw_ptr);
+            w.load(dout, g.dout);
+            if constexpr (centered) {
+                w.template reduce<base_ops::sum>(shift, h, slot[0]);
+                mul(shift, shift, 1.0f / cols);
+                sub_row(h, h, shift);
+                w.fill_rest(h, 0.0f);
+            }
+            mul(products, h, h);
+            w.template reduce<base_ops::sum>(scale, products, slot[1]);
+            map(scale, scale, [=](float v) { return __builtin_amdgcn_rsqf(v * (1.0f / cols) + g.eps); });
+            mul_row(h, h, scale);
+            mul(products, h, dout);
+            col_sum(dweight, products, dweight);
+            if constexpr (centered) col_sum(dbias, dout, dbias);
+            mul_col(dout, dout, weight);
+            // Less its parts along the normalised row and along the constant one, which the norm takes away.
+            mul(products, h, dout);
+            w.template reduce<base_ops::sum>(shift, products, slot[2]);
+            mul(shift, shift, 1.0f / cols);
+            mul_row(h, h, shift);
+            if constexpr (centered) {
+                w.template reduce<base_ops::sum>(shift, dout, slot[3]);
+                mul(shift, shift, 1.0f / cols);
+                sub_row(dout, dout, shift);
+            }
+            sub(dout, dout, h);
+            mul_row(dout, dout, scale);
+            if (g.dresidual_out != nullptr) {
+                w.load(h, g.dresidual_out);
+                add(dout, dout, h);
+            }
+            if (g.dresidual != nullptr) w.store(g.dresidual, dout);
+            if constexpr (drops) dropout(dout, dout, g.p, g.seed, w.at * worker::tile::rows, w.column(0));
+            w.store(g.dx, dout);
+        }
+        if (g.dweight != nullptr) leave(g.dweight, dweight);
+        if constexpr (centered)
+            if (g.dbias != nullptr) leave(g.dbias, dbias);
+    }
+
+  private:
+    /** A work-group's sums; where its waves have rows of their own, of these together. */
+    template <typename PER_COL>
+    static __device__ inline void leave(float *memory, PER_COL &sums) {
+        using plan = row_plan<T, cols, 16>;
+        const gl<float, 1, 1, -1, cols> left(memory, nullptr, nullptr, gridDim.x, nullptr);
+        if constexpr (plan::across == 1) {
+            __shared__ sv_fl<plan::waves * PER_COL::length> scratch;
+            // The sums before these are out of the scratch.
+            wait_lgkmcnt();
+            barrier();
+            group<plan::waves>::template all_reduce<base_ops::sum>(sums, scratch);
+        }
+        if (plan::across > 1 || warpid() == 0)
+            store(left, sums, {0, 0, static_cast<int>(blockIdx.x), plan::across > 1 ? warpid() : 0});
+    }
+};
+
+/** out = the sum of the rows of `parts`, column by column, in an order that depends on nothing but their number. */
+template <typename T, int cols>
+struct column_sums {
+    static constexpr int waves = 8;
+    static constexpr int threads = waves * WARP_THREADS;
+    /** Columns of a work-group. */
+    static constexpr int width = 64;
+
+    struct arguments {
+        gl<float, 1, 1, -1, cols> parts;
+        T *out;
+    };
+    static __device__ inline void run(const arguments &g) {
+        using tile = rt_fl<16, width, row_l, rt_rows_s<float, width>>;
+        __shared__ sv_fl<waves * width> scratch;
+        const int at = static_cast<int>(blockIdx.x);
+        typename tile::row_vec sums;
+        zero(sums);
+        for (int row = warpid(); row < ceil_div(static_cast<int>(g.parts.rows()), tile::rows); row += waves) {
+            tile parts;
+            load_bounded(parts, g.parts, {0, 0, row, at});
+            col_sum(sums, parts, sums);
+        }
+        group<waves>::template all_reduce<base_ops::sum>(sums, scratch);
+        if (warpid() == 0) store(gl<T, 1, 1, 1, cols>(g.out, nullptr, nullptr, nullptr, nullptr), sums, {0, 0, 0, at});
     }
 };
 

@@ -86,6 +86,7 @@ spec = KernelSpec(
         **rowwise.flat(tensors, "x", "residual", "out", "residual_out"),
         **{name: tensors[name] for name in ("weight", "bias", "eps", "p", "seed")},
     },
+    backward="normalization/fused_add_layernorm_backward",
     flops=lambda shape: 8 * shape["rows"] * shape["cols"],
     bytes=lambda shape: rowwise.size_of(shape) * (4 * shape["rows"] + 2) * shape["cols"],
 )

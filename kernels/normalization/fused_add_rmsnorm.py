@@ -55,6 +55,7 @@ spec = KernelSpec(
         **rowwise.flat(tensors, "x", "residual", "out", "residual_out"),
         **{"weight": tensors["weight"], "bias": None, "eps": tensors["eps"], "p": 0.0, "seed": 0},
     },
+    backward="normalization/fused_add_rmsnorm_backward",
     flops=lambda shape: 5 * shape["rows"] * shape["cols"] + 4 * shape["rows"],
     bytes=lambda shape: rowwise.size_of(shape) * (4 * shape["rows"] + 1) * shape["cols"],
 )

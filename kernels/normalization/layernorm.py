@@ -57,6 +57,7 @@ spec = KernelSpec(
         **{name: tensors[name] for name in ("weight", "bias", "eps")},
         **{"p": 0.0, "seed": 0},
     },
+    backward="normalization/layernorm_backward",
     flops=lambda shape: 7 * shape["rows"] * shape["cols"],
     bytes=lambda shape: rowwise.size_of(shape) * (2 * shape["rows"] + 2) * shape["cols"],
     published=rowwise.published(

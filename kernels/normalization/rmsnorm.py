@@ -65,6 +65,7 @@ __global__ __launch_bounds__(operation::threads) void rmsnorm(const rmsnorm_glob
         "eps": tensors["eps"],
     },
     # A square, an addition, and two multiplications an element; a handful a row.
+    backward="normalization/rmsnorm_backward",
     flops=lambda shape: 4 * shape["rows"] * shape["cols"] + 4 * shape["rows"],
     bytes=lambda shape: rowwise.size_of(shape) * (2 * shape["rows"] + 1) * shape["cols"],
     published=rowwise.published(

@@ -48,12 +48,12 @@ def test_resources(arch: str, name: str) -> None:
     """No spills and no scratch for any shape of the spec; enough waves to hide memory's latency."""
     spec = wb.kernels[name]
     for shape in spec.shapes:
-        kernel = spec.kernel(spec.shape(shape), arch=arch)
-        launch = spec.launch(spec.shape(shape), arch)
-        resources = kernel.resources_at(launch.block[0], launch.dynamic_shared)
-        assert resources.scratch == 0
-        assert resources.vgpr_spills == resources.sgpr_spills == 0
-        assert resources.occupancy.waves_per_simd >= 2, f"{shape}: {resources}"
+        for ready in spec.steps_of(shape, arch=arch):
+            launch = ready.step.launch(spec.shape(shape), arch)
+            resources = ready.kernel.resources_at(launch.block[0], launch.dynamic_shared)
+            assert resources.scratch == 0
+            assert resources.vgpr_spills == resources.sgpr_spills == 0
+            assert resources.occupancy.waves_per_simd >= 2, f"{shape}: {resources}"
 
 
 def test_gemm_has_no_bank_conflicts(arch: str) -> None:

@@ -16,7 +16,8 @@ struct group_reductions {
      *
      * All waves of the work-group call it. Waves of other groups have another `scratch`.
      *
-     * @param scratch at least N floats for each element; nothing else may use it before the next barrier after this.
+     * @param scratch at least N floats for each element; nothing else may use it before
+     *                the next `wait_lgkmcnt` and barrier.
      */
     template <ducks::base_ops::binary op, ducks::rv::all RV, ducks::sv::all SV>
     static __device__ inline void all_reduce(RV &values, SV &scratch) {

@@ -1,0 +1,127 @@
+"""Specs of the gradients of normalizations, by steps: rows, then sums of what they leave for the columns."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import torch
+
+from workbench.spec import Choice, KernelSpec, Launch, Step
+from workbench_kernels.families import rowwise
+
+PER_LANE = 16
+MOST = 16 * 64 * PER_LANE
+"""Columns that a work-group holds at most: half as many as forward, which holds fewer values of each."""
+GROUPS = 256
+"""Work-groups at most; each leaves a row of float for each gradient of a column."""
+
+
+def gradients(
+    function: Callable[..., torch.Tensor], dout: torch.Tensor, *inputs: torch.Tensor | None
+) -> tuple[torch.Tensor, ...]:
+    """Those of a function's tensors, computed in float32 at least and given in their dtypes."""
+    wide = torch.promote_types(dout.dtype, torch.float32)
+    with torch.enable_grad():
+        leaves = [None if x is None else x.detach().to(wide).requires_grad_() for x in inputs]
+        there = [leaf for leaf in leaves if leaf is not None]
+        made = torch.autograd.grad(function(*leaves), there, dout.to(wide))
+    return tuple(grad.to(dout.dtype) for grad in made)
+
+
+def main_launch(shape: Mapping[str, Any], arch: str) -> Launch:
+    rows = rowwise.launch(PER_LANE)(shape, arch)
+    return Launch(grid=min(rows.grid[0], GROUPS), block=rows.block)
+
+
+def _sums(which: str) -> Step:
+    """The step that makes `d<which>` of what work-groups left."""
+    return Step(
+        name=which,
+        entry=f"{which}_sums",
+        launch=lambda shape, arch: Launch(grid=-(-shape["cols"] // 64), block=512),
+        arguments=lambda shape, tensors: {"parts": tensors[f"{which}_parts"], "out": tensors[f"d{which}"]},
+        when=lambda shape, arch: bool(shape[which]),
+    )
+
+
+def backward(
+    name: str,
+    *,
+    centered: bool,
+    reference: Callable[..., Any],
+    shape_of: Callable[..., dict[str, Any]],
+    arguments: Callable[[Mapping[str, Any]], dict[str, Any]],
+    inputs: Callable[[Mapping[str, Any], torch.Generator], dict[str, Any]],
+    results: Sequence[str],
+    shapes: Sequence[Mapping[str, Any]],
+) -> KernelSpec:
+    """`normalization/<name>`.
+
+    Args:
+        centered: whether the norm takes off the mean (LayerNorm).
+        arguments: `(tensors) -> {name: tensor}`: what operators give the first step in ways of their own: h,
+            dout, dresidual_out, dx, dresidual, p, seed.
+        results: gradients of x's shape, by name.
+    """
+    kinds = ("weight", "bias") if centered else ("weight",)
+    operation = f"normalize_backward<ROW_T, ROW_COLS, {str(centered).lower()}, ROW_DROPS>"
+    text = rowwise.source(name, operation)
+    for which in kinds:
+        text += f"""using {which}_operation = kittens::families::column_sums<ROW_T, ROW_COLS>;
+__global__ __launch_bounds__(512) void {which}_sums(const {which}_operation::arguments g) {{
+    {which}_operation::run(g);
+}}
+"""
+
+    def outputs(shape: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
+        dtype = given["dout"].dtype
+        return {
+            **dict.fromkeys(results, (given["dout"].shape, dtype)),
+            **{f"d{which}": ((shape["cols"],), dtype) for which in kinds if shape[which]},
+        }
+
+    def main_arguments(shape: Mapping[str, Any], tensors: Mapping[str, Any]) -> dict[str, Any]:
+        matrices = ("h", "dout", "dresidual_out", "dx", "dresidual")
+        own = arguments(tensors)
+        return {
+            **rowwise.flat(own, *matrices),
+            **{f"d{which}": tensors.get(f"{which}_parts") for which in ("weight", "bias")},
+            **{"weight": tensors["weight"], "eps": tensors["eps"]},
+            **{"p": own.get("p", 0.0), "seed": own.get("seed", 0)},
+        }
+
+    return KernelSpec(
+        name=f"normalization/{name}",
+        doc=reference.__doc__ or "",
+        source=text,
+        parameters={
+            **rowwise.parameters(MOST, 4096),
+            **{which: Choice((1, 0), doc=f"whether there is a {which}") for which in kinds},
+            "drops": Choice((0, 1), doc="whether there is dropout"),
+        },
+        shapes=shapes,
+        inputs=inputs,
+        outputs=outputs,
+        reference=reference,
+        shape_of=shape_of,
+        define=lambda shape, arch: {
+            **rowwise.define(shape, arch),
+            "ROW_DROPS": "true" if shape["drops"] else "false",
+        },
+        steps=(
+            Step(name="rows", entry=name, launch=main_launch, arguments=main_arguments),
+            *map(_sums, kinds),
+        ),
+        workspace=lambda shape, given: {
+            f"{which}_parts": ((main_launch(shape, "").grid[0], shape["cols"]), torch.float32)
+            for which in kinds
+            if shape[which]
+        },
+        flops=lambda shape: (15 if centered else 10) * shape["rows"] * shape["cols"],
+        bytes=lambda shape: (
+            rowwise.size_of(shape)
+            * ((2 * len(results) + 1) * shape["rows"] + 2 * sum(shape[which] for which in kinds))
+            * shape["cols"]
+        ),
+    )
