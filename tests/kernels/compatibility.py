@@ -20,6 +20,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from unittest import mock
 
 import hipkittens_sources
 from cpp_names import Name, public_names
@@ -34,6 +35,7 @@ BINDINGS = "pyutils/"
 """Host code, held by the tests of host modules."""
 SOURCE_TIMEOUT = 900
 """Seconds for a source to compile and run."""
+READ = "device part read, templates instantiated; not run"
 RESULTS = ("right", "wrong", "fails", "compiles", "no")
 """What may become of a source: right, another result, an error when it runs, not run, does not compile."""
 
@@ -152,13 +154,18 @@ def missing(names: Sequence[Name], branch: Branch) -> set[Name]:
 
 
 def compile_only(
-    source: Path, branch: Branch, include: Iterable[Path] = (), define: Iterable[str] = ()
+    source: Path,
+    branch: Branch,
+    include: Iterable[Path] = (),
+    define: Iterable[str] = (),
+    chosen: str | None = None,
 ) -> str:
     """What the compiler says of the device part of a source, templates instantiated; "" where nothing."""
-    compiler = toolchain.find_compiler(branch.arch)
+    with mock.patch.dict(os.environ, {"HIPKITTENS_COMPILER": chosen} if chosen else {}):
+        compiler = toolchain.find_compiler(branch.arch)
     flags = ["-fsyntax-only", "-std=c++20", "-O3", "-w", "-ferror-limit=0"]
     macros = [targets.target(branch.arch).macro, *branch.define, *define]
-    folders = [HEADERS, source.parent, *include]
+    folders = [*include, HEADERS, source.parent]
     with tempfile.TemporaryDirectory() as folder:
         finished = subprocess.run(
             [
@@ -250,22 +257,35 @@ class Results:
     def find(self, source: Source, compiler: str, own: bool) -> dict[str, str] | None:
         return self._known.get(self._key(source, compiler, own))
 
-    def get(self, source: Source, compiler: str, own: bool, again: bool) -> dict[str, str]:
+    def get(self, source: Source, compiler: str, own: bool, again: bool, quick: bool) -> dict[str, str]:
         """The known result, or that of a compilation and run now.
 
         Args:
             again: whether one is made anew where our headers have changed since.
+            quick: whether it is enough that the compiler reads the source.
         """
         key, stamp = self._key(source, compiler, own), "" if own else headers()
         known = self._known.get(key)
-        if known is None or (again and known["headers"] != stamp):
-            self._known[key] = {**attempt(source, compiler, own), "headers": stamp}
+        if known is None or (again and known["headers"] != stamp) or (known["text"] == READ and not quick):
+            made = read(source, compiler, own) if quick else attempt(source, compiler, own)
+            self._known[key] = {**made, "headers": stamp}
             self._file.write_text(json.dumps(self._known, indent=1))
         return self._known[key]
 
     @staticmethod
     def _key(source: Source, compiler: str, own: bool) -> str:
         return " ".join((source.branch, source.root.name, source.name, compiler, "own" if own else "ours"))
+
+
+def read(source: Source, compiler: str, own: bool) -> dict[str, str]:
+    """Whether the compiler accepts the device part of a source, templates instantiated."""
+    test = hipkittens_sources.unit_test(source) if source.is_unit_test else None
+    include = [*([source.root / "include"] if own else []), *(test.include if test else [])]
+    define = [*hipkittens_sources.MACROS, *(test.define(0) if test else ())]
+    of = Branch(source.branch, source.arch, source.define)
+    said = compile_only(source.path, of, [*include, *hipkittens_sources.host_headers()], define, compiler)
+    error = re.search(r"error: (.*)", said)
+    return {"result": "no" if said else "compiles", "text": error[1] if error else said.strip() or READ}
 
 
 def attempt(source: Source, compiler: str, own: bool) -> dict[str, str]:
@@ -289,34 +309,46 @@ def attempt(source: Source, compiler: str, own: bool) -> dict[str, str]:
     return result
 
 
+def version(compiler: str) -> str:
+    """What a compiler of HIPKITTENS_COMPILER is, such as "clang 22"."""
+    chosen = {**os.environ, "HIPKITTENS_COMPILER": compiler}
+    ask = "from workbench import toolchain; print(toolchain.find_compiler().version)"
+    said = subprocess.run([sys.executable, "-c", ask], capture_output=True, text=True, env=chosen, check=True)
+    found = re.search(r"clang (?:version )?(\d+)", said.stdout)
+    return f"clang {found[1]}" if found else said.stdout.strip()
+
+
 def sources_table(checkouts: dict[str, Path], given: argparse.Namespace) -> str:
     """The table of sources: with each compiler and headers what became of them, and why no more."""
     results = Results(given.results)
-    columns = [(compiler, own) for compiler in given.compilers for own in (False, True)]
-    heads = [f"{'its own' if own else 'ours'}, {Path(compiler).name}" for compiler, own in columns]
-    rows = []
-    counts = {column: Counter[str]() for column in columns}
+    known: dict[tuple[str, bool], dict[Source, dict[str, str]]] = {}
+    listed: list[Source] = []
     for branch, folder in checkouts.items():
         of = BRANCHES[branch]
         for source in hipkittens_sources.sources(folder, branch, of.arch, of.define):
-            cells, text = [], ""
-            for column in columns:
-                wanted = re.search(given.only, f"{branch}/{source.name}")
+            listed.append(source)
+            for column in ((compiler, own) for compiler in given.compilers for own in (False, True)):
                 result = results.find(source, *column)
-                if wanted and (column[1] in given.headers_of):
-                    result = results.get(source, *column, given.again)
+                if column[1] in given.headers_of and re.search(given.only, f"{branch}/{source.name}"):
+                    result = results.get(source, *column, given.again, given.quick)
                     print(branch, source.name, *column, result, file=sys.stderr, flush=True)
-                cells.append(result["result"] if result else "")
-                counts[column][cells[-1]] += 1
-                text = text or (result["text"].replace("|", "\\|") if result else "")
-            rows.append(f"| {branch} | {source.name} | {source.arch} | {' | '.join(cells)} | `{text}` |")
-    totals = [
-        f"| {head} | {' | '.join(str(counts[column][kind]) for kind in RESULTS)} |"
-        for head, column in zip(heads, columns, strict=True)
-    ]
+                if result:
+                    known.setdefault(column, {})[source] = result
+    names = {compiler: version(compiler) for compiler, _ in known}
+    heads = [f"{'its own' if own else 'our'} headers, {names[compiler]}" for compiler, own in known]
+    totals = []
+    for head, of_column in zip(heads, known.values(), strict=True):
+        count = Counter(result["result"] for result in of_column.values())
+        totals.append(f"| {head} | {' | '.join(str(count[kind]) for kind in RESULTS)} |")
+    rows = []
+    for source in listed:
+        found = [of_column.get(source) for of_column in known.values()]
+        said = next((result["text"] for result in found if result), "").replace("|", "\\|")
+        cells = " | ".join(result["result"] if result else "" for result in found)
+        rows.append(f"| {source.branch} | {source.name} | {source.arch} | {cells} | {said and f'`{said}`'} |")
     return "\n".join(
         [
-            f"| headers, compiler | {' | '.join(RESULTS)} |",
+            f"| | {' | '.join(RESULTS)} |",
             "| --- |" + " --- |" * len(RESULTS),
             *totals,
             "",
@@ -344,6 +376,7 @@ def main(arguments: Sequence[str]) -> None:
     parser.add_argument("--results", type=Path, help="of sources: file that keeps results, to go on later")
     parser.add_argument("--only", default="", help="of sources: pattern of those to compile and run now")
     parser.add_argument("--again", action="store_true", help="those whose result is of other headers of ours")
+    parser.add_argument("--quick", action="store_true", help="of sources: the compiler reads them, no more")
     parser.add_argument("--compilers", nargs="+", default=["clang", "zig"])
     parser.add_argument("--headers", choices=("ours", "own", "both"), default="both")
     given = parser.parse_args(arguments)

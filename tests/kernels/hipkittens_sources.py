@@ -119,7 +119,7 @@ def attempt(source: Source, own_headers: bool) -> dict[str, object]:
     include = [source.root / "include"] if own_headers else []
     try:
         if source.is_unit_test:
-            return _unit_test(source, include)
+            return _run_unit_test(source, include)
         module = _compile(source, include)
     except CompileError as error:
         return {"result": "no", "text": _first_error(error)}
@@ -148,18 +148,42 @@ class WrongError(Exception):
     """A kernel computed something else."""
 
 
-def _unit_test(source: Source, include: list[Path]) -> dict[str, object]:
-    """The program that HipKittens' makefile builds, with a file's tests in the smallest size with any."""
+@dataclass(frozen=True)
+class UnitTest:
+    """How HipKittens' makefile builds the program with one file's tests.
+
+    Attributes:
+        text: the program.
+        include: folders.
+        switch: the macro that chooses the file.
+    """
+
+    text: str
+    include: list[Path]
+    switch: str
+
+    def define(self, intensity: int) -> tuple[str, ...]:
+        return (self.switch, f"TEST_INTENSITY={intensity}")
+
+
+def unit_test(source: Source) -> UnitTest:
     unit = source.root / "tests" / "unit"
     parts = [unit / "unit_tests.cu", unit / "testing_commons" / "testing_utils.cu"]
     parts += [p for p in sorted(unit.rglob("*.cu")) if p.parent != unit and p not in parts]
     switch = "TEST_" + "_".join(source.path.relative_to(unit).with_suffix("").parts).upper()
+    text = "".join(f'#include "{part}"\n' for part in parts)
+    return UnitTest(text, [unit, unit / "testing_commons"], switch)
+
+
+def _run_unit_test(source: Source, include: list[Path]) -> dict[str, object]:
+    """A file's tests in the smallest size with any."""
+    test = unit_test(source)
     for intensity in range(4):
         result = wb.run_program(
-            "".join(f'#include "{part}"\n' for part in parts),
+            test.text,
             device=f"emulated:{source.arch}",
-            include=[unit, unit / "testing_commons", *include],
-            define=[switch, f"TEST_INTENSITY={intensity}", *MACROS, *source.define],
+            include=[*test.include, *include],
+            define=[*test.define(intensity), *MACROS, *source.define],
             flags=["-w", "-ferror-limit=1"],
             timeout=RUN_TIMEOUT,
             compile_timeout=COMPILE_TIMEOUT,
@@ -176,20 +200,24 @@ def _unit_test(source: Source, include: list[Path]) -> dict[str, object]:
     return {"result": "right" if passed and not failed else "wrong", "text": text}
 
 
-def _compile(source: Source, include: list[Path], path: Path | None = None) -> wb.Module:
+def host_headers() -> list[Path]:
+    """Folders of the headers that a module's host code includes, which the device part reads too."""
     import pybind11
 
-    path = path or source.path
-    host = [Path(pybind11.get_include()), Path(sysconfig.get_path("include"))]
     wheel = zig.folder()
-    host += [wheel / "lib" / "libcxxabi" / "include"] if wheel else []
+    of_zig = [wheel / "lib" / "libcxxabi" / "include"] if wheel else []
+    return [Path(pybind11.get_include()), Path(sysconfig.get_path("include")), *of_zig]
+
+
+def _compile(source: Source, include: list[Path], path: Path | None = None) -> wb.Module:
+    path = path or source.path
     text = path.read_text()
     sizes = [f"{name}={value}" for name, value in ATTENTION.items() if f"#ifndef {name}" in text]
     return wb.compile(
         text,
         arch=source.arch,
         name=str(path),
-        include=[*include, *host],
+        include=[*include, *host_headers()],
         define=[*MACROS, *source.define, *sizes],
         flags=["-w", "-ferror-limit=1"],
         timeout=COMPILE_TIMEOUT,
@@ -215,7 +243,7 @@ def _start(
     name: str,
     grid: tuple[int, ...],
     text: str,
-    **tensors: torch.Tensor,
+    **tensors: torch.Tensor | int,
 ) -> None:
     """Start a kernel by name with as many threads and as much LDS as it may have."""
     kernel = module[name]
@@ -356,7 +384,7 @@ def _backward(module: wb.Module, source: Source, include: list[Path]) -> str:
     q, k, v = (x.float().requires_grad_() for x in leaves)
     out, lse = _attention(q, k, v, _is_causal(source))
     grad = torch.randn(b, n, h, d).bfloat16()
-    out.backward(grad.float())
+    torch.autograd.backward(out, grad.float())
     delta = (out.detach() * grad.float()).sum(-1).transpose(1, 2).unsqueeze(2).contiguous()
     dq = torch.zeros(b, h, n, d).bfloat16()
     dk, dv = (torch.full_like(x, float("nan")) for x in leaves[1:])
@@ -408,7 +436,9 @@ def _layernorm(module: wb.Module, source: Source, include: list[Path]) -> str:
     weight, bias = torch.randn(d).bfloat16(), torch.randn(d).bfloat16()
     o, o_resid = (torch.full_like(x, float("nan")) for _ in range(2))
     of = {"x": x, "residual": residual, "o": o, "o_resid": o_resid, "norm_weight": weight, "norm_bias": bias}
-    _start(module, source, "layernorm_tk", (4, 1, 1), text, **of)
+    # Members of the arguments that have their values in the source.
+    constants = {"n_per_tile": 4, "n_tile_size": n // 4}
+    _start(module, source, "layernorm_tk", (4, 1, 1), text, **of, **constants)
     rows = slice(0, 16)
     kept = (o_resid[0, rows].float() - residual[0, rows].float()).abs() > 1e-3
     dropped = 1 - kept.float().mean().item()
