@@ -281,7 +281,7 @@ def read(source: Source, compiler: str, own: bool) -> dict[str, str]:
     """Whether the compiler accepts the device part of a source, templates instantiated."""
     test = hipkittens_sources.unit_test(source) if source.is_unit_test else None
     include = [*([source.root / "include"] if own else []), *(test.include if test else [])]
-    define = [*hipkittens_sources.MACROS, *(test.define(0) if test else ())]
+    define = [*hipkittens_sources.MACROS, *(test.define(test.smallest) if test else ())]
     of = Branch(source.branch, source.arch, source.define)
     said = compile_only(source.path, of, [*include, *hipkittens_sources.host_headers()], define, compiler)
     error = re.search(r"error: (.*)", said)

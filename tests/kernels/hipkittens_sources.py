@@ -156,11 +156,13 @@ class UnitTest:
         text: the program.
         include: folders.
         switch: the macro that chooses the file.
+        smallest: least size of the tests, of 0 to 4.
     """
 
     text: str
     include: list[Path]
     switch: str
+    smallest: int
 
     def define(self, intensity: int) -> tuple[str, ...]:
         return (self.switch, f"TEST_INTENSITY={intensity}")
@@ -172,13 +174,14 @@ def unit_test(source: Source) -> UnitTest:
     parts += [p for p in sorted(unit.rglob("*.cu")) if p.parent != unit and p not in parts]
     switch = "TEST_" + "_".join(source.path.relative_to(unit).with_suffix("").parts).upper()
     text = "".join(f'#include "{part}"\n' for part in parts)
-    return UnitTest(text, [unit, unit / "testing_commons"], switch)
+    smallest = 0 if "INTENSITY_0" in source.path.read_text() else 1
+    return UnitTest(text, [unit, unit / "testing_commons"], switch, smallest)
 
 
 def _run_unit_test(source: Source, include: list[Path]) -> dict[str, object]:
     """A file's tests in the smallest size with any."""
     test = unit_test(source)
-    for intensity in range(4):
+    for intensity in range(test.smallest, 4):
         result = wb.run_program(
             test.text,
             device=f"emulated:{source.arch}",

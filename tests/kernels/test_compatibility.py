@@ -168,6 +168,43 @@ def test_operations_on_shared_memory(arch: str, batch: Batch) -> None:
     batch.run(arch)
 
 
+def test_tiles_smaller_than_what_a_wave_moves_at_once(batch: Batch, arch: str) -> None:
+    """Lanes without a part of the tile move nothing: its neighbours in shared memory stay as they are."""
+    x, sevens = distinct(48, 16, torch.bfloat16, 1), torch.full((16, 16), 7.0).bfloat16()
+    for waves in (1, 4):
+        batch.add(
+            f"{waves} waves",
+            f"""using G = group<{waves}>; __shared__ st_bf<16, 16> s[3];
+            for (int i = threadIdx.x; i < 256; i += {64 * waves}) s[0].data[i] = s[2].data[i] = bf16(7.0f);
+            __syncthreads(); G::load(s[1], g.x, {{0, 0, 1, 0}}); wait_and_barrier();
+            for (int i = 0; i < 3; i++) G::store(g.out, s[i], {{0, 0, i, 0}});""",
+            wanted={"out": torch.cat([sevens, x[16:32], sevens])},
+            threads=64 * waves,
+            x=x,
+        )
+    batch.run(arch)
+
+
+def test_reductions_of_register_vectors_from_a_value(batch: Batch, arch: str) -> None:
+    """The value may be the result itself."""
+    x = random(1, 128, seed=4)
+    batch.add(
+        "from a value",
+        f"""rv_naive<float, 128> v; load(v, g.x, {CORNER}); float low, total = 2.5f, high = -100.0f, all;
+        sum(total, v, total); max(high, v, high); min(low, v, -50.0f); prod(all, v, 2.0f);
+        if (laneid() == 0) {{
+            g.out[{{0, 0, 0, 0}}] = total; g.out[{{0, 0, 0, 1}}] = high;
+            g.out[{{0, 0, 0, 2}}] = low; g.out[{{0, 0, 0, 3}}] = all;
+        }}""",
+        wanted={
+            "out": torch.stack([x.sum() + 2.5, x.max(), torch.tensor(-50.0), 2 * x.prod()]).reshape(1, 4)
+        },
+        check=close(32, 1e-5),
+        x=x,
+    )
+    batch.run(arch)
+
+
 def test_register_tiles_of_a_group(arch: str, batch: Batch) -> None:
     """A group's waves hold a shared tile's rows, or a vector's parts, one after the other."""
     x, v = distinct(64, 32, torch.bfloat16, 1), random(1, 256, seed=2)

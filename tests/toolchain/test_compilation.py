@@ -564,6 +564,20 @@ def test_a_compiler_without_registers_left_names_the_others(zig: toolchain.Compi
 
 
 @pytest.mark.parametrize(
+    "words",
+    [
+        "no registers from class available to allocate",
+        "ran out of registers during register allocation",
+        "cannot find enough VGPRs for wwm-regalloc",
+    ],
+)
+def test_each_way_to_lack_registers(impostor: Path, words: str) -> None:
+    write(impostor, f"echo 'error: {words}' >&2; exit 1")
+    with pytest.raises(CompileError, match="found no allocation of registers"):
+        compile_device(SCALE, CompileOptions("gfx950"))
+
+
+@pytest.mark.parametrize(
     ("body", "message"),
     [
         ("kill -SEGV $$", "crashed with SIGSEGV"),

@@ -16,7 +16,8 @@ _CRASH = re.compile(
     r"|unable to execute command|error in backend:|UNREACHABLE executed|Assertion `.*' failed"
 )
 _NO_REGISTERS = re.compile(
-    r"no registers from class available|ran out of registers|requires more registers than available"
+    r"no registers from class available|ran out of registers|cannot find enough VGPRs"
+    r"|requires more registers than available"
 )
 
 

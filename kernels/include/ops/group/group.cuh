@@ -205,7 +205,7 @@ struct group : detail::shared_maps<N>,
         const int wave = warpid(), lane = kittens::laneid();
 #pragma unroll
         for (int i = 0; i < P::per_wave; i++) {
-            if (!P::has(i, wave)) continue;
+            if (!P::has(i, wave, lane)) continue;
             const auto place = P::at(i, wave, lane);
             const auto piece = *reinterpret_cast<detail::shared_pointer<const word>>(
                 shared + (i * N + wave) * P::bytes_per_wave + lane * bytes);

@@ -13,12 +13,6 @@ namespace ducks::rt {
 struct identifier {};
 } // namespace ducks::rt
 
-namespace detail {
-/** The base shape of a register tile that names none: of 6-bit floats the only one that its instruction takes. */
-template <typename T>
-using default_rt_shape = select<is_six_bits<T>, rt_shape<16, 128, 32>, rt_16x16_s>;
-} // namespace detail
-
 /**
  * @brief A matrix spread over the registers of a wave.
  *

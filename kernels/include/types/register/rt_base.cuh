@@ -14,12 +14,18 @@ namespace ducks::rt_base {
 struct identifier {};
 } // namespace ducks::rt_base
 
+namespace detail {
+/** The base shape of a register tile that names none: of 6-bit floats the only one that its instruction takes. */
+template <typename T>
+using default_rt_shape = select<is_six_bits<T>, rt_shape<16, 128, 32>, rt_16x16_s>;
+} // namespace detail
+
 /**
  * @brief One base tile, spread over the lanes of a wave.
  *
  * Takes elements_per_thread * sizeof(T) / 4 registers.
  */
-template <typename _T, ducks::rt_layout::all _layout, ducks::rt_shape::all _shape>
+template <typename _T, ducks::rt_layout::all _layout, ducks::rt_shape::all _shape = detail::default_rt_shape<_T>>
 struct rt_base {
     using identifier = ducks::rt_base::identifier;
     using T = typename base_types::packing<_T>::unpacked_type;

@@ -11,18 +11,17 @@
 
 namespace kittens::detail {
 
-/** Pieces of `bytes` bytes that waves of a group move in turns: piece i * waves + w is wave w's i-th. */
+/** Pieces of `bytes` bytes a lane that waves of a group move in turns: piece i * waves + w is wave w's i-th. */
 template <ducks::st::whole ST, int waves, int bytes>
 struct pieces {
     static constexpr int bytes_per_wave = bytes * WARP_THREADS;
-    static constexpr int total = static_cast<int>(sizeof(typename ST::dtype)) * ST::num_elements / bytes_per_wave;
+    static constexpr int tile_bytes = static_cast<int>(sizeof(typename ST::dtype)) * ST::num_elements;
+    static constexpr int total = (tile_bytes + bytes_per_wave - 1) / bytes_per_wave;
     static constexpr int per_wave = (total + waves - 1) / waves;
-    /** Whether every wave moves as many. */
-    static constexpr bool even = total % waves == 0;
-
-    static_assert(total * bytes_per_wave == static_cast<int>(sizeof(typename ST::dtype)) * ST::num_elements,
-                  "group: a shared tile that a group loads or stores is a multiple of 256 bytes on gfx942, of 1024 on "
-                  "gfx950 (256 where its swizzle keeps less than 16 bytes together)");
+    /** Whether all lanes of the last piece have a part of it. */
+    static constexpr bool whole = tile_bytes % bytes_per_wave == 0;
+    /** Whether every wave moves as much. */
+    static constexpr bool even = whole && total % waves == 0;
 
     /** Row and first byte in the row, in the tile, of what this lane moves in turn i. */
     struct place {
@@ -43,8 +42,13 @@ struct pieces {
         return {subtile / ST::underlying_subtiles_per_row * shape::rows + inside / row_bytes,
                 subtile % ST::underlying_subtiles_per_row * row_bytes + inside % row_bytes};
     }
-    /** Whether wave `wave` has a piece in turn i. */
-    static __device__ inline bool has(int i, int wave) { return even || i * waves + wave < total; }
+    /** Whether a lane of wave `wave` has a part of a piece in turn i. */
+    static __device__ inline bool has(int i, int wave, int lane) {
+        if constexpr (whole)
+            return even || i * waves + wave < total;
+        else
+            return (i * waves + wave) * bytes_per_wave + lane * bytes < tile_bytes;
+    }
 };
 
 /** Starts the loads of turns i, i + 1, ... of one wave. */
@@ -52,7 +56,7 @@ template <typename P, int waves, int bytes, int i = 0>
 __device__ inline void start_loads(const uint32_t *offsets, const i32x4 &resource, uint32_t uniform_offset,
                                    uint32_t lds, int wave) {
     if constexpr (i < P::per_wave) {
-        if (P::has(i, wave))
+        if (P::has(i, wave, laneid()))
             load_direct<bytes, i * waves * P::bytes_per_wave>(resource, lds, offsets[i], uniform_offset);
         start_loads<P, waves, bytes, i + 1>(offsets, resource, uniform_offset, lds, wave);
     }

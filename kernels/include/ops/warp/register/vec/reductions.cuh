@@ -43,6 +43,18 @@ __device__ inline void reduce(typename RV::T &result, const RV &src) {
     if constexpr (converts) detail::reduce_vector<op>(result, src);
 }
 
+namespace detail {
+/** `start` may be the result itself. */
+template <typename op, ducks::rv::all RV>
+__device__ inline void reduce_from(typename RV::T &result, const RV &src, const typename RV::T &start) {
+    typename RV::T whole;
+    kittens::reduce<op>(whole, src);
+    using convertor = base_types::convertor<float, typename RV::T>;
+    const float both = op::template op<float>(convertor::convert(start), convertor::convert(whole));
+    result = base_types::convertor<typename RV::T, float>::convert(both);
+}
+} // namespace detail
+
 template <ducks::rv::all RV>
 __device__ inline void max(typename RV::T &result, const RV &src) {
     reduce<base_ops::max>(result, src);
@@ -58,6 +70,24 @@ __device__ inline void sum(typename RV::T &result, const RV &src) {
 template <ducks::rv::all RV>
 __device__ inline void prod(typename RV::T &result, const RV &src) {
     reduce<base_ops::mul>(result, src);
+}
+
+// With a value to begin from.
+template <ducks::rv::all RV>
+__device__ inline void max(typename RV::T &result, const RV &src, const typename RV::T &start) {
+    detail::reduce_from<base_ops::max>(result, src, start);
+}
+template <ducks::rv::all RV>
+__device__ inline void min(typename RV::T &result, const RV &src, const typename RV::T &start) {
+    detail::reduce_from<base_ops::min>(result, src, start);
+}
+template <ducks::rv::all RV>
+__device__ inline void sum(typename RV::T &result, const RV &src, const typename RV::T &start) {
+    detail::reduce_from<base_ops::sum>(result, src, start);
+}
+template <ducks::rv::all RV>
+__device__ inline void prod(typename RV::T &result, const RV &src, const typename RV::T &start) {
+    detail::reduce_from<base_ops::mul>(result, src, start);
 }
 
 } // namespace kittens
