@@ -185,6 +185,23 @@ def test_tiles_smaller_than_what_a_wave_moves_at_once(batch: Batch, arch: str) -
     batch.run(arch)
 
 
+def test_a_thread_copy_of_a_shared_vector(batch: Batch, arch: str) -> None:
+    """`auto part = subvec_inplace<...>(...)` copies; a load from the copy reads it."""
+    x = random(1, 64, seed=3)
+    batch.add(
+        "copies",
+        f"""__shared__ sv_fl<64> s; load_async(s, g.x, {CORNER}); wait_and_barrier();
+        for (int i = 0; i < 4; i++) {{
+            auto part = subvec_inplace<16>(s, i); rv_naive<float, 16> v; load(v, part);
+            rt_fl<16, 16>::col_vec w; load(w, part); add(v, v, float(i)); store(g.out, v, {{0, 0, 0, i}});
+            if (i == 3) store(g.out, w, {{0, 0, 0, 4}});
+        }}""",
+        wanted={"out": torch.cat([x + torch.arange(4.0).repeat_interleave(16), x[:, 48:]], 1)},
+        x=x,
+    )
+    batch.run(arch)
+
+
 def test_reductions_of_register_vectors_from_a_value(batch: Batch, arch: str) -> None:
     """The value may be the result itself."""
     x = random(1, 128, seed=4)

@@ -9,13 +9,36 @@
 
 namespace kittens {
 
-/** dst = src, of the same length. */
+namespace detail {
+template <ducks::rv::all RV, ducks::sv::all SV>
+__device__ inline void load_elements(RV &dst, const SV &src) {
+    constexpr int packing = base_types::packing<typename RV::dtype>::num();
+    const int lane = laneid();
+#pragma unroll
+    for (int i = 0; i < RV::outer_dim; i++)
+#pragma unroll
+        for (int k = 0; k < RV::inner_dim; k++) {
+            base_types::lanes_of<typename RV::dtype> elements;
+#pragma unroll
+            for (int e = 0; e < packing; e++) {
+                const int index = RV::index(i, lane, k * packing + e);
+                elements.e[e] = base_types::convertor<typename RV::T, typename SV::dtype>::convert(
+                    src.data[min(index, SV::length - 1)]);
+            }
+            dst.data[i][k] = bit_cast<typename RV::dtype>(elements);
+        }
+}
+} // namespace detail
+
+/** dst = src, of the same length; also of a copy of a shared vector that a thread holds by itself. */
 template <ducks::rv::all RV, ducks::sv::all SV>
 __device__ inline void load(RV &dst, const SV &src) {
     constexpr bool same_length = RV::length == SV::length;
     static_assert(same_length, "load: the register vector and the shared vector have the same length");
     using T = typename RV::T;
     using U = typename SV::dtype;
+    // The compiler knows which it is, nearly always.
+    if (!__builtin_amdgcn_is_shared(&src.data[0])) return detail::load_elements(dst, src);
     constexpr int stride = detail::vector_run<RV>;
     constexpr int per_run = RV::is_align ? stride / base_types::packing<typename RV::dtype>::num() : 1;
     const detail::program_order order;
