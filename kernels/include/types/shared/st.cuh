@@ -227,9 +227,10 @@ template <typename T>
 concept whole = all<T> && !requires { typename T::ST; };
 } // namespace ducks::st
 
-/** Part {at.x, at.y} of a shared tile, counted in parts of rows x cols elements. */
+/** Part {at.x, at.y} of a shared tile, counted in parts of rows x cols elements. HipKittens' cdna3 branch has a third
+ * argument, on which nothing depends. */
 template <int rows, int cols, ducks::st::whole ST>
-__device__ inline st_subtile<ST, rows, cols> subtile_inplace(ST &tile, int2 at) {
+__device__ inline st_subtile<ST, rows, cols> subtile_inplace(ST &tile, int2 at, bool = false) {
     return st_subtile<ST, rows, cols>(tile, at);
 }
 
