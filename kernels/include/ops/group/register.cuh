@@ -50,6 +50,28 @@ struct group_reductions {
         });
     }
 
+    /**
+     * @brief op over the values of this thread and those before it in the group, in the order of the threads.
+     *
+     * All waves of the work-group call it; `scratch` as of `all_reduce`, with at least N elements.
+     */
+    template <ducks::base_ops::binary op, ducks::sv::all SV>
+    static __device__ inline float scan(float value, SV &scratch) {
+        constexpr bool large_enough = is_same<typename SV::dtype, float> && SV::length >= N;
+        static_assert(large_enough, "scan: the scratch has N floats");
+        const int wave = warpid() % N;
+        value = scan_lanes<op>(value);
+        {
+            const program_order order;
+            if (laneid() == WARP_THREADS - 1) scratch[wave] = value;
+        }
+        wait_lgkmcnt();
+        barrier();
+        const program_order order;
+        for (int other = wave - 1; other >= 0; other--) value = op::template op<float>(scratch[other], value);
+        return value;
+    }
+
   private:
     /** Calls f(index, i, k, e) for each element of a vector that a lane holds. */
     template <ducks::rv::all RV, typename F>
