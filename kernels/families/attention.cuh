@@ -179,17 +179,14 @@ __device__ inline void forward(const forward_globals<T, D, D_V> &g) {
     rt<float, D_V, WARP_QUERIES, col_l, rt_32x32_s> o;
     typename scores::row_vec maximum, sum;
     zero(o);
-    // A logit x is a factor of 2^(c x).
-    const float c = capped ? 1.0f : g.scale * LOG2_E;
     neg_infty(maximum);
     zero(sum);
     float &m = maximum.data[0][0], &l = sum.data[0][0];
     if (g.sinks) {
-        m = g.sinks[head] * LOG2_E / c;
+        m = g.sinks[head] * LOG2_E;
         l = 1.0f;
     }
-    // What is subtracted from logits, before they are scaled, so that nothing is lost of large ones: the maximum, but
-    // nothing while a query has seen no key.
+    // What is subtracted from logits: the maximum, but nothing while a query has seen no key.
     float base = g.sinks ? m : 0.0f;
 
     for (int at = begin; at < end; at++) {
@@ -204,8 +201,12 @@ __device__ inline void forward(const forward_globals<T, D, D_V> &g) {
             zero(s);
             mma_ABt(s, k, q, s);
         }
+        // Logits to base 2. That every element is read here, in front of the branch, is what keeps LLVM from counting
+        // the wait states behind matrix instructions along one of the two ways only.
         if constexpr (capped)
             map(s, s, [&](float x) { return g.softcap * LOG2_E * tanh_by_exp2(x * (g.scale / g.softcap)); });
+        else
+            mul(s, s, g.scale * LOG2_E);
         const int key = at * BLOCK;
         if ((key + BLOCK > n_k) | seen.cuts(query, last_query, key, BLOCK))
             keep_rows(
@@ -215,15 +216,15 @@ __device__ inline void forward(const forward_globals<T, D, D_V> &g) {
         typename scores::row_vec largest;
         col_max(largest, s);
         const float top = largest.data[0][0];
-        if (__any((top - m) * c > 8.0f)) {
+        if (__any(top - m > 8.0f)) {
             const float raised = __builtin_fmaxf(m, top);
             base = raised == MINUS_INFINITY ? 0.0f : raised;
-            const float factor = __builtin_amdgcn_exp2f((m - base) * c);
+            const float factor = __builtin_amdgcn_exp2f(m - base);
             m = raised;
             l *= factor;
             mul(o, o, factor);
         }
-        map(s, s, [&](float x) { return __builtin_amdgcn_exp2f((x - base) * c); });
+        map(s, s, [&](float x) { return __builtin_amdgcn_exp2f(x - base); });
         typename scores::row_vec added;
         col_sum(added, s);
         l += added.data[0][0];
@@ -241,7 +242,7 @@ __device__ inline void forward(const forward_globals<T, D, D_V> &g) {
     rt<float, WARP_QUERIES, D_V, row_l, rt_32x32_s> turned;
     transpose(turned, o);
     store<1>(out_rows, turned, {0, tile, head, 0});
-    sum.data[0][0] = (base * c + __builtin_amdgcn_logf(l)) * LN_2;
+    sum.data[0][0] = (base + __builtin_amdgcn_logf(l)) * LN_2;
     const gl<float, 1, 1, 1, -1> lse_row(&g.lse[{batch, head, first_q}], nullptr, nullptr, nullptr,
                                          static_cast<size_t>(n_q));
     store(lse_row, sum, {tile});

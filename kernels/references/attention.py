@@ -116,3 +116,34 @@ def attention_backward(
             loss = loss + (logarithms * dlse).masked_fill(torch.isneginf(logarithms), 0).sum()
     grads = torch.autograd.grad(loss, tuple(leaves.values()))
     return {"dsinks": q.new_empty(0)} | {f"d{name}": grad for name, grad in zip(leaves, grads, strict=True)}
+
+
+def attention_paged(
+    q: torch.Tensor,
+    k_cache: torch.Tensor,
+    v_cache: torch.Tensor | None,
+    block_table: torch.Tensor,
+    seq_lens: torch.Tensor,
+    scale: float | None = None,
+    k_scale: float = 1.0,
+    v_scale: float = 1.0,
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """`attention` of one query a sequence, q (B, H, D), over pages of keys and values (pages, page, H_kv, D).
+
+    Sequence i has seq_lens[i] keys, in the pages block_table[i] in order. Caches hold keys divided by
+    `k_scale` and values divided by `v_scale`. Without `v_cache` values are the keys' first 512 columns
+    (multi-head latent attention). Gives (B, H, D_v) and (B, H); a sequence without keys zeros and -inf.
+    """
+    outs, sums = [], []
+    for i, length in enumerate(seq_lens.tolist()):
+        pages = block_table[i].long()
+        k = k_cache[pages].flatten(0, 1)[None, :length].to(q.dtype) * k_scale
+        v = (
+            k[..., :512]
+            if v_cache is None
+            else v_cache[pages].flatten(0, 1)[None, :length].to(q.dtype) * v_scale
+        )
+        out, lse = attention(q[i][None, None], k, v, scale=scale)
+        outs.append(out[0, 0])
+        sums.append(lse[0, :, 0])
+    return torch.stack(outs), torch.stack(sums)

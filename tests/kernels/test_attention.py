@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from typing import Any
 
@@ -11,6 +12,7 @@ import torch
 import workbench as wb
 from workbench.errors import ShapeError
 from workbench.runtime import device
+from workbench.targets import TILE_TARGETS
 
 FORWARD: list[dict[str, Any]] = [
     # One query, and queries that see no key, with and without sinks.
@@ -30,28 +32,63 @@ PACKED: list[dict[str, Any]] = [
     {"batch": 7, "queries": 200, "keys": 300, "heads": 2, "heads_kv": 1, "causal": 1},
     {"batch": 5, "queries": 300, "keys": 200, "heads": 2, "heads_kv": 2, "window": 20},
 ]
+BACKWARD: list[dict[str, Any]] = [
+    {"queries": 1, "keys": 1, "heads": 1, "heads_kv": 1},
+    {"queries": 150, "keys": 70, "heads": 4, "heads_kv": 2, "causal": 1},
+    {"queries": 70, "keys": 150, "heads": 4, "heads_kv": 1, "causal": 1, "window": 20, "sinks": 1},
+    {"queries": 70, "keys": 90, "heads": 2, "heads_kv": 1, "window": 20, "sinks": 1, "capped": 1}
+    | {"dim": 64, "dim_v": 64, "dtype": "fp16"},
+]
+DECODE: list[dict[str, Any]] = [
+    {"batch": 1, "pages": 1, "page": 16, "heads": 1, "heads_kv": 1},
+    {"batch": 5, "pages": 30, "page": 16, "heads": 6, "heads_kv": 2, "dim": 64, "dim_v": 64, "dtype": "fp16"},
+    {"batch": 2, "pages": 2, "page": 256, "heads": 24, "heads_kv": 1, "dtype": "fp16", "cache": "fp8"},
+    {
+        "batch": 2,
+        "pages": 9,
+        "page": 16,
+        "heads": 20,
+        "heads_kv": 1,
+        "dim": 576,
+        "dim_v": 512,
+        "cache": "fp8",
+    },
+]
+SETTINGS = {
+    "attention/forward": FORWARD,
+    "attention/forward_packed": PACKED,
+    "attention/backward": BACKWARD,
+    "attention/decode": DECODE,
+}
+SMALL: dict[str, dict[str, Any]] = {
+    # Blocks that masks cut, and blocks that they leave whole.
+    "attention/forward": {"queries": 70, "keys": 300, "heads": 2, "heads_kv": 1, "causal": 1},
+    "attention/forward_packed": {"queries": 70, "keys": 300, "heads": 2, "heads_kv": 1, "causal": 1},
+    "attention/backward": {"queries": 130, "keys": 300, "heads": 2, "heads_kv": 1, "causal": 1},
+    "attention/decode": {"batch": 2, "pages": 9, "page": 16, "heads": 4, "heads_kv": 2},
+}
 
 
-@pytest.mark.parametrize(
-    ("name", "shapes"), [("attention/forward", FORWARD), ("attention/forward_packed", PACKED)]
-)
+@pytest.mark.parametrize(("name", "shapes"), SETTINGS.items())
 def test_settings(arch: str, name: str, shapes: list[dict[str, Any]]) -> None:
-    for shape in shapes:
+    """Instances of their own, which take seconds to compile, on one target each; on both by `make test-all`."""
+    everything = int(os.environ.get("HIPKITTENS_TEST_ALL", "0"))
+    for i, shape in enumerate(shapes):
+        instance = [shape.get(key) for key in ("dim", "capped", "dtype", "cache")]
+        if any(instance) and not everything and i % 2 != TILE_TARGETS.index(arch) % 2:
+            continue
         result = wb.verify(name, shape=shape, device=f"emulated:{arch}", seed=5)
         assert result.passed, f"{shape}: {result}"
 
 
-@pytest.mark.parametrize("name", ["attention/forward", "attention/backward"])
-def test_no_bank_conflicts(arch: str, name: str) -> None:
-    profile = wb.profile(
-        name, shape={"queries": 128, "keys": 128, "heads": 1, "heads_kv": 1}, device=f"emulated:{arch}"
-    )
+@pytest.mark.parametrize(("name", "shape"), [*SMALL.items(), ("attention/decode", DECODE[2])])
+def test_no_bank_conflicts(arch: str, name: str, shape: dict[str, Any]) -> None:
+    profile = wb.profile(name, shape=shape, device=f"emulated:{arch}")
     assert profile.counters["SQ_LDS_BANK_CONFLICT"].value == 0
 
 
-@pytest.mark.parametrize("name", ["attention/forward", "attention/forward_packed", "attention/backward"])
-def test_sanitizer_finds_nothing(arch: str, name: str) -> None:
-    shape = {"queries": 70, "keys": 100, "heads": 2, "heads_kv": 1, "causal": 1}
+@pytest.mark.parametrize(("name", "shape"), SMALL.items())
+def test_sanitizer_finds_nothing(arch: str, name: str, shape: dict[str, Any]) -> None:
     result = wb.sanitize(name, shape=shape, device=f"emulated:{arch}")
     assert result.passed, str(result)
 
@@ -82,10 +119,10 @@ def test_large_logits(arch: str, size: float) -> None:
     assert result.passed, str(result)
 
 
-@pytest.mark.parametrize("name", ["attention/forward", "attention/backward"])
-def test_repeatable(arch: str, name: str) -> None:
+@pytest.mark.parametrize(("name", "shape"), SMALL.items())
+def test_repeatable(arch: str, name: str, shape: dict[str, Any]) -> None:
     spec = wb.kernels[name]
-    inputs = spec.make_inputs({"queries": 200, "keys": 200, "heads": 2, "heads_kv": 1, "causal": 1})
+    inputs = spec.make_inputs(shape)
     runs = [spec.run(inputs, device=device(f"emulated:{arch}"))[0] for _ in range(2)]
     assert all(torch.equal(runs[0][name], runs[1][name]) for name in runs[0])
 
