@@ -1,6 +1,7 @@
 """How many times longer a sanitized launch takes: every kernel of the library, and loops of one kind.
 
     python tests/benchmarks/sanitizer_cost.py [--arch gfx950 gfx942] [--size 512] [--repeat 3] [--only gemm]
+    python tests/benchmarks/sanitizer_cost.py --hipkittens CHECKOUT  # its hand-scheduled kernels
 
 Both run on one thread; times are processor time of this process, least of the repeats, so that what else the
 computer does shows little. Translation (once for each kernel, then cached) is in a column of its own.
@@ -10,18 +11,23 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import itertools
 import os
+import re
 import time
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
 
 import torch
 
 import workbench as wb
-from workbench.errors import ShapeError
+from workbench.errors import ShapeError, UsageError
+from workbench.kernel.host_module import tensors
 from workbench.runtime import LaunchOptions
 from workbench.spec import KernelSpec, Range
-from workbench.spec.subject import Target, resolve
+from workbench.spec.subject import resolve
 from workbench.targets import TILE_TARGETS
 
 LIMIT = 20.0
@@ -97,7 +103,13 @@ LOOP_COUNT = 300
 ELEMENTS = 1 << 21
 
 
-def loops(arch: str) -> Iterator[tuple[str, Target, str]]:
+class Run(Protocol):
+    """A launch that can be repeated."""
+
+    def run(self, options: LaunchOptions | None) -> object: ...
+
+
+def loops(arch: str) -> Iterator[tuple[str, Run, str]]:
     """Name, launch and problem of each of LOOPS."""
     module = wb.compile(LOOPS, arch=arch, name="loops.hip")
     given = torch.ones(ELEMENTS, dtype=torch.int32)
@@ -107,14 +119,74 @@ def loops(arch: str) -> Iterator[tuple[str, Target, str]]:
         yield name, target, f"n={LOOP_COUNT}"
 
 
-def library(arch: str, size: int) -> Iterator[tuple[str, Target, str]]:
-    """The same of every kernel of the library."""
+def library(arch: str, size: int) -> Iterator[tuple[str, Run, str]]:
+    """The same of every kernel of the library, each variant; operators of several kernels are left out."""
     specs: Mapping[str, KernelSpec] = wb.kernels
-    for name, spec in sorted(specs.items()):
+    names = (f"{name}:{variant}" for name, spec in specs.items() for variant in spec.variants or ("",))
+    for name in sorted(name.removesuffix(":") for name in names):
+        spec = specs[name]
         if arch in spec.targets:
             shape = shape_of(spec, arch, size)
             problem = " ".join(f"{key}={value}" for key, value in shape.items())
-            yield name, resolve(name, shape=shape, device=f"emulated:{arch}"), problem
+            # A variant may be for other shapes, or of several kernels.
+            with contextlib.suppress(ShapeError, UsageError):
+                target = resolve(name, shape=shape, device=f"emulated:{arch}")
+                if target.only:
+                    yield name, target, problem
+
+
+class Tensor:
+    """A CPU tensor that says it is a GPU's, as HipKittens' bindings want it."""
+
+    device = torch.device("cuda")
+
+    def __init__(self, tensor: torch.Tensor) -> None:
+        self._tensor = tensor
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.__dict__["_tensor"], name)
+
+
+@dataclass(frozen=True)
+class ModuleCall:
+    """A call of `dispatch_micro` of one of HipKittens' modules."""
+
+    module: wb.HostModule
+    arguments: tuple[torch.Tensor, ...]
+
+    def run(self, options: LaunchOptions | None) -> None:
+        with contextlib.ExitStack() as stack:
+            if options is not None:
+                stack.enter_context(wb.sanitizing())
+            stack.enter_context(self.module.device.host_code(lambda: tensors(self.arguments)))
+            self.module.module.dispatch_micro(*map(Tensor, self.arguments))
+
+
+def hipkittens(checkout: Path, size: int) -> Iterator[tuple[str, Run, str]]:
+    """Attention forward and the GEMMs of a checkout of HipKittens main, with its own headers; for gfx950."""
+    heads, kv_heads = 64, 8
+    for depth, file in ((64, "kernel_d64.cpp"), (128, "kernel.cpp")):
+        shape = {"B": 1, "H": heads, "H_KV": kv_heads, "N": size // 2, "D": depth}
+        q = torch.randn(1, size // 2, heads, depth).bfloat16()
+        k, v = (torch.randn(1, size // 2, kv_heads, depth).bfloat16() for _ in range(2))
+        sums = torch.zeros(1, heads, 1, size // 2)
+        defines = [f"ATTN_{name}={value}" for name, value in shape.items()]
+        module = hipkittens_module(checkout, f"attn/gqa/{file}", defines, size)
+        yield f"attention d={depth}", ModuleCall(module, (q, k, v, torch.zeros_like(q), sums)), str(shape)
+    for layout in ("16x32", "32x16"):
+        side = 2 * size
+        module = hipkittens_module(checkout, f"gemm/bf16fp32/mi350x/256_256_64_32_with{layout}.cpp", [], side)
+        a, b = (torch.randn(side, side).bfloat16() for _ in range(2))
+        yield f"GEMM {layout}", ModuleCall(module, (a, b, torch.zeros_like(a))), f"m=n=k={side}"
+
+
+def hipkittens_module(checkout: Path, file: str, defines: list[str], size: int) -> wb.HostModule:
+    """One of HipKittens' modules; a problem that its source fixes is made `size` each way."""
+    path = checkout / "kernels" / file
+    source = re.sub(r"^#define ([MNK]) \d+$", rf"#define \1 {size}", path.read_text(), flags=re.MULTILINE)
+    include = [checkout / "include", path.parent]
+    define = ["KITTENS_CDNA4", *defines]
+    return wb.compile(source, host=True, include=include, define=define, arch="gfx950", name=path.name)
 
 
 def shape_of(spec: KernelSpec, arch: str, size: int) -> dict[str, Any]:
@@ -138,7 +210,7 @@ def seconds(run: Callable[[], object], repeat: int) -> tuple[float, float]:
     return times[0], min(times[1:])
 
 
-def measure(target: Target, repeat: int) -> tuple[float, float, float]:
+def measure(target: Run, repeat: int) -> tuple[float, float, float]:
     """Plain seconds, sanitized seconds, and what the first sanitized run takes longer."""
     _, plain = seconds(lambda: target.run(None), repeat)
     first, sanitized = seconds(lambda: target.run(LaunchOptions(sanitize=True)), repeat)
@@ -151,14 +223,19 @@ def main() -> int:
     parser.add_argument("--size", type=int, default=512, help="largest dimension of a problem")
     parser.add_argument("--repeat", type=int, default=3)
     parser.add_argument("--only", default="", help="a part of the kernels' names")
+    parser.add_argument("--hipkittens", type=Path, help="measure the kernels of this checkout instead")
     options = parser.parse_args()
     os.environ["HIPKITTENS_THREADS"] = "1"
     print(
         f"{'kernel':32} {'target':8} {'plain':>9} {'sanitized':>10} {'ratio':>6} {'translation':>12}  problem"
     )
     worst = 0.0
-    for arch in options.arch:
-        for name, target, problem in (*library(arch, options.size), *loops(arch)):
+    for arch in options.arch if options.hipkittens is None else ["gfx950"]:
+        if options.hipkittens is not None:
+            cases = hipkittens(options.hipkittens, options.size)
+        else:
+            cases = itertools.chain(library(arch, options.size), loops(arch))
+        for name, target, problem in cases:
             if options.only not in name:
                 continue
             plain, sanitized, translation = measure(target, options.repeat)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from workbench import errors
@@ -17,7 +18,7 @@ from workbench.emulator.node.dispatch import Geometry
 SourceOf = Callable[[int], tuple[str, int, int] | None]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Scene:
     """What is known about a launch when one of its waves faults.
 
@@ -39,13 +40,14 @@ class Scene:
     scratch_bytes: int
     source_of: SourceOf
 
+    @cached_property
+    def _instructions(self) -> dict[int, Instruction]:
+        return {
+            instruction.address: instruction for block in self.blocks for instruction in block.instructions
+        }
+
     def instruction(self, address: int) -> Instruction | None:
-        for block in self.blocks:
-            for instruction in block.instructions:
-                if instruction.address == address:
-                    found: Instruction = instruction
-                    return found
-        return None
+        return self._instructions.get(address)
 
     def who(self, address: int | None) -> str:
         """Kernel and source line, for the beginning of a message."""

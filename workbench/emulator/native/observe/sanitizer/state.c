@@ -50,14 +50,23 @@ int san_found(Wave *w, uint32_t kind, const Op *op, uint64_t other_pc, int32_t l
     SanWave *sw = w->san;
     San *s = sw->group->san;
     s->report_total++;
-    for (uint64_t i = 0; i < s->report_count; i++) {
-        SanReport *r = &s->reports[i];
+    SanReport *last = s->last_report;
+    if (last != NULL && last->pc == op->pc && last->kind == kind) {
+        last->count++;
+        return 1;
+    }
+    uint64_t place = ((op->pc << 8 | kind) * 0x9e3779b97f4a7c15ull) >> 32;
+    uint16_t *slot;
+    while (*(slot = &s->report_slots[place++ % REPORT_SLOTS]) != 0) {
+        SanReport *r = &s->reports[*slot - 1];
         if (r->pc == op->pc && r->kind == kind) {
+            s->last_report = r;
             r->count++;
             return 1;
         }
     }
     if (s->report_count == REPORTS) return 0;
+    *slot = (uint16_t)(s->report_count + 1);
     s->reports[s->report_count++] = (SanReport){
         .pc = op->pc,
         .other_pc = other_pc,

@@ -14,6 +14,7 @@
 
 #define SCALARS (SAN_SCC + 1)
 #define REPORTS 1024
+#define REPORT_SLOTS 2048
 #define NOBODY 0xffffffffu
 
 /* One dword of LDS. */
@@ -116,7 +117,9 @@ struct San {
     const SanMemory *last_memory;
     int32_t lost_writes; /* something was written that was not followed */
     uint64_t report_count, report_total;
+    SanReport *last_report;
     SanReport reports[REPORTS];
+    uint16_t report_slots[REPORT_SLOTS]; /* open hash: a report's place + 1; 0: none */
 };
 
 typedef struct SanGroup SanGroup;
