@@ -38,6 +38,7 @@ SETTINGS = (
     "HIPKITTENS_CPU",
     "HIPKITTENS_CXX_LIBRARY",
     "HIPKITTENS_DEVICE",
+    "HIPKITTENS_DEVICE_LIBRARIES",
     "HIPKITTENS_MEMORY",
     "HIPKITTENS_PROGRAM_TIMEOUT",
     "HIPKITTENS_SLOW_TESTS",
@@ -172,6 +173,8 @@ def _toolchain() -> list[Finding]:
         state = "ok" if version else "note"
         findings.append(Finding(f"target {arch}", state, version or "no compiler here makes code for it"))
     findings.append(Finding("headers", "ok", f"{report.hip_headers}; {', '.join(report.header_folders)}"))
+    libraries = report.device_libraries or "none; only sources that call __ocml_* or __ockl_* want them"
+    findings.append(Finding("device libraries", "ok", libraries))
     if not report.tile_library:
         text = "kittens.cuh is not where it should be; the installation is incomplete"
         findings.append(

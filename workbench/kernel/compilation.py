@@ -52,6 +52,7 @@ def compile(
     define: Sequence[str] | Mapping[str, object] = (),
     timeout: float | None = None,
     first_line: int = 1,
+    device_libraries: bool = False,
     host: bool = False,
 ) -> Module | HostModule:
     """Compiles HIP C++ device code.
@@ -66,6 +67,8 @@ def compile(
         define: macros: `("N=4", "FAST")` or `{"N": 4, "FAST": None}`.
         timeout: seconds that the compiler may take.
         first_line: number of the source's first line in messages and debug info.
+        device_libraries: whether ROCm's device libraries are linked, for sources that call functions named
+            `__ocml_*` or `__ockl_*`; `python -m workbench doctor` says whether they are here.
         host: whether the source is a pybind11 module, whose host code is compiled too.
 
     Returns:
@@ -85,6 +88,7 @@ def compile(
         include=include,
         flags=flags,
         define=define,
+        device_libraries=device_libraries,
         timeout=timeout,
         first_line=first_line,
     )

@@ -112,6 +112,7 @@ def _run(job: Job, ready: Path | None) -> tuple[Entry, list[str]]:
             *job.compiler.device_command(job.options.arch),
             *job.own,
             *job.common,
+            *job.linked,
             *precompiled.top(ready),
             "-fno-crash-diagnostics",
             # The driver drops -MF in a device compilation; the front end itself takes these.

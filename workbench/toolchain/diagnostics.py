@@ -308,5 +308,8 @@ def _explain_undefined(symbol: str) -> str:
     if called in _HEAP:
         return f"{called} does not exist in device code: use malloc, and fill or copy what it gives"
     if called.startswith(("__ocml_", "__ockl_")):
-        return f"{called} is part of ROCm's device libraries, which this compiler has not; use a HIP function"
+        return (
+            f"{called} is part of ROCm's device libraries, which are not linked: use a HIP function, or "
+            "compile with device_libraries=True"
+        )
     return f"{symbol} is declared but nowhere defined for the device (undefined symbol)"

@@ -14,6 +14,7 @@ import sys
 import sysconfig
 import tempfile
 import time
+from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -221,14 +222,18 @@ class _Build:
             self.job.source, self.job.options.macro_names, self.job.before, self.pybind
         )
 
-        def half(start: tuple[str, ...], common: tuple[str, ...]) -> _Half:
+        def half(start: tuple[str, ...], common: tuple[str, ...], linked: Iterable[str] = ()) -> _Half:
             command = (*start, *common)
             header = PrecompiledHeader(self.compiler, command, names, instantiate=True, pybind=self.pybind)
-            return _Half(self.job, start, common, header)
+            return _Half(self.job, start, (*common, *linked), header)
 
         inlined = ("-mllvm", "-amdgpu-early-inline-all=true")
         return (
-            half((*hip, "--offload-device-only", "--no-gpu-bundle-output", *inlined), self.common),
+            half(
+                (*hip, "--offload-device-only", "--no-gpu-bundle-output", *inlined),
+                self.common,
+                self.job.linked,
+            ),
             half((*hip, "--offload-host-only", "-c"), (*self.common, *self.host)),
         )
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from workbench.cache import digest
 from workbench.errors import CompilerNotFound, CompilerTimeout, UsageError
 from workbench.targets import target
-from workbench.toolchain import process
+from workbench.toolchain import device_libraries, process
 from workbench.toolchain.compiler import INCLUDE, include_folders
 from workbench.toolchain.diagnostics import Diagnostic, Reader
 from workbench.toolchain.failures import failure, lacks_registers
@@ -47,12 +47,14 @@ class Job:
         common: arguments that depend on neither the source nor the caller's folders and macros: a
             precompiled header is made with the same.
         own: folders and macros of the caller.
+        linked: arguments of the device part alone: ROCm's device libraries where they are asked for.
         before: folders that are searched before ours, the current one included.
         folders: all folders in the order of their search.
         key: digest of all this.
 
     Raises:
         CompilerNotFound: no compiler for the target.
+        ToolchainError: ROCm's device libraries are asked for and not here.
         UsageError: the source is no text, or a path.
     """
 
@@ -80,6 +82,8 @@ class Job:
             *(part for folder in options.include for part in ("-I", folder)),
             *(f"-D{macro}" for macro in options.define),
         )
+        libraries = device_libraries.bitcode(self.compiler, options.arch) if options.device_libraries else ()
+        self.linked = [part for f in libraries for part in to_front_end("-mlink-builtin-bitcode", str(f))]
         self.before = [".", *quotes, *options.include]
         self.folders = [*self.before, *map(str, include_folders()), str(INCLUDE)]
         self.key = digest(
@@ -88,6 +92,7 @@ class Job:
             *self.compiler.device_command(options.arch),
             *self.common,
             *self.own,
+            *(digest(file.read_bytes()) for file in libraries),
             *(f"{variable}={os.environ.get(variable)}" for variable in _ENVIRONMENT),
             options.name,
             str(options.first_line),

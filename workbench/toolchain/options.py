@@ -39,6 +39,7 @@ class CompileOptions:
         flags: further compiler flags.
         define: macros, as `NAME` or `NAME=VALUE`.
         debug: whether the code object describes its lines, parameters and types.
+        device_libraries: whether ROCm's device libraries are linked (`__ocml_*`, `__ockl_*`).
         timeout: seconds that the compiler may take.
         first_line: number of the source's first line in messages, 2 where a cell's magic is line 1.
     """
@@ -49,6 +50,7 @@ class CompileOptions:
     flags: tuple[str, ...]
     define: tuple[str, ...]
     debug: bool
+    device_libraries: bool
     timeout: float
     first_line: int
 
@@ -61,13 +63,14 @@ class CompileOptions:
         flags: Flags = (),
         define: Macros = (),
         debug: bool = True,
+        device_libraries: bool = False,
         timeout: float | None = None,
         first_line: int = 1,
     ) -> None:
         """Checks what came and brings it to one form.
 
         Args:
-            arch, debug, first_line: as the attributes.
+            arch, debug, device_libraries, first_line: as the attributes.
             name: "cell.hip" where it is None.
             include: folders.
             flags: a list or a command line's text.
@@ -85,6 +88,7 @@ class CompileOptions:
             "flags": _flags(flags),
             "define": _macros(define),
             "debug": bool(debug),
+            "device_libraries": bool(device_libraries),
             "timeout": _time_limit(timeout),
             "first_line": _first_line(first_line),
         }

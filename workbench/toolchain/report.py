@@ -8,6 +8,7 @@ from workbench import cache
 from workbench.errors import CompilerNotFound
 from workbench.targets import NAMES
 from workbench.toolchain.compiler import INCLUDE, Compiler, include_folders, kernel_headers
+from workbench.toolchain.device_libraries import find_device_libraries
 from workbench.toolchain.search import find_compiler
 
 
@@ -21,6 +22,7 @@ class Report:
         targets: for each target the version of the compiler that compiles for it, or None.
         hip_headers: whose HIP and C++ headers are read.
         header_folders: folders of ours on the include path.
+        device_libraries: folder of ROCm's device libraries, None where there are none.
         tile_library: whether `kittens.cuh` is there.
         cache_folder: where results are kept.
         cache_limit: bytes above which the oldest go.
@@ -32,6 +34,7 @@ class Report:
     targets: dict[str, str | None]
     hip_headers: str
     header_folders: tuple[str, ...]
+    device_libraries: str | None
     tile_library: bool
     cache_folder: str
     cache_limit: int
@@ -59,6 +62,7 @@ def report() -> Report:
         targets=targets,
         hip_headers=compiler.headers if compiler else "",
         header_folders=tuple(str(folder) for folder in (*include_folders(), *own)),
+        device_libraries=str(libraries) if (libraries := find_device_libraries()) is not None else None,
         tile_library=(kernel_headers() / "kittens.cuh").is_file(),
         cache_folder=str(cache.folder()),
         cache_limit=cache.limit(),
