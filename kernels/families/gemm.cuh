@@ -8,6 +8,7 @@
  */
 #pragma once
 
+#include "families/gemm_block_scaled.cuh"
 #include "families/gemm_double_buffer.cuh"
 #include "families/gemm_few_rows.cuh"
 #include "families/gemm_interleave.cuh"

@@ -74,6 +74,20 @@ def launch(side: int, threads: int) -> Callable[[Mapping[str, Any], str], Launch
     return of
 
 
+def launch_steps_of(size: int) -> Callable[[Mapping[str, Any], str], Launch]:
+    """A work-group for 128 x 128 of C; a step takes `size` bytes of a row of A and B on either target."""
+
+    def of(shape: Mapping[str, Any], arch: str) -> Launch:
+        return Launch(grid=(tiles(shape, 128), shape["batch"]), block=256, dynamic_shared=2 * 2 * 128 * size)
+
+    return of
+
+
+def outputs_bf16(shape: Mapping[str, Any], tensors: Mapping[str, Any]) -> dict[str, Any]:
+    """C of bf16."""
+    return {"c": ((*tensors["a"].shape[:-2], shape["m"], shape["n"]), torch.bfloat16)}
+
+
 def few_rows(shape: Mapping[str, Any]) -> tuple[int, int]:
     """Rows that the kernel for few rows is compiled for, and columns of a work-group."""
     rows = next(size for size in (16, 32, 64) if shape["m"] <= size)

@@ -16,49 +16,10 @@
 
 namespace kittens::families::gemm {
 
-/**
- * @brief An operand whose rows run along K: M x K (N x K).
- *
- * @tparam rows of the tile.
- * @tparam workers the group that loads it.
- */
-template <typename T, int rows, typename workers>
-struct operand_along_k {
-    static constexpr bool transposed = false;
-    using shape = along_k<T>;
-    static constexpr int K_STEP = shape::K_STEP;
-    // A tile of 16-bit elements has base tiles narrower than its rows, so that two work-groups' loads mix.
-    using shared = st<T, rows, K_STEP, detail::select<sizeof(T) == 2, st_16x32_s, typename shape::shared_shape>>;
-    template <int part>
-    using registers = rt<T, part, K_STEP, row_l, typename shape::shape>;
-    using matrix = gl<T, 1, -1, -1, -1>;
-
-    const matrix &from;
-    int tile, k;
-    const T *base;
-    i32x4 resource;
-    uint32_t offsets[workers::template loads_per_tile<shared>];
-    /** Where the two buffers are: no array, which a choice at run time would put into memory. */
-    uint32_t lds_first, lds_second;
-
-    /** Rows from `row` on of the matrix that `from` is, into `buffers`. */
-    __device__ inline operand_along_k(const matrix &from, int row, shared (&buffers)[2])
-        : from(from), tile(row / rows), k(static_cast<int>(from.cols())), base(&from[{row, 0}]) {
-        workers::prefill_swizzled_offsets(buffers[0], from, offsets);
-        const int inside = detail::min(static_cast<int>(from.rows()) - row, rows);
-        resource = make_srsrc(base, static_cast<uint32_t>(inside) * static_cast<uint32_t>(k) * sizeof(T));
-        lds_first = workers::lds_base(buffers[0]), lds_second = workers::lds_base(buffers[1]);
-    }
-    __device__ inline void start(shared &to, int step, int half) const {
-        if ((step + 1) * K_STEP <= k)
-            workers::load_async(to, from, {tile, step}, offsets, resource, base, half ? lds_second : lds_first);
-        else
-            workers::load_bounded_async(to, from, {tile, step});
-    }
-    template <int part>
-    static __device__ inline void read(registers<part> &to, shared &from, int index) {
-        load(to, subtile_inplace<part, K_STEP>(from, {index, 0}));
-    }
+/** A tile of 2-byte elements has base tiles narrower than its rows, so that two work-groups' loads mix. */
+template <typename T>
+struct plain_along_k : along_k<T> {
+    using shared_shape = detail::select<sizeof(T) == 2, st_16x32_s, typename along_k<T>::shared_shape>;
 };
 
 /** An operand whose rows run across K: K x M (K x N), of 2-byte elements. Columns past the last are never used. */
@@ -107,10 +68,10 @@ struct double_buffer {
     static constexpr int PART = TILE / 2;
 
     using workers = group<NUM_WARPS>;
-    using operand_a =
-        detail::select<stored == layout::tn, operand_across_k<T, TILE, workers>, operand_along_k<T, TILE, workers>>;
-    using operand_b =
-        detail::select<stored == layout::nt, operand_along_k<T, TILE, workers>, operand_across_k<T, TILE, workers>>;
+    using operand_a = detail::select<stored == layout::tn, operand_across_k<T, TILE, workers>,
+                                     operand_along_k<plain_along_k<T>, TILE, workers>>;
+    using operand_b = detail::select<stored == layout::nt, operand_along_k<plain_along_k<T>, TILE, workers>,
+                                     operand_across_k<T, TILE, workers>>;
     using shared_a = typename operand_a::shared;
     using shared_b = typename operand_b::shared;
     static constexpr int K_STEP = operand_a::K_STEP;

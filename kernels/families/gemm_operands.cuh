@@ -15,6 +15,7 @@ namespace kittens::families::gemm {
  */
 template <typename T>
 struct along_k {
+    using element = T;
 #if defined(KITTENS_CDNA4)
     static constexpr int BYTES = 128;
 #else
@@ -29,6 +30,51 @@ struct along_k {
         detail::select<K_STEP == 128, st_16x128_s, detail::select<K_STEP == 64, st_16x64_s, st_16x32_s>>;
     /** Base shape in registers. */
     using shape = detail::select<wide, rt_16x32_s, detail::select<K_STEP == 128, rt_16x128_s, rt_16x64_s>>;
+};
+
+/**
+ * @brief An operand whose rows run along K: M x K (N x K).
+ *
+ * @tparam Shapes such as along_k.
+ * @tparam rows of the tile.
+ * @tparam workers the group that loads it.
+ */
+template <typename Shapes, int rows, typename workers>
+struct operand_along_k {
+    static constexpr bool transposed = false;
+    using T = typename Shapes::element;
+    static constexpr int K_STEP = Shapes::K_STEP;
+    using shared = st<T, rows, K_STEP, typename Shapes::shared_shape>;
+    template <int part>
+    using registers = rt<T, part, K_STEP, row_l, typename Shapes::shape>;
+    using matrix = gl<T, 1, -1, -1, -1>;
+
+    const matrix &from;
+    int tile, k;
+    const T *base;
+    i32x4 resource;
+    uint32_t offsets[workers::template loads_per_tile<shared>];
+    /** Where the two buffers are: no array, which a choice at run time would put into memory. */
+    uint32_t lds_first, lds_second;
+
+    /** Rows from `row` on of the matrix that `from` is, into `buffers`. */
+    __device__ inline operand_along_k(const matrix &from, int row, shared (&buffers)[2])
+        : from(from), tile(row / rows), k(static_cast<int>(from.cols())), base(&from[{row, 0}]) {
+        workers::prefill_swizzled_offsets(buffers[0], from, offsets);
+        const int inside = detail::min(static_cast<int>(from.rows()) - row, rows);
+        resource = make_srsrc(base, static_cast<uint32_t>(inside) * static_cast<uint32_t>(k) * sizeof(T));
+        lds_first = workers::lds_base(buffers[0]), lds_second = workers::lds_base(buffers[1]);
+    }
+    __device__ inline void start(shared &to, int step, int half) const {
+        if ((step + 1) * K_STEP <= k)
+            workers::load_async(to, from, {tile, step}, offsets, resource, base, half ? lds_second : lds_first);
+        else
+            workers::load_bounded_async(to, from, {tile, step});
+    }
+    template <int part>
+    static __device__ inline void read(registers<part> &to, shared &from, int index) {
+        load(to, subtile_inplace<part, K_STEP>(from, {index, 0}));
+    }
 };
 
 } // namespace kittens::families::gemm

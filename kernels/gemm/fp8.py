@@ -92,9 +92,7 @@ spec = KernelSpec(
         {"m": 100, "n": 136, "k": 144, "batch": 2, "bias": 1, "activation": "relu"},
     ],
     inputs=inputs,
-    outputs=lambda shape, tensors: {
-        "c": ((*tensors["a"].shape[:-2], shape["m"], shape["n"]), torch.bfloat16)
-    },
+    outputs=family.outputs_bf16,
     reference=scaled_gemm,
     shape_of=shape_of,
     define=lambda shape, arch: operation("double_buffer", shape, "layout::nt", "128"),

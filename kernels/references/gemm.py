@@ -91,3 +91,70 @@ def grouped_gemm(
     runs = offsets.tolist()
     sums = torch.cat([a[runs[g] : runs[g + 1]] @ right[g] for g in range(len(b))])
     return finish(sums, 1.0, None, activation, gate, residual, beta)
+
+
+def block_scaled_gemm(
+    a: torch.Tensor,
+    b: torch.Tensor,
+    scale_a: torch.Tensor,
+    scale_b: torch.Tensor,
+    bias: torch.Tensor | None = None,
+    activation: str = "none",
+    gate: torch.Tensor | None = None,
+    residual: torch.Tensor | None = None,
+    beta: float = 1.0,
+) -> torch.Tensor:
+    """A Bᵀ with a scale for each 128 columns of a row of a and of 128 rows of b; finished as `gemm` does."""
+    wide, k = scale_a.dtype, a.shape[-1]
+    factors_a = scale_a.repeat_interleave(128, -1)[..., :k]
+    factors_b = scale_b.repeat_interleave(128, -1).repeat_interleave(128, -2)[..., : b.shape[-2], :k]
+    sums = (a.to(wide) * factors_a) @ (b.to(wide) * factors_b).mT
+    return finish(sums, 1.0, bias, activation, gate, residual, beta)
+
+
+MICROSCALED = {"e4m3": (8, 4, 3), "e5m2": (8, 5, 2), "e2m3": (6, 2, 3), "e3m2": (6, 3, 2), "e2m1": (4, 2, 1)}
+"""Formats of numbers with block scales: bits in all, of the exponent and of the mantissa."""
+
+
+def numbers_of(stored: torch.Tensor, format: str) -> torch.Tensor:
+    """Numbers of a microscaled format in float64: of fp8 tensors, or of bytes, lowest bits first."""
+    bits, exponent, mantissa = MICROSCALED[format]
+    if bits == 8:
+        return stored.double()
+    if bits == 4:
+        codes = torch.stack([stored & 15, stored >> 4], -1)
+    else:
+        first, second, third = stored.unflatten(-1, (-1, 3)).int().unbind(-1)
+        word = first | second << 8 | third << 16
+        codes = torch.stack([word >> shift & 63 for shift in (0, 6, 12, 18)], -1)
+    codes = codes.flatten(-2).int()
+    power = codes >> mantissa & (1 << exponent) - 1
+    fraction = (codes & (1 << mantissa) - 1).double()
+    # Numbers with the smallest exponent have no leading one.
+    size = torch.where(power == 0, 2 * fraction, fraction + (1 << mantissa))
+    size = size * torch.exp2(power.double() - (1 << exponent - 1) + 1 - mantissa)
+    return torch.where(codes >> bits - 1 == 1, -size, size)
+
+
+def microscaled_gemm(
+    a: torch.Tensor,
+    b: torch.Tensor,
+    scale_a: torch.Tensor,
+    scale_b: torch.Tensor,
+    format: str = "e2m1",
+    bias: torch.Tensor | None = None,
+    activation: str = "none",
+    gate: torch.Tensor | None = None,
+    residual: torch.Tensor | None = None,
+    beta: float = 1.0,
+) -> torch.Tensor:
+    """A Bᵀ of numbers with a power of two for each 32 columns, finished as `gemm` does; in float64.
+
+    Formats are those of the OCP microscaling specification: e4m3 and e5m2 (fp8 tensors), e2m3 and e3m2 (four
+    in three bytes of uint8 tensors), e2m1 (two in a byte). A scale s, of uint8 tensors, is 2^(s - 127).
+    """
+    left, right = (
+        numbers_of(stored, format) * torch.exp2(scales.double() - 127).repeat_interleave(32, -1)
+        for stored, scales in ((a, scale_a), (b, scale_b))
+    )
+    return finish(left @ right.mT, 1.0, bias, activation, gate, residual, beta)

@@ -62,7 +62,7 @@ def main() -> None:
     for name, shape in (
         ("normalization/rmsnorm", {"rows": 64, "cols": 128}),
         ("activations/softmax", {"rows": 64, "cols": 128}),
-        ("gemm/gemm_bf16", {"m": 64, "n": 64, "k": 64}),
+        ("gemm/bf16", {"m": 64, "n": 64, "k": 64}),
     ):
         spec = wb.kernels[name]
         inputs = spec.make_inputs(shape, device=where)

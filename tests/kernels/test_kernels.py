@@ -12,6 +12,9 @@ from workbench.runtime import LaunchOptions, device
 CATEGORIES = ("activations/", "gemm/", "normalization/", "rotary/")
 KERNELS = [name for name in wb.kernels if name.startswith(CATEGORIES)]
 
+ALONE = ("gemm/fp8_block", "gemm/mx")
+"""On gfx942, with 64 KB of LDS and no scaled matrix instructions, a work-group has a compute unit to itself."""
+
 MORE = {
     "normalization/rmsnorm": [{"rows": 1, "cols": 1}, {"rows": 70, "cols": 520}, {"rows": 9, "cols": 8191}],
     "activations/softmax": [
@@ -53,7 +56,8 @@ def test_resources(arch: str, name: str) -> None:
             resources = ready.kernel.resources_at(launch.block[0], launch.dynamic_shared)
             assert resources.scratch == 0
             assert resources.vgpr_spills == resources.sgpr_spills == 0
-            assert resources.occupancy.waves_per_simd >= 2, f"{shape}: {resources}"
+            least = 1 if arch == "gfx942" and name in ALONE else 2
+            assert resources.occupancy.waves_per_simd >= least, f"{shape}: {resources}"
 
 
 def test_gemm_has_no_bank_conflicts(arch: str) -> None:

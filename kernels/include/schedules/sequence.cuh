@@ -44,6 +44,23 @@ __device__ inline T &anchor(T &shared) {
     return *reinterpret_cast<T *>((T *)at);
 }
 
+/**
+ * @brief Has the compiler wait here for what was loaded into a register, or into an array of them.
+ *
+ * Left alone it waits where the value is first used, and there, not knowing of loads to shared memory, for those too.
+ */
+template <typename T>
+__device__ inline void arrive(T &value) {
+    static_assert(sizeof(T) % 4 == 0, "arrive: whole registers");
+    struct words {
+        unsigned w[sizeof(T) / 4];
+    };
+    auto held = kittens::detail::bit_cast<words>(value);
+#pragma unroll
+    for (unsigned &word : held.w) asm volatile("" : "+v"(word));
+    value = kittens::detail::bit_cast<T>(held);
+}
+
 /** Moves no instruction across, whatever the compiler thinks of the order. */
 __device__ inline void pin() { __builtin_amdgcn_sched_barrier(0); }
 

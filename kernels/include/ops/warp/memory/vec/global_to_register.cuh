@@ -69,6 +69,21 @@ __device__ inline void load(RV &dst, const GL &src, const COORD &idx) {
         }
 }
 
+/** dst = the elements below each other from `at` on: of column at.c, rows at.r, at.r + 1, ... Past the end zero. */
+template <ducks::rv::all RV, ducks::gl::all GL>
+__device__ inline void load_column(RV &dst, const GL &src, const coord<> &at) {
+    static_assert(!RV::is_align, "load_column: a vector of one value a lane, such as the col_vec of a row layout");
+    using U = typename GL::dtype;
+    const detail::program_order order;
+    const detail::window<2, GL> view(src, at);
+    const detail::buffer memory(view.base, view.bytes);
+    const int lane = laneid();
+#pragma unroll
+    for (int i = 0; i < RV::outer_dim; i++)
+        dst.data[i][0] = base_types::convertor<typename RV::dtype, U>::convert(detail::bit_cast<U>(
+            detail::run<U, 1>::load(memory, static_cast<uint32_t>(RV::index(i, lane, 0)) * view.pitch)));
+}
+
 /** The vector at idx of dst = src. */
 template <ducks::rv::all RV, ducks::gl::all GL, ducks::coord::vec COORD = coord<RV>>
 __device__ inline void store(const GL &dst, const RV &src, const COORD &idx) {

@@ -190,4 +190,29 @@ __device__ inline fp8e8m0_4 pack_scales(const fp8e8m0 *scales, int row) {
     return packed;
 }
 
+/**
+ * @brief A scale register for four base tiles of 16 rows, from a matrix of scales in global memory.
+ *
+ * @param scales a row for each row of the operand, of a scale for each block of 32 along K; `unsigned char` or fp8e8m0.
+ * @param at the first of the 64 rows, and the first of four blocks. Rows past the end read as zero.
+ *
+ * Costs four loads of 1 byte a lane.
+ */
+template <ducks::gl::all GL>
+__device__ inline fp8e8m0_4 load_scales(const GL &scales, const coord<> &at) {
+    static_assert(sizeof(typename GL::dtype) == 1, "load_scales: scales have 1 byte");
+    const detail::program_order order;
+    const detail::window<2, GL> view(scales, at);
+    const detail::buffer memory(view.base, view.bytes);
+    const int lane = laneid();
+    fp8e8m0_4 packed = 0;
+#pragma unroll
+    for (int n = 0; n < 4; n++) {
+        const uint32_t offset =
+            static_cast<uint32_t>(n * 16 + lane % 16) * view.pitch + static_cast<uint32_t>(lane / 16);
+        packed |= static_cast<fp8e8m0_4>(memory.load<unsigned char>(offset)) << (n * 8);
+    }
+    return packed;
+}
+
 } // namespace kittens

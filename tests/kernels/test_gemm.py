@@ -1,0 +1,216 @@
+"""GEMMs over their settings: implementations, layouts, epilogues, formats, ragged and extreme sizes."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import random
+from typing import Any
+
+import pytest
+import torch
+
+import workbench as wb
+from workbench.errors import ShapeError
+from workbench.runtime import LaunchOptions, device
+
+FINISH = {"alpha": 1, "bias": 1, "activation": "gelu", "gate": 1, "residual": 1}
+SCALED_FINISH = {name: value for name, value in FINISH.items() if name != "alpha"}
+
+THIN: list[tuple[str, dict[str, Any]]] = [
+    ("gemm/bf16:few_rows", {"m": 1, "n": 1, "k": 8}),
+    ("gemm/bf16:few_rows", {"m": 13, "n": 200, "k": 1544, "batch": 2}),
+    ("gemm/bf16:split_k", {"m": 70, "n": 131, "k": 1032, **FINISH}),
+    ("gemm/grouped:ping_pong", {"m": 700, "n": 264, "k": 136, "groups": 3}),
+    ("gemm/fp8:few_rows", {"m": 33, "n": 136, "k": 656}),
+    ("gemm/mx", {"m": 1, "n": 1, "k": 128, "format": "e3m2"}),
+]
+FAST = ("ping_pong", "interleave")
+FULL: list[tuple[str, dict[str, Any]]] = [
+    *(
+        (f"gemm/bf16:{variant}", {"m": 72, "n": 136, "k": 104, "layout": layout, "dtype": dtype, **finish})
+        for variant in ("double_buffer", "split_k")
+        for layout, dtype in itertools.product(("nt", "nn", "tn"), ("bf16", "fp16"))
+        for finish in ({}, FINISH)
+    ),
+    *(
+        (f"gemm/bf16:{variant}", {"m": 300, "n": 264, "k": 200, "batch": 2, "dtype": dtype, **finish})
+        for variant, dtype in itertools.product(FAST, ("bf16", "fp16"))
+        for finish in ({}, FINISH)
+    ),
+    *(
+        ("gemm/bf16:double_buffer", {"m": 40, "n": 50, "k": 64, "activation": activation})
+        for activation in ("relu", "gelu", "gelu_tanh", "silu")
+    ),
+    *(("gemm/bf16:few_rows", {"m": m, "n": 100, "k": 600, **FINISH}) for m in (16, 17, 32, 33, 64)),
+    *(
+        (f"gemm/fp8:{variant}", {"m": 300, "n": 264, "k": 400, "batch": 2, **SCALED_FINISH})
+        for variant in (*FAST, "double_buffer")
+    ),
+    *(("gemm/fp8:few_rows", {"m": m, "n": 104, "k": 592}) for m in (1, 16, 17, 64)),
+    ("gemm/fp8_block", {"m": 200, "n": 300, "k": 1040, "batch": 2, **SCALED_FINISH}),
+    *(
+        ("gemm/mx", {"m": 200, "n": 300, "k": 384, "format": format, "batch": batch, **finish})
+        for format in ("e4m3", "e5m2", "e2m3", "e3m2", "e2m1")
+        for batch, finish in ((1, {}), (2, SCALED_FINISH))
+    ),
+    *(
+        ("gemm/grouped", {"m": m, "n": 136, "k": 72, "groups": groups, "layout": layout, "dtype": dtype})
+        for m, groups in ((1, 1), (40, 64), (900, 3))
+        for layout, dtype in itertools.product(("nt", "nn"), ("bf16", "fp16"))
+    ),
+]
+"""The product of the settings, which HIPKITTENS_TEST_ALL=1 verifies."""
+
+
+def verify(name: str, shape: dict[str, Any], arch: str) -> None:
+    result = wb.verify(name, shape=shape, device=f"emulated:{arch}", seed=random.randrange(1000))
+    assert result.passed, f"{name} {shape}: {result}"
+
+
+@pytest.mark.parametrize(("name", "shape"), THIN)
+def test_settings(arch: str, name: str, shape: dict[str, Any]) -> None:
+    verify(name, shape, arch)
+
+
+@pytest.mark.skipif(os.environ.get("HIPKITTENS_TEST_ALL") != "1", reason="HIPKITTENS_TEST_ALL=1 verifies it")
+@pytest.mark.parametrize(("name", "shape"), FULL)
+def test_every_setting(arch: str, name: str, shape: dict[str, Any]) -> None:
+    verify(name, shape, arch)
+
+
+def test_ragged_sizes(arch: str) -> None:
+    """Sizes drawn from the ranges, of instances that are compiled already."""
+    for _ in range(4):
+        m, n, k = random.randint(65, 400), random.randint(65, 400), 8 * random.randint(1, 60)
+        verify("gemm/bf16:double_buffer", {"m": m, "n": n, "k": k}, arch)
+        verify("gemm/fp8_block", {"m": m, "n": n, "k": 2 * k}, arch)
+
+
+@pytest.mark.parametrize("name", ["gemm/bf16", "gemm/fp8", "gemm/fp8_block", "gemm/mx"])
+def test_hard_inputs(arch: str, name: str) -> None:
+    spec, where = wb.kernels[name], device(f"emulated:{arch}")
+    for hard in spec.hard_inputs:
+        inputs = spec.make_inputs({**spec.shapes[0], "m": 130, "n": 136, "k": 256}, device=where, hard=hard)
+        result = wb.verify(spec, inputs=inputs, device=f"emulated:{arch}")
+        assert result.passed, f"{hard}: {result}"
+
+
+@pytest.mark.parametrize(
+    ("name", "shape"),
+    [
+        ("gemm/bf16", {"m": 128, "n": 136, "k": 128, "layout": "nn"}),
+        ("gemm/bf16", {"m": 136, "n": 128, "k": 128, "layout": "tn", "dtype": "fp16"}),
+        ("gemm/bf16:few_rows", {"m": 16, "n": 200, "k": 256}),
+        ("gemm/fp8_block", {"m": 128, "n": 128, "k": 256}),
+        ("gemm/mx", {"m": 128, "n": 128, "k": 256, "format": "e2m1"}),
+    ],
+)
+def test_no_bank_conflicts_and_the_same_bits_again(arch: str, name: str, shape: dict[str, Any]) -> None:
+    spec, where = wb.kernels[name], device(f"emulated:{arch}")
+    inputs = spec.make_inputs(shape, device=where)
+    first, records = spec.run(inputs, device=where, options=LaunchOptions(profile=True))
+    again, _ = spec.run(inputs, device=where)
+    assert [r.counters and r.counters["lds_bank_conflict"] for r in records] == [0]
+    assert torch.equal(first["c"], again["c"])
+
+
+@pytest.mark.parametrize(
+    ("m", "n", "k", "chosen"),
+    [
+        (64, 4096, 4096, "few_rows"),
+        (512, 512, 8192, "split_k"),
+        (4096, 4096, 4096, "ping_pong"),
+        (4096, 4096, 56, "double_buffer"),
+        (512, 512, 512, "double_buffer"),
+    ],
+)
+def test_which_implementation_takes_a_shape(arch: str, m: int, n: int, k: int, chosen: str) -> None:
+    assert wb.kernels["gemm/bf16"].variant_name({"m": m, "n": n, "k": k}, arch=arch) == chosen
+
+
+def zeros(*dims: int, dtype: torch.dtype = torch.bfloat16) -> torch.Tensor:
+    return torch.zeros(dims).to(dtype)
+
+
+FP8, BYTES = torch.float8_e4m3fn, torch.uint8
+
+
+@pytest.mark.parametrize(
+    ("name", "inputs", "says"),
+    [
+        (
+            "gemm/bf16",
+            {"a": zeros(8, 60), "b": zeros(8, 60)},
+            "k is 60; expected a multiple of 8 in layout 'nt'",
+        ),
+        (
+            "gemm/bf16",
+            {"a": zeros(64, 60), "b": zeros(64, 63), "layout": "tn"},
+            "m is 60; expected a multiple of 8 in layout 'tn'",
+        ),
+        (
+            "gemm/bf16",
+            {"a": zeros(8, 64), "b": zeros(8, 64), "layout": "tt"},
+            "layout is 'tt'; expected 'nt'",
+        ),
+        ("gemm/bf16", {"a": zeros(8, 64), "b": zeros(64, 8)}, "with the same K"),
+        ("gemm/bf16", {"a": zeros(8, 64), "b": zeros(8, 64).half()}, "b is torch.float16; expected the same"),
+        ("gemm/bf16", {"a": zeros(8, 64).float(), "b": zeros(8, 64).float()}, "a is torch.float32; expected"),
+        ("gemm/bf16", {"a": zeros(2, 8, 64), "b": zeros(3, 8, 64)}, "as many matrices in b as in a, or one"),
+        (
+            "gemm/bf16",
+            {"a": zeros(8, 64), "b": zeros(16, 64), "bias": zeros(8)},
+            r"bias is \(8,\) torch.bfloat16; expected \(16,\)",
+        ),
+        (
+            "gemm/bf16",
+            {"a": zeros(8, 64), "b": zeros(8, 64), "activation": "tanh"},
+            "activation is 'tanh'; expected one of none, relu",
+        ),
+        (
+            "gemm/grouped",
+            {"a": zeros(8, 64), "b": zeros(2, 8, 64), "offsets": torch.zeros(2, dtype=torch.int32)},
+            r"offsets is \(2,\) torch.int32; expected \(3,\)",
+        ),
+        (
+            "gemm/fp8_block",
+            {
+                "a": zeros(8, 256, dtype=FP8),
+                "b": zeros(8, 256, dtype=FP8),
+                "scale_a": torch.ones(8, 1),
+                "scale_b": torch.ones(1, 2),
+            },
+            r"scale_a is \(8, 1\).*expected \(8, 2\)",
+        ),
+        (
+            "gemm/mx",
+            {
+                "a": zeros(8, 64, dtype=BYTES),
+                "b": zeros(8, 64, dtype=BYTES),
+                "scale_a": zeros(8, 4, dtype=BYTES),
+                "scale_b": zeros(8, 2, dtype=BYTES),
+            },
+            r"scale_b is \(8, 2\) torch.uint8; expected \(8, 4\) torch.uint8, one for each 32 of 128 columns",
+        ),
+        (
+            "gemm/mx",
+            {
+                "a": zeros(8, 32, dtype=BYTES),
+                "b": zeros(8, 32, dtype=BYTES),
+                "scale_a": zeros(8, 2, dtype=BYTES),
+                "scale_b": zeros(8, 2, dtype=BYTES),
+            },
+            "k is 64; supported is 128 to 1048576 in steps of 128",
+        ),
+    ],
+)
+def test_refused(name: str, inputs: dict[str, Any], says: str) -> None:
+    with pytest.raises(ShapeError, match=says):
+        wb.kernels[name](**inputs)
+
+
+@pytest.mark.parametrize(("variant", "m"), [("few_rows", 65), ("ping_pong", 64)])
+def test_an_implementation_refuses_what_it_does_not_take(variant: str, m: int) -> None:
+    with pytest.raises(ShapeError, match="this implementation takes"):
+        wb.kernels[f"gemm/bf16:{variant}"](zeros(m, 56), zeros(8, 56))
