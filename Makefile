@@ -1,7 +1,7 @@
 # make demo   set up and do the main job once: compile a kernel, run it, verify it, show it
 # make lab    open JupyterLab on the notebooks
 # make test   run the tests
-# make test-all  run them with the full product of generated kernels; EVERY=10: a tenth of those kernels alone
+# make test-all  run them with the full product of generated kernels and of operators; EVERY=10: a tenth of these alone
 # make test-triton  Triton's kernels on the emulated devices, with two of its libraries; 250 MB of downloads
 # make lint   style, types, formatting
 # make browser  the browser that tests/browser drives, where this machine lets it be installed
@@ -29,7 +29,7 @@ test: $(VENV)/.installed-test
 
 EVERY ?= 1
 test-all: $(VENV)/.installed-test
-	HIPKITTENS_TEST_ALL=$(EVERY) $(BIN)/python -m pytest tests$(if $(filter-out 1,$(EVERY)),/kernels/generated) -n auto
+	HIPKITTENS_TEST_ALL=$(EVERY) $(BIN)/python -m pytest $(if $(filter-out 1,$(EVERY)),tests/kernels/generated tests/kernels/test_operators.py,tests) -n auto
 
 test-triton: $(VENV)/.installed-test
 	$(PIP) -e '.[triton]'

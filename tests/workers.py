@@ -23,7 +23,7 @@ TOGETHER = {
 GENERATED = "tests/kernels/generated/"
 SANITIZED = f"{GENERATED}test_sanitized.py"
 
-APART = ("tests/notebooks/", GENERATED)
+APART = ("tests/notebooks/", "tests/kernels/test_operators.py", GENERATED)
 """Files, or their folders, whose tests share no fixture and no process: each is a group."""
 
 MOST = 8

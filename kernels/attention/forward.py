@@ -88,8 +88,11 @@ def check_settings(scale: float | None, window: int, softcap: float, heads: int,
         raise ShapeError(f"attention: window is {window}; expected the keys that a query sees, or 0 for all")
     if not 0 <= softcap < float("inf"):
         raise ShapeError(f"attention: softcap is {softcap}; expected a positive number, or 0 for none")
-    if sinks is not None and tuple(sinks.shape) != (heads,):
-        raise ShapeError(f"attention: sinks is {tuple(sinks.shape)}; expected ({heads},), one for each head")
+    if sinks is not None and (tuple(sinks.shape) != (heads,) or not sinks.dtype.is_floating_point):
+        raise ShapeError(
+            f"attention: sinks is {tuple(sinks.shape)} {sinks.dtype}; expected ({heads},) of float, one for "
+            "each head"
+        )
 
 
 def shape_of(

@@ -1,0 +1,115 @@
+"""Shapes to test an operator at, drawn from its spec: every setting, small and ragged sizes, a large one.
+
+A setting is a value for each `Choice`; sizes are drawn from the `Range`s. The thin set stays with two
+compiled instances, because compiling is most of a small test's time; HIPKITTENS_TEST_ALL tests every setting.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+import os
+import random
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from workbench.errors import ShapeError
+from workbench.spec import Choice, KernelSpec, Range
+from workbench.spec.building import macros_of
+
+EVERY = int(os.environ.get("HIPKITTENS_TEST_ALL", "0"))
+"""1: every setting; 10: every tenth; 0: the thin set."""
+
+SMALL, LARGE = 1e8, 2e9
+"""Floating-point operations, or bytes times ten, of a small problem and of a large one, at most."""
+
+TRIES = 400
+
+Shape = dict[str, Any]
+
+
+def settings(spec: KernelSpec) -> list[Shape]:
+    """Every combination of the spec's choices."""
+    choices = {name: p.values for name, p in spec.parameters.items() if isinstance(p, Choice)}
+    return [dict(zip(choices, values, strict=True)) for values in itertools.product(*choices.values())]
+
+
+def cost(spec: KernelSpec, shape: Mapping[str, Any]) -> float:
+    """How much work a problem is, in floating-point operations."""
+    work = spec.work(shape)
+    return max(work.get("flops", 0), 10 * work.get("bytes", 0))
+
+
+def size(parameter: Range, limit: float, draw: random.Random) -> int:
+    """A size up to a limit, small ones as likely as large ones; ragged, as far as the spec takes it."""
+    high = max(parameter.low, min(parameter.high, int(limit)))
+    value = int(math.exp(draw.uniform(math.log(max(parameter.low, 1)), math.log(max(high, 1) + 1))))
+    value -= (value - parameter.low) % parameter.step
+    return min(max(value, parameter.low), parameter.high)
+
+
+def drawn(
+    spec: KernelSpec, arch: str, setting: Mapping[str, Any], draw: random.Random, most: float = SMALL
+) -> Iterator[Shape]:
+    """Shapes of a setting that the operator supports on a target; none where it supports none."""
+    limit = 700.0 if most <= SMALL else 5000.0
+    for _ in range(TRIES):
+        sizes = {n: size(p, limit, draw) for n, p in spec.parameters.items() if isinstance(p, Range)}
+        try:
+            shape = spec.shape({**setting, **sizes}, arch=arch)
+            spec.variant_name(shape, arch=arch)
+        except ShapeError:
+            continue
+        if cost(spec, shape) > most:
+            limit = max(limit * 0.9, 8.0)
+        elif most <= SMALL or cost(spec, shape) > SMALL:
+            yield shape
+
+
+def instance(spec: KernelSpec, shape: Shape, arch: str) -> object:
+    """What a shape has in common with those that run the same compiled kernels."""
+    chosen = spec.implementation(shape, arch=arch)
+    steps = chosen.active_steps(shape, arch)
+    return chosen.name, [(s.entry_name(shape), macros_of(chosen, s, shape, arch)) for s in steps]
+
+
+def thin(spec: KernelSpec, arch: str, seed: str) -> list[Shape]:
+    """A few small shapes of two instances: the first of a setting, others of the same, one of another."""
+    draw = random.Random(f"{seed} {spec.name} {arch}")
+    mixed = settings(spec)
+    draw.shuffle(mixed)
+    supported = ((s, next(drawn(spec, arch, s, draw), None)) for s in mixed)
+    found = [(s, shape) for s, shape in itertools.islice(((s, f) for s, f in supported if f), 2)]
+    if not found:
+        return []
+    setting, first = found[0]
+    wanted = instance(spec, first, arch)
+    ranges = [n for n, p in spec.parameters.items() if isinstance(p, Range)]
+    same: list[Shape] = []
+    for other in itertools.islice(drawn(spec, arch, setting, draw), 20):
+        # Where a size chooses the instance, the others vary.
+        for kept in ([], *([name] for name in ranges)):
+            shape = {**other, **{name: first[name] for name in kept}}
+            try:
+                shape = spec.shape(shape, arch=arch)
+                if shape != first and instance(spec, shape, arch) == wanted and cost(spec, shape) <= SMALL:
+                    same.append(shape)
+                    break
+            except ShapeError:
+                continue
+        if len(same) == 2:
+            break
+    return [first, *same, *(shape for _, shape in found[1:])]
+
+
+def whole(spec: KernelSpec, arch: str, seed: str) -> Iterator[Shape]:
+    """Two shapes of each setting, and a large one of a random setting."""
+    draw = random.Random(f"{seed} {spec.name} {arch} all")
+    mixed = settings(spec)[draw.randrange(EVERY) :: EVERY] if EVERY > 1 else settings(spec)
+    for setting in mixed:
+        yield from itertools.islice(drawn(spec, arch, setting, draw), 2)
+    for setting in draw.sample(mixed, len(mixed)):
+        large = next(drawn(spec, arch, setting, draw, LARGE), None)
+        if large is not None:
+            yield large
+            return

@@ -1,0 +1,161 @@
+"""Every operator of the library on every target, from its spec alone: nothing here knows one of them."""
+
+from __future__ import annotations
+
+import os
+import random
+from typing import Any
+
+import operator_cases as cases
+import pytest
+import torch
+
+import workbench as wb
+from workbench.errors import ArgumentError
+from workbench.runtime import Device, device
+from workbench.spec import KernelSpec
+from workbench.targets import TILE_TARGETS
+
+SEED = os.environ["HIPKITTENS_TEST_SEED"]
+
+everywhere = pytest.mark.parametrize(
+    ("name", "arch"), [(name, arch) for name in wb.kernels for arch in TILE_TARGETS]
+)
+
+
+def chosen(name: str, arch: str) -> tuple[KernelSpec, Device, list[cases.Shape]]:
+    """An operator with a device and the thin set of its shapes."""
+    spec = wb.kernels[name]
+    if arch not in spec.targets:
+        pytest.skip(f"{name} is not for {arch}")
+    shapes = cases.thin(spec, arch, SEED)
+    assert shapes, f"{name} supports no small problem on {arch}"
+    return spec, device(f"emulated:{arch}"), shapes
+
+
+@everywhere
+def test_results(name: str, arch: str) -> None:
+    spec, where, shapes = chosen(name, arch)
+    for shape in shapes:
+        result = wb.verify(spec, shape=shape, device=where, seed=random.randrange(1000))
+        assert result.passed, f"{shape}: {result}"
+
+
+@everywhere
+def test_hard_inputs(name: str, arch: str) -> None:
+    spec, where, shapes = chosen(name, arch)
+    if not spec.hard_inputs:
+        pytest.skip(f"{name} names none")
+    for hard in spec.hard_inputs:
+        inputs = spec.make_inputs(shapes[0], device=where, hard=hard)
+        result = wb.verify(spec, shape=shapes[0], inputs=inputs, device=where)
+        assert result.passed, f"{hard}, {shapes[0]}: {result}"
+
+
+@everywhere
+def test_two_runs_are_equal_in_every_bit(name: str, arch: str) -> None:
+    spec, where, shapes = chosen(name, arch)
+    runs = []
+    for _ in range(2):
+        inputs = spec.make_inputs(shapes[0], seed=5, device=where)
+        outputs, _ = spec.run(inputs, shape=shapes[0], device=where)
+        runs.append({**outputs, **{name: inputs[name] for name in spec.mutates}})
+    if spec.implementation(shapes[0], arch=arch).nondeterministic:
+        pytest.skip(spec.implementation(shapes[0], arch=arch).nondeterministic)
+    for output, tensor in runs[0].items():
+        assert torch.equal(_bits(tensor), _bits(runs[1][output])), f"{output} differs at {shapes[0]}"
+
+
+@everywhere
+def test_sanitizer_finds_nothing(name: str, arch: str) -> None:
+    spec, where, shapes = chosen(name, arch)
+    same = [s for s in shapes if cases.instance(spec, s, arch) == cases.instance(spec, shapes[0], arch)]
+    least = min(same, key=lambda shape: cases.cost(spec, shape))
+    result = wb.sanitize(spec, shape=least, device=where)
+    assert result.passed, f"{least}: {result}"
+
+
+@everywhere
+def test_wrong_tensors_are_refused(name: str, arch: str) -> None:
+    """Another dtype, no dimensions, another device: an error that names the argument, and nothing runs."""
+    spec, where, shapes = chosen(name, arch)
+    inputs = spec.make_inputs(shapes[0], device=where)
+    for argument, tensor in inputs.items():
+        if not isinstance(tensor, torch.Tensor):
+            continue
+        for wrong in (tensor.to(torch.complex64), tensor.flatten()[0].clone(), tensor.to("meta")):
+            if tensor.dim() == 0 and wrong.shape == tensor.shape and wrong.device == tensor.device:
+                continue
+            with pytest.raises(ArgumentError) as caught:
+                spec(**{**inputs, argument: wrong}, device=where)
+            assert argument in str(caught.value), f"the message does not name {argument!r}: {caught.value}"
+
+
+@everywhere
+def test_strides_are_followed_or_refused(name: str, arch: str) -> None:
+    spec, where, shapes = chosen(name, arch)
+    inputs = spec.make_inputs(shapes[0], device=where)
+    wanted, _ = spec.run({k: _copy(v) for k, v in inputs.items()}, shape=shapes[0], device=where)
+    for argument, tensor in inputs.items():
+        if not isinstance(tensor, torch.Tensor) or tensor.dim() < 2 or argument in spec.mutates:
+            continue
+        apart = tensor.mT.contiguous().mT
+        if apart.is_contiguous():
+            continue
+        changed = {k: apart if k == argument else _copy(v) for k, v in inputs.items()}
+        refused, got = "", {}
+        try:
+            got, _ = spec.run(changed, device=where)
+        except ArgumentError as error:
+            refused = str(error)
+        assert got or argument in refused, f"the message does not name {argument!r}: {refused}"
+        if not spec.nondeterministic:
+            for output, value in got.items():
+                assert torch.equal(_bits(value), _bits(wanted[output])), f"{output} with strided {argument}"
+
+
+@pytest.mark.parametrize("name", list(wb.kernels))
+def test_is_an_operator_of_pytorch(name: str) -> None:
+    """`torch.library.opcheck` accepts it, and `torch.compile` takes a call of it whole."""
+    arch = device().arch
+    spec, where, shapes = chosen(name, arch)
+    inputs = spec.make_inputs(shapes[0], device=where)
+    checks = ["test_autograd_registration", "test_faketensor", "test_aot_dispatch_dynamic"]
+    if all(v.dtype.itemsize > 1 or v.dtype is torch.bool for v in _tensors(inputs)):
+        # PyTorch's comparison of inputs before and after does not take 8-bit floats.
+        checks.append("test_schema")
+    given = {k: _copy(v) for k, v in inputs.items()}
+    torch.library.opcheck(spec.operator.overload, (), given, test_utils=checks)
+    whole = torch.compile(lambda given: spec(**given), fullgraph=True, backend="eager")
+    got = whole({k: _copy(v) for k, v in inputs.items()})
+    wanted = spec(**{k: _copy(v) for k, v in inputs.items()})
+    for a, b in zip(_tensors(got), _tensors(wanted), strict=True):
+        assert a.shape == b.shape
+        if not spec.nondeterministic:
+            assert torch.equal(_bits(a), _bits(b))
+
+
+@pytest.mark.skipif(not cases.EVERY, reason="with HIPKITTENS_TEST_ALL")
+@everywhere
+def test_every_setting(name: str, arch: str, subtests: pytest.Subtests) -> None:
+    spec, where, _ = chosen(name, arch)
+    for shape in (*spec.shapes, *cases.whole(spec, arch, SEED)):
+        with subtests.test(shape=str(shape)):
+            result = wb.verify(spec, shape=shape, device=where)
+            assert result.passed, f"{shape}: {result}"
+            if cases.cost(spec, shape) <= cases.SMALL / 10:
+                found = wb.sanitize(spec, shape=shape, device=where)
+                assert found.passed, f"{shape}: {found}"
+
+
+def _copy(value: Any) -> Any:
+    return value.clone() if isinstance(value, torch.Tensor) else value
+
+
+def _bits(tensor: torch.Tensor) -> torch.Tensor:
+    return tensor.contiguous().view(torch.uint8)
+
+
+def _tensors(result: Any) -> list[torch.Tensor]:
+    values = result.values() if isinstance(result, dict) else [result]
+    return [value for value in values if isinstance(value, torch.Tensor)]
