@@ -2,8 +2,8 @@
 
     python tests/benchmarks/call_overhead.py [--runs 300] [--device emulated:gfx950]
 
-"call" is the whole call from Python, "HIP" the part of it from hipModuleLaunchKernel to the kernel's end. What is
-between them is ours: binding, allocating outputs, packing arguments.
+"call" is the whole call from Python, "HIP" the part of it from hipModuleLaunchKernel to the kernel's end. The
+rest is ours: binding, allocating outputs, packing arguments.
 """
 
 from __future__ import annotations

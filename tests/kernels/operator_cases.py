@@ -1,6 +1,6 @@
 """Shapes to test an operator at, drawn from its spec: every setting, small and ragged sizes, a large one.
 
-A setting is a value for each `Choice`; sizes are drawn from the `Range`s. The thin set stays with two
+A setting is a value for each `Choice`; sizes are drawn from the `Range`s. The thin set stays with one or two
 compiled instances, because compiling is most of a small test's time; HIPKITTENS_TEST_ALL tests every setting.
 """
 
@@ -74,12 +74,13 @@ def instance(spec: KernelSpec, shape: Shape, arch: str) -> object:
 
 
 def thin(spec: KernelSpec, arch: str, seed: str) -> list[Shape]:
-    """A few small shapes of two instances: the first of a setting, others of the same, one of another."""
+    """A few small shapes: one of a setting, others of its instance; on one of the targets one of another."""
     draw = random.Random(f"{seed} {spec.name} {arch}")
     mixed = settings(spec)
     draw.shuffle(mixed)
     supported = ((s, next(drawn(spec, arch, s, draw), None)) for s in mixed)
-    found = [(s, shape) for s, shape in itertools.islice(((s, f) for s, f in supported if f), 2)]
+    both = arch == random.Random(f"{seed} {spec.name}").choice(spec.targets)
+    found = list(itertools.islice(((s, shape) for s, shape in supported if shape), 1 + both))
     if not found:
         return []
     setting, first = found[0]

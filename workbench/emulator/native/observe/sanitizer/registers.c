@@ -143,18 +143,16 @@ void san_words(SanWave *sw, const SanOp *o, uint64_t exec) {
         return;
     }
     uint64_t results[8] = {0};
-    uint64_t unused = 0, scalar = scalar_lanes(sw, o, &unused);
     uint32_t count = o->dst_count < 8 ? o->dst_count : 8;
-    for (uint32_t n = 0; n < count; n++) {
-        results[n] = scalar;
+    for (uint32_t n = 0; n < count; n++)
         for (int i = 0; i < SAN_SOURCES; i++) {
-            if (o->src_count[i] == 0) continue;
             /* imm: for each source, which of its dwords each half of the result reads. */
             uint32_t word = n < 2 ? o->imm >> (2 * i + n) & 1 : n;
             if (o->flags & SAN_KEEP) word = n;
-            results[n] |= undefined_row(sw, o->src[i] + (word < o->src_count[i] ? word : 0u));
+            if (o->src_count[i]) results[n] |= undefined_row(sw, o->src[i] + (word < o->src_count[i] ? word : 0u));
+            if (o->ssrc_count[i] && sw->scalar_undefined[o->ssrc[i] + (word < o->ssrc_count[i] ? word : 0u)])
+                results[n] = ~0ull;
         }
-    }
     uint64_t all = 0;
     for (uint32_t n = 0; n < count; n++) all |= results[n];
     if (all & exec) pass_on(sw, o, all & exec);
