@@ -33,7 +33,7 @@ spec = KernelSpec(
     },
     outputs=lambda shape, inputs: {"dx": (inputs["out"].shape, inputs["out"].dtype)},
     reference=reference,
-    shape_of=lambda dout, out: rowwise.shape_of("softmax_backward", out, dout=dout),
+    shape_of=lambda dout, out: rowwise.shape_of("softmax_backward", out, called="out", dout=dout),
     define=rowwise.define,
     launch=rowwise.launch(),
     arguments=lambda shape, tensors: rowwise.flat(tensors, "out", "dout", "dx"),

@@ -60,8 +60,10 @@ def shape_of(
     sin: torch.Tensor,
     positions: torch.Tensor | None,
     interleaved: bool,
+    *,
+    called: str = "x",
 ) -> dict[str, Any]:
-    """Shape of a call on heads x, batch x heads x tokens x dim.
+    """Shape of a call on heads x, batch x heads x tokens x dim; `called` is the name of the argument.
 
     Raises:
         ShapeError: a tensor has other dimensions or another dtype than it should.
@@ -69,7 +71,7 @@ def shape_of(
     names = {dtype: name for name, dtype in DTYPES.items()}
     if x.dim() != 4 or x.dtype not in names or x.numel() == 0:
         raise ShapeError(
-            f"{name}: the heads are {tuple(x.shape)} {x.dtype}; expected four dimensions, none "
+            f"{name}: {called} is {tuple(x.shape)} {x.dtype}; expected four dimensions, none "
             f"of them empty, of {', '.join(map(str, names))}"
         )
     batch, heads, tokens, dim = x.shape
@@ -98,6 +100,12 @@ def shape_of(
         **{"batch": batch, "heads": heads, "tokens": tokens, "dim": dim, "turned": 2 * cos.shape[1]},
         **{"interleaved": int(interleaved), "dtype": names[x.dtype], "table": names[cos.dtype]},
     }
+
+
+def check(shape: Mapping[str, Any], arch: str) -> None:
+    """Refuses to turn more elements than a head has."""
+    if shape["turned"] > shape["dim"]:
+        raise ShapeError(f"rotary: {shape['turned']} elements are turned; a head has {shape['dim']}")
 
 
 def places(tensors: Mapping[str, Any]) -> dict[str, Any]:

@@ -62,10 +62,13 @@ def parameters(most: int, cols: int = 1024) -> dict[str, Range | Choice]:
     }
 
 
-def shape_of(name: str, x: torch.Tensor, *, halves: int = 1, **same: torch.Tensor | None) -> dict[str, Any]:
+def shape_of(
+    name: str, x: torch.Tensor, *, called: str = "x", halves: int = 1, **same: torch.Tensor | None
+) -> dict[str, Any]:
     """Shape of a call; every dimension of x but the last counts as rows.
 
     Args:
+        called: name of the argument x.
         halves: parts of equal length that a row of x has; `cols` is the length of one.
         same: tensors that have x's shape and dtype, or are None.
 
@@ -74,16 +77,16 @@ def shape_of(name: str, x: torch.Tensor, *, halves: int = 1, **same: torch.Tenso
     """
     names = {dtype: name for name, dtype in DTYPES.items()}
     if x.dtype not in names:
-        raise ShapeError(f"{name}: x is {x.dtype}; expected one of {', '.join(map(str, names))}")
+        raise ShapeError(f"{name}: {called} is {x.dtype}; expected one of {', '.join(map(str, names))}")
     if x.dim() == 0 or x.numel() == 0:
-        raise ShapeError(f"{name}: x is {tuple(x.shape)}; expected at least one row and one column")
+        raise ShapeError(f"{name}: {called} is {tuple(x.shape)}; expected at least one row and one column")
     if x.shape[-1] % halves:
-        raise ShapeError(f"{name}: x has {x.shape[-1]} columns; expected a multiple of {halves}")
+        raise ShapeError(f"{name}: {called} has {x.shape[-1]} columns; expected a multiple of {halves}")
     for other, tensor in same.items():
         if tensor is not None and (tensor.shape != x.shape or tensor.dtype != x.dtype):
             raise ShapeError(
                 f"{name}: {other} is {tuple(tensor.shape)} {tensor.dtype}; "
-                f"expected x's {tuple(x.shape)} {x.dtype}"
+                f"expected {called}'s {tuple(x.shape)} {x.dtype}"
             )
     return {
         "rows": math.prod(x.shape[:-1]),

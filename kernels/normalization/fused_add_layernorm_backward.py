@@ -41,7 +41,9 @@ def shape_of(
 ) -> dict[str, Any]:
     """Shape of a call; every dimension of x but the last counts as rows."""
     name = "fused_add_layernorm_backward"
-    shape = rowwise.shape_of(name, residual_out, dout=dout, dresidual_out=dresidual_out)
+    shape = rowwise.shape_of(
+        name, residual_out, called="residual_out", dout=dout, dresidual_out=dresidual_out
+    )
     rowwise.check_columns(name, residual_out, weight=weight, bias=bias)
     return {**shape, "weight": int(weight is not None), "bias": int(bias is not None), "drops": int(p > 0)}
 

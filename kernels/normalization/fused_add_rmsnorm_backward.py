@@ -31,7 +31,9 @@ def shape_of(
 ) -> dict[str, Any]:
     """Shape of a call; every dimension of x but the last counts as rows."""
     name = "fused_add_rmsnorm_backward"
-    shape = rowwise.shape_of(name, residual_out, dout=dout, dresidual_out=dresidual_out)
+    shape = rowwise.shape_of(
+        name, residual_out, called="residual_out", dout=dout, dresidual_out=dresidual_out
+    )
     rowwise.check_columns(name, residual_out, weight=weight)
     return {**shape, "weight": 1, "drops": 0}
 

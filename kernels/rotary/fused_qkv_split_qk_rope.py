@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import torch
@@ -42,9 +43,20 @@ def shape_of(
             "tokens x heads x dim with as many heads of keys as of values"
         )
     shape = rotary.shape_of(
-        "fused_qkv_split_qk_rope", qkv.transpose(0, 1)[None], cos, sin, positions, interleaved
+        "fused_qkv_split_qk_rope", as_heads(qkv), cos, sin, positions, interleaved, called="qkv"
     )
     return {**shape, "queries": heads}
+
+
+def check(shape: Mapping[str, Any], arch: str) -> None:
+    """Refuses heads that are not queries with as many keys as values."""
+    rotary.check(shape, arch)
+    rest = shape["heads"] - shape["queries"]
+    if rest <= 0 or rest % 2:
+        raise ShapeError(
+            f"fused_qkv_split_qk_rope: {shape['heads']} heads with {shape['queries']} of queries; expected "
+            "as many of keys as of values besides"
+        )
 
 
 def as_heads(tensor: torch.Tensor) -> torch.Tensor:
@@ -57,7 +69,11 @@ spec = KernelSpec(
     doc="A fused QKV taken apart, with rotary position embeddings of queries and keys on the way.",
     source=rotary.source("fused_qkv_split_qk_rope", "rope_of_fused<rotary, false>"),
     entry="fused_qkv_split_qk_rope",
-    parameters={**rotary.PARAMETERS, "queries": Range(1, 4096, default=8, doc="heads of queries")},
+    parameters={
+        **rotary.PARAMETERS,
+        "batch": Range(1, 1),
+        "queries": Range(1, 4096, default=8, doc="heads of queries"),
+    },
     shapes=[
         {"heads": 8, "queries": 4, "tokens": 33, "dim": 128, "turned": 128},
         {"heads": 11, "queries": 9, "tokens": 40, "dim": 64, "turned": 32, "interleaved": 1, "dtype": "fp16"},
@@ -80,6 +96,7 @@ spec = KernelSpec(
     reference=reference,
     shape_of=shape_of,
     define=rotary.define,
+    check=check,
     launch=rotary.launch,
     arguments=lambda shape, tensors: {
         **{name: as_heads(tensors[name]) for name in ("qkv", "q", "k", "v")},

@@ -38,14 +38,14 @@ def shape_of(
     interleaved: bool = False,
 ) -> dict[str, Any]:
     """Shape of a call."""
-    sizes = {tuple(d.shape[::2]) for d in (dq, dk, dv) if d.dim() == 3}
-    if len(sizes) != 1 or dk.shape != dv.shape or len({d.dtype for d in (dq, dk, dv)}) != 1:
+    sizes = {tuple(d.shape[::2]) if d.dim() == 3 else None for d in (dq, dk, dv)}
+    if len(sizes) != 1 or None in sizes or dk.shape != dv.shape or len({d.dtype for d in (dq, dk, dv)}) != 1:
         raise ShapeError(
             f"fused_qkv_split_qk_rope_backward: dq, dk, dv are {tuple(dq.shape)}, {tuple(dk.shape)}, "
             f"{tuple(dv.shape)}; expected tokens x heads x dim, dk and dv alike, of one dtype"
         )
-    heads = dq.transpose(0, 1)[None]
-    shape = rotary.shape_of("fused_qkv_split_qk_rope_backward", heads, cos, sin, positions, interleaved)
+    name, heads = "fused_qkv_split_qk_rope_backward", dq.transpose(0, 1)[None]
+    shape = rotary.shape_of(name, heads, cos, sin, positions, interleaved, called="dq")
     return {**shape, "heads": dq.shape[1] + 2 * dk.shape[1], "queries": dq.shape[1]}
 
 
@@ -70,6 +70,7 @@ spec = KernelSpec(
     reference=reference,
     shape_of=shape_of,
     define=rotary.define,
+    check=forward.check,
     launch=rotary.launch,
     arguments=lambda shape, tensors: {
         **{name: tensors[f"d{name}"].transpose(0, 1)[None] for name in ("qkv", "q", "k", "v")},

@@ -58,6 +58,7 @@ spec = KernelSpec(
         "rope", x, cos, sin, positions, interleaved
     ),
     define=rotary.define,
+    check=rotary.check,
     launch=rotary.launch,
     arguments=lambda shape, tensors: {
         **{"x": tensors["x"], "out": tensors["out"], "places": rotary.places(tensors), "direction": 1.0}

@@ -35,7 +35,7 @@ spec = dataclasses.replace(
     outputs=lambda shape, inputs: {"dx": (inputs["dout"].shape, inputs["dout"].dtype)},
     reference=reference,
     shape_of=lambda dout, cos, sin, positions=None, interleaved=False: rotary.shape_of(
-        "rope_backward", dout, cos, sin, positions, interleaved
+        "rope_backward", dout, cos, sin, positions, interleaved, called="dout"
     ),
     arguments=lambda shape, tensors: {
         **{"x": tensors["dout"], "out": tensors["dx"], "places": rotary.places(tensors), "direction": -1.0}

@@ -38,6 +38,24 @@ def make_inputs(
     }
 
 
+def check_places(operator: Definition, inputs: Mapping[str, Any], device: Device) -> None:
+    """Whether the tensors are where a device has its memory.
+
+    Raises:
+        ArgumentError: one is not.
+    """
+    import torch
+
+    wanted = torch_device(device)
+    for name, value in inputs.items():
+        # A tensor on "cuda" is on the device that is current, which the launch itself looks at.
+        if isinstance(value, torch.Tensor) and value.device.type != wanted.type:
+            raise ArgumentError(
+                f"{operator.name}: argument {name!r} is a tensor on {value.device}; expected one on "
+                f"{wanted}, where {device.name} has its memory; move it with .to({str(wanted)!r})"
+            )
+
+
 def make_outputs(
     operator: Definition,
     shape: Shape,

@@ -261,6 +261,7 @@ class KernelSpec(Definition):
         where = device if device is not None else device_of(tensors.values(), code.arch if code else None)
         full = self.shape(shape if shape is not None else self.shape_of(**tensors), arch=where.arch)
         chosen, ready = self.prepared(full, where.arch, code)
+        running.check_places(self, tensors, where)
         made = running.make_outputs(chosen, full, tensors, given=outputs)
         tensors |= made | running.make_workspace(chosen, full, tensors, poison)
         return made, tuple(running.launch(each, full, tensors, where, options) for each in ready)
