@@ -65,7 +65,7 @@ COVER: dict[str, tuple[str, ...]] = {
     r"tile/masks": (FAMILIES["tile_masks"],),
     r"tile/maps": (FAMILIES["tile_maps"],),
     r"tile/mma": (FAMILIES["tile_mma"],),
-    r"/vec/": (FAMILIES["vectors"],),
+    r"/vec/": ("tests/kernels/test_register_vectors.py", FAMILIES["vectors"]),
     r"tile/global_to_register": (FAMILIES["global_register"],),
     r"tile/shared_to_register": (FAMILIES["shared_register"],),
     r"types/shared": (FAMILIES["shared_register"], FAMILIES["global_shared"], "tests/kernels/test_banks.py"),
@@ -277,9 +277,9 @@ def is_code(mutant: Mutant, tree: Path) -> bool:
         command = [sys.executable, "-c", "import workbench.emulator.semantics"]
     elif path.suffix == ".cuh":
         program = (
-            "from workbench import toolchain\n"
+            "from workbench.toolchain import CompileOptions, compile_device\n"
             "source = '#include \"kittens.cuh\"\\n__global__ void k() {}'\n"
-            "toolchain.compile_device(source, arch='gfx950', debug=False)"
+            "compile_device(source, CompileOptions('gfx950', debug=False))"
         )
         command = [sys.executable, "-c", program]
     else:

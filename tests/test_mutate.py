@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from itertools import islice
+from pathlib import Path
 
 import mutate
 import pytest
@@ -74,3 +75,20 @@ def test_every_file_has_tests(area: str) -> None:
             tests = mutate.tests_of(mutate.Mutant(path, 0, 0, "", ""))
             assert tests
             assert all((mutate.ROOT / test).exists() for test in tests)
+
+
+def test_code_that_compiles_is_told_from_what_does_not(tmp_path: Path) -> None:
+    """Of headers, C and Python: a mutant that is no program is not counted."""
+    tree = tmp_path / "tree"
+    mutate.copy_of_the_tree(tree)
+    for path, good in (
+        ("kernels/include/ops/warp/register/vec/maps.cuh", "template <"),
+        ("workbench/emulator/native/ops/math.c", "static inline"),
+        ("workbench/emulator/semantics/vector_move.py", "def "),
+    ):
+        source = (tree / path).read_text()
+        start = source.index(good)
+        assert mutate.is_code(mutate.Mutant(path, start, start, "", "constant"), tree), path
+        mutant = mutate.Mutant(path, start, start + len(good), "@@", "constant")
+        with mutate.mutated(tree, mutant):
+            assert not mutate.is_code(mutant, tree), path

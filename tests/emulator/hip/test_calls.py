@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import time
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -138,16 +139,19 @@ def test_pointer_attributes_say_what_memory_is(hip) -> None:
     check(hip.hipFree(address))
 
 
-def test_events_measure_this_computers_time(hip) -> None:
+def test_events_measure_this_computers_time(hip, monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = SimpleNamespace(now=5_000_000_000, monotonic=time.monotonic, sleep=time.sleep)
+    clock.monotonic_ns = lambda: clock.now
+    monkeypatch.setattr(streams, "time", clock)
     start, stop = check(hip.hipEventCreate()), check(hip.hipEventCreate())
     stream = check(hip.hipStreamCreate())
     assert int(hip.hipEventElapsedTime(start, stop)[0]) == structures.INVALID_HANDLE
-    before = time.monotonic()
     check(hip.hipEventRecord(start, stream))
-    time.sleep(0.02)
+    clock.now += 20_500_000
     check(hip.hipEventRecord(stop, stream))
+    clock.now += 7_000_000
     check(hip.hipEventSynchronize(stop))
-    assert 19 < check(hip.hipEventElapsedTime(start, stop)) <= 1000 * (time.monotonic() - before) + 1
+    assert check(hip.hipEventElapsedTime(start, stop)) == 20.5
     check(hip.hipStreamWaitEvent(stream, stop, 0))
     check(hip.hipStreamSynchronize(stream))
     check(hip.hipStreamDestroy(stream))
