@@ -489,6 +489,14 @@ def test_a_damaged_precompiled_header_is_not_used(zig: toolchain.Compiler, own_c
             ["N=4"],
             (*RUNTIME, precompiled.TILES, precompiled.PYBIND),
         ),
+        # Our tile library looks at this one.
+        (
+            '#include "kittens.cuh"\n#include "pyutils/pyutils.cuh"\n',
+            ["KITTENS_CDNA4"],
+            (*RUNTIME, precompiled.PYBIND),
+        ),
+        ("#define __forceinline__\n#include <pybind11/stl.h>\n", [], (*RUNTIME, precompiled.PYBIND)),
+        ("#define __noinline__\n#include <pybind11/stl.h>\n", [], RUNTIME),
     ],
 )
 def test_which_precompiled_headers_may_stand_in(

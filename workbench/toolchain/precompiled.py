@@ -62,17 +62,19 @@ def headers_for(
     def hidden(name: str) -> bool:
         return any(os.path.exists(os.path.join(folder, name)) for folder in folders)
 
-    if hidden(RUNTIME) or _seen(set(defines), _our_headers()):
+    runtime = _headers_in(INCLUDE)
+    if hidden(RUNTIME) or _seen(set(defines), runtime):
         return ()
     found = [RUNTIME]
     beginning = _Beginning(folders)
     beginning.read(source)
-    tiles = beginning.tiles
-    if tiles is not None and (kernel_headers() / TILES).is_file() and not _seen(tiles, _our_headers()):
+    tiles = beginning.tiles if (kernel_headers() / TILES).is_file() else None
+    if tiles is not None and not _seen({*defines, *tiles}, _our_headers()):
         found.append(TILES)
     if pybind is not None and beginning.pybind is not None and not hidden(PYBIND):
-        own = _headers_in(pybind / "pybind11")
-        if not _seen({*defines, *beginning.pybind}, [*own, *_our_headers()], ("_", "Py", "PY")):
+        # What our runtime headers define stands in front of every source already.
+        macros = {*defines, *beginning.pybind} - _macros_of(runtime)
+        if not _seen(macros, _headers_in(pybind / "pybind11"), ("_", "Py", "PY")):
             found.append(PYBIND)
     return tuple(found)
 
@@ -105,7 +107,8 @@ class _Beginning:
                 break
 
     def _include(self, name: str, folders: Sequence[str]) -> None:
-        path = next((p for p in (os.path.join(f, name) for f in folders) if os.path.isfile(p)), None)
+        paths = (os.path.normpath(os.path.join(folder, name)) for folder in folders)
+        path = next((p for p in paths if os.path.isfile(p)), None)
         if path is None:
             if name == TILES and self.tiles is None and not self._read:
                 self.tiles = set(self._macros)
@@ -283,6 +286,12 @@ def _headers_in(root: Path) -> list[str]:
     for folder, _, files in os.walk(root):
         found += [os.path.join(folder, file) for file in files if not file.startswith(".")]
     return sorted(found)
+
+
+def _macros_of(headers: Sequence[str]) -> set[str]:
+    """The macros that headers define."""
+    texts = (Path(path).read_text(encoding="utf-8", errors="replace") for path in headers)
+    return {found[1] for text in texts for line in text.splitlines() if (found := _DEFINE_LINE.match(line))}
 
 
 _words: dict[str, frozenset[str]] = {}
