@@ -20,6 +20,7 @@ from elftools.elf.elffile import ELFFile
 from workbench import paths
 from workbench.codeobject.damage import damage_reported
 from workbench.codeobject.elf import CodeObject
+from workbench.codeobject.variables import Located, located
 
 _WHAT = "the debug information of the code object"
 
@@ -220,6 +221,27 @@ class DebugInfo:
                 *_STRUCTS,
             ):
                 self._collect_inlined(child, names, depth, found)
+
+    def variable_at(self, place: str, number: int, address: int) -> tuple[str, int] | None:
+        """Name and line of the variable that is in a place when the instruction at `address` runs.
+
+        Args:
+            place: "v", "a" or "s" for a register by its number, "scratch" for a byte of scratch.
+        """
+        holds = (
+            each
+            for each in self._variables
+            if each.place == place
+            and each.low <= address < each.high
+            and each.first <= number < each.first + each.size
+        )
+        found = next(holds, None)
+        return (found.name, found.line) if found is not None else None
+
+    @cached_property
+    def _variables(self) -> tuple[Located, ...]:
+        with damage_reported(_WHAT):
+            return tuple(located(self._dwarf, self._units, self._ranges)) if self._dwarf else ()
 
     def _ranges(self, die: DIE) -> Iterator[tuple[int, int]]:
         if "DW_AT_low_pc" in die.attributes and "DW_AT_high_pc" in die.attributes:

@@ -471,6 +471,21 @@ __global__ void k(const float *in, float *out) {
         "uninitialised",
         "stored",
     ),
+    "spilled": Seeded(
+        """
+__global__ void k(const float *in, float *out) {
+    volatile float a[4];
+    a[(int)in[0] & 3] = in[threadIdx.x];
+    float x;
+    IF_FAULT(, asm volatile("v_mov_b32 v77, 1.0" ::: "v77"));
+    asm volatile("scratch_store_dword off, v77, off offset:4\\n\\ts_waitcnt vmcnt(0)" ::: "v77", "memory");
+    asm volatile("scratch_load_dword %0, off, off offset:4\\n\\ts_waitcnt vmcnt(0)" : "=v"(x) : : "memory");
+    out[threadIdx.x] = x + 1.0f; // HERE
+}""",
+        "uninitialised",
+        "stored",
+        targets=CDNA3,
+    ),
     "matrix_stored": Seeded(
         """
 typedef float f4 __attribute__((ext_vector_type(4)));

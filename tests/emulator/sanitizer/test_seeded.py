@@ -50,7 +50,12 @@ ORIGINS = {
         "__builtin_amdgcn_mfma",
     ),
     "lds_stored": ("shared memory: `ds_read_b32", "// HERE"),
-    "scratch_stored": ("uninitialised memory: `flat_load_dword", "// HERE"),
+    "scratch_stored": ("'a' (declared at line 15): `flat_load_dword", "// HERE"),
+    "lanes": ("'x' (declared at line 15), which was never written", "// HERE"),
+    "spilled": (
+        "a register that was never written, first used by `scratch_store_dword",
+        'asm volatile("scratch_store',
+    ),
     "branch": ("a register that was never written, first used by `s_mov_b32", 'asm volatile("s_mov_b32'),
     "shuffle_from_a_lane_that_is_off": (
         "a lane that is off: `ds_bpermute_b32",

@@ -509,6 +509,12 @@ enum {
     SAN_FOUND_FAULT = 16,   /* an access that would have ended a plain launch; detail: its Fault */
 };
 
+/* Where an undefined value comes from: the pc in the lower bits, and above them what was never written, plus 1: a
+ * vector register's row, a scalar register, or a dword of scratch where the instruction loads from there; 0: not known.
+ */
+#define SAN_ORIGIN_WHAT 48
+#define SAN_ORIGIN_SCALAR 0x8000
+
 /* SAN_FOUND_FAULT's detail: bytes of the access, whether it writes, HK_FAULT_*. */
 enum { SAN_FAULT_SIZE = 0xffff, SAN_FAULT_WRITES = 1 << 16, SAN_FAULT_KIND = 24 };
 

@@ -258,6 +258,7 @@ class EmulatedDevice:
             shared_bytes=limits.static_shared(kernel) + dynamic_shared,
             scratch_bytes=dispatch.scratch_bytes(kernel),
             source_of=loaded.source_of,
+            variable_at=loaded.variable_at,
         )
 
     def _prepare(

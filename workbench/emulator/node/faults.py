@@ -16,6 +16,7 @@ from workbench.emulator.node.console import Assertion
 from workbench.emulator.node.dispatch import Geometry
 
 SourceOf = Callable[[int], tuple[str, int, int] | None]
+VariableAt = Callable[[str, int, int], tuple[str, int] | None]
 
 
 @dataclass(frozen=True)
@@ -29,6 +30,7 @@ class Scene:
         memory, device: for where an address lies.
         shared_bytes, scratch_bytes: LDS of a work-group, scratch of a lane.
         source_of: source position of a code object address, from debug information.
+        variable_at: name and line of the variable in a place at a code object address, likewise.
     """
 
     kernel: KernelInfo
@@ -39,6 +41,7 @@ class Scene:
     shared_bytes: int
     scratch_bytes: int
     source_of: SourceOf
+    variable_at: VariableAt
 
     @cached_property
     def _instructions(self) -> dict[int, Instruction]:

@@ -87,3 +87,10 @@ class LoadedCode:
             return self._debug.place_of(address)
         except errors.CodeObjectError:
             return None
+
+    def variable_at(self, place: str, number: int, address: int) -> tuple[str, int] | None:
+        """The variable in a place at a code object address, as `DebugInfo.variable_at`; likewise."""
+        try:
+            return self._debug.variable_at(place, number, address)
+        except errors.CodeObjectError:
+            return None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from workbench.codeobject import printer
-from workbench.codeobject.instructions import Space
+from workbench.codeobject.instructions import Access, Space
 from workbench.emulator.native import abi, native_library
 from workbench.emulator.native.abi import CData, ffi
 from workbench.emulator.node.faults import Scene, group_id, what_happened
@@ -18,6 +18,7 @@ from workbench.launches import RawFinding
 _ROOM = 1024
 _SHADOW_BYTES = 1 << 31
 _NO_ADDRESS = 2**64 - 1
+_PC = (1 << abi.SAN_ORIGIN_WHAT) - 1
 
 CLASSES: dict[int, str] = {
     abi.SAN_FOUND_WAIT_VECTOR: "missing wait",
@@ -124,7 +125,7 @@ def _finding(scene: Scene, report: CData) -> RawFinding:
         category=_category(report),
         message=_message(scene, report),
         pc=int(report.pc),
-        other_pc=None if other == _NO_ADDRESS else other,
+        other_pc=None if other == _NO_ADDRESS else other & _PC,
         workgroup=group_id(scene.geometry, int(report.group)),
         wave=int(report.wave),
         lane=int(report.lane) if report.lane >= 0 else None,
@@ -209,16 +210,34 @@ def _memory(scene: Scene, report: CData, offset: bool = True) -> str:
     return f" ({found.describe().removeprefix('a ')}{place})"
 
 
+def _variable(scene: Scene, what: int, address: int, from_scratch: bool) -> str:
+    """The declaration of what an instruction found never written, where debug information knows it."""
+    if what == 0:
+        return ""
+    if from_scratch:
+        place = ("scratch", 4 * (what - 1))
+    elif what > abi.SAN_ORIGIN_SCALAR:
+        place = ("s", what - 1 - abi.SAN_ORIGIN_SCALAR)
+    else:
+        name = _register(scene, what - 1)
+        place = (name[0], int(name[1:]))
+    found = scene.variable_at(*place, address)
+    return f"'{found[0]}' (declared at line {found[1]})" if found else ""
+
+
 def _origin(scene: Scene, report: CData) -> str:
     """Where an uninitialised value comes from, and what to do about it."""
-    origin = int(report.other_pc)
+    origin = int(report.other_pc) & _PC
     instruction = scene.instruction(origin)
     if instruction is None:
         return ""
     memory = instruction.record.memory
-    if memory is None or origin == report.pc:
+    from_scratch = memory is not None and memory.access is Access.LOAD
+    variable = _variable(scene, int(report.other_pc) >> abi.SAN_ORIGIN_WHAT, origin, bool(from_scratch))
+    if memory is None or origin == report.pc or memory.access is Access.STORE:
         first = "" if origin == report.pc else f", first used by {_place(scene, origin)}"
-        return f"; it comes from a register that was never written{first}: initialise the variable"
+        what = f"{variable}, which" if variable else "a register that"
+        return f"; it comes from {what} was never written{first}: initialise the variable"
     if memory.space is Space.LANES:
         return (
             f"; it comes from a lane that is off: {_place(scene, origin)}. HIP leaves the result of __shfl "
@@ -231,7 +250,10 @@ def _origin(scene: Scene, report: CData) -> str:
         )
     if memory.space in (Space.SCRATCH, Space.FLAT):
         what = "a local array or variable" if memory.space is Space.SCRATCH else "uninitialised memory"
-        return f"; it comes from {what}: {_place(scene, origin)}. Initialise every element that is read"
+        return (
+            f"; it comes from {variable or what}: {_place(scene, origin)}. Initialise every element that is "
+            "read"
+        )
     return (
         f"; it comes from uninitialised device memory: {_place(scene, origin)}. Memory from hipMalloc holds "
         "anything: fill it with hipMemset, hipMemcpy or a kernel first"

@@ -30,6 +30,17 @@ static void check_range(Wave *w, const SanOp *o, const HkResource *r) {
         san_found(w, SAN_FOUND_RANGE, &o->op, ~0ull, -1, r->base, r->base + r->records - a->end, 0, 0);
 }
 
+/* Undefined data goes to a dword of scratch, or comes from there. */
+static void scratch_store(SanWave *sw, const SanOp *o, uint64_t dword, uint64_t bit, int undefined) {
+    sw->scratch[dword] = (sw->scratch[dword] & ~bit) | (undefined ? bit : 0);
+    if (undefined) sw->scratch_origin[dword] = san_origin(sw, o, 1, 1, bit);
+}
+
+static void scratch_load(SanWave *sw, const SanOp *o, uint64_t dword) {
+    uint64_t origin = sw->scratch_origin[dword], what = dword < SAN_ORIGIN_SCALAR ? dword + 1 : 0;
+    san_mark(sw, o, origin ? origin : o->op.pc | what << SAN_ORIGIN_WHAT);
+}
+
 static void scratch_memory(Wave *w, SanWave *sw, const SanOp *o, uint64_t exec) {
     const Op *op = &o->op;
     uint32_t uniform = (uint32_t)op->offset + (op->ssrc0 == HK_NO_REGISTER ? 0 : w->s[op->ssrc0]);
@@ -38,13 +49,13 @@ static void scratch_memory(Wave *w, SanWave *sw, const SanOp *o, uint64_t exec) 
         uint64_t dword = (uniform + (op->src0 == HK_NO_REGISTER ? 0 : hk_row(w, op->src0)[lane])) / 4;
         uint64_t bit = 1ull << lane;
         for (uint32_t n = 0; n < rows && dword + n < sw->scratch_dwords; n++) {
-            uint64_t *shadow = &sw->scratch[dword + n];
             if (o->flags & SAN_STORE) {
-                *shadow &= ~bit;
-                if (n < o->src_count[1]) *shadow |= undefined_row(sw, o->src[1] + n) & bit;
+                int undefined = n < o->src_count[1] && (undefined_row(sw, o->src[1] + n) & bit);
+                scratch_store(sw, o, dword + n, bit, undefined);
             } else {
-                set_rows(sw, o->dst + n, 1, bit, *shadow);
-                if (*shadow & bit) san_mark(sw, o, (uint32_t)op->pc);
+                uint64_t undefined = sw->scratch[dword + n] & bit;
+                set_rows(sw, o->dst + n, 1, bit, undefined);
+                if (undefined) scratch_load(sw, o, dword + n);
             }
         }
     }
@@ -101,19 +112,21 @@ static void flat_lane(Wave *w, SanWave *sw, const SanOp *o, uint64_t address, un
         if ((o->flags & SAN_LOAD) && (o->flags & (SAN_ATOMIC | SAN_POLLS))) san_lds_flag(sw, offset, number);
         san_lds_access(w, sw, o, offset, o->bytes, lane, is_write, san_lds_how(o), number, &undefined);
         if (words) san_lds_undefine(sw, offset, o->bytes, words, san_origin(sw, o, 1, 1, bit));
+        if (undefined) san_mark(sw, o, o->op.pc);
     } else {
         for (uint32_t n = 0; n < rows && offset / 4 + n < sw->scratch_dwords; n++) {
-            uint64_t *shadow = &sw->scratch[offset / 4 + n];
+            uint64_t dword = offset / 4 + n;
             if (stores)
-                *shadow = (*shadow & ~bit) | (words >> n & 1 ? bit : 0);
-            else
-                undefined |= (uint32_t)(*shadow >> lane & 1) << n;
+                scratch_store(sw, o, dword, bit, words >> n & 1);
+            else if (sw->scratch[dword] & bit) {
+                undefined |= 1u << n;
+                scratch_load(sw, o, dword);
+            }
         }
     }
     if (o->flags & SAN_LOAD)
         for (uint32_t n = 0; n < rows && n < o->dst_count; n++)
             set_rows(sw, o->dst + n, 1, bit, undefined >> n & 1 ? bit : 0);
-    if (undefined) san_mark(sw, o, (uint32_t)o->op.pc);
 }
 
 /* What a flat access does to the reads of LDS that are under way, and its own. */

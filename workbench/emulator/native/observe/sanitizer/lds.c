@@ -192,7 +192,7 @@ void san_lds_access(Wave *w, SanWave *sw, const SanOp *o, uint64_t offset, uint3
     }
 }
 
-void san_lds_undefine(SanWave *sw, uint64_t offset, uint32_t bytes, uint32_t words, uint32_t origin) {
+void san_lds_undefine(SanWave *sw, uint64_t offset, uint32_t bytes, uint32_t words, uint64_t origin) {
     sw->group->lds_origin = origin;
     for (uint32_t n = 0; n * 4 < bytes; n++) {
         uint64_t dword = offset / 4 + n;

@@ -21,28 +21,28 @@ static void set_scalar_lanes(SanWave *sw, const SanOp *o, uint64_t undefined) {
     }
 }
 
-uint32_t san_origin(const SanWave *sw, const SanOp *o, int first, int last, uint64_t lanes) {
-    uint32_t here = (uint32_t)o->op.pc, pc;
+uint64_t san_origin(const SanWave *sw, const SanOp *o, int first, int last, uint64_t lanes) {
+    uint64_t here = o->op.pc, origin;
     for (int i = first; i <= last; i++)
         for (uint32_t n = 0; n < o->src_count[i]; n++)
             if (undefined_row(sw, o->src[i] + n) & lanes) {
-                pc = sw->origin[o->src[i] + n];
-                return pc ? pc : here;
+                origin = sw->origin[o->src[i] + n];
+                return origin ? origin : here | (o->src[i] + n + 1ull) << SAN_ORIGIN_WHAT;
             }
     for (int i = 0; i < SAN_SOURCES; i++)
         for (uint32_t n = 0; n < o->ssrc_count[i]; n++)
             if (sw->scalar_undefined[o->ssrc[i] + n]) {
-                pc = sw->scalar_origin[o->ssrc[i] + n];
-                return pc ? pc : here;
+                origin = sw->scalar_origin[o->ssrc[i] + n];
+                return origin ? origin : here | (SAN_ORIGIN_SCALAR + o->ssrc[i] + n + 1ull) << SAN_ORIGIN_WHAT;
             }
     return here;
 }
 
-void san_mark(SanWave *sw, const SanOp *o, uint32_t pc) {
-    for (uint32_t n = 0; n < o->dst_count && o->dst + n < sw->group->rows; n++) sw->origin[o->dst + n] = pc;
+void san_mark(SanWave *sw, const SanOp *o, uint64_t origin) {
+    for (uint32_t n = 0; n < o->dst_count && o->dst + n < sw->group->rows; n++) sw->origin[o->dst + n] = origin;
     for (int i = 0; i < 2; i++)
-        for (uint32_t n = 0; n < o->sdst_count[i]; n++) sw->scalar_origin[o->sdst[i] + n] = pc;
-    if (o->flags & SAN_WRITES_SCC) sw->scalar_origin[SAN_SCC] = pc;
+        for (uint32_t n = 0; n < o->sdst_count[i]; n++) sw->scalar_origin[o->sdst[i] + n] = origin;
+    if (o->flags & SAN_WRITES_SCC) sw->scalar_origin[SAN_SCC] = origin;
 }
 
 /* The results are undefined because sources are; call before they are set. */

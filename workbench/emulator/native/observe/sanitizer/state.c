@@ -85,7 +85,7 @@ int san_found(Wave *w, uint32_t kind, const Op *op, uint64_t other_pc, int32_t l
 
 static size_t wave_bytes(const Launch *l) {
     size_t rows = l->row_count, dwords = ((size_t)l->scratch_size + 3) / 4;
-    return round64(sizeof(SanWave)) + round64(rows * 8) + 5 * round64(rows * 4) + round64(dwords * 8);
+    return round64(sizeof(SanWave)) + 2 * round64(rows * 8) + 4 * round64(rows * 4) + 2 * round64(dwords * 8);
 }
 
 static size_t lds_bytes(const Launch *l, uint32_t waves) {
@@ -127,8 +127,8 @@ void hk_san_start(const Launch *l, Group *g, Wave *waves, void *memory) {
         sw->states = 1;
         sw->undefined = (uint64_t *)p;
         p += round64(rows * 8);
-        uint32_t **tables[] = {&sw->vm_wait, &sw->lgkm_wait, &sw->vm_pc, &sw->lgkm_pc, &sw->origin};
-        for (unsigned t = 0; t < 5; t++) {
+        uint32_t **tables[] = {&sw->vm_wait, &sw->lgkm_wait, &sw->vm_pc, &sw->lgkm_pc};
+        for (unsigned t = 0; t < 4; t++) {
             *tables[t] = (uint32_t *)p;
             memset(p, 0, rows * 4);
             p += round64(rows * 4);
@@ -136,8 +136,14 @@ void hk_san_start(const Launch *l, Group *g, Wave *waves, void *memory) {
         sw->scratch = (uint64_t *)p;
         sw->scratch_dwords = dwords;
         p += round64(dwords * 8);
+        sw->scratch_origin = (uint64_t *)p;
+        p += round64(dwords * 8);
+        sw->origin = (uint64_t *)p;
+        p += round64(rows * 8);
         memset(sw->undefined, 255, rows * 8);
         memset(sw->scratch, 255, dwords * 8);
+        memset(sw->scratch_origin, 0, dwords * 8);
+        memset(sw->origin, 0, rows * 8);
         uint64_t items = waves[i].lanes == HK_LANES ? ~0ull : (1ull << waves[i].lanes) - 1;
         unsigned ids = l->packed_item_ids ? 1 : l->item_id_mode + 1;
         for (unsigned r = 0; r < ids && r < rows; r++) sw->undefined[r] = ~items;

@@ -151,10 +151,11 @@ typedef struct SanWave {
     uint64_t *undefined;           /* [rows] lanes */
     uint32_t *vm_wait, *lgkm_wait; /* [rows] number of the load under way */
     uint32_t *vm_pc, *lgkm_pc;
-    uint32_t *origin; /* [rows] what made the register undefined; 0: it was never written */
+    uint64_t *origin; /* [rows] what made the register undefined, as SAN_ORIGIN_WHAT says; 0: it was never written */
     uint32_t scalar_pc[SCALARS + 3];
-    uint32_t scalar_origin[SCALARS + 3];
+    uint64_t scalar_origin[SCALARS + 3];
     uint64_t *scratch; /* [dwords] undefined lanes */
+    uint64_t *scratch_origin;
     uint64_t scratch_dwords;
     LdsRead reads[READS];  /* the newest ones, round and round */
     LdsRead passed[READS]; /* those that were under way when the wave passed the last barrier */
@@ -163,12 +164,12 @@ typedef struct SanWave {
 struct SanGroup {
     San *san;
     const Group *group;
+    uint64_t lds_origin; /* of the newest undefined value that was written to LDS; 0: there is none */
     uint32_t epoch;
     uint32_t wave_count;
     uint32_t rows;
     uint32_t lds_dwords;
     uint32_t reads_passed; /* of all waves together */
-    uint32_t lds_origin;   /* of the newest undefined value that was written to LDS; 0: there is none */
     LdsCell *lds;
     uint32_t *lds_reads; /* [waves][dwords] number of each wave's newest read */
     uint64_t *quick; /* by dword of LDS: epoch << 32, waves that may read it again, << 16: that may write it again */
@@ -183,9 +184,9 @@ __attribute__((cold, noinline)) int san_found(Wave *w, uint32_t kind, const Op *
 /* registers.c */
 /* The instruction that made the first undefined source among `first` to `last` so in `lanes`: the one at hand where a
  * register was never written. */
-uint32_t san_origin(const SanWave *sw, const SanOp *o, int first, int last, uint64_t lanes);
-/* The results of an instruction are undefined because of `pc`. */
-void san_mark(SanWave *sw, const SanOp *o, uint32_t pc);
+uint64_t san_origin(const SanWave *sw, const SanOp *o, int first, int last, uint64_t lanes);
+/* The results of an instruction are undefined because of `origin`. */
+void san_mark(SanWave *sw, const SanOp *o, uint64_t origin);
 void san_vector(Wave *w, SanWave *sw, const SanOp *o, uint64_t exec);
 void san_words(SanWave *sw, const SanOp *o, uint64_t exec);
 void san_scalar_bits(Wave *w, SanWave *sw, const SanOp *o, uint64_t exec);
@@ -202,7 +203,7 @@ uint32_t san_lds_how(const SanOp *o);
 void san_lds_flag(SanWave *sw, uint64_t offset, uint32_t number);
 void san_lds_access(Wave *w, SanWave *sw, const SanOp *o, uint64_t offset, uint32_t bytes, unsigned lane, int is_write,
                     uint32_t how, uint32_t number, uint32_t *undefined);
-void san_lds_undefine(SanWave *sw, uint64_t offset, uint32_t bytes, uint32_t words, uint32_t origin);
+void san_lds_undefine(SanWave *sw, uint64_t offset, uint32_t bytes, uint32_t words, uint64_t origin);
 void san_lds_memory(Wave *w, SanWave *sw, const SanOp *o, uint64_t exec);
 /* lds_reads.c */
 /* Whether a store to LDS would leave it as it is: waves that write the same are no race. */
