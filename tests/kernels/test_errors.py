@@ -47,7 +47,7 @@ def register_types() -> Programs:
         # A base shape is refused once, whatever is in it.
         ("rt_bf<16, 128, col_l, rt_16x128_s> t; zero(t);", "this base shape has no such layout"),
         ("rt_bf<16, 12, row_l, rt_shape<16, 12, 1>> t; zero(t);", "a whole number of packed elements"),
-        ("rt<int, 32, 32> t;", NO_TYPE),
+        ("rt<short, 32, 32> t;", NO_TYPE),
         ("rt<double, 32, 32> t;", NO_TYPE),
         ("rv<short, 64> v; zero(v);", NO_TYPE),
         ("rt_bf<32, 32, int> t;", UNSATISFIED),

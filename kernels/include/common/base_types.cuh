@@ -85,6 +85,12 @@ using fp6_e2m3_2 = __hip_fp6x2_e2m3;
 using fp6_e2m3_32 = uint32_t __attribute__((ext_vector_type(6)));
 #endif
 
+/** 8-bit integer; conversions to it round to the nearest, ties to even, and saturate. */
+using int8 = signed char;
+struct alignas(4) int8_4 {
+    int8 e[4];
+};
+
 namespace detail {
 
 /** Whether elements have 6 bits each in memory, and so no addresses. */
@@ -100,6 +106,7 @@ __host__ __device__ constexpr Count bytes_in(Count count) {
     return is_six_bits<T> ? count * 6 / 8 : count * static_cast<Count>(sizeof(T));
 }
 
+using i32x2 = int __attribute__((ext_vector_type(2)));
 using f32x2 = float __attribute__((ext_vector_type(2)));
 using f32x4 = float __attribute__((ext_vector_type(4)));
 using f32x16 = float __attribute__((ext_vector_type(16)));
@@ -120,9 +127,9 @@ struct numeric {
     // In front of the assertion, so that the compiler has them and says nothing else.
     using native = T;
     using wide = T;
-    static_assert(never<T>,
-                  "kittens has no such element type; it has float, bf16, half, fp8e4m3, fp8e5m2, fp6e2m3_4, fp6e3m2_4, "
-                  "fp4e2m1_2, fp8e8m0 and their packed forms");
+    static_assert(never<T>, "kittens has no such element type; it has float, bf16, half, int, int8, fp8e4m3, fp8e5m2, "
+                            "fp6e2m3_4, fp6e3m2_4, "
+                            "fp4e2m1_2, fp8e8m0 and their packed forms");
 };
 template <>
 struct numeric<float> {
@@ -133,6 +140,26 @@ template <>
 struct numeric<float2> {
     using native = f32x2;
     using wide = f32x2;
+};
+template <>
+struct numeric<int> {
+    using native = int;
+    using wide = int;
+};
+template <>
+struct numeric<int2> {
+    using native = i32x2;
+    using wide = i32x2;
+};
+template <>
+struct numeric<int8> {
+    using native = int8;
+    using wide = float;
+};
+template <>
+struct numeric<int8_4> {
+    using native = unsigned;
+    using wide = f32x4;
 };
 template <>
 struct numeric<bf16> {
@@ -227,6 +254,8 @@ inline constexpr int wide_count<f32x2> = 2;
 template <>
 inline constexpr int wide_count<f16x2> = 2;
 template <>
+inline constexpr int wide_count<i32x2> = 2;
+template <>
 inline constexpr int wide_count<f32x4> = 4;
 
 /** 4-bit code of the e2m1 float nearest to |x|, ties to even, saturating. */
@@ -296,6 +325,11 @@ __device__ inline typename numeric<T>::wide widen(const T &value) {
         const auto low = __builtin_amdgcn_cvt_pk_f32_bf8(bits, false);
         const auto high = __builtin_amdgcn_cvt_pk_f32_bf8(bits, true);
         return wide{low[0], low[1], high[0], high[1]};
+    } else if constexpr (is_same<T, int8>) {
+        return static_cast<float>(value);
+    } else if constexpr (is_same<T, int8_4>) {
+        return wide{static_cast<float>(value.e[0]), static_cast<float>(value.e[1]), static_cast<float>(value.e[2]),
+                    static_cast<float>(value.e[3])};
     } else if constexpr (is_same<T, fp8e8m0>) {
         // Exponent 0 is 2^-127, a denormal number; 255 the NaN without a sign.
         return bit_cast<float>(value == 0 ? 0x00400000u : value == 255 ? 0x7fc00000u : unsigned{value} << 23);
@@ -333,6 +367,14 @@ __device__ inline float within_bf8(float value) {
     return value != value ? value : __builtin_amdgcn_fmed3f(value, 57344.0f, -57344.0f);
 }
 
+/** The nearest integer from `lowest` to `highest`, ties to even; of NaN the lowest. */
+__device__ inline int to_integer(float value, float lowest, float highest) {
+    return static_cast<int>(__builtin_amdgcn_fmed3f(__builtin_rintf(value), lowest, highest));
+}
+/** The same of 32 bits; 2^31 - 128 is the highest float below 2^31. */
+__device__ inline int to_integers(float value) { return to_integer(value, -0x1p31f, 0x1.fffffep30f); }
+__device__ inline i32x2 to_integers(f32x2 value) { return {to_integers(value[0]), to_integers(value[1])}; }
+
 /**
  * @brief The element nearest to a value, ties to even; fp8, fp6 and fp4 saturate, infinity included. Of e8m0 the power
  * of two below it.
@@ -351,6 +393,10 @@ __device__ inline T narrow(const typename numeric<T>::wide &value) {
     } else if constexpr (is_same<T, fp8e5m2_4>) {
         const int low = __builtin_amdgcn_cvt_pk_bf8_f32(within_bf8(value[0]), within_bf8(value[1]), 0, false);
         return bit_cast<T>(__builtin_amdgcn_cvt_pk_bf8_f32(within_bf8(value[2]), within_bf8(value[3]), low, true));
+    } else if constexpr (is_same<T, int8>) {
+        return static_cast<int8>(to_integer(value, -128.0f, 127.0f));
+    } else if constexpr (is_same<T, int8_4>) {
+        return {{narrow<int8>(value[0]), narrow<int8>(value[1]), narrow<int8>(value[2]), narrow<int8>(value[3])}};
     } else if constexpr (is_same<T, fp8e8m0>) {
         return static_cast<fp8e8m0>(bit_cast<unsigned>(value) >> 23);
     } else if constexpr (is_same<T, fp4e2m1_2>) {
@@ -378,14 +424,16 @@ namespace ducks::base_types {
 
 /** An element type of tiles and vectors. */
 template <typename T>
-concept T1 = detail::is_same<T, float> || detail::is_same<T, bf16> || detail::is_same<T, half> ||
-             detail::is_same<T, fp8e4m3> || detail::is_same<T, fp8e5m2> || detail::is_same<T, fp8e8m0> ||
-             detail::is_same<T, fp4e2m1_2> || detail::is_fp6<T> || detail::is_six_bits<T>;
+concept T1 =
+    detail::is_same<T, float> || detail::is_same<T, int> || detail::is_same<T, int8> || detail::is_same<T, bf16> ||
+    detail::is_same<T, half> || detail::is_same<T, fp8e4m3> || detail::is_same<T, fp8e5m2> ||
+    detail::is_same<T, fp8e8m0> || detail::is_same<T, fp4e2m1_2> || detail::is_fp6<T> || detail::is_six_bits<T>;
 /** A packed element type: what register tiles hold. */
 template <typename T>
-concept T2 = detail::is_same<T, float2> || detail::is_same<T, bf16_2> || detail::is_same<T, half_2> ||
-             detail::is_same<T, fp8e4m3_4> || detail::is_same<T, fp8e5m2_4> || detail::is_same<T, fp8e8m0_4> ||
-             detail::is_same<T, fp4e2m1_8> || detail::is_same<T, fp6e2m3_16> || detail::is_same<T, fp6e3m2_16>
+concept T2 = detail::is_same<T, float2> || detail::is_same<T, int2> || detail::is_same<T, int8_4> ||
+             detail::is_same<T, bf16_2> || detail::is_same<T, half_2> || detail::is_same<T, fp8e4m3_4> ||
+             detail::is_same<T, fp8e5m2_4> || detail::is_same<T, fp8e8m0_4> || detail::is_same<T, fp4e2m1_8> ||
+             detail::is_same<T, fp6e2m3_16> || detail::is_same<T, fp6e3m2_16>
 #if defined(KITTENS_FP6)
              || detail::is_same<T, fp6_e2m3_2> || detail::is_same<T, fp6_e2m3_32>
 #endif
@@ -421,14 +469,18 @@ struct packing {
     using unpacked_type = T;
     using packed_type = T;
     static __host__ __device__ inline constexpr int num() { return 1; }
-    static_assert(detail::never<T>, "kittens has no such element type; it has float, bf16, half, fp8e4m3, fp8e5m2, "
-                                    "fp6e2m3_4, fp6e3m2_4, fp4e2m1_2, fp8e8m0 and their packed forms");
+    static_assert(detail::never<T>,
+                  "kittens has no such element type; it has float, bf16, half, int, int8, fp8e4m3, fp8e5m2, "
+                  "fp6e2m3_4, fp6e3m2_4, fp4e2m1_2, fp8e8m0 and their packed forms");
 };
 template <>
 struct packing<float> : detail::packing_of<float, float2, 1> {};
 template <>
 struct packing<float2> : detail::packing_of<float, float2, 2> {};
-/** Integers are elements of global layouts only. */
+template <>
+struct packing<int8> : detail::packing_of<int8, int8_4, 1> {};
+template <>
+struct packing<int8_4> : detail::packing_of<int8, int8_4, 4> {};
 template <>
 struct packing<int> : detail::packing_of<int, int2, 1> {};
 template <>
@@ -518,6 +570,11 @@ struct convertor {
                           "convertor: a packed type converts to a packed type with as many elements");
             if constexpr (detail::is_same<to, from>)
                 return detail::narrow<T>(detail::widen(value));
+            else if constexpr (detail::is_same<to, int>)
+                return detail::narrow<T>(detail::to_integers(static_cast<float>(detail::widen(value))));
+            else if constexpr (detail::is_same<to, detail::i32x2>)
+                return detail::narrow<T>(
+                    detail::to_integers(__builtin_convertvector(detail::widen(value), detail::f32x2)));
             else if constexpr (detail::wide_count<from> == 1)
                 return detail::narrow<T>(static_cast<to>(detail::widen(value)));
             else

@@ -8,15 +8,16 @@
 
 namespace kittens::detail {
 
-/** The elements of a packed value (or one element) as floats, and back. */
+/** The elements of a packed value (or one element) as floats, those of `int` as they are; and back. */
 template <typename P>
 struct numbers {
     static constexpr int count = base_types::packing<P>::num();
-    using wide = select<count == 4, float4, select<count == 2, float2, float>>;
+    using number = select<is_same<typename base_types::packing<P>::unpacked_type, int>, int, float>;
+    using wide = select<is_same<number, int>, P, select<count == 4, float4, select<count == 2, float2, float>>>;
     static_assert(numbers_in<typename base_types::packing<P>::unpacked_type> == 1,
                   "map: an element of fp6 or fp4 is several numbers; copy the tile to another type first");
 
-    float n[count];
+    number n[count];
 
     static __device__ inline numbers of(const P &packed) {
         return bit_cast<numbers>(base_types::convertor<wide, P>::convert(packed));

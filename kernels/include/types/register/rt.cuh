@@ -111,6 +111,10 @@ template <int rows, int cols, ducks::rt_layout::all layout = row_l, ducks::rt_sh
 using rt_fp8e5m2 = rt<fp8e5m2, rows, cols, layout, shape>;
 template <int rows, int cols, ducks::rt_layout::all layout = row_l, ducks::rt_shape::all shape = rt_16x64_s>
 using rt_fp4e2m1_2 = rt<fp4e2m1_2, rows, cols, layout, shape>;
+template <int rows, int cols, ducks::rt_layout::all layout = row_l, ducks::rt_shape::all shape = rt_16x128_s>
+using rt_int8 = rt<int8, rows, cols, layout, shape>;
+template <int rows, int cols, ducks::rt_layout::all layout = row_l, ducks::rt_shape::all shape = rt_16x16_s>
+using rt_int = rt<int, rows, cols, layout, shape>;
 /** Of fours of fp6, which `cols` counts. */
 template <int rows, int cols, ducks::rt_layout::all layout = row_l, ducks::rt_shape::all shape = rt_16x32_s>
 using rt_fp6e2m3_4 = rt<fp6e2m3_4, rows, cols, layout, shape>;

@@ -74,9 +74,6 @@ struct rt_base {
     static __host__ __device__ constexpr int col(int lane, int element) {
         return is_row ? distribution::major_index(lane, element) : distribution::minor_index(lane);
     }
-
-    // Behind the members, so that the compiler has them and says nothing else.
-    static_assert(!detail::is_same<_T, int>, "kittens has no such element type of register tiles: int");
 };
 
 namespace ducks::rt_base {

@@ -82,8 +82,6 @@ struct register_vector {
     /** Of base tile x the lane's y-th. */
     __device__ inline const dtype &operator[](const int2 &at) const { return data[at.x][at.y]; }
     __device__ inline dtype &operator[](const int2 &at) { return data[at.x][at.y]; }
-
-    static_assert(!is_same<_T, int>, "kittens has no such element type of register vectors: int");
 };
 
 /** A base shape turned so that a vector of `tile_length` elements for each base tile lies as its layout says. */

@@ -11,9 +11,9 @@
  *   AtB      K x M, col_l    K x N, col_l    M x N
  *   AtBt     K x M, col_l    N x K, row_l    M x N
  *
- * The accumulators c and d are floats with base shape rt_16x16_s or rt_32x32_s, in either layout: the column layout is
- * what the hardware calls its own, the row layout is had for nothing by exchanging the operands. Their base shape's
- * side is that of the operands along M and N.
+ * The accumulators c and d are floats (of int8 operands ints) with base shape rt_16x16_s or rt_32x32_s, in either
+ * layout: the column layout is what the hardware calls its own, the row layout is had for nothing by exchanging the
+ * operands. Their base shape's side is that of the operands along M and N.
  *
  * The matrix cores sum over K in whatever order the operands agree on, so base shapes with several instructions' worth
  * of K just take several instructions; on gfx942 these are 16x16x16 and 32x32x8 for 2-byte types, on gfx950 16x16x32
@@ -41,6 +41,7 @@ using s16x4 = short __attribute__((ext_vector_type(4)));
 using f16x4 = _Float16 __attribute__((ext_vector_type(4)));
 using f16x8 = _Float16 __attribute__((ext_vector_type(8)));
 using bf16x8 = __bf16 __attribute__((ext_vector_type(8)));
+using i32x16 = int __attribute__((ext_vector_type(16)));
 using i32x8 = int __attribute__((ext_vector_type(8)));
 
 /** How the matrix instructions of gfx950 number the formats of small floats; -1 for the other types. */
@@ -119,7 +120,31 @@ struct mfma<fp8e5m2, 32, 8> : mfma_of<long, f32x16> {
         return __builtin_amdgcn_mfma_f32_32x32x16_bf8_bf8(a, b, c, 0, 0, 0);
     }
 };
+template <>
+struct mfma<int8, 16, 8> : mfma_of<long, i32x4> {
+    static __device__ inline i32x4 run(long a, long b, i32x4 c) {
+        return __builtin_amdgcn_mfma_i32_16x16x32_i8(a, b, c, 0, 0, 0);
+    }
+};
+template <>
+struct mfma<int8, 32, 8> : mfma_of<long, i32x16> {
+    static __device__ inline i32x16 run(long a, long b, i32x16 c) {
+        return __builtin_amdgcn_mfma_i32_32x32x16_i8(a, b, c, 0, 0, 0);
+    }
+};
 #if defined(KITTENS_CDNA4)
+template <>
+struct mfma<int8, 16, 16> : mfma_of<i32x4, i32x4> {
+    static __device__ inline i32x4 run(i32x4 a, i32x4 b, i32x4 c) {
+        return __builtin_amdgcn_mfma_i32_16x16x64_i8(a, b, c, 0, 0, 0);
+    }
+};
+template <>
+struct mfma<int8, 32, 16> : mfma_of<i32x4, i32x16> {
+    static __device__ inline i32x16 run(i32x4 a, i32x4 b, i32x16 c) {
+        return __builtin_amdgcn_mfma_i32_32x32x32_i8(a, b, c, 0, 0, 0);
+    }
+};
 template <>
 struct mfma<bf16, 16, 16> : mfma_of<bf16x8, f32x4> {
     static __device__ inline f32x4 run(bf16x8 a, bf16x8 b, f32x4 c) {
@@ -182,7 +207,7 @@ __device__ inline void mma_base(D &d, const A &a, const B &b) {
     constexpr int bytes = mfma_bytes<T, side, have>();
     static_assert(bytes != 0,
                   "mma: the matrix cores of this target have no instruction for these operands; they take "
-                  "bf16, half, fp8e4m3 and fp8e5m2, 8 bytes or more a lane, on gfx950 fp4e2m1_2 (16) and fp6 (24)");
+                  "bf16, half, int8, fp8e4m3, fp8e5m2, from 8 bytes a lane on, on gfx950 fp4e2m1_2 (16), fp6 (24)");
     if constexpr (bytes != 0) {
         using instruction = mfma<T, side, bytes>;
         typename instruction::accumulator sum;
@@ -209,8 +234,8 @@ __device__ inline void mma(D &d, const A &a, const B &b, const C &c) {
     constexpr int n = b_transposed ? B::rows : B::cols, k_of_b = b_transposed ? B::cols : B::rows;
     constexpr bool one_accumulator = is_same<D, C>;
     static_assert(one_accumulator, "mma: the accumulators c and d have the same type");
-    constexpr bool accumulates_floats = is_same<typename D::T, float>;
-    static_assert(accumulates_floats, "mma: the accumulators are of float");
+    constexpr bool accumulates = is_same<typename D::T, select<is_same<T, int8>, int, float>>;
+    static_assert(accumulates, "mma: the accumulators are of float, those of int8 operands of int");
     constexpr bool same_type = is_same<T, typename B::T>;
     static_assert(same_type, "mma: a and b have the same element type");
     constexpr bool same_depth = k == k_of_b;
@@ -231,7 +256,7 @@ __device__ inline void mma(D &d, const A &a, const B &b, const C &c) {
     static_assert(fits, "mma: the accumulator's base shape is rt_16x16_s or rt_32x32_s, as wide as the operands' base "
                         "shapes are along M and N");
     // Where something above is wrong, nothing else is to be said.
-    if constexpr (fits && one_accumulator && accumulates_floats && same_type && same_depth && right_size && a_layout &&
+    if constexpr (fits && one_accumulator && accumulates && same_type && same_depth && right_size && a_layout &&
                   b_layout && same_order) {
         constexpr int depth = a_transposed ? A::height : A::width;
         d = c;

@@ -4,8 +4,8 @@
  *
  * A row reduction gives one value for each row, a `col_vec`; a column reduction one for each column, a `row_vec`. Along
  * a lane's own elements it costs arithmetic only; across lanes one exchange for each doubling of the lanes involved.
- * The order of the operations is that of registers and lanes, not of columns; they are done in float, and the result
- * is rounded once.
+ * The order of the operations is that of registers and lanes, not of columns; they are done in float (those
+ * of int in int), and the result is rounded once.
  */
 #pragma once
 
@@ -26,12 +26,19 @@ __device__ inline typename base_types::packing<T2>::unpacked_type fold_packed(co
     return result;
 }
 
-/** Packed element k, in float, of the base tile that is the `outer`-th across and the `inner`-th along the reduction.
+/** What reductions are made in: of pairs, and of one. */
+template <typename T>
+using summed_pair = select<is_same<T, int>, int2, float2>;
+template <typename T>
+using summed = select<is_same<T, int>, int, float>;
+
+/** Packed element k, as it is summed, of the base tile that is the `outer`-th across and the `inner`-th along the
+ * reduction.
  */
 template <bool along_rows, ducks::rt::all RT>
-__device__ inline float2 element(const RT &src, int outer, int inner, int k) {
-    return base_types::convertor<float2, typename RT::dtype>::convert(along_rows ? src.tiles[outer][inner].data[k]
-                                                                                 : src.tiles[inner][outer].data[k]);
+__device__ inline summed_pair<typename RT::T> element(const RT &src, int outer, int inner, int k) {
+    return base_types::convertor<summed_pair<typename RT::T>, typename RT::dtype>::convert(
+        along_rows ? src.tiles[outer][inner].data[k] : src.tiles[inner][outer].data[k]);
 }
 
 /** Reduces along rows (`along_rows`) or columns into `dst`, after `start` where `has_start`; in float, rounded once. */
@@ -40,7 +47,8 @@ __device__ inline void reduce_pairs(RV &dst, const RT &src, const RV &start) {
     using distribution = typename RT::base_tile::distribution;
     using stored = typename RV::dtype;
     // One value, or the pair of neighbours that an align vector stores.
-    using wide = select<RV::is_align, float2, float>;
+    using pair = summed_pair<typename RT::T>;
+    using wide = select<RV::is_align, pair, summed<typename RT::T>>;
     constexpr int outer_size = along_rows ? RT::height : RT::width;
     constexpr int inner_size = along_rows ? RT::width : RT::height;
     constexpr int packed = RT::packed_per_base_tile;
@@ -51,19 +59,19 @@ __device__ inline void reduce_pairs(RV &dst, const RT &src, const RV &start) {
             wide total;
             if constexpr (RV::is_ortho) {
                 // The reduction runs along each lane's elements, then over the lanes that share a row (column).
-                float2 partial = element<along_rows>(src, outer, 0, 0);
+                pair partial = element<along_rows>(src, outer, 0, 0);
 #pragma unroll
                 for (int inner = 0; inner < inner_size; inner++)
 #pragma unroll
                     for (int e = inner == 0 ? 1 : 0; e < packed; e++)
-                        partial = op::template op<float2>(partial, element<along_rows>(src, outer, inner, e));
+                        partial = op::template op<pair>(partial, element<along_rows>(src, outer, inner, e));
                 total = reduce_lanes<op, distribution::minor, WARP_THREADS / 2>(fold_packed<op>(partial));
             } else {
                 // Each of a lane's elements belongs to another result; the reduction runs over lanes side by side.
-                float2 partial = element<along_rows>(src, outer, 0, k);
+                pair partial = element<along_rows>(src, outer, 0, k);
 #pragma unroll
                 for (int inner = 1; inner < inner_size; inner++)
-                    partial = op::template op<float2>(partial, element<along_rows>(src, outer, inner, k));
+                    partial = op::template op<pair>(partial, element<along_rows>(src, outer, inner, k));
                 total = reduce_lanes<op, 1, distribution::minor / 2>(partial);
             }
             if constexpr (has_start)

@@ -14,21 +14,22 @@ namespace detail {
 template <typename op, ducks::rv::all RV>
 __device__ inline void reduce_vector(typename RV::T &result, const RV &src) {
     using stored = typename RV::dtype;
-    using wide = select<RV::is_align, float2, float>;
+    using one = summed<typename RV::T>;
+    using wide = select<RV::is_align, summed_pair<typename RV::T>, one>;
     wide partial = base_types::convertor<wide, stored>::convert(src.data[0][0]);
 #pragma unroll
     for (int i = 0; i < RV::outer_dim; i++)
 #pragma unroll
         for (int k = i == 0 ? 1 : 0; k < RV::inner_dim; k++)
             partial = op::template op<wide>(partial, base_types::convertor<wide, stored>::convert(src.data[i][k]));
-    float total;
+    one total;
     if constexpr (RV::is_align)
         total = reduce_lanes<op, RV::distribution::minor, WARP_THREADS / 2>(fold_packed<op>(partial));
     else if constexpr (RV::is_ortho)
         total = reduce_lanes<op, 1, RV::distribution::minor / 2>(partial);
     else
         total = reduce_lanes<op, 1, WARP_THREADS / 2>(partial);
-    result = base_types::convertor<typename RV::T, float>::convert(total);
+    result = base_types::convertor<typename RV::T, one>::convert(total);
 }
 
 } // namespace detail
