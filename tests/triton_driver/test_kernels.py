@@ -225,9 +225,12 @@ def test_code_that_says_cuda() -> None:
         kernels.add[(1,)](x, y, out, 64, BLOCK=64)
         torch.cuda.synchronize()
         assert torch.cuda.is_available()
+        assert x.is_cuda
+        assert out.device.type == y.device.type == "cuda"
         assert torch.cuda.get_device_properties(0).gcnArchName.startswith("gfx950")
         assert out.to("cuda:0").tolist() == [2.0] * 64
     assert not torch.cuda.is_available()
+    assert (x.device.type, x.is_cuda) == ("cpu", False)
 
 
 def test_verify_takes_a_launch(arch: str) -> None:

@@ -28,6 +28,9 @@ _KINDS = {"i": "int", "u": "uint", "f": "float", "b": "float"}
 class TritonPlan(Plan):
     """Arguments of a Triton kernel: a tensor may hold addresses of others, as those of a grouped GEMM do."""
 
+    def _check_tensor(self, *_: Any, **__: Any) -> None:
+        """Triton has looked at dtypes; a tensor may say that it is on the GPU that `cuda_means_cpu` plays."""
+
     def follow(self, packed: Packed) -> None:
         for tensor in tuple(packed.tensors):
             if str(tensor.dtype) in ("torch.int64", "torch.uint64") and tensor.numel() <= _MOST_ADDRESSES:
@@ -44,11 +47,7 @@ def _at_addresses(numbers: Sequence[int]) -> Iterator[Any]:
 
     seen = set()
     for held in gc.get_objects():
-        if (
-            not issubclass(type(held), torch.Tensor)
-            or held.device.type != "cpu"
-            or held.layout is not torch.strided
-        ):
+        if not issubclass(type(held), torch.Tensor) or not held.is_cpu or held.layout is not torch.strided:
             continue
         storage = held.untyped_storage()
         start = storage.data_ptr()

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator, Mapping
+import functools
+from collections.abc import Callable, Iterator
 from types import SimpleNamespace
 from typing import Any
 from unittest import mock
 
 import torch
-from torch.overrides import TorchFunctionMode
+from torch.utils._device import _device_constructors
 
 from workbench import targets
 from workbench.runtime import Device
@@ -24,22 +25,32 @@ def _host(value: Any) -> Any:
     return value
 
 
-class _HostTensors(TorchFunctionMode):
-    """Makes every tensor on the CPU that would be made on, or moved to, a GPU."""
+def _on_host(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function of PyTorch that makes or moves tensors, on the CPU wherever it is asked for a GPU."""
 
-    def __torch_function__(
-        self,
-        function: Callable[..., Any],
-        types: Any,
-        args: tuple[Any, ...] = (),
-        kwargs: Mapping[str, Any] | None = None,
-    ) -> Any:
-        if function is torch.Tensor.cuda:
-            return args[0]
-        if function is torch.Tensor.is_cuda.__get__:  # type: ignore[attr-defined]
-            return True
-        given = {key: _host(value) for key, value in (kwargs or {}).items() if key != "pin_memory"}
+    @functools.wraps(function)
+    def made(*args: Any, **kwargs: Any) -> Any:
+        given = {key: _host(value) for key, value in kwargs.items() if key != "pin_memory"}
         return function(*map(_host, args), **given)
+
+    return made
+
+
+_LIKE = tuple(f"{name}_like" for name in ("empty", "full", "ones", "rand", "randint", "randn", "zeros"))
+_METHODS = ("to", "new_empty", "new_empty_strided", "new_full", "new_ones", "new_tensor", "new_zeros")
+
+
+def _makers() -> Iterator[tuple[Any, str]]:
+    """Where the functions are that take a device. A TorchFunctionMode would miss what computes gradients."""
+    known = _device_constructors()
+    for owner in (torch, torch.fft, torch.sparse):
+        yield from ((owner, name) for name, value in vars(owner).items() if _is_one_of(value, known))
+    yield from ((torch, name) for name in _LIKE)
+    yield from ((torch.Tensor, name) for name in _METHODS)
+
+
+def _is_one_of(value: Any, known: Any) -> bool:
+    return callable(value) and value.__hash__ is not None and value in known
 
 
 class _Stream:
@@ -89,12 +100,18 @@ def cuda_is_cpu(device: Device) -> Iterator[None]:
         "stream": lambda *_: contextlib.nullcontext(),
         "current_stream": lambda *_: _Stream(),
         "Stream": lambda *_, **__: _Stream(),
-        "manual_seed": torch.manual_seed,
-        "manual_seed_all": torch.manual_seed,
+        "manual_seed": torch.default_generator.manual_seed,
+        "manual_seed_all": torch.default_generator.manual_seed,
     }
     with contextlib.ExitStack() as stack:
         for name, answer in answers.items():
             stack.enter_context(mock.patch.object(torch.cuda, name, answer))
+        # Attributes of the class that Python sees; PyTorch itself knows better.
+        place = torch.device("cuda", 0)
+        stack.enter_context(mock.patch.object(torch.Tensor, "is_cuda", property(lambda _: True)))
+        stack.enter_context(mock.patch.object(torch.Tensor, "device", property(lambda _: place)))
         stack.enter_context(mock.patch.object(torch.version, "hip", "emulated"))
-        stack.enter_context(_HostTensors())
+        for owner, name in _makers():
+            stack.enter_context(mock.patch.object(owner, name, _on_host(getattr(owner, name))))
+        stack.enter_context(mock.patch.object(torch.Tensor, "cuda", lambda tensor, *_, **__: tensor))
         yield
