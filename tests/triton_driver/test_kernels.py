@@ -224,6 +224,9 @@ def test_code_that_says_cuda() -> None:
         out = torch.empty_like(x, device=torch.device("cuda", 0))
         kernels.add[(1,)](x, y, out, 64, BLOCK=64)
         torch.cuda.synchronize()
+        torch.set_default_device("cuda")
+        assert torch.ones(1).is_cpu
+        torch.set_default_device(None)
         assert torch.cuda.is_available()
         assert x.is_cuda
         assert out.device.type == y.device.type == "cuda"

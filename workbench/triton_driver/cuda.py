@@ -45,7 +45,7 @@ def _makers() -> Iterator[tuple[Any, str]]:
     known = _device_constructors()
     for owner in (torch, torch.fft, torch.sparse):
         yield from ((owner, name) for name, value in vars(owner).items() if _is_one_of(value, known))
-    yield from ((torch, name) for name in _LIKE)
+    yield from ((torch, name) for name in (*_LIKE, "set_default_device"))
     yield from ((torch.Tensor, name) for name in _METHODS)
 
 
