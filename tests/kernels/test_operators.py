@@ -139,9 +139,13 @@ def test_is_an_operator_of_pytorch(name: str) -> None:
 def test_every_setting(name: str, arch: str, subtests: pytest.Subtests) -> None:
     spec, where, _ = chosen(name, arch)
     for shape in (*spec.shapes, *cases.whole(spec, arch, SEED)):
+        full = spec.shape(shape, arch=arch)
+        takers = [spec.variant(v) for v, variant in spec.variants.items() if variant.takes(full, arch)]
+        for each in [spec, *(taker for taker in takers if arch in taker.targets)]:
+            with subtests.test(name=each.name, shape=str(shape)):
+                result = wb.verify(each, shape=shape, device=where)
+                assert result.passed, f"{shape}: {result}"
         with subtests.test(shape=str(shape)):
-            result = wb.verify(spec, shape=shape, device=where)
-            assert result.passed, f"{shape}: {result}"
             if cases.cost(spec, shape) <= cases.SMALL / 10:
                 found = wb.sanitize(spec, shape=shape, device=where)
                 assert found.passed, f"{shape}: {found}"

@@ -144,6 +144,8 @@ def test_registry(tmp_path):
     registry = KernelRegistry(tmp_path)
     assert list(registry) == ["maps/scale"]
     assert "maps/scale" in registry
+    assert repr(registry) == "<1 kernels>\n  maps: scale"
+    assert "maps/scale()" in registry._repr_html_()
     spec = registry["maps/scale"]
     assert spec is registry["maps/scale"]
     assert spec.read_source() == "// the source\n"

@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import difflib
 import importlib
+import itertools
+import operator
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -17,6 +19,7 @@ from types import ModuleType
 
 from workbench import paths
 from workbench.cache import digest
+from workbench.display import Shown
 from workbench.errors import UnknownKernel, UsageError, WorkbenchError
 from workbench.spec.ahead import Instance, compile_all
 from workbench.spec.spec import KernelSpec
@@ -28,7 +31,7 @@ _SHARED = ("include", "families", "references")
 """Folders beside the categories: what operators share."""
 
 
-class KernelRegistry(Mapping[str, KernelSpec]):
+class KernelRegistry(Shown, Mapping[str, KernelSpec]):
     """Specs of a kernel library by name, loaded when they are first asked for.
 
     Args:
@@ -70,7 +73,12 @@ class KernelRegistry(Mapping[str, KernelSpec]):
         return len(self._names())
 
     def __repr__(self) -> str:
-        return f"<kernels: {', '.join(self._names()) or 'none'}>"
+        named = [name.split("/") for name in self._names()]
+        rows = [
+            f"  {category}: {', '.join(name for _, name in group)}"
+            for category, group in itertools.groupby(named, key=operator.itemgetter(0))
+        ]
+        return "\n".join([f"<{len(named)} kernels>", *rows])
 
     def compile(
         self,

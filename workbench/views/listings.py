@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
+from markupsafe import Markup
+
 from workbench import cache, runtime
-from workbench.spec import kernels
+from workbench.display import shows
+from workbench.spec import KernelRegistry, kernels
+from workbench.views.markup import block
 from workbench.views.table import Table
 
 
@@ -16,14 +20,21 @@ def devices_table() -> Table:
     return Table(("", "device", "target", "GPU"), rows)
 
 
-def kernels_table() -> Table:
-    """The kernel library."""
+def kernels_table(library: KernelRegistry = kernels) -> Table:
+    """The operators of a library."""
     rows = []
-    for name in kernels:
-        spec = kernels[name]
+    for name, spec in library.items():
+        inputs = ", ".join(spec.signature.parameters)
         sizes = "; ".join(f"{key}: {p}" for key, p in spec.parameters.items())
-        rows.append((name, ", ".join(spec.targets), sizes, spec.doc))
-    return Table(("kernel", "targets", "shape", ""), rows)
+        gradient = "" if spec.mutates else spec.backward or "autograd of the reference"
+        rows.append((f"{name}({inputs})", ", ".join(spec.targets), sizes, gradient, spec.doc))
+    return Table(("kernel", "targets", "shape", "gradient", ""), rows)
+
+
+@shows(KernelRegistry)
+def kernels_html(library: KernelRegistry) -> Markup:
+    """The operators of a library."""
+    return block(kernels_table(library))
 
 
 def cache_table() -> Table:

@@ -1,0 +1,96 @@
+"""The matrix of operators, settings and targets in docs/operators.md, from the specs.
+
+python tests/kernels/operator_table.py           # writes it into docs/operators.md
+python tests/kernels/operator_table.py --print
+"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+import operator_cases as cases
+
+import workbench as wb
+from workbench import paths
+from workbench.spec import Choice, KernelSpec
+from workbench.targets import TILE_TARGETS
+
+DOCS = Path(__file__).resolve().parents[2] / "docs" / "operators.md"
+
+HEAD = """# Operators
+
+Every operator of `kernels/`, with what `tests/kernels/test_operators.py` takes of it. `make test-all`:
+each setting that a target supports, at two small shapes drawn anew each run, by each variant that takes
+them, and a large shape; `make test`: a few small ones of one or two settings. Lines are those with code,
+the C++ in a spec among them; families and the tile library are shared and not counted. Written by
+`python tests/kernels/operator_table.py`.
+
+"""
+
+COLUMNS = (
+    *("operator", "settings", *TILE_TARGETS, "launches", "variants", "gradient", "hard inputs"),
+    *("equal bits", "lines"),
+)
+
+
+def supported(spec: KernelSpec, arch: str) -> int:
+    """How many of a spec's settings a target supports at some small shape."""
+    if arch not in spec.targets:
+        return 0
+    draw = cases.random.Random(spec.name)
+    return sum(next(cases.drawn(spec, arch, s, draw), None) is not None for s in cases.settings(spec))
+
+
+def lines(text: str) -> int:
+    """Lines that are neither empty nor a comment."""
+    return sum(
+        bool(line.strip()) and not line.strip().startswith(("//", "*", "/*")) for line in text.splitlines()
+    )
+
+
+def launches(spec: KernelSpec) -> str:
+    """Launches of the default shape, of each variant where there are several."""
+    counts = {
+        len(spec.implementation(shape, arch=a).active_steps(spec.shape(shape), a))
+        for a in spec.targets
+        for shape in spec.shapes
+    }
+    return " or ".join(map(str, sorted(counts)))
+
+
+def row(name: str) -> str:
+    spec = wb.kernels[name]
+    choices = [
+        f"{key} {'/'.join(map(str, p.values))}" for key, p in spec.parameters.items() if isinstance(p, Choice)
+    ]
+    cells = [
+        f"`{name}`",
+        "; ".join(choices),
+        *(str(supported(spec, arch) or "") for arch in TILE_TARGETS),
+        launches(spec),
+        ", ".join(spec.variants),
+        "" if spec.mutates else f"`{spec.backward}`" if spec.backward else "reference",
+        str(len(spec.hard_inputs) or ""),
+        f"no: {spec.nondeterministic}" if spec.nondeterministic else "yes",
+        str(lines((paths.kernels_dir() / f"{name}.py").read_text())),
+    ]
+    return "| " + " | ".join(cells) + " |"
+
+
+def table() -> str:
+    head = f"{HEAD}| {' | '.join(COLUMNS)} |\n|{' --- |' * len(COLUMNS)}\n"
+    return head + "\n".join(map(row, wb.kernels)) + "\n"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--print", action="store_true", help="show it instead of writing it")
+    if parser.parse_args().print:
+        print(table())
+    else:
+        DOCS.write_text(table())
+
+
+if __name__ == "__main__":
+    main()
