@@ -98,7 +98,7 @@ struct double_buffer {
         typename operand_a::template registers<PART> a;
         typename operand_b::template registers<PART> b;
         // In the row layout a lane holds four neighbours in a row of C, which it stores at once.
-        rt_fl<PART, PART, row_l, rt_16x16_s> c;
+        rt<typename along_k<T>::sum, PART, PART, row_l, rt_16x16_s> c;
         zero(c);
 
         const int warp_row = warpid() / WARPS_N, warp_col = warpid() % WARPS_N;

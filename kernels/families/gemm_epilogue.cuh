@@ -3,7 +3,7 @@
  * @brief Matrix multiplication: what becomes of the sums before they are stored.
  *
  * An epilogue is a list of stages, applied in order to float tiles in registers: `epilogue<add_bias<bf16>,
- * activate<base_ops::gelu>>`. A stage's members are arguments of the kernel.
+ * activate<base_ops::gelu>>`. A stage's members are arguments of the kernel. Sums of int become float first.
  */
 #pragma once
 
@@ -31,9 +31,11 @@ struct epilogue : Stages... {
         const GL to = rows_of(c, at.c, at.first, at.rows);
 #pragma unroll
         for (int i = 0; i < RT::height; i++) {
-            strip part;
+            rt<typename RT::T, strip::rows, strip::cols, typename RT::layout, typename RT::shape> summed;
 #pragma unroll
-            for (int j = 0; j < RT::width; j++) part.tiles[0][j] = sums.tiles[i][j];
+            for (int j = 0; j < RT::width; j++) summed.tiles[0][j] = sums.tiles[i][j];
+            strip part;
+            copy(part, summed);
             apply(part, at, row * RT::height + i, col);
             rt<typename GL::dtype, strip::rows, strip::cols, typename RT::layout, typename RT::shape> rounded;
             copy(rounded, part);

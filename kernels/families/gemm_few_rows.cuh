@@ -46,7 +46,7 @@ struct few_rows {
 
         rt<T, ROWS, CHUNK, row_l, shape> a[2];
         rt<T, COLS, CHUNK, row_l, shape> b[2];
-        rt_fl<ROWS, COLS, row_l, rt_16x16_s> c;
+        rt<typename along_k<T>::sum, ROWS, COLS, row_l, rt_16x16_s> c;
         zero(c);
         const int chunks = ceil_div(k, CHUNK);
         const auto fetch = [&](int half, int chunk) {
@@ -62,7 +62,9 @@ struct few_rows {
             mma_ABt(c, a[1], b[1], c);
         }
 
-        store(sums[wave], c);
+        rt_fl<ROWS, COLS, row_l, rt_16x16_s> part_of_k;
+        copy(part_of_k, c);
+        store(sums[wave], part_of_k);
         wait_and_barrier();
         for (int part = wave; part < ROWS / 16 * (COLS / 16); part += NUM_WARPS) {
             const int row = part / (COLS / 16), col = part % (COLS / 16);

@@ -16,6 +16,8 @@ namespace kittens::families::gemm {
 template <typename T>
 struct along_k {
     using element = T;
+    /** Type of the sums. */
+    using sum = detail::select<detail::is_same<T, int8>, int, float>;
 #if defined(KITTENS_CDNA4)
     static constexpr int BYTES = 128;
 #else

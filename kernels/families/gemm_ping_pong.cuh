@@ -103,7 +103,7 @@ struct ping_pong {
         rt<T, QUARTER_M, K_STEP, row_l, typename operand::shape> a;
         rt<T, QUARTER_N, K_STEP, row_l, typename operand::shape> b[2];
         // In the row layout a lane holds neighbours in a row of C.
-        rt_fl<QUARTER_M, QUARTER_N, row_l, rt_16x16_s> c[2][2];
+        rt<typename operand::sum, QUARTER_M, QUARTER_N, row_l, rt_16x16_s> c[2][2];
 
         /** Starts loading half `half` of which the columns begin `column` bytes into the rows. */
         const auto start = [&](auto half, const stream_a &to_a, const stream_b &to_b, uint32_t column) {
@@ -181,7 +181,7 @@ struct ping_pong {
                 for (int i = 0; i < 2; i++)
 #pragma unroll
                     for (int j = 0; j < 2; j++) {
-                        rt_fl<QUARTER_M, QUARTER_N, row_l, rt_16x32_s> sums;
+                        rt<typename operand::sum, QUARTER_M, QUARTER_N, row_l, rt_16x32_s> sums;
 #pragma unroll
                         for (int x = 0; x < QUARTER_M / 16; x++)
 #pragma unroll

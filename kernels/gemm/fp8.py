@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import torch
@@ -62,9 +62,9 @@ def check_few_rows(shape: Mapping[str, Any], arch: str) -> None:
         raise ShapeError(f"GEMM: m is {shape['m']}; this implementation takes 1 to 64")
 
 
-def operation(schedule: str, shape: Mapping[str, Any], *more: str) -> dict[str, object]:
+def operation(element: str, schedule: str, shape: Mapping[str, Any], *more: str) -> dict[str, object]:
     """The instance of a schedule."""
-    arguments = ("fp8e4m3", "bf16", *more, family.epilogue(shape, "bf16", "scale_rows"))
+    arguments = (element, "bf16", *more, family.epilogue(shape, "bf16", "scale_rows"))
     return {"GEMM": f"{schedule}<{', '.join(arguments)}>"}
 
 
@@ -77,7 +77,32 @@ def launch(shape: Mapping[str, Any], arch: str) -> Launch:
     return family.launch(128, 256)(shape, arch)
 
 
-MICRO = "HipKittens main, analysis/paper_experiments/pingpong_micro/plot.py"
+def few_rows(element: str) -> Variant:
+    """Up to 64 rows of A."""
+    return Variant(
+        lambda shape, arch: shape["m"] <= 64,
+        define=lambda shape, arch: operation(element, "few_rows", shape, *map(str, family.few_rows(shape))),
+        launch=family.launch_few_rows,
+        check=check_few_rows,
+    )
+
+
+def ping_pong(element: str) -> Variant:
+    """Many tiles, by 8 waves."""
+    return Variant(
+        is_large,
+        define=lambda shape, arch: operation(element, "ping_pong", shape),
+        launch=family.launch(256, 512),
+    )
+
+
+def double_buffer(element: str) -> Callable[[Mapping[str, Any], str], dict[str, object]]:
+    """Macros of the plain loop."""
+    return lambda shape, arch: operation(element, "double_buffer", shape, "layout::nt", "128")
+
+
+BLOG = "ROCm blog, FP8 GEMM Optimization on AMD CDNA4, table 5"
+AITER = "ROCm/aiter e4048607, aiter/configs/a8w8_tuned_gemm.csv"
 
 spec = KernelSpec(
     name="gemm/fp8",
@@ -95,33 +120,30 @@ spec = KernelSpec(
     outputs=family.outputs_bf16,
     reference=scaled_gemm,
     shape_of=shape_of,
-    define=lambda shape, arch: operation("double_buffer", shape, "layout::nt", "128"),
+    define=double_buffer("fp8e4m3"),
     launch=launch,
     check=check,
     variants={
-        "few_rows": Variant(
-            lambda shape, arch: shape["m"] <= 64,
-            define=lambda shape, arch: operation("few_rows", shape, *map(str, family.few_rows(shape))),
-            launch=family.launch_few_rows,
-            check=check_few_rows,
-        ),
+        "few_rows": few_rows("fp8e4m3"),
         "interleave": Variant(
             lambda shape, arch: arch == "gfx950" and is_large(shape, arch),
-            define=lambda shape, arch: operation("interleave", shape),
+            define=lambda shape, arch: operation("fp8e4m3", "interleave", shape),
             launch=family.launch(256, 256),
         ),
-        "ping_pong": Variant(
-            is_large,
-            define=lambda shape, arch: operation("ping_pong", shape),
-            launch=family.launch(256, 512),
-        ),
+        "ping_pong": ping_pong("fp8e4m3"),
         "double_buffer": Variant(),
     },
     flops=family.flops,
     bytes=lambda shape: family.bytes_moved(shape, 1) + 4 * shape["batch"] * (shape["m"] + shape["n"]),
     hard_inputs={"large magnitudes": lambda shape, generator: inputs(shape, generator, 1e15)},
     published=[
-        Published({}, 3303, "TFLOP/s", "MI355X", "HipKittens 4-wave, size not stated", MICRO),
-        Published({}, 3066, "TFLOP/s", "MI355X", "HipKittens 8-wave ping-pong, size not stated", MICRO),
+        *Published.times(
+            {"m": 4096, "n": 4096, "k": 4096},
+            "MI355X",
+            BLOG,
+            {"8-wave ping-pong (HIP)": 51.2, "hipBLASLt": 49.97},
+        ),
+        Published({"m": 8192, "n": 8192, "k": 8192}, 343.0, "us", "MI355X", "8-wave ping-pong (HIP)", BLOG),
+        Published({"m": 4096, "n": 7424, "k": 8192}, 232.766, "us", "MI350X or MI355X", "AITER (CK)", AITER),
     ],
 )

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 
 from workbench.errors import ShapeError
-from workbench.spec import KernelSpec
+from workbench.spec import KernelSpec, Published
 from workbench_kernels.families import gemm as family
 from workbench_kernels.references.gemm import block_scaled_gemm
 
@@ -82,4 +82,15 @@ spec = KernelSpec(
         + 4 * shape["batch"] * -(-shape["k"] // BLOCK) * (shape["m"] + -(-shape["n"] // BLOCK))
     ),
     hard_inputs={"large magnitudes": lambda shape, generator: inputs(shape, generator, 1e15)},
+    published=[
+        Published(
+            {"m": m, "n": n, "k": 3072},
+            us,
+            "us",
+            "MI350X or MI355X",
+            "AITER (CK)",
+            "ROCm/aiter e4048607, aiter/configs/a8w8_blockscale_tuned_gemm.csv",
+        )
+        for m, n, us in ((2001, 3072, 41.479), (2201, 8192, 99.940))
+    ],
 )

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 
 from workbench.errors import ShapeError
-from workbench.spec import Choice, KernelSpec, Launch, Range, Variant
+from workbench.spec import Choice, KernelSpec, Launch, Published, Range, Variant
 from workbench_kernels.families import gemm as family
 from workbench_kernels.references.gemm import grouped_gemm
 
@@ -140,4 +140,15 @@ spec = KernelSpec(
         + 2 * (shape["groups"] - 1) * shape["n"] * shape["k"]
         + 4 * (shape["groups"] + 1)
     ),
+    published=[
+        Published(
+            {"m": 16 * 2048, "n": 4096, "k": 7168, "groups": 16},
+            rate,
+            "TFLOP/s",
+            "MI355X",
+            who,
+            "github.com/AMD-AGI/Primus-Turbo/pull/284",
+        )
+        for who, rate in (("hipBLASLt", 992), ("Triton", 1271), ("GMM", 1063))
+    ],
 )

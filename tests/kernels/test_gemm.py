@@ -48,6 +48,10 @@ FULL: list[tuple[str, dict[str, Any]]] = [
         for variant in (*FAST, "double_buffer")
     ),
     *(("gemm/fp8:few_rows", {"m": m, "n": 104, "k": 592}) for m in (1, 16, 17, 64)),
+    *(
+        (f"gemm/int8:{variant}", {"m": 50, "n": 264, "k": 400, "batch": 2, **SCALED_FINISH})
+        for variant in ("few_rows", "ping_pong", "double_buffer")
+    ),
     ("gemm/fp8_block", {"m": 200, "n": 300, "k": 1040, "batch": 2, **SCALED_FINISH}),
     *(
         ("gemm/mx", {"m": 200, "n": 300, "k": 384, "format": format, "batch": batch, **finish})
@@ -87,7 +91,7 @@ def test_ragged_sizes(arch: str) -> None:
         verify("gemm/fp8_block", {"m": m, "n": n, "k": 2 * k}, arch)
 
 
-@pytest.mark.parametrize("name", ["gemm/bf16", "gemm/fp8", "gemm/fp8_block", "gemm/mx"])
+@pytest.mark.parametrize("name", ["gemm/bf16", "gemm/fp8", "gemm/fp8_block", "gemm/int8", "gemm/mx"])
 def test_hard_inputs(arch: str, name: str) -> None:
     spec, where = wb.kernels[name], device(f"emulated:{arch}")
     for hard in spec.hard_inputs:
