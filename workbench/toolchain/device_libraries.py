@@ -30,7 +30,7 @@ _TIMEOUT = 60.0
 
 _SETTING = "@__oclc_{} = linkonce_odr hidden local_unnamed_addr addrspace(4) constant {} {}\n"
 _ABI = 500
-"""Code object version 5 and later: what hidden arguments are called by, all that the libraries ask."""
+"""Code object version 5; of later ones the libraries only ask whether they are at least that."""
 
 
 def find_device_libraries() -> Path | None:

@@ -1,4 +1,4 @@
-"""A chunk: the 16 lanes of a register row that generated code handles at once, and its types in LLVM."""
+"""A chunk, the 16 lanes of a register row that generated code handles at once: its LLVM types."""
 
 from __future__ import annotations
 

@@ -37,8 +37,8 @@ class Step:
 
     Attributes:
         number: counts the instructions of the block.
-        enable: lanes (i1) that its results are written in; None for all that EXEC has on.
-        hoisted: scalar registers that it writes as masks: as numbers they are read before the loop.
+        enable: lanes (i1) that it writes; None for every lane that EXEC enables.
+        hoisted: scalar registers that it writes as masks; as numbers they are read before the loop.
     """
 
     def __init__(self) -> None:
@@ -71,8 +71,8 @@ class LaneRun:
     Attributes:
         body: the loop's code.
         exec: the chunk's EXEC bits.
-        scalar_writes: scalar registers that the body writes, as masks, in the wave's state.
-        number_reads: scalar registers whose value at the run's entry the body reads there as numbers.
+        scalar_writes: scalar registers that the body writes to the wave's state, as lane masks.
+        number_reads: scalar registers that the body reads from the wave's state as numbers.
         ends_after: whether the run ends with the current instruction.
     """
 
@@ -145,7 +145,7 @@ class LaneRun:
     # Register rows
 
     def writes(self, row: int) -> bool:
-        """Whether a row is written, so that straight code would see its old value."""
+        """Whether the body writes a row: straight code before the loop would see its old value."""
         return row in self._written_rows
 
     def touches(self, row: int) -> bool:
@@ -228,7 +228,7 @@ class LaneRun:
         return self._row_pointer(first)
 
     def rows_written_outside(self, first: int, width: int) -> None:
-        """Take note that a C function wrote consecutive rows."""
+        """Forget consecutive rows that a C function has written."""
         for row in range(first - 1, first + width):
             self._pairs.pop(row, None)
         for row in range(first, first + width):
@@ -246,7 +246,7 @@ class LaneRun:
         return name
 
     def _indexed_offset(self, row: int) -> Value:
-        """Bytes from a row to the one that M0's index leads to; none where that is outside the registers."""
+        """Byte offset that M0's index adds to a row; 0 where it would leave the registers."""
         lines, self._emitter.lines = self._emitter.lines, self._function.straight
         index = self._scalars.half(abi.M0) & 0xFF
         inside = index.cmp("ult", max(self._register_rows - row, 1))
@@ -257,7 +257,7 @@ class LaneRun:
     # Lane masks in scalar registers
 
     def has_mask(self, index: int) -> bool:
-        """Whether the body has a lane mask in a value."""
+        """Whether the body holds a lane mask in an SSA value."""
         return index in self._masks
 
     def mask(self, index: int) -> Value:
@@ -296,7 +296,7 @@ class LaneRun:
             self.ends_after = True
 
     def forget_masks(self, index: int, width: int) -> None:
-        """Drop the values of lane masks that share a register with those that are written."""
+        """Drop lane masks that overlap scalar registers being written."""
         for other in range(index - 1, index + width):
             self._masks.pop(other, None)
 

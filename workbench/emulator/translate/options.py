@@ -6,19 +6,19 @@ from dataclasses import dataclass
 
 
 class Unsupported(Exception):
-    """The instruction, or a modifier of it, is not executed; the text says which."""
+    """The emulated device does not execute this instruction or modifier; the text says which."""
 
 
 @dataclass(frozen=True, slots=True)
 class Mode:
-    """What the MODE register says about floating point, known when the code is translated.
+    """The floating-point fields of the MODE register, as known when the code is translated.
 
     Rounding: 0 nearest even, 1 up, 2 down, 3 to zero. Denormals: 0 flush sources and results, 1 flush
     results, 2 flush sources, 3 keep.
 
     Attributes:
         value: the register.
-        overflow_saturates: FP16_OVFL: what overflows in 8 bits becomes the largest number.
+        overflow_saturates: FP16_OVFL: conversions to 8 bits saturate instead of overflowing.
     """
 
     value: int = 0x3F0

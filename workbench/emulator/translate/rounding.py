@@ -1,4 +1,4 @@
-"""Floating-point operations rounded as the MODE register says, where that is not to nearest: calls to C."""
+"""Floating-point operations in the rounding modes other than to nearest: calls to C."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _ROUNDING = {
 def rounded(
     function: Function, mode: Mode, operation: str, type: Type, operands: tuple[Value, ...]
 ) -> Value | None:
-    """The operation's result, None where LLVM's own rounds as the mode says."""
+    """The operation's result; None where LLVM's own instruction rounds as the mode asks."""
     number = _ROUNDING.get(operation)
     how = mode.round32 if type.bits == 32 else mode.round64
     if number is None or not how:

@@ -7,10 +7,10 @@ from workbench.emulator.translate.ir import I32, I64, Value
 
 
 class Scalars:
-    """The registers' values as straight code knows them, by encoding; SCC has its own key.
+    """Values of the registers in straight code, by encoding; SCC has a key of its own.
 
     Attributes:
-        dirty: registers whose value the wave's state does not have yet.
+        dirty: registers not yet stored to the wave's state.
     """
 
     def __init__(self, function: Function) -> None:
@@ -38,7 +38,7 @@ class Scalars:
         self.dirty.discard(index)
 
     def forget(self) -> None:
-        """Drop the values after code that may have changed the registers; all are stored."""
+        """Drop all values, after code that may have changed the registers; nothing may be dirty."""
         self._s32.clear()
         self._s64.clear()
         self._scc = None
