@@ -16,6 +16,7 @@ import re
 import subprocess
 import sys
 import tempfile
+import textwrap
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -35,6 +36,8 @@ BINDINGS = "pyutils/"
 """Host code, held by the tests of host modules."""
 SOURCE_TIMEOUT = 900
 """Seconds for a source to compile and run."""
+LONGEST = 200
+"""Characters of a text in the table of sources."""
 READ = "device part read, templates instantiated; not run"
 RESULTS = ("right", "wrong", "fails", "compiles", "no")
 """What may become of a source: right, another result, an error when it runs, not run, does not compile."""
@@ -343,7 +346,8 @@ def sources_table(checkouts: dict[str, Path], given: argparse.Namespace) -> str:
     rows = []
     for source in listed:
         found = [of_column.get(source) for of_column in known.values()]
-        said = next((result["text"] for result in found if result), "").replace("|", "\\|")
+        said = next((result["text"] for result in found if result), "").replace(f"{source.root}/", "")
+        said = textwrap.shorten(said.replace("|", "\\|"), LONGEST, placeholder=" ...")
         cells = " | ".join(result["result"] if result else "" for result in found)
         rows.append(f"| {source.branch} | {source.name} | {source.arch} | {cells} | {said and f'`{said}`'} |")
     return "\n".join(
