@@ -13,7 +13,7 @@ CATEGORIES = ("activations/", "gemm/", "normalization/", "rotary/")
 KERNELS = [name for name in wb.kernels if name.startswith(CATEGORIES)]
 
 ALONE = ("gemm/fp8_block", "gemm/mx")
-"""On gfx942, with 64 KB of LDS and no scaled matrix instructions, a work-group has a compute unit to itself."""
+"""On gfx942, with 64 KB of LDS and no scaled matrix instructions, a work-group has a compute unit alone."""
 
 MORE = {
     "normalization/rmsnorm": [{"rows": 1, "cols": 1}, {"rows": 70, "cols": 520}, {"rows": 9, "cols": 8191}],

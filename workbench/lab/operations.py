@@ -1,0 +1,109 @@
+"""The tile library's operations as a page, docs/tile_operations.md: read from its headers, as completion is.
+
+python -m workbench.lab.operations
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Iterable
+from pathlib import Path
+
+from workbench.lab.index import Entry, index
+from workbench.paths import include_dir
+
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "tile_operations.md"
+
+HEAD = """# Operations on tiles
+
+What `#include "kittens.cuh"` gives a kernel, header by header, with what each header says of it. Operations
+of one wave are in `kittens`; `group<N>` has those of N waves together under the same names. Where tiles have
+their elements is in the notebook on [tiles, layouts and bank
+conflicts](../notebooks/03_tiles_and_layouts.ipynb); which pairs are tested stands in [Tile
+tests](tile_tests.md). Written by `python -m workbench.lab.operations`.
+"""
+
+TITLES = {
+    "group": "Groups of waves",
+    "warp/memory": "Loads and stores",
+    "warp/register/tile": "Register tiles",
+    "warp/register/vec": "Register vectors",
+    "warp/register": "Registers",
+    "warp/shared": "Shared memory",
+}
+"""By folder of `ops/`, the longest that fits."""
+
+
+def operations() -> list[Entry]:
+    """Functions of the library that kernels call, in the order of the headers."""
+    return [
+        entry
+        for entry in index().entries
+        if entry.kind == "function" and entry.header.startswith("ops/") and "detail" not in entry.scope
+    ]
+
+
+def page() -> str:
+    """The page as Markdown."""
+    lines = [HEAD]
+    of_title = sorted(operations(), key=lambda e: (list(TITLES.values()).index(_title(e)), e.header))
+    for title, group in itertools.groupby(of_title, key=_title):
+        lines.append(f"\n## {title}\n")
+        for header, found in itertools.groupby(group, key=lambda e: e.header):
+            lines += [
+                f"\n### `{header}`\n",
+                _about(header),
+                "| operation | |",
+                "| --- | --- |",
+                *_rows(found),
+            ]
+    return re.sub(r"\n{3,}", "\n\n", "\n".join(lines)) + "\n"
+
+
+def _rows(entries: Iterable[Entry]) -> list[str]:
+    """One row for each name: its forms, and the first paragraph that says what they do."""
+    by_name: dict[str, list[Entry]] = {}
+    for entry in entries:
+        by_name.setdefault(entry.name, []).append(entry)
+    rows = []
+    for name, forms in by_name.items():
+        calls = dict.fromkeys(f"{name}{_parameters(form)}" for form in forms)
+        said = dict.fromkeys(form.doc.partition("\n\n")[0].replace("\n", " ") for form in forms if form.doc)
+        shown = "<br>".join(f"`{call}`" for call in calls)
+        rows.append(f"| {_escaped(shown)} | {_escaped('<br>'.join(said))} |")
+    return rows
+
+
+def _parameters(entry: Entry) -> str:
+    """A signature's parameters, without templates and results."""
+    inside = entry.signature[entry.signature.rfind(f"{entry.name}(") + len(entry.name) :]
+    depth = 0
+    for at, character in enumerate(inside):
+        depth += {"(": 1, ")": -1}.get(character, 0)
+        if depth == 0:
+            return inside[: at + 1]
+    return inside
+
+
+def _about(header: str) -> str:
+    """The sentences with which a header begins."""
+    text = (include_dir() / header).read_text(encoding="utf-8")
+    comment = re.match(r"\s*/\*\*(.*?)\*/", text, re.DOTALL)
+    if comment is None:
+        return ""
+    said = re.sub(r"^\s*\* ?", "", comment[1], flags=re.MULTILINE)
+    return re.sub(r"@(file|brief)\b *", "", said).strip().partition("\n\n")[0] + "\n"
+
+
+def _title(entry: Entry) -> str:
+    folder = entry.header.removeprefix("ops/")
+    return next(title for start, title in TITLES.items() if folder.startswith(start))
+
+
+def _escaped(text: str) -> str:
+    return text.replace("|", "\\|")
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page(), encoding="utf-8")
