@@ -119,11 +119,11 @@ def loops(arch: str) -> Iterator[tuple[str, Run, str]]:
         yield name, target, f"n={LOOP_COUNT}"
 
 
-def library(arch: str, size: int) -> Iterator[tuple[str, Run, str]]:
+def library(arch: str, size: int, only: str) -> Iterator[tuple[str, Run, str]]:
     """The same of every kernel of the library, each variant; operators of several kernels are left out."""
     specs: Mapping[str, KernelSpec] = wb.kernels
     names = (f"{name}:{variant}" for name, spec in specs.items() for variant in spec.variants or ("",))
-    for name in sorted(name.removesuffix(":") for name in names):
+    for name in sorted(name.removesuffix(":") for name in names if only in name):
         spec = specs[name]
         if arch in spec.targets:
             shape = shape_of(spec, arch, size)
@@ -234,7 +234,7 @@ def main() -> int:
         if options.hipkittens is not None:
             cases = hipkittens(options.hipkittens, options.size)
         else:
-            cases = itertools.chain(library(arch, options.size), loops(arch))
+            cases = itertools.chain(library(arch, options.size, options.only), loops(arch))
         for name, target, problem in cases:
             if options.only not in name:
                 continue

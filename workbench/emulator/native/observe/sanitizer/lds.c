@@ -27,45 +27,58 @@ HK_INLINE int quick_write(SanWave *sw, const SanOp *o, uint64_t offset, uint32_t
     if (((offset | bytes) & 3) || offset + bytes > 4ull * sg->lds_dwords) return 0;
     for (uint64_t dword = offset / 4; dword * 4 < offset + bytes; dword++) {
         const LdsCell *c = &sg->lds[dword];
-        if (!nothing_new(sg, dword, 0x10000u << sw->index) || c->how != how) return 0;
+        if (!nothing_new(sg, dword, 0x10000u << sw->index) || c->write.how != how) return 0;
     }
     for (uint64_t dword = offset / 4; dword * 4 < offset + bytes; dword++) {
         LdsCell *c = &sg->lds[dword];
-        c->write_number = number;
-        c->write_done = sw->vm_done;
-        c->write_global = sw->vm_issued;
-        c->write_pc = (uint32_t)o->op.pc;
-        c->undefined = 0;
+        c->write.number = number;
+        c->write.done = sw->vm_done;
+        c->write.global = sw->vm_issued;
+        c->write.pc = (uint32_t)o->op.pc;
+        c->write.undefined = 0;
     }
     return 1;
 }
 
-/* Reads of whole dwords that are right: written, by this wave or before a barrier that the writer passed with its
- * wait. 0, and nothing done, where it takes a closer look. */
+/* Whether the newest writes of the cells come before this wave's next access: its own, or before a barrier that the
+ * writer passed with its wait. */
+HK_INLINE int follows_writes(const SanWave *sw, const LdsCell *cells, uint32_t count) {
+    const SanGroup *sg = sw->group;
+    uint32_t me = sw->index, writer = 255, done[2] = {0, 0};
+    for (uint32_t n = 0; n < count; n++) {
+        const LdsWrite *c = &cells[n].write;
+        if (c->writer == me) {
+            if ((c->how & 2) && c->number > sw->vm_done) return 0;
+        } else if (c->writer != 255) {
+            if (c->writer != writer) {
+                const SanWave *other = &sg->waves[writer = c->writer];
+                done[0] = other->lgkm_published;
+                done[1] = other->vm_published;
+            }
+            if (c->epoch == sg->epoch || c->number > done[c->how >> 1 & 1]) return 0;
+        }
+    }
+    return 1;
+}
+
+/* Reads of whole dwords that are right. 0, and nothing done, where it takes a closer look. */
 HK_INLINE int plain_read(SanWave *sw, const SanOp *o, uint64_t offset, uint32_t bytes, uint32_t number) {
     SanGroup *sg = sw->group;
     if (((offset | bytes) & 3) || offset + bytes > 4ull * sg->lds_dwords) return 0;
     uint32_t me = sw->index, epoch = sg->epoch, count = bytes / 4;
     LdsCell *cells = &sg->lds[offset / 4];
     uint64_t *quick = &sg->quick[offset / 4];
-    for (uint32_t n = 0; n < count; n++) {
-        const LdsCell *c = &cells[n];
-        if (c->undefined || (c->read_epoch == epoch && c->read_mask != 15)) return 0;
-        if (c->writer == me) {
-            if ((c->how & 2) && c->write_number > sw->vm_done) return 0;
-        } else if (c->writer != 255) {
-            const SanWave *other = &sg->waves[c->writer];
-            if (c->write_epoch == epoch) return 0;
-            if (c->write_number > (c->how & 2 ? other->vm_published : other->lgkm_published)) return 0;
-        }
-    }
+    uint32_t *numbers = &sg->lds_reads[me * sg->lds_dwords + offset / 4];
+    for (uint32_t n = 0; n < count; n++)
+        if (cells[n].write.undefined || (cells[n].read_epoch == epoch && cells[n].read_mask != 15)) return 0;
+    if (!follows_writes(sw, cells, count)) return 0;
     for (uint32_t n = 0; n < count; n++) {
         LdsCell *c = &cells[n];
         c->readers = (uint16_t)((c->read_epoch == epoch ? c->readers : 0u) | 1u << me);
         c->read_mask = 15;
         c->read_epoch = epoch;
         c->read_pc = (uint32_t)o->op.pc;
-        sg->lds_reads[me * sg->lds_dwords + offset / 4 + n] = number;
+        numbers[n] = number;
         uint64_t kept = quick[n] >> 32 == epoch ? quick[n] & (0xffffull | 0x10000ull << me) : 0;
         quick[n] = (uint64_t)epoch << 32 | kept | 1u << me;
     }
@@ -78,30 +91,23 @@ HK_INLINE int plain_write(SanWave *sw, const SanOp *o, uint64_t offset, uint32_t
     if (((offset | bytes) & 3) || (how & 4) || offset + bytes > 4ull * sg->lds_dwords) return 0;
     uint32_t me = sw->index, epoch = sg->epoch, count = bytes / 4;
     LdsCell *cells = &sg->lds[offset / 4];
+    uint64_t *quick = &sg->quick[offset / 4];
+    for (uint32_t n = 0; n < count; n++)
+        if (cells[n].read_epoch == epoch && (cells[n].readers & ~(1u << me))) return 0;
+    if (!follows_writes(sw, cells, count)) return 0;
+    const LdsWrite now = {
+        .epoch = epoch,
+        .pc = (uint32_t)o->op.pc,
+        .number = number,
+        .done = sw->vm_done,
+        .global = sw->vm_issued,
+        .writer = (uint8_t)me,
+        .mask = 15,
+        .how = (uint8_t)how,
+    };
     for (uint32_t n = 0; n < count; n++) {
-        const LdsCell *c = &cells[n];
-        if (c->read_epoch == epoch && (c->readers & ~(1u << me))) return 0;
-        if (c->writer == me) {
-            if ((c->how & 2) && c->write_number > sw->vm_done) return 0;
-        } else if (c->writer != 255) {
-            const SanWave *other = &sg->waves[c->writer];
-            if (c->write_epoch == epoch) return 0;
-            if (c->write_number > (c->how & 2 ? other->vm_published : other->lgkm_published)) return 0;
-        }
-    }
-    for (uint32_t n = 0; n < count; n++) {
-        LdsCell *c = &cells[n];
-        c->write_mask = 15;
-        c->writer = (uint8_t)me;
-        c->write_epoch = epoch;
-        c->write_number = number;
-        c->write_pc = (uint32_t)o->op.pc;
-        c->how = (uint8_t)how;
-        c->write_done = sw->vm_done;
-        c->write_global = sw->vm_issued;
-        c->writers = 0;
-        c->undefined = 0;
-        sg->quick[offset / 4 + n] = (uint64_t)epoch << 32 | 0x10000u << me;
+        cells[n].write = now;
+        quick[n] = (uint64_t)epoch << 32 | 0x10000u << me;
     }
     return 1;
 }
@@ -109,19 +115,19 @@ HK_INLINE int plain_write(SanWave *sw, const SanOp *o, uint64_t offset, uint32_t
 static void note_write(const SanWave *sw, const SanOp *o, LdsCell *c, uint8_t mask, uint32_t how, uint32_t number) {
     uint32_t me = sw->index, epoch = sw->group->epoch;
     how &= ~ACCESS_FLAG;
-    int mine = c->writer == me && c->write_epoch == epoch;
-    c->undefined &= (uint8_t)~mask;
-    c->writers = how & 4 ? (uint16_t)(c->writers | 1u << me) : 0;
+    int mine = c->write.writer == me && c->write.epoch == epoch;
+    c->write.undefined &= (uint8_t)~mask;
+    c->write.atomics = how & 4 ? (uint16_t)(c->write.atomics | 1u << me) : 0;
     /* Others' atomics may change places with this one, and not with the plain write before it. */
-    if (mine && (how & 4) && !(c->how & 4)) return;
-    c->write_mask = mine && c->how == how ? c->write_mask | mask : mask;
-    c->writer = (uint8_t)me;
-    c->write_epoch = epoch;
-    c->write_number = number;
-    c->write_pc = (uint32_t)o->op.pc;
-    c->how = (uint8_t)how;
-    c->write_done = sw->vm_done;
-    c->write_global = sw->vm_issued;
+    if (mine && (how & 4) && !(c->write.how & 4)) return;
+    c->write.mask = mine && c->write.how == how ? c->write.mask | mask : mask;
+    c->write.writer = (uint8_t)me;
+    c->write.epoch = epoch;
+    c->write.number = number;
+    c->write.pc = (uint32_t)o->op.pc;
+    c->write.how = (uint8_t)how;
+    c->write.done = sw->vm_done;
+    c->write.global = sw->vm_issued;
 }
 
 void san_lds_access(Wave *w, SanWave *sw, const SanOp *o, uint64_t offset, uint32_t bytes, unsigned lane, int is_write,
@@ -136,26 +142,26 @@ void san_lds_access(Wave *w, SanWave *sw, const SanOp *o, uint64_t offset, uint3
         uint32_t first = dword * 4 < offset ? (uint32_t)(offset & 3) : 0;
         uint32_t last = dword * 4 + 4 > end ? (uint32_t)(end - dword * 4) : 4;
         uint8_t mask = (uint8_t)((15u >> (4 - (last - first))) << first);
-        int atomic = (how & ACCESS_FLAG) || ((how & 4) && (c->how & 4));
-        if (c->writer != 255 && (c->write_mask & mask) && !atomic) {
-            if (c->writer != me) {
-                SanWave *other = &sg->waves[c->writer];
-                const SanOrder *known = &sw->known.of[c->writer];
-                int synced = c->write_number <= (c->how & 2 ? known->to_lds : known->lgkm);
-                if (c->write_epoch == sg->epoch) {
+        int atomic = (how & ACCESS_FLAG) || ((how & 4) && (c->write.how & 4));
+        if (c->write.writer != 255 && (c->write.mask & mask) && !atomic) {
+            if (c->write.writer != me) {
+                SanWave *other = &sg->waves[c->write.writer];
+                const SanOrder *known = &sw->known.of[c->write.writer];
+                int synced = c->write.number <= (c->write.how & 2 ? known->to_lds : known->lgkm);
+                if (c->write.epoch == sg->epoch) {
                     if (!synced && !(is_write && san_same_in_lds(w, o, offset, lane)))
-                        san_found(w, SAN_FOUND_RACE_LDS, &o->op, c->write_pc, (int32_t)lane, dword * 4,
-                                  is_write ? 2 : 0, w->group->index, c->writer);
+                        san_found(w, SAN_FOUND_RACE_LDS, &o->op, c->write.pc, (int32_t)lane, dword * 4,
+                                  is_write ? 2 : 0, w->group->index, c->write.writer);
                 } else {
-                    uint32_t known = c->how & 2 ? other->vm_published : other->lgkm_published;
-                    if (c->write_number > known && !synced && !(is_write && san_same_in_lds(w, o, offset, lane)))
-                        san_found(w, is_write ? SAN_FOUND_OVERWRITE_LDS : SAN_FOUND_PUBLISH_LDS, &o->op, c->write_pc,
-                                  (int32_t)lane, dword * 4, c->how & 3, w->group->index, c->writer);
+                    uint32_t known = c->write.how & 2 ? other->vm_published : other->lgkm_published;
+                    if (c->write.number > known && !synced && !(is_write && san_same_in_lds(w, o, offset, lane)))
+                        san_found(w, is_write ? SAN_FOUND_OVERWRITE_LDS : SAN_FOUND_PUBLISH_LDS, &o->op, c->write.pc,
+                                  (int32_t)lane, dword * 4, c->write.how & 3, w->group->index, c->write.writer);
                 }
-            } else if ((c->how & 2) && c->write_number > sw->vm_done && !(how & 2))
-                san_found(w, SAN_FOUND_WAIT_LDS, &o->op, c->write_pc, (int32_t)lane, dword * 4, 0, 0, 0);
-            else if ((how & 2) && !(c->how & 2) && c->write_number > sw->lgkm_done)
-                san_found(w, SAN_FOUND_OVERWRITE_LDS, &o->op, c->write_pc, (int32_t)lane, dword * 4,
+            } else if ((c->write.how & 2) && c->write.number > sw->vm_done && !(how & 2))
+                san_found(w, SAN_FOUND_WAIT_LDS, &o->op, c->write.pc, (int32_t)lane, dword * 4, 0, 0, 0);
+            else if ((how & 2) && !(c->write.how & 2) && c->write.number > sw->lgkm_done)
+                san_found(w, SAN_FOUND_OVERWRITE_LDS, &o->op, c->write.pc, (int32_t)lane, dword * 4,
                           SAN_UNDER_WAY_OWN_WRITE, w->group->index, me);
         }
         if (is_write) {
@@ -172,7 +178,7 @@ void san_lds_access(Wave *w, SanWave *sw, const SanOp *o, uint64_t offset, uint3
             int whole = mask == 15 && !(how & 4) && before == sg->san->report_total;
             sg->quick[dword] = whole ? (uint64_t)sg->epoch << 32 | 0x10000u << me : 0;
         } else {
-            if (c->undefined & mask) *undefined |= 1u << (dword - offset / 4 < 4 ? dword - offset / 4 : 3);
+            if (c->write.undefined & mask) *undefined |= 1u << (dword - offset / 4 < 4 ? dword - offset / 4 : 3);
             if (how & ACCESS_FLAG) continue;
             if (c->read_epoch != sg->epoch || (c->readers != (1u << me) && c->read_mask != mask)) {
                 c->readers = 0;
@@ -186,7 +192,7 @@ void san_lds_access(Wave *w, SanWave *sw, const SanOp *o, uint64_t offset, uint3
             uint64_t q = sg->quick[dword];
             /* What another wave has written may be written again by it alone as long as nobody reads it. */
             q = q >> 32 == sg->epoch ? q & (0xffffffff0000ffffull | 0x10000ull << me) : (uint64_t)sg->epoch << 32;
-            if (mask == 15 && c->undefined == 0 && before == sg->san->report_total) q |= 1u << me;
+            if (mask == 15 && c->write.undefined == 0 && before == sg->san->report_total) q |= 1u << me;
             sg->quick[dword] = q;
         }
     }
@@ -197,7 +203,7 @@ void san_lds_undefine(SanWave *sw, uint64_t offset, uint32_t bytes, uint32_t wor
     for (uint32_t n = 0; n * 4 < bytes; n++) {
         uint64_t dword = offset / 4 + n;
         if (!(words >> n & 1) || dword >= sw->group->lds_dwords) continue;
-        sw->group->lds[dword].undefined = 15;
+        sw->group->lds[dword].write.undefined = 15;
         sw->group->quick[dword] = 0;
     }
 }

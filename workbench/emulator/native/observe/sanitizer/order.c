@@ -53,9 +53,9 @@ static void learn_of_all(SanWave *sw, uint32_t writers, uint32_t newest, const S
 }
 
 void san_lds_learn(SanWave *sw, const LdsCell *c, uint32_t number) {
-    if (c->writer == 255 || (c->how & 2)) return;
-    SanOrder order = {c->write_number, c->write_done, c->write_global};
-    learn_of_all(sw, c->writers | 1u << c->writer, c->writers ? NOBODY : c->writer, &order);
+    if (c->write.writer == 255 || (c->write.how & 2)) return;
+    SanOrder order = {c->write.number, c->write.done, c->write.global};
+    learn_of_all(sw, c->write.atomics | 1u << c->write.writer, c->write.atomics ? NOBODY : c->write.writer, &order);
     sw->learned_lgkm = number;
 }
 

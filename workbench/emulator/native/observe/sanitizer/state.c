@@ -116,7 +116,7 @@ void hk_san_start(const Launch *l, Group *g, Wave *waves, void *memory) {
     sg->quick = (uint64_t *)(p + round64(sg->lds_dwords * sizeof(LdsCell)));
     sg->lds_reads = (uint32_t *)((uint8_t *)sg->quick + round64(sg->lds_dwords * sizeof(uint64_t)));
     p += lds_bytes(l, g->wave_count);
-    for (uint32_t i = 0; i < sg->lds_dwords; i++) sg->lds[i] = (LdsCell){.writer = 255, .undefined = 15};
+    for (uint32_t i = 0; i < sg->lds_dwords; i++) sg->lds[i] = (LdsCell){.write = {.writer = 255, .undefined = 15}};
     memset(sg->quick, 0, sg->lds_dwords * sizeof(uint64_t));
     size_t rows = l->row_count, dwords = ((size_t)l->scratch_size + 3) / 4;
     for (uint32_t i = 0; i < g->wave_count; i++) {

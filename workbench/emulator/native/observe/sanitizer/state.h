@@ -17,19 +17,24 @@
 #define REPORT_SLOTS 2048
 #define NOBODY 0xffffffffu
 
+/* The newest write of a dword of LDS. */
+typedef struct LdsWrite {
+    uint32_t epoch, pc;
+    uint32_t number;       /* of the access among the writer's of its counter */
+    uint32_t done, global; /* the writer's vm_done and vm_issued then */
+    uint16_t atomics;      /* waves, since the last other write */
+    uint8_t writer;        /* wave, 255: none */
+    uint8_t mask;          /* bytes */
+    uint8_t how;           /* 1 by lgkmcnt, 2 by vmcnt; 4: atomic */
+    uint8_t undefined;     /* bytes */
+} LdsWrite;
+
 /* One dword of LDS. */
 typedef struct LdsCell {
-    uint32_t write_epoch, read_epoch;
-    uint32_t write_number; /* of the access among the writer's of its counter */
-    uint32_t write_pc, read_pc;
-    uint32_t write_done, write_global; /* the writer's vm_done and vm_issued then */
-    uint16_t readers;                  /* waves */
-    uint16_t writers;                  /* by atomics, since the last other write */
-    uint8_t writer;                    /* wave, 255: none */
-    uint8_t write_mask;                /* bytes */
-    uint8_t read_mask;
-    uint8_t undefined; /* bytes */
-    uint8_t how;       /* of the write: 1 by lgkmcnt, 2 by vmcnt; 4: atomic */
+    LdsWrite write;
+    uint32_t read_epoch, read_pc;
+    uint16_t readers;  /* waves */
+    uint8_t read_mask; /* bytes */
 } LdsCell;
 
 /* 16 bytes of global memory. */
