@@ -432,6 +432,17 @@ def test_a_cached_cell_in_a_new_process(zig: toolchain.Compiler) -> None:
     assert out == "True\n"
 
 
+def test_macros_with_names_of_the_headers_parameters(any_compiler: toolchain.Compiler) -> None:
+    options = {"define": {"N": 4, "T": "float", "F(x)": "(x + 1)", "FAST": None}}
+    source = "#if !FAST\noops\n#endif\n__global__ void k(T *x) { x[N] = F(2); }\n"
+    assert compile_device(source, CompileOptions("gfx950", **options)).diagnostics == ()  # type: ignore[arg-type]
+    error = failure(source + "  unknown_type y;\n", **options)
+    assert "In[3]:5:3: error: unknown type name" in str(error)
+    assert (error.diagnostics[0].line, error.diagnostics[0].column) == (5, 3)
+    fixed = failure("void k() { int abcd = 1;\n  abce = 2; }\n", define={"N": 4}).diagnostics[0].fixits
+    assert [(fix.line, fix.column, fix.text) for fix in fixed] == [(2, 3, "abcd")]
+
+
 # Precompiled headers.
 
 

@@ -95,7 +95,7 @@ def compile_device(source: str, options: CompileOptions, *, use_cache: bool = Tr
 
 def compile_job(job: Job) -> tuple[Entry, list[str]]:
     """Start the compiler; the result and the headers that it read."""
-    names = precompiled.headers_for(job.source, job.options.macro_names, job.before)
+    names = precompiled.headers_for(job.prologue + job.source, job.early_macros, job.before)
     return _header(job, names).use(lambda ready: _run(job, ready))
 
 

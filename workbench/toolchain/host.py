@@ -219,7 +219,7 @@ class _Build:
             *self.library.arguments,
         )
         names = precompiled.headers_for(
-            self.job.source, self.job.options.macro_names, self.job.before, self.pybind
+            self.job.prologue + self.job.source, self.job.early_macros, self.job.before, self.pybind
         )
 
         def half(start: tuple[str, ...], common: tuple[str, ...], linked: Iterable[str] = ()) -> _Half:

@@ -46,7 +46,9 @@ class Job:
         compiler: which compiles it.
         common: arguments that depend on neither the source nor the caller's folders and macros: a
             precompiled header is made with the same.
-        own: folders and macros of the caller.
+        own: folders of the caller, and the macros that the header of every source may look at.
+        prologue: the caller's other macros as text in front of the source: behind that header, whose
+            parameters may have their names.
         linked: arguments of the device part alone: ROCm's device libraries where they are asked for.
         before: folders that are searched before ours, the current one included.
         folders: all folders in the order of their search.
@@ -80,8 +82,10 @@ class Job:
         self.own = (
             *(part for folder in quotes for part in ("-iquote", folder)),
             *(part for folder in options.include for part in ("-I", folder)),
-            *(f"-D{macro}" for macro in options.define),
+            *(f"-D{macro}" for macro in options.define if self._is_early(macro)),
         )
+        late = [macro for macro in options.define if not self._is_early(macro)]
+        self.prologue = "".join(f"#define {' '.join(_valued(macro).split('=', 1))}\n" for macro in late)
         libraries = device_libraries.bitcode(self.compiler, options.arch) if options.device_libraries else ()
         self.linked = [part for f in libraries for part in to_front_end("-mlink-builtin-bitcode", str(f))]
         self.before = [".", *quotes, *options.include]
@@ -96,8 +100,18 @@ class Job:
             *(f"{variable}={os.environ.get(variable)}" for variable in _ENVIRONMENT),
             options.name,
             str(options.first_line),
+            self.prologue,
             source,
         )
+
+    def _is_early(self, macro: str) -> bool:
+        return self.compiler.kind == "hipcc" or macro.startswith(("_", "NDEBUG"))
+
+    @property
+    def early_macros(self) -> list[str]:
+        """Names that are defined or undefined in front of every header."""
+        late = {_name(line.split(" ", 1)[1]) for line in self.prologue.splitlines()}
+        return [name for name in self.options.macro_names if name not in late]
 
     def start(
         self,
@@ -125,7 +139,7 @@ class Job:
             finished = process.run(
                 command,
                 timeout=timeout,
-                text=f"#line {self.options.first_line} {_quoted(name)}\n{self.source}\n",
+                text=f"{self.prologue}#line {self.options.first_line} {_quoted(name)}\n{self.source}\n",
                 environment=self.compiler.environment(folder),
                 group=group,
             )
@@ -158,7 +172,7 @@ class Job:
             self.source,
             self.options.name,
             first_line=self.options.first_line,
-            prologue=1,
+            prologue=1 + self.prologue.count("\n"),
             folders=[*self.folders[1:], *self.compiler.fixed_roots],
             secrets={f"{folder}/": "", folder: "(temporary folder)"},
         )
@@ -168,6 +182,16 @@ class Job:
 def to_front_end(*arguments: str) -> list[str]:
     """Arguments as clang's driver passes them on to its front end."""
     return [part for argument in arguments for part in ("-Xclang", argument)]
+
+
+def _name(macro: str) -> str:
+    """The name of a macro: of `N=4`, `N 4`, `F(x)=x` or `N`."""
+    return re.split(r"\W", macro, maxsplit=1)[0]
+
+
+def _valued(macro: str) -> str:
+    """A macro with its value, which is 1 where a command line gives none."""
+    return macro if "=" in macro else f"{macro}=1"
 
 
 def _quoted(name: str) -> str:

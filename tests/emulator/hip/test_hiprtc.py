@@ -22,6 +22,7 @@ template <typename T> __global__ void scale(T *x, T by) {
 __device__ int counter = 7;
 }
 """
+ONCE = b"#if FAST && __HIPCC_RTC__\n__global__ void once(T *x) { x[N] = 1; }\n#endif\n"
 HEADER = b"template <typename T> __device__ T scaled(T x, T by) { return x * by; }\n"
 
 
@@ -137,6 +138,17 @@ def test_a_name_that_is_none(rtc: Any) -> None:
     good(rtc.hiprtcAddNameExpression(program, b"nothing<int>"))
     assert status(rtc.hiprtcCompileProgram(program, 0, None)) == 6
     assert "name expressions:1:" in log_of(rtc, program)
+
+
+def test_a_program_is_compiled_once(rtc: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    codes = []
+    for _ in range(2):
+        program = good(rtc.hiprtcCreateProgram(ONCE, b"once.cu", 0, None, None))
+        good(rtc.hiprtcCompileProgram(program, 4, [b"-DN=4", b"-DT=float", b"-D", b"FAST"]))
+        codes.append(code_of(rtc, program))
+        good(rtc.hiprtcDestroyProgram(program.createRef()))
+        monkeypatch.setattr("workbench.toolchain.process.run", lambda *_, **__: pytest.fail("a compiler ran"))
+    assert codes[0] == codes[1]
 
 
 def test_every_result_has_its_name(rtc: Any) -> None:

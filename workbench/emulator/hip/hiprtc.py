@@ -51,7 +51,7 @@ CALLS: dict[str, Call] = {}
 class _Program:
     source: str
     name: str
-    headers: tempfile.TemporaryDirectory[str]
+    headers: tempfile.TemporaryDirectory[str] | None
     expressions: list[str] = field(default_factory=list)
     log: str = ""
     code: bytes | None = None
@@ -117,11 +117,12 @@ def _version(major: int, minor: int) -> None:
 def _create(result: int, source: int, name: int, count: int, headers: int, names: int) -> None:
     if not result or not source or count < 0:
         raise _fail("INVALID_INPUT")
-    folder = tempfile.TemporaryDirectory(prefix="hipkittens-hiprtc-")
-    root = Path(folder.name)
+    # Without headers of its own a program's folders are the same every time, and what is made of it is kept.
+    folder = tempfile.TemporaryDirectory(prefix="hipkittens-hiprtc-") if count else None
     for text, included in zip(_texts(headers, count), _texts(names, count), strict=True):
-        path = Path(root, included)
-        if not path.resolve().is_relative_to(root.resolve()):
+        root = Path(folder.name if folder is not None else "").resolve()
+        path = (root / included).resolve()
+        if not path.is_relative_to(root):
             raise _fail("PROGRAM_CREATION_FAILURE")
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
@@ -136,7 +137,8 @@ def _destroy(handle: int) -> None:
     if not handle:
         raise _fail("INVALID_INPUT")
     program = _program(HANDLE.from_address(handle).value)
-    program.headers.cleanup()
+    if program.headers is not None:
+        program.headers.cleanup()
     del _programs[HANDLE.from_address(handle).value]
     structures.store(handle, HANDLE, 0)
 
@@ -154,23 +156,21 @@ def _add_name(handle: int, expression: int) -> None:
 @_call("hiprtcCompileProgram", HANDLE, INT, POINTER)
 def _compile(handle: int, count: int, options: int) -> None:
     program = _program(handle)
-    source = program.source
-    if program.expressions:
-        source += '\n#line 1 "name expressions"\n'
+    addresses = '\n#line 1 "name expressions"\n' if program.expressions else ""
     for index, expression in enumerate(program.expressions):
         # The address of a kernel is that of its code; `used` keeps the variable.
-        source += (
+        addresses += (
             f'extern "C" {{ __device__ __attribute__((used)) const void *{_VARIABLE}{index} = '
             f"reinterpret_cast<const void *>(&{expression.strip().removeprefix('&')}); }}\n"
         )
     try:
         arch, folders, macros, flags = _options(_texts(options, count))
         compiled = compile_device(
-            source,
+            f"{program.source}{addresses}",
             CompileOptions(
                 arch or devices.current().product.arch,
                 name=program.name,
-                include=[program.headers.name, *folders],
+                include=[*([program.headers.name] if program.headers is not None else []), *folders],
                 define=["__HIPCC_RTC__=1", *macros],
                 flags=flags,
             ),
