@@ -42,6 +42,12 @@ def inputs(shape: Mapping[str, Any], generator: torch.Generator) -> dict[str, An
     return {"x": rowwise.random(shape, generator, scale=3), "target": target}
 
 
+def large(shape: Mapping[str, Any], generator: torch.Generator) -> dict[str, Any]:
+    """Logits whose exponentials no type holds."""
+    given = inputs(shape, generator)
+    return {**given, "x": given["x"] * 3000}
+
+
 spec = KernelSpec(
     name="activations/cross_entropy",
     doc="The loss of each row of logits, and the logarithm of the sum of exponentials; sums in float. "
@@ -56,6 +62,7 @@ spec = KernelSpec(
         {"rows": 2, "cols": 128256, "dtype": "fp16"},
     ],
     inputs=inputs,
+    hard_inputs={"large magnitudes": large},
     outputs=lambda shape, inputs: dict.fromkeys(("loss", "lse"), (inputs["target"].shape, torch.float32)),
     reference=reference,
     shape_of=shape_of,

@@ -31,6 +31,9 @@ spec = KernelSpec(
         {"rows": 2, "cols": 50257, "dtype": "bf16"},
     ],
     inputs=lambda shape, generator: {"x": rowwise.random(shape, generator, scale=3)},
+    hard_inputs={
+        "large magnitudes": lambda shape, generator: {"x": rowwise.random(shape, generator, scale=1e4)}
+    },
     outputs=lambda shape, inputs: {"out": (inputs["x"].shape, inputs["x"].dtype)},
     reference=reference,
     shape_of=lambda x: rowwise.shape_of("softmax", x),

@@ -120,6 +120,6 @@ def _common(name: str, operator: str, gated: bool) -> dict[str, Any]:
         "parameters": rowwise.parameters(1 << 20, 4096),
         "shapes": [{"rows": 33, "cols": 1000, "dtype": "bf16"}, {"rows": 3, "cols": 4097, "dtype": "fp32"}],
         "define": rowwise.define,
-        "launch": rowwise.launch(16 if gated else 32),
+        "launch": rowwise.launch(16),
         "flops": lambda shape: (OPERATIONS[name] + gated) * shape["rows"] * shape["cols"],
     }

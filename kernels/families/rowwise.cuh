@@ -362,14 +362,14 @@ struct tanh {
 
 /** out = f(x), and backward dx = dout * f'(x). */
 template <typename T, int cols, typename f>
-struct activate : row_plan<T, cols> {
+struct activate : row_plan<T, cols, 16> {
     struct arguments {
-        const typename row_plan<T, cols>::matrix x;
+        const typename row_plan<T, cols, 16>::matrix x;
         const T *dout;
         T *out;
     };
     static __device__ inline void run(const arguments &g) {
-        using worker = row_worker<T, cols>;
+        using worker = row_worker<T, cols, 16>;
         const worker w(g.x.rows());
         for (int pass = 0; pass < worker::passes && w.reaches(pass); pass++) {
             typename worker::tile x;
