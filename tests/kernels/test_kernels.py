@@ -100,16 +100,6 @@ def test_layernorm_without_weight_and_bias(arch: str) -> None:
     torch.testing.assert_close(made, torch.nn.functional.layer_norm(x, (300,)), rtol=1e-5, atol=1e-5)
 
 
-@pytest.mark.parametrize("name", ["activations/softmax", "activations/cross_entropy"])
-def test_large_logits(arch: str, name: str) -> None:
-    spec, where = wb.kernels[name], device(f"emulated:{arch}")
-    for shape in ({"rows": 7, "cols": 300, "dtype": "bf16"}, {"rows": 2, "cols": 9000, "dtype": "fp32"}):
-        inputs = spec.make_inputs(shape, hard="large magnitudes")
-        made = spec.run(inputs, device=where)[0]
-        for key, wanted in spec.expected({**inputs, "x": inputs["x"].double()}, made).items():
-            torch.testing.assert_close(made[key].double(), wanted.double(), rtol=8e-3, atol=1e-6)
-
-
 @pytest.mark.parametrize(
     ("name", "tensors", "says"),
     [
