@@ -177,6 +177,9 @@ PING_PONG = Published(
     "arXiv 2511.08083, table 2",
 )
 
+FAST = ({"m": 512, "n": 512, "k": 512}, {"m": 200, "n": 312, "k": 136})
+"""Shapes that the schedules take."""
+
 spec = KernelSpec(
     name="gemm/bf16",
     doc="activation(alpha A B + bias) * gate + beta residual of bf16 or fp16 matrices, or of batches of "
@@ -219,6 +222,7 @@ spec = KernelSpec(
             lambda shape, arch: shape["layout"] == "nt" and shape["m"] <= 64,
             define=lambda shape, arch: operation("few_rows", shape, *map(str, family.few_rows(shape))),
             launch=family.launch_few_rows,
+            shapes=[{"m": 16, "n": 4096, "k": 4096}, {"m": 5, "n": 131, "k": 520}],
             check=check_few_rows,
         ),
         "split_k": Variant(
@@ -228,12 +232,14 @@ spec = KernelSpec(
                 "parts": ((parts(shape), shape["m"], shape["n"]), torch.float32)
             },
             define=lambda shape, arch: {},
+            shapes=[{"m": 256, "n": 256, "k": 8192}, {"m": 130, "n": 131, "k": 1032}],
             check=check_split,
         ),
         "ping_pong": Variant(
             is_large,
             define=lambda shape, arch: operation("ping_pong", shape),
             launch=family.launch(256, 512),
+            shapes=FAST,
             check=check_fast,
             published=[*published(), PING_PONG],
         ),
@@ -241,6 +247,7 @@ spec = KernelSpec(
             is_large,
             define=lambda shape, arch: operation("interleave", shape),
             launch=family.launch(256, 256),
+            shapes=FAST,
             check=check_fast,
         ),
         "double_buffer": Variant(),

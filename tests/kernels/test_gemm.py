@@ -119,6 +119,14 @@ def test_no_bank_conflicts_and_the_same_bits_again(arch: str, name: str, shape: 
     assert torch.equal(first["c"], again["c"])
 
 
+@pytest.mark.parametrize("name", ["gemm/bf16", "gemm/fp8", "gemm/int8", "gemm/grouped"])
+def test_each_implementation_takes_its_own_shapes(arch: str, name: str) -> None:
+    for variant in wb.kernels[name].variants:
+        spec = wb.kernels[f"{name}:{variant}"]
+        for shape in spec.shapes:
+            spec.shape(shape, arch=arch)
+
+
 @pytest.mark.parametrize(
     ("m", "n", "k", "chosen"),
     [

@@ -12,31 +12,48 @@ equivalent. That analysis shares nothing with the sanitizer, which follows one r
 from __future__ import annotations
 
 import argparse
+import contextlib
 import random
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import torch
 
 import workbench as wb
 from tests.emulator.sanitizer.order import LGKM_MOST, VM_MOST, Order, Unclear, wait_counts
-from tests.emulator.sanitizer.test_clean import small_shape
 from workbench.codeobject.instruction import Instruction
 from workbench.emulator.sanitizer.hazards import find
 from workbench.emulator.translate import flow
-from workbench.errors import KernelFault, KernelTimeout
+from workbench.errors import KernelFault, KernelTimeout, ShapeError
 from workbench.kernel import Kernel, Module
 from workbench.launches import Access
 from workbench.runtime import Device, LaunchOptions, device
-from workbench.spec import KernelSpec
+from workbench.spec import KernelSpec, Range
 from workbench.targets import TILE_TARGETS
 
 _NOP = 0xBF800000
 _END = 0xBF810000
 _WAIT = 0xBF8C
 _BARRIER = 0xBF8A0000
+SMALL = 256
+"""What every dimension of a problem is brought down to, as far as a kernel takes it: a few tiles each way."""
+
 SECONDS = 60.0
 """Time limit of one mutant: without a barrier a kernel may wait for ever."""
+
+
+def small_shape(spec: KernelSpec, arch: str) -> dict[str, Any]:
+    """A small problem that a kernel takes: its first shape with every dimension brought down."""
+    shape = spec.shape(spec.shapes[0])
+    for name, parameter in spec.parameters.items():
+        if not isinstance(parameter, Range) or shape[name] <= SMALL:
+            continue
+        steps = -(-max(SMALL - parameter.low, 0) // parameter.step)
+        smaller = {**shape, name: parameter.low + steps * parameter.step}
+        with contextlib.suppress(ShapeError):
+            shape = spec.shape(smaller, arch=arch)
+    return shape
 
 
 @dataclass(frozen=True)
@@ -385,8 +402,8 @@ def main() -> int:
     )
     left = 0
     for arch in options.arch:
-        for name in sorted(wb.kernels):
-            if options.only not in f"{name}." or arch not in wb.kernels[name].targets:
+        for name in names(arch):
+            if options.only not in f"{name}.":
                 continue
             subject = Subject(name, arch)
             chosen = [mutant for mutant in subject.mutants if mutant.kind in options.kind]
@@ -395,6 +412,15 @@ def main() -> int:
             left += table(subject, [subject.outcome(mutant) for mutant in chosen])
     print(f"{left} mutants are neither reported nor proven equivalent")
     return int(left > 0)
+
+
+def names(arch: str) -> Iterator[str]:
+    """Operators of one launch, those with several implementations by each."""
+    for operator in sorted(wb.kernels):
+        for name in [f"{operator}:{variant}" for variant in wb.kernels[operator].variants] or [operator]:
+            spec = wb.kernels[name]
+            if arch in spec.targets and len(spec.active_steps(small_shape(spec, arch), arch)) == 1:
+                yield name
 
 
 def table(subject: Subject, outcomes: Sequence[Outcome]) -> int:
