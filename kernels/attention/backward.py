@@ -156,7 +156,13 @@ spec = KernelSpec(
     shape_of=shape_of,
     define=forward.define,
     check=check,
-    tolerances={"dsinks": Tolerance(2e-2, 2e-2)},
+    # P and dS are rounded to the operands' type, and sums of many of them may cancel; the gradient of a sink is
+    # a sum over queries of dO · O, of which O has been rounded.
+    tolerances={
+        "dsinks": Tolerance(2e-2, 1e-1),
+        "bfloat16": Tolerance(2e-2, 1e-1),
+        "float16": Tolerance(1e-2, 1e-2),
+    },
     flash_rule={
         "dsinks": FlashRule("a sum over all queries of what rounding O leaves, in one order or another")
     },

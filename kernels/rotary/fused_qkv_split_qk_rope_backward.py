@@ -38,8 +38,14 @@ def shape_of(
     interleaved: bool = False,
 ) -> dict[str, Any]:
     """Shape of a call."""
-    sizes = {tuple(d.shape[::2]) if d.dim() == 3 else None for d in (dq, dk, dv)}
-    if len(sizes) != 1 or None in sizes or dk.shape != dv.shape or len({d.dtype for d in (dq, dk, dv)}) != 1:
+    # Sizes that PyTorch traces have no hash.
+    sizes = [tuple(d.shape[::2]) if d.dim() == 3 else None for d in (dq, dk, dv)]
+    if (
+        None in sizes
+        or sizes[0] != sizes[1]
+        or dk.shape != dv.shape
+        or len({d.dtype for d in (dq, dk, dv)}) != 1
+    ):
         raise ShapeError(
             f"fused_qkv_split_qk_rope_backward: dq, dk, dv are {tuple(dq.shape)}, {tuple(dk.shape)}, "
             f"{tuple(dv.shape)}; expected tokens x heads x dim, dk and dv alike, of one dtype"
