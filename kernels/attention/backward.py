@@ -156,8 +156,8 @@ spec = KernelSpec(
     shape_of=shape_of,
     define=forward.define,
     check=check,
-    # P and dS are rounded to the operands' type, and sums of many of them may cancel; the gradient of a sink is
-    # a sum over queries of dO · O, of which O has been rounded.
+    # P and dS are rounded to the operands' type, and sums of many of them may cancel; the gradient of a sink
+    # is a sum over queries of dO · O, of which O has been rounded.
     tolerances={
         "dsinks": Tolerance(2e-2, 1e-1),
         "bfloat16": Tolerance(2e-2, 1e-1),
