@@ -124,8 +124,9 @@ class KernelSpec(Definition):
 
     def macros(self, shape: Shape, arch: str) -> dict[str, object]:
         """Macros that select the instance for `shape` on `arch`; of several steps, the first's."""
-        chosen = self.implementation(shape, arch=arch)
-        return building.macros_of(chosen, chosen.active_steps(shape, arch)[0], shape, arch)
+        full = self.shape(shape, arch=arch)
+        chosen = self.implementation(full, arch=arch)
+        return building.macros_of(chosen, chosen.active_steps(full, arch)[0], full, arch)
 
     def steps_of(self, shape: Shape | None = None, *, arch: str | None = None) -> tuple[Ready, ...]:
         """The launches of a shape in order, each with its step and its kernel; compiled where need be.
