@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import torch
@@ -155,6 +155,16 @@ def inputs(shape: Mapping[str, Any], generator: torch.Generator) -> dict[str, An
     }
 
 
+def large(size: float) -> Callable[[Mapping[str, Any], torch.Generator], dict[str, Any]]:
+    """Inputs whose q and k are `size` times as large."""
+
+    def made(shape: Mapping[str, Any], generator: torch.Generator) -> dict[str, Any]:
+        given = inputs(shape, generator)
+        return {**given, "q": given["q"] * size, "k": given["k"] * size}
+
+    return made
+
+
 def outputs(shape: Mapping[str, Any], tensors: Mapping[str, Any]) -> dict[str, Any]:
     """O like q with the head dimension of v, and the logarithms."""
     b, n, h = shape["batch"], shape["queries"], shape["heads"]
@@ -283,5 +293,6 @@ spec = KernelSpec(
     check=check,
     flops=flops,
     bytes=bytes_moved,
+    hard_inputs={"each query sees one key: logits of 1e6": large(1e3)},
     published=published(),
 )

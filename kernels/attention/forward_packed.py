@@ -100,6 +100,7 @@ spec = dataclasses.replace(
     # How long each sequence is decides the work.
     flops=None,
     bytes=None,
+    hard_inputs={},
     published=(),
     backward=None,
 )

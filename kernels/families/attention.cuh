@@ -194,12 +194,18 @@ __device__ inline void forward(const forward_globals<T, D, D_V> &g) {
         barrier();
         if (at + 1 < end) start(at + 1);
 
+        // Reads are started together, those of values before the softmax, which hides them, where there are registers
+        // for it. Pinned, since left alone LLVM reads into few registers in front of each use.
         scores s;
-        {
-            rt<T, BLOCK, D, row_l, rt_32x16_s> k;
-            load(k, ks[at & 1]);
-            zero(s);
-            mma_ABt(s, k, q, s);
+        rt<T, BLOCK, D, row_l, rt_32x16_s> k;
+        rt<T, BLOCK, D_V, col_l, rt_16x32_4_s> v;
+        load(k, ks[at & 1]);
+        schedules::pin();
+        zero(s);
+        mma_ABt(s, k, q, s);
+        if constexpr (!capped) {
+            load(v, vs[at & 1]);
+            schedules::pin();
         }
         // Logits to base 2. That every element is read here, in front of the branch, is what keeps LLVM from counting
         // the wait states behind matrix instructions along one of the two ways only.
@@ -224,17 +230,17 @@ __device__ inline void forward(const forward_globals<T, D, D_V> &g) {
             l *= factor;
             mul(o, o, factor);
         }
-        map(s, s, [&](float x) { return __builtin_amdgcn_exp2f(x - base); });
+        sub(s, s, base);
+        exp2(s, s);
         typename scores::row_vec added;
         col_sum(added, s);
         l += added.data[0][0];
 
         rt<T, BLOCK, WARP_QUERIES, col_l, rt_32x32_s> rounded;
         rt<T, BLOCK, WARP_QUERIES, col_l, rt_16x32_4_s> p;
-        copy(rounded, s);
+        copy_numbers(rounded, s);
         swap_layout(p, rounded);
-        rt<T, BLOCK, D_V, col_l, rt_16x32_4_s> v;
-        load(v, vs[at & 1]);
+        if constexpr (capped) load(v, vs[at & 1]);
         mma_AtB(o, v, p, o);
     }
 

@@ -117,7 +117,7 @@ template <typename T, typename Scores>
 __device__ inline rt<T, Scores::rows, Scores::cols, col_l, rt_16x32_4_s> as_operand(const Scores &s) {
     rt<T, Scores::rows, Scores::cols, col_l, rt_32x32_s> rounded;
     rt<T, Scores::rows, Scores::cols, col_l, rt_16x32_4_s> operand;
-    copy(rounded, s);
+    copy_numbers(rounded, s);
     swap_layout(operand, rounded);
     return operand;
 }

@@ -178,14 +178,15 @@ __device__ inline void decode(const decode_globals<T, Cache, D, D_V> &g) {
         const float raised = __builtin_fmaxf(m, largest.data[0][0]);
         const float factor = __builtin_amdgcn_exp2f(m - raised);
         m = raised;
-        map(s, s, [&](float x) { return __builtin_amdgcn_exp2f(x - m); });
+        sub(s, s, m);
+        exp2(s, s);
         typename scores::row_vec added;
         col_sum(added, s);
         l = l * factor + added.data[0][0];
 
         rt<T, DECODE_KEYS, DECODE_HEADS, col_l, rt_16x16_s> rounded;
         rt<T, DECODE_KEYS, DECODE_HEADS, col_l, rt_32x16_4_s> p;
-        copy(rounded, s);
+        copy_numbers(rounded, s);
         swap_layout(p, rounded);
 #pragma unroll
         for (int j = 0; j < D_V / PIECE; j++) {

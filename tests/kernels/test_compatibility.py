@@ -245,6 +245,20 @@ def test_register_tiles_of_a_group(arch: str, batch: Batch) -> None:
     batch.run(arch)
 
 
+def test_copy_numbers_rounds_as_copy(arch: str, batch: Batch) -> None:
+    """To nearest, ties to even; infinities and the largest floats too."""
+    x = torch.randn(32, 64, generator=torch.Generator().manual_seed(3)) * 1e3
+    x[0, :6] = torch.tensor([float("inf"), -float("inf"), 3.4e38, -0.0, 1.00390625, 1.01171875])
+    batch.add(
+        "copy_numbers",
+        f"""rt_fl<32, 64> a; load(a, g.x, {CORNER});
+        rt_bf<32, 64> b; copy_numbers(b, a); store(g.out, b, {CORNER});""",
+        wanted={"out": x.bfloat16()},
+        x=x,
+    )
+    batch.run(arch)
+
+
 @pytest.mark.parametrize("dtype", ["bf16", "float"])
 def test_layouts_and_base_shapes_exchanged(arch: str, batch: Batch, dtype: str) -> None:
     """swap_layout between any two, transpose in the same layout, in place and not."""

@@ -66,6 +66,35 @@ __device__ inline void copy(DST &dst, const SRC &src) {
 }
 
 /**
+ * @brief `copy` of floats that are no NaN; a NaN may come out as another value.
+ *
+ * On gfx942, which rounds to bf16 by integer instructions, half of the cost of `copy`; the same elsewhere.
+ */
+template <ducks::rt::all DST, ducks::rt::all SRC>
+__device__ inline void copy_numbers(DST &dst, const SRC &src) {
+#if defined(KITTENS_CDNA3)
+    if constexpr (detail::is_same<typename DST::T, bf16> && detail::is_same<typename SRC::T, float>) {
+        static_assert(detail::same_distribution<DST, SRC>, "copy_numbers: the tiles differ in the element type only");
+#pragma unroll
+        for (int i = 0; i < DST::height; i++)
+#pragma unroll
+            for (int j = 0; j < DST::width; j++)
+#pragma unroll
+                for (int k = 0; k < DST::packed_per_base_tile; k++) {
+                    detail::u32x2 bits = detail::bit_cast<detail::u32x2>(src.tiles[i][j].data[k]);
+                    // To nearest, ties to even; the upper halves are what is left.
+                    bits[0] += 0x7fffu + (bits[0] >> 16 & 1u);
+                    bits[1] += 0x7fffu + (bits[1] >> 16 & 1u);
+                    const unsigned halves = __builtin_amdgcn_perm(bits[1], bits[0], 0x07060302u);
+                    dst.tiles[i][j].data[k] = detail::bit_cast<typename DST::dtype>(halves);
+                }
+        return;
+    }
+#endif
+    copy(dst, src);
+}
+
+/**
  * @brief dst = src transposed, where dst has the other layout and the base shape with rows and columns exchanged: then
  * every element is already in the right lane and register, and it costs nothing.
  */
