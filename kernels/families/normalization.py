@@ -9,6 +9,7 @@ import torch
 
 from workbench.spec import Choice, KernelSpec, Launch, Step
 from workbench_kernels.families import rowwise
+from workbench_kernels.references.normalization import layer_norm
 
 PER_LANE = 16
 MOST = 16 * 64 * PER_LANE
@@ -18,15 +19,25 @@ GROUPS = 256
 
 
 def gradients(
-    function: Callable[..., torch.Tensor], dout: torch.Tensor, *inputs: torch.Tensor | None
+    function: Callable[..., torch.Tensor], dout: torch.Tensor, *inputs: torch.Tensor
 ) -> tuple[torch.Tensor, ...]:
     """Those of a function's tensors, computed in float32 at least and given in their dtypes."""
     wide = torch.promote_types(dout.dtype, torch.float32)
     with torch.enable_grad():
-        leaves = [None if x is None else x.detach().to(wide).requires_grad_() for x in inputs]
-        there = [leaf for leaf in leaves if leaf is not None]
-        made = torch.autograd.grad(function(*leaves), there, dout.to(wide))
+        leaves = [x.detach().to(wide).requires_grad_() for x in inputs]
+        made = torch.autograd.grad(function(*leaves), leaves, dout.to(wide))
     return tuple(grad.to(dout.dtype) for grad in made)
+
+
+def of_layer_norm(
+    dout: torch.Tensor, x: torch.Tensor, weight: torch.Tensor | None, bias: torch.Tensor | None, eps: float
+) -> tuple[torch.Tensor, ...]:
+    """The gradients of LayerNorm's x, weight and bias; left out ones count as 1 and 0."""
+    ones, zeros = dout.new_ones(dout.shape[-1:]), dout.new_zeros(dout.shape[-1:])
+    return gradients(
+        lambda x, w, b: layer_norm(x, w, b, eps),
+        *(dout, x, ones if weight is None else weight, zeros if bias is None else bias),
+    )
 
 
 def main_launch(shape: Mapping[str, Any], arch: str) -> Launch:
@@ -41,7 +52,6 @@ def _sums(which: str) -> Step:
         entry=f"{which}_sums",
         launch=lambda shape, arch: Launch(grid=-(-shape["cols"] // 64), block=512),
         arguments=lambda shape, tensors: {"parts": tensors[f"{which}_parts"], "out": tensors[f"d{which}"]},
-        when=lambda shape, arch: bool(shape[which]),
     )
 
 
@@ -78,7 +88,7 @@ __global__ __launch_bounds__(512) void {which}_sums(const {which}_operation::arg
         dtype = given["dout"].dtype
         return {
             **dict.fromkeys(results, (given["dout"].shape, dtype)),
-            **{f"d{which}": ((shape["cols"],), dtype) for which in kinds if shape[which]},
+            **{f"d{which}": ((shape["cols"],), dtype) for which in kinds},
         }
 
     def main_arguments(shape: Mapping[str, Any], tensors: Mapping[str, Any]) -> dict[str, Any]:
@@ -116,12 +126,9 @@ __global__ __launch_bounds__(512) void {which}_sums(const {which}_operation::arg
         workspace=lambda shape, given: {
             f"{which}_parts": ((main_launch(shape, "").grid[0], shape["cols"]), torch.float32)
             for which in kinds
-            if shape[which]
         },
         flops=lambda shape: (15 if centered else 10) * shape["rows"] * shape["cols"],
         bytes=lambda shape: (
-            rowwise.size_of(shape)
-            * ((2 * len(results) + 1) * shape["rows"] + 2 * sum(shape[which] for which in kinds))
-            * shape["cols"]
+            rowwise.size_of(shape) * ((2 * len(results) + 1) * shape["rows"] + 2 * len(kinds)) * shape["cols"]
         ),
     )

@@ -7,7 +7,6 @@ from typing import Any
 import torch
 
 from workbench_kernels.families import normalization, rowwise
-from workbench_kernels.references.normalization import layer_norm
 from workbench_kernels.references.philox import dropout
 
 
@@ -22,9 +21,7 @@ def reference(
     seed: int = 0,
 ) -> tuple[torch.Tensor, ...]:
     """The gradients of x, residual, weight and bias from those of LayerNorm's result and of the sum."""
-    dh, *columns = normalization.gradients(
-        lambda h, w, b: layer_norm(h, w, b, eps), dout, residual_out, weight, bias
-    )
+    dh, *columns = normalization.of_layer_norm(dout, residual_out, weight, bias, eps)
     dh = dh + dresidual_out
     return dropout(dh, p, seed) if p > 0 else dh, dh, *columns
 
