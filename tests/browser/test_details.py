@@ -107,7 +107,7 @@ class TestDetails:
         assert told == [
             ["address", "hex"],
             ["executed", "counted"],
-            ["LDS bank conflicts", "% · counted"],
+            ["LDS bank conflicts", "% · modelled"],
             ["live", "registers"],
             ["line", "* header"],
             ["instruction", "gfx950"],
