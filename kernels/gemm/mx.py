@@ -56,7 +56,7 @@ def shape_of(
     return {**sizes, "format": format, **finish}
 
 
-def inputs(shape: Mapping[str, Any], generator: torch.Generator, scale: int = 117) -> dict[str, Any]:
+def inputs(shape: Mapping[str, Any], generator: torch.Generator, scale: int = 124) -> dict[str, Any]:
     """Numbers of every code, with powers of two from 2^(scale - 127) on."""
     made: dict[str, Any] = {"format": shape["format"]}
     for name, rows in (("a", shape["m"]), ("b", shape["n"])):
@@ -68,7 +68,7 @@ def inputs(shape: Mapping[str, Any], generator: torch.Generator, scale: int = 11
             numbers = torch.randint(0, 256, (*dims, width), generator=generator, dtype=torch.uint8)
         made[name] = numbers
         made[f"scale_{name}"] = torch.randint(
-            scale, scale + 19, (*dims, shape["k"] // BLOCK), generator=generator, dtype=torch.uint8
+            scale, scale + 7, (*dims, shape["k"] // BLOCK), generator=generator, dtype=torch.uint8
         )
     return made | family.finish_inputs(shape, generator, torch.bfloat16)
 

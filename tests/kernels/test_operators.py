@@ -49,7 +49,12 @@ def test_hard_inputs(name: str, arch: str) -> None:
     for hard in spec.hard_inputs:
         inputs = spec.make_inputs(shapes[0], device=where, hard=hard)
         result = wb.verify(spec, shape=shapes[0], inputs=inputs, device=where)
-        assert result.passed, f"{hard}, {shapes[0]}: {result}"
+        assert not result.inputs_changed
+        for output in result.outputs.values():
+            # Element-wise bounds are made for values around one: where large numbers cancel, PyTorch's own
+            # error is the measure.
+            holds = output.flash_passed and not output.nonfinite_mismatches and not output.unwritten
+            assert output.passed or holds, f"{hard}, {shapes[0]}: {result}"
 
 
 @everywhere

@@ -30,7 +30,7 @@ def test_runs_outside_of_cells_are_told_in_batches() -> None:
     assert json.loads(json.dumps(sent)) == sent
     assert (verified["kind"], verified["module"], verified["verified"]) == ("verify", spec, False)
     assert time["time"] == {"value": timed.median.value, "unit": "us", "origin": "modelled"}
-    assert time["changes"] == ["rows=4, cols=128"]
+    assert time["changes"] == ["rows=4, cols=128, dtype=bf16"]
     assert time["verified"] is None
     sent.clear()
     for _ in range(3 * RUNS):

@@ -192,7 +192,7 @@ def test_types_are_read_from_the_headers() -> None:
 WRONG = [
     ({"tile": "st_bf[64, 64]"}, "no tile type.*st_bf<64, 64, st_16x32_s>.*st_8x32_s"),
     ({"tile": "st_b<64, 64>"}, "no type st_b.*st_bf"),
-    ({"tile": "st<int, 64, 64>"}, "'int' is no element type.*bf16"),
+    ({"tile": "st<long, 64, 64>"}, "'long' is no element type.*bf16"),
     ({"tile": "st_bf<64>"}, "dimensions are 64; expected 2 positive numbers"),
     ({"tile": "st_bf<64, N>"}, "dimensions are 64, N"),
     ({"tile": "st_bf<64, 64, st_64x64_s>"}, "'st_64x64_s' is no base shape of shared tiles.*st_32x32_s"),

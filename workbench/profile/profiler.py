@@ -180,6 +180,7 @@ class StepsProfile(Shown, Sequence[ProfileResult]):
         name, device: what ran where.
         shape: the problem.
         work: "flops" and "bytes" of the problem, as far as known.
+        timing: the same launches as `time` would give them: their sum, and each in `.steps`.
     """
 
     def __init__(self, target: Target, results: Sequence[ProfileResult]) -> None:
@@ -187,19 +188,14 @@ class StepsProfile(Shown, Sequence[ProfileResult]):
         self.device = target.device.name
         self.shape = target.shape
         self.work = target.work
-        self._target = target
         self._results = tuple(results)
+        self.timing: TimeResult = together(target, [result.timing for result in results])
 
     def __len__(self) -> int:
         return len(self._results)
 
     def __getitem__(self, index: Any) -> Any:
         return self._results[index]
-
-    @property
-    def timing(self) -> TimeResult:
-        """The same launches as `time` would give them: their sum, and each in `.steps`."""
-        return together(self._target, [result.timing for result in self._results])
 
     @property
     def time(self) -> Figure:

@@ -4,6 +4,7 @@
  */
 #pragma once
 
+#include "base_types.cuh"
 #include "meta.cuh"
 #include "target.cuh"
 

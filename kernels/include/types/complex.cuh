@@ -86,7 +86,8 @@ concept all = detail::complex_kind<T, identifier>;
 
 /** A complex register vector. */
 template <typename T, size_t length, ducks::rv_layout::all _layout = naive_l>
-struct crv : detail::complex_vector<ducks::crv::identifier, rv<T, static_cast<int>(length), _layout>> {
+struct crv : detail::complex_vector<ducks::crv::identifier,
+                                    detail::register_vector<T, static_cast<int>(length), _layout, rt_16x16_s>> {
     using layout = _layout;
 };
 /** A complex register tile. */

@@ -216,6 +216,7 @@ def scene(fake: Fake, memory: Memory, geometry: Geometry) -> faults.Scene:
         shared_bytes=64,
         scratch_bytes=0,
         source_of=lambda address: ("cell.cpp", address // 0x1000, 1),
+        variable_at=lambda *_: None,
     )
 
 

@@ -73,6 +73,7 @@ UNSEEN = (
         "MODE",
         "exact, or to an integer, which is zero for a denormal",
     ),
+    (r"v_cvt_f32_ubyte\d", "MODE", "exact"),
     (
         r"v_cvt_(scalef32_.*|(pk|sr|pkrtz)_f16_f32)",
         "MODE",

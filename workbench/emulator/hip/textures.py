@@ -22,7 +22,7 @@ def _refuse(name: str) -> None:
     def answer() -> None:
         target = devices.current().product.arch
         text = (
-            f"{name}: {target} has no image instructions{' here' * (target == 'gfx90a')}, so there are no "
+            f"{name}: {target} has no image instructions here, so there are no "
             "textures, surfaces and arrays (hipErrorNotSupported): keep the data in hipMalloc's memory and "
             "index it"
         )
