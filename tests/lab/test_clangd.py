@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
 import stat
 import sys
@@ -144,7 +145,9 @@ def test_a_clangd_that_is_of_no_use(
 ) -> None:
     program = stand_in(tmp_path, "clangd", f"{version(22)}\n{body}")
     monkeypatch.setenv("HIPKITTENS_CLANGD", str(program))
-    clangd.running("gfx950")
+    # One that ends at once may have done so before it is told anything.
+    with contextlib.suppress(WorkbenchError):
+        clangd.running("gfx950")
     # The stand-ins end with their input, which is open: who waited for them would wait for ever.
     assert completer.known(f"{HEAD}    til\n", 5, 7, patience) == []
     assert completer.hover(HEAD, 4, 6, patience) is None

@@ -359,7 +359,7 @@ def running(arch: str) -> Clangd | None:
     """The process's clangd for a target, started where it is not running; None where none is installed.
 
     Raises:
-        WorkbenchError: there is no compiler, whose headers and macros it needs.
+        WorkbenchError: there is no compiler, whose headers and macros it needs; or it ended at once.
     """
     program = find()
     if program is None:
