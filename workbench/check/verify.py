@@ -16,7 +16,7 @@ from workbench.check.references import same_precision, widened
 from workbench.check.results import VerifyResult, VerifyResults
 from workbench.errors import UsageError
 from workbench.events import hub
-from workbench.kernel import Kernel, Launcher, Module, device_of, recording, resolve_device
+from workbench.kernel import Kernel, Launcher, Module, device_of, digest_of, recording, resolve_device
 from workbench.origin import Origin
 from workbench.progress import Steps, track
 from workbench.runtime import Device
@@ -167,12 +167,10 @@ def _verify_spec(
         found,
         changed,
         records,
-        "+".join(dict.fromkeys(each.kernel.module.digest for each in ready)),
-        Origin.COUNTED if where.observes else Origin.MEASURED,
+        digest_of(each.kernel for each in ready),
+        _origin(where),
     )
-    told = {"passed": result.passed, "shape": full, "device": where.name, "code": result.code}
-    hub.publish("verify", spec.name, told)
-    return result
+    return _told(spec.name, result)
 
 
 def _verify_launch(
@@ -184,9 +182,7 @@ def _verify_launch(
     tolerance: Tolerance | tuple[float, float] | None,
 ) -> VerifyResult:
     """Like a function that returns what the launch has written."""
-    import torch
-
-    given = dict(inputs(torch.Generator().manual_seed(seed)) if callable(inputs) else inputs)
+    given = _made(inputs, seed)
     tensors = [name for name, value in given.items() if _is_tensor(value)]
     if isinstance(outputs, str) or not outputs or not set(outputs) <= set(tensors):
         raise UsageError(
@@ -216,12 +212,29 @@ def _verify_launch(
         name=kernel.name,
         device=last.device.name,
         records=tuple(each.record for _, each in made),
-        code="+".join(dict.fromkeys(each.module.digest for each, _ in made)),
-        origin=Origin.COUNTED if last.device.observes else Origin.MEASURED,
+        code=digest_of(each for each, _ in made),
+        origin=_origin(last.device),
     )
-    told = {"passed": found.passed, "shape": {}, "device": last.device.name, "code": found.code}
-    hub.publish("verify", kernel.name, told)
-    return found
+    return _told(kernel.name, found)
+
+
+def _origin(device: Device) -> Origin:
+    return Origin.COUNTED if device.observes else Origin.MEASURED
+
+
+def _told(name: str, result: VerifyResult) -> VerifyResult:
+    """Itself, after it was published under a name."""
+    told = {"passed": result.passed, "shape": result.shape, "device": result.device, "code": result.code}
+    hub.publish("verify", name, told)
+    return result
+
+
+def _made(
+    inputs: Mapping[str, Any] | Callable[[torch.Generator], Mapping[str, Any]], seed: int
+) -> dict[str, Any]:
+    import torch
+
+    return dict(inputs(torch.Generator().manual_seed(seed)) if callable(inputs) else inputs)
 
 
 def _verify_function(
@@ -231,9 +244,7 @@ def _verify_function(
     seed: int,
     tolerance: Tolerance | tuple[float, float] | None,
 ) -> VerifyResult:
-    import torch
-
-    made = dict(inputs(torch.Generator().manual_seed(seed)) if callable(inputs) else inputs)
+    made = _made(inputs, seed)
     before = {k: v.clone() for k, v in made.items() if _is_tensor(v)}
     result = function(**made)
     if isinstance(result, Mapping):

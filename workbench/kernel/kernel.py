@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import operator
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import cached_property
@@ -207,6 +207,11 @@ class Kernel(Shown):
 
     def __repr__(self) -> str:
         return f"<Kernel {self.signature} for {self.arch}: {self.resources}>"
+
+
+def digest_of(kernels: Iterable[Kernel]) -> str:
+    """`Module.digest` of what several launches ran; of several modules, all of them."""
+    return "+".join(dict.fromkeys(kernel.module.digest for kernel in kernels))
 
 
 @dataclass(frozen=True)

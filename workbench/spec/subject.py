@@ -8,7 +8,16 @@ from typing import Any
 
 from workbench.errors import UsageError
 from workbench.events import hub
-from workbench.kernel import Kernel, LastLaunch, Launcher, Module, device_of, recording, resolve_device
+from workbench.kernel import (
+    Kernel,
+    LastLaunch,
+    Launcher,
+    Module,
+    device_of,
+    digest_of,
+    recording,
+    resolve_device,
+)
 from workbench.runtime import Device, LaunchOptions, LaunchRecord
 from workbench.spec.building import Ready
 from workbench.spec.parameters import Shape
@@ -76,7 +85,7 @@ class Target:
     @property
     def code(self) -> str:
         """`Module.digest` of what runs; of several modules, all of them."""
-        return "+".join(dict.fromkeys(part.kernel.module.digest for part in self.parts))
+        return digest_of(part.kernel for part in self.parts)
 
     def each(self) -> tuple[Target, ...]:
         """Each launch as a target of its own; they are to be run in this order."""
