@@ -11,6 +11,7 @@ from workbench.events import hub
 from workbench.kernel import (
     Kernel,
     LastLaunch,
+    Launch,
     Launcher,
     Module,
     device_of,
@@ -134,12 +135,8 @@ def resolve(
             if device is not None
             else device_of([*args, *kwargs.values()], target.kernel.arch)
         )
-        launcher = target
-
-        def run(options: LaunchOptions | None) -> LaunchRecord:
-            return launcher.kernel.launch(launcher.launch, args, kwargs, device=where, options=options)
-
-        return Target(launcher.kernel.name, where, (Part("", launcher.kernel, run),), {}, {})
+        run = _repeating(target.kernel, target.launch, args, kwargs, where)
+        return Target(target.kernel.name, where, (Part("", target.kernel, run),), {}, {})
     if callable(target):
         return _of_callable(target, args, kwargs)
     raise UsageError(
@@ -158,14 +155,20 @@ def _of_callable(function: Callable[..., Any], args: tuple[Any, ...], kwargs: Ma
     names = [kernel.name for kernel, _ in made]
     steps = [""] if len(made) == 1 else [f"{n} {name}" for n, name in enumerate(names, 1)]
     parts = tuple(
-        Part(step, kernel, _repeating(kernel, last)) for step, (kernel, last) in zip(steps, made, strict=True)
+        Part(step, kernel, _again_as(kernel, last)) for step, (kernel, last) in zip(steps, made, strict=True)
     )
     return Target(names[0] if len(made) == 1 else called, made[0][1].device, parts, {}, {})
 
 
-def _repeating(kernel: Kernel, last: LastLaunch) -> Callable[[LaunchOptions | None], LaunchRecord]:
+def _again_as(kernel: Kernel, last: LastLaunch) -> Callable[[LaunchOptions | None], LaunchRecord]:
+    return _repeating(kernel, last.launch, last.args, last.kwargs, last.device)
+
+
+def _repeating(
+    kernel: Kernel, launch: Launch, args: tuple[Any, ...], kwargs: Mapping[str, Any], device: Device
+) -> Callable[[LaunchOptions | None], LaunchRecord]:
     def run(options: LaunchOptions | None) -> LaunchRecord:
-        return kernel.launch(last.launch, last.args, last.kwargs, device=last.device, options=options)
+        return kernel.launch(launch, args, kwargs, device=device, options=options)
 
     return run
 
@@ -185,7 +188,7 @@ def _again(kernel: Kernel, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> 
             "give spec=, or launch it once before"
         )
     last = kernel.last
-    return Target(kernel.name, last.device, (Part("", kernel, _repeating(kernel, last)),), {}, {})
+    return Target(kernel.name, last.device, (Part("", kernel, _again_as(kernel, last)),), {}, {})
 
 
 def _of_spec(
