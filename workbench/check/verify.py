@@ -77,18 +77,7 @@ def verify(
         target if isinstance(target, KernelSpec) else reference if isinstance(reference, KernelSpec) else None
     )
     if spec is None:
-        if isinstance(target, (Kernel, Module)):
-            raise UsageError(
-                f"verify({target.name!r}): a kernel needs a spec that says its inputs; give one second"
-            )
-        if not callable(target) or not callable(reference) or inputs is None:
-            raise UsageError(
-                f"verify: got {type(target).__name__} and {type(reference).__name__}; expected a KernelSpec, "
-                "a kernel with a KernelSpec, or two functions with inputs="
-            )
-        if outputs or isinstance(target, Launcher):
-            return _verify_launch(target, reference, inputs, outputs, seed, tolerance)
-        return _verify_function(target, reference, inputs, seed, tolerance)
+        return _verify_callable(target, reference, inputs, outputs, seed, tolerance)
     kernel = None if target is spec else target
     if kernel is not None and not isinstance(kernel, (Kernel, Module)):
         raise UsageError(
@@ -113,6 +102,29 @@ def verify(
         with hub.failures("verify", spec.name, shape=each):
             results.append(_verify_spec(spec, kernel, each, None, seed, tolerance, device, alone=False))
     return VerifyResults(results)
+
+
+def _verify_callable(
+    target: Any,
+    reference: Any,
+    inputs: Mapping[str, Any] | Callable[[torch.Generator], Mapping[str, Any]] | None,
+    outputs: Sequence[str],
+    seed: int,
+    tolerance: Tolerance | tuple[float, float] | None,
+) -> VerifyResult:
+    """Two functions, or a launch and a function, where no spec says anything."""
+    if isinstance(target, (Kernel, Module)):
+        raise UsageError(
+            f"verify({target.name!r}): a kernel needs a spec that says its inputs; give one second"
+        )
+    if not callable(target) or not callable(reference) or inputs is None:
+        raise UsageError(
+            f"verify: got {type(target).__name__} and {type(reference).__name__}; expected a KernelSpec, "
+            "a kernel with a KernelSpec, or two functions with inputs="
+        )
+    if outputs or isinstance(target, Launcher):
+        return _verify_launch(target, reference, inputs, outputs, seed, tolerance)
+    return _verify_function(target, reference, inputs, seed, tolerance)
 
 
 def _verify_spec(
