@@ -315,12 +315,24 @@ struct column_sums {
 
 namespace activation {
 
+/** 1 / (1 + exp(-x)) with its derivative, from exp(-|x|): nothing is taken from a one that it is close to, so the
+ *  derivative keeps its digits where a large x multiplies it. */
+struct logistic {
+    float value, slope;
+    explicit __device__ inline logistic(float x) {
+        const float small = base_ops::exp2::op(__builtin_fabsf(x) * -LOG2_E),
+                    large = __builtin_amdgcn_rcpf(1.0f + small);
+        value = x < 0.0f ? small * large : large;
+        slope = small * large * large;
+    }
+};
+
 /** A function with its derivative. */
 struct silu {
     static __device__ inline float value(float x) { return base_ops::silu::op(x); }
     static __device__ inline float slope(float x) {
-        const float s = base_ops::sigmoid::op(x);
-        return s * (1.0f + x * (1.0f - s));
+        const logistic s(x);
+        return s.value + x * s.slope;
     }
 };
 struct gelu {
@@ -335,8 +347,8 @@ struct gelu_tanh {
     static __device__ inline float value(float x) { return base_ops::gelu_tanh::op(x); }
     static __device__ inline float slope(float x) {
         constexpr float linear = 0x1.988454p+0f, cubic = 0x1.2444f2p-4f;
-        const float s = base_ops::sigmoid::op(x * (linear + cubic * x * x));
-        return s + x * s * (1.0f - s) * (linear + 3.0f * cubic * x * x);
+        const logistic s(x * (linear + cubic * x * x));
+        return s.value + x * s.slope * (linear + 3.0f * cubic * x * x);
     }
 };
 struct relu {
@@ -345,10 +357,7 @@ struct relu {
 };
 struct sigmoid {
     static __device__ inline float value(float x) { return base_ops::sigmoid::op(x); }
-    static __device__ inline float slope(float x) {
-        const float s = base_ops::sigmoid::op(x);
-        return s * (1.0f - s);
-    }
+    static __device__ inline float slope(float x) { return logistic(x).slope; }
 };
 struct tanh {
     static __device__ inline float value(float x) { return base_ops::tanh::op(x); }
