@@ -11,9 +11,13 @@ from workbench.emulator.semantics import (
     scalar,
     scalar_memory,
     vector_bits,
+    vector_division,
+    vector_extremes,
     vector_float,
+    vector_functions,
     vector_int,
     vector_move,
+    vector_rounding,
 )
 from workbench.emulator.semantics.registry import ENDS_BLOCK, NO_OPERATION, SEMANTICS
 
@@ -29,7 +33,11 @@ __all__ = [
     "scalar",
     "scalar_memory",
     "vector_bits",
+    "vector_division",
+    "vector_extremes",
     "vector_float",
+    "vector_functions",
     "vector_int",
     "vector_move",
+    "vector_rounding",
 ]

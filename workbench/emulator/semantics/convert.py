@@ -9,7 +9,7 @@ from __future__ import annotations
 from workbench.codeobject.instruction import Instruction, Operand
 from workbench.emulator.native import abi
 from workbench.emulator.semantics.registry import lanes, register
-from workbench.emulator.semantics.vector_float import rounded
+from workbench.emulator.semantics.vector_rounding import rounded
 from workbench.emulator.translate.block import BlockTranslator
 from workbench.emulator.translate.chunk import V_F32, V_F64, V_I32
 from workbench.emulator.translate.ir import Type, Value

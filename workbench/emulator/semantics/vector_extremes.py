@@ -1,0 +1,109 @@
+"""Lane-wise and packed minimum, maximum and median of floats."""
+
+from __future__ import annotations
+
+from workbench.emulator.semantics.float_patterns import FLOATS, is_signalling, quiet
+from workbench.emulator.semantics.registry import lanes, packed
+from workbench.emulator.translate.block import BlockTranslator
+from workbench.emulator.translate.chunk import V_F32
+from workbench.emulator.translate.ir import Value
+
+
+def minimum(block: BlockTranslator, a: Value, b: Value, largest: bool = False) -> Value:
+    """v_min (v_max): a number wins over NaN, and -0 is less than +0; in IEEE mode a signalling NaN wins,
+    quieted."""
+    host = block.options.host
+    if a.type is V_F32 and block.mode.ieee and "avx512dq" in host:
+        # VRANGEPS has these very rules: selector 0 minimum or 1 maximum, sign from the result.
+        function = "@llvm.x86.avx512.mask.range.ps.512"
+        text = V_F32.text
+        result = block.emitter.call(
+            f"declare {text} {function}({text}, {text}, i32, {text}, i16, i32)",
+            V_F32,
+            function,
+            f"{text} {a.name}, {text} {b.name}, i32 {5 if largest else 4}, {text} {a.name}, i16 -1, i32 4",
+        )
+        assert result is not None
+        return result
+    type = a.type
+    better = a.cmp("ogt" if largest else "olt", b).select(a, b)
+    # Equal numbers differ at most in the sign of zero.
+    left, right = a.bits(), b.bits()
+    merged = (left & right if largest else left | right).bitcast(type)
+    result = a.eq(b).select(merged, better)
+    result = b.is_nan().select(a, result)
+    result = result.is_nan().select(quiet(result), result)
+    if not block.mode.ieee:
+        return result
+    result = is_signalling(b).select(quiet(b), result)
+    return is_signalling(a).select(quiet(a), result)
+
+
+def maximum(block: BlockTranslator, a: Value, b: Value) -> Value:
+    """v_max."""
+    return minimum(block, a, b, True)
+
+
+def propagating(block: BlockTranslator, a: Value, b: Value, largest: bool) -> Value:
+    """v_minimum, v_maximum: NaN wins."""
+    type = a.type
+    better = a.cmp("ogt" if largest else "olt", b).select(a, b)
+    left, right = a.bits(), b.bits()
+    merged = (left & right if largest else left | right).bitcast(type)
+    result = a.eq(b).select(merged, better)
+    result = b.is_nan().select(quiet(b), result)
+    return a.is_nan().select(quiet(a), result)
+
+
+for _kind in FLOATS:
+    for _name, _largest in (("min", False), ("max", True)):
+
+        @lanes(f"v_{_name}_{_kind}", f"{_kind} <- {_kind} {_kind}")
+        def extreme(block: BlockTranslator, a: Value, b: Value, largest: bool = _largest) -> Value:
+            return minimum(block, a, b, largest)
+
+        if _kind == "f64":
+            continue
+
+        @lanes(f"v_{_name}3_{_kind}", f"{_kind} <- {_kind} {_kind} {_kind}", keep_high=True)
+        def extreme3(block: BlockTranslator, a: Value, b: Value, c: Value, largest: bool = _largest) -> Value:
+            return minimum(block, minimum(block, a, b, largest), c, largest)
+
+    if _kind != "f64":
+
+        @lanes(f"v_med3_{_kind}", f"{_kind} <- {_kind} {_kind} {_kind}", keep_high=True)
+        def med3(block: BlockTranslator, a: Value, b: Value, c: Value) -> Value:
+            low, high = minimum(block, a, b), maximum(block, a, b)
+            middle = maximum(block, low, minimum(block, high, c))
+            any_nan = a.cmp("uno", b) | c.is_nan()
+            return any_nan.select(minimum(block, low, c), middle)
+
+
+@lanes("v_minimum3_f32", "f32 <- f32 f32 f32")
+def minimum3(block: BlockTranslator, a: Value, b: Value, c: Value) -> Value:
+    return propagating(block, propagating(block, a, b, False), c, False)
+
+
+@lanes("v_maximum3_f32", "f32 <- f32 f32 f32")
+def maximum3(block: BlockTranslator, a: Value, b: Value, c: Value) -> Value:
+    return propagating(block, propagating(block, a, b, True), c, True)
+
+
+@packed("v_pk_min_f16", "f16 <- f16 f16")
+def pk_min_f16(block: BlockTranslator, a: Value, b: Value) -> Value:
+    return minimum(block, a, b)
+
+
+@packed("v_pk_max_f16", "f16 <- f16 f16")
+def pk_max_f16(block: BlockTranslator, a: Value, b: Value) -> Value:
+    return maximum(block, a, b)
+
+
+@packed("v_pk_minimum3_f16", "f16 <- f16 f16 f16")
+def pk_minimum3_f16(block: BlockTranslator, a: Value, b: Value, c: Value) -> Value:
+    return propagating(block, propagating(block, a, b, False), c, False)
+
+
+@packed("v_pk_maximum3_f16", "f16 <- f16 f16 f16")
+def pk_maximum3_f16(block: BlockTranslator, a: Value, b: Value, c: Value) -> Value:
+    return propagating(block, propagating(block, a, b, True), c, True)
