@@ -12,6 +12,7 @@ def test_vector_index_mode(machine) -> None:
         [
             [
                 "s_set_gpr_idx_on s4, gpr_idx(SRC0)",
+                "s_getreg_b32 s8, hwreg(HW_REG_MODE)",
                 "v_mov_b32_e32 v10, v2",
                 "s_set_gpr_idx_mode gpr_idx(DST)",
                 "v_mov_b32_e32 v20, v3",
@@ -20,6 +21,7 @@ def test_vector_index_mode(machine) -> None:
                 "s_set_gpr_idx_on s6, gpr_idx(SRC1)",
                 "v_add_u32_e32 v11, v2, v2",
                 "s_set_gpr_idx_off",
+                "s_getreg_b32 s9, hwreg(HW_REG_MODE)",
                 "v_mov_b32_e32 v12, v2",
             ]
         ]
@@ -39,6 +41,8 @@ def test_vector_index_mode(machine) -> None:
     wanted[12] = before[2]
     np.testing.assert_array_equal(state.v, wanted)
     assert state.s[124] == 0xABCD2003
+    assert state.s[8] == state.s[9] | 1 << 27, "GPR_IDX_EN of MODE"
+    assert not state.s[9] >> 27 & 1
 
 
 def test_vector_index_outside_the_registers(machine) -> None:

@@ -297,7 +297,7 @@ class Wave:
         self.load(state, mode)
         answer = function(self.address)
         wave = self.lone.wave
-        # The mode itself is only what it does where the instruction writes it.
+        # The mode itself is only what it does where the instruction writes it: its changed bits.
         other = (answer, wave.mode ^ mode, wave.target, wave.block, wave.fault.kind, wave.fault.lane)
         return np.concatenate(self.parts), (*other, wave.fault.address)
 
@@ -478,6 +478,8 @@ class Checker:
         after, other = self.wave.run(self.function, state)
         active = _active(self.wave, state)
         yield from self._mode(state, after, other)
+        if other[1] and Registers.MODE not in self.instruction.record.writes:
+            yield "writes the MODE register, which it does not list"
         if not indexed:
             yield from self._unlisted_writes(state, after)
             changed = np.where(self.unread, self._changed(state), state)

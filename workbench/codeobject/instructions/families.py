@@ -52,10 +52,11 @@ _READS: Rows[Registers] = (
     (r"ds_.*_addtid_b32|ds_gws_.*|ds_append|ds_consume|.*_load_lds_.*", Registers.M0),
     # Floating point: how it rounds, what becomes of denormals, NaN with clamp, overflow to 8 bits, and
     # whether output modifiers work (CDNA3 ISA guide, "Mode register"). v_cmp_class sees a source as it is
-    # (LLVM's has no implicit $mode). s_setreg leaves the fields that it does not name.
+    # (LLVM's has no implicit $mode). What writes a field leaves the others.
     (r"v_(?!s?mfma|smfmac|cmpx?_class_)\w*_b?f(16|32|64)(_\w+)?", Registers.MODE),
     (r"v_mfma_f32_\d+x\d+x\d+_?(\d+b_)?x?f32", Registers.MODE),
-    (r"ds_(pk_)?(add|min|max|cmpst)_(rtn_)?b?f(16|32)|s_[gs]etreg_.*", Registers.MODE),
+    (r"ds_(pk_)?(add|min|max|cmpst)_(rtn_)?b?f(16|32)", Registers.MODE),
+    (r"s_[gs]etreg_.*|s_set_gpr_idx_(on|off)", Registers.MODE),
 )
 _LANEWISE = re.compile(r"VOP.*|DS|FLAT|GLOBAL|SCRATCH|M[TU]BUF")
 _WHOLE_WAVE = re.compile(
@@ -65,7 +66,8 @@ _WHOLE_WAVE = re.compile(
 _WRITES: Rows[Registers] = (
     (r"v_cmpx_.*|s_.*_(save|wr)exec_b64", Registers.EXEC),
     (r"s_set_gpr_idx_(on|idx|mode)", Registers.M0),
-    (r"s_setreg_.*", Registers.MODE),
+    # s_set_gpr_idx_*: the bit that enables the index mode.
+    (r"s_setreg_.*|s_set_gpr_idx_(on|off)", Registers.MODE),
 )
 # Of the scalar ALU's instructions those that leave SCC; the others write it.
 _LEAVES_SCC = re.compile(

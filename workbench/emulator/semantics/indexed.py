@@ -38,6 +38,10 @@ straight("s_movrels_b32 s_movrels_b64")(_read)
 straight("s_movreld_b32 s_movreld_b64")(_write)
 
 
+_INDEX_ENABLE = 1 << 27
+"""GPR_IDX_EN of MODE (CDNA3 ISA guide, "Mode register")."""
+
+
 def _set_index(block: BlockTranslator, value: Value) -> None:
     old = block.register(abi.M0)
     block.set_register(abi.M0, (old & 0xFFFFFF00) | (value & 0xFF))
@@ -50,8 +54,16 @@ def _set_positions(block: BlockTranslator, positions: int) -> None:
     block.indexed_positions = positions
 
 
+def _enable(block: BlockTranslator, on: bool) -> None:
+    block.close_run()
+    pointer = block.function.field("mode")
+    old = block.emitter.load(I32, pointer, 4)
+    block.emitter.store(old | _INDEX_ENABLE if on else old & ~_INDEX_ENABLE & 0xFFFFFFFF, pointer, 4)
+
+
 @straight("s_set_gpr_idx_on")
 def index_on(block: BlockTranslator, instruction: Instruction) -> None:
+    _enable(block, True)
     _set_index(block, block.scalar(instruction.src[0]))
     _set_positions(block, int(instruction.src[1].value or 0) & 15)
 
@@ -68,4 +80,5 @@ def index_value(block: BlockTranslator, instruction: Instruction) -> None:
 
 @straight("s_set_gpr_idx_off")
 def index_off(block: BlockTranslator, instruction: Instruction) -> None:
+    _enable(block, False)
     block.indexed_positions = 0

@@ -1,4 +1,4 @@
-"""Lane-wise floats rounded to whole numbers, taken apart into mantissa and exponent, and scaled by powers of 2."""
+"""Lane-wise rounding of floats to whole numbers, their mantissa and exponent, scaling by powers of two."""
 
 from __future__ import annotations
 
