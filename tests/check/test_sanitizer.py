@@ -10,6 +10,7 @@ from IPython.utils.capture import capture_output
 
 import workbench as wb
 from workbench.errors import AddressFault, SanitizerError
+from workbench.targets import TILE_TARGETS
 
 RACE = """
 __global__ void flip(const float *x, float *out) {
@@ -85,7 +86,7 @@ __global__ void k(float *x, float *y, int n) {
 """
 
 
-@pytest.mark.parametrize("arch", ["gfx942", "gfx950"])
+@pytest.mark.parametrize("arch", TILE_TARGETS)
 def test_a_launch_goes_on_without_the_lanes_that_are_out_of_bounds(arch: str) -> None:
     module = wb.compile(BEYOND, arch=arch, name="beyond.hip")
     x, y = torch.zeros(60), torch.full((64,), -1.0)

@@ -13,6 +13,7 @@ from tests.codeobject.conftest import compiled
 from workbench.codeobject import CodeObject
 from workbench.codeobject.bundle import BUNDLE_MAGIC, bundle_entries, fat_binary
 from workbench.errors import CodeObjectError
+from workbench.targets import TILE_TARGETS
 
 
 def bundle(entries: list[tuple[str, bytes]]) -> bytes:
@@ -102,7 +103,7 @@ def test_what_is_no_fat_binary(data: bytes, message: str) -> None:
 
 
 def test_a_fat_binary_holds_each_target() -> None:
-    codes = {arch: compiled(arch) for arch in ("gfx950", "gfx942")}
+    codes = {arch: compiled(arch) for arch in TILE_TARGETS}
     made = fat_binary(codes)
     for arch, code in codes.items():
         assert CodeObject.from_bytes(made, arch).data == code

@@ -9,6 +9,7 @@ import pytest
 from tests.codeobject.conftest import compiled
 from workbench.codeobject import CodeObject, KernelDescriptor
 from workbench.errors import CodeObjectError
+from workbench.targets import TILE_TARGETS
 
 
 def test_kernels_and_their_arguments(code_object: CodeObject) -> None:
@@ -29,7 +30,7 @@ def test_kernels_and_their_arguments(code_object: CodeObject) -> None:
 
 
 def test_target_and_version(code_object: CodeObject) -> None:
-    assert code_object.target in ("gfx942", "gfx950")
+    assert code_object.target in TILE_TARGETS
     assert code_object.processor == code_object.target
     assert 4 <= code_object.version <= 6
     assert code_object.features["xnack"] in ("any", "unsupported", "on", "off")

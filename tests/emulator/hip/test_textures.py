@@ -7,6 +7,7 @@ import pytest
 import workbench as wb
 from workbench import errors, runtime
 from workbench.runtime.hip import api as load_hip
+from workbench.targets import TILE_TARGETS
 
 KERNEL = """
 __global__ void sample(hipTextureObject_t texture, float *out) {
@@ -38,7 +39,7 @@ int main() {
 )
 
 
-@pytest.mark.parametrize("arch", ["gfx950", "gfx942"])
+@pytest.mark.parametrize("arch", TILE_TARGETS)
 def test_a_program_with_textures(arch: str) -> None:
     result = wb.run_program(PROGRAM, device=f"emulated:{arch}").check()
     assert result.stdout == "32 2 hipErrorNotSupported hipErrorNotSupported 1\nhipErrorAssert\n"

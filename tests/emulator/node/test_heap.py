@@ -7,6 +7,7 @@ import torch
 
 import workbench as wb
 from workbench import errors
+from workbench.targets import TILE_TARGETS
 
 SOURCE = r"""
 #include <cstdlib>
@@ -61,7 +62,7 @@ __global__ void past_the_end(char *base, size_t size) { base[size + threadIdx.x]
 """
 
 
-@pytest.fixture(scope="module", params=["gfx950", "gfx942"])
+@pytest.fixture(scope="module", params=TILE_TARGETS)
 def kernels(request: pytest.FixtureRequest) -> wb.Module:
     return wb.compile(SOURCE, arch=request.param)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from workbench.codeobject.instructions import forms
 from workbench.targets import NAMES
 
 HEAD = """
@@ -21,7 +22,9 @@ typedef unsigned int uint4v __attribute__((ext_vector_type(4)));
 """
 
 
-CDNA3 = ("gfx942", "gfx950")
+LOADS_TO_LDS = tuple(
+    name for name in NAMES if any(form.opcode == "global_load_lds_dword" for form in forms(name).values())
+)
 """Targets with loads to LDS through global addresses."""
 
 
@@ -122,7 +125,7 @@ __global__ void k(const float *in, float *out) {
 }""",
         "missing wait",
         "load to LDS",
-        targets=CDNA3,
+        targets=LOADS_TO_LDS,
     ),
     "load_to_lds_published": Seeded(
         """
@@ -138,7 +141,7 @@ __global__ void k(const float *in, float *out) {
         "missing wait",
         "after a barrier",
         block=128,
-        targets=CDNA3,
+        targets=LOADS_TO_LDS,
     ),
     "lds_write_published": Seeded(
         """
@@ -194,7 +197,7 @@ __global__ void k(const float *in, float *out) {
         "missing wait",
         "before its read",
         block=128,
-        targets=CDNA3,
+        targets=LOADS_TO_LDS,
     ),
     "lds_overwritten_by_a_load_of_the_same_wave": Seeded(
         """
@@ -214,7 +217,7 @@ __global__ void k(const float *in, float *out) {
 }""",
         "missing wait",
         "same wave's read",
-        targets=CDNA3,
+        targets=LOADS_TO_LDS,
     ),
     "lds_write_overwritten_by_a_load_of_the_same_wave": Seeded(
         """
@@ -232,7 +235,7 @@ __global__ void k(const float *in, float *out) {
 }""",
         "missing wait",
         "same wave's write",
-        targets=CDNA3,
+        targets=LOADS_TO_LDS,
     ),
     "lds_overwritten_before_write": Seeded(
         """
@@ -272,7 +275,7 @@ __global__ void k(const float *in, float *out) {
         "missing wait",
         "vmcnt before the barrier",
         block=128,
-        targets=CDNA3,
+        targets=LOADS_TO_LDS,
     ),
     "load_to_lds_overwritten_by_the_same_wave": Seeded(
         """
@@ -292,7 +295,7 @@ __global__ void k(const float *in, float *out) {
 }""",
         "missing wait",
         "load to LDS",
-        targets=CDNA3,
+        targets=LOADS_TO_LDS,
     ),
     "lds_read_after_write": Seeded(
         """
@@ -484,7 +487,7 @@ __global__ void k(const float *in, float *out) {
 }""",
         "uninitialised",
         "stored",
-        targets=CDNA3,
+        targets=LOADS_TO_LDS,
     ),
     "matrix_stored": Seeded(
         """
@@ -646,7 +649,7 @@ __global__ void k(const float *in, float *out) {
         "race",
         "shared memory",
         block=128,
-        targets=CDNA3,
+        targets=LOADS_TO_LDS,
     ),
     "lds_read_before_the_flag": Seeded(
         """
@@ -758,7 +761,7 @@ __global__ void k(const float *in, float *out) {
         "race",
         "work-groups of a launch",
         grid=2,
-        targets=CDNA3,
+        targets=LOADS_TO_LDS,
     ),
     "device_flag_with_the_scope_of_a_group": Seeded(
         """
@@ -776,7 +779,7 @@ __global__ void k(const float *in, float *out) {
         "race",
         "work-groups of a launch",
         grid=2,
-        targets=CDNA3,
+        targets=LOADS_TO_LDS,
     ),
     "missed_barrier": Seeded(
         """

@@ -7,6 +7,7 @@ import pytest
 torch = pytest.importorskip("torch")
 
 import workbench as wb  # noqa: E402
+from workbench.targets import NAMES  # noqa: E402
 
 SOURCE = r"""
 #include <hip/hip_runtime.h>
@@ -126,7 +127,7 @@ WANTED = {
 """Where each kernel's result begins, and what it is."""
 
 
-@pytest.mark.parametrize("arch", ["gfx90a", "gfx942", "gfx950"])
+@pytest.mark.parametrize("arch", NAMES)
 @pytest.mark.parametrize("name", WANTED)
 def test_a_hand_over_that_is_right_is_not_reported(name: str, arch: str) -> None:
     module = wb.compile(SOURCE, arch=arch, name="handover.hip")
