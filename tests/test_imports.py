@@ -17,8 +17,8 @@ ROOT = Path(__file__).resolve().parents[1]
 LAYERS = (
     "paths", "magic_options", "errors", "origin", "targets", "progress", "events", "display", "cache",
     "launches",
-    "codeobject", "toolchain", "emulator", "runtime", "kernel", "spec", "check", "profile", "tiles",
-    "triton_driver", "doctor", "views", "lab", "magics", "__main__", "",
+    "codeobject", "toolchain", "emulator", "runtime", "kernel", "spec", "collection", "check", "profile",
+    "tiles", "triton_driver", "doctor", "views", "lab", "magics", "__main__", "",
 )  # fmt: skip
 """Modules and packages of `workbench` from the lowest to the highest; "" is `workbench` itself."""
 
@@ -26,6 +26,7 @@ ONLY_FROM = {"emulator": {"emulator", "runtime"}, "views": {"views", "lab", "mag
 """Layers that may be imported from these alone."""
 
 LAZY: dict[str, tuple[set[str], str]] = {
+    "workbench.collection": ({"collection"}, "the record of a module needs no operators, which take 1 s"),
     "workbench": ({"magics"}, "importing the package costs nothing; IPython is optional"),
     "workbench.__main__": (
         {"cache", "check", "doctor", "profile", "spec", "views"},

@@ -1,0 +1,67 @@
+"""Normalization."""
+
+from __future__ import annotations
+
+from collection.case import Case, Draw, Make, empty
+from torch.nn import functional
+
+from workbench.collection.bindings.normalization import WIDTHS
+
+
+def rmsnorm(cols: int) -> Make:
+    def make(draw: Draw) -> Case:
+        x, w = draw.normal(3, 2, cols), draw.normal(cols)
+        return Case(
+            {"x": x, "w": w, "out": empty(3, 2, cols), "eps": 1e-5, "N": 6},
+            {"out": functional.rms_norm(x.double(), (cols,), w.double(), 1e-5)},
+        )
+
+    return make
+
+
+def fused_add_rmsnorm(cols: int) -> Make:
+    def make(draw: Draw) -> Case:
+        x, res, w = draw.normal(5, cols), draw.normal(5, cols), draw.normal(cols)
+        h = x.double() + res.double()
+        return Case(
+            {
+                **{"x": x, "res": res, "w": w, "out": empty(5, cols), "res_out": empty(5, cols)},
+                **{"eps": 1e-5, "N": cols},
+            },
+            {"out": functional.rms_norm(h, (cols,), w.double(), 1e-5), "res_out": h},
+        )
+
+    return make
+
+
+def layernorm(draw: Draw) -> Case:
+    x, w, b = draw.normal(5, 130), draw.normal(130), draw.normal(130)
+    return Case(
+        {"x": x, "w": w, "b": b, "out": empty(5, 130), "eps": 1e-5, "N": 5},
+        {"out": functional.layer_norm(x.double(), (130,), w.double(), b.double(), 1e-5)},
+    )
+
+
+def fused_add_layernorm(draw: Draw) -> Case:
+    x, res, w, b = draw.normal(5, 130), draw.normal(5, 130), draw.normal(130), draw.normal(130)
+    h = x.double() + res.double()
+    return Case(
+        {
+            **{"x": x, "res": res, "w": w, "b": b, "out": empty(5, 130), "res_out": empty(5, 130)},
+            **{"eps": 1e-5, "N": 5},
+        },
+        {"out": functional.layer_norm(h, (130,), w.double(), b.double(), 1e-5), "res_out": h},
+    )
+
+
+NAMES = {"rmsnorm_fwd": rmsnorm, "fused_add_rmsnorm_fwd": fused_add_rmsnorm}
+
+SAMPLED = frozenset(f"rmsnorm_tk.{name}_{cols}" for name in NAMES for cols in WIDTHS)
+"""Functions that differ in a width alone, of which the thin tests take one."""
+
+CASES: dict[str, Make] = {
+    **{f"rmsnorm_tk.{name}": make(96) for name, make in NAMES.items()},
+    **{f"rmsnorm_tk.{name}_{cols}": make(cols) for name, make in NAMES.items() for cols in WIDTHS},
+    "layernorm_tk.layernorm_fwd": layernorm,
+    "layernorm_tk.fused_add_layernorm_fwd": fused_add_layernorm,
+}

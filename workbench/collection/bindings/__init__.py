@@ -1,0 +1,1 @@
+"""Records of the collection's functions, a module a category."""

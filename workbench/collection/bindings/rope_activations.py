@@ -1,0 +1,78 @@
+"""Rotary embeddings, activations, softmax, top-k, causal convolution, fused QKV."""
+
+from __future__ import annotations
+
+from workbench.collection.record import Function, PortModule, Use
+
+
+def _rowwise(name: str, operator: str, *, halves: int = 1) -> Function:
+    """A function of rows x, into out."""
+    wide = "N" if halves == 1 else f"{halves}*N"
+    return Function(
+        name=name,
+        arguments={"x": f"real [*M {wide}]", "out": "real [*M N]"},
+        uses=[Use(f"activations/{operator}", {"x": "x"}, {"out": "out"})],
+    )
+
+
+_ROPE = Function(
+    name="rope_fwd",
+    arguments={
+        **{"x": "real [B H S D]", "out": "real [B H S D]"},
+        **{"cos_half": "real [S D/2]", "sin_half": "real [S D/2]"},
+    },
+    uses=[Use("rotary/rope", {"x": "x", "cos": "cos_half", "sin": "sin_half"}, {"out": "out"})],
+    differs="Any even D; the port takes 64, 128 and 256.",
+)
+
+_QKV = Function(
+    name="fused_qkv_split_qk_rope_fwd",
+    arguments={
+        **{"qkv": "real [T W]", "cos": "real [T D/2]", "sin": "real [T D/2]"},
+        **{"q": "real [T Q D]", "k": "real [T H D]", "v": "real [T H D]"},
+        **{"num_q_heads": "int", "num_kv_heads": "int"},
+    },
+    uses=[
+        Use(
+            "rotary/fused_qkv_split_qk_rope",
+            {
+                "qkv": lambda given: given["qkv"].unflatten(-1, (-1, given.sizes["D"])),
+                "cos": "cos",
+                "sin": "sin",
+                "heads": "num_q_heads",
+            },
+            {"q": "q", "k": "k", "v": "v"},
+        )
+    ],
+    differs="Any heads; q, k and v as their shapes say. The port has three settings, and writes heads first.",
+)
+
+MODULES = (
+    PortModule(
+        row=4,
+        name="rope_tk",
+        functions=[_ROPE],
+        doc="Halves of heads turned: cat(x1 cos - x2 sin, x2 cos + x1 sin).",
+    ),
+    PortModule(
+        row=5,
+        name="activation_tk",
+        functions=[
+            *(_rowwise(f"{name}_fwd", name) for name in ("silu", "gelu", "gelu_tanh", "relu", "tanh")),
+            *(_rowwise(f"{name}_fwd", name, halves=2) for name in ("silu_and_mul", "gelu_and_mul")),
+        ],
+        doc="Functions of elements; gated ones of the first half of a row, times the second.",
+    ),
+    PortModule(
+        row=6,
+        name="softmax_tk",
+        functions=[_rowwise("softmax_fwd", "softmax")],
+        doc="Softmax of rows.",
+    ),
+    PortModule(
+        row=9,
+        name="fused_qkv_split_qk_rope_tk",
+        functions=[_QKV],
+        doc="A fused QKV taken apart, queries and keys turned.",
+    ),
+)

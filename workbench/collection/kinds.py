@@ -1,0 +1,150 @@
+"""What an argument must be, in a few characters, and whether values fit: `"bf16|fp16 [*M D]"`.
+
+A kind is one or more alternatives, joined by " or ". An alternative is `int`, `float`, `bool`, `none`, or
+dtypes joined by "|" with the dimensions of a tensor in brackets. A dimension is a number, a size such as `K`
+that means the same in all arguments of a call, a size times, over (rounded up) or plus a number (`2*N`,
+`K/32`, `E+1`), or `*M`: any number of dimensions, equal wherever `*M` stands.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+Sizes = dict[str, Any]
+"""Sizes by name; those of `*M` are tuples."""
+
+GROUPS = {
+    "real": ("bf16", "fp16", "fp32"),
+    "fp8": ("e4m3fn", "e4m3fnuz"),
+    "any": ("bf16", "fp16", "fp32", "i8", "u8", "i32", "i64", "e4m3fn", "e4m3fnuz"),
+}
+DTYPES = {
+    "bf16": "bfloat16",
+    "fp16": "float16",
+    "fp32": "float32",
+    "i8": "int8",
+    "u8": "uint8",
+    "i32": "int32",
+    "i64": "int64",
+    "e4m3fn": "float8_e4m3fn",
+    "e4m3fnuz": "float8_e4m3fnuz",
+}
+"""Names of dtypes here, and in PyTorch."""
+
+_DIMENSION = re.compile(r"(?:(?P<factor>\d+)\*)?(?P<name>[A-Za-z]\w*)(?:/(?P<over>\d+))?(?:\+(?P<plus>\d+))?")
+
+
+class Mismatch(Exception):
+    """A value that does not fit its kind; the message says what it is."""
+
+
+@dataclass(frozen=True)
+class Alternative:
+    """One way in which an argument may be given."""
+
+    dtypes: tuple[str, ...]
+    """Names of PyTorch's; of what is no tensor its Python type."""
+    dims: tuple[str, ...] | None
+    """None for what is no tensor."""
+
+    def fit(self, value: Any, sizes: Sizes) -> Sizes | None:
+        """The sizes, with those that this value tells; None where it does not fit."""
+        if self.dims is None:
+            return sizes if _is_plain(value, self.dtypes[0]) else None
+        if not hasattr(value, "data_ptr") or str(value.dtype).removeprefix("torch.") not in self.dtypes:
+            return None
+        return _fit_dims(self.dims, tuple(value.shape), sizes)
+
+
+@cache
+def read(kind: str) -> tuple[Alternative, ...]:
+    """The alternatives of a kind."""
+    found = []
+    for text in kind.split(" or "):
+        dtypes, bracket, dims = text.partition("[")
+        names = tuple(n for each in dtypes.strip().split("|") for n in GROUPS.get(each, (each,)))
+        if bracket:
+            found.append(Alternative(tuple(DTYPES[n] for n in names), tuple(dims.rstrip("] ").split())))
+        else:
+            found.append(Alternative(names, None))
+    return tuple(found)
+
+
+def fit(kinds: Mapping[str, str], values: Mapping[str, Any], sizes: Sizes | None = None) -> Sizes:
+    """The sizes that make values fit their kinds, by argument.
+
+    Raises:
+        Mismatch: there are none; of the first argument that fits in no way with those before it.
+    """
+    known = sizes or {}
+    names = list(values)
+    if not names:
+        return known
+    first, rest = names[0], {name: values[name] for name in names[1:]}
+    deepest: Mismatch | None = None
+    for alternative in read(kinds[first]):
+        found = alternative.fit(values[first], known)
+        if found is None:
+            continue
+        try:
+            return fit(kinds, rest, found)
+        except Mismatch as error:
+            deepest = error
+    raise deepest or Mismatch(_tell(first, values[first], kinds[first], known))
+
+
+def _is_plain(value: Any, kind: str) -> bool:
+    if kind == "none":
+        return value is None
+    if kind == "float":
+        return isinstance(value, (int, float)) and not isinstance(value, bool)
+    if kind == "bool":
+        # What pybind11 takes for one: Python's, or 0 and 1.
+        return isinstance(value, bool) or value in (0, 1)
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _fit_dims(dims: tuple[str, ...], shape: tuple[int, ...], sizes: Sizes) -> Sizes | None:
+    found = dict(sizes)
+    if dims and dims[0].startswith("*"):
+        rest = len(dims) - 1
+        if len(shape) < rest:
+            return None
+        leading = shape[: len(shape) - rest]
+        if found.setdefault(dims[0][1:], leading) != leading:
+            return None
+        dims, shape = dims[1:], shape[len(leading) :]
+    if len(dims) != len(shape):
+        return None
+    return found if all(_fit_dim(dim, size, found) for dim, size in zip(dims, shape, strict=True)) else None
+
+
+def _fit_dim(dim: str, size: int, sizes: Sizes) -> bool:
+    """Whether a dimension fits; a size that is not known yet is put into `sizes`."""
+    if dim.isdigit():
+        return int(dim) == size
+    match = _DIMENSION.fullmatch(dim)
+    assert match is not None, f"{dim!r} is no dimension"
+    name = match["name"]
+    factor, over, plus = int(match["factor"] or 1), int(match["over"] or 1), int(match["plus"] or 0)
+    if name in sizes:
+        return bool(-(-sizes[name] * factor // over) + plus == size)
+    sizes[name] = (size - plus) * over // factor
+    return size >= plus and (size - plus) * over % factor == 0
+
+
+def _tell(name: str, value: Any, kind: str, sizes: Sizes) -> str:
+    used = {word: sizes[word] for word in re.findall(r"[A-Za-z]\w*", kind) if word in sizes}
+    where = f" with {', '.join(f'{k} = {v}' for k, v in used.items())}" if used else ""
+    return f"{name} is {describe(value)}; expected {kind}{where}"
+
+
+def describe(value: Any) -> str:
+    """A value in an error: dtype and shape of a tensor."""
+    if hasattr(value, "data_ptr"):
+        return f"{str(value.dtype).removeprefix('torch.')} {tuple(value.shape)}"
+    return f"{value!r}"
