@@ -74,9 +74,14 @@ def test_products_differ_where_they_should() -> None:
     def differing(one: Product, other: Product) -> set[str]:
         return {f.name for f in fields(one) if getattr(one, f.name) != getattr(other, f.name)}
 
-    assert differing(targets.MI355X, targets.MI350X) == {"name", "clock_hz", "board_power_watts"}
+    assert differing(targets.MI355X, targets.MI350X) == {
+        "name",
+        "clock_hz",
+        "board_power_watts",
+        "under_load",
+    }
     assert differing(targets.MI300X, targets.MI325X) == {
-        *("name", "board_power_watts", "hbm_bytes", "hbm_bytes_per_second")
+        *("name", "board_power_watts", "hbm_bytes", "hbm_bytes_per_second", "under_load")
     }
 
 

@@ -33,7 +33,9 @@ _BASE_UNITS: Mapping[str, int] = {
     "TB/s": 10**12,
     "MHz": 10**6,
     "ns": 1,
+    "ms": 1,
     "W": 1,
+    "permille": 1,
 }
 
 
@@ -54,7 +56,7 @@ class Fact(int):
         """Args:
         value: as stated.
         unit: one of "", "bits", "bytes", "KiB", "MiB", "GiB", "bytes/clock", "operations/clock", "TB/s",
-            "MHz", "ns", "W"; base units are bytes, bytes/s, Hz, ns and W.
+            "MHz", "ns", "ms", "W", "permille"; base units are bytes, bytes/s, Hz, ns, ms and W.
         source: where it is from.
         """
         self = super().__new__(cls, round(value * _BASE_UNITS[unit]))
@@ -310,6 +312,32 @@ TILE_TARGETS: tuple[str, ...] = tuple(known.name for known in TARGETS if known.t
 
 
 @dataclass(frozen=True, kw_only=True)
+class UnderLoad:
+    """A clock that others saw a product keep under a load; `profile.clock` is fitted to these alone.
+
+    Attributes:
+        kind: input type of the matrix cores, as rocprof names it.
+        clock_hz: that was kept.
+        matrix_permille: part of the cycles of all matrix cores that was in use; None where it is not known.
+        watts: that the board drew; None where it drew all that it may.
+        vector: vector units were busy too, as in attention.
+        zeros: all operands were zero.
+    """
+
+    kind: str
+    clock_hz: Fact
+    matrix_permille: Fact | None
+    watts: Fact | None = None
+    vector: bool = False
+    zeros: bool = False
+
+    def __str__(self) -> str:
+        share = "" if self.matrix_permille is None else f" {self.matrix_permille / 10:.1f} % busy"
+        also = ", with vector work" * self.vector + ", zeros" * self.zeros
+        return f"{self.kind} matrix cores{share}{also}"
+
+
+@dataclass(frozen=True, kw_only=True)
 class Product:
     """A GPU that one can buy, at its peak clock.
 
@@ -325,6 +353,9 @@ class Product:
         infinity_cache_bytes_per_second: its peak bandwidth; None where it is not published.
         memory_latency_ns: of a load from the Infinity Cache; None where it is not known, and the timing model
             cannot work.
+        burst_clock_hz: what it keeps under load before power limits it; its peak where nobody saw another.
+        settling_ms: time in which the clock falls from there; 0 where it was never seen above.
+        under_load: clocks that it was seen to keep.
     """
 
     name: str
@@ -341,6 +372,9 @@ class Product:
     infinity_cache_bytes: Fact
     infinity_cache_bytes_per_second: Fact | None
     memory_latency_ns: Fact | None
+    burst_clock_hz: Fact | None = None
+    settling_ms: Fact | None = None
+    under_load: tuple[UnderLoad, ...] = ()
 
     @property
     def arch(self) -> str:
@@ -399,6 +433,112 @@ _INFINITY_CACHE = Fact(256, "MiB", _GPU_SPECS)
 _LATENCY_SOURCE = "Chips and Cheese, 'Testing AMD's Giant MI300X', as others cite it"
 _INFINITY_CACHE_READ = Fact(17.2, "TB/s", f"{_CDNA3_MEMORY}; 11.9 measured by Chips and Cheese")
 
+_MAF = "ROCm blog 'Measuring Max-Achievable FLOPs, part 2'"
+_MAF_SET_UP = "M 4096, N 4864 (fp8: 3648), K 32896, hipBLASLt, trigonometric data"
+_GLUON = "ROCm/gfx950-gluon-tutorials"
+
+
+def _maf(kind: str, clock: float, tflops: float, flops_a_clock: int, note: str = "") -> UnderLoad:
+    """A row of ROCm's table of the most that matrix cores reach, with the clock beside it."""
+    share = tflops * 1e12 / (flops_a_clock * clock * 1e6)
+    return UnderLoad(
+        kind=kind,
+        clock_hz=Fact(clock, "MHz", f"{_MAF}, {_MAF_SET_UP}{note}"),
+        matrix_permille=Fact(round(1000 * share), "permille", f"{_MAF}: {tflops} TFLOP/s at that clock"),
+    )
+
+
+def _gluon_942(clock: float, tflops: float, version: str) -> UnderLoad:
+    """A row of the gfx942 GEMM's note: 12 s of a loop, at 750 W."""
+    source = f"{_GLUON}, kernels/gemm/gfx942/intra_wave/note.md: fp16 4096 x 4864 x 8256, 12 s, {version}"
+    share = tflops * 1e12 / (304 * 2048 * clock * 1e6)
+    return UnderLoad(
+        kind="F16",
+        clock_hz=Fact(clock, "MHz", source),
+        matrix_permille=Fact(round(1000 * share), "permille", f"{source}: {tflops} TFLOP/s at that clock"),
+    )
+
+
+def _implied(kind: str, tflops: float, flops_a_clock: int, percent: float, what: str) -> UnderLoad:
+    """A clock that follows from a rate and the share of cycles in which the matrix cores work in the loop.
+
+    It is a little low: what comes before and after the loop is in the rate and not in the share.
+    """
+    source = f"{_GLUON}, kernels/gemm, {what}: {tflops} TFLOP/s with {percent} % of the loop's cycles"
+    return UnderLoad(
+        kind=kind,
+        clock_hz=Fact(
+            round(tflops * 1e6 / (256 * flops_a_clock * percent / 100)), "MHz", f"implied by {source}"
+        ),
+        matrix_permille=Fact(10 * percent, "permille", source),
+    )
+
+
+def _attention(clock: float, tflops: float, watts: float, what: str) -> UnderLoad:
+    """A row of the note on attention: fp16, dim 128, 16,320 tokens, 64 heads, on an MI355X of 1,400 W."""
+    source = f"{_GLUON}, kernels/attention/note.md, {what}"
+    share = tflops * 1e12 / (256 * 4096 * clock * 1e6)
+    return UnderLoad(
+        kind="F16",
+        clock_hz=Fact(clock, "MHz", source),
+        matrix_permille=Fact(round(1000 * share), "permille", f"{source}: {tflops} TFLOP/s at that clock"),
+        watts=Fact(watts, "W", source),
+        vector=True,
+    )
+
+
+_MI300X_LOAD = (
+    _maf("F16", 1115, 654, 304 * 2048),
+    _maf("BF16", 1207, 708, 304 * 2048),
+    _maf("F8", 1230, 1273, 304 * 4096, "; its footnote 4 prints 1,273 MHz, which is the rate"),
+    UnderLoad(
+        kind="F8",
+        clock_hz=Fact(1188, "MHz", f"{_MAF}, footnote 1: fp8 4096 cubed, trigonometric data"),
+        matrix_permille=None,
+    ),
+    UnderLoad(
+        kind="F8",
+        clock_hz=Fact(1792, "MHz", f"{_MAF}, footnote 1: fp8 4096 cubed, zeros"),
+        matrix_permille=None,
+        zeros=True,
+    ),
+    _gluon_942(1379, 579.4, "opt1"),
+    _gluon_942(1319, 592.0, "opt2"),
+    _gluon_942(1348, 584.6, "opt2, a later session"),
+    _gluon_942(1283, 605.3, "opt3, a later session"),
+)
+_MI325X_LOAD = (
+    _maf("F16", 1354, 794, 304 * 2048, "; footnote 4 has 777.8 TFLOP/s"),
+    _maf("BF16", 1447, 843, 304 * 2048),
+    _maf("F8", 1464, 1519, 304 * 4096),
+)
+_MI355X_LOAD = (
+    _implied("F16", 1567, 4096, 97.96, "4096 x 4096 x 8192, 4 waves v7"),
+    _implied("F16", 1421, 4096, 98.66, "4096 x 4096 x 8192, 4 waves v9"),
+    _implied("F16", 1485, 4096, 99.8, "4096 x 4096 x 16384, 8 waves"),
+    _implied("F16", 1460, 4096, 97.7, "4096 x 4096 x 16384, 4 waves v9"),
+    _implied("F16", 1489, 4096, 98.75, "ROCm's blog, 4096 x 4096 x 8192, 4 waves"),
+    _implied("F8", 3094, 8192, 99.9, "4096 x 4096 x 16384, 8 waves"),
+    _implied("F8", 3177, 8192, 93.75, "4096 x 4096 x 16384, 4 waves llir"),
+    _implied("F8", 3231, 8192, 98.06, "4096 x 4096 x 16384, 4 waves llir, AGPRs"),
+    _implied("F8", 3151, 8192, 96.22, "4096 x 4096 x 16384, 8 waves v2.1"),
+    _implied("F8", 3257, 8192, 99.72, "ROCm's blog, 4096 x 4096 x 16384, 4 waves"),
+    _implied("F6F4", 5189, 16384, 93.86, "4096 x 4096 x 32768, mxfp4, 4 waves v1"),
+    _implied("F6F4", 5255, 16384, 92.41, "ROCm's blog, 4096 x 4096 x 32768, mxfp4, 4 waves"),
+    _attention(1435.7, 1243.0, 1399.7, "fav4"),
+    _attention(1485.6, 1168.5, 1396.3, "fav3"),
+    _attention(1492, 1242, 1400, "FlyDSL, lazy rescale"),
+)
+_BURST = Fact(
+    2030, "MHz", f"{_GLUON}, kernels/gemm/gfx942: at the start of a load, 1,980 to 2,075 in Triton's do_bench"
+)
+_SETTLING = Fact(
+    100,
+    "ms",
+    "no source says it: longer than Triton's do_bench (25 ms of warm-up, 100 of runs), which sees the burst "
+    "clock, and far shorter than loops of 12 s, which do not",
+)
+
 _CDNA4_CLOCK = "; agrees with the peak rates of the CDNA 4 white paper, table 2"
 _CDNA4_LATENCY = Fact(218, "ns", f"of the MI300X, none is published for CDNA 4: {_LATENCY_SOURCE}")
 
@@ -417,6 +557,7 @@ MI355X = Product(
     infinity_cache_bytes=_INFINITY_CACHE,
     infinity_cache_bytes_per_second=None,
     memory_latency_ns=_CDNA4_LATENCY,
+    under_load=_MI355X_LOAD,
 )
 MI350X = Product(
     name="MI350X",
@@ -449,6 +590,9 @@ MI300X = Product(
     infinity_cache_bytes=_INFINITY_CACHE,
     infinity_cache_bytes_per_second=_INFINITY_CACHE_READ,
     memory_latency_ns=Fact(218, "ns", _LATENCY_SOURCE),
+    burst_clock_hz=_BURST,
+    settling_ms=_SETTLING,
+    under_load=_MI300X_LOAD,
 )
 MI325X = Product(
     name="MI325X",
@@ -467,6 +611,9 @@ MI325X = Product(
     infinity_cache_bytes=_INFINITY_CACHE,
     infinity_cache_bytes_per_second=_INFINITY_CACHE_READ,
     memory_latency_ns=Fact(218, "ns", f"of the MI300X, which differs in HBM alone: {_LATENCY_SOURCE}"),
+    burst_clock_hz=_BURST,
+    settling_ms=_SETTLING,
+    under_load=_MI325X_LOAD,
 )
 MI210 = Product(
     name="MI210",
@@ -633,6 +780,8 @@ def facts(record: Target | Product) -> dict[str, Fact]:
         value = getattr(record, field.name)
         if isinstance(value, Fact):
             found[field.name] = value
+        elif field.name == "under_load":
+            found |= {f"clock under load {n}, {each}": each.clock_hz for n, each in enumerate(value, 1)}
         elif isinstance(value, Mapping):
             found |= {f"{field.name} {key}": one for key, one in value.items() if isinstance(one, Fact)}
     return found

@@ -1,0 +1,85 @@
+"""The clock under load: right for products and loads that it was not fitted to, and never against physics."""
+
+from __future__ import annotations
+
+import pickle
+from dataclasses import replace
+
+import pytest
+
+from workbench import targets
+from workbench.profile import clock
+from workbench.profile.clock import matrix_cost, sustained_clock
+from workbench.profile.launch import DISPATCH_SECONDS, QUANTITIES
+from workbench.targets import MI210, MI300X, MI325X, MI350X, MI355X
+
+
+@pytest.mark.parametrize(("product", "relative"), [(MI325X, MI300X), (MI300X, MI325X)], ids=lambda p: p.name)
+def test_one_products_clocks_follow_from_the_others_observations_and_its_watts(
+    product: targets.Product, relative: targets.Product, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    unseen = replace(product, under_load=())
+    monkeypatch.setattr(clock, "PRODUCTS", (unseen, relative))
+    for seen in product.under_load:
+        if seen.matrix_permille is not None:
+            activity = {"mfma": seen.matrix_permille / 1000}
+            assert sustained_clock(unseen, activity, kind=seen.kind) == pytest.approx(seen.clock_hz, rel=0.02)
+
+
+def test_attention_on_mi355x_keeps_the_clocks_that_were_seen() -> None:
+    for seen in MI355X.under_load:
+        if seen.vector and seen.matrix_permille is not None:
+            share = seen.matrix_permille / 1000
+            found = sustained_clock(MI355X, {"mfma": share, "valu": share}, kind="F16")
+            assert found == pytest.approx(seen.clock_hz, rel=0.04)
+            assert found < sustained_clock(MI355X, {"mfma": share}, kind="F16")
+
+
+def test_a_board_of_fewer_watts_is_slower_and_one_that_idles_is_at_its_peak() -> None:
+    full = {"mfma": 0.9}
+    assert sustained_clock(MI350X, full, kind="BF16") < sustained_clock(MI355X, full, kind="BF16")
+    for product in targets.PRODUCTS:
+        assert sustained_clock(product, {}) == product.clock_hz
+        assert sustained_clock(product, {"hbm": 1.0, "valu": 0.1}) <= product.clock_hz
+    assert sustained_clock(MI210, full) == MI210.clock_hz  # Nobody saw it under load: no guess.
+
+
+@pytest.mark.parametrize("product", [MI300X, MI325X, MI350X, MI355X], ids=lambda p: p.name)
+@pytest.mark.parametrize("unit", ["mfma", "valu", "hbm"])
+def test_more_work_never_raises_the_clock(product: targets.Product, unit: str) -> None:
+    base = {"mfma": 0.8, "valu": 0.3, "hbm": 0.2}
+    clocks = [sustained_clock(product, base | {unit: share / 20}, kind="F16") for share in range(21)]
+    assert clocks == sorted(clocks, reverse=True)
+    assert clocks[0] > clocks[-1]
+
+
+def test_zeros_and_short_loads_are_fast() -> None:
+    load = {"mfma": 0.83}
+    data, zeros = (sustained_clock(MI300X, load, kind="F8", bits=bits) for bits in (1.0, 0.0))
+    assert zeros / data == pytest.approx(1792 / 1188, rel=0.01)  # ROCm's blog, fp8 4096 cubed.
+    times = [0.0, 1e-3, 0.05, 0.2, 12.0]
+    clocks = [sustained_clock(MI300X, load, seconds, kind="F8") for seconds in times]
+    assert clocks == sorted(clocks, reverse=True)
+    assert clocks[0] == 2030e6
+    assert clocks[-1] == pytest.approx(data)
+
+
+def test_types_that_nobody_saw_follow_from_relatives() -> None:
+    # bf16 was seen on CDNA 3 only, where it costs less than fp16.
+    bf16, fp16 = matrix_cost(MI355X, "BF16"), matrix_cost(MI355X, "F16")
+    assert bf16 is not None
+    assert fp16 is not None
+    assert 0.8 < bf16 / fp16 < 1
+    assert matrix_cost(MI355X, "I8") == matrix_cost(MI355X, "F8")
+    assert matrix_cost(MI350X, "F6F4") == matrix_cost(MI355X, "F6F4")
+
+
+def test_observations_are_data_like_any_other() -> None:
+    assert pickle.loads(pickle.dumps(MI355X)) == MI355X
+    assert "with vector work" in targets.document()
+
+
+def test_every_quantity_of_a_launch_has_a_source() -> None:
+    assert QUANTITIES["kernel"].seconds == 0 < QUANTITIES["events"].seconds < QUANTITIES["graph"].seconds
+    assert all(len(each.source) >= 10 and each.what for each in QUANTITIES.values())
+    assert 0 < DISPATCH_SECONDS < 2e-6

@@ -1,0 +1,135 @@
+"""Which clock a GPU keeps under a load: power limits it long before the data sheet's peak does.
+
+A board may draw so many watts. What its dies draw grows with how many of their matrix and vector units
+switch, with the bits that they switch, and with a power of the clock (voltage follows it):
+
+    watts = clock ** 1.55 * (matrix share * matrix cost(type) * bits + vector share * vector cost) + memory
+
+Solved for the clock at the board's limit, and never above the peak. The costs are not stored: they follow
+from the clocks that others saw under known loads (`targets.Product.under_load`), so that a new observation is
+one more record. Where a product was never seen with a type, another product of the same dies stands for it
+(MI350X: MI355X), or the ratio of the types on CDNA 3 (bf16 to fp16, both seen there).
+
+Fitted here, and on what; none of these is a row of `docs/model_error.md`:
+
+    exponent      1.55: four versions of one fp16 GEMM on MI300X, 67 to 94 % of the matrix cores' cycles;
+                  fp8 versions on MI355X of 61 to 98 % give 1.57
+    matrix cost   median of the observations of each type
+    vector cost   three attention kernels on MI355X, less what their matrix instructions cost
+    zeros         fp8 4096 cubed on MI300X: 1,188 MHz with data, 1,792 with zeros
+
+Memory's watts are those of HBM2, 3.9 pJ a bit (O'Connor et al., 'Fine-Grained DRAM', MICRO 2017): no figure
+of HBM3 was found.
+"""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Mapping
+
+from workbench.targets import PRODUCTS, Product, UnderLoad
+
+EXPONENT = 1.55
+HBM_JOULES_PER_BYTE = 8 * 3.9e-12
+ALIKE: Mapping[str, str] = {"I8": "F8"}
+"""Types without an observation that another stands for; all others are as F16."""
+
+ATTENTION_VECTOR_SHARE = 1.0
+"""Vector cycles over matrix cycles of attention, dim 128: 1.02 counted in this repository's own kernel."""
+
+
+def _cost(seen: UnderLoad, limit: float) -> float:
+    """Watts per Hz ** EXPONENT of all matrix cores working, from one observation of nothing else."""
+    assert seen.matrix_permille is not None
+    watts = seen.watts if seen.watts is not None else limit
+    return watts / (seen.matrix_permille / 1000 * math.pow(seen.clock_hz, EXPONENT))
+
+
+def _seen(machine: Product, kind: str) -> float | None:
+    costs = [
+        _cost(seen, machine.board_power_watts)
+        for seen in machine.under_load
+        if seen.kind == kind and seen.matrix_permille is not None and not seen.vector and not seen.zeros
+    ]
+    return statistics.median(costs) if costs else None
+
+
+def matrix_cost(machine: Product, kind: str) -> float | None:
+    """Watts per Hz ** EXPONENT of all matrix cores on random data; None where nothing was seen.
+
+    Args:
+        kind: rocprof's name of the input type: "BF16", "F8", ...
+    """
+    kind = ALIKE.get(kind, kind)
+    relatives = [machine, *(p for p in PRODUCTS if p.target is machine.target and p is not machine)]
+    for product in relatives:
+        if (cost := _seen(product, kind)) is not None:
+            return cost
+    plain = next((cost for p in relatives if (cost := _seen(p, "F16")) is not None), None)
+    ratios = [
+        one / other
+        for product in PRODUCTS
+        if (one := _seen(product, kind)) is not None and (other := _seen(product, "F16")) is not None
+    ]
+    return plain * statistics.median(ratios) if plain is not None and ratios else plain
+
+
+def vector_cost(machine: Product) -> float:
+    """Watts per Hz ** EXPONENT with all vector units working; 0 where nothing tells it."""
+    shares = []
+    for product in PRODUCTS:
+        plain = matrix_cost(product, "F16")
+        own = [s for s in product.under_load if s.vector and s.matrix_permille is not None]
+        if plain is not None:
+            shares += [
+                (_cost(s, product.board_power_watts) / plain - 1) / ATTENTION_VECTOR_SHARE for s in own
+            ]
+    plain = matrix_cost(machine, "F16")
+    return plain * max(0.0, statistics.median(shares)) if plain is not None and shares else 0.0
+
+
+def zero_share() -> float:
+    """Part of the matrix cores' watts that operands of zeros leave."""
+    zeros = [(p, s) for p in PRODUCTS for s in p.under_load if s.zeros]
+    shares = [
+        (data.clock_hz / zero.clock_hz) ** EXPONENT
+        for product, zero in zeros
+        for data in product.under_load
+        if not data.zeros and data.kind == zero.kind and data.matrix_permille is zero.matrix_permille
+    ]
+    return statistics.median(shares) if shares else 1.0
+
+
+def sustained_clock(
+    machine: Product,
+    activity: Mapping[str, float],
+    seconds: float = math.inf,
+    *,
+    kind: str = "",
+    bits: float = 1.0,
+) -> float:
+    """The clock in Hz that a product keeps under a load.
+
+    Args:
+        machine: the product.
+        activity: "mfma", "valu" and "hbm", each the share of time (0 to 1) in which the units of the whole
+            chip are busy, idle compute units counted as such; what is missing is 0.
+        seconds: how long the load lasts, repetitions included.
+        kind: type that the matrix cores work on, rocprof's name; the dearest known where empty.
+        bits: 1 for random operands, 0 for zeros.
+    """
+    peak = float(machine.clock_hz)
+    cost = matrix_cost(machine, kind or "F16")
+    if cost is None:
+        return peak
+    matrix = cost * activity.get("mfma", 0.0) * (zero_share() + (1 - zero_share()) * bits)
+    load = matrix + vector_cost(machine) * activity.get("valu", 0.0)
+    memory = HBM_JOULES_PER_BYTE * machine.hbm_bytes_per_second * activity.get("hbm", 0.0)
+    if load <= 0:
+        return peak
+    lasting: float = min(peak, ((machine.board_power_watts - memory) / load) ** (1 / EXPONENT))
+    if machine.burst_clock_hz is None or not machine.settling_ms:
+        return lasting
+    burst = max(lasting, float(machine.burst_clock_hz))
+    return lasting + (burst - lasting) * math.exp(-seconds * 1000 / machine.settling_ms)
