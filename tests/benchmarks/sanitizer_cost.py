@@ -24,7 +24,6 @@ import torch
 
 import workbench as wb
 from workbench.errors import ShapeError, UsageError
-from workbench.kernel.host_module import tensors
 from workbench.runtime import LaunchOptions
 from workbench.spec import KernelSpec, Range
 from workbench.spec.subject import resolve
@@ -135,18 +134,6 @@ def library(arch: str, size: int, only: str) -> Iterator[tuple[str, Run, str]]:
                     yield name, target, problem
 
 
-class Tensor:
-    """A CPU tensor that says it is a GPU's, as HipKittens' bindings want it."""
-
-    device = torch.device("cuda")
-
-    def __init__(self, tensor: torch.Tensor) -> None:
-        self._tensor = tensor
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self.__dict__["_tensor"], name)
-
-
 @dataclass(frozen=True)
 class ModuleCall:
     """A call of `dispatch_micro` of one of HipKittens' modules."""
@@ -158,8 +145,7 @@ class ModuleCall:
         with contextlib.ExitStack() as stack:
             if options is not None:
                 stack.enter_context(wb.sanitizing())
-            stack.enter_context(self.module.device.host_code(lambda: tensors(self.arguments)))
-            self.module.module.dispatch_micro(*map(Tensor, self.arguments))
+            self.module.dispatch_micro(*self.arguments)
 
 
 def hipkittens(checkout: Path, size: int) -> Iterator[tuple[str, Run, str]]:

@@ -155,27 +155,29 @@ class UnitTest:
     Attributes:
         text: the program.
         include: folders.
-        switch: the macro that chooses the file.
+        switches: the macros that choose the file and the folders around it; the program forgets some.
         smallest: least size of the tests, of 0 to 4.
     """
 
     text: str
     include: list[Path]
-    switch: str
+    switches: tuple[str, ...]
     smallest: int
 
     def define(self, intensity: int) -> tuple[str, ...]:
-        return (self.switch, f"TEST_INTENSITY={intensity}")
+        return (*self.switches, f"TEST_INTENSITY={intensity}")
 
 
 def unit_test(source: Source) -> UnitTest:
     unit = source.root / "tests" / "unit"
     parts = [unit / "unit_tests.cu", unit / "testing_commons" / "testing_utils.cu"]
     parts += [p for p in sorted(unit.rglob("*.cu")) if p.parent != unit and p not in parts]
-    switch = "TEST_" + "_".join(source.path.relative_to(unit).with_suffix("").parts).upper()
+    names = [part.upper() for part in source.path.relative_to(unit).parts]
+    own = re.findall(r"^#ifdef (TEST_\w+)", source.path.read_text(), re.M)[:1]
+    switches = (*("_".join(("TEST", *names[:n])) for n in range(1, len(names))), *own)
     text = "".join(f'#include "{part}"\n' for part in parts)
     smallest = 0 if "INTENSITY_0" in source.path.read_text() else 1
-    return UnitTest(text, [unit, unit / "testing_commons"], switch, smallest)
+    return UnitTest(text, [unit, unit / "testing_commons"], switches, smallest)
 
 
 def _run_unit_test(source: Source, include: list[Path]) -> dict[str, object]:

@@ -384,7 +384,15 @@ class DebugInfo:
                 members += [Field(m.name, m.offset + offset, m.type) for m in base.members]
             elif child.tag == "DW_TAG_member" and not _is_static(child):
                 kind_ = self._type(_reference(child, "DW_AT_type"), depth + 1, pointers)
-                members.append(Field(_decode(_attribute(child, "DW_AT_name")), _offset(child), kind_))
+                name, offset = _decode(_attribute(child, "DW_AT_name")), _offset(child)
+                if name or kind_.kind != "struct":
+                    members.append(Field(name, offset, kind_))
+                else:
+                    # Members of one without a name are the outer one's.
+                    members += [Field(m.name, m.offset + offset, m.type) for m in kind_.members]
+                if die.tag == "DW_TAG_union_type" and not _decode(_attribute(die, "DW_AT_name")):
+                    # Of members in one place, the first: a float4 is x, y, z, w and not also one vector.
+                    break
         # A declaration alone has no size; a definition elsewhere in the unit would have been referenced.
         return Type(
             "struct",

@@ -24,6 +24,7 @@ from workbench.codeobject import CodeObject
 from workbench.errors import ToolchainError, UsageError
 from workbench.kernel.devices import device_of
 from workbench.kernel.module import Module
+from workbench.kernel.stand_in import on_device, refuses_cpu_tensors
 from workbench.runtime import Device
 from workbench.toolchain import CompileOptions
 from workbench.toolchain.host import HostResult, compile_host
@@ -54,6 +55,7 @@ class HostModule:
         self.source = source
         self.result = result
         self._library = library
+        self._stands_in = device.torch_device == "cpu" and refuses_cpu_tensors(library.read_bytes())
         self.module = _import(library, device, result.options.name if result else library.name)
 
     @cached_property
@@ -92,6 +94,8 @@ class HostModule:
             Exception: what the function itself raises.
         """
         with self.device.host_code(lambda: tensors((args, kwargs))):
+            if self._stands_in:
+                return function(*map(on_device, args), **{k: on_device(v) for k, v in kwargs.items()})
             return function(*args, **kwargs)
 
 

@@ -1,5 +1,6 @@
-// char1 to double4 and dim3. The types are aggregates with HIP's sizes and alignments: a vector of 1, 2 or 4
-// elements is aligned to its size, one of 3 to its element.
+// char1 to double4 and dim3, with HIP's sizes and alignments: a vector of 1, 2 or 4 elements is aligned to its size,
+// one of 3 to its element. `data` is the same elements as one vector of the compiler's (of 3, which the compiler would
+// pad to 4, an array).
 #pragma once
 
 #include "hip/device/attributes.h"
@@ -7,48 +8,107 @@
 #include <cstdint>
 #include <type_traits>
 
+namespace __hip_vector {
+
+template <typename T>
+struct three {
+    T d[3];
+    __host__ __device__ constexpr T &operator[](unsigned index) { return d[index]; }
+    __host__ __device__ constexpr const T &operator[](unsigned index) const { return d[index]; }
+};
+
 template <typename T, unsigned N>
-struct HIP_vector_type;
-
+struct native {
+    typedef T type __attribute__((ext_vector_type(N)));
+};
 template <typename T>
-struct alignas(sizeof(T)) HIP_vector_type<T, 1> {
-    using value_type = T;
-    T x;
-    __hip_host_device_inline constexpr HIP_vector_type splat(T value) { return {value}; }
-    __host__ __device__ constexpr T &operator[](unsigned) { return x; }
-    __host__ __device__ constexpr const T &operator[](unsigned) const { return x; }
+struct native<T, 3> {
+    using type = three<T>;
 };
 
+template <typename T, unsigned N>
+struct elements;
 template <typename T>
-struct alignas(2 * sizeof(T)) HIP_vector_type<T, 2> {
-    using value_type = T;
-    T x, y;
-    __hip_host_device_inline constexpr HIP_vector_type splat(T value) { return {value, value}; }
-    __host__ __device__ constexpr T &operator[](unsigned index) { return index == 0 ? x : y; }
-    __host__ __device__ constexpr const T &operator[](unsigned index) const { return index == 0 ? x : y; }
+struct alignas(sizeof(T)) elements<T, 1> {
+    using Native_vec_ = typename native<T, 1>::type;
+    union {
+        struct {
+            T x;
+        };
+        Native_vec_ data;
+    };
+    elements() = default;
+    __host__ __device__ constexpr explicit elements(T x) : x(x) {}
+};
+template <typename T>
+struct alignas(2 * sizeof(T)) elements<T, 2> {
+    using Native_vec_ = typename native<T, 2>::type;
+    union {
+        struct {
+            T x, y;
+        };
+        Native_vec_ data;
+    };
+    elements() = default;
+    __host__ __device__ constexpr explicit elements(T x) : x(x), y(x) {}
+    __host__ __device__ constexpr elements(T x, T y) : x(x), y(y) {}
+};
+template <typename T>
+struct elements<T, 3> {
+    using Native_vec_ = typename native<T, 3>::type;
+    union {
+        struct {
+            T x, y, z;
+        };
+        Native_vec_ data;
+    };
+    elements() = default;
+    __host__ __device__ constexpr explicit elements(T x) : x(x), y(x), z(x) {}
+    __host__ __device__ constexpr elements(T x, T y, T z) : x(x), y(y), z(z) {}
+};
+template <typename T>
+struct alignas(4 * sizeof(T)) elements<T, 4> {
+    using Native_vec_ = typename native<T, 4>::type;
+    union {
+        struct {
+            T x, y, z, w;
+        };
+        Native_vec_ data;
+    };
+    elements() = default;
+    __host__ __device__ constexpr explicit elements(T x) : x(x), y(x), z(x), w(x) {}
+    __host__ __device__ constexpr elements(T x, T y, T z, T w) : x(x), y(y), z(z), w(w) {}
 };
 
-template <typename T>
-struct HIP_vector_type<T, 3> {
-    using value_type = T;
-    T x, y, z;
-    __hip_host_device_inline constexpr HIP_vector_type splat(T value) { return {value, value, value}; }
-    __host__ __device__ constexpr T &operator[](unsigned index) { return index == 0 ? x : index == 1 ? y : z; }
-    __host__ __device__ constexpr const T &operator[](unsigned index) const {
-        return index == 0 ? x : index == 1 ? y : z;
-    }
-};
+} // namespace __hip_vector
 
-template <typename T>
-struct alignas(4 * sizeof(T)) HIP_vector_type<T, 4> {
+// As HIP has it: made of N numbers of any type, or of one that all elements get.
+template <typename T, unsigned N>
+struct HIP_vector_type : __hip_vector::elements<T, N> {
     using value_type = T;
-    T x, y, z, w;
-    __hip_host_device_inline constexpr HIP_vector_type splat(T value) { return {value, value, value, value}; }
-    __host__ __device__ constexpr T &operator[](unsigned index) {
-        return index == 0 ? x : index == 1 ? y : index == 2 ? z : w;
-    }
-    __host__ __device__ constexpr const T &operator[](unsigned index) const {
-        return index == 0 ? x : index == 1 ? y : index == 2 ? z : w;
+    HIP_vector_type() = default;
+    template <typename U>
+        requires std::is_convertible_v<U, T>
+    __host__ __device__ constexpr explicit(N > 1) HIP_vector_type(U all)
+        : __hip_vector::elements<T, N>(static_cast<T>(all)) {}
+    template <typename... U>
+        requires(N > 1 && sizeof...(U) == N && (std::is_convertible_v<U, T> && ...))
+    __host__ __device__ constexpr HIP_vector_type(U... each) : __hip_vector::elements<T, N>(static_cast<T>(each)...) {}
+
+    __hip_host_device_inline constexpr HIP_vector_type splat(T value) { return HIP_vector_type(value); }
+    __host__ __device__ constexpr T &operator[](unsigned index) { return at(*this, index); }
+    __host__ __device__ constexpr const T &operator[](unsigned index) const { return at(*this, index); }
+
+  private:
+    template <typename Self>
+    __host__ __device__ static constexpr auto &at(Self &self, unsigned index) {
+        if constexpr (N > 3)
+            if (index == 3) return self.w;
+        if constexpr (N > 2)
+            if (index == 2) return self.z;
+        if constexpr (N > 1)
+            if (index == 1) return self.y;
+        return self.x;
     }
 };
 

@@ -1,0 +1,37 @@
+"""CPU tensors for host code that asks whether a tensor is the GPU's: on an emulated device they are."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+# What the bindings of HipKittens and ThunderKittens (`pyutils.cuh`) say to a CPU tensor. They look at the
+# tensor from Python: the name of its class, its device's type, its shape and its address.
+_REFUSAL = b"Tensor must be on CUDA device"
+
+
+def refuses_cpu_tensors(library: bytes) -> bool:
+    """Whether a compiled module has bindings that take a tensor only if it says that it is on a GPU."""
+    return _REFUSAL in library
+
+
+class Tensor:
+    """A tensor in all but its device. The class has the name that bindings look for."""
+
+    device = SimpleNamespace(type="cuda", index=0)
+    is_cuda = True
+
+    def __init__(self, tensor: Any) -> None:
+        self._tensor = tensor
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.__dict__["_tensor"], name)
+
+
+def on_device(value: Any) -> Any:
+    """The value itself, or what stands for a CPU tensor."""
+    is_tensor = hasattr(value, "untyped_storage") and value.device.type == "cpu"
+    return Tensor(value) if is_tensor else value
+
+
+__all__ = ["Tensor", "on_device", "refuses_cpu_tensors"]
