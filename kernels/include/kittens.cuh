@@ -14,6 +14,8 @@
  */
 #pragma once
 
+#include "common/push_names.cuh"
+
 #if defined(KITTENS_FP6)
 // Programs of that branch rely on it; it takes 1.6 s to parse.
 #include <iostream>
@@ -23,3 +25,5 @@
 #include "ops/ops.cuh"
 #include "schedules/schedules.cuh"
 #include "types/types.cuh"
+
+#include "common/pop_names.cuh"

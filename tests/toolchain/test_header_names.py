@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import string
 import struct
 import subprocess
 from pathlib import Path
@@ -36,6 +37,18 @@ def test_every_name(any_compiler: toolchain.Compiler) -> None:
     includes = "".join(f"#include <{name}>\n" for name in NAMES)
     source = includes + "__global__ void k(int *x) { *x = 1; }\n"
     assert compile_device(source, CompileOptions("gfx942", name="names.hip")).diagnostics == ()
+
+
+def test_single_capital_letters_are_the_programs(any_compiler: toolchain.Compiler) -> None:
+    """`-DN=4` reaches the program, and no header, whichever of them it includes."""
+    letters = {letter: n for n, letter in enumerate(string.ascii_uppercase)}
+    source = "".join(f"#include <{name}>\n" for name in (*NAMES, "hipcub/hipcub.hpp", "kittens.cuh"))
+    source += "".join(f"static_assert({letter} == {n});\n" for letter, n in letters.items())
+    source += "__global__ void k(int *x) { kittens::rt_fl<16, Q> tile; kittens::zero(tile); *x = T; }"
+    flags = [f"-D{letter}={n}" for letter, n in letters.items()]
+    assert compile_device(source, CompileOptions("gfx950", flags=flags)).diagnostics == ()
+    undefined = "#include <hip/hip_runtime.h>\n#ifdef N\n#error N\n#endif\n__global__ void k() {}"
+    assert compile_device(undefined, CompileOptions("gfx950")).diagnostics == ()
 
 
 def test_a_header_of_the_users_own_comes_first(zig: toolchain.Compiler, tmp_path: Path) -> None:

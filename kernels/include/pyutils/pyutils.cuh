@@ -16,6 +16,8 @@
  */
 #pragma once
 
+#include "common/push_names.cuh"
+
 #include "types/global/gl.cuh"
 
 #include <cstdint>
@@ -260,3 +262,5 @@ void bind_function(pybind11::module_ &m, const char *name, Members Globals::*...
 }
 
 } // namespace kittens::py
+
+#include "common/pop_names.cuh"

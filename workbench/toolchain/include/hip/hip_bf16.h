@@ -1,6 +1,8 @@
 // bfloat16: the upper half of a float. Arithmetic is done in float and rounded once, to nearest even.
 #pragma once
 
+#include "hip/device/push_names.h"
+
 #include "hip/hip_runtime.h"
 
 typedef __bf16 __hip_bf16x2_native __attribute__((ext_vector_type(2)));
@@ -346,3 +348,5 @@ __device__ static inline __hip_bfloat162 atomicAdd(__hip_bfloat162 *address, __h
     } while (old != seen);
     return __builtin_bit_cast(__hip_bfloat162, old);
 }
+
+#include "hip/device/pop_names.h"

@@ -1,6 +1,8 @@
 // Complex numbers as pairs of floats or doubles: x is the real part, y the imaginary.
 #pragma once
 
+#include "hip/device/push_names.h"
+
 #include "hip/hip_runtime.h"
 
 typedef float2 hipFloatComplex;
@@ -56,3 +58,5 @@ __HIP_FUNCTION hipDoubleComplex hipComplexFloatToDouble(hipFloatComplex z) {
 }
 
 #undef __HIP_FUNCTION
+
+#include "hip/device/pop_names.h"

@@ -5,6 +5,8 @@
 // own. A grid's barrier needs all of its work-groups at once, which hipLaunchCooperativeKernel promises.
 #pragma once
 
+#include "hip/device/push_names.h"
+
 #include "hip/hip_runtime.h"
 
 // Half a period of this counter is one barrier. Whoever loads the code object begins each launch with zero.
@@ -356,3 +358,5 @@ __HIP_GROUP_OPERATION(bit_xor, static_cast<T>(a ^ b))
 #undef __HIP_GROUP_OPERATION
 
 } // namespace cooperative_groups
+
+#include "hip/device/pop_names.h"

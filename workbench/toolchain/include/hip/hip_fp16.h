@@ -1,6 +1,8 @@
 // half: IEEE's binary16. The hardware computes with it, and with two at once.
 #pragma once
 
+#include "hip/device/push_names.h"
+
 #include "hip/hip_runtime.h"
 
 typedef _Float16 __hip_f16x2_native __attribute__((ext_vector_type(2)));
@@ -311,3 +313,5 @@ __device__ static inline __half2 unsafeAtomicAdd(__half2 *address, __half2 value
     return atomicAdd(address, value);
 #endif
 }
+
+#include "hip/device/pop_names.h"

@@ -2,6 +2,8 @@
 // are zero.
 #pragma once
 
+#include "hip/device/push_names.h"
+
 #include "hip/device/small_floats.h"
 
 typedef unsigned char __hip_fp6_storage_t;
@@ -17,3 +19,5 @@ __hip_host_device_inline constexpr __hip_small::format __hip_fp6_format(__hip_fp
 __HIP_SMALL_FUNCTIONS(fp6, 8)
 __HIP_SMALL_TYPES(fp6, e2m3, __HIP_E2M3, 8)
 __HIP_SMALL_TYPES(fp6, e3m2, __HIP_E3M2, 8)
+
+#include "hip/device/pop_names.h"

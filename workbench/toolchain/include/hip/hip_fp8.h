@@ -6,6 +6,8 @@
 // hardware.
 #pragma once
 
+#include "hip/device/push_names.h"
+
 #include "hip/hip_bf16.h"
 #include "hip/hip_fp16.h"
 
@@ -226,3 +228,5 @@ __HIP_FP8_TYPES(e5m2_fnuz, __HIP_E5M2_FNUZ)
 #undef __HIP_FP8_TYPES
 
 #undef __HIP_FUNCTION
+
+#include "hip/device/pop_names.h"

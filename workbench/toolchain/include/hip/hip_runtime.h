@@ -3,6 +3,8 @@
 // needs no device library, so a kernel links with nothing.
 #pragma once
 
+#include "hip/device/push_names.h"
+
 #if !defined(__HIP__)
 #error "hip/hip_runtime.h is for HIP sources: compile with -x hip"
 #endif
@@ -35,3 +37,5 @@
 #include "hip/device/complex.h"
 #include "hip/device/console.h"
 #include "hip/device/textures.h"
+
+#include "hip/device/pop_names.h"

@@ -3,6 +3,8 @@
 // pad to 4, an array).
 #pragma once
 
+#include "hip/device/push_names.h"
+
 #include "hip/device/attributes.h"
 
 #include <cstdint>
@@ -242,3 +244,5 @@ struct dim3 {
     __host__ __device__ constexpr dim3(const uint3 &v) : x(v.x), y(v.y), z(v.z) {}
     __host__ __device__ constexpr operator uint3() const { return {x, y, z}; }
 };
+
+#include "hip/device/pop_names.h"

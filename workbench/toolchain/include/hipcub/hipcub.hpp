@@ -4,6 +4,8 @@
 // Storage may be used again after __syncthreads(), as with hipCUB; a block is of X * Y * Z work-items.
 #pragma once
 
+#include "hip/device/push_names.h"
+
 #include <hip/hip_runtime.h>
 
 #include <type_traits>
@@ -441,3 +443,5 @@ class BlockRadixSort : public detail::with_storage<detail::radix_storage<Key, Va
 #undef __HIPCUB_CONSTRUCTORS
 
 } // namespace hipcub
+
+#include "hip/device/pop_names.h"

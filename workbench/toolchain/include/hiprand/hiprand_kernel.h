@@ -1,6 +1,8 @@
 // hipRAND's device functions: rocRAND's by other names.
 #pragma once
 
+#include "hip/device/push_names.h"
+
 #include "rocrand/rocrand_kernel.h"
 
 using hiprandStateXORWOW_t = rocrand_state_xorwow;
@@ -41,3 +43,5 @@ __host__ __device__ inline void hiprand_init(unsigned long long seed, unsigned l
                                              unsigned long long offset, State *state) {
     rocrand_init(seed, subsequence, offset, state);
 }
+
+#include "hip/device/pop_names.h"

@@ -3,6 +3,8 @@
 // same integers by the same transform, and are as accurate as the device's logarithm and sine.
 #pragma once
 
+#include "hip/device/push_names.h"
+
 #include "hip/hip_runtime.h"
 
 // Salmon, Moraes, Dror, Shaw: Parallel Random Numbers: As Easy as 1, 2, 3 (2011).
@@ -272,3 +274,5 @@ __ROCRAND_FUNCTION double2 rocrand_log_normal_double2(State *state, double mean,
     return {exp(mean + deviation * pair.x), exp(mean + deviation * pair.y)};
 }
 #undef __ROCRAND_FUNCTION
+
+#include "hip/device/pop_names.h"

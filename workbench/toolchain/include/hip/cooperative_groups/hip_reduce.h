@@ -1,6 +1,8 @@
 // reduce(group, value, operation) over a tile or the coalesced threads; every thread gets the result.
 #pragma once
 
+#include "hip/device/push_names.h"
+
 #include "hip/hip_cooperative_groups.h"
 
 namespace cooperative_groups {
@@ -24,3 +26,5 @@ __device__ inline std::remove_cvref_t<T> reduce(const Group &group, T &&value) {
 }
 
 } // namespace cooperative_groups
+
+#include "hip/device/pop_names.h"

@@ -1,6 +1,8 @@
 // Prefix sums, or those of another operation, over a tile or the coalesced threads.
 #pragma once
 
+#include "hip/device/push_names.h"
+
 #include "hip/hip_cooperative_groups.h"
 
 #include <limits>
@@ -54,3 +56,5 @@ __device__ inline std::remove_cvref_t<T> exclusive_scan(const Group &group, T &&
 }
 
 } // namespace cooperative_groups
+
+#include "hip/device/pop_names.h"

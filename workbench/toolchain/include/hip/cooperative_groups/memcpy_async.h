@@ -3,6 +3,8 @@
 // What was copied is there for the group's other threads after its next sync().
 #pragma once
 
+#include "hip/device/push_names.h"
+
 #include "hip/hip_cooperative_groups.h"
 
 namespace cooperative_groups {
@@ -43,3 +45,5 @@ __device__ inline void memcpy_async(const Group &group, T *to, const To &to_coun
 }
 
 } // namespace cooperative_groups
+
+#include "hip/device/pop_names.h"
