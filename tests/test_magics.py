@@ -10,7 +10,8 @@ from IPython.core.error import UsageError
 from IPython.utils.capture import capture_output
 
 import workbench as wb
-from workbench.errors import CompileError
+from workbench.errors import CompileError, ToolchainError
+from workbench.toolchain import device_libraries
 
 CELL = """
 __global__ void scale(float *x, float factor, int n) {
@@ -63,6 +64,19 @@ def test_options_reach_the_compiler(shell, tmp_path):
     x = torch.zeros(64, dtype=torch.int32)
     module["k"][1, 64](x)
     assert x.unique().tolist() == [45]
+
+
+def test_rocms_device_libraries(shell, monkeypatch, tmp_path):
+    """Without the option the error names it; with it the libraries are looked for where the user says."""
+    monkeypatch.setenv(device_libraries.FOLDER, str(tmp_path))
+    cell = (
+        'extern "C" __device__ float __ocml_tgamma_f32(float);\n'
+        "__global__ void k(float *x) { x[threadIdx.x] = __ocml_tgamma_f32(x[threadIdx.x]); }"
+    )
+    with pytest.raises(CompileError, match=r"not linked.*--device-libraries"):
+        run(shell, "gamma", cell)
+    with pytest.raises(ToolchainError, match=rf"ocml\.bc.*{tmp_path}"):
+        run(shell, "gamma --device-libraries", cell)
 
 
 def test_what_changed_is_shown(shell):

@@ -35,6 +35,11 @@ OPTIONS = (
     Option("-I", "folder to search for #include", "DIR", "include", repeated=True),
     Option("-D", "macro, NAME or NAME=VALUE", "X", "define", repeated=True),
     Option("--flags", "further compiler flags, quoted", '"..."'),
+    Option(
+        "--device-libraries",
+        "link ROCm's device libraries, for sources that call __ocml_* or __ockl_*",
+        dest="device_libraries",
+    ),
     Option("--verify", "run the cell's kernel on this spec's inputs, compare with its reference", "SPEC"),
     Option("--spec", "take inputs and launch from this spec, without comparing", "SPEC"),
     Option("--shape", "shape of the spec, such as rows=4096,cols=1024", "K=V,..."),

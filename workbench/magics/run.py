@@ -63,6 +63,7 @@ def run_cell(namespace: dict[str, Any], options: argparse.Namespace, cell: str) 
         name=f"{options.name}.hip",
         include=options.include,
         flags=options.flags,
+        device_libraries=options.device_libraries,
         define={**macros, **dict(_macro(text) for text in options.define)},
         first_line=FIRST_LINE,
     )

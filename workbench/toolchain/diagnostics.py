@@ -310,6 +310,6 @@ def _explain_undefined(symbol: str) -> str:
     if called.startswith(("__ocml_", "__ockl_")):
         return (
             f"{called} is part of ROCm's device libraries, which are not linked: use a HIP function, or "
-            "compile with device_libraries=True"
+            "compile with device_libraries=True, in a cell with --device-libraries"
         )
     return f"{symbol} is declared but nowhere defined for the device (undefined symbol)"
