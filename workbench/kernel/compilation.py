@@ -27,6 +27,7 @@ def compile(
     define: Sequence[str] | Mapping[str, object] = (),
     timeout: float | None = None,
     first_line: int = 1,
+    device_libraries: bool = False,
     host: Literal[False] = False,
 ) -> Module: ...
 @overload
@@ -40,6 +41,7 @@ def compile(
     define: Sequence[str] | Mapping[str, object] = (),
     timeout: float | None = None,
     first_line: int = 1,
+    device_libraries: bool = False,
     host: Literal[True],
 ) -> HostModule: ...
 def compile(
