@@ -24,6 +24,47 @@ class Origin(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class Expected:
+    """How far figures of a kind were from published ones, so how far a new one may be off.
+
+    Attributes:
+        rows: figures that were compared; 0 where nothing like it ever was.
+        median: half of them were off by less than this part of the published figure.
+        low, high: between these parts of the published figure were 80 % of them.
+        kind: what was compared, such as "times of GEMMs".
+    """
+
+    rows: int = 0
+    median: float = 0.0
+    low: float = 1.0
+    high: float = 1.0
+    kind: str = ""
+
+    @property
+    def short(self) -> str:
+        """Such as "typically 22 % off"; or that nothing like it was ever compared."""
+        return f"typically {self.median:.0%} off" if self.rows else "nothing like it was ever compared"
+
+    @property
+    def text(self) -> str:
+        """The same with what it rests on."""
+        if not self.rows:
+            return self.short
+        return (
+            f"{self.short}: half of {self.rows} {self.kind} were nearer to the published ones, "
+            f"80 % were {self.low:.2f} to {self.high:.2f} times those (docs/model_error.md)"
+        )
+
+    def around(self, value: float) -> tuple[float, float] | None:
+        """Where the true figure is in 80 % of such cases; None where nothing is known."""
+        return (value / self.high, value / self.low) if self.rows else None
+
+
+NEVER_COMPARED = Expected()
+"""Of a modelled figure whose like was never held against a published one."""
+
+
+@dataclass(frozen=True, slots=True)
 class Figure:
     """A number with its unit and origin.
 
@@ -32,15 +73,22 @@ class Figure:
         unit: its unit as written beside it, such as "us", "TFLOP/s", "bytes"; "" for a plain count.
         origin: how it was obtained.
         source: what gave it: a device, a model, a file.
+        error: how far it may be off; None of what is measured, counted or published.
     """
 
     value: float
     unit: str
     origin: Origin
     source: str = ""
+    error: Expected | None = None
 
     def __str__(self) -> str:
         unit = f" {self.unit}" if self.unit else ""
         # A count is exact, and is written out; six digits are enough for anything else.
         whole = float(self.value).is_integer() and abs(self.value) < 1e15
-        return f"{self.value:{',.0f' if whole else ',.6g'}}{unit} ({self.origin})"
+        return f"{self.value:{',.0f' if whole else ',.6g'}}{unit} ({self.told})"
+
+    @property
+    def told(self) -> str:
+        """Its origin, and how far it may be off."""
+        return str(self.origin) if self.error is None else f"{self.origin}, {self.error.short}"

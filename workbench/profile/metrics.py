@@ -446,7 +446,8 @@ def derive(counters: Mapping[str, Figure], machine: Product) -> dict[str, Measur
         peak = None
         if metric.peak is not None:
             peak = metric.peak(Values(counters), machine)
-        figure = Figure(value, metric.unit, weakest(values.read), metric.text)
+        off = next((each.error for each in values.read if each.error is not None), None)
+        figure = Figure(value, metric.unit, weakest(values.read), metric.text, off)
         found[metric.name] = Measurement(metric, figure, peak)
     return found
 

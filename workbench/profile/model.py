@@ -39,7 +39,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from workbench.codeobject.instructions import CYCLES_OF_A_PASS
-from workbench.origin import Figure, Origin
+from workbench.origin import NEVER_COMPARED, Expected, Figure, Origin
 from workbench.profile.flow import ISSUE_CYCLES, QUARTER_RATE_CYCLES, walk
 from workbench.profile.machine import memory_latency_cycles
 from workbench.targets import Product
@@ -109,6 +109,7 @@ class TimeModel:
         machine: the constants used.
         wave: seconds of the "wave" part by what the wave does: "issue" (and waiting for the matrix core),
             "memory" and "lds" (waiting for loads).
+        error: how far the time may be off.
     """
 
     seconds: float
@@ -117,6 +118,7 @@ class TimeModel:
     occupancy: Occupancy
     machine: Product
     wave: Mapping[str, float] = field(default_factory=dict)
+    error: Expected = NEVER_COMPARED
 
     @property
     def bound(self) -> str:
@@ -135,19 +137,28 @@ class TimeModel:
 
     @property
     def time(self) -> Figure:
-        return Figure(self.seconds * 1e6, "us", Origin.MODELLED, self.source)
+        """Kernel time, as a profiler reports it."""
+        return self._figure(self.seconds)
+
+    def _figure(self, seconds: float) -> Figure:
+        return Figure(seconds * 1e6, "us", Origin.MODELLED, self.source, self.error)
 
     @property
     def breakdown(self) -> dict[str, Figure]:
         """Microseconds by unit, longest first, the launch overhead last."""
         order = sorted(self.parts, key=lambda part: -self.parts[part])
-        figures = {p: Figure(self.parts[p] * 1e6, "us", Origin.MODELLED, self.source) for p in order}
-        return {**figures, "launch": Figure(self.overhead * 1e6, "us", Origin.MODELLED, self.source)}
+        figures = {p: self._figure(self.parts[p]) for p in order}
+        return {**figures, "launch": self._figure(self.overhead)}
 
-    def __str__(self) -> str:
+    @property
+    def longest(self) -> str:
+        """What it is made of, in words: the launch and the longest parts."""
         top = sorted(self.parts, key=lambda part: -self.parts[part])[:3]
         shown = ", ".join(f"{UNITS[p]} {self.parts[p] * 1e6:.3g} us" for p in top)
-        return f"{self.time}: launch {self.overhead * 1e6:.3g} us, longest {shown}"
+        return f"launch {self.overhead * 1e6:.3g} us, longest {shown}"
+
+    def __str__(self) -> str:
+        return f"{self.time}: {self.longest}"
 
 
 def model_time(

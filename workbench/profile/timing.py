@@ -16,6 +16,8 @@ from workbench.kernel import Kernel, Launcher, Module, torch_device
 from workbench.launches import LaunchOptions, TrafficOptions
 from workbench.origin import Figure, Origin
 from workbench.profile.counters import Tally, tally
+from workbench.profile.expected import expected
+from workbench.profile.launch import QUANTITIES
 from workbench.profile.machine import hierarchy, machine
 from workbench.profile.model import TimeModel, model_time
 from workbench.progress import track
@@ -41,7 +43,8 @@ class TimeResult(Plotted):
     Attributes:
         name, device: what ran where.
         shape: the problem; empty where no spec says it.
-        median: of the runs, in microseconds; the model's one value for an emulated device.
+        median: of the runs, in microseconds, by events around each launch; for an emulated device the model's
+            kernel time, what a profiler would report (`quantity` says which).
         low, high: 10% and 90% quantiles of the runs; equal to `median` where modelled.
         runs: measured runs; 0 where modelled.
         work: "flops" and "bytes" of the problem, as far as known.
@@ -71,6 +74,19 @@ class TimeResult(Plotted):
         return self.median.origin
 
     @property
+    def quantity(self) -> str:
+        """What `median` is, in words: a kernel's time where modelled, of events around it where measured."""
+        return QUANTITIES["kernel" if self.origin is Origin.MODELLED else "events"].what
+
+    @property
+    def events(self) -> Figure | None:
+        """What events around the launch would tell, as most tables do; None where measured."""
+        if self.origin is not Origin.MODELLED:
+            return None
+        launches = max(1, len(self.steps))
+        return replace(self.median, value=self.median.value + launches * QUANTITIES["events"].seconds * 1e6)
+
+    @property
     def rate(self) -> Figure | None:
         """TFLOP/s, where the work is known; of the same origin as the time."""
         return self._per_second("flops", "TFLOP/s", 1e12)
@@ -84,18 +100,20 @@ class TimeResult(Plotted):
         if not self.work.get(key):
             return None
         value = self.work[key] / (self.median.value * 1e-6) / scale
-        return Figure(value, unit, self.median.origin, self.median.source)
+        return replace(self.median, value=value, unit=unit)
 
     def __str__(self) -> str:
         size = shape_text(self.shape)
         text = f"{self.name}{f' ({size})' if size else ''} on {self.device}: {self.median}"
+        if self.events is not None:
+            text += f", by events around a launch {self.events.value:.4g} us"
         if self.runs:
             text += f", 10% to 90% of {self.runs} runs {self.low.value:.4g} to {self.high.value:.4g} us"
         for figure in (self.rate, self.bandwidth):
             if figure is not None:
                 text += f", {figure.value:.4g} {figure.unit}"
         if self.model is not None:
-            text += f"; {self.model}"
+            text += f"; {self.model.longest}"
         return "\n  ".join((text, *map(str, self.steps)))
 
     __repr__ = __str__
@@ -142,7 +160,8 @@ def time(
 
     On a GPU: HIP events around each run, warm-up first, 512 MB written between runs to clear the caches,
     median and quantiles, until the median is stable or 10 s have passed. On an emulated device: one counted
-    launch and the timing model (`profile.model`); the result says "modelled".
+    launch and the timing model (`profile.model`); the result says "modelled" and how far it may be off.
+    `TimeResult.quantity` tells events from a profiler's kernel time, which is some microseconds less.
 
     Args:
         target: a KernelSpec or its name; `kernel[grid, block]`, with its arguments following; a kernel (or a
@@ -243,13 +262,14 @@ def _machine(target: Target) -> Product:
 def modelled(target: Target, record: LaunchRecord, sums: Tally) -> TimeModel:
     """The model's time of a counted launch."""
     last = target.kernel.last
-    return model_time(
+    found = model_time(
         sums,
         record,
         _occupancy(target, record),
         _machine(target),
         argument_bytes=last.argument_bytes if last is not None else 0,
     )
+    return replace(found, error=expected(target.spec))
 
 
 def _model(target: Target) -> TimeResult:

@@ -52,6 +52,7 @@ class Target:
         parts: its launches, to be made in this order; one, but for an operator of several steps.
         shape: the problem; empty where no spec says it.
         work: "flops" and "bytes" of the problem, as far as known.
+        spec: name of the spec that describes it; "" where none does.
     """
 
     name: str
@@ -59,6 +60,7 @@ class Target:
     parts: tuple[Part, ...]
     shape: Shape
     work: Mapping[str, int]
+    spec: str = ""
 
     @property
     def only(self) -> Part:
@@ -93,7 +95,8 @@ class Target:
         if len(self.parts) == 1:
             return (self,)
         return tuple(
-            Target(f"{self.name} {part.step}", self.device, (part,), self.shape, {}) for part in self.parts
+            Target(f"{self.name} {part.step}", self.device, (part,), self.shape, {}, self.spec)
+            for part in self.parts
         )
 
 
@@ -232,7 +235,9 @@ def _bound(
 
         return Part(each.step.name, each.kernel, run)
 
-    return Target(spec.name, where, tuple(map(part, range(len(ready)), ready)), full, spec.work(full))
+    return Target(
+        spec.name, where, tuple(map(part, range(len(ready)), ready)), full, spec.work(full), spec.name
+    )
 
 
 def _arch(code: Kernel | Module | None) -> str | None:

@@ -26,13 +26,19 @@ MEANINGS: Mapping[Origin, str] = {
 
 
 def badge(of: Figure | Origin) -> Markup:
-    """The badge as HTML; its tool tip says what the origin means, and a figure's source."""
+    """The badge as HTML; its tool tip says what the origin means, and a figure's source.
+
+    Beside the badge of a modelled figure stands how far it may be off.
+    """
     origin = of.origin if isinstance(of, Figure) else of
     tip = MEANINGS[origin]
     if isinstance(of, Figure) and of.source:
         tip += f": {of.source}"
     look = f"background:{COLOURS[origin]};color:#fff"
-    return Markup('<span class="wb-badge" style="{}" title="{}">{}</span>').format(look, tip, str(origin))
+    shown = Markup('<span class="wb-badge" style="{}" title="{}">{}</span>').format(look, tip, str(origin))
+    if isinstance(of, Figure) and of.error is not None:
+        shown += Markup(' <span class="wb-dim" title="{}">{}</span>').format(of.error.text, of.error.short)
+    return shown
 
 
 def badges(of: Iterable[Figure | Origin]) -> Markup:
@@ -41,9 +47,17 @@ def badges(of: Iterable[Figure | Origin]) -> Markup:
     return Markup(" ").join(badge(origin) for origin in origins)
 
 
-def style(figure: Any, origins: Iterable[Origin], title: str) -> Any:
-    """Gives a plotly figure its title, its badges in the upper right corner, and colours for both themes."""
-    shown = list(dict.fromkeys(origins))
+def style(figure: Any, origins: Iterable[Figure | Origin], title: str) -> Any:
+    """Gives a plotly figure its title, its badges in the upper right corner, and colours for both themes.
+
+    Under the title of a figure with modelled times stands how far they may be off.
+    """
+    given = list(origins)
+    shown = list(dict.fromkeys(each.origin if isinstance(each, Figure) else each for each in given))
+    errors = dict.fromkeys(each.error for each in given if isinstance(each, Figure) and each.error)
+    if errors:
+        said = "; ".join(error.short for error in errors)
+        title += f"<br><span style='font-size:11px'>modelled times: {said}</span>"
     figure.update_layout(
         title={"text": title, "x": 0, "xanchor": "left", "xref": "paper", "font": {"size": 15}},
         paper_bgcolor="rgba(0,0,0,0)",

@@ -121,6 +121,6 @@ def counters_figure(result: ProfileResult) -> Any:
     figure.update_xaxes(title_standoff=4)
     figure.update_yaxes(automargin=True)
     title = f"{result.name} on {result.device}"
-    figure = style(figure, [origin, Origin.MODELLED] if result.model is not None else [origin], title)
+    figure = style(figure, [origin, result.time] if result.model is not None else [origin], title)
     figure.update_layout(height=520, margin={"l": 10, "r": 30, "t": 64, "b": 44})
     return figure

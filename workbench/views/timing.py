@@ -8,7 +8,7 @@ from typing import Any
 from markupsafe import Markup
 
 from workbench.display import plots, shows
-from workbench.origin import Origin
+from workbench.origin import Figure, Origin
 from workbench.profile.model import UNITS
 from workbench.profile.timing import SweepResult, TimeResult
 from workbench.spec import Published, shape_text
@@ -42,11 +42,19 @@ def _row(r: TimeResult) -> tuple[str, ...]:
         shape_text(r.shape),
         r.device,
         f"{r.median.value:.4g}",
-        f"{r.low.value:.4g} to {r.high.value:.4g}" if r.runs else "",
+        _range(r),
         *(f"{f.value:.4g}" if f is not None else "" for f in (r.rate, r.bandwidth)),
         r.model.bound_text if r.model is not None else "",
         badge(r.median),
     )
+
+
+def _range(r: TimeResult) -> str:
+    """Quantiles where measured; where modelled, what the time is in 80 % of like cases."""
+    if r.runs:
+        return f"{r.low.value:.4g} to {r.high.value:.4g}"
+    around = r.median.error.around(r.median.value) if r.median.error is not None else None
+    return f"{around[0]:.4g} to {around[1]:.4g} expected" if around is not None else ""
 
 
 def breakdown_bars(result: TimeResult) -> tuple[list[str], list[float]]:
@@ -93,8 +101,8 @@ def time_figure(result: TimeResult) -> Any:
             )
         )
         figure.update_xaxes(title="us, median with 10% and 90% quantiles", rangemode="tozero")
-    title = f"{result.name} on {result.device}: {result.median.value:.4g} us"
-    return style(figure, [result.origin], title)
+    title = f"{result.name} on {result.device}: {result.median.value:.4g} us, {result.quantity}"
+    return style(figure, [result.median], title)
 
 
 @plots(SweepResult)
@@ -105,11 +113,11 @@ def sweep_figure(results: SweepResult) -> Any:
     quantity = _quantity(results)
     unit = quantity[1] if quantity is not None else "us"
     figure = go.Figure()
-    origins: list[Origin] = []
+    origins: list[Figure | Origin] = []
     for device in dict.fromkeys(r.device for r in results):
         own = [r for r in results if r.device == device]
         origin = own[0].origin
-        origins.append(origin)
+        origins.append(own[0].median)
         values = [_in_unit(r.median.value, r.work, quantity) for r in own]
         figure.add_trace(
             go.Scatter(

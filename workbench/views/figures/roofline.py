@@ -79,7 +79,7 @@ def roofline(now: ProfileResult | None, base: ProfileResult | None) -> View:
         rows.append((p.which, p.level, p.intensity, p.rate, roof, f"{p.rate / roof:.1%}"))
     figure.update_xaxes(type="log", title="FLOP / byte", range=[log10(left), log10(right)])
     figure.update_yaxes(type="log", title="TFLOP/s", range=[log10(bottom), log10(2.5 * top)])
-    origins = [rate.origin] if rate is not None else []
+    origins = [rate] if rate is not None else []
     return finish(figure, f"Roofline of {machine.name}", "roofline", origins, head, rows)
 
 

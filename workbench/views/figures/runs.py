@@ -46,7 +46,7 @@ def timeline(runs: Sequence[Run], base: Run | None, failures: Sequence[Failure] 
         figure.update_xaxes(dtick=1)
     head = ("run", "kernel", "shape", "device", "us", "to baseline", "verified", "origin")
     rows = _timeline_rows(runs, base, failures)
-    return finish(figure, "Runs", "timeline", [r.time.origin for r in runs], head, rows)
+    return finish(figure, "Runs", "timeline", [r.time for r in runs], head, rows)
 
 
 def _line(runs: Sequence[Run]) -> Any:
@@ -67,7 +67,7 @@ def _line(runs: Sequence[Run]) -> Any:
             "symbol": _one([symbols[r.verified] for r in runs]),
             "size": 8,
         },
-        text=[f"{r.label}, {r.timing.device}, {r.time.origin}" for r in runs],
+        text=[f"{r.label}, {r.timing.device}, {r.time.told}" for r in runs],
         hovertemplate="%{text}<br>%{y:.4g} us<extra></extra>",
         showlegend=False,
     )
@@ -120,7 +120,7 @@ def _timeline_rows(
             r.time.value,
             difference(r.time.value, base.time.value if base is not None else None),
             {True: "passed", False: "failed", None: ""}[r.verified],
-            str(r.time.origin),
+            r.time.told,
         )
         for r in runs
     ]

@@ -95,5 +95,5 @@ def breakdown(now: ProfileResult | None, base: ProfileResult | None) -> View:
         ]
         title = f"Where the time goes: {now.model.bound_text}"
     figure.update_xaxes(title="busy, us")
-    origins = [Origin.MODELLED] if rows else []
+    origins = [now.model.time] if now is not None and now.model is not None else []
     return finish(figure, title, "breakdown", origins, ("part", "us", "to baseline"), rows)

@@ -8,7 +8,7 @@ from typing import Any
 
 from markupsafe import Markup
 
-from workbench.origin import Origin
+from workbench.origin import Figure, Origin
 from workbench.profile.metrics import NOT_COLLECTED, NOTHING
 from workbench.views.badge import badges, style
 from workbench.views.markup import block, details, tag
@@ -49,7 +49,7 @@ class View:
     figure: Any = field(repr=False)
     head: Sequence[str]
     rows: Sequence[Sequence[Any]] = field(repr=False)
-    origins: Sequence[Origin]
+    origins: Sequence[Figure | Origin]
 
     @property
     def table(self) -> Markup:
@@ -75,7 +75,12 @@ def difference(new: float | None, old: float | None) -> str:
 
 
 def finish(
-    figure: Any, title: str, key: str, origins: Sequence[Origin], head: Sequence[str], rows: Sequence[Any]
+    figure: Any,
+    title: str,
+    key: str,
+    origins: Sequence[Figure | Origin],
+    head: Sequence[str],
+    rows: Sequence[Any],
 ) -> View:
     """Gives a figure the dashboard's look and its table."""
     shown = list(dict.fromkeys(origins))

@@ -1,0 +1,217 @@
+"""What the comparison of modelled with published times comes to: errors by class, as Markdown and as data."""
+
+from __future__ import annotations
+
+import statistics
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from published_times import Problem, Row
+
+from workbench.profile.launch import QUANTITIES
+
+if TYPE_CHECKING:
+    from model_error import Modelled
+
+NEAR = 0.20
+
+
+@dataclass(frozen=True)
+class Compared:
+    """A published time and the modelled one of its kind.
+
+    Attributes:
+        row: what was published.
+        us: modelled, with what the way of timing adds.
+        bound: what the model says that the kernel is bound by.
+    """
+
+    row: Row
+    us: float
+    bound: str
+
+    @property
+    def ratio(self) -> float:
+        """Modelled over published."""
+        return self.us / self.row.us
+
+    @property
+    def error(self) -> float:
+        """Part of the published time by which the modelled one is off."""
+        return abs(self.ratio - 1)
+
+
+@dataclass(frozen=True)
+class Errors:
+    """Errors of several rows.
+
+    Attributes:
+        rows: how many.
+        median: of the errors.
+        ratio, low, high: median of the ratios, their 10 % and 90 % quantiles.
+        near: part of the rows within 20 %.
+    """
+
+    rows: int
+    median: float
+    ratio: float
+    low: float
+    high: float
+    near: float
+
+    @classmethod
+    def of(cls, compared: Sequence[Compared]) -> Errors | None:
+        """None of nothing."""
+        if not compared:
+            return None
+        ratios = sorted(each.ratio for each in compared)
+        last = len(ratios) - 1
+        return cls(
+            len(ratios),
+            statistics.median(each.error for each in compared),
+            statistics.median(ratios),
+            ratios[round(0.1 * last)],
+            ratios[round(0.9 * last)],
+            sum(each.error <= NEAR for each in compared) / len(ratios),
+        )
+
+
+def compare(rows: Iterable[Row], known: Mapping[Problem, Modelled]) -> list[Compared]:
+    """The rows that were modelled."""
+    return [
+        Compared(row, found.us + QUANTITIES[row.quantity].seconds * 1e6, found.bound)
+        for row in rows
+        if (found := known.get(row.problem)) is not None and not found.failure
+    ]
+
+
+def expected(rows: Sequence[Row], known: Mapping[Problem, Modelled]) -> dict[str, object]:
+    """What `wb.time` says of its own error, by class: from HipKittens' kernels, else from everybody's."""
+    compared = compare(rows, known)
+    classes: dict[str, object] = {}
+    for group in dict.fromkeys(each.row.group for each in compared):
+        own = [each for each in compared if each.row.group == group and each.row.like]
+        errors = Errors.of(own)
+        if errors is not None:
+            kernels = sorted({each.row.problem.kernel for each in own})
+            classes[group] = {
+                "kernels": kernels,
+                "rows": errors.rows,
+                "median": round(errors.median, 3),
+                "low": round(errors.low, 2),
+                "high": round(errors.high, 2),
+            }
+    return classes
+
+
+def _table(head: Sequence[str], rows: Iterable[Sequence[object]]) -> list[str]:
+    return [
+        f"| {' | '.join(head)} |",
+        f"|{' --- |' * len(head)}",
+        *(f"| {' | '.join(map(str, row))} |" for row in rows),
+    ]
+
+
+def _errors(name: str, errors: Errors | None) -> list[object]:
+    if errors is None:
+        return [name, 0, "", "", "", ""]
+    return [
+        name,
+        errors.rows,
+        f"{errors.median:.0%}",
+        f"{errors.ratio:.2f}",
+        f"{errors.low:.2f} to {errors.high:.2f}",
+        f"{errors.near:.0%}",
+    ]
+
+
+HEAD = ("rows", "median error", "median ratio", "80 % of ratios", "within 20 %")
+
+
+def _by(title: str, compared: Sequence[Compared], key: Callable[[Row], str]) -> list[str]:
+    names = sorted({key(each.row) for each in compared})
+    rows = [_errors(n, Errors.of([each for each in compared if key(each.row) == n])) for n in names]
+    total = [_errors("**all**", Errors.of(compared))] if len(names) > 1 else []
+    return [*_table((title, *HEAD), rows + total), ""]
+
+
+def _single(compared: Sequence[Compared]) -> list[str]:
+    rows = [
+        (
+            each.row.problem.kernel,
+            each.row.problem.shape,
+            each.row.problem.gpu,
+            f"{each.us:.4g}",
+            f"{each.row.us:.4g}",
+            f"{each.ratio:.2f}",
+            each.bound,
+            f"{each.row.quantity}{'; ' if each.row.caveat else ''}{each.row.caveat}",
+        )
+        for each in compared
+    ]
+    head = ("kernel", "shape", "GPU", "modelled us", "published us", "ratio", "bound by", "timed by; caveat")
+    return [*_table(head, rows), ""]
+
+
+QUANTITIES_SAID = "; ".join(
+    f"{each.name}: {each.what}, {each.seconds * 1e6:g} us more than the kernel time"
+    for each in QUANTITIES.values()
+)
+
+INTRODUCTION = f"""# How far modelled times are from published ones
+
+Made by `python tests/benchmarks/model_error.py --write` (the runs before it by the same command without
+`--write`). Every published time is somebody else's, of another kernel for the same problem; every modelled
+one is of a kernel of this repository. Nothing was measured here. A ratio is modelled over published: below 1
+the model is too fast. What was published is compared with the modelled time of its own kind.
+{QUANTITIES_SAID}.
+
+Goals: median error 20 % over all and 30 % in each class, 60 % of rows within 20 %.
+"""
+
+FITTED = """No constant of the model is fitted to a row of these tables, so that each class is already judged
+by what was found without it: leaving a class out changes nothing. What is fitted at all stands in
+`workbench/profile/clock.py` (to clocks that others read off their GPUs, `UnderLoad` in
+`workbench/targets.py`) and in `workbench/profile/launch.py`.
+"""
+
+
+def document(rows: Sequence[Row], known: Mapping[Problem, Modelled]) -> str:
+    """`docs/model_error.md`."""
+    compared = compare(rows, known)
+    like = [each for each in compared if each.row.like]
+    others = [each for each in compared if not each.row.like]
+    failed = Counter(
+        found.failure.partition(":")[0] or "other"
+        for row in rows
+        if (found := known.get(row.problem)) is not None and found.failure
+    )
+    waiting = sum(row.problem not in known for row in rows)
+    lines = [
+        INTRODUCTION,
+        "## HipKittens' kernels, which ours resemble",
+        "",
+        *_by("class", like, lambda row: row.group),
+        *_by("kernel", like, lambda row: row.problem.kernel),
+        *_by("GPU", like, lambda row: row.problem.gpu),
+        "## The fastest of the others' kernels",
+        "",
+        "Another tile, another compiler, often a tuner's choice of hundreds: a bound more than a comparison.",
+        "",
+        *_by("class", others, lambda row: row.group),
+        *_by("kernel", others, lambda row: row.problem.kernel),
+        *_by("timed by", others, lambda row: row.quantity),
+        f"Not in these tables: {waiting} rows whose problem is too large to be run here so far"
+        + "".join(f"; {number} that end in {name}" for name, number in failed.items())
+        + ".",
+        "",
+        "## What is fitted",
+        "",
+        FITTED,
+        "## Each of HipKittens' rows",
+        "",
+        *_single(like),
+    ]
+    return "\n".join(lines)

@@ -1,0 +1,81 @@
+"""The published times that the timing model is held against: `tests/data/published_times.csv`, as data."""
+
+from __future__ import annotations
+
+import csv
+from dataclasses import dataclass, field
+from pathlib import Path
+
+DATA = Path(__file__).resolve().parents[1] / "data"
+
+
+@dataclass(frozen=True)
+class Problem:
+    """What is modelled once, however many published it.
+
+    Attributes:
+        kernel: name of the spec.
+        shape: "m=4096 n=4096 k=4096".
+        gpu: product.
+    """
+
+    kernel: str
+    shape: str
+    gpu: str
+
+    @property
+    def parameters(self) -> dict[str, int | str]:
+        """The shape as a spec takes it."""
+        pairs = (each.split("=") for each in self.shape.split())
+        return {name: int(value) if value.isdigit() else value for name, value in pairs}
+
+    def __str__(self) -> str:
+        return f"{self.kernel} {self.shape} on {self.gpu}"
+
+
+@dataclass(frozen=True)
+class Row:
+    """One published time.
+
+    Attributes:
+        group: class by which errors are told: "gemm", "attention", ...
+        problem: what was timed.
+        implementation: whose.
+        like: the kernel is HipKittens', which ours resembles; else it is the fastest of the others'.
+        us: microseconds.
+        quantity: name of how it was timed, `workbench.profile.launch.QUANTITIES`.
+        runs: launches in a row, as far as known.
+        source: where it stands.
+        caveat: why it may not be comparable; "" for nothing special.
+    """
+
+    group: str
+    problem: Problem
+    implementation: str
+    like: bool
+    us: float
+    quantity: str
+    runs: int
+    source: str = field(repr=False)
+    caveat: str = ""
+
+
+def published() -> list[Row]:
+    """All rows, in the file's order."""
+    with (DATA / "published_sources.csv").open(newline="", encoding="utf-8") as file:
+        sources = {each["number"]: each["source"] for each in csv.DictReader(file)}
+    with (DATA / "published_times.csv").open(newline="", encoding="utf-8") as file:
+        return [
+            Row(
+                each["class"],
+                Problem(each["kernel"], each["shape"], each["gpu"]),
+                each["implementation"],
+                each["like"] == "yes",
+                float(each["us"]),
+                each["quantity"],
+                int(each["runs"]),
+                sources[each["source"]],
+                each["caveat"],
+            )
+            for each in csv.DictReader(file)
+        ]

@@ -1,0 +1,95 @@
+"""A modelled time says how far it may be off, wherever it is shown; nothing else does."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+import torch
+
+import workbench as wb
+from workbench.origin import NEVER_COMPARED, Expected, Figure, Origin
+from workbench.profile import expected as module
+from workbench.profile.expected import TABLE, expected
+from workbench.profile.launch import QUANTITIES
+from workbench.views.badge import badge, style
+
+ERROR = Expected(34, 0.22, 0.7, 1.25, "gemm times")
+
+
+def test_an_error_in_words() -> None:
+    assert ERROR.short == "typically 22% off"
+    assert "34 gemm times" in ERROR.text
+    assert NEVER_COMPARED.short == NEVER_COMPARED.text == "nothing like it was ever compared"
+    assert ERROR.around(100.0) == (80.0, pytest.approx(142.857, rel=1e-4))
+    assert NEVER_COMPARED.around(100.0) is None
+
+
+def test_a_figure_tells_it() -> None:
+    assert str(Figure(12.5, "us", Origin.MODELLED, "model", ERROR)) == "12.5 us (modelled, typically 22% off)"
+    assert str(Figure(12.5, "us", Origin.MEASURED)) == "12.5 us (measured)"
+    assert "never compared" not in str(Figure(3, "", Origin.COUNTED))
+
+
+def test_badges_and_figures_show_it() -> None:
+    go = pytest.importorskip("plotly.graph_objects")
+    modelled = Figure(1.0, "us", Origin.MODELLED, "model", ERROR)
+    assert ERROR.short in badge(modelled)
+    assert "off" not in badge(Origin.MODELLED)
+    title = style(go.Figure(), [modelled, Origin.COUNTED], "a title").layout.title.text
+    assert title.startswith("a title")
+    assert ERROR.short in title
+    assert style(go.Figure(), [Origin.COUNTED], "a title").layout.title.text == "a title"
+
+
+def test_a_spec_that_was_compared_has_its_class_error(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    table = tmp_path / "model_error.json"
+    told = {"kernels": ["gemm/bf16"], "rows": 3, "median": 0.1, "low": 0.8, "high": 1.1}
+    table.write_text(json.dumps({"gemm": told}), encoding="utf-8")
+    monkeypatch.setattr(module, "TABLE", table)
+    module._classes.cache_clear()
+    assert expected("gemm/bf16") == Expected(3, 0.1, 0.8, 1.1, "gemm times")
+    assert expected("attention/decode") is NEVER_COMPARED
+    assert expected("") is NEVER_COMPARED
+    module._classes.cache_clear()
+
+
+def test_the_table_is_of_kernels_that_there_are() -> None:
+    told = json.loads(TABLE.read_text(encoding="utf-8"))
+    for name, each in told.items():
+        assert set(each["kernels"]) <= set(wb.kernels), name
+        assert each["rows"] > 0
+        assert 0 < each["low"] <= each["high"]
+        assert each["median"] >= 0
+    if told:
+        assert expected(next(iter(told.values()))["kernels"][0]).rows > 0
+
+
+def test_times_and_profiles_carry_it_and_say_what_they_are_the_time_of() -> None:
+    shape = {"rows": 8, "cols": 64}
+    timed = wb.time("normalization/rmsnorm", shape=shape, device="emulated:gfx950")
+    assert timed.model is not None
+    assert timed.model.error == timed.median.error == expected("normalization/rmsnorm")
+    assert timed.rate is not None
+    assert timed.rate.error == timed.median.error
+    assert timed.quantity == QUANTITIES["kernel"].what
+    assert timed.events is not None
+    assert timed.events.value - timed.median.value == pytest.approx(QUANTITIES["events"].seconds * 1e6)
+    assert timed.median.error is not None
+    assert timed.median.error.short in str(timed)
+    profiled = wb.profile("normalization/rmsnorm", shape=shape, device="emulated:gfx950")
+    assert profiled.time.error == timed.median.error
+    rates = [m.figure for m in profiled.metrics.values() if m.figure is not None and m.figure.error]
+    assert rates, "metrics that a modelled time goes into carry its error"
+    assert all(figure.origin is Origin.MODELLED for figure in rates)
+
+
+def test_a_kernel_of_no_spec_was_never_compared() -> None:
+    source = 'extern "C" __global__ void twice(float* x) { x[threadIdx.x] *= 2; }'
+    twice = wb.compile(source, arch="gfx950")["twice"]
+    found = wb.time(twice[1, 64], torch.ones(64))
+    assert found.median.error is NEVER_COMPARED
+    assert NEVER_COMPARED.short in str(found)

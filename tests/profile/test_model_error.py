@@ -1,0 +1,95 @@
+"""The comparison with published times: rows that specs accept, sums that are right, a document of both."""
+
+from __future__ import annotations
+
+import csv
+import sys
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+import workbench as wb
+from workbench import targets
+from workbench.profile.launch import QUANTITIES
+
+BENCHMARKS = Path(__file__).resolve().parents[1] / "benchmarks"
+sys.path.insert(0, str(BENCHMARKS))
+
+import error_document  # noqa: E402
+import model_error  # noqa: E402
+from model_error import Modelled, Store  # noqa: E402
+from published_times import DATA, Problem, Row, published  # noqa: E402
+
+
+def test_every_row_is_a_problem_that_a_kernel_here_takes() -> None:
+    rows = published()
+    assert Counter(row.like for row in rows)[True] > 100
+    products = {known.name: known for known in targets.PRODUCTS}
+    for row in rows:
+        assert row.quantity in QUANTITIES
+        assert row.us > 0.5
+        assert len(row.source) > 10
+        spec, arch = wb.kernels[row.problem.kernel], products[row.problem.gpu].arch
+        shape = spec.shape(row.problem.parameters, arch=arch)
+        work = spec.work(shape)
+        # Nobody is faster than the memory's and the matrix cores' peaks: what is, was wrongly copied.
+        if row.quantity == "events" and work.get("flops"):
+            assert work["flops"] / (row.us * 1e-6) < 2 * 10.1e15, row
+    with (DATA / "published_sources.csv").open(newline="", encoding="utf-8") as file:
+        assert len(list(csv.DictReader(file))) > 20
+
+
+def row(group: str, us: float, *, like: bool = True, quantity: str = "kernel") -> Row:
+    problem = Problem("gemm/bf16", f"m={round(us)} n=1 k=1", "MI355X")
+    return Row(group, problem, "HipKittens", like, us, quantity, 1, "somewhere that is known")
+
+
+def test_errors_are_those_of_their_kind_of_time() -> None:
+    rows = [row("gemm", 100.0), row("gemm", 50.0), row("gemm", 20.0, quantity="events"), row("gemm", 7.0)]
+    known = {
+        rows[0].problem: Modelled(90.0, "mfma"),
+        rows[1].problem: Modelled(65.0, "hbm"),
+        rows[2].problem: Modelled(20.0 - QUANTITIES["events"].seconds * 1e6, "hbm"),
+        rows[3].problem: Modelled(failure="ShapeError: no"),
+    }
+    compared = error_document.compare(rows, known)
+    assert [round(each.ratio, 6) for each in compared] == [0.9, 1.3, 1.0]
+    errors = error_document.Errors.of(compared)
+    assert errors is not None
+    assert (errors.rows, errors.near) == (3, pytest.approx(2 / 3))
+    assert (errors.median, errors.low, errors.high) == (
+        pytest.approx(0.1),
+        pytest.approx(0.9),
+        pytest.approx(1.3),
+    )
+    told = error_document.expected(rows, known)
+    assert told == {
+        "gemm": {"kernels": ["gemm/bf16"], "rows": 3, "median": 0.1, "low": 0.9, "high": 1.3},
+    }
+    text = error_document.document(rows, known)
+    assert "| gemm | 3 | 10% | 1.00 |" in text
+    assert "1 that end in ShapeError" in text
+
+
+def test_what_others_tuned_does_not_decide_what_is_expected() -> None:
+    rows = [row("gemm", 100.0), row("gemm", 50.0, like=False)]
+    known = {rows[0].problem: Modelled(100.0), rows[1].problem: Modelled(500.0)}
+    told = error_document.expected(rows, known)
+    assert told["gemm"] == {"kernels": ["gemm/bf16"], "rows": 1, "median": 0.0, "low": 1.0, "high": 1.0}
+
+
+def test_a_store_goes_on_and_forgets_what_another_model_said(tmp_path: Path) -> None:
+    problem = Problem("gemm/bf16", "m=64 n=64 k=64", "MI355X")
+    Store(tmp_path / "store", "a").add(problem, Modelled(1.5, "mfma", 2400.0, 0.1))
+    assert Store(tmp_path / "store", "a").known == {problem: Modelled(1.5, "mfma", 2400.0, 0.1)}
+    assert Store(tmp_path / "store", "b").known == {}
+
+
+def test_a_problem_is_modelled_and_one_that_cannot_be_says_why() -> None:
+    found = model_error.model(Problem("normalization/rmsnorm", "rows=4 cols=64", "MI325X"))
+    assert found.us > 0.5
+    assert found.clock_mhz == 2100
+    assert not found.failure
+    wrong = model_error.model(Problem("normalization/rmsnorm", "rows=4 cols=0", "MI325X"))
+    assert "ShapeError" in wrong.failure
