@@ -38,7 +38,7 @@ struct blocks_of_128 {
     template <ducks::gl::all GL>
     static __device__ inline scales read(const GL &scale_a, const GL &scale_b, int row, int col, int step) {
         scales made;
-        load_column(made.of_rows, scale_a, {row, step});
+        load_along(made.of_rows, scale_a, {row, step});
         made.of_cols = scale_b[{col / 128, step}];
         return made;
     }

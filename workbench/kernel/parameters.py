@@ -40,6 +40,11 @@ _DTYPES: Mapping[str, tuple[str, ...]] = {
     "__hip_fp8_e4m3_fnuz": ("float8_e4m3fnuz",),
     "__hip_fp8_e5m2": ("float8_e5m2",),
     "__hip_fp8_e5m2_fnuz": ("float8_e5m2fnuz",),
+    "fp8e8m0": ("uint8", "float8_e8m0fnu"),
+    # Several numbers in a byte, which PyTorch has no type for.
+    "fp4e2m1_2": ("uint8",),
+    "int4_2": ("uint8", "int8"),
+    "uint4_2": ("uint8",),
 }
 
 

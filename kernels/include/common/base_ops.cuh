@@ -30,6 +30,27 @@ __device__ inline W each(F function, const W &value) {
     }
 }
 
+/** The same of two values. */
+template <typename F, typename W>
+__device__ inline W each(F function, const W &a, const W &b) {
+    if constexpr (is_same<W, float>) {
+        return function(a, b);
+    } else if constexpr (is_same<W, _Float16>) {
+        return static_cast<_Float16>(function(static_cast<float>(a), static_cast<float>(b)));
+    } else {
+        W result;
+#pragma unroll
+        for (int i = 0; i < static_cast<int>(sizeof(W) / sizeof(a[0])); i++) result[i] = each(function, a[i], b[i]);
+        return result;
+    }
+}
+
+/** The larger of |a| and |b|; NaN where one is. As integers, sizes are in order, NaN above infinity. */
+__device__ inline float larger_size(float a, float b) {
+    const unsigned x = bit_cast<unsigned>(a) & 0x7fffffffu, y = bit_cast<unsigned>(b) & 0x7fffffffu;
+    return bit_cast<float>(x > y ? x : y);
+}
+
 } // namespace detail
 
 namespace ducks::base_ops {
@@ -298,6 +319,14 @@ struct min {
     template <typename T>
     static __device__ inline T op(const T &a, const T &b) {
         return narrow<T>(__builtin_elementwise_min(widen(a), widen(b)));
+    }
+};
+
+/** The larger in size, without its sign; NaN where one argument is. */
+struct absmax {
+    template <typename T>
+    static __device__ inline T op(const T &a, const T &b) {
+        return narrow<T>(detail::each([](float x, float y) { return detail::larger_size(x, y); }, widen(a), widen(b)));
     }
 };
 

@@ -35,9 +35,10 @@ using fp8e5m2 = __hip_fp8_e5m2_fnuz;
 using fp8e5m2_4 = __hip_fp8x4_e5m2_fnuz;
 #endif
 
-/** Power of two, 2^(x - 127); 255 is NaN. The scale of a block of 32 elements (OCP microscaling formats). */
-using fp8e8m0 = unsigned char;
-using fp8e8m0_2 = unsigned short;
+/** Power of two, 2^(bits - 127); 255 is NaN. The scale of a block of 32 elements (OCP microscaling formats). */
+struct fp8e8m0 {
+    unsigned char bits;
+};
 /** Four scales in a register: what the scaled matrix instructions take, which choose one of the bytes. */
 using fp8e8m0_4 = unsigned;
 
@@ -90,6 +91,30 @@ using int8 = signed char;
 struct alignas(4) int8_4 {
     int8 e[4];
 };
+/** The same without a sign; of NaN, zero. */
+using uint8 = unsigned char;
+struct alignas(4) uint8_4 {
+    uint8 e[4];
+};
+
+/**
+ * @brief Two 4-bit integers, -8 to 7, in a byte, the first in the low half; conversions to them as to int8.
+ *
+ * A tile of them counts pairs, as one of fp4.
+ */
+struct int4_2 {
+    unsigned char bits;
+};
+struct alignas(4) int4_8 {
+    int4_2 pairs[4];
+};
+/** The same without a sign, 0 to 15. */
+struct uint4_2 {
+    unsigned char bits;
+};
+struct alignas(4) uint4_8 {
+    uint4_2 pairs[4];
+};
 
 namespace detail {
 
@@ -127,9 +152,9 @@ struct numeric {
     // In front of the assertion, so that the compiler has them and says nothing else.
     using native = T;
     using wide = T;
-    static_assert(never<T>, "kittens has no such element type; it has float, bf16, half, int, int8, fp8e4m3, fp8e5m2, "
-                            "fp6e2m3_4, fp6e3m2_4, "
-                            "fp4e2m1_2, fp8e8m0 and their packed forms");
+    static_assert(never<T>,
+                  "kittens has no such element type; it has float, bf16, half, int, int8, uint8, fp8e4m3, "
+                  "fp8e5m2, fp6e2m3_4, fp6e3m2_4, fp4e2m1_2, int4_2, uint4_2, fp8e8m0 and their packed forms");
 };
 template <>
 struct numeric<float> {
@@ -160,6 +185,26 @@ template <>
 struct numeric<int8_4> {
     using native = unsigned;
     using wide = f32x4;
+};
+template <>
+struct numeric<uint8> {
+    using native = uint8;
+    using wide = float;
+};
+template <>
+struct numeric<uint8_4> {
+    using native = unsigned;
+    using wide = f32x4;
+};
+template <>
+struct numeric<int4_2> {
+    using native = unsigned char;
+    using wide = f32x2;
+};
+template <>
+struct numeric<uint4_2> {
+    using native = unsigned char;
+    using wide = f32x2;
 };
 template <>
 struct numeric<bf16> {
@@ -239,6 +284,10 @@ template <typename T>
 inline constexpr int numbers_in = 1;
 template <>
 inline constexpr int numbers_in<fp4e2m1_2> = 2;
+template <>
+inline constexpr int numbers_in<int4_2> = 2;
+template <>
+inline constexpr int numbers_in<uint4_2> = 2;
 template <>
 inline constexpr int numbers_in<fp6e2m3_4> = 4;
 template <>
@@ -325,14 +374,20 @@ __device__ inline typename numeric<T>::wide widen(const T &value) {
         const auto low = __builtin_amdgcn_cvt_pk_f32_bf8(bits, false);
         const auto high = __builtin_amdgcn_cvt_pk_f32_bf8(bits, true);
         return wide{low[0], low[1], high[0], high[1]};
-    } else if constexpr (is_same<T, int8>) {
+    } else if constexpr (is_same<T, int8> || is_same<T, uint8>) {
         return static_cast<float>(value);
-    } else if constexpr (is_same<T, int8_4>) {
+    } else if constexpr (is_same<T, int8_4> || is_same<T, uint8_4>) {
         return wide{static_cast<float>(value.e[0]), static_cast<float>(value.e[1]), static_cast<float>(value.e[2]),
                     static_cast<float>(value.e[3])};
+    } else if constexpr (is_same<T, int4_2>) {
+        return wide{static_cast<float>(static_cast<int>(value.bits << 28) >> 28),
+                    static_cast<float>(static_cast<int8>(value.bits) >> 4)};
+    } else if constexpr (is_same<T, uint4_2>) {
+        return wide{static_cast<float>(value.bits & 15u), static_cast<float>(value.bits >> 4)};
     } else if constexpr (is_same<T, fp8e8m0>) {
         // Exponent 0 is 2^-127, a denormal number; 255 the NaN without a sign.
-        return bit_cast<float>(value == 0 ? 0x00400000u : value == 255 ? 0x7fc00000u : unsigned{value} << 23);
+        const unsigned exponent = value.bits;
+        return bit_cast<float>(exponent == 0 ? 0x00400000u : exponent == 255 ? 0x7fc00000u : exponent << 23);
     } else if constexpr (is_same<T, fp4e2m1_2>) {
         return wide{e2m1_value(value.bits & 15u), e2m1_value(value.bits >> 4)};
     } else if constexpr (is_fp6<T>) {
@@ -395,10 +450,19 @@ __device__ inline T narrow(const typename numeric<T>::wide &value) {
         return bit_cast<T>(__builtin_amdgcn_cvt_pk_bf8_f32(within_bf8(value[2]), within_bf8(value[3]), low, true));
     } else if constexpr (is_same<T, int8>) {
         return static_cast<int8>(to_integer(value, -128.0f, 127.0f));
-    } else if constexpr (is_same<T, int8_4>) {
-        return {{narrow<int8>(value[0]), narrow<int8>(value[1]), narrow<int8>(value[2]), narrow<int8>(value[3])}};
+    } else if constexpr (is_same<T, uint8>) {
+        return static_cast<uint8>(to_integer(value, 0.0f, 255.0f));
+    } else if constexpr (is_same<T, int8_4> || is_same<T, uint8_4>) {
+        using one = select<is_same<T, int8_4>, int8, uint8>;
+        return {{narrow<one>(value[0]), narrow<one>(value[1]), narrow<one>(value[2]), narrow<one>(value[3])}};
+    } else if constexpr (is_same<T, int4_2>) {
+        const int low = to_integer(value[0], -8.0f, 7.0f), high = to_integer(value[1], -8.0f, 7.0f);
+        return {static_cast<unsigned char>((low & 15) | high << 4)};
+    } else if constexpr (is_same<T, uint4_2>) {
+        const int low = to_integer(value[0], 0.0f, 15.0f), high = to_integer(value[1], 0.0f, 15.0f);
+        return {static_cast<unsigned char>(low | high << 4)};
     } else if constexpr (is_same<T, fp8e8m0>) {
-        return static_cast<fp8e8m0>(bit_cast<unsigned>(value) >> 23);
+        return {static_cast<unsigned char>(bit_cast<unsigned>(value) >> 23)};
     } else if constexpr (is_same<T, fp4e2m1_2>) {
         return {static_cast<unsigned char>(e2m1_code(value[0]) | e2m1_code(value[1]) << 4)};
     } else if constexpr (is_fp6<T>) {
@@ -425,14 +489,16 @@ namespace ducks::base_types {
 /** An element type of tiles and vectors. */
 template <typename T>
 concept T1 =
-    detail::is_same<T, float> || detail::is_same<T, int> || detail::is_same<T, int8> || detail::is_same<T, bf16> ||
-    detail::is_same<T, half> || detail::is_same<T, fp8e4m3> || detail::is_same<T, fp8e5m2> ||
-    detail::is_same<T, fp8e8m0> || detail::is_same<T, fp4e2m1_2> || detail::is_fp6<T> || detail::is_six_bits<T>;
+    detail::is_same<T, float> || detail::is_same<T, int> || detail::is_same<T, int8> || detail::is_same<T, uint8> ||
+    detail::is_same<T, bf16> || detail::is_same<T, half> || detail::is_same<T, fp8e4m3> ||
+    detail::is_same<T, fp8e5m2> || detail::is_same<T, fp8e8m0> || detail::is_same<T, fp4e2m1_2> ||
+    detail::is_same<T, int4_2> || detail::is_same<T, uint4_2> || detail::is_fp6<T> || detail::is_six_bits<T>;
 /** A packed element type: what register tiles hold. */
 template <typename T>
 concept T2 = detail::is_same<T, float2> || detail::is_same<T, int2> || detail::is_same<T, int8_4> ||
-             detail::is_same<T, bf16_2> || detail::is_same<T, half_2> || detail::is_same<T, fp8e4m3_4> ||
-             detail::is_same<T, fp8e5m2_4> || detail::is_same<T, fp8e8m0_4> || detail::is_same<T, fp4e2m1_8> ||
+             detail::is_same<T, uint8_4> || detail::is_same<T, bf16_2> || detail::is_same<T, half_2> ||
+             detail::is_same<T, fp8e4m3_4> || detail::is_same<T, fp8e5m2_4> || detail::is_same<T, fp8e8m0_4> ||
+             detail::is_same<T, fp4e2m1_8> || detail::is_same<T, int4_8> || detail::is_same<T, uint4_8> ||
              detail::is_same<T, fp6e2m3_16> || detail::is_same<T, fp6e3m2_16>
 #if defined(KITTENS_FP6)
              || detail::is_same<T, fp6_e2m3_2> || detail::is_same<T, fp6_e2m3_32>
@@ -470,8 +536,8 @@ struct packing {
     using packed_type = T;
     static __host__ __device__ inline constexpr int num() { return 1; }
     static_assert(detail::never<T>,
-                  "kittens has no such element type; it has float, bf16, half, int, int8, fp8e4m3, fp8e5m2, "
-                  "fp6e2m3_4, fp6e3m2_4, fp4e2m1_2, fp8e8m0 and their packed forms");
+                  "kittens has no such element type; it has float, bf16, half, int, int8, uint8, fp8e4m3, fp8e5m2, "
+                  "fp6e2m3_4, fp6e3m2_4, fp4e2m1_2, int4_2, uint4_2, fp8e8m0 and their packed forms");
 };
 template <>
 struct packing<float> : detail::packing_of<float, float2, 1> {};
@@ -481,6 +547,18 @@ template <>
 struct packing<int8> : detail::packing_of<int8, int8_4, 1> {};
 template <>
 struct packing<int8_4> : detail::packing_of<int8, int8_4, 4> {};
+template <>
+struct packing<uint8> : detail::packing_of<uint8, uint8_4, 1> {};
+template <>
+struct packing<uint8_4> : detail::packing_of<uint8, uint8_4, 4> {};
+template <>
+struct packing<int4_2> : detail::packing_of<int4_2, int4_8, 1> {};
+template <>
+struct packing<int4_8> : detail::packing_of<int4_2, int4_8, 4> {};
+template <>
+struct packing<uint4_2> : detail::packing_of<uint4_2, uint4_8, 1> {};
+template <>
+struct packing<uint4_8> : detail::packing_of<uint4_2, uint4_8, 4> {};
 template <>
 struct packing<int> : detail::packing_of<int, int2, 1> {};
 template <>

@@ -113,6 +113,8 @@ template <int rows, int cols, ducks::rt_layout::all layout = row_l, ducks::rt_sh
 using rt_fp4e2m1_2 = rt<fp4e2m1_2, rows, cols, layout, shape>;
 template <int rows, int cols, ducks::rt_layout::all layout = row_l, ducks::rt_shape::all shape = rt_16x128_s>
 using rt_int8 = rt<int8, rows, cols, layout, shape>;
+template <int rows, int cols, ducks::rt_layout::all layout = row_l, ducks::rt_shape::all shape = rt_16x128_s>
+using rt_uint8 = rt<uint8, rows, cols, layout, shape>;
 template <int rows, int cols, ducks::rt_layout::all layout = row_l, ducks::rt_shape::all shape = rt_16x16_s>
 using rt_int = rt<int, rows, cols, layout, shape>;
 /** Of fours of fp6, which `cols` counts. */

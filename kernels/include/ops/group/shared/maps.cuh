@@ -78,14 +78,7 @@ struct shared_maps {
     static __device__ inline void copy(T &dst, const U &src) {
         using V = typename T::dtype;
         if constexpr (ducks::shared<U>) {
-            constexpr bool same_size = [] {
-                if constexpr (ducks::sv::all<T> && ducks::sv::all<U>)
-                    return T::length == U::length;
-                else if constexpr (ducks::st::all<T> && ducks::st::all<U>)
-                    return T::rows == U::rows && T::cols == U::cols;
-                else
-                    return false;
-            }();
+            constexpr bool same_size = same_sizes<T, U>();
             static_assert(same_size, "copy: both shared tiles or shared vectors, of the same size");
             if constexpr (same_size)
                 for_own_elements<N, T>(
@@ -130,6 +123,22 @@ struct shared_maps {
     KITTENS_UNARY(log2)
     KITTENS_UNARY(abs)
     KITTENS_UNARY(relu)
+    KITTENS_UNARY(sqrt)
+    KITTENS_UNARY(rsqrt)
+    KITTENS_UNARY(rcp)
+    KITTENS_UNARY(neg)
+    KITTENS_UNARY(sigmoid)
+    KITTENS_UNARY(silu)
+    KITTENS_UNARY(gelu)
+    KITTENS_UNARY(gelu_tanh)
+    KITTENS_UNARY(tanh)
+    KITTENS_UNARY(erf)
+    KITTENS_UNARY(softplus)
+    KITTENS_UNARY(sin)
+    KITTENS_UNARY(cos)
+    KITTENS_UNARY(floor)
+    KITTENS_UNARY(ceil)
+    KITTENS_UNARY(round)
     KITTENS_BINARY(max, max)
     KITTENS_BINARY(min, min)
     KITTENS_BINARY(add, sum)
@@ -145,6 +154,28 @@ struct shared_maps {
 #undef KITTENS_BINARY
 #undef KITTENS_WITH_VECTOR
 
+    /** dst = src, but `low` where it is less and `high` where it is more. */
+    template <ducks::shared T>
+    static __device__ inline void clamp(T &dst, const T &src, float low, float high) {
+        map(dst, src, [=](float v) { return __builtin_fminf(__builtin_fmaxf(v, low), high); });
+    }
+
+    /**
+     * @brief dst = f(src) or f(src, others...), element by element, computed in float and rounded once; f may take the
+     * place too: the index in a vector, row and column in a tile.
+     *
+     * The operands may differ in the element type.
+     */
+    template <ducks::shared T, typename... Rest>
+    static __device__ inline void map(T &dst, const Rest &...rest) {
+        apply(dst, rest...);
+    }
+    /** Every element becomes f of its place. */
+    template <ducks::shared T, typename F>
+    static __device__ inline void fill(T &dst, const F &f) {
+        apply(dst, f);
+    }
+
     /** Each row of dst = its value. */
     template <ducks::st::all T, ducks::sv::all V>
     static __device__ inline void broadcast_row(T &dst, const V &row_values) {
@@ -157,6 +188,60 @@ struct shared_maps {
     }
 
   private:
+    /** dst = f of the elements of the operands before it, up to three. */
+    template <typename T, typename F>
+    static __device__ inline void apply(T &dst, const F &f) {
+        for_own_elements<N, T>([&](auto at) { set(dst, at, call(f, at)); });
+    }
+    template <typename T, typename A, typename F>
+    static __device__ inline void apply(T &dst, const A &a, const F &f) {
+        check_sizes<T, A>();
+        for_own_elements<N, T>([&](auto at) { set(dst, at, call(f, at, number(a, at))); });
+    }
+    template <typename T, typename A, typename B, typename F>
+    static __device__ inline void apply(T &dst, const A &a, const B &b, const F &f) {
+        check_sizes<T, A, B>();
+        for_own_elements<N, T>([&](auto at) { set(dst, at, call(f, at, number(a, at), number(b, at))); });
+    }
+    template <typename T, typename A, typename B, typename C, typename F>
+    static __device__ inline void apply(T &dst, const A &a, const B &b, const C &c, const F &f) {
+        check_sizes<T, A, B, C>();
+        for_own_elements<N, T>(
+            [&](auto at) { set(dst, at, call(f, at, number(a, at), number(b, at), number(c, at))); });
+    }
+    template <typename F, typename... Values>
+    static __device__ inline auto call(const F &f, int2 at, Values... values) {
+        return call_at(f, at.x, at.y, values...);
+    }
+    template <typename F, typename... Values>
+    static __device__ inline auto call(const F &f, int at, Values... values) {
+        return call_at(f, at, values...);
+    }
+    template <typename U, typename At>
+    static __device__ inline auto number(const U &operand, At at) {
+        return numbers<typename U::dtype>::of(operand[at]).n[0];
+    }
+    template <typename T, typename At, typename V>
+    static __device__ inline void set(T &dst, At at, V value) {
+        numbers<typename T::dtype> made;
+        made.n[0] = value;
+        dst[at] = made.packed();
+    }
+    /** Whether the operands are shared tiles, or shared vectors, of one size. */
+    template <typename T, typename... U>
+    static __device__ inline constexpr void check_sizes() {
+        constexpr bool same_size = (same_sizes<T, U>() && ...);
+        static_assert(same_size, "map: the operands are shared tiles or shared vectors of the same size");
+    }
+    template <typename T, typename U>
+    static __host__ __device__ constexpr bool same_sizes() {
+        if constexpr (ducks::sv::all<T> && ducks::sv::all<U>)
+            return T::length == U::length;
+        else if constexpr (ducks::st::all<T> && ducks::st::all<U>)
+            return T::rows == U::rows && T::cols == U::cols;
+        else
+            return false;
+    }
     template <typename T, typename V, int length>
     static __device__ inline constexpr void check_vector() {
         constexpr bool fits = V::length == length && is_same<typename T::dtype, typename V::dtype>;

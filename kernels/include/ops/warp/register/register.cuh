@@ -16,6 +16,7 @@
 #include "tile/mma_scaled.cuh"
 #include "tile/mma_words.cuh"
 #include "tile/products.cuh"
+#include "tile/quantize.cuh"
 #include "tile/random.cuh"
 #include "tile/reductions.cuh"
 #include "tile/rotations.cuh"

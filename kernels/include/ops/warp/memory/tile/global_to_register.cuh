@@ -3,8 +3,8 @@
  * @brief Register tiles from and to global memory.
  *
  * Coordinates count in tiles and must be the same in all lanes of a wave. Elements are converted between the types of
- * the tile and of the global layout. A lane moves its neighbouring elements of a row layout at once, up to 16 bytes;
- * elements of a column layout one by one.
+ * the tile and of the global layout; a tile of numbers reads and writes a layout of pairs (fp4, int4) or fours (fp6). A
+ * lane moves its neighbouring elements of a row layout at once, up to 16 bytes; elements of a column layout one by one.
  *
  * Every function checks rows by way of the buffer's range, at no cost: rows past the end of the axis that they lie
  * along read as zero and are not written. `load` and `store` do not check columns: past the end of a row is the next
@@ -274,6 +274,41 @@ __device__ inline void store_tile(const GL &dst, const RT &src, const COORD &idx
     store_runs<RT, U, bounds>(buffer(view.base, view.bytes), in_rows<U>(view.pitch), bounds::columns(dst, at), src);
 }
 
+/**
+ * @brief A tile of pairs or fours of numbers, as memory has them, for a tile of numbers counted one by one; each number
+ * is in the lane that it has there.
+ */
+template <ducks::rt::all RT, typename U>
+struct grouped {
+    static constexpr int n = numbers_in<U>;
+    using S = typename RT::shape;
+    static_assert(RT::is_row &&
+                      S::stride % (n * base_types::packing<typename base_types::packing<U>::packed_type>::num()) == 0,
+                  "load, store: between numbers of fp4, int4 or fp6 in memory and a tile of a wider type lanes move 32 "
+                  "bits or more: the tile is in the row layout, of a base shape with a stride of 8 numbers, of fp6 16");
+    using tile = rt<U, RT::rows, RT::cols / n, typename RT::layout, rt_shape<S::rows, S::cols / n, S::stride / n>>;
+    /** A position in numbers as one in groups. */
+    static __device__ inline coord<> position(const coord<> &at) { return {at.b, at.d, at.r, at.c / n}; }
+};
+template <typename T, typename U>
+inline constexpr bool is_grouped = numbers_in<T> == 1 && (numbers_in<U> > 1);
+
+template <int axis, typename bounds, ducks::rt::all RT, ducks::gl::all GL, ducks::coord::tile COORD>
+    requires is_grouped<typename RT::T, typename GL::dtype>
+__device__ inline void load_tile(RT &dst, const GL &src, const COORD &idx) {
+    using group = grouped<RT, typename GL::dtype>;
+    typename group::tile numbers;
+    load_tile<axis, bounds>(numbers, src, group::position(idx.template unit_coord<axis, 3>()));
+    copy(dst, numbers);
+}
+template <int axis, typename bounds, ducks::rt::all RT, ducks::gl::all GL, ducks::coord::tile COORD>
+    requires is_grouped<typename RT::T, typename GL::dtype>
+__device__ inline void store_tile(const GL &dst, const RT &src, const COORD &idx) {
+    using group = grouped<RT, typename GL::dtype>;
+    typename group::tile numbers;
+    copy(numbers, src);
+    store_tile<axis, bounds>(dst, numbers, group::position(idx.template unit_coord<axis, 3>()));
+}
 } // namespace detail
 
 /**

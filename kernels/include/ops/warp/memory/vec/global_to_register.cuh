@@ -69,19 +69,61 @@ __device__ inline void load(RV &dst, const GL &src, const COORD &idx) {
         }
 }
 
-/** dst = the elements below each other from `at` on: of column at.c, rows at.r, at.r + 1, ... Past the end zero. */
-template <ducks::rv::all RV, ducks::gl::all GL>
-__device__ inline void load_column(RV &dst, const GL &src, const coord<> &at) {
-    static_assert(!RV::is_align, "load_column: a vector of one value a lane, such as the col_vec of a row layout");
-    using U = typename GL::dtype;
-    const detail::program_order order;
-    const detail::window<2, GL> view(src, at);
-    const detail::buffer memory(view.base, view.bytes);
+namespace detail {
+
+/** A lane's elements of a vector that lies along `axis`, one by one: calls f(i, element of it, byte offset, stores). */
+template <int axis, ducks::rv::all RV, ducks::gl::all GL, typename F>
+__device__ inline void for_each_along(const GL &layout, const coord<> &at, F f) {
+    static_assert(axis >= 0 && axis <= 2, "load_along, store_along: the axes are 0 (batch), 1 (depth) and 2 (rows); "
+                                          "load and store take a row's elements");
+    const program_order order;
+    const window<axis, GL> view(layout, at);
+    const buffer memory(view.base, view.bytes);
     const int lane = laneid();
+    constexpr int count = base_types::packing<typename RV::dtype>::num();
+    const bool owns =
+        RV::is_naive || (RV::is_align ? RV::distribution::minor_index(lane) == 0 : lane < RV::distribution::minor);
 #pragma unroll
     for (int i = 0; i < RV::outer_dim; i++)
-        dst.data[i][0] = base_types::convertor<typename RV::dtype, U>::convert(detail::bit_cast<U>(
-            detail::run<U, 1>::load(memory, static_cast<uint32_t>(RV::index(i, lane, 0)) * view.pitch)));
+#pragma unroll
+        for (int e = 0; e < RV::inner_dim * count; e++) {
+            const int index = RV::index(i, lane, e);
+            const uint32_t offset = index < RV::length ? static_cast<uint32_t>(index) * view.pitch : OUT_OF_RANGE;
+            f(memory, i, e, offset, owns);
+        }
+}
+
+} // namespace detail
+
+/**
+ * @brief dst = the elements from `at` on along `axis` (0 batch, 1 depth, 2 rows), as far apart as src has them. Past
+ * the end of the axis zero.
+ */
+template <int axis = 2, ducks::rv::all RV, ducks::gl::all GL>
+__device__ inline void load_along(RV &dst, const GL &src, const coord<> &at) {
+    using U = typename GL::dtype;
+    using packed = base_types::lanes_of<typename RV::dtype>;
+    constexpr int count = base_types::packing<typename RV::dtype>::num();
+    detail::for_each_along<axis, RV>(src, at, [&](const detail::buffer &memory, int i, int e, uint32_t offset, bool) {
+        auto elements = detail::bit_cast<packed>(dst.data[i][e / count]);
+        elements.e[e % count] = base_types::convertor<typename RV::T, U>::convert(
+            detail::bit_cast<U>(detail::run<U, 1>::load(memory, offset)));
+        dst.data[i][e / count] = detail::bit_cast<typename RV::dtype>(elements);
+    });
+}
+/** The elements from `at` on along `axis` of dst = src; past the end of the axis none. */
+template <int axis = 2, ducks::rv::all RV, ducks::gl::all GL>
+__device__ inline void store_along(const GL &dst, const RV &src, const coord<> &at) {
+    using U = typename GL::dtype;
+    using packed = base_types::lanes_of<typename RV::dtype>;
+    constexpr int count = base_types::packing<typename RV::dtype>::num();
+    detail::for_each_along<axis, RV>(
+        dst, at, [&](const detail::buffer &memory, int i, int e, uint32_t offset, bool owns) {
+            const U value = base_types::convertor<U, typename RV::T>::convert(
+                detail::bit_cast<packed>(src.data[i][e / count]).e[e % count]);
+            detail::run<U, 1>::store(memory, owns ? offset : detail::OUT_OF_RANGE,
+                                     detail::bit_cast<typename detail::run<U, 1>::words>(value));
+        });
 }
 
 /** The vector at idx of dst = src. */

@@ -173,12 +173,15 @@ __device__ inline void mma_ABt_base_scaled(D &d, const A &a, const B &b, const D
 /**
  * @brief A scale register for four base tiles of 16 rows, from scales in memory.
  *
- * @param scales for each row the scales of its four blocks next to each other, 4 bytes; in shared or global memory.
+ * @param scales for each row the scales of its four blocks next to each other, 4 bytes, of `unsigned char` or fp8e8m0;
+ *        in shared or global memory.
  * @param row the first of the 64 rows.
  *
  * Costs four loads of 4 bytes a lane and seven other instructions.
  */
-__device__ inline fp8e8m0_4 pack_scales(const fp8e8m0 *scales, int row) {
+template <typename T>
+    requires(sizeof(T) == 1)
+__device__ inline fp8e8m0_4 pack_scales(const T *scales, int row) {
     const int lane = laneid(), shift = lane / 16 * 8;
     fp8e8m0_4 packed = 0;
 #pragma unroll

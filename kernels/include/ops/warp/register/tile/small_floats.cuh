@@ -1,8 +1,8 @@
 /**
  * @file
- * @brief Register tiles of 4- and 6-bit floats from and to tiles of float, bf16 and half.
+ * @brief Register tiles of 4- and 6-bit numbers from and to tiles of float, bf16 and half.
  *
- * A tile of small floats counts pairs (fp4) or fours (fp6), n numbers each. The wider tile has its rows, n times its
+ * A tile of them counts pairs (fp4, int4) or fours (fp6), n numbers each. The wider tile has its rows, n times its
  * columns and, so that every number stays in its lane, its base shape with n times the columns and the stride: for
  * `rt_fp4e2m1_2<M, K / 2>` of `rt_16x64_s`, and for `rt_fp6e2m3_4<M, K / 4>` of `rt_16x32_s`, that is M x K of
  * `rt_shape<16, 128, 32>`; for 32x32x64 `rt_shape<32, 64, 32>`. In the column layout it is n times the rows.
@@ -27,7 +27,7 @@ inline constexpr void check_small_and_wide() {
     using S = typename SMALL::shape;
     constexpr bool wide_type =
         is_same<typename WIDE::T, float> || is_same<typename WIDE::T, bf16> || is_same<typename WIDE::T, half>;
-    static_assert(wide_type, "copy: tiles of fp4 and fp6 are converted from and to float, bf16 and half");
+    static_assert(wide_type, "copy: tiles of fp4, fp6 and int4 are converted from and to float, bf16 and half");
     constexpr bool same_layout = SMALL::is_row == WIDE::is_row;
     static_assert(same_layout, "copy: the tiles have the same layout");
     constexpr bool same_numbers = WIDE::rows == SMALL::rows * down && WIDE::cols == SMALL::cols * across;
@@ -70,13 +70,13 @@ struct small_floats {
     static __device__ inline elements from(const lane_numbers<count> &numbers, float scale) {
         elements to;
 #if defined(KITTENS_CDNA4) && __has_builtin(__builtin_amdgcn_cvt_scalef32_2xpk16_fp6_f32)
-        if constexpr (n == 2) {
+        if constexpr (is_same<T, fp4e2m1_2>) {
 #pragma unroll
             for (int e = 0; e < count / 2; e++)
                 to.e[e] = {static_cast<unsigned char>(
                     __builtin_amdgcn_cvt_scalef32_pk_fp4_f32(0u, numbers.x[2 * e], numbers.x[2 * e + 1], scale, 0))};
             return to;
-        } else if constexpr (count % 32 == 0) {
+        } else if constexpr (is_fp6<T> && count % 32 == 0) {
 #pragma unroll
             for (int first = 0; first < count; first += 32) {
                 // The instruction takes even numbers from its first source, odd ones from the second.
@@ -136,7 +136,7 @@ __device__ inline void to_small(DST &dst, const SRC &src, Scale scale) {
 
 } // namespace detail
 
-/** dst = src, fp4 or fp6 from float, bf16 or half; which tiles go together this header's first lines say. */
+/** dst = src, fp4, fp6 or int4 from float, bf16 or half; which tiles go together this header's first lines say. */
 template <ducks::rt::all DST, ducks::rt::all SRC>
     requires(detail::numbers_in<typename DST::T> > 1 && detail::numbers_in<typename SRC::T> == 1)
 __device__ inline void copy(DST &dst, const SRC &src) {
@@ -162,7 +162,7 @@ __device__ inline void copy_scaled(DST &dst, const SRC &src, const fp8e8m0_4 *sc
     });
 }
 
-/** dst = src, float, bf16 or half from fp4 or fp6: exact. */
+/** dst = src, float, bf16 or half from fp4, fp6 or int4: exact. */
 template <ducks::rt::all DST, ducks::rt::all SRC>
     requires(detail::numbers_in<typename DST::T> == 1 && detail::numbers_in<typename SRC::T> > 1)
 __device__ inline void copy(DST &dst, const SRC &src) {

@@ -1,0 +1,109 @@
+"""Quantization in PyTorch, from the definitions of the formats: nearest number, ties to even, saturating.
+
+Rows and blocks with a NaN or an infinity get NaN for their scale and zeros for numbers.
+"""
+
+from __future__ import annotations
+
+import torch
+
+from workbench_kernels.references.gemm import MICROSCALED
+
+FP8 = {
+    "e4m3fn": torch.float8_e4m3fn,
+    "e4m3fnuz": torch.float8_e4m3fnuz,
+    "e5m2": torch.float8_e5m2,
+    "e5m2fnuz": torch.float8_e5m2fnuz,
+}
+LARGEST = {
+    "int8": 127.0,
+    "int4": 7.0,
+    **{name: torch.finfo(dtype).max for name, dtype in FP8.items()},
+    **{"e2m3": 7.5, "e3m2": 28.0, "e2m1": 6.0},
+}
+"""Largest number of a format."""
+
+LEAST = 1e-10
+"""The smallest size that a float scale is made for, AITER's."""
+
+
+def blocks_of(x: torch.Tensor, block: int) -> torch.Tensor:
+    """Rows taken apart into blocks, in float32, zeros after the last column."""
+    short = -x.shape[-1] % block
+    return torch.nn.functional.pad(x.float(), (0, short)).unflatten(-1, (-1, block))
+
+
+def float_scale(absmax: torch.Tensor, format: str) -> torch.Tensor:
+    """absmax, at least 1e-10, divided by the format's largest number, in float32."""
+    scale = absmax.float().clamp(min=LEAST) / LARGEST[format]
+    return torch.where(absmax.isfinite(), scale, torch.nan)
+
+
+def power_scale(absmax: torch.Tensor, format: str, rounding: str) -> torch.Tensor:
+    """Bytes s of scales 2^(s - 127), s of NaN and infinity 255; `rounding` is down, even or up.
+
+    Down takes the exponent of absmax, even that of absmax rounded to the format's mantissa, up the lowest
+    power of two with which nothing saturates.
+    """
+    largest = LARGEST[format]
+    size = torch.where(absmax.isfinite() & (absmax > 0), absmax, 1.0).double()
+    fraction, exponent = torch.frexp(size)  # fraction in [0.5, 1)
+    top = torch.frexp(torch.tensor(largest, dtype=torch.float64))
+    if rounding == "even":
+        # To one mantissa bit 1.75 is nearer to 2 than to 1.5.
+        mantissa = MICROSCALED[format.removesuffix("fn").removesuffix("fnuz")][2]
+        exponent = exponent + (fraction >= 1 - 2.0 ** -(mantissa + 2))
+    elif rounding == "up":
+        exponent = exponent + (fraction > top.mantissa)
+    biased = (exponent - top.exponent + 127).clamp(1 if rounding == "up" else 0, 254)
+    biased = torch.where(absmax == 0, 0, biased)
+    return torch.where(absmax.isfinite(), biased, 255).to(torch.uint8)
+
+
+def nearest(x: torch.Tensor, format: str) -> torch.Tensor:
+    """x as numbers of a format: int8, fp8, or bytes with two numbers of 4 bits, three with four of 6 bits."""
+    largest = LARGEST[format]
+    if format in FP8:
+        return x.clamp(-largest, largest).to(FP8[format])
+    if format in ("int8", "int4"):
+        whole = x.round().clamp(-128 if format == "int8" else -8, largest).to(torch.int8)
+        return whole if format == "int8" else packed(whole & 15, 4)
+    bits, exponent_bits, mantissa_bits = MICROSCALED[format]
+    codes = torch.arange(1 << (bits - 1))
+    power, fraction = codes >> mantissa_bits, (codes & (1 << mantissa_bits) - 1).double()
+    values = torch.where(power == 0, 2 * fraction, fraction + (1 << mantissa_bits))
+    values = values * torch.exp2(power.double() - (1 << exponent_bits - 1) + 1 - mantissa_bits)
+    # Between neighbours lies the middle; on it itself the even code wins.
+    middles, size = (values[1:] + values[:-1]) / 2, x.double().abs()
+    low, high = torch.bucketize(size, middles), torch.bucketize(size, middles, right=True)
+    code = torch.where(low % 2 == 0, low, high) | torch.signbit(x).long() << (bits - 1)
+    return packed(code, bits)
+
+
+def packed(codes: torch.Tensor, bits: int) -> torch.Tensor:
+    """Codes of 4 or 6 bits as bytes, lowest bits first: two in one, four in three."""
+    if bits == 4:
+        return (codes[..., ::2] | codes[..., 1::2] << 4).to(torch.uint8)
+    words = sum(codes[..., i::4].int() << (6 * i) for i in range(4))
+    assert isinstance(words, torch.Tensor)
+    return torch.stack([words >> shift & 255 for shift in (0, 8, 16)], -1).flatten(-2).to(torch.uint8)
+
+
+def quantize(x: torch.Tensor, format: str, block: int) -> tuple[torch.Tensor, torch.Tensor]:
+    """Numbers of x / scale, and a float32 scale for each `block` columns of a row, 0 for all of them."""
+    block = block or x.shape[-1]
+    parts = blocks_of(x, block)
+    scales = float_scale(parts.abs().amax(-1), format)
+    quotients = torch.where(scales.isnan()[..., None], 0.0, parts / scales[..., None])
+    return nearest(quotients.flatten(-2)[..., : x.shape[-1]], format), scales
+
+
+def quantize_mx(
+    x: torch.Tensor, format: str, rounding: str, block: int = 32
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Numbers of x / 2^(s - 127), and the bytes s for each `block` columns of a row."""
+    parts = blocks_of(x, block)
+    scales = power_scale(parts.abs().amax(-1), format, rounding)
+    quotients = parts.double() * torch.exp2(127 - scales.double())[..., None]
+    quotients = torch.where((scales == 255)[..., None], 0.0, quotients)
+    return nearest(quotients.flatten(-2)[..., : x.shape[-1]], format), scales
