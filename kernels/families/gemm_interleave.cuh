@@ -22,7 +22,7 @@
 #pragma once
 
 #include "families/gemm_epilogue.cuh"
-#include "families/gemm_operands.cuh"
+#include "families/gemm_halves.cuh"
 
 namespace kittens::families::gemm {
 
@@ -35,8 +35,7 @@ struct interleave {
     using arguments = globals<T, U, Problem, Epilogue>;
     using operand = along_k<T>;
 
-    static constexpr int TILE = 256;
-    static constexpr int HALF = TILE / 2;
+    static constexpr int TILE = HALVES_TILE;
     static constexpr int K_STEP = operand::K_STEP;
     static constexpr int NUM_WARPS = 4;
     static constexpr int threads = NUM_WARPS * WARP_THREADS;
@@ -46,11 +45,11 @@ struct interleave {
     static constexpr int QUARTER = 64;
     static constexpr int BASES = QUARTER / 16;
 
-    using shared_half = st<T, HALF, K_STEP, typename operand::shared_shape>;
     using schedule = schedules::interleave<NUM_WARPS>;
 
-    /** Row of A's block that row `row` of the first half is; the second half's is QUARTER further on. */
+    /** Row of A's block that row `row` of the first half is. */
     struct rows_of_a {
+        static constexpr int SECOND = QUARTER;
         __host__ __device__ constexpr int operator()(int row) const {
             return row / QUARTER * 2 * QUARTER + row % QUARTER;
         }
@@ -63,13 +62,16 @@ struct interleave {
      * 1 and 3.
      */
     struct rows_of_b {
+        static constexpr int SECOND = QUARTER;
         __host__ __device__ constexpr int operator()(int row) const {
             const int base = row % QUARTER / 16, inside = row % 16;
             return row / QUARTER * 2 * QUARTER + base % 2 * 32 + inside / 4 * 8 + base / 2 * 4 + inside % 4;
         }
     };
-    using stream_a = tile_stream<NUM_WARPS, shared_half, rows_of_a>;
-    using stream_b = tile_stream<NUM_WARPS, shared_half, rows_of_b>;
+    using loading = halves<T, NUM_WARPS, rows_of_a, rows_of_b>;
+    using stream_a = typename loading::stream_a;
+    using stream_b = typename loading::stream_b;
+    using shared_half = typename loading::shared;
 
     static __device__ inline void run(const arguments &g) {
         extern __shared__ alignment_dummy __shm[];
@@ -83,22 +85,8 @@ struct interleave {
         __builtin_assume(n % 8 == 0);
         const share at = g.template find<TILE, 1>(g, static_cast<int>(g.a.cols()));
         if (at.rows == 0) return;
-        const int k = at.end - at.begin;
         const int warp_row = warpid() / WARPS_N, warp_col = warpid() % WARPS_N;
-
-        // Two steps at least, and an even number of them.
-        const int pairs = ceil_div(k, 2 * K_STEP);
-        const int lacking = pairs * 2 * K_STEP - k;
-        const uint32_t pitch = stream_a::bytes_of(static_cast<int>(g.a.cols()));
-        const stream_a loads_a(pitch);
-        const stream_b loads_b(pitch);
-        const int rows_a = detail::min(at.rows - at.row, TILE), rows_b = detail::min(n - at.col, TILE);
-        const T *first_a = &g.a[{at.a, at.first + at.row, at.begin}], *first_b = &g.b[{at.b, at.col, at.begin}];
-        const i32x4 a0 = stream_a::rows_resource(first_a, 0, rows_a, pitch);
-        const i32x4 a1 = stream_a::rows_resource(first_a, QUARTER, rows_a, pitch);
-        const i32x4 b0 = stream_b::rows_resource(first_b, 0, rows_b, pitch);
-        const i32x4 b1 = stream_b::rows_resource(first_b, QUARTER, rows_b, pitch);
-        const uint32_t lds_a = stream_a::lds_base(As[0][0]), lds_b = stream_b::lds_base(Bs[0][0]);
+        const loading in(g, at, As, Bs);
         auto &read_a = schedules::anchor(As), &read_b = schedules::anchor(Bs);
 
         using quarter = rt<T, QUARTER, K_STEP, row_l, typename operand::shape>;
@@ -111,9 +99,9 @@ struct interleave {
             constexpr int which = decltype(half)::v % 4;
             constexpr uint32_t slot = (decltype(half)::v / 4 % 2 * 2 + which / 2) * sizeof(shared_half);
             if constexpr (which % 3 == 0)
-                to_a.template start_run<decltype(run)::v>(which == 0 ? a0 : a1, column, lds_a + slot);
+                to_a.template start_run<decltype(run)::v>(which == 0 ? in.a0 : in.a1, column, in.lds_a + slot);
             else
-                to_b.template start_run<decltype(run)::v>(which == 1 ? b0 : b1, column, lds_b + slot);
+                to_b.template start_run<decltype(run)::v>(which == 1 ? in.b0 : in.b1, column, in.lds_b + slot);
         };
         /** Reads strip `strip`, 16 rows, of this wave's part of half `half`. */
         const auto read = [&](auto half, auto strip) {
@@ -127,8 +115,7 @@ struct interleave {
             for (int j = 0; j < decltype(rows)::width; j++) to.tiles[s][j] = rows.tiles[0][j];
         };
 
-        constexpr int RUNS = stream_a::runs, LOADS = stream_a::loads;
-        static_assert(RUNS == stream_b::runs && LOADS == stream_b::loads);
+        constexpr int RUNS = loading::RUNS, LOADS = loading::LOADS;
         constexpr int DEPTH = mma_agpr_depth<quarter>;
         constexpr int COMPUTES = BASES * BASES * DEPTH;
         /** Turn `turn`: its matrix instructions, among them the reads of the half after next if any, and `starts` runs.
@@ -147,18 +134,13 @@ struct interleave {
                     if constexpr (j < strips)
                         read(schedules::index<t + 2>{}, j);
                     else
-                        start(schedules::index<t + 8>{}, schedules::index<j - strips>{}, loads_a, loads_b, column);
+                        start(schedules::index<t + 8>{}, schedules::index<j - strips>{}, in.loads_a, in.loads_b,
+                              column);
                 });
         };
 
-        // The first two steps, of which some of the columns may lie before the first.
-        const int second = lacking > K_STEP ? lacking - K_STEP : 0;
-        const stream_a begin_a[2] = {stream_a(pitch, lacking), stream_a(pitch, second)};
-        const stream_b begin_b[2] = {stream_b(pitch, lacking), stream_b(pitch, second)};
-        const uint32_t columns[2] = {0, lacking > K_STEP ? 0 : stream_a::bytes_of(K_STEP - lacking)};
-        schedules::for_each_index<0, 8>([&](auto half) {
-            schedules::for_each_index<0, RUNS>(
-                [&](auto run) { start(half, run, begin_a[half / 4], begin_b[half / 4], columns[half / 4]); });
+        in.first_steps([&](auto half, const stream_a &to_a, const stream_b &to_b, uint32_t first) {
+            schedules::for_each_index<0, RUNS>([&](auto run) { start(half, run, to_a, to_b, first); });
         });
         schedules::for_each_index<0, 4>([&](auto quarter) { zero_agpr(c[quarter / 2][quarter % 2]); });
         schedule::end_stage<4 * LOADS>();
@@ -168,8 +150,8 @@ struct interleave {
 
         constexpr schedules::index<1> YES;
         constexpr schedules::index<0> NO;
-        uint32_t column = stream_a::bytes_of(2 * K_STEP - lacking);
-        for (int pair = 1; pair < pairs; pair++) {
+        uint32_t column = in.third_step();
+        for (int pair = 1; pair < in.pairs; pair++) {
             schedules::for_each_index<0, 8>([&](auto turn) {
                 take_turn(turn, YES, schedules::index<RUNS>{}, column + stream_a::bytes_of(turn / 4 * K_STEP));
                 if constexpr (turn % 2 == 1) schedule::end_stage<4 * LOADS>();

@@ -23,7 +23,7 @@
 #pragma once
 
 #include "families/gemm_epilogue.cuh"
-#include "families/gemm_operands.cuh"
+#include "families/gemm_halves.cuh"
 
 namespace kittens::families::gemm {
 
@@ -36,8 +36,7 @@ struct ping_pong {
     using arguments = globals<T, U, Problem, Epilogue>;
     using operand = along_k<T>;
 
-    static constexpr int TILE = 256;
-    static constexpr int HALF = TILE / 2;
+    static constexpr int TILE = HALVES_TILE;
     static constexpr int K_STEP = operand::K_STEP;
     static constexpr int NUM_WARPS = 8;
     static constexpr int threads = NUM_WARPS * WARP_THREADS;
@@ -46,11 +45,11 @@ struct ping_pong {
     static constexpr int QUARTER_M = 64;
     static constexpr int QUARTER_N = 32;
 
-    using shared_half = st<T, HALF, K_STEP, typename operand::shared_shape>;
     using schedule = schedules::ping_pong<NUM_WARPS>;
 
-    /** Row of A's block that row `row` of the first half is; the second half's is QUARTER_M further on. */
+    /** Row of A's block that row `row` of the first half is. */
     struct rows_of_a {
+        static constexpr int SECOND = QUARTER_M;
         __host__ __device__ constexpr int operator()(int row) const {
             return row / QUARTER_M * 2 * QUARTER_M + row % QUARTER_M;
         }
@@ -62,13 +61,16 @@ struct ping_pong {
      * other to give a lane eight, which it stores at once, their rows of B take turns in fours.
      */
     struct rows_of_b {
+        static constexpr int SECOND = QUARTER_N;
         __host__ __device__ constexpr int operator()(int row) const {
             const int base = row % QUARTER_N / 16, inside = row % 16;
             return row / QUARTER_N * 2 * QUARTER_N + inside / 4 * 8 + base * 4 + inside % 4;
         }
     };
-    using stream_a = tile_stream<NUM_WARPS, shared_half, rows_of_a>;
-    using stream_b = tile_stream<NUM_WARPS, shared_half, rows_of_b>;
+    using loading = halves<T, NUM_WARPS, rows_of_a, rows_of_b>;
+    using stream_a = typename loading::stream_a;
+    using stream_b = typename loading::stream_b;
+    using shared_half = typename loading::shared;
 
     static __device__ inline void run(const arguments &g) {
         extern __shared__ alignment_dummy __shm[];
@@ -82,22 +84,8 @@ struct ping_pong {
         __builtin_assume(n % 8 == 0);
         const share at = g.template find<TILE, 1>(g, static_cast<int>(g.a.cols()));
         if (at.rows == 0) return;
-        const int k = at.end - at.begin;
         const int warp_row = warpid() / WARPS_N, warp_col = warpid() % WARPS_N;
-
-        // Two steps at least, and an even number of them.
-        const int pairs = ceil_div(k, 2 * K_STEP);
-        const int lacking = pairs * 2 * K_STEP - k;
-        const uint32_t pitch = stream_a::bytes_of(static_cast<int>(g.a.cols()));
-        const stream_a loads_a(pitch);
-        const stream_b loads_b(pitch);
-        const int rows_a = detail::min(at.rows - at.row, TILE), rows_b = detail::min(n - at.col, TILE);
-        const T *first_a = &g.a[{at.a, at.first + at.row, at.begin}], *first_b = &g.b[{at.b, at.col, at.begin}];
-        const i32x4 a0 = stream_a::rows_resource(first_a, 0, rows_a, pitch);
-        const i32x4 a1 = stream_a::rows_resource(first_a, QUARTER_M, rows_a, pitch);
-        const i32x4 b0 = stream_b::rows_resource(first_b, 0, rows_b, pitch);
-        const i32x4 b1 = stream_b::rows_resource(first_b, QUARTER_N, rows_b, pitch);
-        const uint32_t lds_a = stream_a::lds_base(As[0][0]), lds_b = stream_b::lds_base(Bs[0][0]);
+        const loading in(g, at, As, Bs);
         auto &read_a = schedules::anchor(As), &read_b = schedules::anchor(Bs);
 
         rt<T, QUARTER_M, K_STEP, row_l, typename operand::shape> a;
@@ -110,9 +98,9 @@ struct ping_pong {
             constexpr int which = decltype(half)::v % 4;
             constexpr uint32_t slot = (decltype(half)::v / 4 % 2 * 2 + which / 2) * sizeof(shared_half);
             if constexpr (which % 2 == 0)
-                to_b.start(which == 0 ? b0 : b1, column, lds_b + slot);
+                to_b.start(which == 0 ? in.b0 : in.b1, column, in.lds_b + slot);
             else
-                to_a.start(which == 1 ? a0 : a1, column, lds_a + slot);
+                to_a.start(which == 1 ? in.a0 : in.a1, column, in.lds_a + slot);
         };
         /** Reads this wave's part of half `half`. */
         const auto read = [&](auto half) {
@@ -127,23 +115,16 @@ struct ping_pong {
             mma_ABt(c[which / 2][which % 2], a, b[which % 2], c[which / 2][which % 2]);
         };
 
-        constexpr int IN_FLIGHT = 5 * stream_a::loads;
-        static_assert(stream_a::loads == stream_b::loads);
+        constexpr int IN_FLIGHT = 5 * loading::LOADS;
 
         schedule::run(
             [&] {
-                // The first two steps, of which some of the columns may lie before the first.
-                const int second = lacking > K_STEP ? lacking - K_STEP : 0;
-                const stream_a begin_a[2] = {stream_a(pitch, lacking), stream_a(pitch, second)};
-                const stream_b begin_b[2] = {stream_b(pitch, lacking), stream_b(pitch, second)};
-                const uint32_t begin[2] = {0, lacking > K_STEP ? 0 : stream_a::bytes_of(K_STEP - lacking)};
-                schedules::for_each_index<0, 8>(
-                    [&](auto half) { start(half, begin_a[half / 4], begin_b[half / 4], begin[half / 4]); });
+                in.first_steps(start);
                 zero(c[0][0]);
                 zero(c[0][1]);
                 zero(c[1][0]);
                 zero(c[1][1]);
-                wait_vmcnt<6 * stream_a::loads>();
+                wait_vmcnt<6 * loading::LOADS>();
                 barrier();
                 read(schedules::index<0>{});
             },
@@ -155,13 +136,13 @@ struct ping_pong {
                         wait_vmcnt<IN_FLIGHT>();
                     },
                     compute);
-                uint32_t column = stream_a::bytes_of(2 * K_STEP - lacking);
-                for (int pair = 1; pair < pairs; pair++) {
+                uint32_t column = in.third_step();
+                for (int pair = 1; pair < in.pairs; pair++) {
                     schedule::turns<1, 9>(
                         [&](auto turn) {
                             constexpr int t = decltype(turn)::v;
                             read(schedules::index<t + 1>{});
-                            start(schedules::index<t + 7>{}, loads_a, loads_b,
+                            start(schedules::index<t + 7>{}, in.loads_a, in.loads_b,
                                   column + stream_a::bytes_of((t + 7) / 4 % 2 * K_STEP));
                             wait_vmcnt<IN_FLIGHT>();
                         },
@@ -172,7 +153,7 @@ struct ping_pong {
                     [&](auto turn) {
                         constexpr int t = decltype(turn)::v;
                         if constexpr (t + 1 < 8) read(schedules::index<t + 1>{});
-                        if constexpr (t + 2 < 8) wait_vmcnt<(5 - t) * stream_a::loads>();
+                        if constexpr (t + 2 < 8) wait_vmcnt<(5 - t) * loading::LOADS>();
                     },
                     compute);
             },
