@@ -132,34 +132,27 @@ def sizes_of(a: torch.Tensor, b: torch.Tensor, layout: str = "nt") -> dict[str, 
     return {"batch": batch, "m": found["M"], "n": found["N"], "k": found["K"]}
 
 
-def finish_of(
-    a: torch.Tensor,
-    sizes: Mapping[str, int],
-    dtype: torch.dtype,
-    bias: torch.Tensor | None,
-    activation: str,
-    gate: torch.Tensor | None,
-    residual: torch.Tensor | None,
-) -> dict[str, Any]:
-    """Shape parameters of what is done to the sums; the tensors must fit C."""
+def finish_of(given: Mapping[str, Any], sizes: Mapping[str, int], dtype: torch.dtype) -> dict[str, Any]:
+    """Shape parameters of what is done to the sums; the tensors must fit C, a bias may have a row for each
+    matrix of b."""
+    activation = given.get("activation", "none")
     if activation not in ACTIVATIONS:
         raise ShapeError(f"GEMM: activation is {activation!r}; expected one of {', '.join(ACTIVATIONS)}")
-    matrix = (*a.shape[:-2], sizes["m"], sizes["n"])
-    for name, tensor, wanted in (
-        ("bias", bias, (sizes["n"],)),
-        ("gate", gate, matrix),
-        ("residual", residual, matrix),
+    batch = tuple(given["a"].shape[:-2])
+    matrix, rows = (*batch, sizes["m"], sizes["n"]), (*tuple(given["b"].shape[:-2]), 1, sizes["n"])
+    for name, wanted in (
+        ("bias", ((sizes["n"],), *([rows] if len(rows) == 3 else []))),
+        ("gate", (matrix,)),
+        ("residual", (matrix,)),
     ):
-        if tensor is not None and (tuple(tensor.shape) != wanted or tensor.dtype != dtype):
+        tensor = given.get(name)
+        if tensor is not None and (tuple(tensor.shape) not in wanted or tensor.dtype != dtype):
             raise ShapeError(
-                f"GEMM: {name} is {tuple(tensor.shape)} {tensor.dtype}; expected {wanted} {dtype}"
+                f"GEMM: {name} is {tuple(tensor.shape)} {tensor.dtype}; expected "
+                f"{' or '.join(map(str, wanted))} {dtype}"
             )
-    return {
-        "bias": int(bias is not None),
-        "activation": activation,
-        "gate": int(gate is not None),
-        "residual": int(residual is not None),
-    }
+    present = {name: int(given.get(name) is not None) for name in ("bias", "gate", "residual")}
+    return {**present, "activation": activation}
 
 
 def finish_inputs(shape: Mapping[str, Any], generator: torch.Generator, dtype: torch.dtype) -> dict[str, Any]:
@@ -169,7 +162,8 @@ def finish_inputs(shape: Mapping[str, Any], generator: torch.Generator, dtype: t
     if shape.get("alpha"):
         made["alpha"] = 0.5
     if shape["bias"]:
-        made["bias"] = torch.randn(shape["n"], generator=generator).to(dtype)
+        rows = (shape["batch"], 1) if shape["batch"] > 1 and "groups" not in shape else ()
+        made["bias"] = torch.randn(*rows, shape["n"], generator=generator).to(dtype)
     if shape["gate"]:
         made["gate"] = torch.randn(matrix, generator=generator).to(dtype)
     if shape["residual"]:

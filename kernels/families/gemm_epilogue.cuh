@@ -11,9 +11,18 @@
 
 namespace kittens::families::gemm {
 
+/** The last stage where sums are added to what C holds, by atomic additions. */
+struct accumulate {
+    template <ducks::rt::all RT>
+    __device__ inline void apply(RT &, const share &, int, int) const {}
+};
+
 /** Stages in the order of their use. `row` and `col` count in tiles like `sums`, rows from the share's first. */
 template <typename... Stages>
 struct epilogue : Stages... {
+    /** Whether a column of C comes of two of sums: see `gated`. */
+    static constexpr bool paired = false;
+
     template <ducks::rt::all RT>
     __device__ inline void apply([[maybe_unused]] RT &sums, [[maybe_unused]] const share &at, [[maybe_unused]] int row,
                                  [[maybe_unused]] int col) const {
@@ -37,10 +46,54 @@ struct epilogue : Stages... {
             strip part;
             copy(part, summed);
             apply(part, at, row * RT::height + i, col);
-            rt<typename GL::dtype, strip::rows, strip::cols, typename RT::layout, typename RT::shape> rounded;
-            copy(rounded, part);
-            store_bounded(to, rounded, coord<strip>(row * RT::height + i, col));
+            put(to, part, coord<strip>(row * RT::height + i, col));
         }
+    }
+
+  private:
+    template <ducks::gl::all GL, ducks::rt::all RT>
+    static __device__ inline void put(const GL &to, const RT &part, const coord<RT> &at) {
+        if constexpr ((detail::is_same<Stages, accumulate> || ...)) {
+            atomic_add(to, part, at);
+        } else {
+            rt<typename GL::dtype, RT::rows, RT::cols, typename RT::layout, typename RT::shape> rounded;
+            copy(rounded, part);
+            store_bounded(to, rounded, at);
+        }
+    }
+};
+
+/**
+ * @brief The rows of B are two matrices of N rows, left and right: C = left sums * op(right sums), then the stages.
+ *
+ * The schedules give a wave as many columns of one as of the other.
+ */
+template <ducks::base_ops::unary op, typename... Stages>
+struct gated : epilogue<Stages...> {
+    static constexpr bool paired = true;
+
+    /** Sums of columns of the left matrix become those of C. */
+    template <ducks::rt::all RT>
+    static __device__ inline auto joined(const RT &left, const RT &right) {
+        rt<float, RT::rows, RT::cols, typename RT::layout, typename RT::shape> sums, gates;
+        copy(sums, left);
+        copy(gates, right);
+        unary_map<op>(gates, gates);
+        mul(sums, sums, gates);
+        return sums;
+    }
+    /** Of a tile whose first half of columns is left sums: `col` counts in tiles of half its width. */
+    template <ducks::rt::all RT, ducks::gl::all GL>
+    __device__ inline void store_joined(const GL &c, const RT &sums, const share &at, int row, int col) const {
+        rt<typename RT::T, RT::rows, RT::cols / 2, typename RT::layout, typename RT::shape> left, right;
+#pragma unroll
+        for (int i = 0; i < RT::height; i++)
+#pragma unroll
+            for (int j = 0; j < RT::width / 2; j++) {
+                left.tiles[i][j] = sums.tiles[i][j];
+                right.tiles[i][j] = sums.tiles[i][j + RT::width / 2];
+            }
+        this->store(c, joined(left, right), at, row, col);
     }
 };
 
@@ -61,6 +114,20 @@ struct scale_rows {
     }
 };
 
+/** C(i, j) = scale_a(i) sum: scales of the rows of A alone. */
+struct scale_rows_of_a {
+    gl<float, 1, 1, -1, -1> scale_a;
+
+    template <ducks::rt::all RT>
+    __device__ inline void apply(RT &sums, const share &at, int row, int) const {
+        typename RT::col_vec of_rows;
+        const gl<float, 1, 1, -1, -1> run(&scale_a[{at.a, at.first}], nullptr, nullptr, size_t{1},
+                                          static_cast<size_t>(at.rows));
+        load(of_rows, run, {0, row});
+        mul_row(sums, sums, of_rows);
+    }
+};
+
 /** Times a number. */
 struct scale_all {
     float alpha;
@@ -71,15 +138,15 @@ struct scale_all {
     }
 };
 
-/** Plus a value for each column. */
+/** Plus a value for each column, the same for every matrix of B or one row for each. */
 template <typename T>
 struct add_bias {
-    gl<T, 1, 1, 1, -1> bias;
+    gl<T, 1, -1, 1, -1> bias;
 
     template <ducks::rt::all RT>
-    __device__ inline void apply(RT &sums, const share &, int, int col) const {
+    __device__ inline void apply(RT &sums, const share &at, int, int col) const {
         typename RT::row_vec values;
-        load(values, bias, {col});
+        load(values, bias, {0, bias.depth() == 1 ? 0 : at.b, 0, col});
         add_col(sums, sums, values);
     }
 };
@@ -117,6 +184,45 @@ struct add_residual {
         RT added;
         load_bounded(added, rows_of(residual, at.c, at.first, at.rows), coord<RT>(row, col));
         map(sums, sums, added, [&](float sum, float x) { return __builtin_fmaf(beta, x, sum); });
+    }
+};
+
+/** For what an operand of the epilogue has values: every element of C, every column, or all at once. */
+enum class spread { matrix, row, one };
+
+/** sums = op(sums, values). */
+template <ducks::base_ops::binary op, spread how, ducks::rt::all RT, ducks::gl::all GL>
+__device__ inline void combine(RT &sums, const GL &values, const share &at, int row, int col) {
+    if constexpr (how == spread::matrix) {
+        RT own;
+        load_bounded(own, rows_of(values, at.c, at.first, at.rows), coord<RT>(row, col));
+        bin_map<op>(sums, sums, own);
+    } else if constexpr (how == spread::row) {
+        typename RT::row_vec own;
+        load(own, values, {0, at.c, 0, col});
+        col_map<op>(sums, sums, own);
+    } else {
+        const float own = base_types::convertor<float, typename GL::dtype>::convert(values[{0, 0, 0, 0}]);
+        bin_map<op>(sums, sums, own);
+    }
+}
+/** Times c_a, plus c_b. */
+template <typename T, spread how>
+struct multiply_by {
+    gl<T, 1, -1, -1, -1> c_a;
+
+    template <ducks::rt::all RT>
+    __device__ inline void apply(RT &sums, const share &at, int row, int col) const {
+        combine<base_ops::mul, how>(sums, c_a, at, row, col);
+    }
+};
+template <typename T, spread how>
+struct add_to {
+    gl<T, 1, -1, -1, -1> c_b;
+
+    template <ducks::rt::all RT>
+    __device__ inline void apply(RT &sums, const share &at, int row, int col) const {
+        combine<base_ops::sum, how>(sums, c_b, at, row, col);
     }
 };
 

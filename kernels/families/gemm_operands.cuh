@@ -79,4 +79,62 @@ struct operand_along_k {
     }
 };
 
+/**
+ * @brief A lane's numbers of a base tile as bf16, times a power of two: exact, since none has more than 8 bits.
+ *
+ * @param from of bf16, fp8, fp6, fp4 or int8, of which lanes hold the same numbers as of `to`.
+ */
+template <typename To, typename From>
+__device__ inline void widen(To &to, const From &from, float scale) {
+    using T = typename From::T;
+    constexpr int count = To::elements_per_thread;
+    static_assert(detail::is_same<typename To::T, bf16>, "gemm: small numbers become bf16");
+    static_assert(count == From::elements_per_thread * detail::numbers_in<T>, "gemm: lanes hold the same numbers");
+    if constexpr (detail::is_same<T, bf16>) {
+        __builtin_memcpy(to.data, from.data, sizeof(to.data));
+        return;
+    } else {
+        unsigned words[count / 2];
+#if defined(KITTENS_CDNA4)
+        constexpr bool by_instruction = detail::is_same<T, fp4e2m1_2> || detail::is_same<T, fp8e4m3>;
+#else
+        constexpr bool by_instruction = false;
+#endif
+        if constexpr (by_instruction) {
+#if defined(KITTENS_CDNA4)
+            constexpr int per_word = 4 / static_cast<int>(sizeof(T)) * detail::numbers_in<T>;
+            unsigned stored[count / per_word];
+            __builtin_memcpy(stored, from.data, sizeof(stored));
+            detail::for_constants<count / 2>([&]<int pair>() {
+                constexpr int which = pair % (per_word / 2);
+                const unsigned word = stored[pair / (per_word / 2)];
+                if constexpr (detail::is_same<T, fp4e2m1_2>)
+                    words[pair] =
+                        detail::bit_cast<unsigned>(__builtin_amdgcn_cvt_scalef32_pk_bf16_fp4(word, scale, which));
+                else
+                    words[pair] =
+                        detail::bit_cast<unsigned>(__builtin_amdgcn_cvt_scalef32_pk_bf16_fp8(word, scale, which));
+            });
+#endif
+        } else {
+            detail::lane_numbers<count> numbers;
+            if constexpr (detail::numbers_in<T> == 1) {
+                numbers = detail::numbers_of(from);
+            } else {
+                using floats = detail::small_floats<T, count>;
+                typename floats::elements small;
+                __builtin_memcpy(&small, from.data, sizeof(small));
+                numbers = floats::numbers(small);
+            }
+            // What does not fit into the upper halves is zero.
+#pragma unroll
+            for (int pair = 0; pair < count / 2; pair++)
+                words[pair] =
+                    __builtin_amdgcn_perm(detail::bit_cast<unsigned>(numbers.x[2 * pair + 1] * scale),
+                                          detail::bit_cast<unsigned>(numbers.x[2 * pair] * scale), 0x07060302u);
+        }
+        __builtin_memcpy(to.data, words, sizeof(words));
+    }
+}
+
 } // namespace kittens::families::gemm

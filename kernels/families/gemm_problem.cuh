@@ -25,13 +25,23 @@ struct share {
 
 /** C = A B of each matrix of a batch, which blockIdx.y counts; B may be the same for all. */
 struct batches {
-    template <int TILE, int per_cu, typename G>
-    __device__ inline share find(const G &g, int k) const {
+    /** @param id number of the work-group among those of the matrix. */
+    template <int TILE, int per_cu, int TILE_N = TILE, typename G>
+    __device__ inline share find(const G &g, int k, int id = static_cast<int>(blockIdx.x)) const {
         const int m = static_cast<int>(g.c.rows()), n = static_cast<int>(g.c.cols());
-        const int2 at =
-            schedules::chiplet_tile(static_cast<int>(blockIdx.x), ceil_div(m, TILE), ceil_div(n, TILE), per_cu);
+        const int2 at = schedules::chiplet_tile(id, ceil_div(m, TILE), ceil_div(n, TILE_N), per_cu);
         const int batch = static_cast<int>(blockIdx.y);
-        return {batch, g.b.depth() == 1 ? 0 : batch, batch, 0, m, at.x * TILE, at.y * TILE, 0, k};
+        return {batch, g.b.depth() == 1 ? 0 : batch, batch, 0, m, at.x * TILE, at.y * TILE_N, 0, k};
+    }
+};
+
+/** The same by the work-groups behind the first `before`, which compute something else. */
+struct batches_behind {
+    int before;
+
+    template <int TILE, int per_cu, int TILE_N = TILE, typename G>
+    __device__ inline share find(const G &g, int k) const {
+        return batches{}.find<TILE, per_cu, TILE_N>(g, k, static_cast<int>(blockIdx.x) - before);
     }
 };
 
@@ -40,12 +50,24 @@ struct parts_of_k {
     /** A multiple of a step. */
     int span;
 
-    template <int TILE, int per_cu, typename G>
+    template <int TILE, int per_cu, int TILE_N = TILE, typename G>
     __device__ inline share find(const G &g, int k) const {
-        share found = batches{}.find<TILE, per_cu>(g, k);
+        share found = batches{}.find<TILE, per_cu, TILE_N>(g, k);
         found.a = found.b = 0;
         found.begin = found.c * span;
         found.end = detail::min(k, found.begin + span);
+        return found;
+    }
+};
+
+/** Parts of K likewise, whose sums are all added to one matrix C. */
+struct parts_into_one {
+    int span;
+
+    template <int TILE, int per_cu, int TILE_N = TILE, typename G>
+    __device__ inline share find(const G &g, int k) const {
+        share found = parts_of_k{span}.find<TILE, per_cu, TILE_N>(g, k);
+        found.c = 0;
         return found;
     }
 };
@@ -55,16 +77,16 @@ struct groups {
     /** Of each group its first row, and the number of rows behind the last. */
     const int *offsets;
 
-    template <int TILE, int per_cu, typename G>
+    template <int TILE, int per_cu, int TILE_N = TILE, typename G>
     __device__ inline share find(const G &g, int k) const {
-        const int cols = ceil_div(static_cast<int>(g.c.cols()), TILE), count = static_cast<int>(g.b.depth());
+        const int cols = ceil_div(static_cast<int>(g.c.cols()), TILE_N), count = static_cast<int>(g.b.depth());
         int id = static_cast<int>(blockIdx.x);
         for (int group = 0; group < count; group++) {
             const int first = offsets[group], rows = offsets[group + 1] - first;
             const int high = ceil_div(rows, TILE);
             if (id < high * cols) {
                 const int2 at = schedules::windowed_tile(id, high, cols, 8);
-                return {0, group, 0, first, rows, at.x * TILE, at.y * TILE, 0, k};
+                return {0, group, 0, first, rows, at.x * TILE, at.y * TILE_N, 0, k};
             }
             id -= high * cols;
         }
@@ -75,11 +97,13 @@ struct groups {
 /**
  * @brief A kernel's arguments: tensors (batch, rows, columns), row-major, and those of problem and epilogue.
  *
- * @tparam T,U element types of A and B, and of C.
+ * @tparam T,U element types of A and of C.
+ * @tparam TB element type of B.
  */
-template <typename T, typename U, typename Problem, typename Epilogue>
+template <typename T, typename U, typename Problem, typename Epilogue, typename TB = T>
 struct globals : Problem, Epilogue {
-    gl<T, 1, -1, -1, -1> a, b;
+    gl<T, 1, -1, -1, -1> a;
+    gl<TB, 1, -1, -1, -1> b;
     gl<U, 1, -1, -1, -1> c;
 };
 

@@ -13,25 +13,16 @@ from workbench_kernels.families import gemm as family
 from workbench_kernels.references.gemm import gemm
 
 
-def shape_of(
-    a: torch.Tensor,
-    b: torch.Tensor,
-    layout: str = "nt",
-    alpha: float = 1.0,
-    bias: torch.Tensor | None = None,
-    activation: str = "none",
-    gate: torch.Tensor | None = None,
-    residual: torch.Tensor | None = None,
-    beta: float = 1.0,
-) -> dict[str, Any]:
+def shape_of(**given: Any) -> dict[str, Any]:
     """Shape of a call."""
-    sizes = family.sizes_of(a, b, layout)
+    a = given["a"]
+    sizes = family.sizes_of(a, given["b"], given["layout"])
     return {
         **sizes,
         "dtype": family.dtype_of(a),
-        "layout": layout,
-        "alpha": int(alpha != 1.0),
-        **family.finish_of(a, sizes, a.dtype, bias, activation, gate, residual),
+        "layout": given["layout"],
+        "alpha": int(given["alpha"] != 1.0),
+        **family.finish_of(given, sizes, a.dtype),
     }
 
 

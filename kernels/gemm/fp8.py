@@ -13,18 +13,9 @@ from workbench_kernels.families import gemm as family
 from workbench_kernels.references.gemm import scaled_gemm
 
 
-def shape_of(
-    a: torch.Tensor,
-    b: torch.Tensor,
-    scale_a: torch.Tensor,
-    scale_b: torch.Tensor,
-    bias: torch.Tensor | None = None,
-    activation: str = "none",
-    gate: torch.Tensor | None = None,
-    residual: torch.Tensor | None = None,
-    beta: float = 1.0,
-) -> dict[str, Any]:
+def shape_of(**given: Any) -> dict[str, Any]:
     """Shape of a call."""
+    a, b, scale_a, scale_b = (given[name] for name in ("a", "b", "scale_a", "scale_b"))
     sizes = family.sizes_of(a, b)
     rows, cols = (*a.shape[:-2], sizes["m"]), (*b.shape[:-2], sizes["n"])
     if tuple(scale_a.shape) != rows or tuple(scale_b.shape) != cols:
@@ -32,7 +23,7 @@ def shape_of(
             f"GEMM: scale_a is {tuple(scale_a.shape)}, scale_b is {tuple(scale_b.shape)}; expected "
             f"{rows} and {cols}, one for each row of a and of b"
         )
-    return {**sizes, **family.finish_of(a, sizes, torch.bfloat16, bias, activation, gate, residual)}
+    return {**sizes, **family.finish_of(given, sizes, torch.bfloat16)}
 
 
 def inputs(shape: Mapping[str, Any], generator: torch.Generator, size: float = 1.0) -> dict[str, Any]:

@@ -13,17 +13,9 @@ from workbench_kernels.families import gemm as family
 from workbench_kernels.references.gemm import grouped_gemm
 
 
-def shape_of(
-    a: torch.Tensor,
-    b: torch.Tensor,
-    offsets: torch.Tensor,
-    layout: str = "nt",
-    activation: str = "none",
-    gate: torch.Tensor | None = None,
-    residual: torch.Tensor | None = None,
-    beta: float = 1.0,
-) -> dict[str, Any]:
+def shape_of(**given: Any) -> dict[str, Any]:
     """Shape of a call."""
+    a, b, offsets, layout = (given[name] for name in ("a", "b", "offsets", "layout"))
     if layout not in ("nt", "nn"):
         raise ShapeError(f"GEMM: layout is {layout!r}; expected 'nt' or 'nn', groups are rows of a")
     if a.dim() != 2 or b.dim() != 3:
@@ -41,7 +33,7 @@ def shape_of(
         "groups": b.shape[0],
         "dtype": family.dtype_of(a),
         "layout": layout,
-        **family.finish_of(a, sizes, a.dtype, None, activation, gate, residual),
+        **family.finish_of(given, sizes, a.dtype),
     }
 
 

@@ -28,31 +28,22 @@ def bits(shape: Mapping[str, Any]) -> int:
     return MICROSCALED[shape["format"]][0]
 
 
-def shape_of(
-    a: torch.Tensor,
-    b: torch.Tensor,
-    scale_a: torch.Tensor,
-    scale_b: torch.Tensor,
-    format: str = "e2m1",
-    bias: torch.Tensor | None = None,
-    activation: str = "none",
-    gate: torch.Tensor | None = None,
-    residual: torch.Tensor | None = None,
-    beta: float = 1.0,
-) -> dict[str, Any]:
+def shape_of(**given: Any) -> dict[str, Any]:
     """Shape of a call."""
+    format = given["format"]
     if format not in TYPES:
         raise ShapeError(f"GEMM: format is {format!r}; expected one of {', '.join(TYPES)}")
-    sizes = family.sizes_of(a, b)
+    sizes = family.sizes_of(given["a"], given["b"])
     sizes["k"] = sizes["k"] * 8 // bits({"format": format})
-    for name, tensor, scale in (("a", a, scale_a), ("b", b, scale_b)):
+    for name in "ab":
+        tensor, scale = given[name], given[f"scale_{name}"]
         wanted = (*tensor.shape[:-1], sizes["k"] // BLOCK)
         if tuple(scale.shape) != wanted or scale.dtype != torch.uint8:
             raise ShapeError(
                 f"GEMM: scale_{name} is {tuple(scale.shape)} {scale.dtype}; expected {wanted} torch.uint8, "
                 f"one for each {BLOCK} of {sizes['k']} columns of {format}"
             )
-    finish = family.finish_of(a, sizes, torch.bfloat16, bias, activation, gate, residual)
+    finish = family.finish_of(given, sizes, torch.bfloat16)
     return {**sizes, "format": format, **finish}
 
 

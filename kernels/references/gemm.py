@@ -93,25 +93,6 @@ def grouped_gemm(
     return finish(sums, 1.0, None, activation, gate, residual, beta)
 
 
-def block_scaled_gemm(
-    a: torch.Tensor,
-    b: torch.Tensor,
-    scale_a: torch.Tensor,
-    scale_b: torch.Tensor,
-    bias: torch.Tensor | None = None,
-    activation: str = "none",
-    gate: torch.Tensor | None = None,
-    residual: torch.Tensor | None = None,
-    beta: float = 1.0,
-) -> torch.Tensor:
-    """A Bᵀ with a scale for each 128 columns of a row of a and of 128 rows of b; finished as `gemm` does."""
-    wide, k = scale_a.dtype, a.shape[-1]
-    factors_a = scale_a.repeat_interleave(128, -1)[..., :k]
-    factors_b = scale_b.repeat_interleave(128, -1).repeat_interleave(128, -2)[..., : b.shape[-2], :k]
-    sums = (a.to(wide) * factors_a) @ (b.to(wide) * factors_b).mT
-    return finish(sums, 1.0, bias, activation, gate, residual, beta)
-
-
 MICROSCALED = {"e4m3": (8, 4, 3), "e5m2": (8, 5, 2), "e2m3": (6, 2, 3), "e3m2": (6, 3, 2), "e2m1": (4, 2, 1)}
 """Formats of numbers with block scales: bits in all, of the exponent and of the mantissa."""
 
@@ -158,3 +139,46 @@ def microscaled_gemm(
         for stored, scales in ((a, scale_a), (b, scale_b))
     )
     return finish(left @ right.mT, 1.0, bias, activation, gate, residual, beta)
+
+
+def dequantized(stored: torch.Tensor, scale: torch.Tensor | None, wide: torch.dtype) -> torch.Tensor:
+    """Rows of numbers times their scales, where those are of blocks of columns.
+
+    Bytes hold two numbers of e2m1. Scales are, for rows and columns (R, K): powers of two, uint8 (R, K / 32);
+    or floats (R, K / 128), (R / 128, K / 128), (K / 128, R) or (K / 32, R), sizes rounded up.
+    """
+    numbers = numbers_of(stored, "e2m1").to(wide) if stored.dtype == torch.uint8 else stored.to(wide)
+    if scale is None:
+        return numbers
+    rows, k = numbers.shape[-2:]
+    if scale.dtype == torch.uint8:
+        return numbers * torch.exp2(scale.double() - 127).to(wide).repeat_interleave(32, -1)[..., :k]
+    up = [-(-k // 128), -(-k // 32)]
+    if scale.shape[-1] == rows and scale.shape[-2] in up and (scale.shape[-2] != rows or rows == 1):
+        factors = scale.mT.repeat_interleave(128 if scale.shape[-2] == up[0] else 32, -1)
+    else:
+        factors = scale.repeat_interleave(128, -1)
+        if scale.shape[-2] != rows:
+            factors = factors.repeat_interleave(128, -2)
+    return numbers * factors[..., :rows, :k].to(wide)
+
+
+def quantized_gemm(
+    a: torch.Tensor,
+    b: torch.Tensor,
+    scale_a: torch.Tensor | None = None,
+    scale_b: torch.Tensor | None = None,
+    bias: torch.Tensor | None = None,
+    activation: str = "none",
+    gate: torch.Tensor | None = None,
+    residual: torch.Tensor | None = None,
+    beta: float = 1.0,
+) -> torch.Tensor:
+    """A Bᵀ of numbers with scales as `dequantized` takes them, or of A one a row; finished as `gemm` does."""
+    floats = [x.dtype for x in (a, scale_a, scale_b) if x is not None and x.dtype.itemsize > 1]
+    wide = floats[0] if floats else torch.float64
+    by_row = scale_a is not None and scale_a.dim() < a.dim()
+    sums = dequantized(a, None if by_row else scale_a, wide) @ dequantized(b, scale_b, wide).mT
+    if by_row:
+        sums = sums * scale_a[..., None].to(wide)
+    return finish(sums, 1.0, bias, activation, gate, residual, beta)

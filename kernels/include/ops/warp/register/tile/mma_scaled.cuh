@@ -196,14 +196,16 @@ __device__ inline fp8e8m0_4 pack_scales(const T *scales, int row) {
 /**
  * @brief A scale register for four base tiles of 16 rows, from a matrix of scales in global memory.
  *
+ * @tparam blocks that base tiles are wide: four, as the matrix instructions take them, or two, each for 32 lanes.
  * @param scales a row for each row of the operand, of a scale for each block of 32 along K; `unsigned char` or fp8e8m0.
- * @param at the first of the 64 rows, and the first of four blocks. Rows past the end read as zero.
+ * @param at the first of the 64 rows, and the first of the blocks. Rows past the end read as zero.
  *
  * Costs four loads of 1 byte a lane.
  */
-template <ducks::gl::all GL>
+template <int blocks = 4, ducks::gl::all GL>
 __device__ inline fp8e8m0_4 load_scales(const GL &scales, const coord<> &at) {
     static_assert(sizeof(typename GL::dtype) == 1, "load_scales: scales have 1 byte");
+    static_assert(blocks == 4 || blocks == 2, "load_scales: base tiles are four or two blocks wide");
     const detail::program_order order;
     const detail::window<2, GL> view(scales, at);
     const detail::buffer memory(view.base, view.bytes);
@@ -212,7 +214,7 @@ __device__ inline fp8e8m0_4 load_scales(const GL &scales, const coord<> &at) {
 #pragma unroll
     for (int n = 0; n < 4; n++) {
         const uint32_t offset =
-            static_cast<uint32_t>(n * 16 + lane % 16) * view.pitch + static_cast<uint32_t>(lane / 16);
+            static_cast<uint32_t>(n * 16 + lane % 16) * view.pitch + static_cast<uint32_t>(lane / 16 * blocks / 4);
         packed |= static_cast<fp8e8m0_4>(memory.load<unsigned char>(offset)) << (n * 8);
     }
     return packed;

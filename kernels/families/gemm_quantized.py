@@ -1,0 +1,285 @@
+"""Specs of products of numbers with scales, by `gemm_block_scaled.cuh`: formats, scales, a spec from them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from workbench.errors import ShapeError
+from workbench.spec import Choice, KernelSpec, Launch, Range
+from workbench_kernels.families import gemm as family
+from workbench_kernels.references.gemm import quantized_gemm
+
+TILE = 128
+"""Rows and columns of C that a work-group computes."""
+
+Dims = tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Format:
+    """Numbers as memory holds them.
+
+    Attributes:
+        element: type of the kernel's operand.
+        dtypes: of the tensors.
+        bits: of a number.
+        draw: random ones, (dims, generator): dims are the tensor's.
+    """
+
+    element: str
+    dtypes: tuple[torch.dtype, ...]
+    bits: int
+    draw: Callable[[Dims, torch.Generator], torch.Tensor]
+
+
+def _integers(dims: Dims, generator: torch.Generator) -> torch.Tensor:
+    return torch.randint(-128, 128, dims, generator=generator)
+
+
+FP8 = (torch.float8_e4m3fn, torch.float8_e4m3fnuz)
+FORMATS = {
+    "bf16": Format("bf16", (torch.bfloat16,), 16, lambda d, g: torch.randn(d, generator=g).bfloat16()),
+    "int8": Format("int8", (torch.int8,), 8, lambda d, g: _integers(d, g).to(torch.int8)),
+    "fp8": Format(
+        "fp8e4m3", FP8, 8, lambda d, g: (60 * torch.randn(d, generator=g)).clamp(-240, 240).to(FP8[0])
+    ),
+    "fp4": Format(
+        "fp4e2m1_2",
+        (torch.uint8,),
+        4,
+        lambda d, g: torch.randint(0, 256, d, generator=g, dtype=torch.uint8),
+    ),
+}
+"""By name: bf16, also where it holds small numbers; int8; fp8 in the target's format; e2m1, two in a byte."""
+
+
+@dataclass(frozen=True)
+class Scale:
+    """Scales of an operand of `rows` rows and k columns.
+
+    Attributes:
+        policy: the kernel's type for it.
+        dims: of the tensor behind the batch, by rows and k; None where there is none.
+        says: what there is one for.
+        dtype: of the tensor.
+        stage: stage of the epilogue that takes them, where the loop does not.
+    """
+
+    policy: str
+    dims: Callable[[int, int], Dims] | None = None
+    says: str = ""
+    dtype: torch.dtype = torch.float32
+    stage: str | None = None
+
+
+def blocks(size: int, block: int) -> int:
+    """Blocks that a size has a part of."""
+    return -(-size // block)
+
+
+SCALES = {
+    "none": Scale("unscaled"),
+    "row": Scale("unscaled", lambda r, k: (r,), "each row", stage="scale_rows_of_a"),
+    "powers": Scale("powers", lambda r, k: (r, blocks(k, 32)), "each 32 columns of a row", torch.uint8),
+    "rows": Scale("floats_of_rows<128>", lambda r, k: (r, blocks(k, 128)), "each 128 columns of a row"),
+    "squares": Scale(
+        "floats_of_squares<128>",
+        lambda r, k: (blocks(r, 128), blocks(k, 128)),
+        "each 128 columns of 128 rows",
+    ),
+    "columns": Scale(
+        "floats_of_columns<128>", lambda r, k: (blocks(k, 128), r), "each 128 columns of a row, transposed"
+    ),
+    "columns_32": Scale(
+        "floats_of_columns<32>", lambda r, k: (blocks(k, 32), r), "each 32 columns of a row, transposed"
+    ),
+}
+"""Kinds of scales by name."""
+
+
+def products(shape: Mapping[str, Any]) -> str:
+    """The C++ type of what is multiplied."""
+    left, right = FORMATS[shape["a"]].element, FORMATS[shape["b"]].element
+    scales = (SCALES[shape[f"scale_{name}"]].policy for name in "ab")
+    return f"scaled_products<{left}, {right}, {', '.join(scales)}>"
+
+
+def epilogue(shape: Mapping[str, Any], *stages: str) -> str:
+    """The C++ type of the epilogue: scales of rows first."""
+    first = SCALES[shape["scale_a"]].stage
+    return family.epilogue(shape, "bf16", *([first] if first else []), *stages)
+
+
+def shared_bytes(shape: Mapping[str, Any]) -> int:
+    """Shared memory of a work-group: two steps of a block of 32 columns, of 64 beside bf16, else of 128."""
+    bits = [FORMATS[shape[name]].bits for name in "ab"]
+    columns = 32 if shape["scale_b"] == "columns_32" else 64 if 16 in bits else 128
+    return 2 * TILE * columns * sum(bits) // 8
+
+
+def launch(shape: Mapping[str, Any], arch: str) -> Launch:
+    """A work-group for each tile of C."""
+    grid = (family.tiles(shape, TILE), shape["batch"])
+    return Launch(grid=grid, block=256, dynamic_shared=shared_bytes(shape))
+
+
+def format_of(name: str, tensor: torch.Tensor, formats: Sequence[str]) -> str:
+    """Which of some formats a tensor has."""
+    for each in formats:
+        if tensor.dtype in FORMATS[each].dtypes:
+            return each
+    wanted = " or ".join(str(FORMATS[each].dtypes[0]) for each in formats)
+    raise ShapeError(f"GEMM: {name} is {tensor.dtype}; expected {wanted}")
+
+
+def scale_of(name: str, scale: torch.Tensor | None, kinds: Sequence[str], batch: Dims, sizes: Dims) -> str:
+    """Which of some kinds of scales a tensor is, for an operand of `sizes` rows and columns."""
+    for each in kinds:
+        dims = SCALES[each].dims
+        if scale is None or dims is None:
+            if scale is None and dims is None:
+                return each
+        elif tuple(scale.shape) == (*batch, *dims(*sizes)) and scale.dtype == SCALES[each].dtype:
+            return each
+    known = [SCALES[each] for each in kinds]
+    wanted = [f"{(*batch, *s.dims(*sizes))} {s.dtype}, one for {s.says}" for s in known if s.dims is not None]
+    came = "None" if scale is None else f"{tuple(scale.shape)} {scale.dtype}"
+    raise ShapeError(f"GEMM: scale_{name} is {came}; expected {' or '.join(wanted) or 'None'}")
+
+
+def shape_of(parameters: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
+    """Shape of a call, of one of the formats and scales that `parameters` have."""
+    a, b = given["a"], given["b"]
+    formats = {n: format_of(n, given[n], parameters[n].values) for n in "ab"}
+    if a.dim() not in (2, 3) or b.dim() not in (2, a.dim()):
+        raise ShapeError(
+            f"GEMM: a is {tuple(a.shape)}, b is {tuple(b.shape)}; expected (M, K) and (N, K), or batches"
+        )
+    columns = {n: given[n].shape[-1] * (2 if formats[n] == "fp4" else 1) for n in "ab"}
+    if columns["a"] != columns["b"]:
+        raise ShapeError(
+            f"GEMM: a has {columns['a']} columns of {formats['a']}, b {columns['b']} of {formats['b']}; "
+            "expected the same"
+        )
+    batch = a.shape[0] if a.dim() == 3 else 1
+    if b.dim() == 3 and b.shape[0] != batch:
+        raise ShapeError(f"GEMM: a is {tuple(a.shape)}, b is {tuple(b.shape)}; expected one batch, or one b")
+    sizes = {"batch": batch, "m": a.shape[-2], "n": b.shape[-2], "k": columns["a"]}
+    scales = {
+        f"scale_{n}": scale_of(
+            n,
+            given.get(f"scale_{n}"),
+            parameters[f"scale_{n}"].values,
+            tuple(given[n].shape[:-2]),
+            (given[n].shape[-2], columns["a"]),
+        )
+        for n in "ab"
+    }
+    return {**sizes, **formats, **scales, **family.finish_of(given, sizes, torch.bfloat16)}
+
+
+def draw_scale(kind: str, dims: Dims, generator: torch.Generator, size: float = 1.0) -> torch.Tensor:
+    """Scales of differing size, for numbers of up to 240."""
+    if SCALES[kind].dtype == torch.uint8:
+        return torch.randint(121, 128, dims, generator=generator, dtype=torch.uint8)
+    return size * (torch.rand(dims, generator=generator) + 0.5) / 64
+
+
+def inputs(shape: Mapping[str, Any], generator: torch.Generator, size: float = 1.0) -> dict[str, Any]:
+    """Numbers of every size that their formats have, and scales."""
+    made: dict[str, Any] = {}
+    for name, rows in (("a", shape["m"]), ("b", shape["n"])):
+        known, batch, k = FORMATS[shape[name]], family.batch_of(shape), shape["k"]
+        width = k // 2 if known.bits == 4 else k
+        made[name] = known.draw((*batch, rows, width), generator)
+        kind = shape[f"scale_{name}"]
+        dims = SCALES[kind].dims
+        if dims is not None:
+            made[f"scale_{name}"] = draw_scale(kind, (*batch, *dims(rows, k)), generator, size)
+    return made | family.finish_inputs(shape, generator, torch.bfloat16)
+
+
+def check(shape: Mapping[str, Any], arch: str) -> None:
+    """Rows are whole 16 bytes, and offsets reach through the matrices."""
+    for name in "ab":
+        bits = FORMATS[shape[name]].bits
+        multiple = 128 if shape[f"scale_{name}"] == "powers" and bits < 16 else 128 // bits
+        if shape["k"] % multiple:
+            raise ShapeError(
+                f"GEMM: k is {shape['k']}; expected a multiple of {multiple} for {shape[name]}; "
+                "pad with zeros"
+            )
+    family.within_offsets(shape, 2)
+
+
+def bytes_moved(shape: Mapping[str, Any]) -> int:
+    """Operands, their scales and what else there is are read once, C is written once."""
+    total = family.bytes_moved(shape, 0)
+    for name, rows in (("a", shape["m"]), ("b", shape["n"])):
+        kind = SCALES[shape[f"scale_{name}"]]
+        count = rows * shape["k"] * FORMATS[shape[name]].bits // 8
+        if kind.dims is not None:
+            one = 1
+            for dim in kind.dims(rows, shape["k"]):
+                one *= dim
+            count += one * kind.dtype.itemsize
+        total += shape["batch"] * count
+    return total
+
+
+NO_FINISH = {
+    "bias": Choice((0,), doc="none"),
+    "activation": Choice(("none",), doc="none"),
+    "gate": Choice((0,), doc="none"),
+    "residual": Choice((0,), doc="none"),
+}
+
+
+def quantized(
+    name: str,
+    doc: str,
+    *,
+    a: Sequence[str],
+    b: Sequence[str],
+    scale_a: Sequence[str] = ("none",),
+    scale_b: Sequence[str] = ("none",),
+    reference: Callable[..., Any] = quantized_gemm,
+    k: Range,
+    finish: Mapping[str, Choice] = NO_FINISH,
+    shapes: Sequence[Mapping[str, Any]],
+    **more: Any,
+) -> KernelSpec:
+    """An operator A Bᵀ of formats `a` and `b` with kinds of scales, the default first of each.
+
+    Args:
+        more: further fields of the spec.
+    """
+    parameters = {
+        **family.SIZES,
+        "k": k,
+        "a": Choice(tuple(a), doc="format of A"),
+        "b": Choice(tuple(b), doc="format of B"),
+        "scale_a": Choice(tuple(scale_a), doc="what scales of A are for"),
+        "scale_b": Choice(tuple(scale_b), doc="what scales of B are for"),
+        **finish,
+    }
+    fields: dict[str, Any] = {
+        "source": family.SOURCE,
+        "entry": "gemm",
+        "parameters": parameters,
+        "shapes": shapes,
+        "inputs": inputs,
+        "outputs": family.outputs_bf16,
+        "reference": reference,
+        "shape_of": lambda **given: shape_of(parameters, given),
+        "define": lambda shape, arch: {"GEMM": f"block_scaled<{products(shape)}, bf16, {epilogue(shape)}>"},
+        "launch": launch,
+        "check": check,
+        "flops": family.flops,
+        "bytes": bytes_moved,
+    }
+    return KernelSpec(name=name, doc=doc, **{**fields, **more})

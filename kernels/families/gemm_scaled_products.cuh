@@ -1,0 +1,251 @@
+/**
+ * @file
+ * @brief Matrix multiplication: what a step along K multiplies where numbers have scales for blocks of columns.
+ *
+ * Two choices: what the scales of each operand are, and from them and the element types how products are made.
+ *   - Powers of two belong to the numbers. On gfx950 the matrix instructions take them with fp8, fp6 and fp4.
+ *     Elsewhere, and beside bf16 or int8, numbers times scales become bf16 in registers, which is exact.
+ *   - Floats belong to the sums: a block's products are summed by themselves and then added, scaled. Numbers are
+ *     multiplied as they are where both operands have one type, else as bf16.
+ */
+#pragma once
+
+#include "families/gemm_epilogue.cuh"
+#include "families/gemm_operands.cuh"
+
+namespace kittens::families::gemm {
+
+/** Rows and columns of C that a wave computes. */
+inline constexpr int SCALED_PART = 64;
+using scaled_sums = rt_fl<SCALED_PART, SCALED_PART, row_l, rt_16x16_s>;
+
+/** What a lane is told of where a step is: the wave's first row of the operand, its matrix, and columns before. */
+struct step_place {
+    int matrix, row, column;
+};
+
+/** No scale. */
+struct unscaled {
+    static constexpr bool floats = false;
+    struct of_a {};
+    struct of_b {};
+    struct registers {};
+    template <int, typename G>
+    static __device__ inline registers read_a(const G &, const step_place &) {
+        return {};
+    }
+    template <int, typename G>
+    static __device__ inline registers read_b(const G &, const step_place &) {
+        return {};
+    }
+};
+
+/** Powers of two for blocks of 32 columns of a row: fp8e8m0, 1 to 254. */
+struct powers {
+    static constexpr bool floats = false;
+    struct of_a {
+        gl<fp8e8m0, 1, -1, -1, -1> scale_a;
+    };
+    struct of_b {
+        gl<fp8e8m0, 1, -1, -1, -1> scale_b;
+    };
+    using registers = fp8e8m0_4;
+    template <int columns, typename G>
+    static __device__ inline registers read_a(const G &g, const step_place &at) {
+        return load_scales<columns / 32>(g.scale_a, {0, at.matrix, at.row, at.column / 32});
+    }
+    template <int columns, typename G>
+    static __device__ inline registers read_b(const G &g, const step_place &at) {
+        return load_scales<columns / 32>(g.scale_b, {0, at.matrix, at.row, at.column / 32});
+    }
+};
+
+/** Floats for blocks of `block` columns of each row of A, (M, K / block). */
+template <int block>
+struct floats_of_rows {
+    static constexpr bool floats = true;
+    static constexpr int columns = block;
+    struct of_a {
+        gl<float, 1, -1, -1, -1> scale_a;
+    };
+    using registers = scaled_sums::col_vec;
+    template <int, typename G>
+    static __device__ inline registers read_a(const G &g, const step_place &at) {
+        registers made;
+        load_along(made, g.scale_a, {0, at.matrix, at.row, at.column / block});
+        return made;
+    }
+};
+
+/** Floats for blocks of `block` columns of each row of B, (K / block, N). */
+template <int block>
+struct floats_of_columns {
+    static constexpr bool floats = true;
+    static constexpr int columns = block;
+    struct of_b {
+        gl<float, 1, -1, -1, -1> scale_b;
+    };
+    using registers = scaled_sums::row_vec;
+    template <int, typename G>
+    static __device__ inline registers read_b(const G &g, const step_place &at) {
+        registers made;
+        load(made, g.scale_b, {0, at.matrix, at.column / block, at.row / SCALED_PART});
+        return made;
+    }
+};
+
+/** Floats for squares of `block` rows and columns of B, (N / block, K / block). */
+template <int block>
+struct floats_of_squares {
+    static_assert(block % SCALED_PART == 0, "gemm: a wave's rows of B have one scale");
+    static constexpr bool floats = true;
+    static constexpr int columns = block;
+    struct of_b {
+        gl<float, 1, -1, -1, -1> scale_b;
+    };
+    using registers = float;
+    template <int, typename G>
+    static __device__ inline registers read_b(const G &g, const step_place &at) {
+        return g.scale_b[{at.matrix, at.row / block, at.column / block}];
+    }
+};
+
+/**
+ * @brief Products of a step.
+ *
+ * @tparam TA,TB element types: bf16, int8, fp8, fours of fp6 or pairs of fp4.
+ * @tparam ScaleA unscaled, powers or floats_of_rows.
+ * @tparam ScaleB unscaled, powers, floats_of_columns or floats_of_squares.
+ */
+template <typename TA, typename TB, typename ScaleA, typename ScaleB>
+struct scaled_products {
+    static constexpr bool small = sizeof(TA) == 1 && sizeof(TB) == 1;
+    static constexpr bool alike = detail::is_same<TA, TB>;
+    static constexpr bool floats = ScaleA::floats || ScaleB::floats;
+    template <typename T>
+    static constexpr bool is_microscaled = detail::matrix_format<T> >= 0;
+#if defined(KITTENS_CDNA4)
+    /** Whether the matrix instructions take the scales. */
+    static constexpr bool by_instruction = !floats && is_microscaled<TA> && is_microscaled<TB>;
+#else
+    static constexpr bool by_instruction = false;
+#endif
+    /** Whether both are multiplied as they are stored. */
+    static constexpr bool as_stored = by_instruction || (floats && alike);
+    static constexpr bool wide = sizeof(TA) == 2 || sizeof(TB) == 2;
+    static constexpr bool one_block = detail::is_same<ScaleB, floats_of_columns<32>>;
+    /** Columns of a step: a block of scales that are floats, or 128 bytes of a row of bf16. */
+    static constexpr int COLUMNS = one_block ? 32 : wide ? 64 : 128;
+
+    /** An operand of a step, as `operand_along_k` takes it. */
+    template <typename T>
+    struct operand {
+        using element = T;
+        static constexpr int numbers = detail::numbers_in<T>;
+        using stored = detail::select<numbers == 1, T, unsigned char>;
+        static constexpr int K_STEP = COLUMNS / numbers;
+        using shared_shape =
+            detail::select<K_STEP == 128, st_16x128_s, detail::select<K_STEP == 64, st_16x64_s, st_16x32_s>>;
+        using matrix_shape = detail::select<sizeof(T) == 2 || K_STEP == 32, rt_16x32_s,
+                                            detail::select<K_STEP == 128, rt_16x128_s, rt_16x64_s>>;
+        /** Where numbers become bf16 a lane holds as many neighbours of either operand. */
+        using shape = detail::select<as_stored, matrix_shape, rt_shape<16, K_STEP, K_STEP / 4>>;
+    };
+    /** Of fp8 as bf16 a work-group fills the LDS of gfx942, and small numbers want more than half of the registers. */
+    static constexpr int waves_per_simd = as_stored || wide ? 2 : 1;
+
+    using sums = scaled_sums;
+    struct scales {
+        typename ScaleA::registers of_a;
+        typename ScaleB::registers of_b;
+    };
+    /** Scales of step `step`, of rows `row` and columns `col` of C. */
+    template <typename G>
+    static __device__ inline scales read(const G &g, const share &at, int row, int col, int step) {
+        return {ScaleA::template read_a<COLUMNS>(g, {at.a, row, step * COLUMNS}),
+                ScaleB::template read_b<COLUMNS>(g, {at.b, col, step * COLUMNS})};
+    }
+
+    template <typename A, typename B>
+    static __device__ inline void multiply(sums &c, const A &a, const B &b, const scales &by) {
+        if constexpr (floats) {
+            rt<typename along_k<detail::select<as_stored, TA, bf16>>::sum, sums::rows, sums::cols, row_l, rt_16x16_s>
+                products;
+            zero(products);
+            if constexpr (as_stored)
+                mma_ABt(products, a, b, products);
+            else
+                multiply_as_bf16(products, a, b, by);
+            sums numbers;
+            copy(numbers, products);
+            add_scaled(c, numbers, by);
+        } else if constexpr (by_instruction) {
+            const fp8e8m0_4 of_a = register_of(by.of_a), of_b = register_of(by.of_b);
+            mma_ABt_scaled(c, a, b, c, &of_a, &of_b);
+        } else {
+            multiply_as_bf16(c, a, b, by);
+        }
+    }
+
+  private:
+    /** Four scales of one, or those that there are. */
+    static __device__ inline fp8e8m0_4 register_of(const fp8e8m0_4 &given) { return given; }
+    static __device__ inline fp8e8m0_4 register_of(const unscaled::registers &) { return 0x7f7f7f7fu; }
+
+    using wide_tile = rt<bf16, 16, COLUMNS, row_l, rt_shape<16, COLUMNS, COLUMNS / 4>>;
+
+    /** Base tile `index` of an operand with its scale, byte `index` of a register. */
+    template <typename A, typename Scale>
+    static __device__ inline void widen_rows(wide_tile &rows, const A &a, int index, const Scale &by) {
+        float scale = 1.0f;
+        if constexpr (detail::is_same<Scale, fp8e8m0_4>)
+            scale = __builtin_bit_cast(float, (by >> (8 * index) & 255u) << 23);
+        widen(rows.tiles[0][0], a.tiles[index][0], scale);
+    }
+    template <typename C, typename A, typename B>
+    static __device__ inline void multiply_as_bf16(C &c, const A &a, const B &b, const scales &by) {
+        wide_tile right[sums::width];
+#pragma unroll
+        for (int j = 0; j < sums::width; j++) widen_rows(right[j], b, j, by.of_b);
+#pragma unroll
+        for (int i = 0; i < sums::height; i++) {
+            wide_tile left;
+            widen_rows(left, a, i, by.of_a);
+#pragma unroll
+            for (int j = 0; j < sums::width; j++)
+                mma_ABt_base(c.tiles[i][j], left.tiles[0][0], right[j].tiles[0][0], c.tiles[i][j]);
+        }
+    }
+
+    /** c += products times the factors of their rows and columns. */
+    static __device__ inline void add_scaled(sums &c, sums &products, const scales &by) {
+        constexpr bool of_columns = detail::is_same<typename ScaleB::registers, sums::row_vec>;
+        if constexpr (!ScaleA::floats) {
+            if constexpr (of_columns)
+                col_map<base_ops::fma_AxCtB>(c, products, c, by.of_b);
+            else
+                map(c, c, products, [&](float sum, float x) { return __builtin_fmaf(by.of_b, x, sum); });
+        } else {
+            typename sums::col_vec factors = by.of_a;
+            if constexpr (of_columns)
+                mul_col(products, products, by.of_b);
+            else if constexpr (ScaleB::floats)
+                mul(factors, factors, by.of_b);
+            row_map<base_ops::fma_AxCtB>(c, products, c, factors);
+        }
+    }
+};
+
+/** fp8 or int8, also as bf16, with a float for each 128 columns of a row of A, and of B for squares of 128 or columns.
+ */
+template <typename T>
+using blocks_of_128 = scaled_products<T, T, floats_of_rows<128>, floats_of_squares<128>>;
+template <typename T>
+using columns_of_128 = scaled_products<T, T, floats_of_rows<128>, floats_of_columns<128>>;
+/** The OCP microscaling formats, where A may be of another type without scales. */
+template <typename T>
+using microscaled = scaled_products<T, T, powers, powers>;
+template <typename TA, typename TB>
+using microscaled_weights = scaled_products<TA, TB, unscaled, powers>;
+
+} // namespace kittens::families::gemm

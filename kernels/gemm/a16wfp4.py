@@ -1,0 +1,20 @@
+"""C = A Bᵀ of bf16 by microscaled fp4 weights."""
+
+from workbench.spec import Range
+from workbench_kernels.families.gemm_quantized import quantized
+
+spec = quantized(
+    "gemm/a16wfp4",
+    "A Bᵀ of bf16 A by B of fp4 (e2m1, two in a byte) with a power of two (e8m0, uint8) for each 32 "
+    "columns of a row; or of bf16 that holds such numbers, with floats for scales, stored K / 32 x N. B "
+    "becomes bf16 in registers, exactly: A is not rounded to fp4. Sums in float.",
+    a=("bf16",),
+    b=("fp4", "bf16"),
+    scale_b=("powers", "columns_32"),
+    k=Range(128, 1 << 20, step=128, default=512, doc="columns of A, along which products are summed"),
+    shapes=[
+        {"m": 256, "n": 256, "k": 512},
+        {"m": 130, "n": 301, "k": 384, "batch": 2},
+        {"m": 130, "n": 300, "k": 256, "b": "bf16", "scale_b": "columns_32"},
+    ],
+)
