@@ -59,19 +59,30 @@ def epilogue(shape: Mapping[str, Any], element: str, *first: str) -> str:
     return f"epilogue<{', '.join(stages)}>"
 
 
-def tiles(shape: Mapping[str, Any], side: int) -> int:
-    """Tiles of one matrix of C."""
-    return -(-shape["m"] // side) * -(-shape["n"] // side)
+def tiles(shape: Mapping[str, Any], side: int, wide: int | None = None) -> int:
+    """Tiles of one matrix of C, `side` high and, where they are no squares, `wide`."""
+    return -(-shape["m"] // side) * -(-shape["n"] // (wide or side))
 
 
-def launch(side: int, threads: int) -> Callable[[Mapping[str, Any], str], Launch]:
-    """A work-group for each tile of C; shared memory holds two steps of A and B."""
+def launch(side: int, threads: int, wide: int | None = None) -> Callable[[Mapping[str, Any], str], Launch]:
+    """A work-group for each tile of C; shared memory holds two steps of `side` rows of A and of B."""
 
     def of(shape: Mapping[str, Any], arch: str) -> Launch:
-        grid = (tiles(shape, side), shape["batch"])
+        grid = (tiles(shape, side, wide), shape["batch"])
         return Launch(grid=grid, block=threads, dynamic_shared=2 * 2 * side * BYTES[arch])
 
     return of
+
+
+def span(shape: Mapping[str, Any], side: int) -> int:
+    """Columns of a part of K, about 256 at least: parts enough for a work-group on each of 256 units."""
+    parts = min(-(-256 // tiles(shape, side)), -(-shape["k"] // 256))
+    return -(-shape["k"] // (128 * parts)) * 128
+
+
+def parts(shape: Mapping[str, Any], side: int) -> int:
+    """Parts that K is split into."""
+    return -(-shape["k"] // span(shape, side))
 
 
 def launch_steps_of(size: int) -> Callable[[Mapping[str, Any], str], Launch]:

@@ -64,8 +64,8 @@ struct block_scaled<scaled_products<TA, TB, ScaleA, ScaleB>, U, Epilogue, Proble
         if (at.rows == 0) return;
         const auto matrix_a = elements_of<operand_a>(g.a, at.a, at.first, at.rows);
         const auto matrix_b = elements_of<operand_b>(g.b, at.b, 0, static_cast<int>(g.b.rows()));
-        const operand_a from_a(matrix_a, at.row, As);
-        const operand_b from_b(matrix_b, at.col, Bs);
+        const operand_a from_a(matrix_a, at.row, As[0], As[1]);
+        const operand_b from_b(matrix_b, at.col, Bs[0], Bs[1]);
         const auto start_loads = [&](int step, int half) {
             from_a.start(As[half], step, half);
             from_b.start(Bs[half], step, half);

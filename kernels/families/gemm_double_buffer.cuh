@@ -22,24 +22,27 @@ struct plain_along_k : along_k<T> {
     using shared_shape = detail::select<sizeof(T) == 2, st_16x32_s, typename along_k<T>::shared_shape>;
 };
 
-/** An operand whose rows run across K: K x M (K x N), of 2-byte elements. Columns past the last are never used. */
+/**
+ * @brief An operand whose rows run across K: K x M (K x N). Columns past the last are never used.
+ *
+ * Its columns come to a lane by reads that transpose, on gfx942 element by element.
+ */
 template <typename T, int cols, typename workers>
 struct operand_across_k {
     static constexpr bool transposed = true;
     static constexpr int K_STEP = along_k<T>::K_STEP;
-    static_assert(sizeof(T) == 2, "gemm: operands stored across K have 2-byte elements");
     using shared = st<T, K_STEP, cols, st_32x32_s>;
     template <int part>
-    using registers = rt<T, K_STEP, part, col_l, rt_32x16_s>;
+    using registers = rt<T, K_STEP, part, col_l, typename plain_along_k<T>::shape::transposed>;
     using matrix = gl<T, 1, -1, -1, -1>;
 
     const matrix &from;
     int tile;
     uint32_t offsets[workers::template loads_per_tile<shared>];
 
-    __device__ inline operand_across_k(const matrix &from, int col, shared (&buffers)[2])
+    __device__ inline operand_across_k(const matrix &from, int col, shared &first, shared &)
         : from(from), tile(col / cols) {
-        workers::prefill_swizzled_offsets(buffers[0], from, offsets);
+        workers::prefill_swizzled_offsets(first, from, offsets);
     }
     __device__ inline void start(shared &to, int step, int) const {
         workers::load_async(to, from, {step, tile}, offsets);
@@ -52,8 +55,9 @@ struct operand_across_k {
 
 /**
  * @tparam T,U element types of A and B, and of C.
- * @tparam stored how A and B are stored; of 1-byte elements `layout::nt`.
- * @tparam side rows and columns of C that a work-group computes.
+ * @tparam stored how A and B are stored.
+ * @tparam side rows and columns of C that a work-group computes; half of the columns with a `gated` epilogue, which
+ *         takes layout nt.
  * @tparam Epilogue,Problem from gemm_epilogue.cuh and gemm_problem.cuh.
  */
 template <typename T, typename U, layout stored, int side, typename Epilogue = epilogue<>, typename Problem = batches>
@@ -70,8 +74,13 @@ struct double_buffer {
     using workers = group<NUM_WARPS>;
     using operand_a = detail::select<stored == layout::tn, operand_across_k<T, TILE, workers>,
                                      operand_along_k<plain_along_k<T>, TILE, workers>>;
-    using operand_b = detail::select<stored == layout::nt, operand_along_k<plain_along_k<T>, TILE, workers>,
-                                     operand_across_k<T, TILE, workers>>;
+    static constexpr bool paired = Epilogue::paired;
+    static_assert(!paired || stored == layout::nt, "gemm: the rows of B of a gated product run along K");
+    using operand_b =
+        detail::select<paired, operand_pair<plain_along_k<T>, TILE, workers>,
+                       detail::select<stored == layout::nt, operand_along_k<plain_along_k<T>, TILE, workers>,
+                                      operand_across_k<T, TILE, workers>>>;
+    static constexpr int TILE_N = paired ? TILE / 2 : TILE;
     using shared_a = typename operand_a::shared;
     using shared_b = typename operand_b::shared;
     static constexpr int K_STEP = operand_a::K_STEP;
@@ -83,13 +92,13 @@ struct double_buffer {
         shared_b(&Bs)[2] = al.template allocate<shared_b, 2>();
 
         const int k = static_cast<int>(stored == layout::tn ? g.a.rows() : g.a.cols());
-        const share at = g.template find<TILE, 2>(g, k);
+        const share at = g.template find<TILE, 2, TILE_N>(g, k);
         if (at.rows == 0) return;
         const auto matrix_a = stored == layout::tn ? matrix_of(g.a, at.a) : rows_of(g.a, at.a, at.first, at.rows);
         const auto matrix_b = matrix_of(g.b, at.b);
         // Everything about the loads that does not change along K.
-        const operand_a from_a(matrix_a, at.row, As);
-        const operand_b from_b(matrix_b, at.col, Bs);
+        const operand_a from_a(matrix_a, at.row, As[0], As[1]);
+        const operand_b from_b(matrix_b, at.col, Bs[0], Bs[1]);
         const auto start_loads = [&](int step, int half) {
             from_a.start(As[half], step, half);
             from_b.start(Bs[half], step, half);
@@ -119,7 +128,10 @@ struct double_buffer {
             else
                 mma_AtB(c, a, b, c);
         }
-        g.store(g.c, c, at, at.row / PART + warp_row, at.col / PART + warp_col);
+        if constexpr (paired)
+            g.store_joined(g.c, c, at, at.row / PART + warp_row, at.col / (PART / 2) + warp_col);
+        else
+            g.store(g.c, c, at, at.row / PART + warp_row, at.col / PART + warp_col);
     }
 };
 

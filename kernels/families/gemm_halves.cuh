@@ -24,8 +24,9 @@ inline constexpr int HALF_ROWS = HALVES_TILE / 2;
  * @tparam waves that load a half together.
  * @tparam RowsA,RowsB which row of the block a row of the first half is, see `tile_stream`; the second half's is
  *         `RowsA::SECOND` (`RowsB::SECOND`) further on.
+ * @tparam paired whether the second half of B is of another matrix, behind the first: see `gated`.
  */
-template <typename T, int waves, typename RowsA, typename RowsB>
+template <typename T, int waves, typename RowsA, typename RowsB, bool paired = false>
 struct halves {
     using operand = along_k<T>;
     static constexpr int K_STEP = operand::K_STEP;
@@ -52,12 +53,13 @@ struct halves {
         : pairs(ceil_div(at.end - at.begin, 2 * K_STEP)), lacking(pairs * 2 * K_STEP - (at.end - at.begin)),
           pitch(stream_a::bytes_of(static_cast<int>(g.a.cols()))), loads_a(pitch), loads_b(pitch) {
         const int rows_a = detail::min(at.rows - at.row, HALVES_TILE);
-        const int rows_b = detail::min(static_cast<int>(g.c.cols()) - at.col, HALVES_TILE);
+        const int n = static_cast<int>(g.c.cols());
+        const int rows_b = detail::min(n - at.col, paired ? HALF_ROWS : HALVES_TILE);
         const T *first_a = &g.a[{at.a, at.first + at.row, at.begin}], *first_b = &g.b[{at.b, at.col, at.begin}];
         a0 = stream_a::rows_resource(first_a, 0, rows_a, pitch);
         a1 = stream_a::rows_resource(first_a, RowsA::SECOND, rows_a, pitch);
         b0 = stream_b::rows_resource(first_b, 0, rows_b, pitch);
-        b1 = stream_b::rows_resource(first_b, RowsB::SECOND, rows_b, pitch);
+        b1 = stream_b::rows_resource(first_b, paired ? n : RowsB::SECOND, paired ? n + rows_b : rows_b, pitch);
         lds_a = stream_a::lds_base(As[0][0]), lds_b = stream_b::lds_base(Bs[0][0]);
     }
 

@@ -34,6 +34,7 @@ template <typename T, typename U, typename Epilogue = epilogue<>, typename Probl
 struct interleave {
     using arguments = globals<T, U, Problem, Epilogue>;
     using operand = along_k<T>;
+    static_assert(!Epilogue::paired, "gemm: gated products are not written for this schedule");
 
     static constexpr int TILE = HALVES_TILE;
     static constexpr int K_STEP = operand::K_STEP;

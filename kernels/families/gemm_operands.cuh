@@ -4,7 +4,7 @@
  */
 #pragma once
 
-#include "kittens.cuh"
+#include "families/gemm_problem.cuh"
 
 namespace kittens::families::gemm {
 
@@ -51,7 +51,7 @@ struct operand_along_k {
     using registers = rt<T, part, K_STEP, row_l, typename Shapes::shape>;
     using matrix = gl<T, 1, -1, -1, -1>;
 
-    const matrix &from;
+    matrix from;
     int tile, k;
     const T *base;
     i32x4 resource;
@@ -59,13 +59,13 @@ struct operand_along_k {
     /** Where the two buffers are: no array, which a choice at run time would put into memory. */
     uint32_t lds_first, lds_second;
 
-    /** Rows from `row` on of the matrix that `from` is, into `buffers`. */
-    __device__ inline operand_along_k(const matrix &from, int row, shared (&buffers)[2])
+    /** Rows from `row` on of the matrix that `from` is, into the two buffers. */
+    __device__ inline operand_along_k(const matrix &from, int row, shared &first, shared &second)
         : from(from), tile(row / rows), k(static_cast<int>(from.cols())), base(&from[{row, 0}]) {
-        workers::prefill_swizzled_offsets(buffers[0], from, offsets);
+        workers::prefill_swizzled_offsets(first, from, offsets);
         const int inside = detail::min(static_cast<int>(from.rows()) - row, rows);
         resource = make_srsrc(base, static_cast<uint32_t>(inside) * static_cast<uint32_t>(k) * sizeof(T));
-        lds_first = workers::lds_base(buffers[0]), lds_second = workers::lds_base(buffers[1]);
+        lds_first = workers::lds_base(first), lds_second = workers::lds_base(second);
     }
     __device__ inline void start(shared &to, int step, int half) const {
         if ((step + 1) * K_STEP <= k)
@@ -76,6 +76,54 @@ struct operand_along_k {
     template <int part>
     static __device__ inline void read(registers<part> &to, shared &from, int index) {
         load(to, subtile_inplace<part, K_STEP>(from, {index, 0}));
+    }
+};
+
+/**
+ * @brief Two operands whose rows run along K, the matrices of a `gated` epilogue: as many rows of one as of the other.
+ *
+ * @tparam rows of the tile, half of them of each; a wave has as many of each too, those of the left one first.
+ */
+template <typename Shapes, int rows, typename workers>
+struct operand_pair {
+    static constexpr bool transposed = false;
+    using half = operand_along_k<Shapes, rows / 2, workers>;
+    using T = typename half::T;
+    static constexpr int K_STEP = half::K_STEP;
+    struct shared {
+        typename half::shared left, right;
+    };
+    template <int part>
+    using registers = rt<T, part, K_STEP, row_l, typename Shapes::shape>;
+    using matrix = typename half::matrix;
+
+    half from_left, from_right;
+
+    /** Rows from `row` on of both halves of the rows of `from`. */
+    __device__ inline operand_pair(const matrix &from, int row, shared &first, shared &second)
+        : from_left(half_of(from, 0), row, first.left, second.left),
+          from_right(half_of(from, 1), row, first.right, second.right) {}
+    static __device__ inline matrix half_of(const matrix &from, int which) {
+        const int rows_of_half = static_cast<int>(from.rows()) / 2;
+        return rows_of(from, 0, which * rows_of_half, rows_of_half);
+    }
+    __device__ inline void start(shared &to, int step, int half_of_lds) const {
+        from_left.start(to.left, step, half_of_lds);
+        from_right.start(to.right, step, half_of_lds);
+    }
+    template <int part>
+    static __device__ inline void read(registers<part> &to, shared &from, int index) {
+        typename half::template registers<part / 2> rows_of_left, rows_of_right;
+        half::template read<part / 2>(rows_of_left, from.left, index);
+        half::template read<part / 2>(rows_of_right, from.right, index);
+        constexpr int high = decltype(rows_of_left)::height;
+#pragma unroll
+        for (int i = 0; i < high; i++)
+#pragma unroll
+            for (int j = 0; j < decltype(rows_of_left)::width; j++) {
+                to.tiles[i][j] = rows_of_left.tiles[i][j];
+                to.tiles[i + high][j] = rows_of_right.tiles[i][j];
+            }
     }
 };
 

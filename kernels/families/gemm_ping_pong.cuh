@@ -37,6 +37,9 @@ struct ping_pong {
     using operand = along_k<T>;
 
     static constexpr int TILE = HALVES_TILE;
+    static constexpr bool paired = Epilogue::paired;
+    /** Columns of C; with a `gated` epilogue each is of two columns of sums. */
+    static constexpr int TILE_N = paired ? TILE / 2 : TILE;
     static constexpr int K_STEP = operand::K_STEP;
     static constexpr int NUM_WARPS = 8;
     static constexpr int threads = NUM_WARPS * WARP_THREADS;
@@ -64,10 +67,10 @@ struct ping_pong {
         static constexpr int SECOND = QUARTER_N;
         __host__ __device__ constexpr int operator()(int row) const {
             const int base = row % QUARTER_N / 16, inside = row % 16;
-            return row / QUARTER_N * 2 * QUARTER_N + inside / 4 * 8 + base * 4 + inside % 4;
+            return row / QUARTER_N * (paired ? 1 : 2) * QUARTER_N + inside / 4 * 8 + base * 4 + inside % 4;
         }
     };
-    using loading = halves<T, NUM_WARPS, rows_of_a, rows_of_b>;
+    using loading = halves<T, NUM_WARPS, rows_of_a, rows_of_b, paired>;
     using stream_a = typename loading::stream_a;
     using stream_b = typename loading::stream_b;
     using shared_half = typename loading::shared;
@@ -82,7 +85,7 @@ struct ping_pong {
         const int n = static_cast<int>(g.c.cols());
         // As the spec has it: rows of C are whole 16 bytes too.
         __builtin_assume(n % 8 == 0);
-        const share at = g.template find<TILE, 1>(g, static_cast<int>(g.a.cols()));
+        const share at = g.template find<TILE, 1, TILE_N>(g, static_cast<int>(g.a.cols()));
         if (at.rows == 0) return;
         const int warp_row = warpid() / WARPS_N, warp_col = warpid() % WARPS_N;
         const loading in(g, at, As, Bs);
@@ -158,18 +161,25 @@ struct ping_pong {
                     compute);
             },
             [&] {
+                /** Sums of quarter {i, j}, in the order of C's columns. */
+                const auto sums_of = [&](int i, int j) {
+                    rt<typename operand::sum, QUARTER_M, QUARTER_N, row_l, rt_16x32_s> sums;
 #pragma unroll
-                for (int i = 0; i < 2; i++)
+                    for (int x = 0; x < QUARTER_M / 16; x++)
 #pragma unroll
-                    for (int j = 0; j < 2; j++) {
-                        rt<typename operand::sum, QUARTER_M, QUARTER_N, row_l, rt_16x32_s> sums;
+                        for (int e = 0; e < 4; e++) sums.tiles[x][0].data[e] = c[i][j].tiles[x][e / 2].data[e % 2];
+                    return sums;
+                };
 #pragma unroll
-                        for (int x = 0; x < QUARTER_M / 16; x++)
+                for (int i = 0; i < 2; i++) {
+                    const int row = at.row / QUARTER_M + warp_row * 2 + i, col = at.col / QUARTER_N;
+                    if constexpr (paired) {
+                        g.store(g.c, Epilogue::joined(sums_of(i, 0), sums_of(i, 1)), at, row, col + warp_col);
+                    } else {
 #pragma unroll
-                            for (int e = 0; e < 4; e++) sums.tiles[x][0].data[e] = c[i][j].tiles[x][e / 2].data[e % 2];
-                        g.store(g.c, sums, at, at.row / QUARTER_M + warp_row * 2 + i,
-                                at.col / QUARTER_N + warp_col * 2 + j);
+                        for (int j = 0; j < 2; j++) g.store(g.c, sums_of(i, j), at, row, col + warp_col * 2 + j);
                     }
+                }
             });
     }
 };

@@ -204,8 +204,13 @@ def inputs(shape: Mapping[str, Any], generator: torch.Generator, size: float = 1
 
 
 def check(shape: Mapping[str, Any], arch: str) -> None:
-    """Rows are whole 16 bytes, and offsets reach through the matrices."""
+    """Formats have scales that go with them, rows are whole 16 bytes, offsets reach through the matrices."""
     for name in "ab":
+        kind = shape[f"scale_{name}"]
+        if (shape[name] == "fp4") != (kind == "powers"):
+            raise ShapeError(
+                f"GEMM: {name} is {shape[name]}, its scales are {kind!r}; powers go with fp4 alone"
+            )
         bits = FORMATS[shape[name]].bits
         multiple = 128 if shape[f"scale_{name}"] == "powers" and bits < 16 else 128 // bits
         if shape["k"] % multiple:

@@ -94,23 +94,12 @@ def check_split(shape: Mapping[str, Any], arch: str) -> None:
         raise ShapeError(f"GEMM: batch is {shape['batch']}; this implementation takes 1")
 
 
-def span(shape: Mapping[str, Any]) -> int:
-    """Columns of a part of K, about 256 at least: parts enough for a work-group on each of 256 units."""
-    parts = min(-(-256 // family.tiles(shape, side(shape))), -(-shape["k"] // 256))
-    return -(-shape["k"] // (64 * parts)) * 64
-
-
-def parts(shape: Mapping[str, Any]) -> int:
-    """Parts that K is split into."""
-    return -(-shape["k"] // span(shape))
-
-
 SPLIT = (
     Step(
         "parts",
         "gemm",
         lambda shape, arch: Launch(
-            grid=(family.tiles(shape, side(shape)), parts(shape)),
+            grid=(family.tiles(shape, side(shape)), family.parts(shape, side(shape))),
             block=256,
             dynamic_shared=family.launch(side(shape), 256)(shape, arch).dynamic_shared,
         ),
@@ -118,7 +107,7 @@ SPLIT = (
             "a": tensors["a"],
             "b": tensors["b"],
             "c": tensors["parts"],
-            "span": span(shape),
+            "span": family.span(shape, side(shape)),
         },
         define=lambda shape, arch: {
             "GEMM": f"double_buffer<{family.C_TYPES[shape['dtype']]}, float, layout::{shape['layout']}, "
@@ -220,7 +209,7 @@ spec = KernelSpec(
             lambda shape, arch: shape["batch"] == 1 and shape["k"] >= 4096 and family.tiles(shape, 128) <= 64,
             steps=SPLIT,
             workspace=lambda shape, tensors: {
-                "parts": ((parts(shape), shape["m"], shape["n"]), torch.float32)
+                "parts": ((family.parts(shape, side(shape)), shape["m"], shape["n"]), torch.float32)
             },
             define=lambda shape, arch: {},
             shapes=[{"m": 256, "n": 256, "k": 8192}, {"m": 130, "n": 131, "k": 1032}],

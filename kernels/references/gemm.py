@@ -56,6 +56,17 @@ def gemm(
     return finish(left @ right, alpha, bias, activation, gate, residual, beta)
 
 
+def gated_gemm(a: torch.Tensor, b: torch.Tensor, activation: str = "silu") -> torch.Tensor:
+    """(A B0ᵀ) * activation(A B1ᵀ), B0 and B1 being the first and the second half of b's rows."""
+    left, right = b.chunk(2, -2)
+    return (a @ left.mT) * ACTIVATIONS[activation](a @ right.mT)
+
+
+def accumulated_gemm(a: torch.Tensor, b: torch.Tensor, c: torch.Tensor) -> torch.Tensor:
+    """c + A Bᵀ."""
+    return c + a.to(c.dtype) @ b.to(c.dtype).mT
+
+
 def scaled_gemm(
     a: torch.Tensor,
     b: torch.Tensor,

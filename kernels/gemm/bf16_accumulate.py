@@ -1,0 +1,92 @@
+"""C += A Bᵀ of bf16 matrices, parts of K added by atomic additions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+
+from workbench.errors import ShapeError
+from workbench.spec import Choice, FlashRule, KernelSpec, Launch, Range
+from workbench_kernels.families import gemm as family
+from workbench_kernels.references.gemm import accumulated_gemm
+
+SUMS = {"fp32": (torch.float32, "float"), "bf16": (torch.bfloat16, "bf16")}
+
+
+def shape_of(**given: Any) -> dict[str, Any]:
+    """Shape of a call."""
+    a, c = given["a"], given["c"]
+    sizes = family.sizes_of(a, given["b"])
+    known = {dtype: name for name, (dtype, _) in SUMS.items()}
+    if tuple(c.shape) != (sizes["m"], sizes["n"]) or c.dtype not in known:
+        raise ShapeError(
+            f"GEMM: c is {tuple(c.shape)} {c.dtype}; expected {(sizes['m'], sizes['n'])} float32 or bfloat16"
+        )
+    return {**sizes, "dtype": family.dtype_of(a), "sums": known[c.dtype]}
+
+
+def inputs(shape: Mapping[str, Any], generator: torch.Generator) -> dict[str, Any]:
+    """Matrices whose product is of the order of one, and what it is added to."""
+    dtype, k = family.DTYPES[shape["dtype"]], shape["k"]
+    return {
+        "a": torch.randn(shape["m"], k, generator=generator).to(dtype),
+        "b": (torch.randn(shape["n"], k, generator=generator) / k**0.5).to(dtype),
+        "c": torch.randn(shape["m"], shape["n"], generator=generator).to(SUMS[shape["sums"]][0]),
+    }
+
+
+def check(shape: Mapping[str, Any], arch: str) -> None:
+    family.whole_words(shape, {"k": 8})
+    family.within_offsets(shape, 4)
+
+
+def side(shape: Mapping[str, Any]) -> int:
+    """Rows and columns of C that a work-group computes."""
+    return 64 if min(shape["m"], shape["n"]) <= 64 else 128
+
+
+def launch(shape: Mapping[str, Any], arch: str) -> Launch:
+    """A work-group for each tile and each part of K."""
+    plain = family.launch(side(shape), 256)(shape, arch)
+    grid = (family.tiles(shape, side(shape)), family.parts(shape, side(shape)))
+    return Launch(grid=grid, block=256, dynamic_shared=plain.dynamic_shared)
+
+
+spec = KernelSpec(
+    name="gemm/bf16_accumulate",
+    doc="c += A Bᵀ of bf16 or fp16 matrices, c of float or bf16, in place: parts of K are summed in float by "
+    "work-groups of their own and added by atomic additions, of bf16 two at a time.",
+    source=family.SOURCE,
+    entry="gemm",
+    parameters={
+        **family.SIZES,
+        "batch": Choice((1,), doc="one matrix"),
+        "n": Range(2, 1 << 20, step=2, default=512, doc="columns of C, which are added in pairs"),
+        "k": Range(8, 1 << 20, step=8, default=512, doc="columns of A and B; a row is whole 16 bytes"),
+        "dtype": Choice(tuple(family.DTYPES), doc="element type of A and B"),
+        "sums": Choice(tuple(SUMS), doc="element type of C"),
+    },
+    shapes=[{"m": 256, "n": 256, "k": 1024}, {"m": 70, "n": 132, "k": 520, "sums": "bf16"}],
+    inputs=inputs,
+    outputs=lambda shape, tensors: {},
+    mutates=("c",),
+    reference=accumulated_gemm,
+    shape_of=shape_of,
+    define=lambda shape, arch: {
+        "GEMM": f"double_buffer<{family.C_TYPES[shape['dtype']]}, {SUMS[shape['sums']][1]}, layout::nt, "
+        f"{side(shape)}, epilogue<accumulate>, parts_into_one>"
+    },
+    launch=launch,
+    arguments=lambda shape, tensors: {**tensors, "span": family.span(shape, side(shape))},
+    check=check,
+    flops=family.flops,
+    bytes=lambda shape: (
+        2 * shape["k"] * (shape["m"] + shape["n"])
+        + 2 * SUMS[shape["sums"]][0].itemsize * shape["m"] * shape["n"]
+    ),
+    nondeterministic="sums of parts of K are added by atomic additions, in any order",
+    tolerances={"c": (1.6e-2, 3e-2)},
+    flash_rule={"c": FlashRule("bf16 sums are rounded once for each part of K", factor=8)},
+)

@@ -1,0 +1,103 @@
+"""C = (A B0ᵀ) * activation(A B1ᵀ) of bf16 or fp16 matrices: the first half of a gated feed-forward."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+
+from workbench.errors import ShapeError
+from workbench.spec import Choice, KernelSpec, Range, Variant
+from workbench_kernels.families import gemm as family
+from workbench_kernels.references.gemm import ACTIVATIONS, gated_gemm
+
+GATES = tuple(name for name in ACTIVATIONS if name != "none")
+
+
+def shape_of(**given: Any) -> dict[str, Any]:
+    """Shape of a call."""
+    a, b = given["a"], given["b"]
+    sizes = family.sizes_of(a, b)
+    if sizes["n"] % 2 or given["activation"] not in GATES:
+        raise ShapeError(
+            f"GEMM: b is {tuple(b.shape)}, activation is {given['activation']!r}; expected an even number of "
+            f"rows, half of them the gate's, and one of {', '.join(GATES)}"
+        )
+    halves = {**sizes, "n": sizes["n"] // 2}
+    return {**halves, "dtype": family.dtype_of(a), "activation": given["activation"]}
+
+
+def inputs(shape: Mapping[str, Any], generator: torch.Generator) -> dict[str, Any]:
+    """Normally distributed matrices, B such that sums are of the order of one."""
+    dtype, k = family.DTYPES[shape["dtype"]], shape["k"]
+    batch = family.batch_of(shape)
+    return {
+        "a": torch.randn(*batch, shape["m"], k, generator=generator).to(dtype),
+        "b": (torch.randn(*batch, 2 * shape["n"], k, generator=generator) / k**0.5).to(dtype),
+        "activation": shape["activation"],
+    }
+
+
+def operation(schedule: str, shape: Mapping[str, Any], *more: str) -> dict[str, object]:
+    """The instance of a schedule."""
+    element = family.C_TYPES[shape["dtype"]]
+    arguments = (element, element, *more, f"gated<base_ops::{shape['activation']}>")
+    return {"GEMM": f"{schedule}<{', '.join(arguments)}>"}
+
+
+def side(shape: Mapping[str, Any]) -> int:
+    """Rows of C, and columns of both halves of B, that a work-group of the plain loop computes."""
+    return 64 if shape["m"] <= 64 else 128
+
+
+def check(shape: Mapping[str, Any], arch: str) -> None:
+    family.whole_words(shape, {"k": 8})
+    family.within_offsets(shape, 4)
+
+
+def check_fast(shape: Mapping[str, Any], arch: str) -> None:
+    check(shape, arch)
+    family.check_fast({**shape, "layout": "nt"})
+
+
+spec = KernelSpec(
+    name="gemm/bf16_gated",
+    doc="(A B0ᵀ) * activation(A B1ᵀ) of bf16 or fp16 matrices, or batches, where B's rows are those of B0 "
+    "and then of B1; both products and the gate in one kernel, sums in float.",
+    source=family.SOURCE,
+    entry="gemm",
+    parameters={
+        **family.SIZES,
+        "k": Range(8, 1 << 20, step=8, default=512, doc="columns of A and B; a row is whole 16 bytes"),
+        "dtype": Choice(tuple(family.DTYPES), doc="element type"),
+        "activation": Choice(GATES, default="silu", doc="function of the second product"),
+    },
+    shapes=[{"m": 256, "n": 256, "k": 256}, {"m": 60, "n": 131, "k": 136, "batch": 2}],
+    inputs=inputs,
+    outputs=lambda shape, tensors: {
+        "c": ((*tensors["a"].shape[:-1], shape["n"]), tensors["a"].dtype),
+    },
+    reference=gated_gemm,
+    shape_of=shape_of,
+    define=lambda shape, arch: operation("double_buffer", shape, "layout::nt", str(side(shape))),
+    launch=lambda shape, arch: family.launch(side(shape), 256, side(shape) // 2)(shape, arch),
+    check=check,
+    variants={
+        "ping_pong": Variant(
+            lambda shape, arch: (
+                family.is_fast({**shape, "layout": "nt"})
+                and family.tiles(shape, 256, 128) * shape["batch"] >= 128
+            ),
+            define=lambda shape, arch: operation("ping_pong", shape),
+            launch=family.launch(256, 512, 128),
+            shapes=[{"m": 300, "n": 264, "k": 200}],
+            check=check_fast,
+        ),
+        "double_buffer": Variant(),
+    },
+    flops=lambda shape: 2 * family.flops(shape),
+    bytes=lambda shape: (
+        2 * shape["batch"] * (shape["k"] * (shape["m"] + 2 * shape["n"]) + shape["m"] * shape["n"])
+    ),
+)
