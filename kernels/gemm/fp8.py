@@ -8,7 +8,7 @@ from typing import Any
 import torch
 
 from workbench.errors import ShapeError
-from workbench.spec import KernelSpec, Launch, Published, Range, Variant
+from workbench.spec import Choice, KernelSpec, Launch, Published, Range, Variant
 from workbench_kernels.families import gemm as family
 from workbench_kernels.references.gemm import scaled_gemm
 
@@ -16,14 +16,16 @@ from workbench_kernels.references.gemm import scaled_gemm
 def shape_of(**given: Any) -> dict[str, Any]:
     """Shape of a call."""
     a, b, scale_a, scale_b = (given[name] for name in ("a", "b", "scale_a", "scale_b"))
-    sizes = family.sizes_of(a, b)
+    if given["layout"] not in ("nt", "nn"):
+        raise ShapeError(f"GEMM: layout is {given['layout']!r}; expected 'nt' or 'nn'")
+    sizes = family.sizes_of(a, b, given["layout"])
     rows, cols = (*a.shape[:-2], sizes["m"]), (*b.shape[:-2], sizes["n"])
     if tuple(scale_a.shape) != rows or tuple(scale_b.shape) != cols:
         raise ShapeError(
             f"GEMM: scale_a is {tuple(scale_a.shape)}, scale_b is {tuple(scale_b.shape)}; expected "
             f"{rows} and {cols}, one for each row of a and of b"
         )
-    return {**sizes, **family.finish_of(given, sizes, torch.bfloat16)}
+    return {**sizes, "layout": given["layout"], **family.finish_of(given, sizes, torch.bfloat16)}
 
 
 def inputs(shape: Mapping[str, Any], generator: torch.Generator, size: float = 1.0) -> dict[str, Any]:
@@ -36,16 +38,31 @@ def inputs(shape: Mapping[str, Any], generator: torch.Generator, size: float = 1
         scale = wide.abs().amax(-1) / 240
         made[name] = (wide / scale[..., None]).to(torch.float8_e4m3fn)
         made[f"scale_{name}"] = scale
-    return made | family.finish_inputs(shape, generator, torch.bfloat16)
+    return laid_out(made, shape) | family.finish_inputs(shape, generator, torch.bfloat16)
+
+
+def laid_out(made: dict[str, Any], shape: Mapping[str, Any]) -> dict[str, Any]:
+    """Operands with B, drawn as N x K, stored as the layout has it."""
+    b = made["b"].mT.contiguous() if shape["layout"] == "nn" else made["b"]
+    return {**made, "b": b, "layout": shape["layout"]}
 
 
 def check(shape: Mapping[str, Any], arch: str) -> None:
+    if shape["layout"] == "nn":
+        family.whole_words(shape, {"n": 16})
     family.within_offsets(shape, 1)
+
+
+def check_nt(shape: Mapping[str, Any], arch: str) -> None:
+    """What all but the plain loop want."""
+    check(shape, arch)
+    if shape["layout"] != "nt":
+        raise ShapeError(f"GEMM: layout is {shape['layout']!r}; this implementation takes 'nt'")
 
 
 def check_few_rows(shape: Mapping[str, Any], arch: str) -> None:
     """What the kernel for few rows wants."""
-    check(shape, arch)
+    check_nt(shape, arch)
     if shape["m"] > 64:
         raise ShapeError(f"GEMM: m is {shape['m']}; this implementation takes 1 to 64")
 
@@ -58,7 +75,7 @@ def operation(element: str, schedule: str, shape: Mapping[str, Any], *more: str)
 
 def is_large(shape: Mapping[str, Any], arch: str) -> bool:
     """Whether tiles of 256 x 256 keep half of the compute units busy."""
-    return family.tiles(shape, 256) * shape["batch"] >= 128
+    return bool(shape["layout"] == "nt" and family.tiles(shape, 256) * shape["batch"] >= 128)
 
 
 def launch(shape: Mapping[str, Any], arch: str) -> Launch:
@@ -68,7 +85,7 @@ def launch(shape: Mapping[str, Any], arch: str) -> Launch:
 def few_rows(element: str) -> Variant:
     """Up to 64 rows of A."""
     return Variant(
-        lambda shape, arch: shape["m"] <= 64,
+        lambda shape, arch: shape["layout"] == "nt" and shape["m"] <= 64,
         define=lambda shape, arch: operation(element, "few_rows", shape, *map(str, family.few_rows(shape))),
         launch=family.launch_few_rows,
         shapes=[{"m": 16, "n": 4096, "k": 4096}, {"m": 5, "n": 136, "k": 528}],
@@ -82,12 +99,13 @@ def ping_pong(element: str) -> Variant:
         is_large,
         define=lambda shape, arch: operation(element, "ping_pong", shape),
         launch=family.launch(256, 512),
+        check=check_nt,
     )
 
 
 def double_buffer(element: str) -> Callable[[Mapping[str, Any], str], dict[str, object]]:
     """Macros of the plain loop."""
-    return lambda shape, arch: operation(element, "double_buffer", shape, "layout::nt", "128")
+    return lambda shape, arch: operation(element, "double_buffer", shape, f"layout::{shape['layout']}", "128")
 
 
 BLOG = "ROCm blog, FP8 GEMM Optimization on AMD CDNA4, table 5"
@@ -95,20 +113,23 @@ AITER = "ROCm/aiter e4048607, aiter/configs/a8w8_tuned_gemm.csv"
 
 spec = KernelSpec(
     name="gemm/fp8",
-    doc="A Bᵀ scaled by rows: A is M x K and B is N x K of fp8 (e4m3; OCP on gfx950, fnuz on gfx942) with a "
-    "float scale for each row; activation(... + bias) * gate + beta residual of bf16; sums in float.",
+    doc="A B scaled by rows of A and columns of B: A is M x K and B is N x K or K x N of fp8 (e4m3; OCP on "
+    "gfx950, fnuz on gfx942) with a float scale for each; activation(... + bias) * gate + beta residual "
+    "of bf16; sums in float.",
     source=family.SOURCE,
     entry="gemm",
     parameters={
         **family.SIZES,
         "n": Range(8, 1 << 20, step=8, default=512, doc="columns of C, of which a row is whole 16 bytes"),
         "k": Range(128, 1 << 20, step=16, default=512, doc="columns of A; a row is whole 16 bytes"),
+        "layout": Choice(("nt", "nn"), doc="whether B is N x K (t) or K x N (n)"),
         **{name: p for name, p in family.FINISH.items() if name != "alpha"},
     },
     shapes=[
         {"m": 512, "n": 512, "k": 512},
         {"m": 200, "n": 312, "k": 272},
         {"m": 100, "n": 136, "k": 144, "batch": 2, "bias": 1, "activation": "relu"},
+        {"m": 100, "n": 144, "k": 272, "batch": 2, "layout": "nn", "bias": 1},
     ],
     inputs=inputs,
     outputs=family.outputs_bf16,
@@ -123,6 +144,7 @@ spec = KernelSpec(
             lambda shape, arch: arch == "gfx950" and is_large(shape, arch),
             define=lambda shape, arch: operation("fp8e4m3", "interleave", shape),
             launch=family.launch(256, 256),
+            check=check_nt,
         ),
         "ping_pong": ping_pong("fp8e4m3"),
         "double_buffer": Variant(),

@@ -21,15 +21,15 @@ def inputs(shape: Mapping[str, Any], generator: torch.Generator, largest: bool =
         codes = torch.randint(-128, 128, (*dims, shape["k"]), generator=generator)
         made[name] = (torch.where(codes < 0, -128, 127) if largest else codes).to(torch.int8)
         made[f"scale_{name}"] = (torch.rand(dims, generator=generator) + 0.5) / 128
-    return made | family.finish_inputs(shape, generator, torch.bfloat16)
+    return fp8.laid_out(made, shape) | family.finish_inputs(shape, generator, torch.bfloat16)
 
 
 spec = dataclasses.replace(
     fp8.spec,
     name="gemm/int8",
-    doc="A Bᵀ scaled by rows: A is M x K and B is N x K of int8 with a float scale for each row; "
-    "activation(... + bias) * gate + beta residual of bf16; sums in int32, which K up to 131,071 does not "
-    "overflow.",
+    doc="A B scaled by rows of A and columns of B: A is M x K and B is N x K or K x N of int8 with a float "
+    "scale for each; activation(... + bias) * gate + beta residual of bf16; sums in int32, which K up "
+    "to 131,071 does not overflow.",
     inputs=inputs,
     define=fp8.double_buffer("int8"),
     variants={

@@ -77,13 +77,15 @@ def scaled_gemm(
     gate: torch.Tensor | None = None,
     residual: torch.Tensor | None = None,
     beta: float = 1.0,
+    layout: str = "nt",
 ) -> torch.Tensor:
-    """A Bᵀ with a scale for each row of a (M x K) and of b (N x K), finished as `gemm` does.
+    """A B with a scale for each row of a (M x K) and column of b (N x K or K x N), finished as `gemm` does.
 
     PyTorch's CPU has no product of fp8 matrices, so that those are widened to the type of the scales first.
     """
     wide = scale_a.dtype
-    sums = (a.to(wide) @ b.to(wide).mT) * scale_a[..., :, None] * scale_b[..., None, :]
+    right = b.mT if layout[1] == "t" else b
+    sums = (a.to(wide) @ right.to(wide)) * scale_a[..., :, None] * scale_b[..., None, :]
     return finish(sums, 1.0, bias, activation, gate, residual, beta)
 
 
@@ -193,3 +195,27 @@ def quantized_gemm(
     if by_row:
         sums = sums * scale_a[..., None].to(wide)
     return finish(sums, 1.0, bias, activation, gate, residual, beta)
+
+
+def quantized_mul_add(
+    a: torch.Tensor,
+    b: torch.Tensor,
+    scale_a: torch.Tensor,
+    scale_b: torch.Tensor,
+    c_a: torch.Tensor,
+    c_b: torch.Tensor,
+) -> torch.Tensor:
+    """c_a * (A Bᵀ) + c_b, A and B as `quantized_gemm` takes them; c_a and c_b are M x N, 1 x N or 1 x 1."""
+    return c_a * quantized_gemm(a, b, scale_a, scale_b) + c_b
+
+
+def two_gemms(
+    a: torch.Tensor,
+    b: torch.Tensor,
+    scale_a: torch.Tensor,
+    scale_b: torch.Tensor,
+    a16: torch.Tensor,
+    b16: torch.Tensor,
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """A Bᵀ as `quantized_gemm` has it, and A16 B16ᵀ."""
+    return quantized_gemm(a, b, scale_a, scale_b), a16 @ b16.mT

@@ -1,0 +1,92 @@
+"""C = c_a * (A Bᵀ) + c_b of numbers with block scales, c_a and c_b a matrix, a row or a number each."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+
+from workbench.errors import ShapeError
+from workbench.spec import Choice, Range
+from workbench_kernels.families import gemm as family
+from workbench_kernels.families import gemm_quantized as quantized
+from workbench_kernels.references.gemm import quantized_mul_add
+
+SPREADS = {"matrix": lambda m, n: (m, n), "row": lambda m, n: (1, n), "one": lambda m, n: (1, 1)}
+"""For what c_a and c_b have values: every element of C, every column, all of it."""
+
+
+def spread_of(name: str, tensor: torch.Tensor, m: int, n: int) -> str:
+    """Which of `SPREADS` a tensor is."""
+    for spread, dims in SPREADS.items():
+        if tuple(tensor.shape) == dims(m, n) and tensor.dtype == torch.bfloat16:
+            return spread
+    wanted = " or ".join(str(dims(m, n)) for dims in SPREADS.values())
+    raise ShapeError(
+        f"GEMM: {name} is {tuple(tensor.shape)} {tensor.dtype}; expected {wanted} torch.bfloat16"
+    )
+
+
+def shape_of(**given: Any) -> dict[str, Any]:
+    """Shape of a call."""
+    found = base.shape_of(**given)
+    spreads = {name: spread_of(name, given[name], found["m"], found["n"]) for name in ("c_a", "c_b")}
+    return {**found, **spreads}
+
+
+def inputs(shape: Mapping[str, Any], generator: torch.Generator) -> dict[str, Any]:
+    """Operands, scales, and what sums are multiplied by and added to."""
+    made = {n: x for n, x in quantized.inputs(shape, generator).items() if isinstance(x, torch.Tensor)}
+    for name in ("c_a", "c_b"):
+        dims = SPREADS[shape[name]](shape["m"], shape["n"])
+        made[name] = torch.randn(dims, generator=generator).bfloat16()
+    return made
+
+
+def define(shape: Mapping[str, Any], arch: str) -> dict[str, object]:
+    stages = [f"{s}<bf16, spread::{shape[n]}>" for s, n in (("multiply_by", "c_a"), ("add_to", "c_b"))]
+    return {"GEMM": f"block_scaled<{quantized.products(shape)}, bf16, epilogue<{', '.join(stages)}>>"}
+
+
+def bytes_moved(shape: Mapping[str, Any]) -> int:
+    """Also c_a and c_b once."""
+    extra = 0
+    for name in ("c_a", "c_b"):
+        rows, cols = SPREADS[shape[name]](shape["m"], shape["n"])
+        extra += 2 * rows * cols
+    return quantized.bytes_moved(shape) + extra
+
+
+base = quantized.quantized(
+    "gemm/mul_add",
+    "c_a * (A Bᵀ) + c_b, rounded once: A and B of fp8, int8, or bf16 that holds such numbers, with "
+    "float scales as gemm/fp8_block takes them, or of fp4 (e2m1) with a power of two for each 32 "
+    "columns; c_a and c_b of bf16, M x N, 1 x N or 1 x 1.",
+    a=("fp8", "int8", "bf16", "fp4"),
+    b=("fp8", "int8", "bf16", "fp4"),
+    scale_a=("rows", "powers"),
+    scale_b=("squares", "columns", "powers"),
+    k=Range(16, 1 << 20, step=16, default=512, doc="columns of A; a row is whole 16 bytes"),
+    shapes=[
+        {"m": 256, "n": 256, "k": 256},
+        {"m": 130, "n": 300, "k": 256, "c_a": "row", "c_b": "one"}
+        | {"a": "fp4", "b": "fp4", "scale_a": "powers", "scale_b": "powers"},
+    ],
+)
+spec = dataclasses.replace(
+    base,
+    parameters={
+        **{name: p for name, p in base.parameters.items() if name != "batch"},
+        "batch": Choice((1,), doc="one matrix"),
+        "c_a": Choice(tuple(SPREADS), doc="what c_a has values for"),
+        "c_b": Choice(tuple(SPREADS), doc="what c_b has values for"),
+    },
+    inputs=inputs,
+    outputs=family.outputs_bf16,
+    reference=quantized_mul_add,
+    shape_of=shape_of,
+    define=define,
+    bytes=bytes_moved,
+)

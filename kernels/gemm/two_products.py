@@ -1,0 +1,110 @@
+"""Two products in one launch: one of numbers with block scales, one of bf16."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+
+from workbench.errors import ShapeError
+from workbench.spec import Choice, Launch, Range
+from workbench_kernels.families import gemm as family
+from workbench_kernels.families import gemm_quantized as quantized
+from workbench_kernels.references.gemm import two_gemms
+
+SOURCE = """#include "families/gemm.cuh"
+using namespace kittens;
+using namespace kittens::families::gemm;
+using scaled_product = SCALED;
+using plain_product = double_buffer<bf16, bf16, layout::nt, 128, epilogue<>, batches_behind>;
+static_assert(scaled_product::threads == plain_product::threads);
+// The first work-groups compute the one, those behind them the other.
+__global__ __launch_bounds__(scaled_product::threads, scaled_product::waves_per_simd) void
+gemm(const scaled_product::arguments scaled, const plain_product::arguments plain) {
+    if (static_cast<int>(blockIdx.x) < plain.before)
+        scaled_product::run(scaled);
+    else
+        plain_product::run(plain);
+}
+"""
+
+
+def shape_of(**given: Any) -> dict[str, Any]:
+    """Shape of a call."""
+    found = base.shape_of(**given)
+    a16, b16 = given["a16"], given["b16"]
+    plain = family.sizes_of(a16, b16)
+    if (plain["m"], plain["k"]) != (found["m"], found["k"]) or a16.dtype != torch.bfloat16 or a16.dim() != 2:
+        raise ShapeError(
+            f"GEMM: a16 is {tuple(a16.shape)} {a16.dtype}; expected {(found['m'], found['k'])} "
+            "torch.bfloat16, rows and columns of a"
+        )
+    return {**found, "n16": plain["n"]}
+
+
+def inputs(shape: Mapping[str, Any], generator: torch.Generator) -> dict[str, Any]:
+    """Operands of both products."""
+    made = {n: x for n, x in quantized.inputs(shape, generator).items() if isinstance(x, torch.Tensor)}
+    for name, rows in (("a16", shape["m"]), ("b16", shape["n16"])):
+        made[name] = torch.randn(rows, shape["k"], generator=generator).bfloat16()
+    return made
+
+
+def plain(shape: Mapping[str, Any]) -> dict[str, Any]:
+    """The shape of the product of bf16."""
+    return {**shape, "n": shape["n16"]}
+
+
+def launch(shape: Mapping[str, Any], arch: str) -> Launch:
+    """The tiles of both, and what either wants of shared memory."""
+    both = quantized.launch(shape, arch), family.launch(128, 256)(plain(shape), arch)
+    tiles = sum(family.tiles(each, 128) for each in (shape, plain(shape)))
+    return Launch(grid=tiles, block=256, dynamic_shared=max(each.dynamic_shared for each in both))
+
+
+def arguments(shape: Mapping[str, Any], tensors: Mapping[str, Any]) -> dict[str, Any]:
+    before = family.tiles(shape, 128)
+    return {
+        "scaled": {name: tensors[name] for name in ("a", "b", "scale_a", "scale_b", "c")},
+        "plain": {"a": tensors["a16"], "b": tensors["b16"], "c": tensors["c16"], "before": before},
+    }
+
+
+base = quantized.quantized(
+    "gemm/two_products",
+    "c = A Bᵀ and c16 = A16 B16ᵀ in one launch: A and B as gemm/mul_add takes them, fp8, int8 or fp4 with "
+    "scales of blocks; A16 and B16 of bf16, with as many rows and columns as A.",
+    a=("fp8", "int8", "bf16", "fp4"),
+    b=("fp8", "int8", "bf16", "fp4"),
+    scale_a=("rows", "powers"),
+    scale_b=("squares", "columns", "powers"),
+    k=Range(16, 1 << 20, step=16, default=512, doc="columns of A; a row is whole 16 bytes"),
+    shapes=[
+        {"m": 256, "n": 256, "k": 256, "n16": 256},
+        {"m": 130, "n": 300, "k": 256, "n16": 70}
+        | {"a": "fp4", "b": "fp4", "scale_a": "powers", "scale_b": "powers"},
+    ],
+)
+spec = dataclasses.replace(
+    base,
+    source=SOURCE,
+    parameters={
+        **{name: p for name, p in base.parameters.items() if name != "batch"},
+        "batch": Choice((1,), doc="one matrix"),
+        "n16": Range(1, 1 << 20, default=512, doc="columns of C16"),
+    },
+    inputs=inputs,
+    outputs=lambda shape, tensors: {
+        "c": ((shape["m"], shape["n"]), torch.bfloat16),
+        "c16": ((shape["m"], shape["n16"]), torch.bfloat16),
+    },
+    reference=two_gemms,
+    shape_of=shape_of,
+    define=lambda shape, arch: {"SCALED": f"block_scaled<{quantized.products(shape)}, bf16>"},
+    launch=launch,
+    arguments=arguments,
+    flops=lambda shape: family.flops(shape) + family.flops(plain(shape)),
+    bytes=lambda shape: quantized.bytes_moved(shape) + family.bytes_moved(plain(shape), 2),
+)
