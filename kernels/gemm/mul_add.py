@@ -16,12 +16,14 @@ from workbench_kernels.references.gemm import quantized_mul_add
 
 SPREADS = {"matrix": lambda m, n: (m, n), "row": lambda m, n: (1, n), "one": lambda m, n: (1, 1)}
 """For what c_a and c_b have values: every element of C, every column, all of it."""
+DTYPES = {"matrix": torch.bfloat16, "row": torch.bfloat16, "one": torch.float32}
+ELEMENTS = {"matrix": "bf16", "row": "bf16", "one": "float"}
 
 
 def spread_of(name: str, tensor: torch.Tensor, m: int, n: int) -> str:
     """Which of `SPREADS` a tensor is."""
     for spread, dims in SPREADS.items():
-        if tuple(tensor.shape) == dims(m, n) and tensor.dtype == torch.bfloat16:
+        if tuple(tensor.shape) == dims(m, n) and tensor.dtype == DTYPES[spread]:
             return spread
     wanted = " or ".join(str(dims(m, n)) for dims in SPREADS.values())
     raise ShapeError(
@@ -41,12 +43,15 @@ def inputs(shape: Mapping[str, Any], generator: torch.Generator) -> dict[str, An
     made = {n: x for n, x in quantized.inputs(shape, generator).items() if isinstance(x, torch.Tensor)}
     for name in ("c_a", "c_b"):
         dims = SPREADS[shape[name]](shape["m"], shape["n"])
-        made[name] = torch.randn(dims, generator=generator).bfloat16()
+        made[name] = torch.randn(dims, generator=generator).to(DTYPES[shape[name]])
     return made
 
 
 def define(shape: Mapping[str, Any], arch: str) -> dict[str, object]:
-    stages = [f"{s}<bf16, spread::{shape[n]}>" for s, n in (("multiply_by", "c_a"), ("add_to", "c_b"))]
+    stages = [
+        f"{s}<{ELEMENTS[shape[n]]}, spread::{shape[n]}>"
+        for s, n in (("multiply_by", "c_a"), ("add_to", "c_b"))
+    ]
     return {"GEMM": f"block_scaled<{quantized.products(shape)}, bf16, epilogue<{', '.join(stages)}>>"}
 
 
@@ -55,7 +60,7 @@ def bytes_moved(shape: Mapping[str, Any]) -> int:
     extra = 0
     for name in ("c_a", "c_b"):
         rows, cols = SPREADS[shape[name]](shape["m"], shape["n"])
-        extra += 2 * rows * cols
+        extra += DTYPES[shape[name]].itemsize * rows * cols
     return quantized.bytes_moved(shape) + extra
 
 
@@ -63,7 +68,7 @@ base = quantized.quantized(
     "gemm/mul_add",
     "c_a * (A Bᵀ) + c_b, rounded once: A and B of fp8, int8, or bf16 that holds such numbers, with "
     "float scales as gemm/fp8_block takes them, or of fp4 (e2m1) with a power of two for each 32 "
-    "columns; c_a and c_b of bf16, M x N, 1 x N or 1 x 1.",
+    "columns; c_a and c_b of bf16, M x N or 1 x N, or of float, 1 x 1.",
     a=("fp8", "int8", "bf16", "fp4"),
     b=("fp8", "int8", "bf16", "fp4"),
     scale_a=("rows", "powers"),
