@@ -254,6 +254,88 @@ class Traffic(Protocol):
         """Frees the lines; the counts by instruction stay."""
 
 
+STEP: Sequence[tuple[str, str]] = (
+    ("block", "i4"),
+    ("place", "u4"),
+    ("lds_cycles", "u2"),
+    ("lines", "u2"),
+    ("pieces", "u2"),
+    ("bytes", "u2"),
+)
+"""Fields of a wave's steps, as NumPy names types. `block`: index of a basic block that it ran, or -1 for what
+a memory instruction of the block before cost: `place`, the instruction's dword in the code; `lds_cycles` that
+LDS served it; distinct 128-byte `lines` and 64-byte `pieces` that it touched; `bytes` of all its lanes."""
+
+
+@dataclass(frozen=True, slots=True)
+class StepOptions:
+    """Of which work-groups the way is recorded.
+
+    Attributes:
+        groups: at most so many, spread over the launch; the first and the last are among them.
+    """
+
+    groups: int = 24
+
+    def chosen(self, total: int) -> tuple[int, ...]:
+        """Work-groups by number, ascending: all where there are no more than asked for.
+
+        The places are those of a golden-ratio sequence, so that they do not fall in step with a grid.
+        """
+        if total <= self.groups:
+            return tuple(range(total))
+        places = {0, total - 1}
+        turn = 0
+        while len(places) < self.groups:
+            turn += 1
+            places.add(int(total * (turn * 0.6180339887498949 % 1.0)))
+        return tuple(sorted(places))
+
+
+@dataclass(frozen=True, slots=True)
+class WaveSteps:
+    """The way of one wave.
+
+    Attributes:
+        steps: [steps] of the type `STEP`.
+        cut: whether later steps are missing, because there were too many.
+    """
+
+    steps: npt.NDArray[np.void]
+    cut: bool
+
+
+class Steps(Protocol):
+    """The ways that waves took through a kernel.
+
+    Attributes:
+        group_total, waves: work-groups of the launch, and waves of one.
+        groups: those of which the steps are kept.
+        hashes: [work-groups] equal where all waves went the same way.
+        executed: [work-groups] basic blocks that its waves ran.
+        text: code object address of the code's first byte.
+        blocks: addresses of each basic block's instructions.
+    """
+
+    group_total: int
+    waves: int
+    text: int
+    groups: tuple[int, ...]
+    hashes: npt.NDArray[np.uint64]
+    executed: npt.NDArray[np.uint64]
+    blocks: tuple[tuple[int, ...], ...]
+
+    def of(self, group: int) -> tuple[WaveSteps, ...]:
+        """Steps of the waves of a work-group in `groups`; those that ran nothing are absent.
+
+        Raises:
+            LaunchError: there was not enough memory to record them.
+        """
+
+    def release(self) -> None:
+        """Frees what only `of` needs, once it has been read."""
+
+
 @dataclass(frozen=True, slots=True)
 class RawFinding:
     """One instruction at fault, as the sanitizer reports it: without source lines.
@@ -292,6 +374,8 @@ class LaunchOptions:
         sanitize: look for missing waits, races and uninitialised values; slower, on one thread.
         trace: keep every memory access, lane by lane; for small launches, on one thread.
         traffic: record what is asked of memory, by instruction and line, for a model of the caches; slower.
+        steps: record the way of some work-groups' waves, block by block, for a model of the compute units.
+            Only these are profiled then, unless `profile` asks for all.
     """
 
     count: bool = False
@@ -300,11 +384,13 @@ class LaunchOptions:
     sanitize: bool = False
     trace: bool = False
     traffic: TrafficOptions | None = None
+    steps: StepOptions | None = None
 
     @property
     def observed(self) -> bool:
         """Whether more than the launch's time is asked for."""
-        return self.count or self.profile or self.sanitize or self.trace or self.traffic is not None
+        asked = self.traffic is not None or self.steps is not None
+        return self.count or self.profile or self.sanitize or self.trace or asked
 
 
 @dataclass(frozen=True)
@@ -325,6 +411,7 @@ class LaunchRecord:
         findings: what the sanitizer found; `wb.sanitize` puts it on source lines.
         accesses: every memory access in order; empty unless asked for.
         traffic: what was asked of memory; None unless asked for.
+        steps: the way of some work-groups' waves; None unless asked for.
     """
 
     kernel: str
@@ -339,3 +426,4 @@ class LaunchRecord:
     findings: tuple[RawFinding, ...] = field(default=(), repr=False)
     accesses: tuple[Access, ...] = field(default=(), repr=False)
     traffic: Traffic | None = field(default=None, repr=False, compare=False)
+    steps: Steps | None = field(default=None, repr=False, compare=False)

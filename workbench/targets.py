@@ -15,7 +15,7 @@ A new product is one more `Product` in `PRODUCTS`.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Self
 
@@ -36,6 +36,8 @@ _BASE_UNITS: Mapping[str, int] = {
     "ms": 1,
     "W": 1,
     "permille": 1,
+    "cycles": 1,
+    "%": 1,
 }
 
 
@@ -56,7 +58,7 @@ class Fact(int):
         """Args:
         value: as stated.
         unit: one of "", "bits", "bytes", "KiB", "MiB", "GiB", "bytes/clock", "operations/clock", "TB/s",
-            "MHz", "ns", "ms", "W", "permille"; base units are bytes, bytes/s, Hz, ns, ms and W.
+            "MHz", "ns", "ms", "W", "permille", "cycles", "%"; base units are bytes, bytes/s, Hz, ns, ms, W.
         source: where it is from.
         """
         self = super().__new__(cls, round(value * _BASE_UNITS[unit]))
@@ -138,6 +140,126 @@ _GFX940_REGISTERS: Mapping[int, str] = {
 }
 
 
+_GLUON = "ROCm/gfx950-gluon-tutorials"
+_MT4G = "mt4g on an MI300X, pointer chase"
+_HAZARDS = "LLVM, GCNHazardRecognizer.cpp: wait states that it puts behind an XDL instruction"
+_ROCPROF_DOCS = "ROCm Compute Profiler, 'Pipeline descriptions'"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Timing:
+    """How long the parts of a compute unit take; `profile.simulation` computes with it.
+
+    Attributes:
+        turn: cycles between two turns of a SIMD to issue.
+        transcendental: that a transcendental instruction of fp32 occupies the vector ALU.
+        quarter_rate: the same of other vector instructions that run at a quarter of the rate.
+        permute: the same of v_permlane*.
+        taken_branch: cycles from a taken branch to the instruction at its target.
+        mfma_operands: cycles for which an MFMA with sources of two registers keeps vector instructions from
+            issuing; twice that with four, and so on.
+        mfma_states, mfma_long_states: turns beyond its passes after which a vector instruction, or another
+            MFMA as its A or B, may use the result of an MFMA of two passes, and of a longer one.
+        packed_overlaps: whether packed fp32 instructions run while an MFMA does: 1 or 0.
+        lds_latency: of a read of a dword a lane.
+        lds_issue: least cycles between two accesses of a pair of SIMDs.
+        lds_address: cycles of an access before its data move.
+        lds_bus: bytes a cycle between LDS and a pair of SIMDs.
+        lds_queue: accesses of a pair of SIMDs that wait at most.
+        lds_fill: bytes a cycle that loads write to LDS.
+        shared_port: whether LDS and vector memory instructions issue to one port: 1 or 0.
+        l1_line: cycles that L1 takes for a line.
+        l1_narrow, l1_wide: least cycles that it takes for an instruction of a dword a lane, and of more.
+        l1_latency, l2_latency: of a load that the cache serves.
+        memory_queue: vector memory instructions of a compute unit that wait for L1 at most.
+        in_flight: bytes of loads of a compute unit that are under way at most.
+        scalar_hit, scalar_miss: of a scalar load from its cache, and from L2.
+        atomic_latency: of an atomic that returns.
+        instruction_cache, instruction_ways: of the cache that two compute units share.
+        instruction_miss: cycles to fetch a line from L2.
+    """
+
+    turn: Fact
+    transcendental: Fact
+    quarter_rate: Fact
+    permute: Fact
+    taken_branch: Fact
+    mfma_operands: Fact
+    mfma_states: Fact
+    mfma_long_states: Fact
+    packed_overlaps: Fact
+    lds_latency: Fact
+    lds_issue: Fact
+    lds_address: Fact
+    lds_bus: Fact
+    lds_queue: Fact
+    lds_fill: Fact
+    shared_port: Fact
+    l1_line: Fact
+    l1_narrow: Fact
+    l1_wide: Fact
+    l1_latency: Fact
+    l2_latency: Fact
+    memory_queue: Fact
+    in_flight: Fact
+    scalar_hit: Fact
+    scalar_miss: Fact
+    atomic_latency: Fact
+    instruction_cache: Fact
+    instruction_ways: Fact
+    instruction_miss: Fact
+
+
+CDNA3_TIMING = Timing(
+    turn=Fact(4, "cycles", f"{_ROCPROF_DOCS}: the scheduler visits the four SIMDs in turn"),
+    transcendental=Fact(16, "cycles", "CDNA3 ISA guide: quarter rate"),
+    quarter_rate=Fact(16, "cycles", "CDNA3 ISA guide: quarter rate"),
+    permute=Fact(8, "cycles", "AMD SHARK's AMDGPU optimization guide: 4 to 8"),
+    taken_branch=Fact(16, "cycles", "assumed: four turns; AMD says so of GCN, nobody of CDNA"),
+    mfma_operands=Fact(
+        4, "cycles", f"half of what {_GLUON} measured on gfx950, whose sources are twice as wide"
+    ),
+    mfma_states=Fact(3, "", _HAZARDS),
+    mfma_long_states=Fact(3, "", _HAZARDS),
+    packed_overlaps=Fact(0, "", f"{_GLUON} for gfx950; taken for CDNA 3 too"),
+    lds_latency=Fact(51, "cycles", f"{_MT4G}: 51.3"),
+    lds_issue=Fact(8, "cycles", f"{_ROCPROF_DOCS}: 8 cycles for 64 lanes of 4 bytes"),
+    lds_address=Fact(4, "cycles", f"{_ROCPROF_DOCS}: 20 cycles for 64 lanes of 16 bytes, 16 of them data"),
+    lds_bus=Fact(64, "bytes/clock", _ROCPROF_DOCS),
+    lds_queue=Fact(8, "", f"{_GLUON} for gfx950; taken for CDNA 3 too"),
+    lds_fill=Fact(64, "bytes/clock", "assumed: what L1 delivers"),
+    shared_port=Fact(0, "", f"{_ROCPROF_DOCS}: separate"),
+    l1_line=Fact(2, "cycles", f"{_GLUON}: 64 bytes a cycle; ROCm Compute Profiler's peak is twice that"),
+    l1_narrow=Fact(4, "cycles", f"{_GLUON} for gfx950: buffer_load_dword"),
+    l1_wide=Fact(16, "cycles", f"{_GLUON} for gfx950: buffer_load_dwordx2 and dwordx4"),
+    l1_latency=Fact(116, "cycles", _MT4G),
+    l2_latency=Fact(287.5, "cycles", f"{_MT4G}; others say 'about 100 ns', 210 cycles"),
+    memory_queue=Fact(12, "", f"{_GLUON} for gfx950: about 12"),
+    in_flight=Fact(44, "KiB", f"{_GLUON} for gfx950: 32 of L1 and the queue; 48 in another place"),
+    scalar_hit=Fact(48, "cycles", _MT4G),
+    scalar_miss=Fact(172, "cycles", f"{_MT4G}: 48 and a penalty of 123.94"),
+    atomic_latency=Fact(382, "cycles", "ROCm Compute Profiler's counter on an MI300X: 381.68 uncontended"),
+    instruction_cache=Fact(64, "KiB", "AMD CDNA 3 white paper; AMD SHARK's AMDGPU optimization guide"),
+    instruction_ways=Fact(8, "", "AMD SHARK's AMDGPU optimization guide"),
+    instruction_miss=Fact(172, "cycles", "assumed: as a scalar load, which goes the same way"),
+)
+CDNA4_TIMING = replace(
+    CDNA3_TIMING,
+    transcendental=Fact(8, "cycles", f"{_GLUON}: v_exp_f32, half rate"),
+    mfma_operands=Fact(
+        4, "cycles", f"{_GLUON}: 8 for v_mfma_f32_32x32x16_f16, whose sources have 4 registers"
+    ),
+    mfma_long_states=Fact(4, "", _HAZARDS),
+    packed_overlaps=Fact(0, "", f"{_GLUON}: packed fp32 cannot overlap an MFMA of the same SIMD"),
+    lds_latency=Fact(60, "cycles", f"{_GLUON}: 50 to 70; FlyDSL's guide says 20 to 40"),
+    lds_issue=Fact(8, "cycles", f"{_GLUON}: ds_read_b64 and ds_read_b128 of one wave, every 8 cycles"),
+    lds_address=Fact(0, "cycles", f"{_GLUON}: ds_read_b128 of one wave in 8 cycles, all of them data"),
+    lds_bus=Fact(128, "bytes/clock", _GLUON),
+    lds_fill=Fact(128, "bytes/clock", "assumed: as the bus of a pair of SIMDs"),
+    shared_port=Fact(1, "", f"{_GLUON}: one port on gfx950; {_ROCPROF_DOCS} list two for earlier targets"),
+)
+
+
 @dataclass(frozen=True, kw_only=True)
 class Target:
     """An instruction set and the compute unit that executes it.
@@ -167,6 +289,7 @@ class Target:
         vgprs, vgpr_granule: vector registers that the waves of a SIMD share (AGPRs included), and in what
             steps a wave gets them.
         sgprs, sgpr_granule: the same of scalar registers.
+        timing: how long its parts take.
     """
 
     name: str
@@ -192,6 +315,7 @@ class Target:
     vgpr_granule: Fact = _VGPR_GRANULE
     sgprs: Fact = _SGPRS
     sgpr_granule: Fact = _SGPR_GRANULE
+    timing: Timing = CDNA3_TIMING
 
     @property
     def fp8_encoding(self) -> Fp8:
@@ -235,6 +359,7 @@ GFX950 = Target(
     architected_flat_scratch=True,
     scratch_vector_bit=True,
     hardware_registers=_GFX940_REGISTERS,
+    timing=CDNA4_TIMING,
     matrix_passes=_MATRIX_PASSES,
     matrix_rates={
         **_rates(_CDNA4_RATES, F64=128, F32=256, F16=4096, BF16=4096, F8=8192, I8=8192),
@@ -311,6 +436,20 @@ TILE_TARGETS: tuple[str, ...] = tuple(known.name for known in TARGETS if known.t
 """Names of those that the tile library covers."""
 
 
+_HBM_LATENCY = Fact(
+    417, "ns", f"{_MT4G}: 876 cycles at 2,100 MHz (median); others say 300 for the near stacks and 340 to 370"
+)
+_HBM_ACHIEVABLE_CDNA3 = Fact(
+    78, "%", "BabelStream on an MI300X: copy 4.11, mul 4.26, dot 3.87 of 5.3 TB/s; mt4g reads at 75%"
+)
+_HBM_ACHIEVABLE_CDNA4 = Fact(
+    80, "%", f"{_GLUON}: 6,442 GB/s of an MI355X's 8 TB/s; rmsnorm 5,555 on an MI350X"
+)
+_INFINITY_CACHE_ACHIEVABLE = Fact(
+    11.9, "TB/s", "Chips and Cheese on an MI300X; mt4g has 5.8, and HipKittens' GEMM drew 6.8 on an MI355X"
+)
+
+
 @dataclass(frozen=True, kw_only=True)
 class UnderLoad:
     """A clock that others saw a product keep under a load; `profile.clock` is fitted to these alone.
@@ -356,6 +495,9 @@ class Product:
         burst_clock_hz: what it keeps under load before power limits it; its peak where nobody saw another.
         settling_ms: time in which the clock falls from there; 0 where it was never seen above.
         under_load: clocks that it was seen to keep.
+        hbm_latency_ns: of a load from HBM, caches on the way included.
+        hbm_achievable: percent of `hbm_bytes_per_second` that kernels reach.
+        infinity_cache_achievable: bytes/s that kernels have read from it.
     """
 
     name: str
@@ -375,6 +517,9 @@ class Product:
     burst_clock_hz: Fact | None = None
     settling_ms: Fact | None = None
     under_load: tuple[UnderLoad, ...] = ()
+    hbm_latency_ns: Fact = _HBM_LATENCY
+    hbm_achievable: Fact = _HBM_ACHIEVABLE_CDNA3
+    infinity_cache_achievable: Fact = _INFINITY_CACHE_ACHIEVABLE
 
     @property
     def arch(self) -> str:
@@ -435,7 +580,6 @@ _INFINITY_CACHE_READ = Fact(17.2, "TB/s", f"{_CDNA3_MEMORY}; 11.9 measured by Ch
 
 _MAF = "ROCm blog 'Measuring Max-Achievable FLOPs, part 2'"
 _MAF_SET_UP = "M 4096, N 4864 (fp8: 3648), K 32896, hipBLASLt, trigonometric data"
-_GLUON = "ROCm/gfx950-gluon-tutorials"
 
 
 def _maf(kind: str, clock: float, tflops: float, flops_a_clock: int, note: str = "") -> UnderLoad:
@@ -558,6 +702,7 @@ MI355X = Product(
     infinity_cache_bytes_per_second=None,
     memory_latency_ns=_CDNA4_LATENCY,
     under_load=_MI355X_LOAD,
+    hbm_achievable=_HBM_ACHIEVABLE_CDNA4,
 )
 MI350X = Product(
     name="MI350X",
@@ -574,6 +719,7 @@ MI350X = Product(
     infinity_cache_bytes=_INFINITY_CACHE,
     infinity_cache_bytes_per_second=None,
     memory_latency_ns=_CDNA4_LATENCY,
+    hbm_achievable=_HBM_ACHIEVABLE_CDNA4,
 )
 MI300X = Product(
     name="MI300X",
@@ -773,7 +919,7 @@ def conflict_rule(target_name: str, kind: str, width: int) -> ConflictRule | Non
     )
 
 
-def facts(record: Target | Product) -> dict[str, Fact]:
+def facts(record: Target | Product | Timing) -> dict[str, Fact]:
     """The figures of a record by name; rates of the matrix cores as "matrix_rates BF16"."""
     found: dict[str, Fact] = {}
     for field in fields(record):
@@ -782,6 +928,8 @@ def facts(record: Target | Product) -> dict[str, Fact]:
             found[field.name] = value
         elif field.name == "under_load":
             found |= {f"clock under load {n}, {each}": each.clock_hz for n, each in enumerate(value, 1)}
+        elif isinstance(value, Timing):
+            found |= {f"timing {name}": one for name, one in facts(value).items()}
         elif isinstance(value, Mapping):
             found |= {f"{field.name} {key}": one for key, one in value.items() if isinstance(one, Fact)}
     return found

@@ -18,7 +18,8 @@ import numpy as np
 
 from workbench.codeobject.instruction import Operand
 from workbench.codeobject.instructions import MATRICES
-from workbench.emulator.native import abi, build
+from workbench.emulator.native import abi
+from workbench.toolchain import native as build
 
 _LOOP = """
 #include <stdint.h>

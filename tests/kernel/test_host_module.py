@@ -10,8 +10,8 @@ import torch
 
 import workbench as wb
 from workbench import errors
-from workbench.emulator.native.build import build
 from workbench.kernel.host_module import tensors
+from workbench.toolchain.native import build
 
 POINTERS = r"""
 #include <pybind11/pybind11.h>

@@ -72,6 +72,7 @@ def record(counts, *, grid=(4, 1, 1), block=(256, 1, 1), counters=None):
         counts=counts,
         counters=counters or {},
         traffic=None,
+        steps=None,
         device="d",
     )
 
@@ -217,7 +218,7 @@ def test_bank_conflicts_take_time():
 
 @pytest.mark.parametrize(("side", "published"), [(512, None), (1024, 15.396)])
 def test_modelled_gemm_beside_the_published_one(side, published):
-    """HipKittens' own bf16 GEMM on MI355X, another kernel for the same problem: about half is plausible."""
+    """HipKittens' own bf16 GEMM on MI355X, another kernel for the same problem."""
     from workbench import profile
 
     result = profile("gemm/bf16", shape={"m": side, "n": side, "k": side}, device="emulated:gfx950")
@@ -227,4 +228,4 @@ def test_modelled_gemm_beside_the_published_one(side, published):
     ] == pytest.approx(parts["wave"])
     assert parts["wave"] > parts["mfma"]
     if published is not None:
-        assert 0.5 < result.time.value / published < 0.65
+        assert 0.75 < result.time.value / published < 1.25

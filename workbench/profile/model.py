@@ -1,8 +1,9 @@
-"""A timing model of a launch: which of a GPU's units, or which wave, would be busy longest.
+"""A timing model of a launch: compute units cycle by cycle, and what none of their schedules could beat.
 
-Every figure that it gives is modelled. From the exact counts of the emulated device it computes how long each
-unit of the busiest compute unit (CU) needs for its share of the work, were it never waiting, and how long one
-wave needs that does one thing after another:
+Every figure that it gives is modelled. Where the emulated device recorded which way the waves of some
+work-groups took, `profile.simulation` runs them on a compute unit and lays the rounds over the chip. The time
+of the kernel is what that gives at the clock that the GPU keeps under the load (`profile.clock`), and never
+less than each unit needs for its share of the work, were it never waiting:
 
     share = ceil(work-groups / CUs) / work-groups           of what follows falls on the busiest CU
     simds = min(4, waves of a work-group * work-groups that the CU holds)
@@ -18,30 +19,28 @@ wave needs that does one thing after another:
     l2    = requested bytes / L2 bandwidth                  of the whole GPU
     hbm   = compulsory bytes / memory bandwidth             of the whole GPU
 
-and takes the longest: what different units do, and what the waves of a SIMD do, is assumed to overlap. `hbm`
-counts every argument's bytes once, but no more than were requested: caches are assumed perfect. A launch adds
-a fixed overhead: 1.8 us, the duration that rocprofv3 gave for a dispatch of one wave with one LDS instruction
-(HipKittens' analysis/paper_experiments/phases/ds_write_b64: 1,799 ns).
+`hbm` counts every argument's bytes once, but no more than were requested. Without recorded ways the longest
+of these is all there is, with a fixed overhead: 1.8 us, the duration that rocprofv3 gave for a dispatch of
+one wave with one LDS instruction (HipKittens' analysis/paper_experiments/phases/ds_write_b64: 1,799 ns).
 
-How far off it is, where something comparable is published (HipKittens' own GEMM, another kernel for the same
-problem, timed by HIP events): our bf16 GEMM of 1024, 2048 and 4096 cubed is modelled at 0.58, 0.58 and 0.59
-of the time published for MI355X, and on MI300X at 0.51, 0.56 and 0.66 of MI325X's
-(`tests/benchmarks/model_error.py`, kernels compiled by clang 22). It is still optimistic:
-left out are barriers, instruction fetch, results that the next instruction waits for, cache misses, clocks
-under load, and what an event adds to a short launch.
+Nothing here is fitted to the time of a kernel. `tests/benchmarks/model_error.py` holds it to published ones.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from workbench.codeobject.instructions import CYCLES_OF_A_PASS
+from workbench.codeobject.instructions import CYCLES_OF_A_PASS, Access, Space
 from workbench.origin import NEVER_COMPARED, Expected, Figure, Origin
+from workbench.profile.clock import sustained_clock
 from workbench.profile.flow import ISSUE_CYCLES, QUARTER_RATE_CYCLES, walk
+from workbench.profile.launch import DISPATCH_SECONDS
 from workbench.profile.machine import memory_latency_cycles
+from workbench.profile.simulation.chip import ChipRun, levels_everywhere, simulate_chip
+from workbench.profile.simulation.program import FROM_L2, Levels
 from workbench.targets import Product
 
 if TYPE_CHECKING:
@@ -110,6 +109,11 @@ class TimeModel:
         wave: seconds of the "wave" part by what the wave does: "issue" (and waiting for the matrix core),
             "memory" and "lds" (waiting for loads).
         error: how far the time may be off.
+        clock_hz: engine clock that all of it was computed at.
+        activity: share of the kernel's cycles (0 to 1) in which the units of the whole chip are busy: "mfma",
+            "valu", "lds", "hbm"; and "units", the share of the compute units that have work.
+        simulation: the simulated chip that the time is from; None where the launch's ways were not recorded,
+            and the time is the longest part's.
     """
 
     seconds: float
@@ -119,6 +123,14 @@ class TimeModel:
     machine: Product
     wave: Mapping[str, float] = field(default_factory=dict)
     error: Expected = NEVER_COMPARED
+    clock_hz: float = 0.0
+    activity: Mapping[str, float] = field(default_factory=dict)
+    simulation: ChipRun | None = field(default=None, repr=False, compare=False)
+
+    @property
+    def cycles(self) -> float:
+        """Simulated engine cycles of the kernel, without the launch; 0 where nothing was simulated."""
+        return self.simulation.cycles if self.simulation is not None else 0.0
 
     @property
     def bound(self) -> str:
@@ -162,17 +174,120 @@ class TimeModel:
 
 
 def model_time(
-    tally: Tally, record: LaunchRecord, occupancy: Occupancy, machine: Product, *, argument_bytes: int
+    tally: Tally,
+    record: LaunchRecord,
+    occupancy: Occupancy,
+    machine: Product,
+    *,
+    argument_bytes: int,
+    instructions: Mapping[int, Instruction] | None = None,
+    clock_hz: float | None = None,
+    spans: int = 0,
 ) -> TimeModel:
     """The modelled time of a counted launch.
 
     Args:
         tally: the launch added up, device counters included.
-        record: the launch.
+        record: the launch; where its waves' ways were recorded they are simulated, cycle by cycle.
         occupancy: waves of this kernel and launch that fit a SIMD.
         machine: the GPU's constants.
         argument_bytes: bytes of all tensors that the launch was given, each once.
+        instructions: of the code by address, for the simulation.
+        clock_hz: engine clock; where it is None, the one that the GPU keeps under this load
+            (`profile.clock`), or without a simulation its peak.
+        spans: of the timeline that are kept at most.
     """
+    if record.steps is None or instructions is None:
+        return _bound(tally, record, occupancy, machine, argument_bytes, clock_hz or machine.clock_hz)
+    traffic = traffic_of(tally, instructions)
+
+    def at(clock: float, spans: int) -> TimeModel:
+        parts = _bound(tally, record, occupancy, machine, argument_bytes, clock)
+        assert record.steps is not None
+        run = simulate_chip(record.steps, instructions, occupancy, machine, clock, traffic, spans=spans)
+        # What no schedule can beat: the busiest units, and all bytes that HBM moves.
+        least = max(seconds for name, seconds in parts.parts.items() if name != "wave")
+        seconds = max(run.seconds, least)
+        activity = activity_of(tally, machine, seconds * clock, clock, run)
+        return replace(
+            parts,
+            seconds=DISPATCH_SECONDS + seconds,
+            overhead=DISPATCH_SECONDS,
+            activity=activity,
+            simulation=run,
+        )
+
+    if clock_hz is not None:
+        return at(clock_hz, spans)
+    peak = at(machine.clock_hz, spans)
+    kept = sustained_clock(machine, peak.activity, kind=_matrix_type(tally))
+    return peak if kept > _SAME_CLOCK * machine.clock_hz else at(kept, spans)
+
+
+_SAME_CLOCK = 0.99
+
+
+def _matrix_type(tally: Tally) -> str:
+    """The input type of most matrix operations; empty without any."""
+    return max(tally.matrix_ops, key=lambda kind: tally.matrix_ops[kind], default="")
+
+
+def activity_of(
+    tally: Tally, machine: Product, cycles: float, clock_hz: float, run: ChipRun
+) -> dict[str, float]:
+    """Shares of the kernel's cycles in which the units of the whole chip are busy."""
+    simds = machine.target.simds * machine.compute_units
+    vector = VALU_CYCLES * tally.of("valu") + machine.target.timing.transcendental * tally.of("trans")
+    moved = 0.0
+    if tally.replayed is not None:
+        total = tally.replayed.total
+        moved = total.mall_read_misses * 128.0 + total.memory_bytes_written
+    return {
+        "mfma": min(1.0, tally.matrix_cycles / simds / cycles),
+        "valu": min(1.0, vector / simds / cycles),
+        "lds": min(1.0, lds_cycles(tally.device, machine) / machine.compute_units / cycles),
+        "hbm": min(1.0, moved / machine.hbm_bytes_per_second * clock_hz / cycles),
+        "units": run.units / machine.compute_units,
+    }
+
+
+def traffic_of(tally: Tally, instructions: Mapping[int, Instruction]) -> dict[int, Levels]:
+    """Which levels of memory serve each vector memory instruction, by the model of the caches."""
+    if tally.replayed is None:
+        return {}
+    total = tally.replayed.total
+
+    def rate(hits: int, all_: int) -> float:
+        return hits / all_ if all_ else 0.0
+
+    l1 = rate(total.l1_read_hits, total.l1_reads)
+    l2 = rate(total.l2_read_hits, total.l2_reads)
+    infinity = rate(total.mall_read_hits, total.mall_read_hits + total.mall_read_misses)
+    loads = levels_everywhere(l1, l2, infinity)
+    stored = min(1.0, rate(total.memory_bytes_written, 64 * (total.l2_writes + total.l2_atomics)))
+    found: dict[int, Levels] = {}
+    for address, instruction in instructions.items():
+        memory = instruction.record.memory
+        if memory is None or memory.space not in (Space.GLOBAL, Space.FLAT, Space.BUFFER):
+            continue
+        if memory.access is Access.LOAD:
+            found[address] = loads
+        elif memory.access is not Access.NONE:
+            found[address] = (0.0, 1.0 - stored, 0.0, stored)
+        else:
+            found[address] = FROM_L2
+    return found
+
+
+def _bound(
+    tally: Tally,
+    record: LaunchRecord,
+    occupancy: Occupancy,
+    machine: Product,
+    argument_bytes: int,
+    clock_hz: float,
+) -> TimeModel:
+    """The longest of the units' times, were none of them ever waiting."""
     groups = math.prod(record.grid)
     waves = tally.waves // groups
     per_cu = -(-groups // machine.compute_units)
@@ -204,8 +319,8 @@ def model_time(
         "l1": share * requested / L1_BYTES_PER_CYCLE,
         "wave": rounds * wave.total,
     }
-    parts = {name: value / machine.clock_hz for name, value in cycles.items()}
-    parts["l2"] = requested / machine.l2_bytes_per_second
+    parts = {name: value / clock_hz for name, value in cycles.items()}
+    parts["l2"] = requested / machine.l2_bytes_per_second * machine.clock_hz / clock_hz
     parts["hbm"] = min(requested, argument_bytes) / machine.hbm_bytes_per_second
     return TimeModel(
         LAUNCH_OVERHEAD_SECONDS + max(parts.values()),
@@ -214,7 +329,8 @@ def model_time(
         occupancy,
         machine,
         {
-            name: rounds * value / machine.clock_hz
+            name: rounds * value / clock_hz
             for name, value in (("issue", wave.issue), ("memory", wave.memory), ("lds", wave.lds))
         },
+        clock_hz=clock_hz,
     )

@@ -8,18 +8,20 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from workbench.codeobject import Instruction
 from workbench.codeobject.occupancy import Occupancy
 from workbench.display import Plotted
 from workbench.errors import DeviceError, UsageError
 from workbench.events import hub
 from workbench.kernel import Kernel, Launcher, Module, torch_device
-from workbench.launches import LaunchOptions, TrafficOptions
+from workbench.launches import LaunchOptions, StepOptions, TrafficOptions
 from workbench.origin import Figure, Origin
 from workbench.profile.counters import Tally, tally
 from workbench.profile.expected import expected
 from workbench.profile.launch import QUANTITIES
 from workbench.profile.machine import hierarchy, machine
 from workbench.profile.model import TimeModel, model_time
+from workbench.profile.sampled import estimated_counters
 from workbench.progress import track
 from workbench.runtime import Device, LaunchRecord
 from workbench.spec import KernelSpec, Published, Shape, shape_text, spec_of
@@ -227,22 +229,39 @@ def sweep(
     return found
 
 
+_FEW_LINES = 1 << 21
+"""Lines kept of a launch that is only timed, on each thread: enough for hit rates."""
+
+
+def _instructions(target: Target, record: LaunchRecord) -> dict[int, Instruction]:
+    module = target.kernel.module
+    return {address: module.instruction(address) for address in record.counts or {}}
+
+
 def counted(target: Target, *, caches: bool = False) -> tuple[LaunchRecord, Tally]:
     """One launch on an emulated device with every counter on.
 
     Args:
-        caches: those of the caches too, which takes longer.
+        caches: all counters exactly, those of the caches too, which takes longer; without it what depends on
+            addresses comes from some of the work-groups (`profile.sampled`).
 
     Raises:
         DeviceError: the device is a GPU, which does not count this way.
     """
     target.device.check_observes("how often each instruction ran (wb.profile reads counters by rocprofv3)")
-    traffic = TrafficOptions() if caches else None
-    record = target.run(LaunchOptions(count=True, profile=True, traffic=traffic))
-    module = target.kernel.module
-    addresses = record.counts or {}
-    instructions = {address: module.instruction(address) for address in addresses}
+    options = LaunchOptions(
+        count=True,
+        profile=caches,
+        traffic=TrafficOptions() if caches else TrafficOptions(limit=_FEW_LINES),
+        steps=StepOptions(),
+    )
+    record = target.run(options)
+    instructions = _instructions(target, record)
+    if not caches:
+        record = replace(record, counters=estimated_counters(record, instructions))
     sums = tally(target.kernel.arch, record, instructions)
+    if record.steps is not None:
+        record.steps.release()
     if record.traffic is not None:
         fits = _occupancy(target, record)
         sums.replayed = record.traffic.replay(hierarchy(_machine(target)), fits.groups_per_cu)
@@ -268,6 +287,7 @@ def modelled(target: Target, record: LaunchRecord, sums: Tally) -> TimeModel:
         _occupancy(target, record),
         _machine(target),
         argument_bytes=last.argument_bytes if last is not None else 0,
+        instructions=_instructions(target, record),
     )
     return replace(found, error=expected(target.spec))
 

@@ -12,8 +12,8 @@ import pytest
 from workbench import toolchain
 from workbench.emulator import hip as emulated
 from workbench.emulator.hip import structures
-from workbench.emulator.native import build
 from workbench.targets import TILE_TARGETS
+from workbench.toolchain import native as build
 
 HERE = Path(__file__).parent
 KERNELS = HERE.parents[1] / "runtime" / "kernels.hip"

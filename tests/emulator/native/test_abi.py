@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from workbench.emulator.native import NATIVE_FOLDER, abi, build
+from workbench.emulator.native import NATIVE_FOLDER, abi
+from workbench.toolchain import native as build
 
 STRUCTURES = [name for name in abi.ffi.list_types()[0] if abi.ffi.typeof(name).kind == "struct"]
 

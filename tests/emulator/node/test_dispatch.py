@@ -16,10 +16,11 @@ from workbench import errors
 from workbench.codeobject import KernelArg, KernelDescriptor, KernelInfo
 from workbench.codeobject.decoder import decode
 from workbench.codeobject.instruction import Instruction
-from workbench.emulator.native import NATIVE_FOLDER, abi, build
+from workbench.emulator.native import NATIVE_FOLDER, abi
 from workbench.emulator.node import dispatch, faults, interrupts
 from workbench.emulator.node.allocations import Memory, MemoryKind
 from workbench.emulator.node.dispatch import Geometry
+from workbench.toolchain import native as build
 
 HERE = Path(__file__).parent
 

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from workbench import errors
-from workbench.emulator.native.build import build as build_native
+from workbench.toolchain.native import build as build_native
 
 _HERE = Path(__file__).parent
 

@@ -7,7 +7,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from workbench.emulator.native import abi, build
+from workbench.emulator.native import abi
+from workbench.toolchain import native as build
 
 NATIVE_FOLDER = Path(__file__).resolve().parent
 

@@ -66,6 +66,8 @@ typedef struct Op Op;
 typedef struct HkTrace HkTrace;
 typedef struct HkTraffic HkTraffic;
 typedef struct HkStream HkStream;
+typedef struct HkSteps HkSteps;
+typedef struct HkWay HkWay;
 typedef struct San San;
 
 /* Generated code: runs one basic block of a wave; the next block's index or one of the values above. */
@@ -107,10 +109,14 @@ struct Wave {
     uint32_t status;
     uint32_t reserved;
     uint64_t packet;     /* a hostcall that it has submitted and nobody has answered: pointer to the packet, else 0 */
-    uint64_t padding[2]; /* to a multiple of 64 bytes: waves lie one after another, each at a cache line */
+    HkWay *way;          /* the blocks that it ran, or NULL */
+    uint64_t padding[1]; /* to a multiple of 64 bytes: waves lie one after another, each at a cache line */
 };
 
 enum { HK_WAVE_READY = 0, HK_WAVE_WAITING = 1, HK_WAVE_ENDED = 2 };
+
+/* Group.profile: everything is counted, or what goes to global memory alone, for `traffic`. */
+enum { HK_PROFILE_NONE = 0, HK_PROFILE_ALL = 1, HK_PROFILE_LINES = 2 };
 
 /* A work-group. `stop` becomes nonzero when the launch is to end early; a long native operation may poll it. */
 struct Group {
@@ -122,10 +128,11 @@ struct Group {
     const Machine *machine;
     Counters *counters; /* of the thread that runs the group */
     const int32_t *stop;
-    int32_t profile; /* nonzero: native operations add to `counters` */
+    int32_t profile; /* HK_PROFILE_*; not zero: native operations add to `counters` */
     int32_t reserved;
     HkTrace *trace;     /* where accesses are recorded one by one, or NULL */
     HkTraffic *traffic; /* of the worker, where the launch asks for it, or NULL */
+    HkSteps *steps;     /* of the launch, where it asks for it, or NULL */
 };
 
 enum { HK_ALLOCATION_READ = 1, HK_ALLOCATION_WRITE = 2 };
@@ -271,6 +278,7 @@ typedef struct Launch {
     /* Answers the hostcall that a wave of a work-group submitted, by the pointer to its packet; 0, or the service that
      * is not available. */
     int32_t (*serve)(uint64_t group, uint32_t wave, uint64_t packet);
+    HkSteps *steps; /* where the waves' ways are recorded, or NULL */
 } Launch;
 
 /* One thread's share of a launch. */
@@ -407,6 +415,24 @@ typedef struct HkReplay {
 void hk_traffic_release_streams(HkTraffic *t);
 uint64_t hk_traffic_events(const HkTraffic *t, uint32_t sampling);
 int32_t hk_replay(const HkReplay *r);
+
+/* A step of a wave: a basic block's index, or, with the highest bit, what a memory instruction of the block before it
+ * cost. Of a cost: the instruction's dword in the code in bits 19:0, cycles of LDS in 31:20, lines of 128 and pieces of
+ * 64 bytes that it touched in 40:32 and 49:41, and bytes that lanes moved, in eights, in 58:50. */
+#define HK_STEP_COST 0x8000000000000000ull
+
+/* The ways of a launch; all workers share it. */
+struct HkSteps {
+    uint64_t text;       /* code object address of the first instruction */
+    const uint8_t *keep; /* [group_total] nonzero: the steps of its waves are kept, and it is profiled */
+    uint64_t *hashes;    /* [group_total] equal where all waves went the same way */
+    uint64_t *blocks;    /* [group_total] basic blocks that its waves ran */
+    HkWay *ways;
+    uint64_t failed; /* nonzero: no memory */
+};
+
+const uint64_t *hk_steps_of(const HkSteps *s, uint64_t group, uint32_t wave, uint64_t *count, uint32_t *cut);
+void hk_steps_free(HkSteps *s);
 
 /* What an instruction is to the sanitizer. */
 enum {

@@ -268,7 +268,7 @@ class EmulatedDevice:
         translation: TranslatedKernel,
         block: bytes,
         served: Served,
-        profile: bool,
+        profile: int,
     ) -> Dispatch:
         """Puts a launch's arguments into device memory and describes it for the C side."""
         if loaded.grid_barrier:

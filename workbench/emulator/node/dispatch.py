@@ -258,7 +258,7 @@ def prepare(
     registers: list[int],
     allocations: CData,
     target: str,
-    profile: bool,
+    profile: int,
     xcds: int = 8,
     units: int = 32,
     hostcalls: tuple[int, int] = (0, 0),

@@ -49,16 +49,20 @@ class LoadedCode:
             found = self.translations[key] = translate(self.code_object, kernel, sanitize=sanitize)
         return found
 
-    def by_instruction(self, kernel: str, counts: npt.NDArray[np.uint64]) -> dict[int, int]:
-        """Executions of each instruction, from those of a kernel's blocks."""
+    def block_addresses(self, kernel: str) -> list[list[int]]:
+        """Addresses of the instructions of each of a kernel's blocks."""
         blocks = self._addresses.get(kernel)
         if blocks is None:
             blocks = self._addresses[kernel] = [
                 [instruction.address for instruction in block.instructions]
                 for block in self.translation(kernel).blocks
             ]
+        return blocks
+
+    def by_instruction(self, kernel: str, counts: npt.NDArray[np.uint64]) -> dict[int, int]:
+        """Executions of each instruction, from those of a kernel's blocks."""
         result: dict[int, int] = {}
-        for addresses, count in zip(blocks, counts.tolist(), strict=True):
+        for addresses, count in zip(self.block_addresses(kernel), counts.tolist(), strict=True):
             for address in addresses:
                 result[address] = result.get(address, 0) + count
         return result

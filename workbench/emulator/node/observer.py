@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from workbench.emulator.native import abi
+from workbench.emulator.native.observe.steps import StepRecorder
 from workbench.emulator.native.observe.trace import Trace
 from workbench.emulator.native.observe.traffic import TrafficRecorder
 from workbench.emulator.node.allocations import Memory
@@ -15,9 +16,16 @@ from workbench.emulator.sanitizer.findings import Shadow
 from workbench.launches import LaunchOptions, LaunchRecord, RawFinding
 
 
-def counts_addresses(options: LaunchOptions) -> bool:
-    """Whether the launch counts what depends on addresses."""
-    return options.profile or options.trace or options.traffic is not None
+def counts_addresses(options: LaunchOptions) -> int:
+    """What the launch counts of that which depends on addresses: Launch.profile.
+
+    A launch that records ways profiles the work-groups of these alone, and only the lines of the others.
+    """
+    if options.profile or options.trace:
+        return abi.PROFILE_ALL
+    if options.traffic is not None:
+        return abi.PROFILE_ALL if options.steps is None else abi.PROFILE_LINES
+    return abi.PROFILE_NONE
 
 
 class Observer:
@@ -66,6 +74,17 @@ class Observer:
                 -(-geometry.block_size // abi.LANES),
             )
 
+        self._steps: StepRecorder | None = None
+        if options.steps is not None:
+            self._steps = StepRecorder(
+                options.steps,
+                loaded.code_object.text.address,
+                loaded.block_addresses(kernel),
+                geometry.group_count,
+                -(-geometry.block_size // abi.LANES),
+            )
+            prepared.launch.steps = self._steps.pointer
+
     @property
     def one_thread(self) -> bool:
         """Whether the launch needs one: work-groups share the sanitizer's state, and the trace."""
@@ -93,7 +112,8 @@ class Observer:
         return replace(
             record,
             counts=counts,
-            counters=outcome.counters if counts_addresses(self._options) else {},
+            counters=outcome.counters if counts_addresses(self._options) == abi.PROFILE_ALL else {},
             accesses=self._trace.take() if self._trace is not None else (),
             traffic=self.traffic,
+            steps=self._steps,
         )

@@ -16,8 +16,8 @@ from typing import Any
 import llvmlite.binding as llvm
 
 from workbench.emulator.native import function_address
-from workbench.emulator.native.build import cpu_level, level_features, level_target
 from workbench.errors import WorkbenchError
+from workbench.toolchain.native import cpu_level, level_features, level_target
 
 _lock = threading.Lock()
 # LLVM's own locks are taken under this one: a child process finds them free.

@@ -49,7 +49,7 @@ class View:
     figure: Any = field(repr=False)
     head: Sequence[str]
     rows: Sequence[Sequence[Any]] = field(repr=False)
-    origins: Sequence[Origin]
+    origins: Sequence[Figure | Origin]
 
     @property
     def table(self) -> Markup:
@@ -83,8 +83,8 @@ def finish(
     rows: Sequence[Any],
 ) -> View:
     """Gives a figure the dashboard's look and its table."""
-    style(figure, origins, title)
-    shown = list(dict.fromkeys(each.origin if isinstance(each, Figure) else each for each in origins))
+    shown = list(dict.fromkeys(origins))
+    style(figure, shown, title)
     figure.update_layout(
         height=HEIGHT + _legend(figure),
         margin={"l": 10, "r": 44, "t": 52, "b": 40 + _legend(figure)},

@@ -19,8 +19,8 @@ import pytest
 
 from workbench.codeobject.instructions import MATRICES, Matrix
 from workbench.emulator.native import NATIVE_FOLDER
-from workbench.emulator.native import build as native_code
 from workbench.emulator.translate import engine
+from workbench.toolchain import native as native_code
 
 SMALL = {name: shape for name, shape in MATRICES.items() if shape.type_a == "f8f6f4"}
 SPARSE = {name: shape for name, shape in MATRICES.items() if shape.sparse}

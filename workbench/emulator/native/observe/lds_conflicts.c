@@ -10,11 +10,13 @@
  * rose where the first dwords met and nowhere beside it.
  */
 #include "ops/lds.h"
+#include "observe/steps.h"
 #include "observe/trace.h"
 #include "observe/traffic.h"
 
 void hk_count_lds(Wave *w, const Op *op, const uint32_t *row, uint32_t offset, uint64_t exec, uint32_t bytes,
                   HkLdsKind kind) {
+    if (w->group->profile == HK_PROFILE_LINES) return;
     Counters *c = w->group->counters;
     uint64_t cycles_before = c->lds_cycles, conflicts_before = c->lds_bank_conflict;
     uint64_t moved = (uint64_t)__builtin_popcountll(exec) * bytes;
@@ -59,6 +61,7 @@ void hk_count_lds(Wave *w, const Op *op, const uint32_t *row, uint32_t offset, u
         c->lds_cycles += cycles;
         c->lds_bank_conflict += cycles - 1;
     }
+    if (w->way != NULL) hk_steps_cost(w, op, (uint32_t)(c->lds_cycles - cycles_before), 0, 0, (uint32_t)moved);
     if (w->group->traffic != NULL)
         hk_traffic_lds(w, op, c->lds_cycles - cycles_before, c->lds_bank_conflict - conflicts_before, moved);
 }

@@ -1,5 +1,6 @@
 /* What all global memory instructions share: the lane-by-lane check, counting, and moves into LDS. */
 #include "ops/addresses.h"
+#include "observe/steps.h"
 #include "observe/trace.h"
 #include "observe/traffic.h"
 
@@ -45,10 +46,12 @@ static void hk_count_lanes(Wave *w, const Op *op, const uint64_t *at, uint64_t e
     uint64_t placed[HK_LANES];
     hk_place(w, at, exec, placed);
     if (w->group->traffic != NULL) hk_traffic_lanes(w, op, at, placed, exec, bytes, is_write);
+    if (w->group->profile == HK_PROFILE_LINES) return;
     Counters *c = w->group->counters;
     uint64_t moved = (uint64_t)__builtin_popcountll(exec) * bytes;
     uint32_t lines_64 = hk_distinct_lines(placed, exec, bytes, 6);
     uint32_t lines_128 = hk_distinct_lines(placed, exec, bytes, HK_LINE_SHIFT);
+    if (w->way != NULL) hk_steps_cost(w, op, 0, lines_128, lines_64, (uint32_t)moved);
     if (is_write) {
         c->global_bytes_written += moved;
         c->global_write_lines_64 += lines_64;

@@ -6,6 +6,7 @@
  * lanes at once, and lane by lane where that fails.
  */
 #include "ops/addresses.h"
+#include "observe/steps.h"
 
 HK_INLINE int32_t hk_global_load(Wave *w, const Op *op, HkData data) {
     uint64_t exec = hk_exec(w);
@@ -113,6 +114,9 @@ int32_t hk_scratch_move(Wave *w, const Op *op, HkData data, uint32_t uniform, co
     uint32_t *rows = hk_row(w, is_write ? op->src1 : op->dst);
     if (w->group->profile) {
         uint64_t moved = (uint64_t)__builtin_popcountll(exec) * bytes;
+        /* A dword of all lanes lies in two lines, the next dword in the two after them. */
+        uint32_t dwords = (bytes + 3) / 4;
+        if (w->way != NULL) hk_steps_cost(w, op, 0, 2 * dwords, 4 * dwords, (uint32_t)moved);
         if (is_write)
             w->group->counters->scratch_bytes_written += moved;
         else

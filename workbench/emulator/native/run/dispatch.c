@@ -11,6 +11,7 @@
 #include "run/group.h"
 
 #include "observe/sanitizer/sanitizer.h"
+#include "observe/steps.h"
 #include "observe/traffic.h"
 
 #include <stdlib.h>
@@ -39,13 +40,15 @@ static int32_t find_block(const Launch *l, uint64_t target) {
 }
 
 /* Runs a wave's turn; HK_END, HK_BARRIER, HK_FAULT, or HK_YIELD when it is to go on later. */
-static int32_t run_wave(const Launch *l, uint64_t *counts, Wave *w, uint64_t *spent) {
+__attribute__((always_inline)) static inline int32_t run_blocks(const Launch *l, uint64_t *counts, Wave *w,
+                                                                uint64_t *spent, HkWay *way) {
     const BlockFn *functions = l->functions;
     int32_t block = w->block;
     uint32_t left = l->turn_blocks;
     int32_t result = HK_YIELD;
     while (left-- > 0) {
         counts[block]++;
+        if (way != NULL) hk_steps_block(way, block);
         int32_t next = functions[block](w);
         if (__builtin_expect(next >= 0, 1)) {
             block = next;
@@ -67,6 +70,12 @@ static int32_t run_wave(const Launch *l, uint64_t *counts, Wave *w, uint64_t *sp
     w->block = block;
     *spent += l->turn_blocks - left;
     return result;
+}
+
+/* Two copies, so that a launch whose ways are not recorded does not look for each block whether they are. */
+static int32_t run_wave(const Launch *l, uint64_t *counts, Wave *w, uint64_t *spent) {
+    return __builtin_expect(w->way != NULL, 0) ? run_blocks(l, counts, w, spent, w->way)
+                                               : run_blocks(l, counts, w, spent, NULL);
 }
 
 static void report(Worker *worker, const Resident *r, uint32_t wave, const Fault *fault, int has_pc) {
@@ -213,6 +222,7 @@ HK_EXPORT int32_t hk_run(Worker *worker, uint64_t slice_nanoseconds) {
             /* fall through: its memory serves the next work-group */
         case GROUP_ENDED:
             if (!dropped && result == GROUP_ENDED) __atomic_fetch_add(&l->finished, 1, __ATOMIC_RELAXED);
+            if (r->group.steps != NULL) hk_steps_end(r->group.steps, &r->group, r->waves);
             if (r->group.traffic != NULL) hk_traffic_end(r->group.traffic, &r->group, r->waves);
             r->next = worker->spare;
             worker->spare = r;

@@ -2,6 +2,7 @@
 #include "run/group.h"
 
 #include "observe/sanitizer/sanitizer.h"
+#include "observe/steps.h"
 #include "observe/traffic.h"
 
 #include <stdlib.h>
@@ -139,10 +140,13 @@ Resident *hk_start_group(Worker *worker, uint64_t index) {
     g->counters = &worker->counters;
     g->stop = &worker->launch->stop;
     g->profile = (int32_t)l->profile;
+    g->steps = l->steps;
+    if (g->steps != NULL && g->steps->keep[index]) g->profile = HK_PROFILE_ALL;
     g->trace = l->trace;
     fill(r->lds, l->poison, ((size_t)l->lds_size + 3) & ~(size_t)3);
     for (uint32_t i = 0; i < g->wave_count; i++) start_wave(worker, r, i, items - i * HK_LANES);
     if (l->san != NULL) hk_san_start(l, g, r->waves, r->shadow);
+    if (g->steps != NULL) hk_steps_start(g->steps, g, r->waves);
     g->traffic = worker->traffic;
     if (g->traffic != NULL) hk_traffic_start(g->traffic, g, r->waves);
     return r;

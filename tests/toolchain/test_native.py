@@ -13,7 +13,7 @@ import IPython
 import pytest
 
 from workbench import errors
-from workbench.emulator.native import build
+from workbench.toolchain import native as build
 
 SOURCE = 'int answer(void) __attribute__((visibility("default")));\nint answer(void) { return VALUE; }\n'
 
@@ -48,7 +48,7 @@ def test_a_library_is_built_once_and_again_for_other_content(
 def test_a_damaged_library_is_built_again(source: Path) -> None:
     # In a process of its own: a loader maps a damaged file and dies of it.
     code = (
-        "import ctypes, pathlib, workbench.emulator.native.build as build\n"
+        "import ctypes, pathlib, workbench.toolchain.native as build\n"
         f"path = build.build('answer', [pathlib.Path({str(source)!r})], flags=['-DVALUE=41'])\n"
         "print(ctypes.CDLL(str(path)).answer())\n"
     )
@@ -105,7 +105,7 @@ def test_a_missing_compiler_says_what_to_install(source: Path, monkeypatch: pyte
 
 def test_several_processes_build_once(source: Path) -> None:
     code = (
-        "import pathlib, sys, workbench.emulator.native.build as build\n"
+        "import pathlib, sys, workbench.toolchain.native as build\n"
         "made = []\n"
         "compile_ = build._compile\n"
         "build._compile = lambda *a: (made.append(1), compile_(*a))\n"

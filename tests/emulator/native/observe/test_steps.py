@@ -1,0 +1,93 @@
+"""The ways that waves took: blocks in order, costs of memory instructions, and who went the same way."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pytest
+import torch
+
+import workbench as wb
+from workbench.launches import LaunchOptions, StepOptions, TrafficOptions
+from workbench.runtime import device
+from workbench.targets import TILE_TARGETS
+
+SOURCE = """
+__global__ void turns(const float *x, float *out) {
+  __shared__ float table[128];
+  float v = x[threadIdx.x];
+  for (int i = 0; i < blockIdx.x % 3; i++) { __asm__ volatile(""); v = v * x[i] + 1; }
+  table[(threadIdx.x % 64) * 2] = v;
+  __syncthreads();
+  out[blockIdx.x * blockDim.x + threadIdx.x] = table[threadIdx.x % 64];
+}
+"""
+
+
+def run(arch, options, groups=30):
+    module = wb.compile(SOURCE, arch=arch, name="turns.hip")
+    x, out = torch.ones(128), torch.zeros(128 * groups)
+    record = module["turns"].launch(
+        wb.Launch(groups, 128, 0), (x, out), {}, device=device(f"emulated:{arch}"), options=options
+    )
+    return record, module
+
+
+@pytest.mark.parametrize("arch", TILE_TARGETS)
+def test_ways(arch):
+    record, module = run(arch, LaunchOptions(count=True, profile=True, steps=StepOptions(groups=30)))
+    steps = record.steps
+    assert steps.groups == tuple(range(30))
+    kinds = [set(steps.hashes[first::3].tolist()) for first in range(3)]
+    assert [len(kind) for kind in kinds] == [1, 1, 1]
+    assert len(set.union(*kinds)) == 3
+
+    executed: dict[int, int] = {}
+    served = 0
+    for group in steps.groups:
+        ran = 0
+        for wave in steps.of(group):
+            assert not wave.cut
+            for step in wave.steps:
+                if step["block"] < 0:
+                    served += int(step["lds_cycles"])
+                    assert module.instruction(steps.text + 4 * int(step["place"])).record.memory is not None
+                    continue
+                ran += 1
+                for address in steps.blocks[step["block"]]:
+                    executed[address] = executed.get(address, 0) + 1
+        assert ran == steps.executed[group]
+    assert executed == {address: count for address, count in record.counts.items() if count}
+    assert served == record.counters["lds_cycles"]
+
+
+def test_only_some_work_groups_are_profiled():
+    """The others' lines are recorded all the same; the counters that would be too low are absent."""
+    some, _ = run("gfx950", LaunchOptions(count=True, traffic=TrafficOptions(), steps=StepOptions(groups=5)))
+    every, _ = run("gfx950", LaunchOptions(count=True, profile=True, traffic=TrafficOptions()))
+    assert len(some.steps.groups) == 5
+    assert {0, 29} <= set(some.steps.groups)
+    assert some.counters == {}
+    assert {a: s.bytes for a, s in some.traffic.sites().items() if s.bytes} == {
+        a: s.bytes for a, s in every.traffic.sites().items() if s.bytes
+    }
+    assert np.all(some.steps.executed > 0)
+    assert some.counts == every.counts
+
+
+def test_copies_and_plain_launches():
+    record, _ = run("gfx950", LaunchOptions(steps=StepOptions(groups=2)))
+    copy = pickle.loads(pickle.dumps(record.steps))
+    assert np.array_equal(copy.of(0)[0].steps, record.steps.of(0)[0].steps)
+    plain, _ = run("gfx950", LaunchOptions(count=True))
+    assert plain.steps is None
+
+
+@pytest.mark.parametrize(("total", "groups"), [(1, 24), (24, 24), (25, 24), (65536, 24), (7, 2)])
+def test_chosen_groups(total, groups):
+    chosen = StepOptions(groups).chosen(total)
+    assert list(chosen) == sorted(set(chosen))
+    assert len(chosen) == min(total, groups)
+    assert chosen[0] == 0
+    assert chosen[-1] == total - 1

@@ -1,0 +1,199 @@
+"""Micro-kernels whose cycles are known from documents and published measurements, within 5 %."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import numpy as np
+import pytest
+import torch
+
+import workbench as wb
+from workbench.launches import LaunchOptions, StepOptions
+from workbench.profile.simulation.program import FROM_L2, program
+from workbench.profile.simulation.unit import LINE, REASONS, machine_record, run_unit
+from workbench.runtime import device
+from workbench.targets import TILE_TARGETS, default_product
+
+WITHIN = 0.05
+REASON = {name: number for number, name in enumerate(REASONS)}
+LEVELS = {"L1": (1, 0, 0, 0), "L2": (0, 1, 0, 0), "Infinity Cache": (0, 0, 1, 0), "HBM": (0, 0, 0, 1)}
+
+# Each runs its instruction N times; the difference of two N leaves out what comes before and after.
+SOURCE = """
+typedef float f16 __attribute__((ext_vector_type(16)));
+typedef float f4 __attribute__((ext_vector_type(4)));
+typedef _Float16 h4 __attribute__((ext_vector_type(4)));
+#define TEXT_(n) #n
+#define REPEAT(n, code) ".rept " TEXT_(n) "\\n" code "\\n.endr"
+#define KERNELS(n) \\
+  __global__ void add_##n(float *x) { \\
+    float v = x[threadIdx.x]; \\
+    asm volatile(REPEAT(n, "v_add_f32 %0, %0, %0") : "+v"(v)); \\
+    x[threadIdx.x] = v; } \\
+  __global__ void exp_##n(float *x) { \\
+    float v = x[threadIdx.x]; \\
+    asm volatile(REPEAT(n, "v_exp_f32 %0, %0") : "+v"(v)); \\
+    x[threadIdx.x] = v; } \\
+  __global__ void mfma32_##n(float *x) { \\
+    f16 c = 0; h4 a = 1; \\
+    asm volatile(REPEAT(n, "v_mfma_f32_32x32x8_f16 %0, %1, %1, %0") : "+v"(c) : "v"(a)); \\
+    x[threadIdx.x] = c[0]; } \\
+  __global__ void mfma16_##n(float *x) { \\
+    f4 c = 0; h4 a = 1; \\
+    asm volatile(REPEAT(n, "v_mfma_f32_16x16x16_f16 %0, %1, %1, %0") : "+v"(c) : "v"(a)); \\
+    x[threadIdx.x] = c[0]; } \\
+  __global__ void lds_##n(float *x) { \\
+    __shared__ int table[64]; \\
+    table[threadIdx.x % 64] = 4 * (threadIdx.x % 64); \\
+    __syncthreads(); \\
+    int at = 4 * (threadIdx.x % 64); \\
+    asm volatile(REPEAT(n, "ds_read_b32 %0, %0\\ns_waitcnt lgkmcnt(0)") : "+v"(at) : "v"(table)); \\
+    x[threadIdx.x] = at; } \\
+  __global__ void chase_##n(float *x) { \\
+    int at = 0; \\
+    asm volatile(REPEAT(n, "global_load_dword %0, %0, %1\\ns_waitcnt vmcnt(0)") : "+v"(at) : "s"(x)); \\
+    x[threadIdx.x] = at; } \\
+  __global__ void late_##n(float *x) { \\
+    float v = x[threadIdx.x]; \\
+    if (__builtin_amdgcn_readfirstlane(threadIdx.x) == 0) \\
+      asm volatile(REPEAT(n, "v_add_f32 %0, %0, %0") : "+v"(v)); \\
+    __builtin_amdgcn_s_barrier(); \\
+    x[threadIdx.x] = v; }
+KERNELS(32)
+KERNELS(96)
+"""
+FEW, MANY = 32, 96
+
+
+@cache
+def recorded(arch, name, block):
+    module = wb.compile(SOURCE, arch=arch, name="micro.hip")
+    x = torch.zeros(1024, dtype=torch.float32)
+    options = LaunchOptions(count=True, steps=StepOptions())
+    where = device(f"emulated:{arch}")
+    record = module[name].launch(wb.Launch(1, block, 0), (x,), {}, device=where, options=options)
+    instructions = {address: module.instruction(address) for address in record.counts}
+    return record.steps, instructions
+
+
+def run(arch, name, block=64, *, groups=1, resident=1, level=FROM_L2, spans=0, **machine):
+    steps, instructions = recorded(arch, name, block)
+    product = default_product(arch)
+    code = program(steps.blocks, instructions, steps.text, product.target, dict.fromkeys(instructions, level))
+    told = {**machine_record(product, product.clock_hz, 1), **machine}
+    return run_unit(code, [steps.of(0)] * groups, told, resident, spans=spans)
+
+
+def cycles_each(arch, name, block=64, **more):
+    few, many = (run(arch, f"{name}_{n}", block, **more).cycles for n in (FEW, MANY))
+    return (many - few) / (MANY - FEW)
+
+
+@pytest.mark.parametrize(
+    ("arch", "name", "cycles"),
+    [
+        # Vector: 64 lanes on 16 (CDNA3 ISA guide). v_exp_f32: a quarter of that rate, on gfx950 half of it
+        # (ROCm/gfx950-gluon-tutorials).
+        ("gfx942", "add", 4),
+        ("gfx950", "add", 4),
+        ("gfx942", "exp", 16),
+        ("gfx950", "exp", 8),
+        # An MFMA whose addend is the last one's result (AMD's matrix instruction calculator).
+        ("gfx942", "mfma32", 32),
+        ("gfx942", "mfma16", 16),
+        ("gfx950", "mfma32", 32),
+        # mt4g's pointer chase on an MI300X; the read and its wait issue in two turns.
+        ("gfx942", "lds", 51.3),
+    ],
+)
+def test_a_chain(arch, name, cycles):
+    assert cycles_each(arch, name) == pytest.approx(cycles, rel=WITHIN)
+
+
+@pytest.mark.parametrize(
+    ("level", "cycles"),
+    # mt4g on an MI300X: pointer chase, cycles at 2,100 MHz; the Infinity Cache: 218 ns of Chips and Cheese.
+    [("L1", 116), ("L2", 287.5), ("Infinity Cache", 218 * 2.1), ("HBM", 876)],
+)
+def test_pointer_chase(level, cycles):
+    assert cycles_each("gfx942", "chase", level=LEVELS[level]) == pytest.approx(cycles, rel=WITHIN)
+
+
+def test_four_waves_have_a_simd_each_and_eight_share():
+    one, four, eight = (run("gfx950", "mfma32_96", 64 * waves).cycles for waves in (1, 4, 8))
+    assert four == pytest.approx(one, rel=WITHIN)
+    assert eight - four == pytest.approx(96 * 32, rel=WITHIN)
+
+
+def test_a_second_wave_hides_what_a_wave_waits_for():
+    one, eight = (run("gfx942", "lds_96", 64 * waves).cycles for waves in (1, 8))
+    assert eight == pytest.approx(one, rel=0.1)
+
+
+def test_two_work_groups_of_a_unit():
+    alone = run("gfx942", "lds_96", 256, groups=1).cycles
+    in_turn = run("gfx942", "lds_96", 256, groups=2, resident=1).cycles
+    together = run("gfx942", "lds_96", 256, groups=2, resident=2).cycles
+    assert in_turn == pytest.approx(2 * alone, rel=WITHIN)
+    assert together == pytest.approx(alone, rel=0.1)
+
+
+def test_a_barrier_waits_for_the_late_wave():
+    few, many = (run("gfx950", f"late_{n}", 256, spans=4096) for n in (FEW, MANY))
+    waited = [unit.stalls[:, REASON["AT_BARRIER"]].sum() for unit in (few, many)]
+    # Three waves wait for 64 vector instructions of 4 cycles more.
+    assert waited[1] - waited[0] == pytest.approx(3 * (MANY - FEW) * 4, rel=WITHIN)
+    at = many.spans[many.spans["reason"] == REASON["AT_BARRIER"]]
+    late = next(i for i, wave in enumerate(many.waves) if wave.wave == 0)
+    assert set(at["cause"].tolist()) == {late}
+    assert late not in at["wave"]
+
+
+@pytest.mark.parametrize("arch", TILE_TARGETS)
+@pytest.mark.parametrize("name", ["add", "mfma16", "lds", "chase", "late"])
+def test_every_cycle_of_a_wave_is_accounted_for(arch, name):
+    unit = run(arch, f"{name}_96", 512, groups=3, resident=2, spans=1 << 16)
+    assert unit.lost_spans == 0
+    for index, wave in enumerate(unit.waves):
+        assert wave.busy + wave.stalled == pytest.approx(wave.end - wave.start)
+        own = unit.spans[(unit.spans["wave"] == index) & (unit.spans["reason"] != REASON["NONE"])]
+        assert own["cycles"].sum() == pytest.approx(wave.stalled)
+    assert unit.stalls.sum() == pytest.approx(sum(wave.stalled for wave in unit.waves))
+    again = run(arch, f"{name}_96", 512, groups=3, resident=2)
+    assert again.cycles == unit.cycles
+    assert np.array_equal(again.stalls, unit.stalls)
+
+
+@pytest.mark.parametrize("name", ["add", "mfma16", "lds", "chase", "late"])
+def test_less_work_and_more_bandwidth_never_take_longer(name):
+    def cycles(n=MANY, groups=3, **machine):
+        return run(
+            "gfx950", f"{name}_{n}", 256, groups=groups, resident=2, level=LEVELS["HBM"], **machine
+        ).cycles
+
+    base = cycles()
+    product = default_product("gfx950")
+    full = machine_record(product, product.clock_hz, 256)
+    shared = cycles(level_cycles=full["level_cycles"])
+    assert cycles(n=FEW) <= base
+    assert cycles(groups=2) <= base
+    assert base <= shared
+    assert cycles(lds_bus=1 << 10) <= base
+    assert cycles(level_latency=[100.0, 200.0, 300.0, 400.0]) <= base
+
+
+def test_bandwidth_of_a_share():
+    """Loads one after the other without a wait come as fast as the share of HBM gives lines."""
+    product = default_product("gfx950")
+    told = machine_record(product, product.clock_hz, 256)
+    rate = LINE / told["level_cycles"][3] * product.clock_hz * 256
+    assert rate == pytest.approx(product.hbm_bytes_per_second * product.hbm_achievable / 100)
+
+
+def test_a_slower_clock_makes_memory_nearer():
+    product = default_product("gfx950")
+    fast, slow = (machine_record(product, hz, 256) for hz in (product.clock_hz, product.clock_hz / 2))
+    assert slow["level_latency"][1] == fast["level_latency"][1]
+    assert slow["level_latency"][3] < fast["level_latency"][3]
+    assert slow["level_cycles"][3] == pytest.approx(fast["level_cycles"][3] / 2)

@@ -1,0 +1,47 @@
+/* The way that each wave took: its basic blocks in order, and what each memory instruction of them cost to serve.
+ *
+ * Recorded on request and for the work-groups that are asked for; of the others only a hash of their ways stays, which
+ * tells those that went the same way. The machine model (workbench/profile/simulation) replays it.
+ */
+#ifndef HK_STEPS_H
+#define HK_STEPS_H
+
+#include "run/wave.h"
+
+#define HK_STEP_PLACE(s) ((uint32_t)(s) & 0xfffff)
+#define HK_STEP_LDS(s) ((uint32_t)((s) >> 20) & 0xfff)
+#define HK_STEP_LINES(s) ((uint32_t)((s) >> 32) & 0x1ff)
+#define HK_STEP_PIECES(s) ((uint32_t)((s) >> 41) & 0x1ff)
+#define HK_STEP_BYTES(s) ((uint32_t)((s) >> 50) & 0x1ff)
+#define HK_MOST_STEPS (1u << 22) /* of one wave; what comes after them is left out */
+
+struct HkWay {
+    struct HkWay *next;
+    uint64_t group;
+    uint32_t wave;
+    uint32_t keep; /* zero: the hash alone is wanted */
+    uint64_t *steps;
+    uint64_t count, room;
+    uint64_t block_at; /* where the block that runs now begins in `steps` */
+    uint64_t blocks;   /* in all */
+    uint64_t hash;
+    uint32_t cut; /* nonzero: steps are missing, for memory or for HK_MOST_STEPS */
+    uint32_t reserved;
+};
+
+void hk_steps_start(HkSteps *s, Group *g, Wave *waves);
+void hk_steps_end(HkSteps *s, const Group *g, Wave *waves);
+void hk_steps_put(HkWay *way, uint64_t step);
+/* What one memory instruction of the block that runs now cost; parts of one instruction add up. */
+void hk_steps_cost(Wave *w, const Op *op, uint32_t lds_cycles, uint32_t lines, uint32_t pieces, uint32_t bytes);
+
+static inline void hk_steps_block(HkWay *way, int32_t block) {
+    way->hash = (way->hash ^ (uint32_t)block) * 0x9e3779b97f4a7c15ull;
+    way->hash ^= way->hash >> 29;
+    way->blocks++;
+    if (way->keep != 1) return;
+    hk_steps_put(way, (uint32_t)block);
+    way->block_at = way->count;
+}
+
+#endif

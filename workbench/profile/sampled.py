@@ -1,0 +1,80 @@
+"""Counters of a launch of which only some work-groups were profiled."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from workbench.codeobject.instructions import Access, Space
+
+if TYPE_CHECKING:
+    from workbench.codeobject import Instruction
+    from workbench.launches import Steps
+    from workbench.runtime import LaunchRecord
+
+
+def estimated_counters(record: LaunchRecord, instructions: Mapping[int, Instruction]) -> dict[str, int]:
+    """The device's counters as far as the timing model reads them, by their names.
+
+    Bytes of global memory are exact. Cycles and bytes of LDS are those of the work-groups whose ways were
+    recorded, multiplied by how often each instruction ran in all.
+
+    Args:
+        record: a launch with counts, traffic and steps.
+        instructions: of the code, by address.
+    """
+    found: dict[str, int] = dict.fromkeys(
+        (
+            *("lds_cycles", "lds_bytes_read", "lds_bytes_written", "global_bytes_read"),
+            *("global_bytes_written", "scalar_bytes_read", "direct_to_lds_bytes"),
+        ),
+        0,
+    )
+    if record.counts is None:
+        return {}
+    for address, count in record.counts.items():
+        memory = instructions[address].record.memory
+        if memory is not None and memory.space in (Space.SCALAR, Space.SCALAR_BUFFER):
+            found["scalar_bytes_read"] += count * memory.bytes
+    for address, site in record.traffic.sites().items() if record.traffic is not None else ():
+        memory = instructions[address].record.memory
+        is_load = memory is not None and memory.access is Access.LOAD
+        found["global_bytes_read" if is_load else "global_bytes_written"] += site.bytes
+        if memory is not None and (memory.to_lds or instructions[address].modifiers.get("lds")):
+            found["direct_to_lds_bytes"] += site.bytes
+            found["lds_bytes_written"] += site.bytes
+    if record.steps is not None:
+        for address, (executed, cycles, moved) in _lds(record.steps).items():
+            share = record.counts.get(address, 0) / executed
+            memory = instructions[address].record.memory
+            is_load = memory is not None and memory.access is Access.LOAD
+            found["lds_cycles"] += round(cycles * share)
+            found["lds_bytes_read" if is_load else "lds_bytes_written"] += round(moved * share)
+    return found
+
+
+def _lds(steps: Steps) -> dict[int, tuple[int, int, int]]:
+    """Of each LDS instruction in the recorded work-groups: executions, cycles and bytes, by its address."""
+    blocks = np.zeros(len(steps.blocks), dtype=np.int64)
+    costs: dict[int, np.ndarray] = {}
+    for group in steps.groups:
+        for wave in steps.of(group):
+            block = wave.steps["block"]
+            blocks += np.bincount(block[block >= 0], minlength=len(blocks))
+            served = wave.steps[(block < 0) & (wave.steps["lines"] == 0)]
+            for place in np.unique(served["place"]):
+                own = served[served["place"] == place]
+                sums = np.array([own["lds_cycles"].sum(dtype=np.int64), own["bytes"].sum(dtype=np.int64)])
+                costs[int(place)] = costs.get(int(place), np.zeros(2, dtype=np.int64)) + sums
+    executed: dict[int, int] = {}
+    for addresses, count in zip(steps.blocks, blocks.tolist(), strict=True):
+        for address in addresses:
+            executed[address] = executed.get(address, 0) + count
+    found = {}
+    for place, (cycles, moved) in costs.items():
+        address = steps.text + 4 * place
+        if executed.get(address):
+            found[address] = (executed[address], int(cycles), int(moved))
+    return found

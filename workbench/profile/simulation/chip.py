@@ -1,0 +1,212 @@
+"""The chip around the compute units: work-groups over dies and units, rounds and tails, and bandwidth.
+
+Work-groups go to the dies in turn and there to the first compute unit with room. Those whose waves went the
+same way take the same time, so one unit is simulated for each such kind (`unit.run_unit`), full of its
+work-groups; what is not simulated is extrapolated: a further round takes as long as the last simulated one.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from workbench.launches import Steps, WaveSteps
+from workbench.profile.simulation.program import FROM_L2, Levels, Program, program
+from workbench.profile.simulation.unit import UnitRun, machine_record, run_unit
+from workbench.targets import Product
+
+if TYPE_CHECKING:
+    from workbench.codeobject.instruction import Instruction
+    from workbench.codeobject.occupancy import Occupancy
+
+STEP_BUDGET = 3_000_000
+"""Steps (basic blocks and costs) that are simulated for one kind of work-group, about a second's work."""
+
+MOST_KINDS = 12
+ROUNDS = 3
+"""Rounds of resident work-groups of which the last is taken for all that follow."""
+
+MOST_PLACED = 1 << 15
+"""Work-groups of a die that are placed one by one; of a larger launch, every so many stand for all."""
+
+Traffic = Mapping[int, Levels]
+
+
+@dataclass(frozen=True)
+class Kind:
+    """Work-groups that took the same way, or nearly.
+
+    Attributes:
+        groups: recorded ones, which are simulated.
+        executed: basic blocks that one ran, the median of those that it stands for.
+    """
+
+    groups: tuple[int, ...]
+    executed: float
+
+
+@dataclass(frozen=True)
+class ChipRun:
+    """A launch's way through the chip.
+
+    Attributes:
+        cycles: of the engine's clock, from the first wave's start to the last one's end.
+        clock_hz: the clock.
+        units: compute units that had work.
+        unit: the simulated unit of the kind that most of the work is of.
+        kinds: how many ways were told apart.
+        steps: instructions that were simulated.
+    """
+
+    cycles: float
+    clock_hz: float
+    units: int
+    unit: UnitRun = field(repr=False)
+    kinds: int
+    steps: int
+
+    @property
+    def seconds(self) -> float:
+        return self.cycles / self.clock_hz
+
+
+def kinds_of(steps: Steps) -> tuple[tuple[Kind, ...], npt.NDArray[np.int64]]:
+    """The kinds of work-groups, at most `MOST_KINDS`, and which each work-group is of.
+
+    A way that no recorded work-group took is given to the kind that ran the nearest number of blocks.
+    """
+    by_hash: dict[int, list[int]] = {}
+    for group in steps.groups:
+        by_hash.setdefault(int(steps.hashes[group]), []).append(group)
+    found = sorted(by_hash.values(), key=lambda groups: float(steps.executed[groups[0]]))
+    while len(found) > MOST_KINDS:
+        sizes = [float(steps.executed[groups[0]]) for groups in found]
+        nearest = min(range(len(found) - 1), key=lambda i: sizes[i + 1] - sizes[i])
+        found[nearest : nearest + 2] = [found[nearest] + found[nearest + 1]]
+    medians = np.array([float(np.median(steps.executed[groups])) for groups in found])
+    executed = steps.executed.astype(np.float64)
+    of = np.abs(executed[:, None] - medians[None, :]).argmin(axis=1)
+    for number, groups in enumerate(found):
+        for group in groups:
+            of[steps.hashes == steps.hashes[group]] = number
+    return tuple(Kind(tuple(groups), size) for groups, size in zip(found, medians, strict=True)), of
+
+
+@dataclass(frozen=True)
+class _Pace:
+    """How a full compute unit gets on with one kind.
+
+    Attributes:
+        run: the simulation.
+        groups: work-groups simulated.
+        resident: at once.
+        interval: cycles between the ends of two once the unit is full.
+    """
+
+    run: UnitRun
+    groups: int
+    resident: int
+    interval: float
+
+    def cycles(self, groups: float) -> float:
+        """Until so many work-groups of a unit are done."""
+        ends = np.sort(self.run.group_ends)
+        if groups <= self.groups:
+            return float(ends[max(0, int(np.ceil(groups)) - 1)])
+        return self.run.cycles + (groups - self.groups) * self.interval
+
+
+def _pace(
+    code: Program,
+    steps: Steps,
+    kind: Kind,
+    machine: Mapping[str, object],
+    resident: int,
+    groups: int,
+    spans: int,
+) -> _Pace:
+    listed = [steps.of(group) for group in kind.groups]
+    size = max(1, sum(len(wave.steps) for wave in listed[0]))
+    most = max(resident, min(resident * ROUNDS, STEP_BUDGET // size))
+    count = min(groups, most)
+    taken: list[Sequence[WaveSteps]] = [listed[i % len(listed)] for i in range(count)]
+    run = run_unit(code, taken, machine, resident, spans=spans)
+    ends = np.sort(run.group_ends)
+    full = min(resident, count)
+    before = float(ends[count - 1 - full]) if count > full else 0.0
+    interval = (float(ends[-1]) - before) / full
+    return _Pace(run, count, full, interval)
+
+
+def simulate_chip(
+    steps: Steps,
+    instructions: Mapping[int, Instruction],
+    occupancy: Occupancy,
+    product: Product,
+    clock_hz: float,
+    traffic: Traffic,
+    *,
+    spans: int = 0,
+) -> ChipRun:
+    """Runs a launch of which the ways of some work-groups were recorded.
+
+    Args:
+        steps: the ways.
+        instructions: of the code, by address.
+        occupancy: work-groups that fit a unit.
+        product: the GPU.
+        clock_hz: its engine clock.
+        traffic: which level of the memory hierarchy serves a vector memory instruction, by address.
+        spans: of the timeline that are kept at most.
+    """
+    code = program(steps.blocks, instructions, steps.text, product.target, traffic)
+    units = min(steps.group_total, int(product.compute_units))
+    machine = machine_record(product, clock_hz, units)
+    kinds, of = kinds_of(steps)
+    per_unit = -(-steps.group_total // units)
+    resident = min(occupancy.groups_per_cu, per_unit)
+    work = [float(np.sum(of == i)) * kind.executed for i, kind in enumerate(kinds)]
+    main = int(np.argmax(work))
+    paces = [
+        _pace(code, steps, kind, machine, resident, per_unit, spans if i == main else 0)
+        for i, kind in enumerate(kinds)
+    ]
+    cycles = paces[0].cycles(per_unit) if len(kinds) == 1 else _placed(of, paces, product, resident)
+    return ChipRun(
+        cycles,
+        clock_hz,
+        units,
+        paces[main].run,
+        len(kinds),
+        int(sum(pace.run.issued.sum() for pace in paces)),
+    )
+
+
+def _placed(of: npt.NDArray[np.int64], paces: Sequence[_Pace], product: Product, resident: int) -> float:
+    """Cycles until the last work-group has ended, each taking as long as it does among its like."""
+    lasting = [pace.interval * pace.resident for pace in paces]
+    xcds, units = int(product.xcds), int(product.units_per_xcd)
+    latest = 0.0
+    for die in range(min(xcds, len(of))):
+        mine = of[die::xcds]
+        stride = max(1, -(-len(mine) // MOST_PLACED))
+        places = [0.0] * min(units * resident, len(mine))
+        for number in mine[::stride]:
+            start = places[0]
+            heapq.heapreplace(places, start + lasting[number] * stride)
+        latest = max(latest, *places)
+    return latest
+
+
+def levels_everywhere(l1: float, l2: float, infinity: float) -> Levels:
+    """Shares of the levels from the hit rates of each."""
+    rest = (1 - l1) * (1 - l2)
+    return (l1, (1 - l1) * l2, rest * infinity, rest * (1 - infinity))
+
+
+__all__ = ["FROM_L2", "ChipRun", "Kind", "kinds_of", "levels_everywhere", "simulate_chip"]

@@ -1,0 +1,115 @@
+/* What serves a compute unit's accesses: LDS, the vector memory pipeline with its L1, and beyond that the unit's share
+ * of L2, Infinity Cache and HBM.
+ *
+ * Each serves in order, so an access knows when it is done as soon as it is issued. A share is a server as fast as this
+ * unit's part of the bandwidth while all units ask for the same; what it did not use for a while it may use later, as
+ * other units leave theirs.
+ */
+#include "machine.h"
+
+static double most(double a, double b) { return a > b ? a : b; }
+
+static double room(const Line *line, uint32_t depth, double now) {
+    uint32_t waiting = line->next - line->first;
+    for (uint32_t i = line->first; i != line->next && line->begins[i % WAITING] <= now; i++) waiting--;
+    return waiting < depth ? 0 : line->begins[(line->next - depth) % WAITING];
+}
+
+static void wait_in(Line *line, double begins, double now) {
+    while (line->first != line->next && line->begins[line->first % WAITING] <= now) line->first++;
+    if (line->next - line->first == WAITING) line->first++;
+    line->begins[line->next++ % WAITING] = begins;
+}
+
+double lds_room(const Unit *u, uint32_t pair, double now) { return room(&u->pair_line[pair], u->m->lds_queue, now); }
+
+double lds(Unit *u, uint32_t pair, const SimOp *op, SimStep cost, double now) {
+    const SimMachine *m = u->m;
+    double port = cost.lds_cycles ? cost.lds_cycles : op->cycles;
+    double bus = most(m->lds_issue, m->lds_address + cost.bytes / m->lds_bus);
+    double begins = most(now, most(u->lds_free, u->pair_free[pair]));
+    u->lds_free = begins + port;
+    u->pair_free[pair] = begins + bus;
+    u->run->busy[SIM_LDS] += port;
+    wait_in(&u->pair_line[pair], begins, now);
+    return begins + m->lds_latency + most(port, bus) - m->lds_issue;
+}
+
+double memory_room(const Unit *u, double now) { return room(&u->memory_line, u->m->memory_queue, now); }
+
+static void land(Unit *u, double now) {
+    while (u->flight_first != u->flight_next && u->flights[u->flight_first % IN_FLIGHT].done <= now)
+        u->in_flight -= u->flights[u->flight_first++ % IN_FLIGHT].bytes;
+}
+
+/* When `bytes` more may be under way. */
+static double admitted(Unit *u, double bytes, double at) {
+    land(u, at);
+    while (u->flight_first != u->flight_next &&
+           (u->in_flight + bytes > u->m->in_flight || u->flight_next - u->flight_first == IN_FLIGHT)) {
+        at = most(at, u->flights[u->flight_first % IN_FLIGHT].done);
+        u->in_flight -= u->flights[u->flight_first++ % IN_FLIGHT].bytes;
+    }
+    return at;
+}
+
+/* How long a share makes an access wait. */
+static double delay(Unit *u, uint32_t level, double cycles, double at) {
+    double free = most(u->share_free[level], at - u->m->slack) + cycles;
+    u->share_free[level] = free;
+    u->run->memory_busy[level] += cycles;
+    return most(0, free - at);
+}
+
+/* The level that serves an access: each as often as its share says, evenly spread. */
+static uint32_t level_of(Unit *u, uint32_t index) {
+    const SimOp *op = &u->run->ops[index];
+    double *due = &u->accumulated[(uint64_t)index * SIM_LEVELS];
+    uint32_t best = 0;
+    for (uint32_t l = 0; l < SIM_LEVELS; l++) {
+        due[l] += op->level[l];
+        if (due[l] > due[best] + 1e-9) best = l;
+    }
+    due[best] -= 1;
+    return best;
+}
+
+static double store(Unit *u, const SimOp *op, double lines, double begins, double spent) {
+    const SimMachine *m = u->m;
+    double late = delay(u, 1, lines * m->level_cycles[1], begins);
+    if (op->level[3] > 0) late = most(late, delay(u, 3, lines * op->level[3] * m->write_cycles, begins));
+    double latency = op->flags & SIM_ATOMIC ? m->atomic_latency : m->level_latency[1];
+    return begins + spent + latency + late;
+}
+
+/* When a vector memory instruction is done. */
+double memory(Unit *u, uint32_t index, SimStep cost, double now) {
+    const SimMachine *m = u->m;
+    const SimOp *op = &u->run->ops[index];
+    double lines = cost.lines, least = op->cycles;
+    double spent = most(least, lines * m->level_cycles[0]);
+    double begins = most(now, u->l1_free);
+    int loads = op->kind == SIM_LOAD && !(op->flags & SIM_ATOMIC);
+    double bytes = lines * 128;
+    if (loads) begins = admitted(u, bytes, begins);
+    u->l1_free = begins + spent;
+    u->run->memory_busy[0] += spent;
+    wait_in(&u->memory_line, begins, now);
+    if (lines == 0) return begins + spent;
+    if (!loads) return store(u, op, lines, begins, spent - m->l1_narrow);
+    uint32_t level = level_of(u, index);
+    double late = 0;
+    for (uint32_t l = 1; l <= level; l++) late = most(late, delay(u, l, lines * m->level_cycles[l], begins));
+    double done = begins + spent - m->l1_narrow + m->level_latency[level] + late;
+    if (op->flags & SIM_TO_LDS) u->lds_free = most(u->lds_free, now) + cost.bytes / m->lds_fill;
+    u->flights[u->flight_next++ % IN_FLIGHT] = (Flight){done, bytes};
+    u->in_flight += bytes;
+    return done;
+}
+
+/* Cycles of a scalar load: from L2 the first time. */
+double scalar(Unit *u, uint32_t index) {
+    double cycles = u->seen[index] ? u->m->scalar_hit : u->m->scalar_miss;
+    u->seen[index] = 1;
+    return cycles;
+}

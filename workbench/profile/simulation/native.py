@@ -1,0 +1,39 @@
+"""The simulation's C side: its structures and functions, read by cffi from unit.h."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import cffi
+
+from workbench.toolchain.native import build
+
+FOLDER = Path(__file__).resolve().parent
+_PREPROCESSOR = re.compile(r"^#(?!define \w+ +\S).*$", re.MULTILINE)
+
+CData = Any
+"""A structure of C, or a pointer; cffi checks its fields when they are used."""
+
+ffi: Any = cffi.FFI()
+ffi.cdef(_PREPROCESSOR.sub("", (FOLDER / "unit.h").read_text()))
+_numbers: Any = ffi.dlopen(None)
+
+
+def number(name: str) -> int:
+    """A number of unit.h, by its name without SIM_."""
+    return int(getattr(_numbers, f"SIM_{name}"))
+
+
+@cache
+def library() -> Any:
+    """The functions of unit.h, built at first use and kept in the workbench's cache.
+
+    Raises:
+        CompilerNotFound: the C compiler of the ziglang wheel is missing.
+        ToolchainError: the C sources do not compile here; the message has the compiler's words.
+    """
+    sources = sorted(FOLDER.glob("*.c"))
+    return ffi.dlopen(str(build("hksim", sources, include=FOLDER, depends=sorted(FOLDER.glob("*.h")))))

@@ -1,0 +1,216 @@
+"""Instructions as the simulated compute unit sees them: who executes one, how long, and what it waits for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from workbench.codeobject.instructions import CYCLES_OF_A_PASS, Access, Flow, Space, Trait
+from workbench.codeobject.registers import read, written
+from workbench.profile.flow import wait_counts
+from workbench.profile.simulation.native import CData, ffi, number
+from workbench.targets import Target
+
+if TYPE_CHECKING:
+    from workbench.codeobject.instruction import Instruction, Operand
+
+_ACCUMULATION_BASE = 256
+_SLEEP_CYCLES = 64
+_SOURCES, _RESULTS = number("SOURCES"), number("RESULTS")
+_PASSES_OF_TWO = 2
+_WIDE_BYTES = 4
+
+Levels = tuple[float, float, float, float]
+"""Shares of an instruction's lines that L1, L2, Infinity Cache and HBM serve."""
+
+FROM_L2: Levels = (0.0, 1.0, 0.0, 0.0)
+
+
+@dataclass(frozen=True)
+class Program:
+    """A kernel's code for the simulation.
+
+    Attributes:
+        instructions: in the order of the blocks.
+        first: [blocks + 1] where each block begins in `instructions`.
+        ops: one C record an instruction, as keywords of SimOp.
+    """
+
+    instructions: tuple[Instruction, ...]
+    first: tuple[int, ...]
+    ops: tuple[dict[str, Any], ...]
+
+    @cached_property
+    def records(self) -> CData:
+        """SimOp[], of `ops`."""
+        return ffi.new("SimOp[]", list(self.ops))
+
+
+def program(
+    blocks: Sequence[Sequence[int]],
+    instructions: Mapping[int, Instruction],
+    text: int,
+    target: Target,
+    levels: Mapping[int, Levels],
+) -> Program:
+    """A kernel's code for the simulation.
+
+    Args:
+        blocks: addresses of each block's instructions.
+        instructions: by address.
+        text: address of the code's first byte.
+        target: whose timing holds.
+        levels: of vector memory instructions, by address.
+    """
+    listed: list[Instruction] = []
+    first = [0]
+    for block in blocks:
+        listed += (instructions[address] for address in block)
+        first.append(len(listed))
+    known: dict[int, dict[str, Any]] = {}
+    for one in listed:
+        if one.address not in known:
+            known[one.address] = _op(one, text, target, levels.get(one.address, FROM_L2))
+    return Program(tuple(listed), tuple(first), tuple(known[one.address] for one in listed))
+
+
+def _op(instruction: Instruction, text: int, target: Target, levels: Levels) -> dict[str, Any]:
+    timing = target.timing
+    kind, cycles, more = _kind(instruction, target)
+    latency = max(cycles, timing.turn) if kind in ("VALU", "MFMA") else timing.turn
+    op: dict[str, Any] = {
+        "kind": number(kind),
+        "cycles": cycles,
+        "latency": latency,
+        "forwarded": latency,
+        "place": (instruction.address - text) // 4,
+        "size": instruction.size,
+        "vmcnt": -1,
+        "lgkmcnt": -1,
+        "level": levels,
+        **more,
+    }
+    sources = _ranges(read(instruction))
+    results = _ranges(written(instruction))
+    if kind == "MFMA":
+        addend = instruction.dst[0] if _adds_to_result(instruction) else instruction.src[2]
+        plain = [o for o in instruction.src if o is not addend]
+        sources = [*_ranges(plain)[: _SOURCES - 1], *(_ranges([addend]) or [(0, 0)])]
+    keep = _RESULTS if kind in ("VALU", "MFMA") else 0
+    op["source"], op["sources"] = sources[-_SOURCES:], min(len(sources), _SOURCES)
+    op["result"], op["results"] = results[:keep], min(len(results), keep)
+    return op
+
+
+def _adds_to_result(instruction: Instruction) -> bool:
+    matrix = instruction.record.matrix
+    return matrix is not None and matrix.sparse
+
+
+def _ranges(operands: Iterable[Operand]) -> list[tuple[int, int]]:
+    """Vector registers by the simulation's numbers, each range once.
+
+    A scalar result is there by the wave's next turn, so nothing ever waits for one.
+    """
+    bases = {"v": 0, "a": _ACCUMULATION_BASE}
+    return list(dict.fromkeys((bases[o.kind] + o.index, o.width) for o in operands if o.kind in bases))
+
+
+def _kind(instruction: Instruction, target: Target) -> tuple[str, int, dict[str, Any]]:
+    """Kind, cycles, and what else is to be said of an instruction."""
+    record, timing = instruction.record, target.timing
+    if record.matrix is not None:
+        return _matrix(instruction, target)
+    if record.pipeline in ("valu", "trans"):
+        return _vector(instruction, target)
+    if record.memory is not None:
+        return _memory(instruction, target)
+    if record.flow is Flow.END:
+        return "END", timing.turn, {}
+    if record.pipeline == "branch":
+        return "BRANCH", timing.turn, {}
+    if instruction.opcode == "s_waitcnt":
+        vmcnt, lgkmcnt = wait_counts(instruction)
+        return (
+            "WAIT",
+            timing.turn,
+            {
+                "vmcnt": -1 if vmcnt is None else vmcnt,
+                "lgkmcnt": -1 if lgkmcnt is None else lgkmcnt,
+            },
+        )
+    field = instruction.words[0] & 0xFFFF
+    if instruction.opcode == "s_barrier":
+        return "BARRIER", timing.turn, {}
+    if instruction.opcode == "s_nop":
+        return "IDLE", timing.turn * ((field & 15) + 1), {}
+    if instruction.opcode == "s_sleep":
+        return "IDLE", timing.turn + _SLEEP_CYCLES * (field & 127), {}
+    if instruction.opcode == "s_setprio":
+        return "PRIORITY", timing.turn, {"priority": field & 3}
+    return ("SALU" if record.pipeline == "salu" else "OTHER"), timing.turn, {}
+
+
+def _matrix(instruction: Instruction, target: Target) -> tuple[str, int, dict[str, Any]]:
+    """An MFMA: its passes, and from when on others may use its result.
+
+    An addend of the same registers is forwarded when the passes are over; a vector instruction or another
+    MFMA's A or B has to wait longer.
+    """
+    matrix, timing = instruction.record.matrix, target.timing
+    assert matrix is not None
+    passes = matrix.passes_with(instruction.modifiers)
+    cycles = CYCLES_OF_A_PASS * passes
+    states = passes + (timing.mfma_states if passes <= _PASSES_OF_TWO else timing.mfma_long_states)
+    widest = max((o.width for o in instruction.src[:2] if o.kind in ("v", "a")), default=2)
+    operands = min(cycles, max(timing.turn, timing.mfma_operands * -(-widest // 2)))
+    return (
+        "MFMA",
+        cycles,
+        {
+            "operands": operands,
+            "latency": timing.turn * (states + 1),
+            "forwarded": cycles,
+        },
+    )
+
+
+def _vector(instruction: Instruction, target: Target) -> tuple[str, int, dict[str, Any]]:
+    record, timing = instruction.record, target.timing
+    arithmetic = record.arithmetic
+    is_packed = arithmetic is not None and arithmetic.type == "F32" and _width(instruction) > 1
+    flags = number("ALONE") if is_packed and not timing.packed_overlaps else 0
+    cycles: int = timing.turn
+    if record.pipeline == "trans":
+        is_short = Trait.TRANSCENDENTAL in record.traits and _width(instruction) == 1
+        cycles = timing.transcendental if is_short else timing.quarter_rate
+    elif Trait.PERMUTES in record.traits:
+        cycles = timing.permute
+    return "VALU", int(cycles), {"flags": flags}
+
+
+def _width(instruction: Instruction) -> int:
+    return max((o.width for o in instruction.dst if o.kind in ("v", "a")), default=0)
+
+
+def _memory(instruction: Instruction, target: Target) -> tuple[str, int, dict[str, Any]]:
+    memory, timing = instruction.record.memory, target.timing
+    assert memory is not None
+    if memory.space in (Space.SCALAR, Space.SCALAR_BUFFER):
+        return ("SMEM" if memory.access is Access.LOAD else "OTHER"), int(timing.turn), {}
+    if memory.space is Space.LANES:
+        # As a read of a dword a lane without conflicts.
+        return "LDS", 64 * 4 // target.lds_bytes_per_clock, {}
+    if memory.space is Space.LDS:
+        return "LDS", 0, {}
+    if memory.access is Access.NONE or memory.space is Space.GWS:
+        return "OTHER", int(timing.turn), {}
+    cycles = int(timing.l1_wide if memory.bytes > _WIDE_BYTES else timing.l1_narrow)
+    flags = 0
+    if memory.to_lds or instruction.modifiers.get("lds"):
+        flags |= number("TO_LDS")
+    if memory.access is Access.ATOMIC:
+        flags |= number("ATOMIC")
+    return ("LOAD" if memory.access is Access.LOAD else "STORE"), cycles, {"flags": flags}

@@ -1,0 +1,310 @@
+/* A compute unit that executes recorded waves: four SIMDs, each with a turn every four cycles in which it issues at
+ * most one instruction of each class, of different waves, the oldest of the highest priority first.
+ *
+ * A SIMD is looked at only in turns in which one of its waves may go on: every wave knows from when on that can be.
+ * Who is served when by LDS and by memory is settled when an instruction issues (memory.c), as both serve in order.
+ */
+#include "machine.h"
+
+#include <stdlib.h>
+
+static void span(Unit *u, const SimWave *w, double start, double cycles, int reason, int32_t cause) {
+    SimRun *r = u->run;
+    if (r->spans == NULL || cycles <= 0 || r->span_count++ >= r->span_room) return;
+    r->spans[r->span_count - 1] = (SimSpan){.start = start,
+                                            .cycles = (float)cycles,
+                                            .op = (int32_t)w->op,
+                                            .cause = cause,
+                                            .wave = w->index,
+                                            .reason = (uint8_t)reason,
+                                            .kind = r->ops[w->op].kind};
+}
+
+/* Puts down what the wave has waited for until now. */
+void settle(Unit *u, SimWave *w, double now) {
+    if (now <= w->since) return;
+    double cycles = now - w->since;
+    u->run->stalls[(uint64_t)w->op * SIM_REASONS + (uint32_t)w->reason] += cycles;
+    u->run->results[w->index].stalled += cycles;
+    span(u, w, w->since, cycles, w->reason, w->cause);
+    w->since = now;
+}
+
+/* The wave's next instruction: of this block, of the next one, or none. */
+void advance(Unit *u, SimWave *w) {
+    const SimRun *r = u->run;
+    uint32_t left = w->op++;
+    while (w->op >= w->block_end) {
+        while (w->step < w->way->count && w->way->steps[w->step].block < 0) w->step++;
+        if (w->step >= w->way->count) {
+            w->over = 1;
+            w->op = left;
+            return;
+        }
+        uint32_t block = (uint32_t)w->way->steps[w->step++].block;
+        w->op = r->block_first[block];
+        w->block_end = r->block_first[block + 1];
+    }
+    const SimOp *before = &r->ops[left], *op = &r->ops[w->op];
+    double there = w->free;
+    if (op->place != before->place + before->size / 4) there += u->m->taken;
+    there += fetch(u, op->place);
+    w->fetched = there;
+}
+
+static double registers(const double *ready, const SimRange *ranges, uint32_t count) {
+    double latest = 0;
+    for (uint32_t i = 0; i < count; i++)
+        for (uint32_t k = 0; k < ranges[i].count; k++) {
+            double at = ready[ranges[i].first + k];
+            if (at > latest) latest = at;
+        }
+    return latest;
+}
+
+/* Of all that holds a wave up, the last. */
+typedef struct Hold {
+    double at;
+    int reason;
+    int32_t cause;
+} Hold;
+
+static void until(Hold *h, double at, int reason, int32_t cause) {
+    if (at > h->at) *h = (Hold){at, reason, cause};
+}
+
+/* The operations that an s_waitcnt waits for. */
+static void counted(Hold *h, const Queue *q, int32_t left, int vector) {
+    for (uint32_t i = q->first; (int32_t)(q->next - i) > left; i++) {
+        const Pending *p = &q->entries[i % PENDING];
+        until(h, p->done, vector ? SIM_WAIT_MEMORY : p->scalar ? SIM_WAIT_SCALAR : SIM_WAIT_LDS, p->op);
+    }
+}
+
+/* When the wave's next instruction could issue, were it alone, and what it waits for until then. */
+static Hold earliest(Unit *u, SimWave *w, double now) {
+    const SimOp *op = &u->run->ops[w->op];
+    const Simd *s = &u->simds[w->simd];
+    Hold h = {w->free, w->hold, -1};
+    until(&h, w->fetched, SIM_FETCH, -1);
+    uint32_t plain = op->kind == SIM_MFMA ? op->sources - 1u : op->sources;
+    until(&h, registers(w->ready, op->source, plain), SIM_DEPENDENCE, -1);
+    switch (op->kind) {
+    case SIM_MFMA:
+        until(&h, registers(w->chained, &op->source[plain], 1), SIM_DEPENDENCE, -1);
+        until(&h, s->vector_free, SIM_VECTOR_BUSY, -1);
+        until(&h, s->matrix_free, SIM_MATRIX_BUSY, -1);
+        break;
+    case SIM_VALU:
+        until(&h, registers(w->ready, op->result, op->results), SIM_DEPENDENCE, -1);
+        until(&h, s->vector_free, SIM_VECTOR_BUSY, -1);
+        if (op->flags & SIM_ALONE) until(&h, s->matrix_free, SIM_MATRIX_BUSY, -1);
+        break;
+    case SIM_LDS:
+        until(&h, lds_room(u, w->simd / 2, now), SIM_LDS_PORT, -1);
+        break;
+    case SIM_LOAD:
+    case SIM_STORE:
+        until(&h, memory_room(u, now), SIM_MEMORY_QUEUE, -1);
+        break;
+    case SIM_WAIT:
+        if (op->vmcnt >= 0) counted(&h, &w->memory, op->vmcnt, 1);
+        if (op->lgkmcnt >= 0) counted(&h, &w->local, op->lgkmcnt, 0);
+        break;
+    case SIM_END:
+        counted(&h, &w->memory, 0, 1);
+        break; /* its registers are held until its stores are done */
+    default:
+        break;
+    }
+    return h;
+}
+
+static void forget(Queue *q, int32_t left) {
+    while ((int32_t)(q->next - q->first) > left) q->first++;
+}
+
+static void put(Queue *q, double done, uint32_t op, int scalar) {
+    if (q->next - q->first == PENDING) q->first++;
+    q->entries[q->next++ % PENDING] = (Pending){done, (int32_t)op, scalar};
+}
+
+/* What the instruction cost where it was recorded; nothing where no lane was active. */
+static SimStep cost_of(const SimRun *r, SimWave *w) {
+    const SimStep *steps = w->way->steps;
+    for (uint64_t i = w->step; i < w->way->count && steps[i].block < 0; i++)
+        if (steps[i].place == r->ops[w->op].place) {
+            w->step = i + 1;
+            return steps[i];
+        }
+    return (SimStep){0};
+}
+
+static void set(double *ready, const SimRange *ranges, uint32_t count, double at) {
+    for (uint32_t i = 0; i < count; i++)
+        for (uint32_t k = 0; k < ranges[i].count; k++) ready[ranges[i].first + k] = at;
+}
+
+/* Does what the instruction does; the cycles for which a timeline shows it. */
+static double execute(Unit *u, SimWave *w, const SimOp *op, double now) {
+    SimRun *r = u->run;
+    Simd *s = &u->simds[w->simd];
+    double turn = u->m->turn;
+    switch (op->kind) {
+    case SIM_VALU:
+        s->vector_free = now + op->cycles;
+        return op->cycles;
+    case SIM_MFMA:
+        s->vector_free = now + op->operands;
+        s->matrix_free = now + op->cycles;
+        return op->cycles;
+    case SIM_SMEM:
+        put(&w->local, now + scalar(u, w->op), w->op, 1);
+        break;
+    case SIM_LDS:
+        put(&w->local, lds(u, w->simd / 2, op, cost_of(r, w), now), w->op, 0);
+        break;
+    case SIM_LOAD:
+    case SIM_STORE: {
+        double done = memory(u, w->op, cost_of(r, w), now);
+        w->memory_done = done > w->memory_done ? done : w->memory_done;
+        put(&w->memory, w->memory_done, w->op, 0);
+        break;
+    }
+    case SIM_WAIT:
+        if (op->vmcnt >= 0) forget(&w->memory, op->vmcnt);
+        if (op->lgkmcnt >= 0) forget(&w->local, op->lgkmcnt);
+        break;
+    case SIM_IDLE:
+        w->free = now + (op->cycles > turn ? op->cycles : turn);
+        w->hold = SIM_IDLING;
+        break;
+    case SIM_PRIORITY:
+        w->priority = op->priority;
+        break;
+    default:
+        break;
+    }
+    return turn;
+}
+
+static void issue(Unit *u, SimWave *w, double now) {
+    SimRun *r = u->run;
+    const SimOp *op = &r->ops[w->op];
+    double turn = u->m->turn;
+    r->issued[w->op]++;
+    r->steps++;
+    if (op->kind == SIM_VALU || op->kind == SIM_MFMA || op->kind == SIM_SALU) r->busy[op->kind] += op->cycles;
+    r->results[w->index].busy += turn;
+    w->free = w->since = now + turn;
+    w->hold = w->reason = SIM_ISSUE;
+    w->cause = -1;
+    w->wake = 0;
+    set(w->ready, op->result, op->results, now + op->latency);
+    set(w->chained, op->result, op->results, now + (op->kind == SIM_MFMA ? op->forwarded : op->latency));
+    double shown = execute(u, w, op, now);
+    span(u, w, now, shown, SIM_NONE, -1);
+    if (op->kind == SIM_BARRIER) {
+        Place *p = w->place;
+        w->waiting = 1;
+        w->reason = SIM_AT_BARRIER;
+        if (++p->arrived == p->live) pass_barrier(u, p, now, (int32_t)w->index);
+        return;
+    }
+    if (op->kind != SIM_END) advance(u, w);
+    if (op->kind == SIM_END || w->over) end_wave(u, w, now + turn);
+}
+
+/* Classes of which a SIMD issues one instruction a turn; 0: the sequencer's own, any number. */
+static uint32_t class_of(const Unit *u, const SimOp *op) {
+    switch (op->kind) {
+    case SIM_VALU:
+    case SIM_MFMA:
+        return 1;
+    case SIM_SALU:
+    case SIM_SMEM:
+        return 2;
+    case SIM_LDS:
+        return 4;
+    case SIM_LOAD:
+    case SIM_STORE:
+        return u->m->shared_port ? 4 : 8;
+    case SIM_BRANCH:
+        return 16;
+    default:
+        return 0;
+    }
+}
+
+/* The waves that may issue, the oldest of the highest priority first. */
+static uint32_t in_order(const Simd *s, double now, SimWave **order) {
+    uint32_t count = 0;
+    for (SimWave *w = s->oldest; w != NULL && count < MAX_WAVES; w = w->younger) {
+        if (w->waiting || w->start > now) continue;
+        uint32_t i = count++;
+        for (; i > 0 && order[i - 1]->priority < w->priority; i--) order[i] = order[i - 1];
+        order[i] = w;
+    }
+    return count;
+}
+
+/* One turn of a SIMD. */
+static void turn(Unit *u, uint32_t index) {
+    Simd *s = &u->simds[index];
+    double now = s->look, soon = now + u->m->turn;
+    s->look = FOREVER;
+    SimWave *order[MAX_WAVES];
+    uint32_t count = in_order(s, now, order), used = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        SimWave *w = order[i];
+        if (w->wake <= now) {
+            settle(u, w, now);
+            Hold h = earliest(u, w, now);
+            w->wake = h.at;
+            w->reason = h.reason;
+            w->cause = h.cause;
+        }
+        if (w->wake <= now) {
+            uint32_t class = class_of(u, &u->run->ops[w->op]);
+            if (used & class) {
+                w->reason = SIM_ISSUE;
+                w->cause = -1;
+            } else {
+                used |= class;
+                issue(u, w, now);
+                if (!w->live || w->waiting) continue;
+            }
+        }
+        look(u, index, w->wake > soon ? w->wake : soon);
+    }
+    for (SimWave *w = s->oldest; w != NULL; w = w->younger)
+        if (!w->waiting && w->start > now) look(u, index, w->start);
+}
+
+static void run(Unit *u) {
+    start_groups(u, 0);
+    for (;;) {
+        uint32_t first = 0;
+        for (uint32_t i = 1; i < SIM_SIMDS; i++)
+            if (u->simds[i].look < u->simds[first].look) first = i;
+        if (u->simds[first].look >= FOREVER) break;
+        turn(u, first);
+    }
+    for (uint32_t k = 0; k < u->run->resident; k++)
+        if (u->places[k].used) u->run->failed = 2;
+}
+
+__attribute__((visibility("default"))) void sim_run(SimRun *r) {
+    Unit *u = calloc(1, sizeof *u);
+    r->cycles = 0;
+    r->failed = 1;
+    if (u == NULL) return;
+    u->run = r;
+    u->m = r->machine;
+    if (prepare_unit(u)) {
+        r->failed = 0;
+        run(u);
+    }
+    release_unit(u);
+    free(u);
+}

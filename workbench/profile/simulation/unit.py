@@ -1,0 +1,237 @@
+"""One compute unit, cycle by cycle: what the C side is told, and what it answers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+
+from workbench.errors import WorkbenchError
+from workbench.launches import WaveSteps
+from workbench.profile.simulation.native import ffi, library, number
+from workbench.profile.simulation.program import Program
+from workbench.targets import MI300X, Product
+
+LINE = 128
+MEASURED_CLOCK_HZ = int(MI300X.clock_hz)
+"""Clock at which latencies beyond L2, which has the fabric's clock, were measured in cycles."""
+
+SLACK_CYCLES = 2000
+"""Assumed: for how long a unit may save up its share of a bandwidth, about two round trips to memory."""
+
+DISPATCH_CYCLES = 1
+"""Assumed: between the starts of two waves on a die."""
+
+KINDS = (
+    *("VALU", "MFMA", "SALU", "SMEM", "LDS", "LOAD", "STORE", "BRANCH", "WAIT", "BARRIER", "IDLE"),
+    *("PRIORITY", "END", "OTHER"),
+)
+"""Kinds of instructions by their number in unit.h."""
+
+REASONS: Mapping[str, str] = {
+    "NONE": "issues",
+    "WAIT_MEMORY": "waits for a load from memory",
+    "WAIT_LDS": "waits for LDS",
+    "WAIT_SCALAR": "waits for a scalar load",
+    "AT_BARRIER": "waits for others at a barrier",
+    "LDS_PORT": "LDS' queue is full",
+    "MEMORY_QUEUE": "the queue of vector memory is full",
+    "MATRIX_BUSY": "the matrix core is busy",
+    "VECTOR_BUSY": "the vector ALU is busy",
+    "DEPENDENCE": "needs a result that is under way",
+    "ISSUE": "another wave issues",
+    "FETCH": "the instruction is being fetched",
+    "IDLING": "s_nop or s_sleep",
+}
+"""Why a wave stands still, by the names in unit.h and in their order."""
+
+assert all(number(name) == i for i, name in enumerate(KINDS))
+assert number("KINDS") == len(KINDS)
+assert number("REASONS") == len(REASONS)
+
+SPAN = np.dtype(
+    [
+        ("start", "f8"), ("cycles", "f4"), ("op", "i4"), ("cause", "i4"), ("wave", "u4"), ("reason", "u1"),
+        ("kind", "u1"), ("padding", "u2"), ("more", "u4"),
+    ]
+)  # fmt: skip
+_SAME_NAMES = (
+    *("turn", "lds_bus", "lds_issue", "lds_address", "lds_fill", "lds_queue", "shared_port"),
+    *("l1_narrow", "l1_wide", "memory_queue", "in_flight"),
+)
+"""What `targets.Timing` and SimMachine call the same."""
+
+_CHASED = ("lds_latency", "scalar_hit", "scalar_miss", "atomic_latency")
+"""The same of latencies. Who measures one chases pointers: from one load to the next, the turn of the wait
+between them included."""
+
+assert SPAN.itemsize == ffi.sizeof("SimSpan")
+
+
+@dataclass(frozen=True)
+class UnitWave:
+    """One wave's life.
+
+    Attributes:
+        group: position of its work-group among those that were run.
+        wave: of the wave in its work-group.
+        simd: where it ran.
+        start, end: cycles.
+        busy, stalled: cycles in which it issued, and the others; together its life.
+    """
+
+    group: int
+    wave: int
+    simd: int
+    start: float
+    end: float
+    busy: float
+    stalled: float
+
+
+@dataclass(frozen=True)
+class UnitRun:
+    """What a compute unit did.
+
+    Attributes:
+        program: whose instructions the indices mean.
+        cycles: until the last wave ended.
+        group_ends: [work-groups] when each ended.
+        waves: lives of the waves; those of a work-group follow each other.
+        stalls: [instructions, reasons] cycles that waves stood before each instruction, all waves together.
+        issued: [instructions] times that each was issued.
+        busy: cycles that the units of a kind were busy, SIMDs added up.
+        memory_busy: cycles of L1, and of the unit's shares of L2, Infinity Cache and HBM.
+        spans: of the type `SPAN`, in order of their ends; empty unless asked for.
+        lost_spans: spans for which there was no room.
+    """
+
+    program: Program = field(repr=False)
+    cycles: float
+    group_ends: npt.NDArray[np.float64] = field(repr=False)
+    waves: tuple[UnitWave, ...] = field(repr=False)
+    stalls: npt.NDArray[np.float64] = field(repr=False)
+    issued: npt.NDArray[np.float64] = field(repr=False)
+    busy: Mapping[str, float]
+    memory_busy: tuple[float, ...]
+    spans: npt.NDArray[np.void] = field(repr=False)
+    lost_spans: int = 0
+
+
+def machine_record(product: Product, clock_hz: float, active: int) -> dict[str, object]:
+    """SimMachine of a compute unit while `active` units of the GPU ask for as much as it does."""
+    timing = product.target.timing
+    turn = int(timing.turn)
+
+    def share(bytes_per_second: float) -> float:
+        return LINE / (bytes_per_second / active) * clock_hz
+
+    def beyond(nanoseconds: float) -> float:
+        """Cycles of a latency of which L2's part follows the engine's clock, and the rest does not."""
+        outside = nanoseconds * 1e-9 - timing.l2_latency / MEASURED_CLOCK_HZ
+        return timing.l2_latency + max(0.0, outside) * clock_hz
+
+    dies = min(product.xcds, active)
+    l2 = product.l2_bytes_per_clock_per_xcd * dies * clock_hz
+    hbm = share(product.hbm_bytes_per_second * product.hbm_achievable / 100)
+    infinity = share(product.infinity_cache_achievable)
+    return {
+        **{name: int(getattr(timing, name)) for name in _SAME_NAMES},
+        **{name: getattr(timing, name) - turn for name in _CHASED},
+        "taken": int(timing.taken_branch),
+        "level_latency": [
+            timing.l1_latency - turn,
+            timing.l2_latency - turn,
+            beyond(product.memory_latency_ns or product.hbm_latency_ns) - turn,
+            beyond(product.hbm_latency_ns) - turn,
+        ],
+        "level_cycles": [int(timing.l1_line), share(l2), infinity, hbm],
+        "write_cycles": hbm,
+        "slack": SLACK_CYCLES,
+        "fetch_miss": int(timing.instruction_miss),
+        "fetch_lines": timing.instruction_cache // LINE,
+        "fetch_ways": int(timing.instruction_ways),
+    }
+
+
+def run_unit(
+    program: Program,
+    groups: Sequence[Sequence[WaveSteps]],
+    machine: Mapping[str, object],
+    resident: int,
+    *,
+    dispatch: float = DISPATCH_CYCLES,
+    spans: int = 0,
+) -> UnitRun:
+    """Runs work-groups on a compute unit.
+
+    Args:
+        program: the code.
+        groups: steps of the waves of each work-group, in the order of dispatch.
+        machine: from `machine_record`.
+        resident: work-groups that it holds at once.
+        dispatch: cycles between the starts of two waves.
+        spans: spans that are kept at most.
+
+    Raises:
+        WorkbenchError: no memory, or waves that wait for one another for ever.
+    """
+    waves = max(len(group) for group in groups)
+    keep = [np.ascontiguousarray(wave.steps) for group in groups for wave in group]
+    ways = ffi.new("SimWay[]", len(groups) * waves)
+    taken = iter(keep)
+    for i, group in enumerate(groups):
+        for k in range(len(group)):
+            steps = next(taken)
+            ways[i * waves + k] = (ffi.cast("SimStep *", steps.ctypes.data), len(steps))
+    count = len(program.ops)
+    ends = np.zeros(len(groups))
+    stalls = np.zeros((count, len(REASONS)))
+    issued = np.zeros(count)
+    room = np.zeros(spans, dtype=SPAN)
+    results = ffi.new("SimWaveResult[]", len(groups) * waves)
+    record, ops = ffi.new("SimMachine *", dict(machine)), program.records
+    first = ffi.new("uint32_t[]", program.first)
+    run = ffi.new(
+        "SimRun *",
+        {
+            "machine": record,
+            "ops": ops,
+            "op_count": count,
+            "block_count": len(program.first) - 1,
+            "block_first": first,
+            "ways": ways,
+            "group_count": len(groups),
+            "waves": waves,
+            "resident": min(resident, len(groups)),
+            "dispatch": dispatch,
+            "group_end": ffi.cast("double *", ends.ctypes.data),
+            "results": results,
+            "stalls": ffi.cast("double *", stalls.ctypes.data),
+            "issued": ffi.cast("double *", issued.ctypes.data),
+            "spans": ffi.cast("SimSpan *", room.ctypes.data) if spans else ffi.NULL,
+            "span_room": spans,
+        },
+    )
+    library().sim_run(run)
+    if run.failed:
+        why = "there was no memory" if run.failed == 1 else "waves wait for one another for ever"
+        raise WorkbenchError(
+            f"the simulation of a compute unit came to no end: {why}. Report the kernel; "
+            "`wb.profile` counts it without the simulation."
+        )
+    lives = (results[i * waves + k] for i, group in enumerate(groups) for k in range(len(group)))
+    return UnitRun(
+        program,
+        run.cycles,
+        ends,
+        tuple(UnitWave(w.group, w.wave, w.simd, w.start, w.end, w.busy, w.stalled) for w in lives),
+        stalls,
+        issued,
+        {name: run.busy[i] for i, name in enumerate(KINDS)},
+        tuple(run.memory_busy),
+        room[: min(spans, run.span_count)],
+        max(0, int(run.span_count) - spans),
+    )
