@@ -52,6 +52,7 @@ def test_a_spec_that_was_compared_has_its_class_error(
     monkeypatch.setattr(module, "TABLE", table)
     module._classes.cache_clear()
     assert expected("gemm/bf16") == Expected(3, 0.1, 0.8, 1.1, "gemm times")
+    assert expected("gemm/bf16:ping_pong") == expected("gemm/bf16")
     assert expected("attention/decode") is NEVER_COMPARED
     assert expected("") is NEVER_COMPARED
     module._classes.cache_clear()

@@ -29,6 +29,6 @@ def expected(spec: str) -> Expected:
     """How far the modelled time of a spec's kernel may be off.
 
     Args:
-        spec: its name; "" for a kernel that no spec describes.
+        spec: its name, with a variant or without; "" for a kernel that no spec describes.
     """
-    return _classes().get(spec, NEVER_COMPARED)
+    return _classes().get(spec.partition(":")[0], NEVER_COMPARED)
