@@ -185,6 +185,25 @@ def test_tiles_smaller_than_what_a_wave_moves_at_once(batch: Batch, arch: str) -
     batch.run(arch)
 
 
+@pytest.mark.parametrize("dtype", ["bf16", "float"])
+def test_a_wave_of_a_group_stores_what_it_has_loaded(arch: str, batch: Batch, dtype: str) -> None:
+    """Tiles one after the other through the same shared memory, and no barrier: HipKittens' tests do it."""
+    for waves, rows, cols in ((2, 32, 32), (2, 32, 16), (4, 64, 32), (3, 48, 64)):
+        x = distinct(rows * 2, cols * 3, {"bf16": torch.bfloat16, "float": torch.float32}[dtype], 1)
+        batch.add(
+            f"{waves} waves, {rows} x {cols}",
+            f"""using G = group<{waves}>; __shared__ st<{dtype}, {rows}, {cols}> s;
+            for (int i = 0; i < 2; i++) for (int j = 0; j < 3; j++) {{
+                G::load(s, g.x, {{0, 0, i, j}}); wait_vmcnt(); G::store(g.out, s, {{0, 0, i, j}});
+                wait_lgkmcnt<0>(); // the next load may not overtake the reads of this store
+            }}""",
+            wanted={"out": x},
+            threads=64 * waves,
+            x=x,
+        )
+    batch.run(arch)
+
+
 def test_a_thread_copy_of_a_shared_vector(batch: Batch, arch: str) -> None:
     """`auto part = subvec_inplace<...>(...)` copies; a load from the copy reads it."""
     x = random(1, 64, seed=3)

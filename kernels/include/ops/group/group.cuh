@@ -190,13 +190,18 @@ struct group : detail::shared_maps<N>,
     template <ducks::st::whole ST>
     static constexpr int bytes_per_load = ST::underlying_subtile_bytes_per_thread;
 
-    /** The tile at `idx` of dst = src. Rows past the end of the axis are not written. */
+    /**
+     * @brief The tile at `idx` of dst = src. Rows past the end of the axis are not written.
+     *
+     * A wave stores what it loads of such a tile: between the two no wave waits for another.
+     */
     template <int axis = 2, bool aligned = false, ducks::st::whole ST, ducks::gl::all GL,
               ducks::coord::tile COORD = coord<ST>>
     static __device__ inline void store(const GL &dst, const ST &src, const COORD &idx) {
         check_types<ST, GL>();
         constexpr int bytes = ST::atom_bytes;
-        using P = detail::pieces<ST, N, bytes>;
+        using P = detail::pieces<ST, N, ST::underlying_subtile_bytes_per_thread>;
+        constexpr int step = bytes * WARP_THREADS, of_wave = P::per_wave * P::bytes_per_wave;
         using word = detail::select<bytes == 16, detail::u32x4, detail::u32x2>;
         const detail::program_order order;
         const detail::window<axis, GL> view(dst, idx.template unit_coord<axis, 3>());
@@ -204,11 +209,13 @@ struct group : detail::shared_maps<N>,
         const auto shared = (detail::shared_pointer<const char>)reinterpret_cast<const char *>(&src.data[0]);
         const int wave = warpid(), lane = kittens::laneid();
 #pragma unroll
-        for (int i = 0; i < P::per_wave; i++) {
-            if (!P::has(i, wave, lane)) continue;
-            const auto place = P::at(i, wave, lane);
-            const auto piece = *reinterpret_cast<detail::shared_pointer<const word>>(
-                shared + (i * N + wave) * P::bytes_per_wave + lane * bytes);
+        for (int i = 0; i < (of_wave + step - 1) / step; i++) {
+            // A store moves more bytes at once than a load of gfx942 does: several of the wave's pieces.
+            const int mine = i * step + lane * bytes;
+            const int byte = (mine / P::bytes_per_wave * N + wave) * P::bytes_per_wave + mine % P::bytes_per_wave;
+            if (!(P::even && of_wave % step == 0) && byte >= P::tile_bytes) continue;
+            const auto place = P::at_byte(byte);
+            const auto piece = *reinterpret_cast<detail::shared_pointer<const word>>(shared + byte);
             memory.store(piece, static_cast<uint32_t>(place.row) * view.pitch + static_cast<uint32_t>(place.col_bytes));
         }
     }
