@@ -11,6 +11,9 @@ typedef std::uint32_t __amd_fp4x8_storage_t;
 typedef std::uint32_t __attribute__((ext_vector_type(6))) __amd_fp6x32_storage_t; // 24 bytes in the room of 32
 typedef std::int8_t __amd_scale_t;
 
+typedef _Float16 __amd_fp16_storage_t;
+typedef __bf16 __amd_bf16_storage_t;
+typedef short __attribute__((ext_vector_type(2))) __amd_shortx2_storage_t;
 typedef float __attribute__((ext_vector_type(2))) __amd_floatx2_storage_t;
 typedef float __attribute__((ext_vector_type(8))) __amd_floatx8_storage_t;
 typedef float __attribute__((ext_vector_type(16))) __amd_floatx16_storage_t;
