@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 from workbench.collection.kinds import describe
 from workbench.collection.record import Given
@@ -49,3 +50,25 @@ def integers(name: str, given: Given) -> torch.Tensor:
             "or whole numbers from -128 to 127"
         )
     return made
+
+
+def described_by(given: Given, name: str, wanted: Any, why: str, *, count: int | None = None) -> None:
+    """Raises ArgumentError where an argument is not what others make it; of a tensor the first `count`."""
+    value = given[name] if count is None else given[name][:count].tolist()
+    if value != wanted:
+        raise ArgumentError(f"{name} is {value}; expected {wanted}, {why}")
+
+
+def strides(of: str, names: str) -> Callable[[Given], None]:
+    """Checks that the numbers by these names are a tensor's strides."""
+
+    def check(given: Given) -> None:
+        tensor = given[of]
+        for name, size, stride in zip(names.split(), tensor.shape, tensor.stride(), strict=True):
+            if given[name] != stride and size > 1:
+                raise ArgumentError(
+                    f"{name} is {given[name]}; expected {stride}, as {of} {describe(tensor)} has it; for "
+                    "other strides pass a view that has them"
+                )
+
+    return check

@@ -1,0 +1,314 @@
+/**
+ * @file
+ * @brief Mixtures of experts: rows of tokens that a list names, each times the matrix of its expert, summed in float.
+ *
+ * A work-group of 4 waves computes ROWS entries of a list and some columns. Along K it goes in steps: numbers of the
+ * next step travel from global memory into registers while the matrix cores work on this one; then they become bf16
+ * and go to the other half of shared memory. A matrix of an expert is K x N, or N x K where `along_k`.
+ *
+ * A row of A is a multiple of 8 numbers, one of a K x N matrix too. Past K, N and the list's end there are zeros, and
+ * nothing is written.
+ */
+#pragma once
+
+#include "families/expert_lists.cuh"
+#include "families/expert_operands.cuh"
+
+namespace kittens::families::experts {
+
+/**
+ * @brief What becomes of the sums: `plain` a function of each; `halves` of column j of the first half, times column j
+ * of the second; `pairs` x sigmoid(alpha x) (y + 1) of neighbouring columns x and y.
+ */
+enum class finish { plain, halves, pairs };
+
+/** Factors of products of `group_k` numbers along K: of A (rows, blocks), of B (experts, blocks, N / group_n). */
+struct block_factors {
+    const float *blocks_a, *blocks_b;
+    int group_k, group_n;
+};
+struct no_factors {};
+
+/**
+ * @tparam A,B `whole<T>`, `fp4`; B also `nibbles`.
+ * @tparam List from expert_lists.cuh.
+ * @tparam Factors block_factors, whose blocks are whole steps, or no_factors.
+ * @tparam how,op what becomes of sums.
+ * @tparam ROWS 16, 32, 64 or 128; K_STEP 32 or 64.
+ */
+template <typename A, typename B, typename List, typename Factors, bool along_k, finish how, typename op, int ROWS,
+          int K_STEP>
+struct multiply {
+    struct arguments : List, Factors, extras {
+        gl<typename A::stored, 1, 1, -1, -1> a;
+        gl<typename B::stored, 1, -1, -1, -1> b;
+        gl<bf16, 1, 1, -1, -1> c;
+        /** One number of A, one of each expert, a row of each expert, a factor of each id; null where there is none. */
+        const float *scale_a, *scale_b, *bias, *weights;
+        /** Columns of B, and its rows. */
+        int n, k;
+        float alpha;
+    };
+
+    static constexpr int NUM_WARPS = 4;
+    static constexpr int threads = NUM_WARPS * WARP_THREADS;
+    static constexpr int WARPS_M = ROWS == 16 ? 1 : 2, WARPS_N = NUM_WARPS / WARPS_M;
+    static constexpr int PART = ROWS / WARPS_M;
+    /** Columns of B that a wave multiplies at once, and a work-group; a wave does so twice, `second` columns apart. */
+    static constexpr int HALF = 32, SPAN = HALF * WARPS_N, COLS = 2 * SPAN;
+    static constexpr bool scaled = detail::is_same<Factors, block_factors>;
+    static constexpr int packed = along_k ? 1 : B::per_element;
+
+    using shared_a = st_bf<ROWS, K_STEP, st_16x32_s>;
+    using shared_b = detail::select<along_k, st_bf<COLS, K_STEP, st_16x32_s>, st_bf<K_STEP, COLS, st_32x32_s>>;
+    using registers_a = rt_bf<PART, K_STEP, row_l, rt_16x32_s>;
+    using registers_b =
+        detail::select<along_k, rt_bf<HALF, K_STEP, row_l, rt_16x32_s>, rt_bf<K_STEP, HALF, col_l, rt_32x16_s>>;
+    using sums = rt_fl<PART, HALF, row_l, rt_16x16_s>;
+    using base = rt_base<float, row_l, rt_16x16_s>;
+    static constexpr int shared_bytes = 2 * (ROWS + COLS) * K_STEP * 2;
+
+    /** Where a work-group is. */
+    struct place {
+        entries at;
+        /** First column of B's first half of the tile, columns to the second, and where columns of either end. */
+        int col, second, end;
+    };
+
+    /** The lane's share of A's step: some eights of rows that the list names. */
+    struct share_of_a {
+        static constexpr int PER_ROW = K_STEP / 8, EIGHTS = ROWS * PER_ROW, COUNT = (EIGHTS + threads - 1) / threads;
+        const typename A::stored *rows[COUNT];
+        const fp8e8m0 *powers[COUNT];
+        typename A::along numbers[COUNT];
+        bool there[COUNT];
+
+        __device__ inline share_of_a(const arguments &g, const entries &at) {
+#pragma unroll
+            for (int i = 0; i < COUNT; i++) {
+                const int row = (i * threads + static_cast<int>(threadIdx.x)) / PER_ROW;
+                const int token = row < at.rows ? g.token(at.first + row) : -1;
+                rows[i] = token < 0 ? nullptr : &g.a[{token, 0}];
+                powers[i] =
+                    token < 0 || g.powers_a == nullptr ? nullptr : g.powers_a + static_cast<size_t>(token) * (g.k / 32);
+            }
+        }
+        __device__ inline void fetch(int step, int k) {
+#pragma unroll
+            for (int i = 0; i < COUNT; i++) {
+                const int col = step * K_STEP + (i * threads + static_cast<int>(threadIdx.x)) % PER_ROW * 8;
+                there[i] = rows[i] != nullptr && col < k;
+                if (there[i]) numbers[i].fetch(rows[i], col, powers[i]);
+            }
+        }
+        __device__ inline void put(shared_a &to) const {
+#pragma unroll
+            for (int i = 0; i < COUNT; i++) {
+                const int id = i * threads + static_cast<int>(threadIdx.x);
+                if (EIGHTS % threads == 0 || id < EIGHTS)
+                    *reinterpret_cast<eight *>(shared_a::idx(&to.data[0], {id / PER_ROW, id % PER_ROW * 8})) =
+                        there[i] ? numbers[i].widen() : eight{};
+            }
+        }
+    };
+
+    /** The lane's share of B's step. */
+    struct share_of_b {
+        /** Eights of a row of the tile, and how many there are, counting rows that share bytes once. */
+        static constexpr int PER_ROW = (along_k ? K_STEP : COLS) / 8;
+        static constexpr int EIGHTS = COLS * K_STEP / 8 / packed, COUNT = EIGHTS / threads;
+        static_assert(EIGHTS % threads == 0);
+        using number = detail::select<along_k, typename whole<bf16>::along, typename B::across>;
+        number numbers[COUNT];
+        bool there[COUNT];
+
+        static __device__ inline int2 where(int i) {
+            const int id = i * threads + static_cast<int>(threadIdx.x);
+            return {id / PER_ROW * packed, id % PER_ROW * 8};
+        }
+        __device__ inline void fetch(const arguments &g, const place &to, int step) {
+#pragma unroll
+            for (int i = 0; i < COUNT; i++) {
+                const int2 at = where(i);
+                const int across = along_k ? at.x : at.y, deep = step * K_STEP + (along_k ? at.y : at.x);
+                const int within = to.col + across % SPAN, col = within + (across < SPAN ? 0 : to.second);
+                there[i] = within + (how == finish::halves || across < SPAN ? 0 : to.second) < to.end && deep < g.k;
+                if (!there[i]) continue;
+                if constexpr (along_k)
+                    numbers[i].fetch(&g.b[{to.at.expert, col, 0}], deep, nullptr);
+                else
+                    numbers[i].fetch(&g.b[{to.at.expert, deep / B::per_element, col}], g, to.at.expert, deep, col, g.k,
+                                     g.n);
+            }
+        }
+        __device__ inline void put(shared_b &to) const {
+#pragma unroll
+            for (int i = 0; i < COUNT; i++) {
+                const int2 at = where(i);
+                detail::for_constants<packed>([&]<int which>() {
+                    eight made = {};
+                    if (there[i]) {
+                        if constexpr (along_k)
+                            made = numbers[i].widen();
+                        else
+                            made = numbers[i].widen(which);
+                    }
+                    *reinterpret_cast<eight *>(shared_b::idx(&to.data[0], {at.x + which, at.y})) = made;
+                });
+            }
+        }
+    };
+
+    /** c += the factors of a step times its products. */
+    static __device__ inline void add_scaled(sums &c, const sums &products, const arguments &g, const place &to,
+                                             int step, int row, int col) {
+        if constexpr (scaled) {
+            const int block = step * K_STEP / g.group_k, blocks = ceil_div(g.k, g.group_k);
+            const int across = ceil_div(g.n, g.group_n);
+            const float *of_b = g.blocks_b + (static_cast<size_t>(to.at.expert) * blocks + block) * across;
+#pragma unroll
+            for (int i = 0; i < sums::height; i++) {
+                const int entry = row + i * 16 + base::row(laneid(), 0);
+                const int token = g.blocks_a != nullptr && entry < to.at.rows ? g.token(to.at.first + entry) : -1;
+                const float by = token < 0 ? 1.0f : g.blocks_a[static_cast<size_t>(token) * blocks + block];
+#pragma unroll
+                for (int j = 0; j < sums::width; j++)
+                    each(c.tiles[i][j], products.tiles[i][j], [&](int element, float sum, float product) {
+                        const int n = col + j * 16 + base::col(laneid(), element);
+                        return sum + by * of_b[detail::min(n, g.n - 1) / g.group_n] * product;
+                    });
+            }
+        }
+    }
+    /** to = f(element, to, from) of a lane's elements. */
+    template <typename F>
+    static __device__ inline void each(base &to, const base &from, const F &f) {
+#pragma unroll
+        for (int pair = 0; pair < base::packed_per_thread; pair++) {
+            to.data[pair].x = f(2 * pair, to.data[pair].x, from.data[pair].x);
+            to.data[pair].y = f(2 * pair + 1, to.data[pair].y, from.data[pair].y);
+        }
+    }
+
+    /** Sums times scales and weights, and the bias. */
+    static __device__ inline void finish_sums(sums &c, const arguments &g, const place &to, int row, int col) {
+        const int expert = detail::max(to.at.expert, 0);
+        const float by = (g.scale_a == nullptr ? 1.0f : *g.scale_a) * (g.scale_b == nullptr ? 1.0f : g.scale_b[expert]);
+#pragma unroll
+        for (int i = 0; i < sums::height; i++) {
+            const int entry = row + i * 16 + base::row(laneid(), 0);
+            const int id = g.weights != nullptr && entry < to.at.rows ? g.id(to.at.first + entry) : -1;
+            const float weight = id < 0 ? 1.0f : g.weights[id];
+#pragma unroll
+            for (int j = 0; j < sums::width; j++)
+                each(c.tiles[i][j], c.tiles[i][j], [&](int element, float sum, float) {
+                    const int n = detail::min(col + j * 16 + base::col(laneid(), element), g.n - 1);
+                    const float added = g.bias == nullptr ? 0.0f : g.bias[static_cast<size_t>(expert) * g.n + n];
+                    return (sum * by + added) * weight;
+                });
+        }
+    }
+
+    /** Rounds and stores entries `row` on; rows of C are where the list says. */
+    template <ducks::rt::all RT>
+    static __device__ inline void store_rows(const arguments &g, const place &to, const RT &c, int row, int col) {
+        rt<bf16, RT::rows, RT::cols, row_l, typename RT::shape> made;
+        copy(made, c);
+        scatter(g.c, made, coord<RT>(0, 0, 0, col / RT::cols), [&](int in_tile) {
+            const int entry = row + in_tile;
+            return entry < to.at.rows ? g.place(to.at.first + entry) : -1;
+        });
+    }
+    /** The same of neighbouring columns that become one. */
+    static __device__ inline void store_pairs(const arguments &g, const place &to, const sums &c, int row, int col) {
+#pragma unroll
+        for (int i = 0; i < sums::height; i++) {
+            const int entry = row + i * 16 + base::row(laneid(), 0);
+            const int at = entry < to.at.rows ? g.place(to.at.first + entry) : -1;
+#pragma unroll
+            for (int j = 0; j < sums::width; j++)
+#pragma unroll
+                for (int pair = 0; pair < base::packed_per_thread; pair++) {
+                    const float2 both = c.tiles[i][j].data[pair];
+                    const float gate = both.x / (1.0f + __expf(-g.alpha * both.x));
+                    const int n = col + j * 16 + base::col(laneid(), 2 * pair);
+                    if (at >= 0 && n < g.n)
+                        g.c[{at, n / 2}] = base_types::convertor<bf16, float>::convert(gate * (both.y + 1.0f));
+                }
+        }
+    }
+
+    static __device__ inline void run(const arguments &g) {
+        extern __shared__ alignment_dummy __shm[];
+        shared_allocator al(reinterpret_cast<int *>(&__shm[0]));
+        shared_a(&As)[2] = al.template allocate<shared_a, 2>();
+        shared_b(&Bs)[2] = al.template allocate<shared_b, 2>();
+
+        place to;
+        to.at = g.template find<ROWS>(static_cast<int>(blockIdx.x), static_cast<int>(g.b.depth()));
+        if (to.at.rows == 0) return;
+        to.end = how == finish::halves ? g.n / 2 : g.n;
+        to.second = how == finish::halves ? g.n / 2 : SPAN;
+        to.col = static_cast<int>(blockIdx.y) * (how == finish::halves ? SPAN : COLS);
+
+        share_of_a from_a(g, to.at);
+        share_of_b from_b;
+        sums c[2];
+        zero(c[0]), zero(c[1]);
+        const int row = warpid() / WARPS_N * PART, part = warpid() % WARPS_N;
+        const int steps = to.at.expert < 0 ? 0 : ceil_div(g.k, K_STEP);
+        const auto fetch = [&](int step) {
+            from_a.fetch(step, g.k);
+            from_b.fetch(g, to, step);
+        };
+        const auto put = [&](int half) {
+            from_a.put(As[half]);
+            from_b.put(Bs[half]);
+        };
+        if (steps > 0) {
+            fetch(0);
+            put(0);
+        }
+        for (int step = 0, half = 0; step < steps; step++, half ^= 1) {
+            __syncthreads();
+            if (step + 1 < steps) fetch(step + 1);
+            registers_a a;
+            load(a, subtile_inplace<PART, K_STEP>(As[half], {row / PART, 0}));
+            detail::for_constants<2>([&]<int which>() {
+                registers_b b;
+                sums products;
+                if constexpr (along_k)
+                    load(b, subtile_inplace<HALF, K_STEP>(Bs[half], {which * WARPS_N + part, 0}));
+                else
+                    load(b, subtile_inplace<K_STEP, HALF>(Bs[half], {0, which * WARPS_N + part}));
+                if constexpr (scaled) zero(products);
+                sums &into = scaled ? products : c[which];
+                if constexpr (along_k)
+                    mma_ABt(into, a, b, into);
+                else
+                    mma_AB(into, a, b, into);
+                add_scaled(c[which], products, g, to, step, row, to.col + part * HALF + which * to.second);
+            });
+            if (step + 1 < steps) put(half ^ 1);
+        }
+
+        const int col = to.col + part * HALF;
+        finish_sums(c[0], g, to, row, col);
+        finish_sums(c[1], g, to, row, col + to.second);
+        if constexpr (how == finish::halves) {
+            unary_map<op>(c[0], c[0]);
+            mul(c[0], c[0], c[1]);
+            store_rows(g, to, c[0], row, col);
+        } else if constexpr (how == finish::pairs) {
+            store_pairs(g, to, c[0], row, col);
+            store_pairs(g, to, c[1], row, col + SPAN);
+        } else {
+            unary_map<op>(c[0], c[0]);
+            unary_map<op>(c[1], c[1]);
+            store_rows(g, to, c[0], row, col);
+            store_rows(g, to, c[1], row, col + SPAN);
+        }
+    }
+};
+
+} // namespace kittens::families::experts

@@ -1,0 +1,157 @@
+/**
+ * @file
+ * @brief Mixtures of experts: numbers of 16, 8 and 4 bits on their way from global memory into tiles of bf16.
+ *
+ * A lane brings eight neighbours at a time. Nothing is lost but where said: bf16 has 8 significant bits.
+ */
+#pragma once
+
+#include "kittens.cuh"
+
+namespace kittens::families::experts {
+
+/** Eight numbers of bf16. */
+struct alignas(16) eight {
+    bf16_2 pairs[4];
+};
+
+__device__ inline eight rounded(const float (&x)[8]) {
+    eight made;
+#pragma unroll
+    for (int i = 0; i < 4; i++)
+        made.pairs[i] = base_types::convertor<bf16_2, float2>::convert(float2{x[2 * i], x[2 * i + 1]});
+    return made;
+}
+
+/** 2^(s - 127) of a scale s from 1 to 254. */
+__device__ inline float power_of(unsigned scale) { return __builtin_bit_cast(float, scale << 23); }
+
+/** Twice the number of an e2m1 code. */
+__device__ inline float twice_e2m1(unsigned code) {
+    const auto size = static_cast<float>(0xc8643210u >> 4 * (code & 7) & 15);
+    return code & 8 ? -size : size;
+}
+
+/** What operands are given besides their numbers. */
+struct extras {
+    /** Scales of blocks of 32 along K: of A (rows, K / 32), of B (experts, K / 32, N). */
+    const fp8e8m0 *powers_a, *powers_b;
+    /** What is taken off 4-bit integers of B: (experts, K / group, N); 8 where it is null. Rounded to bf16. */
+    const float *zero;
+    int group;
+};
+
+/** Numbers of one type, each in an element. */
+template <typename T>
+struct whole {
+    using stored = T;
+    static constexpr int per_element = 1;
+    struct alignas(8 * sizeof(T) > 16 ? 16 : 8 * sizeof(T)) raw {
+        T numbers[8];
+    };
+
+    static __device__ inline eight widened(const raw &from) {
+        if constexpr (detail::is_same<T, bf16>) {
+            return __builtin_bit_cast(eight, from);
+        } else {
+            float numbers[8];
+#pragma unroll
+            for (int i = 0; i < 8; i++) {
+                if constexpr (detail::is_same<T, int8>)
+                    numbers[i] = static_cast<float>(from.numbers[i]);
+                else
+                    numbers[i] = base_types::convertor<float, T>::convert(from.numbers[i]);
+            }
+            return rounded(numbers);
+        }
+    }
+
+    /** Eight along a row. */
+    struct along {
+        raw numbers;
+        __device__ inline void fetch(const stored *row, int col, const fp8e8m0 *) {
+            numbers = *reinterpret_cast<const raw *>(row + col);
+        }
+        __device__ inline eight widen() const { return widened(numbers); }
+    };
+    /** Eight columns of one row of B, which begin at `first`. */
+    struct across {
+        raw numbers;
+        __device__ inline void fetch(const stored *first, const extras &, int, int, int, int, int) {
+            numbers = *reinterpret_cast<const raw *>(first);
+        }
+        __device__ inline eight widen(int) const { return widened(numbers); }
+    };
+};
+
+/** e2m1 numbers, two of neighbours along K in a byte, lowest bits first, with a power of two for each 32. */
+struct fp4 {
+    using stored = unsigned char;
+    static constexpr int per_element = 2;
+
+    struct along {
+        unsigned codes;
+        float scale;
+        /** @param row its bytes; @param col in numbers. */
+        __device__ inline void fetch(const stored *row, int col, const fp8e8m0 *powers) {
+            codes = *reinterpret_cast<const unsigned *>(row + col / 2);
+            scale = 0.5f * power_of(powers[col / 32]);
+        }
+        __device__ inline eight widen() const {
+            float numbers[8];
+#pragma unroll
+            for (int i = 0; i < 8; i++) numbers[i] = scale * twice_e2m1(codes >> 4 * i);
+            return rounded(numbers);
+        }
+    };
+    struct across {
+        /** Of eight columns both numbers of a byte, and their scale. */
+        uint2 codes, scales;
+        __device__ inline void fetch(const stored *first, const extras &by, int expert, int k, int n, int depth,
+                                     int cols) {
+            codes = *reinterpret_cast<const uint2 *>(first);
+            const size_t at = (static_cast<size_t>(expert) * (depth / 32) + k / 32) * cols + n;
+            scales = *reinterpret_cast<const uint2 *>(by.powers_b + at);
+        }
+        /** @param which of the two rows of K. */
+        __device__ inline eight widen(int which) const {
+            float numbers[8];
+#pragma unroll
+            for (int i = 0; i < 8; i++) {
+                const unsigned byte = (i < 4 ? codes.x : codes.y) >> 8 * (i % 4);
+                const unsigned scale = (i < 4 ? scales.x : scales.y) >> 8 * (i % 4) & 255;
+                numbers[i] = 0.5f * power_of(scale) * twice_e2m1(byte >> 4 * which);
+            }
+            return rounded(numbers);
+        }
+    };
+};
+
+/** Integers from 0 to 15 less a zero point, two of neighbours along K in a byte, lowest bits first. */
+struct nibbles {
+    using stored = unsigned char;
+    static constexpr int per_element = 2;
+
+    struct across {
+        uint2 codes;
+        float zero[8];
+        __device__ inline void fetch(const stored *first, const extras &by, int expert, int k, int n, int depth,
+                                     int cols) {
+            codes = *reinterpret_cast<const uint2 *>(first);
+            const size_t at = (static_cast<size_t>(expert) * ceil_div(depth, by.group) + k / by.group) * cols + n;
+#pragma unroll
+            for (int i = 0; i < 8; i++) zero[i] = by.zero == nullptr ? 8.0f : by.zero[at + i];
+        }
+        __device__ inline eight widen(int which) const {
+            float numbers[8];
+#pragma unroll
+            for (int i = 0; i < 8; i++) {
+                const unsigned byte = (i < 4 ? codes.x : codes.y) >> 8 * (i % 4);
+                numbers[i] = static_cast<float>(byte >> 4 * which & 15) - zero[i];
+            }
+            return rounded(numbers);
+        }
+    };
+};
+
+} // namespace kittens::families::experts

@@ -1,0 +1,333 @@
+"""What specs of the family of `expert_gemm.cuh` share: lists of tokens, instances, launches, checks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import torch
+
+from workbench.errors import ShapeError
+from workbench.spec import Choice, KernelSpec, Launch, Range
+from workbench_kernels.references.experts import FINISHES
+
+SOURCE = """#include "families/expert_gemm.cuh"
+using namespace kittens;
+using namespace kittens::families::experts;
+using operation = multiply<EXPERTS>;
+__global__ __launch_bounds__(operation::threads) void expert_gemm(const operation::arguments g) {
+    operation::run(g);
+}
+"""
+
+Dims = Sequence[int | str]
+
+PARAMETERS = {
+    "tokens": Range(1, 1 << 20, default=256, doc="rows of A"),
+    "top_k": Range(1, 64, default=2, doc="experts of a token"),
+    "experts": Range(1, 1024, default=8, doc="matrices in B"),
+    "n": Range(16, 1 << 18, step=16, default=512, doc="columns of a matrix of B"),
+    "k": Range(32, 1 << 18, step=32, default=512, doc="columns of A, along which products are summed"),
+}
+SORTED = {
+    **PARAMETERS,
+    "block": Range(16, 256, step=16, default=64, doc="ids that share an expert in the list"),
+    "weighted": Choice((0, 1), doc="whether rows are multiplied by the weight of their id"),
+}
+RAGGED = {
+    **PARAMETERS,
+    "gathered": Choice((1, 0), doc="whether a list says which rows of A entries are"),
+    "scales": Choice((1, 0), doc="whether there is a scale of A, and one of each expert"),
+}
+
+
+def assignments(shape: Mapping[str, Any], generator: torch.Generator, *, one: bool = False) -> torch.Tensor:
+    """An expert for each id: random, so that some may have none, or the same for all."""
+    count, experts = shape["tokens"] * shape["top_k"], shape["experts"]
+    if one:
+        return torch.full((count,), int(torch.randint(0, experts, (1,), generator=generator)))
+    return torch.randint(0, experts, (count,), generator=generator)
+
+
+def blocks_of(chosen: torch.Tensor, experts: int, block: int) -> dict[str, torch.Tensor]:
+    """The list for an expert of each id: a stable sort, each expert's ids padded; one block is spare."""
+    ids: list[int] = []
+    owners: list[int] = []
+    for expert in range(experts):
+        own = (chosen == expert).nonzero().flatten().tolist()
+        blocks = -(-len(own) // block)
+        ids += own + [len(chosen)] * (blocks * block - len(own))
+        owners += [expert] * blocks
+    return {
+        "sorted_token_ids": torch.tensor(ids + [len(chosen)] * block, dtype=torch.int32),
+        "expert_ids": torch.tensor([*owners, 0], dtype=torch.int32),
+        "num_tokens_post_padded": torch.tensor([len(ids)], dtype=torch.int32),
+    }
+
+
+def sorted_inputs(
+    shape: Mapping[str, Any], generator: torch.Generator, *, one: bool = False
+) -> dict[str, Any]:
+    """The list, and weights where there are any."""
+    made: dict[str, Any] = blocks_of(assignments(shape, generator, one=one), shape["experts"], shape["block"])
+    if shape["weighted"]:
+        made["weights"] = torch.rand(shape["tokens"] * shape["top_k"], generator=generator)
+    return {**made, "top_k": shape["top_k"]}
+
+
+def ragged_inputs(
+    shape: Mapping[str, Any], generator: torch.Generator, *, one: bool = False
+) -> dict[str, Any]:
+    """Where experts' entries begin, and their ids; scales where there are any."""
+    chosen = assignments(shape, generator, one=one)
+    if not shape["gathered"]:
+        chosen = chosen[: shape["tokens"]]
+    sizes = torch.bincount(chosen, minlength=shape["experts"])
+    made: dict[str, Any] = {
+        "offsets": torch.cat([torch.zeros(1, dtype=torch.int64), sizes.cumsum(0)]).to(torch.int32),
+        "top_k": shape["top_k"],
+    }
+    if shape["gathered"]:
+        made["gather"] = chosen.argsort(stable=True).to(torch.int32)
+    if shape["scales"]:
+        made["scale_a"] = torch.rand(1, generator=generator) + 0.5
+        made["scale_b"] = torch.rand(shape["experts"], generator=generator) + 0.5
+    return made
+
+
+def entries(shape: Mapping[str, Any]) -> int:
+    """Rows of C."""
+    return int(shape["tokens"] * (shape["top_k"] if shape.get("gathered", 1) else 1))
+
+
+def rows(shape: Mapping[str, Any]) -> int:
+    """Entries of a work-group: as many as an expert has about, and whole in a block."""
+    wanted = next((r for r in (16, 32, 64) if entries(shape) <= r * shape["experts"]), 128)
+    block = shape.get("block", 128)
+    return next(r for r in (128, 64, 32, 16) if r <= wanted and block % r == 0)
+
+
+def step(shape: Mapping[str, Any], arch: str) -> int:
+    """Numbers along K of a step."""
+    groups = shape.get("group_k", 64)
+    return 32 if rows(shape) == 16 or arch == "gfx942" or groups % 64 else 64
+
+
+def columns(shape: Mapping[str, Any]) -> int:
+    """Columns of B of a work-group."""
+    return 256 if rows(shape) == 16 else 128
+
+
+def instance(
+    a: str, b: str, *, listing: str, factors: bool = False
+) -> Callable[[Mapping[str, Any], str], dict[str, object]]:
+    """Macros of `multiply<a, b, listing, ...>`; a and b may name a shape parameter in braces."""
+
+    def define(shape: Mapping[str, Any], arch: str) -> dict[str, object]:
+        activation = shape.get("activation", "none")
+        how = "pairs" if shape.get("swiglu") else "halves" if activation == "silu_and_mul" else "plain"
+        operation = {"none": "copy", "silu_and_mul": "silu"}.get(activation, activation)
+        along = "true" if shape.get("layout") == "nt" else "false"
+        return {
+            "EXPERTS": ", ".join(
+                [
+                    *(TYPES[t.format(**shape)] for t in (a, b)),
+                    listing,
+                    "block_factors" if factors else "no_factors",
+                    along,
+                    f"finish::{how}",
+                    f"base_ops::{operation}",
+                    str(rows(shape)),
+                    str(step(shape, arch)),
+                ]
+            )
+        }
+
+    return define
+
+
+TYPES = {
+    "bf16": "whole<bf16>",
+    "int8": "whole<int8>",
+    "fp8": "whole<fp8e4m3>",
+    "fp4": "fp4",
+    "int4": "nibbles",
+}
+
+
+def launch(shape: Mapping[str, Any], arch: str) -> Launch:
+    """As many work-groups as any list has tiles; two steps of A and B in shared memory."""
+    high, tile, wide = entries(shape), rows(shape), columns(shape)
+    if "block" in shape:
+        # The longest list: every expert's last block is padding but for one id.
+        most = high + min(shape["experts"], high) * (shape["block"] - 1) + shape["block"]
+        tiles = -(-most // tile)
+    else:
+        tiles = -(-high // tile) + shape["experts"]
+    return Launch(
+        grid=(tiles, -(-shape["n"] // wide)),
+        block=256,
+        dynamic_shared=2 * 2 * step(shape, arch) * (tile + wide),
+    )
+
+
+POINTERS = (
+    *("powers_a", "powers_b", "zero", "blocks_a", "blocks_b", "scale_a", "scale_b", "bias", "weights"),
+    *("sorted_token_ids", "expert_ids", "num_tokens_post_padded", "offsets", "gather"),
+)
+
+
+def arguments(shape: Mapping[str, Any], tensors: Mapping[str, Any]) -> dict[str, Any]:
+    """What the kernel is given; it takes those that its list and factors have."""
+    ragged = "offsets" in tensors
+    own = {name: tensors.get(name) for name in POINTERS}
+    unused = ("sorted_token_ids", "expert_ids", "num_tokens_post_padded") if ragged else ("offsets", "gather")
+    return {
+        **{name: tensor for name, tensor in own.items() if name not in unused},
+        **{name: tensors[name] for name in "abc"},
+        **({} if ragged else {"block": shape["block"], "valid": entries(shape)}),
+        **{"top_k": tensors["top_k"], "n": shape["n"], "k": shape["k"]},
+        **{"alpha": tensors.get("alpha", 1.0), "group": tensors.get("group_k", 32)},
+        **({"group_k": tensors["group_k"]} if "group_k" in tensors else {}),
+        **({"group_n": tensors.get("group_n", 1)} if "group_k" in tensors else {}),
+    }
+
+
+def fits(what: str, **wanted: tuple[torch.Tensor | None, Sequence[torch.dtype], Dims]) -> dict[str, int]:
+    """Sizes by name of tensors with these dtypes and dimensions; those that are None are left out.
+
+    Raises:
+        ShapeError: one has others, or a size differs from that of a tensor before it.
+    """
+    sizes: dict[str, int] = {}
+    for name, (tensor, dtypes, dims) in wanted.items():
+        if tensor is None:
+            continue
+        told = ", ".join(f"{d} = {sizes[d]}" if d in sizes else str(d) for d in dims)
+        fit = tensor.dtype in dtypes and tensor.dim() == len(dims)
+        if fit:
+            for dim, size in zip(dims, tensor.shape, strict=True):
+                expected = sizes.setdefault(dim, size) if isinstance(dim, str) else dim
+                fit = fit and expected == size
+        if not fit:
+            raise ShapeError(
+                f"{what}: {name} is {tuple(tensor.shape)} {tensor.dtype}; expected ({told}) of "
+                f"{' or '.join(map(str, dtypes))}"
+            )
+    return sizes
+
+
+INT32 = (torch.int32,)
+FLOAT = (torch.float32, torch.float64)
+"""float64 is what references are given."""
+FP8 = (torch.float8_e4m3fn, torch.float8_e4m3fnuz)
+
+
+def sorted_shape(
+    what: str,
+    sizes: Mapping[str, int],
+    sorted_token_ids: torch.Tensor,
+    expert_ids: torch.Tensor,
+    num_tokens_post_padded: torch.Tensor,
+    top_k: int,
+    weights: torch.Tensor | None,
+) -> dict[str, int]:
+    """Shape parameters of a list of blocks."""
+    fits(
+        what,
+        sorted_token_ids=(sorted_token_ids, INT32, ("ids",)),
+        expert_ids=(expert_ids, INT32, ("blocks",)),
+        num_tokens_post_padded=(num_tokens_post_padded, INT32, (1,)),
+        weights=(weights, (torch.float32,), ("weights",)),
+    )
+    _positive(what, top_k)
+    ids, blocks = len(sorted_token_ids), len(expert_ids)
+    if blocks == 0 or ids % blocks:
+        raise ShapeError(
+            f"{what}: sorted_token_ids has {ids} ids, expert_ids {blocks}; expected whole blocks, each with "
+            "an expert"
+        )
+    if weights is not None and len(weights) < sizes["tokens"] * top_k:
+        raise ShapeError(f"{what}: weights has {len(weights)}; expected {sizes['tokens'] * top_k}, one an id")
+    return {"top_k": top_k, "block": ids // blocks, "weighted": int(weights is not None)}
+
+
+def ragged_shape(
+    what: str,
+    sizes: Mapping[str, int],
+    offsets: torch.Tensor,
+    gather: torch.Tensor | None,
+    top_k: int,
+    scale_a: torch.Tensor | None = None,
+    scale_b: torch.Tensor | None = None,
+) -> dict[str, int]:
+    """Shape parameters of a ragged list."""
+    _positive(what, top_k)
+    fits(
+        what,
+        offsets=(offsets, INT32, (sizes["experts"] + 1,)),
+        gather=(gather, INT32, (sizes["tokens"] * top_k,)),
+        scale_a=(scale_a, (torch.float32,), (1,)),
+        scale_b=(scale_b, (torch.float32,), (sizes["experts"],)),
+    )
+    return {"top_k": top_k, "gathered": int(gather is not None), "scales": int(scale_a is not None)}
+
+
+def _positive(what: str, top_k: int) -> None:
+    if top_k < 1:
+        raise ShapeError(f"{what}: top_k is {top_k}; expected 1 or more experts of a token")
+
+
+def flops(shape: Mapping[str, Any]) -> int:
+    return int(2 * entries(shape) * shape["n"] * shape["k"])
+
+
+def bytes_of(bits_a: int, bits_b: int) -> Callable[[Mapping[str, Any]], int]:
+    """Bytes that move at least: A, every matrix that can have an entry, and C."""
+
+    def of(shape: Mapping[str, Any]) -> int:
+        n, k, out = shape["n"], shape["k"], entries(shape)
+        wide = n // 2 if shape.get("activation") == "silu_and_mul" or shape.get("swiglu") else n
+        used = min(shape["experts"], out)
+        return int((shape["tokens"] * k * bits_a + used * n * k * bits_b) // 8 + 2 * out * wide)
+
+    return of
+
+
+def check(shape: Mapping[str, Any], arch: str) -> None:
+    """Refuses what the kernel's columns and offsets do not reach."""
+    if shape.get("layout") == "nt" and shape["k"] % 8:
+        raise ShapeError(f"experts: k is {shape['k']}; expected a multiple of 8")
+    for name, count in (("a", shape["tokens"] * shape["k"]), ("c", entries(shape) * shape["n"])):
+        if 2 * count >= 1 << 32:
+            raise ShapeError(f"experts: {name} has {2 * count:,} bytes; expected less than 4 GiB")
+
+
+def width(shape: Mapping[str, Any]) -> int:
+    """Columns of C."""
+    halved = shape.get("activation") == "silu_and_mul" or shape.get("swiglu")
+    return int(shape["n"] // 2 if halved else shape["n"])
+
+
+def spec(name: str, doc: str, elements: tuple[str, str], **fields: Any) -> KernelSpec:
+    """`moe_gemm/<name>`: elements are types of A and B, and whatever fields of a spec differ."""
+    listing = "sorted_blocks" if "block" in fields["parameters"] else "ragged"
+    bits = {"bf16": 16, "fp4": 4, "int4": 4}
+    made: dict[str, Any] = {
+        "source": SOURCE,
+        "entry": "expert_gemm",
+        "launch": launch,
+        "define": instance(*elements, listing=listing, factors="group_n" in fields["parameters"]),
+        "arguments": arguments,
+        "check": check,
+        "flops": flops,
+        "bytes": bytes_of(*(bits.get(each, 8) for each in elements)),
+        "outputs": lambda shape, tensors: {"c": ((entries(shape), width(shape)), torch.bfloat16)},
+        "hard_inputs": {
+            "one expert has all tokens": lambda shape, generator: fields["inputs"](shape, generator, one=True)
+        },
+    }
+    return KernelSpec(name=f"moe_gemm/{name}", doc=doc, **{**made, **fields})
+
+
+ACTIVATIONS = tuple(FINISHES)

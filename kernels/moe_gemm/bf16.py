@@ -1,0 +1,68 @@
+"""Rows of tokens times the matrices of their experts, of bf16, by a list of padded blocks."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+
+from workbench.spec import Choice
+from workbench_kernels.families import experts
+from workbench_kernels.references.experts import sorted_gemm
+
+
+def shape_of(
+    a: torch.Tensor,
+    b: torch.Tensor,
+    sorted_token_ids: torch.Tensor,
+    expert_ids: torch.Tensor,
+    num_tokens_post_padded: torch.Tensor,
+    top_k: int,
+    weights: torch.Tensor | None = None,
+    activation: str = "none",
+    layout: str = "nn",
+) -> dict[str, Any]:
+    """Shape of a call."""
+    of_b = ("experts", "n", "k") if layout == "nt" else ("experts", "k", "n")
+    sizes = experts.fits("expert GEMM", a=(a, BF16, ("tokens", "k")), b=(b, BF16, of_b))
+    lists = (sorted_token_ids, expert_ids, num_tokens_post_padded, top_k, weights)
+    return {
+        **sizes,
+        **experts.sorted_shape("expert GEMM", sizes, *lists),
+        **{"activation": activation, "layout": layout},
+    }
+
+
+def inputs(shape: Mapping[str, Any], generator: torch.Generator, one: bool = False) -> dict[str, Any]:
+    """Normal numbers, and a list of random experts."""
+    k, n = shape["k"], shape["n"]
+    of_b = (n, k) if shape["layout"] == "nt" else (k, n)
+    return {
+        "a": torch.randn(shape["tokens"], k, generator=generator).bfloat16(),
+        "b": torch.randn(shape["experts"], *of_b, generator=generator).bfloat16(),
+        **experts.sorted_inputs(shape, generator, one=one),
+        **{name: shape[name] for name in ("activation", "layout")},
+    }
+
+
+BF16 = (torch.bfloat16,)
+
+spec = experts.spec(
+    "bf16",
+    "activation(weight A B_e) for rows of tokens and their experts, by a list of ids in blocks of one "
+    "expert each; row id of C is that of pair id. B_e is K x N (nn) or N x K (nt). bf16; sums in float.",
+    ("bf16", "bf16"),
+    parameters={
+        **experts.SORTED,
+        "activation": Choice(experts.ACTIVATIONS, doc="function of sums; silu_and_mul of their halves"),
+        "layout": Choice(("nn", "nt"), doc="whether B is K x N (n) or N x K (t)"),
+    },
+    shapes=[
+        {"tokens": 100, "top_k": 2, "experts": 5, "n": 272, "k": 160},
+        {"tokens": 40, "top_k": 3, "experts": 7, "n": 96, "k": 96, "block": 16, "activation": "silu_and_mul"},
+    ],
+    inputs=inputs,
+    reference=sorted_gemm,
+    shape_of=shape_of,
+)

@@ -1,0 +1,83 @@
+"""Rows of mxfp4 times the matrices of their experts, of mxfp4, by a list of padded blocks."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+
+from workbench.spec import Choice
+from workbench_kernels.families import experts
+from workbench_kernels.moe_gemm import a4w4
+from workbench_kernels.references.experts import mxfp4
+
+
+def shape_of(
+    a: torch.Tensor,
+    b: torch.Tensor,
+    powers_a: torch.Tensor,
+    powers_b: torch.Tensor,
+    sorted_token_ids: torch.Tensor,
+    expert_ids: torch.Tensor,
+    num_tokens_post_padded: torch.Tensor,
+    top_k: int,
+    weights: torch.Tensor | None = None,
+    activation: str = "none",
+    scale_a: torch.Tensor | None = None,
+    scale_b: torch.Tensor | None = None,
+) -> dict[str, Any]:
+    """Shape of a call."""
+    sizes = a4w4.sizes_of(a, b, powers_a, powers_b)
+    experts.fits(
+        "expert GEMM",
+        scale_a=(scale_a, (torch.float32,), (1,)),
+        scale_b=(scale_b, (torch.float32,), (sizes["experts"],)),
+    )
+    lists = (sorted_token_ids, expert_ids, num_tokens_post_padded, top_k, weights)
+    return {
+        **sizes,
+        **experts.sorted_shape("expert GEMM", sizes, *lists),
+        **{"activation": activation, "scales": int(scale_b is not None)},
+    }
+
+
+def inputs(shape: Mapping[str, Any], generator: torch.Generator, one: bool = False) -> dict[str, Any]:
+    made = {
+        **a4w4.numbers(shape, generator),
+        **experts.sorted_inputs(shape, generator, one=one),
+        "activation": shape["activation"],
+    }
+    if shape["scales"]:
+        made["scale_a"] = torch.rand(1, generator=generator) + 0.5
+        made["scale_b"] = torch.rand(shape["experts"], generator=generator) + 0.5
+    return made
+
+
+spec = experts.spec(
+    "mxfp4",
+    "activation(weight scale_a scale_b[e] A B_e) for rows of tokens and their experts, by a list of ids in "
+    "blocks of one expert each, of e2m1 numbers with a power of two for each 32 along K. B_e is K / 2 x N "
+    "bytes. Multiplied as bf16, which holds numbers times powers exactly; sums in float.",
+    ("fp4", "fp4"),
+    parameters={
+        **experts.SORTED,
+        "activation": Choice(experts.ACTIVATIONS, doc="function of sums; silu_and_mul of their halves"),
+        "scales": Choice((0, 1), doc="whether there is a scale of A, and one of each expert"),
+    },
+    shapes=[
+        {"tokens": 50, "top_k": 2, "experts": 6, "n": 144, "k": 160, "scales": 1},
+        {
+            "tokens": 60,
+            "top_k": 2,
+            "experts": 3,
+            "n": 160,
+            "k": 96,
+            "weighted": 1,
+            "activation": "silu_and_mul",
+        },
+    ],
+    inputs=inputs,
+    reference=mxfp4,
+    shape_of=shape_of,
+)

@@ -1,0 +1,97 @@
+"""The best expert of each token by the sigmoid of a projection: a product, then the greatest of each row."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+
+from workbench.errors import ShapeError
+from workbench.spec import Choice, KernelSpec, Launch, Range, Step
+from workbench_kernels.families import gemm
+from workbench_kernels.moe_routing.topk import SOURCE
+from workbench_kernels.references.routing import top_k
+
+
+def reference(x: torch.Tensor, w: torch.Tensor, shared: int = 0) -> tuple[torch.Tensor, torch.Tensor]:
+    """The greatest sigmoid of each row of x w and its column, of equal ones the first.
+
+    x is tokens x K, w is K x experts. Experts that all tokens share follow, with a weight of 1.
+    """
+    values, indices, _ = top_k(x @ w, 1, "sigmoid", shared)
+    return indices, values
+
+
+def shape_of(x: torch.Tensor, w: torch.Tensor, shared: int = 0) -> dict[str, Any]:
+    """Shape of a call."""
+    if x.dtype != torch.bfloat16:
+        raise ShapeError(f"routing_sigmoid_top1: x is {x.dtype}; expected torch.bfloat16")
+    if x.dim() != 2 or w.dim() != 2 or w.dtype != x.dtype or x.shape[1] != w.shape[0]:
+        raise ShapeError(
+            f"routing_sigmoid_top1: x is {tuple(x.shape)}, w is {tuple(w.shape)} {w.dtype}; expected tokens"
+            " x K and K x experts of torch.bfloat16"
+        )
+    return {"m": x.shape[0], "n": w.shape[1], "k": x.shape[1], "shared": shared}
+
+
+def product(shape: Mapping[str, Any]) -> dict[str, Any]:
+    """The matrix product's shape."""
+    return {**shape, "batch": 1}
+
+
+def check(shape: Mapping[str, Any], arch: str) -> None:
+    gemm.whole_words(shape, {"k": 8, "n": 8})
+
+
+spec = KernelSpec(
+    name="moe_misc/routing_sigmoid_top1",
+    doc="The greatest sigmoid of each row of x w and its column: a token's expert and its weight. x is "
+    "tokens x K, w is K x experts, of bf16; sums in float. Experts that all tokens share may follow, with "
+    "a weight of 1.",
+    source=SOURCE,
+    parameters={
+        "m": Range(1, 1 << 20, default=256, doc="tokens"),
+        "n": Range(8, 1024, step=8, default=64, doc="experts"),
+        "k": Range(8, 1 << 18, step=8, default=512, doc="columns of x, along which products are summed"),
+        "shared": Choice((0, 1), doc="experts that all tokens share"),
+    },
+    shapes=[{"m": 100, "n": 72, "k": 136}, {"m": 33, "n": 16, "k": 64, "shared": 1}],
+    inputs=lambda shape, generator: {
+        "x": torch.randn(shape["m"], shape["k"], generator=generator).bfloat16(),
+        "w": (torch.randn(shape["k"], shape["n"], generator=generator) / shape["k"] ** 0.5).bfloat16(),
+        "shared": shape["shared"],
+    },
+    outputs=lambda shape, tensors: {
+        "indices": ((shape["m"], 1 + shape["shared"]), torch.int32),
+        "values": ((shape["m"], 1 + shape["shared"]), torch.bfloat16),
+    },
+    workspace=lambda shape, tensors: {"scores": ((shape["m"], shape["n"]), torch.float32)},
+    reference=reference,
+    shape_of=shape_of,
+    check=check,
+    steps=[
+        Step(
+            "product",
+            "gemm",
+            lambda shape, arch: gemm.launch(64, 256)(product(shape), arch),
+            lambda shape, tensors: {"a": tensors["x"], "b": tensors["w"], "c": tensors["scores"]},
+            lambda shape, arch: {"GEMM": "double_buffer<bf16, float, layout::nn, 64>"},
+            source=gemm.SOURCE,
+        ),
+        Step(
+            "best",
+            "best",
+            lambda shape, arch: Launch(-(-shape["m"] // 4), 256),
+            lambda shape, tensors: {
+                **{"x": tensors["scores"], "values": tensors["values"], "indices": tensors["indices"]},
+                **{"bits": None, "shared": shape["shared"]},
+            },
+            lambda shape, arch: {
+                **{"TOP_T": "float", "TOP_PER": -(-shape["n"] // 64), "TOP_K": 1, "TOP_SCORE": "sigmoid"}
+            },
+        ),
+    ],
+    flops=lambda shape: 2 * shape["m"] * shape["n"] * shape["k"],
+    bytes=lambda shape: 2 * shape["k"] * (shape["m"] + shape["n"]) + 6 * shape["m"] * (1 + shape["shared"]),
+)

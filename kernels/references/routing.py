@@ -1,0 +1,95 @@
+"""Routing of a mixture of experts in PyTorch: by stable sorts, so that results are equal, not just near."""
+
+from __future__ import annotations
+
+import torch
+
+
+def align(
+    topk_ids: torch.Tensor, experts: int, block: int, length: int
+) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    """Ids by expert, each expert's padded to whole blocks with the number of ids; the expert of each block.
+
+    Args:
+        topk_ids: an expert for each id, of any shape.
+        length: of the list; behind what is needed there is padding, and blocks have expert -1.
+
+    Returns:
+        ids, experts of blocks, and how many ids and padding of experts there are.
+    """
+    chosen = topk_ids.flatten().long()
+    sizes = torch.bincount(chosen, minlength=experts)
+    padded = -(-sizes // block) * block
+    ends, first = padded.cumsum(0), padded.cumsum(0) - padded
+    order = chosen.argsort(stable=True)
+    among = torch.arange(len(chosen), device=chosen.device) - (sizes.cumsum(0) - sizes)[chosen[order]]
+    total = int(ends[-1])
+    ids = chosen.new_full((max(total, length),), len(chosen))
+    ids[first[chosen[order]] + among] = order
+    owners = torch.full((-(-max(total, length) // block),), -1, device=chosen.device)
+    owners[: total // block] = torch.arange(experts, device=chosen.device).repeat_interleave(padded // block)
+    return ids[:length].int(), owners[: -(-length // block)].int(), ends[-1:].int()
+
+
+def tiles(hist: torch.Tensor, tile_log2: int, length: int) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    """First tokens and first tiles of experts, each with the sum behind; and of tiles expert | number << 16.
+
+    Args:
+        hist: tokens of each expert.
+        tile_log2: of a tile's tokens.
+        length: of the list of tiles; -1 behind the last.
+    """
+    zero = hist.new_zeros(1)
+    counts = torch.where(hist > 0, (hist - 1 >> tile_log2) + 1, 0)
+    token_start = torch.cat([zero, hist.cumsum(0).int()])
+    tile_start = torch.cat([zero, counts.cumsum(0).int()])
+    owner = torch.arange(len(hist), device=hist.device).repeat_interleave(counts.long())
+    number = torch.arange(len(owner), device=hist.device) - tile_start[owner]
+    info = hist.new_full((max(length, len(owner)),), -1)
+    info[: len(owner)] = (number << 16 | owner).int()
+    return token_start, tile_start, info[:length]
+
+
+def bit_sums(bits: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """Set bits of each column of rows x words of 32, and those of the rows before each tile of 128."""
+    places = torch.arange(32, device=bits.device)
+    set_bits = (bits.long()[:, :, None] >> places & 1).flatten(1)
+    before = torch.cat([set_bits.new_zeros(1, set_bits.shape[1]), set_bits.cumsum(0)])
+    return before[-1].int(), before[:-1:128].int()
+
+
+def top_k(
+    x: torch.Tensor, k: int, score: str = "none", shared: int = 0
+) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    """The k greatest of each row in order, of equal ones those in front; their columns; bits of the chosen.
+
+    Args:
+        score: what values become: themselves ("none"), "softmax" over the k, the "sigmoid" of each.
+        shared: experts that every row has besides, with a value of 1: columns behind the last.
+
+    Returns:
+        values, columns, and bits of words x rows.
+    """
+    order = x.argsort(stable=True, dim=-1, descending=True)[:, :k]
+    values = x.gather(1, order)
+    values = {"none": lambda v: v, "softmax": lambda v: v.softmax(-1), "sigmoid": torch.sigmoid}[score](
+        values
+    )
+    chosen = torch.zeros(x.shape, dtype=torch.int64, device=x.device).scatter_(1, order, 1)
+    chosen = torch.nn.functional.pad(chosen, (0, -x.shape[1] % 32)).unflatten(1, (-1, 32))
+    words = (chosen << torch.arange(32, device=x.device)).sum(-1)
+    words = torch.where(words >= 1 << 31, words - (1 << 32), words)
+    rows = len(x)
+    more = torch.arange(x.shape[1], x.shape[1] + shared, device=x.device).expand(rows, shared)
+    return (
+        torch.cat([values, values.new_ones(rows, shared)], 1),
+        torch.cat([order, more], 1).int(),
+        words.T.int(),
+    )
+
+
+def sum_of_experts(rows: torch.Tensor, top_k: int, weights: torch.Tensor | None = None) -> torch.Tensor:
+    """Sums of the rows of each token's experts, of which it has `top_k` in a row, perhaps weighted."""
+    if weights is not None:
+        rows = rows * weights.flatten()[:, None]
+    return rows.unflatten(0, (-1, top_k)).sum(1)
