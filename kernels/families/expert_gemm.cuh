@@ -79,7 +79,7 @@ struct multiply {
     struct share_of_a {
         static constexpr int PER_ROW = K_STEP / 8, EIGHTS = ROWS * PER_ROW, COUNT = (EIGHTS + threads - 1) / threads;
         const typename A::stored *rows[COUNT];
-        const fp8e8m0 *powers[COUNT];
+        const unsigned char *powers[COUNT];
         typename A::along numbers[COUNT];
         bool there[COUNT];
 

@@ -35,7 +35,7 @@ __device__ inline float twice_e2m1(unsigned code) {
 /** What operands are given besides their numbers. */
 struct extras {
     /** Scales of blocks of 32 along K: of A (rows, K / 32), of B (experts, K / 32, N). */
-    const fp8e8m0 *powers_a, *powers_b;
+    const unsigned char *powers_a, *powers_b;
     /** What is taken off 4-bit integers of B: (experts, K / group, N); 8 where it is null. Rounded to bf16. */
     const float *zero;
     int group;
@@ -69,7 +69,7 @@ struct whole {
     /** Eight along a row. */
     struct along {
         raw numbers;
-        __device__ inline void fetch(const stored *row, int col, const fp8e8m0 *) {
+        __device__ inline void fetch(const stored *row, int col, const unsigned char *) {
             numbers = *reinterpret_cast<const raw *>(row + col);
         }
         __device__ inline eight widen() const { return widened(numbers); }
@@ -93,7 +93,7 @@ struct fp4 {
         unsigned codes;
         float scale;
         /** @param row its bytes; @param col in numbers. */
-        __device__ inline void fetch(const stored *row, int col, const fp8e8m0 *powers) {
+        __device__ inline void fetch(const stored *row, int col, const unsigned char *powers) {
             codes = *reinterpret_cast<const unsigned *>(row + col / 2);
             scale = 0.5f * power_of(powers[col / 32]);
         }
