@@ -273,9 +273,18 @@ class StepOptions:
 
     Attributes:
         groups: at most so many, spread over the launch; the first and the last are among them.
+        alone_from: of a launch of at least so many work-groups only the recorded ones run, and `also`; what
+            the others would have written stays as it was. None: all run.
+        also: further work-groups that run then.
     """
 
     groups: int = 24
+    alone_from: int | None = None
+    also: tuple[int, ...] = ()
+
+    def is_alone(self, total: int) -> bool:
+        """Whether the others of so many work-groups do not run."""
+        return self.alone_from is not None and total >= self.alone_from
 
     def chosen(self, total: int) -> tuple[int, ...]:
         """Work-groups by number, ascending: all where there are no more than asked for.
@@ -312,13 +321,15 @@ class Steps(Protocol):
         group_total, waves: work-groups of the launch, and waves of one.
         groups: those of which the steps are kept.
         hashes: [work-groups] equal where all waves went the same way.
-        executed: [work-groups] basic blocks that its waves ran.
+        executed: [work-groups] basic blocks that its waves ran; 0 of those that did not run.
+        is_whole: whether all work-groups ran.
         text: code object address of the code's first byte.
         blocks: addresses of each basic block's instructions.
     """
 
     group_total: int
     waves: int
+    is_whole: bool
     text: int
     groups: tuple[int, ...]
     hashes: npt.NDArray[np.uint64]

@@ -15,16 +15,20 @@ if TYPE_CHECKING:
     from workbench.runtime import LaunchRecord
 
 
-def estimated_counters(record: LaunchRecord, instructions: Mapping[int, Instruction]) -> dict[str, int]:
+def estimated_counters(
+    record: LaunchRecord, instructions: Mapping[int, Instruction], whole: Mapping[int, int] | None = None
+) -> dict[str, int]:
     """The device's counters as far as the timing model reads them, by their names.
 
-    Bytes of global memory are exact. Cycles and bytes of LDS are those of the work-groups whose ways were
-    recorded, multiplied by how often each instruction ran in all.
+    Bytes of global memory are exact where all of the launch ran. Cycles and bytes of LDS are those of the
+    work-groups whose ways were recorded, multiplied by how often each instruction ran in all.
 
     Args:
         record: a launch with counts, traffic and steps.
         instructions: of the code, by address.
+        whole: executions of each instruction in the whole launch, where only a part of it ran.
     """
+    counts = whole if whole is not None else record.counts
     found: dict[str, int] = dict.fromkeys(
         (
             *("lds_cycles", "lds_bytes_read", "lds_bytes_written", "global_bytes_read"),
@@ -32,22 +36,23 @@ def estimated_counters(record: LaunchRecord, instructions: Mapping[int, Instruct
         ),
         0,
     )
-    if record.counts is None:
+    if record.counts is None or counts is None:
         return {}
-    for address, count in record.counts.items():
+    for address, count in counts.items():
         memory = instructions[address].record.memory
         if memory is not None and memory.space in (Space.SCALAR, Space.SCALAR_BUFFER):
             found["scalar_bytes_read"] += count * memory.bytes
     for address, site in record.traffic.sites().items() if record.traffic is not None else ():
         memory = instructions[address].record.memory
         is_load = memory is not None and memory.access is Access.LOAD
-        found["global_bytes_read" if is_load else "global_bytes_written"] += site.bytes
+        moved = round(site.bytes * counts.get(address, 0) / max(1, record.counts.get(address, 0)))
+        found["global_bytes_read" if is_load else "global_bytes_written"] += moved
         if memory is not None and (memory.to_lds or instructions[address].modifiers.get("lds")):
-            found["direct_to_lds_bytes"] += site.bytes
-            found["lds_bytes_written"] += site.bytes
+            found["direct_to_lds_bytes"] += moved
+            found["lds_bytes_written"] += moved
     if record.steps is not None:
         for address, (executed, cycles, moved) in _lds(record.steps).items():
-            share = record.counts.get(address, 0) / executed
+            share = counts.get(address, 0) / executed
             memory = instructions[address].record.memory
             is_load = memory is not None and memory.access is Access.LOAD
             found["lds_cycles"] += round(cycles * share)

@@ -14,8 +14,9 @@ from workbench.display import Plotted
 from workbench.errors import DeviceError, UsageError
 from workbench.events import hub
 from workbench.kernel import Kernel, Launcher, Module, torch_device
-from workbench.launches import LaunchOptions, StepOptions, TrafficOptions
+from workbench.launches import LaunchOptions, Replayed, StepOptions, TrafficOptions
 from workbench.origin import Figure, Origin
+from workbench.profile import partial
 from workbench.profile.counters import Tally, tally
 from workbench.profile.expected import expected
 from workbench.profile.launch import QUANTITIES
@@ -238,34 +239,66 @@ def _instructions(target: Target, record: LaunchRecord) -> dict[int, Instruction
     return {address: module.instruction(address) for address in record.counts or {}}
 
 
+def _replay(target: Target, record: LaunchRecord) -> Replayed:
+    assert record.traffic is not None
+    fits = _occupancy(target, record)
+    return record.traffic.replay(hierarchy(_machine(target)), fits.groups_per_cu)
+
+
+def _counted_in_part(target: Target) -> tuple[LaunchRecord, Tally]:
+    """A launch of which only some work-groups are profiled, and of a large one only some run."""
+    alone = target.fresh and partial.may_be_partial(target.kernel.instructions)
+    units = _machine(target).compute_units
+
+    def run(also: tuple[int, ...] | None) -> LaunchRecord:
+        steps = StepOptions(alone_from=partial.ROUNDS * units if also is not None else None, also=also or ())
+        traffic = TrafficOptions(limit=_FEW_LINES)
+        return target.run(LaunchOptions(count=True, traffic=traffic, steps=steps))
+
+    record = run(() if alone else None)
+    if record.steps is not None and not record.steps.executed.all():
+        # Only now is known how many work-groups the GPU holds at once.
+        at_once = units * _occupancy(target, record).groups_per_cu
+        also = partial.further_groups(record.grid, at_once)
+        record = run(also)
+        if record.steps is not None and not partial.follows(record.steps, record.grid):
+            record = run(None)
+    instructions = _instructions(target, record)
+    part = partial.Part.of(record)
+    record = part.whole(record, estimated_counters(record, instructions, part.counts))
+    sums = tally(target.kernel.arch, record, instructions)
+    if record.traffic is not None:
+        last = target.kernel.last
+        sums.replayed = part.replayed(_replay(target, record), last.argument_bytes if last else 0)
+        record.traffic.release()
+    if record.steps is not None:
+        record.steps.release()
+    return record, sums
+
+
 def counted(target: Target, *, caches: bool = False) -> tuple[LaunchRecord, Tally]:
     """One launch on an emulated device with every counter on.
 
     Args:
         caches: all counters exactly, those of the caches too, which takes longer; without it what depends on
-            addresses comes from some of the work-groups (`profile.sampled`).
+            addresses comes from some of the work-groups (`profile.sampled`), and of a large launch on tensors
+            of its own only some work-groups run (`profile.partial`).
 
     Raises:
         DeviceError: the device is a GPU, which does not count this way.
     """
     target.device.check_observes("how often each instruction ran (wb.profile reads counters by rocprofv3)")
-    options = LaunchOptions(
-        count=True,
-        profile=caches,
-        traffic=TrafficOptions() if caches else TrafficOptions(limit=_FEW_LINES),
-        steps=StepOptions(),
-    )
-    record = target.run(options)
-    instructions = _instructions(target, record)
     if not caches:
-        record = replace(record, counters=estimated_counters(record, instructions))
-    sums = tally(target.kernel.arch, record, instructions)
+        return _counted_in_part(target)
+    record = target.run(
+        LaunchOptions(count=True, profile=True, traffic=TrafficOptions(), steps=StepOptions())
+    )
+    sums = tally(target.kernel.arch, record, _instructions(target, record))
+    if record.traffic is not None:
+        sums.replayed = _replay(target, record)
+        record.traffic.release()
     if record.steps is not None:
         record.steps.release()
-    if record.traffic is not None:
-        fits = _occupancy(target, record)
-        sums.replayed = record.traffic.replay(hierarchy(_machine(target)), fits.groups_per_cu)
-        record.traffic.release()
     return record, sums
 
 

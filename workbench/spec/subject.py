@@ -53,6 +53,7 @@ class Target:
         shape: the problem; empty where no spec says it.
         work: "flops" and "bytes" of the problem, as far as known.
         spec: name of the spec that describes it; "" where none does.
+        fresh: whether its tensors were made for it, so that nobody sees what a launch leaves in them.
     """
 
     name: str
@@ -61,6 +62,7 @@ class Target:
     shape: Shape
     work: Mapping[str, int]
     spec: str = ""
+    fresh: bool = False
 
     @property
     def only(self) -> Part:
@@ -236,7 +238,13 @@ def _bound(
         return Part(each.step.name, each.kernel, run)
 
     return Target(
-        spec.name, where, tuple(map(part, range(len(ready)), ready)), full, spec.work(full), spec.name
+        spec.name,
+        where,
+        tuple(map(part, range(len(ready)), ready)),
+        full,
+        spec.work(full),
+        spec.name,
+        fresh=not args and not kwargs,
     )
 
 

@@ -278,7 +278,8 @@ typedef struct Launch {
     /* Answers the hostcall that a wave of a work-group submitted, by the pointer to its packet; 0, or the service that
      * is not available. */
     int32_t (*serve)(uint64_t group, uint32_t wave, uint64_t packet);
-    HkSteps *steps; /* where the waves' ways are recorded, or NULL */
+    HkSteps *steps;      /* where the waves' ways are recorded, or NULL */
+    const uint8_t *only; /* [group_total] work-groups that are run: nonzero; NULL: all */
 } Launch;
 
 /* One thread's share of a launch. */

@@ -84,6 +84,8 @@ class Observer:
                 -(-geometry.block_size // abi.LANES),
             )
             prepared.launch.steps = self._steps.pointer
+            prepared.launch.only = self._steps.only
+            prepared.keep.append(self._steps)
 
     @property
     def one_thread(self) -> bool:

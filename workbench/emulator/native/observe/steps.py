@@ -50,12 +50,22 @@ class StepRecorder:
             },
         )
         self._keep = keep
+        self._only = None
+        self.is_whole = not options.is_alone(group_total)
+        if not self.is_whole:
+            self._only = keep.copy()
+            self._only[[group for group in options.also if group < group_total]] = 1
         self._taken: dict[int, tuple[WaveSteps, ...]] = {}
 
     @property
     def pointer(self) -> CData:
         """What Launch.steps is to be."""
         return self._steps
+
+    @property
+    def only(self) -> CData:
+        """What Launch.only is to be."""
+        return ffi.NULL if self._only is None else ffi.from_buffer("uint8_t[]", self._only)
 
     def of(self, group: int) -> tuple[WaveSteps, ...]:
         if group not in self._taken:
@@ -80,7 +90,14 @@ class StepRecorder:
 
     def __getstate__(self) -> dict[str, Any]:
         self.release()
-        return {**self.__dict__, "_library": None, "_free": None, "_steps": None, "_keep": None}
+        return {
+            **self.__dict__,
+            "_library": None,
+            "_free": None,
+            "_steps": None,
+            "_keep": None,
+            "_only": None,
+        }
 
     def __del__(self) -> None:
         if getattr(self, "_steps", None) is not None:

@@ -186,7 +186,9 @@ static void append(Worker *worker, Resident *r) {
 static Resident *take_group(Worker *worker, int *failed) {
     Launch *l = worker->launch;
     if (__atomic_load_n(&l->next_group, __ATOMIC_RELAXED) >= l->group_total) return NULL;
-    uint64_t index = __atomic_fetch_add(&l->next_group, 1, __ATOMIC_RELAXED);
+    uint64_t index;
+    do index = __atomic_fetch_add(&l->next_group, 1, __ATOMIC_RELAXED);
+    while (l->only != NULL && index < l->group_total && !l->only[index]);
     if (index >= l->group_total || index > __atomic_load_n(&l->last_group, __ATOMIC_RELAXED)) return NULL;
     Resident *r = hk_start_group(worker, index);
     *failed = r == NULL;

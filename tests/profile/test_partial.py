@@ -1,0 +1,77 @@
+"""Launches of which only some work-groups run: what is said of the rest is what running them would show."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+import workbench as wb
+from workbench.launches import LaunchOptions, StepOptions
+from workbench.profile import partial
+from workbench.runtime import device
+
+SOURCE = """
+__global__ void rows(float *out, int axis) {
+  int turns = axis == 0 ? 3 : axis == 1 ? blockIdx.y : blockIdx.x ^ blockIdx.y;
+  float v = 0;
+  for (int i = 0; i < turns; i++) { __asm__ volatile(""); v = v * 2 + i; }
+  out[(blockIdx.y * gridDim.x + blockIdx.x) * blockDim.x + threadIdx.x] = v;
+}
+__global__ void bump(int *out) { atomicAdd(out, 1); }
+"""
+GRID = (24, 20, 1)
+WHERE = "emulated:gfx950"
+
+
+def run(axis, steps):
+    module = wb.compile(SOURCE, arch="gfx950", name="rows.hip")
+    out = torch.zeros(24 * 20 * 64)
+    options = LaunchOptions(count=True, steps=steps)
+    launch = wb.Launch(GRID, 64, 0)
+    return module["rows"].launch(
+        launch, (out, axis), {}, device=device("emulated:gfx950"), options=options
+    ), out
+
+
+@pytest.mark.parametrize("axis", [0, 1, 2])
+def test_the_rest_follows_from_what_ran(axis):
+    also = partial.further_groups(GRID, 64)
+    assert also is not None
+    assert len(also) < 24 * 20 // 2
+    part, out = run(axis, StepOptions(alone_from=1, also=also))
+    whole, _ = run(axis, StepOptions())
+    ran = set(np.flatnonzero(part.steps.executed).tolist())
+    assert ran == {*also, *part.steps.groups}
+    assert not part.steps.is_whole
+    if axis == 0:
+        assert set(torch.nonzero(out.view(-1, 64)[:, 0]).flatten().tolist()) == ran
+    assert partial.follows(part.steps, GRID) == (axis < 2)
+    if axis < 2:
+        assert np.array_equal(part.steps.executed, whole.steps.executed)
+        assert np.array_equal(part.steps.hashes, whole.steps.hashes)
+        told = partial.Part.of(part)
+        assert told.share == pytest.approx(sum(part.counts.values()) / sum(whole.counts.values()), rel=0.02)
+        assert sum(told.counts.values()) == pytest.approx(sum(whole.counts.values()), rel=0.01)
+        if axis == 0:
+            assert told.counts == whole.counts
+
+
+def test_small_launches_and_atomics_run_as_a_whole():
+    assert partial.further_groups(GRID, 480) is None
+    module = wb.compile(SOURCE, arch="gfx950", name="rows.hip")
+    assert partial.may_be_partial(module["rows"].instructions)
+    assert not partial.may_be_partial(module["bump"].instructions)
+
+
+def test_a_large_problem_is_timed_from_a_part_of_it(monkeypatch):
+    def timed():
+        return wb.time(
+            "activations/silu_and_mul", shape={"rows": 16384, "cols": 1024}, device="emulated:gfx950"
+        )
+
+    part = timed()
+    monkeypatch.setattr(partial, "may_be_partial", lambda _: False)
+    whole = timed()
+    assert part.median.value == pytest.approx(whole.median.value, rel=0.05)
+    assert part.model.parts["valu"] == pytest.approx(whole.model.parts["valu"], rel=1e-6)

@@ -1,0 +1,166 @@
+"""Launches too large to run as a whole: some work-groups run, and stand for those that went the same way.
+
+What runs is the first round of work-groups that a GPU would hold at once, one line of work-groups along each
+axis of the grid, and some all over it. If the way that a work-group goes depends on no axis, or on one, those
+of the rest follow from these; if not, the whole launch has to run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, fields, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from workbench.codeobject.instructions import Access, Flow, Space
+from workbench.launches import CacheCounts, Dim, Replayed, StepOptions, Steps
+
+if TYPE_CHECKING:
+    from workbench.codeobject import Instruction
+    from workbench.runtime import LaunchRecord
+
+ROUNDS = 4
+"""A launch of at least so many rounds of work-groups is not run as a whole."""
+
+LONGEST_LINE = 4096
+SCATTERED = 32
+"""Work-groups all over the grid that run as a test of what the lines say."""
+
+
+def may_be_partial(instructions: Iterable[Instruction]) -> bool:
+    """Whether work-groups of a kernel surely do not wait for one another.
+
+    That is: it calls no function, and there are no atomics in memory.
+    """
+    for one in instructions:
+        memory = one.record.memory
+        if one.record.flow in (Flow.CALL, Flow.JUMP):
+            return False
+        if memory is not None and memory.access is Access.ATOMIC and memory.space is not Space.LDS:
+            return False
+    return True
+
+
+def _lines(grid: Dim) -> list[npt.NDArray[np.int64]]:
+    """Work-groups along each axis, from the first."""
+    steps = (1, grid[0], grid[0] * grid[1])
+    return [np.arange(size, dtype=np.int64) * step for size, step in zip(grid, steps, strict=True)]
+
+
+def further_groups(grid: Dim, at_once: int) -> tuple[int, ...] | None:
+    """Work-groups that are to run besides the recorded ones; None: all of them.
+
+    Args:
+        grid: of the launch.
+        at_once: work-groups that the GPU holds.
+    """
+    total = int(np.prod(grid))
+    if total < ROUNDS * at_once:
+        return None
+    lines = _lines(grid)
+    if sum(map(len, lines)) > min(LONGEST_LINE, total // 2):
+        # A grid of one axis is its own line: its work-groups have to be the same all over.
+        lines = []
+    scattered = StepOptions(SCATTERED).chosen(total)
+    return tuple(sorted({*range(at_once), *scattered, *(int(g) for line in lines for g in line)}))
+
+
+def follows(steps: Steps, grid: Dim) -> bool:
+    """Whether the ways of all work-groups follow from those that ran; fills them in."""
+    ran = np.flatnonzero(steps.executed)
+    if len(ran) == steps.group_total:
+        return True
+    if len(np.unique(steps.hashes[ran])) == 1:
+        source = np.full(steps.group_total, ran[0])
+        return _fill(steps, ran, source)
+    everywhere = np.arange(steps.group_total)
+    before = 1
+    for size, line in zip(grid, _lines(grid), strict=True):
+        source = line[everywhere // before % size]
+        before *= size
+        if np.all(steps.executed[line]) and np.array_equal(steps.hashes[source][ran], steps.hashes[ran]):
+            return _fill(steps, ran, source)
+    return False
+
+
+def _fill(steps: Steps, ran: npt.NDArray[np.int64], source: npt.NDArray[np.int64]) -> bool:
+    hashes, executed = steps.hashes[source], steps.executed[source]
+    steps.hashes[:], steps.executed[:] = hashes, executed
+    return True
+
+
+def _whole_counts(steps: Steps) -> dict[int, int]:
+    """Executions of each instruction in the whole launch, from the recorded work-groups.
+
+    Ways that nobody recorded count as the recorded one of the nearest length.
+    """
+    recorded: dict[int, int] = {}
+    for group in steps.groups:
+        recorded.setdefault(int(steps.hashes[group]), group)
+    listed = list(recorded.values())
+    sizes = np.array([float(steps.executed[group]) for group in listed])
+    totals = np.zeros(len(steps.blocks))
+    ways, where, count = np.unique(steps.hashes, return_index=True, return_counts=True)
+    for way, first, groups in zip(ways.tolist(), where.tolist(), count.tolist(), strict=True):
+        size = float(steps.executed[first])
+        group = recorded.get(way, listed[int(np.abs(sizes - size).argmin())])
+        one = np.zeros(len(steps.blocks))
+        for wave in steps.of(group):
+            block = wave.steps["block"]
+            one += np.bincount(block[block >= 0], minlength=len(one))
+        totals += one * groups * size / float(steps.executed[group])
+    counts: dict[int, int] = {}
+    for addresses, executed in zip(steps.blocks, np.rint(totals).astype(np.int64).tolist(), strict=True):
+        for address in addresses:
+            counts[address] = counts.get(address, 0) + executed
+    return counts
+
+
+@dataclass(frozen=True)
+class Part:
+    """How much of a launch ran.
+
+    Attributes:
+        counts: executions of each instruction in the whole launch; None where all of it ran.
+        share: part of the executed instructions that ran.
+    """
+
+    counts: dict[int, int] | None = None
+    share: float = 1.0
+
+    @classmethod
+    def of(cls, record: LaunchRecord) -> Part:
+        """Of a launch with counts and steps, the latter filled in by `follows`."""
+        if record.steps is None or record.counts is None or record.steps.is_whole:
+            return cls()
+        counts = _whole_counts(record.steps)
+        return cls(counts, sum(record.counts.values()) / max(1, sum(counts.values())))
+
+    def whole(self, record: LaunchRecord, counters: Mapping[str, int]) -> LaunchRecord:
+        """The record with the counts of the whole launch, and these counters."""
+        return replace(record, counts=self.counts or record.counts, counters=dict(counters))
+
+    def replayed(self, part: Replayed, argument_bytes: int) -> Replayed:
+        """What the caches would do in the whole launch, were the rest like this part.
+
+        Reads from HBM stay at the bytes of the arguments where there would be more: the rest of them would
+        come from the Infinity Cache.
+        """
+        if self.counts is None:
+            return part
+        dies = [
+            CacheCounts(*(round(getattr(die, field.name) / self.share) for field in fields(CacheCounts)))
+            for die in part.dies
+        ]
+        read = sum(die.mall_read_misses for die in dies)
+        most = max(argument_bytes // 128, sum(die.mall_read_misses for die in part.dies))
+        kept = min(1.0, most / max(1, read))
+        return Replayed(tuple(_less_from_memory(die, kept) for die in dies), part.sampling)
+
+
+def _less_from_memory(die: CacheCounts, kept: float) -> CacheCounts:
+    misses = round(die.mall_read_misses * kept)
+    hits = die.mall_read_hits + die.mall_read_misses - misses
+    return replace(die, mall_read_misses=misses, mall_read_hits=hits)
