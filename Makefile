@@ -29,7 +29,7 @@ test: $(VENV)/.installed-test
 
 EVERY ?= 1
 test-all: $(VENV)/.installed-test
-	HIPKITTENS_TEST_ALL=$(EVERY) $(BIN)/python -m pytest $(if $(filter-out 1,$(EVERY)),tests/kernels/generated tests/kernels/test_operators.py,tests) -n auto
+	HIPKITTENS_TEST_ALL=$(EVERY) $(BIN)/python -m pytest $(if $(filter-out 1,$(EVERY)),tests/kernels/generated tests/kernels/test_operators.py::test_every_setting,tests) -n auto
 
 test-triton: $(VENV)/.installed-test
 	$(PIP) -e '.[triton]'

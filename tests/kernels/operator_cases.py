@@ -18,7 +18,10 @@ from workbench.spec import Choice, KernelSpec, Range
 from workbench.spec.building import macros_of
 
 EVERY = int(os.environ.get("HIPKITTENS_TEST_ALL", "0"))
-"""1: every setting; 10: every tenth; 0: the thin set."""
+"""1: every setting; 10: every tenth, PART at most; 0: the thin set."""
+
+PART = 3
+"""Settings of an operator on a target where not all are asked for, at most: each is compiled for itself."""
 
 SMALL, LARGE = 1e8, 2e9
 """Floating-point operations, or bytes times ten, of a small problem and of a large one, at most."""
@@ -104,9 +107,10 @@ def thin(spec: KernelSpec, arch: str, seed: str) -> list[Shape]:
 
 
 def whole(spec: KernelSpec, arch: str, seed: str) -> Iterator[Shape]:
-    """Two shapes of each setting, and a large one of a random setting."""
+    """The spec's own shapes, two of each setting, and a large one of a random setting."""
     draw = random.Random(f"{seed} {spec.name} {arch} all")
-    mixed = settings(spec)[draw.randrange(EVERY) :: EVERY] if EVERY > 1 else settings(spec)
+    yield from (spec.shape(shape, arch=arch) for shape in spec.shapes)
+    mixed = settings(spec)
     for setting in mixed:
         yield from itertools.islice(drawn(spec, arch, setting, draw), 2)
     for setting in draw.sample(mixed, len(mixed)):
@@ -114,3 +118,17 @@ def whole(spec: KernelSpec, arch: str, seed: str) -> Iterator[Shape]:
         if large is not None:
             yield large
             return
+
+
+def part(spec: KernelSpec, arch: str, seed: str) -> Iterator[Shape]:
+    """A shape of every so many settings, PART at most, and as rarely a large one: others with each seed."""
+    draw = random.Random(f"{seed} {spec.name} {arch} part")
+    mixed = settings(spec)
+    draw.shuffle(mixed)
+    drawings = (
+        drawn(spec, arch, setting, draw, SMALL if draw.randrange(EVERY) else LARGE) for setting in mixed
+    )
+    supported = (next(drawing, None) for drawing in drawings)
+    # Of few settings one now and then.
+    count = (len(mixed) + draw.randrange(EVERY)) // EVERY
+    yield from itertools.islice(filter(None, supported), min(count, PART))

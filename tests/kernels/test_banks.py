@@ -40,7 +40,7 @@ def cases(batch: Batch, arch: str, dtype: torch.dtype, statement: str) -> None:
         cols = max(cols, sides(st_shape)[1])
         x = random(rows, cols).to(dtype) if one_byte else distinct(rows, cols, dtype)
         batch.add(
-            f"{st_shape} {rt_shape} {layout}",
+            f"{c_type(x)} {st_shape} {rt_shape} {layout}",
             f"""{ALLOCATE} using tile = st<{c_type(x)}, {rows}, {cols}, {st_shape}>;
             tile &s = al.allocate<tile>();
             rt<{c_type(x)}, {rows}, {cols}, {layout}, {rt_shape}> a;
@@ -48,10 +48,12 @@ def cases(batch: Batch, arch: str, dtype: torch.dtype, statement: str) -> None:
             x=x,
             shared=rows * cols * x.element_size(),
             wanted={"out": x},
+            one_target=one_byte and layout == "row_l",
         )
 
 
 def check(batch: Batch, arch: str) -> None:
+    batch.take_turns(arch)
     counters = batch.run(arch, profile=True)
     conflicts = {what: c["lds_bank_conflict"] for what, c in counters.items() if c["lds_bank_conflict"]}
     assert not conflicts

@@ -51,12 +51,13 @@ def test_register_tiles(arch: str, batch: Batch, element: str) -> None:
                 continue
             x = values(rows, 2 * cols, element, arch)
             batch.add(
-                f"{shape} {rows}x{cols}",
+                f"{element} {shape} {rows}x{cols}",
                 f"""rt<{element}, {rows}, {cols}, row_l, {shape}> a;
                 load(a, g.x, {{0, 0, 0, 1}}); store(g.out, a, {{0, 0, 0, 0}});""",
                 x=x,
                 wanted={"out": x[:, cols:].contiguous()},
             )
+    batch.take_turns(arch)
     assert not wasted(batch.run(arch, profile=True))
 
 
@@ -70,7 +71,7 @@ def test_shared_tiles(arch: str, batch: Batch, element: str) -> None:
                 continue
             x = values(64, 2 * cols, element, arch)
             batch.add(
-                f"{shape} 64x{cols}",
+                f"{element} {shape} 64x{cols}",
                 f"""{ALLOCATE} using tile = st<{c_type(x)}, 64, {cols}, {shape}>;
                 tile &s = al.allocate<tile>();
                 group<4>::load(s, g.x, {{0, 0, 0, 1}}); wait_and_barrier();
@@ -80,6 +81,7 @@ def test_shared_tiles(arch: str, batch: Batch, element: str) -> None:
                 threads=256,
                 shared=64 * cols * x.element_size(),
             )
+    batch.take_turns(arch)
     assert not wasted(batch.run(arch, profile=True))
 
 

@@ -290,21 +290,21 @@ def test_layouts_and_base_shapes_exchanged(arch: str, batch: Batch, dtype: str) 
     ]
     for given, to in pairs:
         batch.add(
-            f"{given} to {to}",
+            f"{dtype} {given} to {to}",
             f"""rt<{dtype}, 32, 64, {given}> a; load(a, g.x, {CORNER});
             rt<{dtype}, 32, 64, {to}> b; swap_layout(b, a); store(g.out, b, {CORNER});""",
             wanted={"out": x},
             x=x,
         )
     batch.add(
-        "in place to another base shape",
+        f"{dtype} in place to another base shape",
         f"""rt<{dtype}, 32, 64, col_l, rt_16x16_s> a; load(a, g.x, {CORNER});
         auto &b = swap_layout_inplace<col_l, rt_16x32_s>(a); store(g.out, b, {CORNER});""",
         wanted={"out": x},
         x=x,
     )
     batch.add(
-        "transposed",
+        f"{dtype} transposed",
         f"""rt<{dtype}, 32, 64> a; load(a, g.x, {CORNER}); rt<{dtype}, 64, 32> b; transpose_sep(b, a);
         store(g.out, b, {CORNER});""",
         wanted={"out": x.T.contiguous()},
@@ -312,11 +312,12 @@ def test_layouts_and_base_shapes_exchanged(arch: str, batch: Batch, dtype: str) 
     )
     square = x[:, :32].contiguous()
     batch.add(
-        "transposed in place",
+        f"{dtype} transposed in place",
         f"rt<{dtype}, 32, 32> a; load(a, g.x, {CORNER}); store(g.out, transpose_inplace(a), {CORNER});",
         wanted={"out": square.T.contiguous()},
         x=square,
     )
+    batch.take_turns(arch)
     batch.run(arch)
 
 

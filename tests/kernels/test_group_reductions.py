@@ -38,4 +38,5 @@ def test_every_wave_gets_the_result(arch: str) -> None:
                     # In the order of the waves, which PyTorch's need not be.
                     check=close(8 if "bf16" not in name else 2**17, 1e-6),
                 )
+    batch.take_turns(arch)
     batch.run(arch)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import zlib
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
@@ -9,6 +11,7 @@ import torch
 
 import workbench as wb
 from workbench.runtime import LaunchOptions, device
+from workbench.targets import TILE_TARGETS
 
 SHAPES = {
     "rt_16x16_s": (16, 16, 4),
@@ -70,6 +73,13 @@ class Case:
     check: Callable[[torch.Tensor, torch.Tensor], str | None]
     threads: int
     shared: int
+    one_target: bool
+
+
+def takes_turn(what: str, arch: str, seed: str) -> bool:
+    """Whether a case is this target's: each, of many that have their code in common, is one target's, which
+    the seed and its name say."""
+    return TILE_TARGETS[zlib.crc32(f"{seed} {what}".encode()) % len(TILE_TARGETS)] == arch
 
 
 def c_type(tensor: torch.Tensor) -> str:
@@ -126,8 +136,10 @@ class Batch:
         check: Callable[[torch.Tensor, torch.Tensor], str | None] = equal,
         threads: int = 64,
         shared: int = 0,
+        one_target: bool = False,
         **inputs: torch.Tensor,
     ) -> None:
+        """One case; `one_target` says that no other target has it."""
         tensors = {k: v.contiguous() for k, v in inputs.items()}
         pointers, members, values = [], [], []
         for name, t in {**tensors, **wanted}.items():
@@ -140,7 +152,18 @@ class Batch:
         globals = f"struct {{ {' '.join(members)} }} g{{{', '.join(values)}}};"
         name, parameters = f"case_{len(self.cases)}", ", ".join(pointers)
         self.cases.append(
-            Case(name, what, f"const {globals}\n{body}", parameters, tensors, wanted, check, threads, shared)
+            Case(
+                name,
+                what,
+                f"const {globals}\n{body}",
+                parameters,
+                tensors,
+                wanted,
+                check,
+                threads,
+                shared,
+                one_target,
+            )
         )
 
     def source(self) -> str:
@@ -150,8 +173,17 @@ class Batch:
         ]
         return self.preamble + "\n".join(kernels)
 
+    def take_turns(self, arch: str) -> None:
+        """Leaves the cases whose turn it is on this target; by `make test-all` every one has it."""
+        if int(os.environ.get("HIPKITTENS_TEST_ALL", "0")):
+            return
+        seed = os.environ.get("HIPKITTENS_TEST_SEED", "1")
+        self.cases = [case for case in self.cases if case.one_target or takes_turn(case.what, arch, seed)]
+
     def run(self, arch: str, *, profile: bool = False) -> dict[str, dict[str, int]]:
         """Launches every case; fails with a line for each that is wrong. Counters by case where asked for."""
+        if not self.cases:
+            return {}
         module = wb.compile(self.source(), arch=arch, name="cases.hip", flags=("-g0", "-Wall", "-Wextra"))
         assert not module.result.diagnostics, "\n".join(d.message for d in module.result.diagnostics)
         wrong, counters = [], {}

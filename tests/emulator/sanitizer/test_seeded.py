@@ -2,31 +2,47 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import pytest
 
 torch = pytest.importorskip("torch")
 
 import workbench as wb  # noqa: E402
 from tests.emulator.sanitizer import tables  # noqa: E402
-from tests.emulator.sanitizer.seeded import CASES, HEAD, Seeded  # noqa: E402
+from tests.emulator.sanitizer.seeded import CASES, HEAD  # noqa: E402
 from workbench.check.sanitizer import SanitizeResult  # noqa: E402
 from workbench.targets import TILE_TARGETS  # noqa: E402
 
 
-def run(case: Seeded, arch: str, fault: bool) -> tuple[SanitizeResult, set[int]]:
+@cache
+def compiled(arch: str, fault: bool) -> wb.Module:
+    """Every case of a target in one compilation, with its lines counted as if it were alone."""
+    first = HEAD.count("\n") + 2  # each begins with an empty line
+    cases = [
+        f'namespace {name} {{\n#line {first} "seeded.hip"{case.source}\n}}'
+        for name, case in CASES.items()
+        if arch in case.targets
+    ]
+    source = HEAD + "\n".join(cases)
+    return wb.compile(source, arch=arch, define=["FAULT"] if fault else [], name="seeded.hip")
+
+
+def run(name: str, arch: str, fault: bool) -> tuple[SanitizeResult, set[int]]:
     """The result, and the lines that are at fault."""
+    case = CASES[name]
     source = HEAD + case.source
     lines = {n for n, text in enumerate(source.splitlines(), 1) if text.endswith("// HERE")}
-    module = wb.compile(source, arch=arch, define=["FAULT"] if fault else [], name="seeded.hip")
+    launch = compiled(arch, fault)[f"{name}::k"][case.grid, case.block]
     given = torch.arange(case.elements, dtype=torch.float32)
     out = torch.zeros(case.elements)
-    return wb.sanitize(module["k"][case.grid, case.block], given, out, device=f"emulated:{arch}"), lines
+    return wb.sanitize(launch, given, out, device=f"emulated:{arch}"), lines
 
 
 @pytest.mark.parametrize(("name", "arch"), [(name, arch) for name in CASES for arch in CASES[name].targets])
 def test_seeded_fault_is_found_on_its_line(name: str, arch: str) -> None:
     case = CASES[name]
-    result, lines = run(case, arch, fault=True)
+    result, lines = run(name, arch, fault=True)
     assert not result.passed
     found = [f for f in result.findings if f.category == case.category and case.words in f.message]
     assert found, str(result)
@@ -36,7 +52,7 @@ def test_seeded_fault_is_found_on_its_line(name: str, arch: str) -> None:
 
 @pytest.mark.parametrize(("name", "arch"), [(name, arch) for name in CASES for arch in CASES[name].targets])
 def test_the_same_kernel_without_the_fault_is_clean(name: str, arch: str) -> None:
-    result, _ = run(CASES[name], arch, fault=False)
+    result, _ = run(name, arch, fault=False)
     assert result.passed, str(result)
 
 
@@ -68,7 +84,7 @@ ORIGINS = {
 @pytest.mark.parametrize("name", ORIGINS)
 def test_an_uninitialised_value_names_its_origin(name: str) -> None:
     words, line = ORIGINS[name]
-    result, _ = run(CASES[name], "gfx942", fault=True)
+    result, _ = run(name, "gfx942", fault=True)
     [finding] = [f for f in result.findings if f.category == "uninitialised"]
     assert f"; it comes from {words}" in finding.message
     assert finding.related is not None

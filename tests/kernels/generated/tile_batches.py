@@ -15,6 +15,7 @@ from functools import cached_property
 
 import pytest
 import torch
+from tile_cases import takes_turn
 from tile_coverage import covering
 
 import workbench as wb
@@ -294,13 +295,17 @@ class Family:
         return self._made_of(self._rows)
 
     def covering_batches(self, seed: str) -> list[Batch]:
-        """Those of a covering array where factors do not interact, else all."""
-        return self._made_of(self._rows and covering(self._rows, f"{seed} {self.name}"))
+        """Those of a covering array where factors do not interact; else all, each kernel on one target."""
+        if self._rows is None:
+            return self._made_of(None, turns=seed)
+        return self._made_of(covering(self._rows, f"{seed} {self.name}"))
 
-    def _made_of(self, rows: Sequence[tuple[Hashable, ...]] | None) -> list[Batch]:
+    def _made_of(self, rows: Sequence[tuple[Hashable, ...]] | None, turns: str = "") -> list[Batch]:
         batches = []
         for arch in TILE_TARGETS:
             kernels = list(self._kernels(arch) if rows is None else self._kernels(arch, rows))
+            if turns:
+                kernels = [kernel for kernel in kernels if takes_turn(kernel.name, arch, turns)]
             assert len({kernel.name for kernel in kernels}) == len(kernels), f"{self.name}: a name twice"
             for index, first in enumerate(range(0, len(kernels), self._per_batch)):
                 batches.append(Batch(self.name, arch, index, kernels[first : first + self._per_batch]))

@@ -39,11 +39,12 @@ Generated cases (`tests/kernels/generated/`), each one function on one configura
 the emulated devices and compared with PyTorch: bit by bit what is moved or exact, else within the bound that
 stands beside the case. Written by `python tests/kernels/generated/tile_table.py`; a test keeps it true.
 
-Loads, stores and layouts are tested in all configurations. Factors of maps, reductions, masks, vectors,
-conversions and multiplications do not interact, so that a run tests a covering array of their full product:
-any two values (of function, target with element type, layout and base shape) meet in one case at least. Each
-seed (`HIPKITTENS_TEST_SEED`, printed) gives another array; the counts are those of seed 1. `make test-all`
-tests the full product, and `HIPKITTENS_TEST_ALL=10` every tenth batch of it, others with each seed.
+Loads, stores and layouts are tested in all configurations, in a run each on one of the targets, which the
+seed says. Factors of maps, reductions, masks, vectors, conversions and multiplications do not interact, so
+that a run tests a covering array of their full product: any two values (of function, target with element
+type, layout and base shape) meet in one case at least. Each seed (`HIPKITTENS_TEST_SEED`, printed) gives
+another array; the counts are those of seed 1. `make test-all` tests the full product, and
+`HIPKITTENS_TEST_ALL=10` every tenth batch of it, others with each seed.
 """
 
 REST = """

@@ -9,6 +9,7 @@ from __future__ import annotations
 import csv
 import ctypes
 import math
+import os
 import re
 from fractions import Fraction
 from functools import cache
@@ -18,7 +19,7 @@ import numpy as np
 import pytest
 
 from workbench.codeobject.instructions import MATRICES, Matrix
-from workbench.emulator.native import NATIVE_FOLDER
+from workbench.emulator.native import NATIVE_FOLDER, operations
 from workbench.emulator.translate import engine
 from workbench.toolchain import native as native_code
 
@@ -572,19 +573,24 @@ def test_bf16_to_the_last_bit(native, random, name: str, kind: str) -> None:
             assert int(found[i, j]) == expected, (i, j)
 
 
-LEVELS = ["x86-64-v3", "x86-64-v4", "x86-64-v4-bf16"]
+EVERYTHING = os.environ.get("HIPKITTENS_TEST_ALL", "0") != "0"
+LEVELS = ["native", "x86-64-v3", *(["x86-64-v4", "x86-64-v4-bf16"] if EVERYTHING else [])]
+"""This CPU's own code against code without 512-bit vectors; others take seconds to compile."""
 
 
 @cache
 def matrix_library(level: str) -> ctypes.CDLL:
-    """The matrix instructions alone, made for a level of CPU; skips where this CPU is below it."""
+    """The matrix instructions, made for a level of CPU; skips where this CPU is below it."""
+    if level == "native":
+        return operations()
     if not native_code.level_features(level) <= engine.host_features():
         pytest.skip(f"this CPU has not all that {level} wants")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("HIPKITTENS_CPU", level)
-        files = sorted(NATIVE_FOLDER.rglob("matrix*.c"))
-        headers = sorted(NATIVE_FOLDER.rglob("*.h"))
-        built = native_code.build("matrix", files, depends=headers, include=NATIVE_FOLDER)
+        # The whole library where semantics/test_levels.py builds it for this level, too.
+        name, which = ("hkemu", "*.c") if level == "x86-64-v3" else ("matrix", "matrix*.c")
+        files, headers = sorted(NATIVE_FOLDER.rglob(which)), sorted(NATIVE_FOLDER.rglob("*.h"))
+        built = native_code.build(name, files, depends=headers, include=NATIVE_FOLDER)
         return ctypes.CDLL(str(built))
 
 
