@@ -40,6 +40,9 @@ def settings(spec: KernelSpec) -> list[Shape]:
 def cost(spec: KernelSpec, shape: Mapping[str, Any]) -> float:
     """How much work a problem is, in floating-point operations."""
     work = spec.work(shape)
+    if not work:
+        # Its inputs decide: at most every size with every other.
+        return 100.0 * math.prod(shape[n] for n, p in spec.parameters.items() if isinstance(p, Range))
     return max(work.get("flops", 0), 10 * work.get("bytes", 0))
 
 
