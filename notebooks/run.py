@@ -77,12 +77,12 @@ def summaries(notebook: nbformat.NotebookNode) -> list[str]:
 
 
 def _without_widget(output: nbformat.NotebookNode) -> nbformat.NotebookNode | None:
-    """The output as a page without a kernel can show it; None for progress bars, which were for the run."""
+    """The output as a page without a kernel can show it; None for one that shows nothing (any more)."""
     data = output.get("data", {})
+    if output.output_type == "display_data" and not data:
+        return None
     if data.pop(WIDGET, None) is None:
         return output
-    if "%|" in data.get("text/plain", ""):
-        return None
     data["text/plain"] = "An interactive panel stands here when the notebook is open in JupyterLab."
     return output
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 
@@ -64,3 +65,18 @@ def test_every_result_has_a_drawer():
     for kind in ours:
         assert any(step in display._tables for step in kind.__mro__), kind
         assert not issubclass(kind, Plotted) or any(step in display._figures for step in kind.__mro__), kind
+
+
+def test_a_terminal_shows_a_figure_as_text() -> None:
+    code = (
+        "import plotly.graph_objects as go, workbench.views\n"
+        "go.Figure(go.Bar(x=[1.5], y=['one part'], orientation='h')).show()"
+    )
+    ran = subprocess.run(
+        [sys.executable, "-m", "IPython", "--colors=nocolor", "-c", code],
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=True,
+    )
+    assert re.search(r"one part +1\.5", ran.stdout), ran.stdout + ran.stderr

@@ -6,9 +6,13 @@ what draws it is looked up here, by its type.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Mapping
 from importlib import import_module
 from typing import Any, TypeVar
+
+RENDERER = "hipkittens"
+"""Its name in plotly.io.renderers."""
 
 Drawers = dict[type, Callable[..., Any]]
 Drawer = TypeVar("Drawer", bound=Callable[..., Any])
@@ -59,6 +63,32 @@ class Plotted(Shown):
     def figure(self) -> Any:
         """A plotly Figure."""
         return figure_of(self)
+
+
+def add_pictures() -> None:
+    """Has plotly add a picture wherever IPython shows a figure, anyone's; in a terminal, show its text.
+
+    Nothing changes without IPython, and renderers that a user chose stay.
+    """
+    shell = sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None
+    if shell is None:
+        return
+    import plotly.io
+    from plotly.io.base_renderers import MimetypeRenderer
+
+    in_terminal = not hasattr(shell, "kernel")
+
+    class Renderer(MimetypeRenderer):  # type: ignore[misc]
+        def to_mimebundle(self, fig_dict: Mapping[str, Any]) -> dict[str, str]:
+            picture = import_module("workbench.views.picture")
+            text = {"text/plain": picture.text_of(fig_dict)}
+            return text if in_terminal else {"image/svg+xml": picture.svg_of(fig_dict), **text}
+
+    chosen = str(plotly.io.renderers.default or "")
+    if RENDERER not in chosen:
+        plotly.io.renderers[RENDERER] = Renderer()
+        alone = not chosen or (in_terminal and chosen == "browser")
+        plotly.io.renderers.default = RENDERER if alone else f"{chosen}+{RENDERER}"
 
 
 def _registers(drawers: Drawers, kinds: tuple[type, ...]) -> Callable[[Drawer], Drawer]:

@@ -3,20 +3,57 @@
 from __future__ import annotations
 
 import contextlib
+import io
 import sys
 from collections.abc import Iterable, Iterator
+from functools import cache
 from typing import Any, TypeVar
+
+from markupsafe import escape
 
 T = TypeVar("T")
 
 _DELAY = 1.0
 
 
+@cache
+def _notebook_bar() -> Any:
+    """A tqdm that shows itself as HTML and takes that away at its end: a saved notebook keeps no trace of it.
+
+    tqdm's own bar for notebooks is a widget, of which a saved notebook keeps a view without a model.
+    """
+    from IPython.display import display
+    from tqdm.std import tqdm
+
+    class NotebookBar(tqdm):  # type: ignore[misc]
+        _handle: Any = None
+
+        def __init__(self, *arguments: Any, **options: Any) -> None:
+            super().__init__(*arguments, **{**options, "file": io.StringIO(), "ncols": 72})
+
+        def display(self, msg: str | None = None, pos: int | None = None) -> bool:
+            text = str(self) if msg is None else msg
+            shown = {"text/html": f"<pre>{escape(text)}</pre>", "text/plain": text} if text else {}
+            if self._handle is not None:
+                self._handle.update(shown, raw=True)
+            elif text:
+                self._handle = display(shown, raw=True, display_id=True)  # type: ignore[no-untyped-call]
+            return False
+
+    return NotebookBar
+
+
+def _bar() -> Any:
+    """What a bar is here: HTML where a Jupyter kernel runs, else a line of the terminal."""
+    from tqdm.std import tqdm
+
+    shell = sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None
+    return _notebook_bar() if hasattr(shell, "kernel") else tqdm
+
+
 def track(items: Iterable[T], what: str, *, total: int | None = None) -> Iterator[T]:
     """Yields `items`, with a bar named `what` once a second has passed."""
-    from tqdm.auto import tqdm
-
-    bar: Iterable[T] = tqdm(items, desc=what, total=total, delay=_DELAY, leave=False)
+    bar: Iterable[T] = _bar()(items, desc=what, total=total, delay=_DELAY, leave=False)
     yield from bar
 
 
@@ -26,12 +63,9 @@ def announced(what: str) -> Iterator[None]:
 
     For work that is one long step. Output that a program collects stays free of it.
     """
-    from tqdm.auto import tqdm
-
     ipython = sys.modules.get("IPython")
     watched = (ipython is not None and ipython.get_ipython() is not None) or sys.stderr.isatty()
-    # Of one step, in tqdm's own form: exported notebooks leave out what looks like it.
-    bar = tqdm(desc=what, total=1, leave=False, disable=not watched)
+    bar = _bar()(desc=what, total=1, leave=False, disable=not watched)
     try:
         yield
     finally:
@@ -51,9 +85,7 @@ class Steps:
         self._bar: Any = None
 
     def __enter__(self) -> Steps:
-        from tqdm.auto import tqdm
-
-        self._bar = tqdm(
+        self._bar = _bar()(
             desc=self._what, total=self._total, delay=_DELAY, leave=False, disable=not self._shown
         )
         return self

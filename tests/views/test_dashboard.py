@@ -318,7 +318,8 @@ def test_sliders_build_and_run_again():
         assert len(page.board.runs) == before + 1
         run = page.board.runs[-1]
         assert (run.timing.shape["rows"], run.verified) == (16, True)
-        assert page.figures["timeline"].data[0].y[-1] == run.time.value
+        line = next(t for t in page.figures["timeline"].data if t.name == "activations/softmax")
+        assert line.y[-1] == run.time.value
         page.pin()
         assert "baseline" in page.widgets.summary.value
         assert "verified" in page.widgets.summary.value

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import pytest
 import torch
 
@@ -13,7 +15,8 @@ from workbench.profile.model import TimeModel
 from workbench.profile.timing import SweepResult, TimeResult, is_stable
 from workbench.spec import Published
 from workbench.views import report
-from workbench.views.badge import badge, badges
+from workbench.views.badge import COLOURS, badge, badges
+from workbench.views.timing import ShapeAxis
 
 
 def modelled(n, seconds=1e-5):
@@ -71,12 +74,29 @@ def test_sweep_with_published_figures():
     assert sorted(origins_of(figure)) == ["modelled", "published"]
     assert figure.layout.yaxis.title.text == "TFLOP/s"
     by_name = {trace.name: trace for trace in figure.data}
-    assert list(by_name["emulated:gfx950 (modelled)"].x) == ["n=512", "n=1024"]
+    assert list(by_name["emulated:gfx950 (modelled)"].x) == [512, 1024]
+    assert (figure.layout.xaxis.type, figure.layout.xaxis.title.text) == ("log", "n")
     # 15.4 us for 2 * 1024^3 operations are 139 TFLOP/s.
     assert by_name["HipKittens MI355X (published)"].y[0] == pytest.approx(139.4, abs=0.1)
     assert by_name["PyTorch MI355X (published)"].y[0] == 56.9
     assert "modelled" in results._repr_html_()
     assert len(results[:1]) == 1
+
+
+def test_shapes_that_differ_in_more_than_a_number():
+    shapes = [{"m": m, "n": m, "k": k, "dtype": "bf16"} for m, k in ((4096, 64), (16, 64), (256, 128))]
+    axis = ShapeAxis(shapes)
+    assert axis.look["categoryarray"] == ["m=16, n=16, k=64", "m=256, n=256, k=128", "m=4096, n=4096, k=64"]
+    cubes = ShapeAxis([{"m": m, "n": m, "k": m, "dtype": "bf16"} for m in (512, 256)])
+    assert (cubes.look["title"], cubes.look["tickvals"]) == ("m = n = k", [256, 512])
+
+
+def test_lines_of_two_devices_have_two_hues_and_one_pattern():
+    both = [modelled(512), dataclasses.replace(modelled(512), device="emulated:gfx942")]
+    lines = SweepResult("gemm/x", both, ()).figure.data
+    assert len({line.line.color for line in lines}) == 2
+    assert {line.line.dash for line in lines} == {"dash"}
+    assert not {line.line.color for line in lines} & set(COLOURS.values())
 
 
 def test_sweep_without_work_shows_times():

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from workbench.display import add_pictures
 from workbench.lab import extension
 from workbench.magics.cell import CELL_HELP, hipkittens_cell
 from workbench.magics.questions import LINE_HELP, hipkittens_line
@@ -27,6 +28,7 @@ def load_ipython_extension(shell: InteractiveShell) -> None:
     cell_magic.__doc__, line_magic.__doc__ = CELL_HELP, LINE_HELP
     shell.register_magic_function(cell_magic, "cell", "hipkittens")  # type: ignore[arg-type]
     shell.register_magic_function(line_magic, "line", "hipkittens")  # type: ignore[arg-type]
+    add_pictures()
     extension.load(shell)
 
 

@@ -5,6 +5,7 @@ controls for a spec, `dashboard` a page that follows everything that runs, `repo
 else, `view_xcd` the dies that compute a kernel's output.
 """
 
+from workbench.display import add_pictures
 from workbench.views import doctor, layout, listings, profile, resources, sanitizer, timing, verify, xcd
 from workbench.views.controls import panel
 from workbench.views.html import report
@@ -13,5 +14,7 @@ from workbench.views.xcd import view_xcd
 
 DRAWERS = (doctor, layout, listings, profile, resources, sanitizer, timing, verify, xcd)
 """Modules that register drawers as they are imported."""
+
+add_pictures()
 
 __all__ = ["DRAWERS", "Dashboard", "dashboard", "panel", "report", "view_xcd"]

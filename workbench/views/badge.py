@@ -17,6 +17,12 @@ COLOURS: Mapping[Origin, str] = {
 }
 """One colour an origin, readable with white text on it, the same in tables and plots."""
 
+SERIES = ("#3a86d4", "#d97f2b", "#2a9d77", "#c0508f", "#8a75d6", "#a8921a", "#3f9fb5", "#d2555f")
+"""Hues of kernels, devices and other series, in their order, on light and dark; no origin has one of them."""
+
+GREY = "rgba(128,134,145,0.55)"
+"""Of the baseline: neither an origin's colour, nor a series', nor a theme's text."""
+
 MEANINGS: Mapping[Origin, str] = {
     Origin.MEASURED: "read from a clock or a hardware counter",
     Origin.COUNTED: "counted exactly by the emulated device",

@@ -35,6 +35,9 @@ _DRAWS = {"time": frozenset(TIME_KEYS), "profile": EVERYTHING, "failed": frozens
 STATIC_SECONDS = 2.0
 """Seconds between two updates of the copy that is saved with the notebook, at least."""
 
+STATIC_IDLE = 10.0
+"""And of so many times as an update takes, which draws a picture of each figure."""
+
 
 def dashboard(spec: KernelSpec | str | None = None, *, device: str | None = None) -> Dashboard:
     """A live page of everything that is timed, profiled, verified and swept in this process.
@@ -238,9 +241,11 @@ class Dashboard:
         if self._copy is None or self._copied == self.board.version:
             return
         if time.monotonic() >= self._copy_next:
+            started = time.monotonic()
             self._copy.update(self.views())
             self._copied = self.board.version
-            self._copy_next = time.monotonic() + STATIC_SECONDS
+            now = time.monotonic()
+            self._copy_next = now + max(STATIC_SECONDS, STATIC_IDLE * (now - started))
 
     def __repr__(self) -> str:
         shown = self.board.shown

@@ -11,6 +11,7 @@ from markupsafe import Markup
 
 from workbench.views.figures import View
 from workbench.views.markup import NOTHING, STYLE
+from workbench.views.picture import svg_of, text_of
 
 MIME_TYPE = "application/vnd.hipkittens.dashboard+json"
 """Marks the live page in a cell's output: the JupyterLab extension shows it only while the kernel has it."""
@@ -83,7 +84,7 @@ def note(what: str, views: Sequence[View], more: Markup = NOTHING) -> dict[str, 
 
 
 def figure_bundle(view: View) -> dict[str, Any]:
-    """A figure as plotly's own type; as HTML too where plotly's renderers make that, such as for a page.
+    """A figure as plotly's own type and as a picture; as HTML too where plotly's renderers make that.
 
     The HTML is without plotly itself, of which a page has one: it would come again with every update.
     """
@@ -98,5 +99,6 @@ def figure_bundle(view: View) -> dict[str, Any]:
             **json.loads(view.figure.to_json()),
             "config": {"responsive": True, "displaylogo": False},
         },
-        "text/plain": view.title,
+        "image/svg+xml": svg_of(view.figure),
+        "text/plain": text_of(view.figure),
     }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -11,8 +12,8 @@ from workbench.display import plots, shows
 from workbench.origin import Figure, Origin
 from workbench.profile.model import UNITS
 from workbench.profile.timing import SweepResult, TimeResult
-from workbench.spec import Published, shape_text
-from workbench.views.badge import COLOURS, badge, style
+from workbench.spec import Published, Shape, shape_text
+from workbench.views.badge import COLOURS, GREY, SERIES, badge, style
 from workbench.views.markup import block
 from workbench.views.table import Table
 
@@ -106,46 +107,105 @@ def time_figure(result: TimeResult) -> Any:
 
 
 @plots(SweepResult)
-def sweep_figure(results: SweepResult) -> Any:
-    """Times over shapes, or rates where the work is known, with published figures. A plotly Figure."""
+def sweep_figure(results: SweepResult, *, baseline: Sequence[TimeResult] = ()) -> Any:
+    """Times over shapes, or rates where the work is known, with published figures. A plotly Figure.
+
+    Args:
+        baseline: earlier times of the same kernel, drawn grey.
+    """
     import plotly.graph_objects as go
 
     quantity = _quantity(results)
     unit = quantity[1] if quantity is not None else "us"
     figure = go.Figure()
+    axis = ShapeAxis([r.shape for r in (*results, *baseline)])
     origins: list[Figure | Origin] = []
-    for device in dict.fromkeys(r.device for r in results):
-        own = [r for r in results if r.device == device]
+    devices = dict.fromkeys(r.device for r in results)
+    lines: list[tuple[str, list[TimeResult], str | None]] = [
+        (device, [r for r in results if r.device == device], None) for device in devices
+    ]
+    lines += [(f"baseline, {d}", [r for r in baseline if r.device == d], GREY) for d in devices]
+    for n, (name, own, grey) in enumerate(line for line in lines if line[1]):
+        own = sorted(own, key=lambda r: axis.size(r.shape))
         origin = own[0].origin
         origins.append(own[0].median)
-        values = [_in_unit(r.median.value, r.work, quantity) for r in own]
         figure.add_trace(
             go.Scatter(
-                x=[shape_text(r.shape) for r in own],
-                y=values,
+                x=[axis.place(r.shape) for r in own],
+                y=[_in_unit(r.median.value, r.work, quantity) for r in own],
                 mode="lines+markers",
-                name=f"{device} ({origin})",
-                line={"color": COLOURS[origin], "dash": "dash" if origin is Origin.MODELLED else "solid"},
-                customdata=[[r.median.value, r.model.bound_text if r.model else ""] for r in own],
-                hovertemplate="%{x}<br>%{y:.4g} " + unit + "<br>%{customdata[0]:.4g} us %{customdata[1]}"
-                f"<extra>{origin}</extra>",
+                name=f"{name} ({origin})",
+                line={
+                    "color": grey or SERIES[n % len(SERIES)],
+                    "dash": "dash" if origin is Origin.MODELLED else "solid",
+                },
+                customdata=[
+                    [r.median.value, r.model.bound_text if r.model else "", shape_text(r.shape)] for r in own
+                ],
+                hovertemplate="%{customdata[2]}<br>%{y:.4g} " + unit + "<br>%{customdata[0]:.4g} us "
+                f"%{{customdata[1]}}<extra>{origin}</extra>",
             )
         )
-    for name, points in _published(results, results.published, quantity).items():
+    for n, (name, points) in enumerate(_published(results, results.published, quantity).items()):
         origins.append(Origin.PUBLISHED)
         figure.add_trace(
             go.Scatter(
-                x=[label for label, _ in points],
+                x=[axis.place(shape) for shape, _ in points],
                 y=[value for _, value in points],
                 mode="markers",
-                marker={"symbol": "diamond-open", "size": 10},
+                marker={
+                    "symbol": "diamond-open",
+                    "size": 10,
+                    "color": SERIES[(len(devices) + n) % len(SERIES)],
+                },
                 name=f"{name} (published)",
                 hovertemplate="%{x}<br>%{y:.4g} " + unit + f"<extra>{name}, published</extra>",
             )
         )
     figure.update_yaxes(title=unit, rangemode="tozero")
-    figure.update_xaxes(type="category")
+    figure.update_xaxes(**axis.look)
     return style(figure, origins, f"{results.name} over shapes")
+
+
+class ShapeAxis:
+    """An axis of shapes: numbers on a logarithmic axis where they differ in one, else what they differ in.
+
+    Args:
+        shapes: all that are drawn.
+    """
+
+    def __init__(self, shapes: Sequence[Shape]) -> None:
+        self._shapes = sorted(shapes, key=self.size)
+        keys = list(dict.fromkeys(key for shape in shapes for key in shape))
+        self._differing = [key for key in keys if len({shape.get(key) for shape in shapes}) > 1] or keys
+        columns = {tuple(shape.get(key) for shape in shapes) for key in self._differing}
+        # m = n = k is one number that three parameters have.
+        self._numeric = len(columns) == 1 and all(_is_size(value) for column in columns for value in column)
+
+    def size(self, shape: Shape) -> float:
+        """What shapes are sorted by: the product of their numbers."""
+        return math.prod(float(value) for value in shape.values() if _is_size(value))
+
+    def place(self, shape: Shape) -> Any:
+        """Where a shape is: a number, or a text of what differs."""
+        if self._numeric:
+            return shape[self._differing[0]]
+        return ", ".join(f"{key}={shape[key]}" for key in self._differing if key in shape)
+
+    @property
+    def look(self) -> dict[str, Any]:
+        """Attributes of the plotly axis."""
+        places = list(dict.fromkeys(map(self.place, self._shapes)))
+        title = {"title": " = ".join(self._differing)} if self._numeric else {}
+        if not self._numeric:
+            return {"type": "category", "categoryarray": places, "categoryorder": "array", **title}
+        if len(places) > 12:
+            return {"type": "log", **title}
+        return {"type": "log", "tickvals": places, "ticktext": [f"{place:g}" for place in places], **title}
+
+
+def _is_size(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and value > 0
 
 
 MEMORY_BOUND = 16.0
@@ -171,10 +231,10 @@ def _in_unit(microseconds: float, work: Mapping[str, int], quantity: Quantity) -
 
 def _published(
     results: Sequence[TimeResult], published: Sequence[Published], quantity: Quantity
-) -> dict[str, list[tuple[str, float]]]:
+) -> dict[str, list[tuple[Shape, float]]]:
     """Published points of the results' shapes by implementation and GPU; times become rates by the work."""
     unit = quantity[1] if quantity is not None else "us"
-    found: dict[str, list[tuple[str, float]]] = {}
+    found: dict[str, list[tuple[Shape, float]]] = {}
     for p in published:
         # A publication need not say every parameter, such as a tile size.
         result = next((r for r in results if p.shape.items() <= r.shape.items()), None)
@@ -184,5 +244,5 @@ def _published(
         if value is None and p.unit == "us":
             value = _in_unit(p.value, result.work, quantity)
         if value is not None:
-            found.setdefault(f"{p.implementation} {p.gpu}", []).append((shape_text(result.shape), value))
+            found.setdefault(f"{p.implementation} {p.gpu}", []).append((result.shape, value))
     return found

@@ -11,9 +11,9 @@ from markupsafe import escape
 from workbench.origin import Origin
 from workbench.profile.timing import SweepResult
 from workbench.spec import shape_text
-from workbench.views.badge import COLOURS
+from workbench.views.badge import SERIES
 from workbench.views.board import Board, Failure, Run
-from workbench.views.figures.view import FAILED, GREY, INK, View, difference, finish
+from workbench.views.figures.view import FAILED, INK, View, difference, finish
 from workbench.views.timing import sweep_figure
 
 MARKED = 200
@@ -30,7 +30,10 @@ def timeline(runs: Sequence[Run], base: Run | None, failures: Sequence[Failure] 
     import plotly.graph_objects as go
 
     figure = go.Figure()
-    for trace in (_line(runs), _wrong(runs), _stopped(failures)):
+    # A line joins the runs of one kernel: between two kernels there is nothing to follow.
+    for n, name in enumerate(dict.fromkeys(r.name for r in runs)):
+        figure.add_trace(_line([r for r in runs if r.name == name], SERIES[n % len(SERIES)], len(runs)))
+    for trace in (_wrong(runs), _stopped(failures)):
         if trace is not None:
             figure.add_trace(trace)
     if base is not None:
@@ -49,27 +52,25 @@ def timeline(runs: Sequence[Run], base: Run | None, failures: Sequence[Failure] 
     return finish(figure, "Runs", "timeline", [r.time for r in runs], head, rows)
 
 
-def _line(runs: Sequence[Run]) -> Any:
-    """The runs, each with a marker where there are not too many."""
+def _line(runs: Sequence[Run], colour: str, count: int) -> Any:
+    """The runs of a kernel, each with a marker where there are not too many of all."""
     import plotly.graph_objects as go
 
-    if not runs:
-        return None
     symbols = {True: "circle", False: "x", None: "circle-open"}
     return go.Scatter(
         x=[r.number for r in runs],
         y=[r.time.value for r in runs],
         # A thousand markers are a thousand nodes to draw ten times a second.
-        mode="lines+markers" if len(runs) <= MARKED else "lines",
-        line={"color": GREY, "width": 1},
+        mode="lines+markers" if count <= MARKED else "lines",
+        line={"color": colour, "width": 1},
         marker={
-            "color": _one([COLOURS[r.time.origin] for r in runs]),
+            "color": _one([FAILED if r.verified is False else colour for r in runs]),
             "symbol": _one([symbols[r.verified] for r in runs]),
             "size": 8,
         },
+        name=runs[0].name,
         text=[f"{r.label}, {r.timing.device}, {r.time.told}" for r in runs],
         hovertemplate="%{text}<br>%{y:.4g} us<extra></extra>",
-        showlegend=False,
     )
 
 
@@ -84,7 +85,7 @@ def _wrong(runs: Sequence[Run]) -> Any:
         x=[r.number for r in wrong],
         y=[r.time.value for r in wrong],
         mode="markers",
-        marker={"color": [COLOURS[r.time.origin] for r in wrong], "symbol": "x", "size": 8},
+        marker={"color": FAILED, "symbol": "x", "size": 8},
         hoverinfo="skip",
         showlegend=False,
     )
@@ -145,11 +146,7 @@ def shapes(board: Board) -> View:
     if shown is None or not results:
         return finish(go.Figure(), "Over shapes", "shapes", (), ("shape",), ())
     old = board.pinned.shapes if board.pinned is not None and board.pinned.run.name == shown.name else ()
-    figure = sweep_figure(SweepResult(shown.name, results, board.published()))
-    if old:
-        for trace in sweep_figure(SweepResult(shown.name, old, ())).data:
-            trace.update(name="baseline", line={"color": GREY, "dash": "dot"}, marker={"color": GREY})
-            figure.add_trace(trace)
+    figure = sweep_figure(SweepResult(shown.name, results, board.published()), baseline=old)
     figure.layout.annotations = ()
     before = {(shape_text(r.shape), r.device): r.median.value for r in old}
     rows: list[tuple[Any, ...]] = [

@@ -10,12 +10,9 @@ from markupsafe import Markup
 
 from workbench.origin import Figure, Origin
 from workbench.profile.metrics import NOT_COLLECTED, NOTHING
-from workbench.views.badge import badges, style
+from workbench.views.badge import GREY, badges, style
 from workbench.views.markup import block, details, tag
 from workbench.views.table import Cell, Table
-
-GREY = "rgba(128,134,145,0.55)"
-"""Of the baseline: neither an origin's colour nor a theme's text."""
 
 INK = "#808691"
 """Of text and lines, readable in both themes."""

@@ -1,0 +1,121 @@
+"""Pictures of plotly figures: what is drawn is what the figure says, seen in the SVG's own elements."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+from xml.etree import ElementTree
+
+import numpy as np
+import plotly.graph_objects as go
+import pytest
+from plotly.subplots import make_subplots
+
+from workbench.views.picture import svg_of, text_of
+
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+def texts(figure: Any) -> list[str]:
+    """All texts of the picture."""
+    return ["".join(one.itertext()) for one in ElementTree.fromstring(svg_of(figure)).iter(f"{SVG}text")]
+
+
+def filled(figure: Any, colour: str) -> list[str]:
+    """Outlines of what is filled with a colour."""
+    tree = ElementTree.fromstring(svg_of(figure))
+    return [p.get("d", "") for p in tree.iter(f"{SVG}path") if f"fill: {colour}" in p.get("style", "")]
+
+
+def box(path: str) -> tuple[float, float]:
+    """Width and height of an outline."""
+    points = np.array([float(n) for n in re.findall(r"-?[\d.]+", path)]).reshape(-1, 2)
+    width, height = points.max(axis=0) - points.min(axis=0)
+    return float(width), float(height)
+
+
+def test_bars_are_as_long_as_their_values() -> None:
+    figure = go.Figure(go.Bar(x=[1.0, 3.0], y=["a", "b"], orientation="h", marker_color="#2563b0"))
+    figure.update_xaxes(title="busy, us", rangemode="tozero")
+    lengths = [box(path)[0] for path in filled(figure, "#2563b0")]
+    assert lengths[1] == pytest.approx(3 * lengths[0], rel=1e-3)
+    assert {"a", "b", "busy, us"} <= set(texts(figure))
+
+
+@pytest.mark.parametrize("mode", ["group", "stack"])
+def test_bars_beside_and_on_one_another(mode: str) -> None:
+    figure = go.Figure(
+        [
+            go.Bar(x=["k"], y=[2], name="left", marker_color="#112233"),
+            go.Bar(x=["k"], y=[2], name="right", marker_color="#445566"),
+        ]
+    )
+    figure.update_layout(barmode=mode)
+    first, second = (
+        np.array([float(n) for n in re.findall(r"-?[\d.]+", filled(figure, colour)[0])]).reshape(-1, 2)
+        for colour in ("#112233", "#445566")
+    )
+    apart = 0 if mode == "group" else 1
+    assert first[:, apart].max() <= second[:, apart].min() + 0.1 or (
+        second[:, apart].max() <= first[:, apart].min() + 0.1
+    )
+    assert {"left", "right"} <= set(texts(figure)), "two named traces have a legend"
+
+
+def test_logarithmic_axis_and_its_range() -> None:
+    figure = go.Figure(go.Scatter(x=[1, 10, 100000], y=[1, 2, 3], mode="markers"))
+    figure.update_xaxes(type="log", range=[0, 5])
+    assert {"1", "10", "100k"} <= set(texts(figure))
+
+
+def test_subplots_stand_where_their_domains_are() -> None:
+    figure = make_subplots(rows=1, cols=2, subplot_titles=["one<br>and more", "<b>two</b>"])
+    for column, colour in ((1, "#112233"), (2, "#445566")):
+        figure.add_trace(go.Bar(x=["a"], y=[1], marker_color=colour), row=1, col=column)
+    (left,), (right,) = filled(figure, "#112233"), filled(figure, "#445566")
+    starts = [float(re.findall(r"[\d.]+", path)[0]) for path in (left, right)]
+    assert starts[0] + 200 < starts[1]
+    assert {"one", "and more", "two"} <= set(texts(figure))
+
+
+def test_a_heat_map_is_one_image_with_its_scale() -> None:
+    figure = go.Figure(
+        go.Heatmap(
+            z=np.arange(64.0).reshape(8, 8),
+            colorbar={"title": "error", "tickvals": [0, 63], "ticktext": ["low", "high"]},
+        )
+    )
+    tree = ElementTree.fromstring(svg_of(figure))
+    assert len(list(tree.iter(f"{SVG}image"))) >= 1
+    assert {"low", "high", "error"} <= set(texts(figure))
+
+
+def test_annotations_and_lines() -> None:
+    figure = go.Figure(go.Scatter(x=[0, 1], y=[0, 1]))
+    figure.add_hline(y=0.5, line_color="#abcdef", annotation_text="limit &amp; more")
+    picture = svg_of(figure)
+    assert "#abcdef" in picture
+    assert "limit & more" in texts(figure)
+
+
+def test_equal_figures_make_equal_pictures() -> None:
+    figure = go.Figure(go.Scatter(x=[0, 1], y=[0, 1], name="one"))
+    assert svg_of(figure) == svg_of(go.Figure(figure)) == svg_of(figure.to_dict())
+
+
+def test_another_kind_of_trace_is_named_in_its_place() -> None:
+    assert any("pie" in text for text in texts(go.Figure(go.Pie(values=[1, 2]))))
+
+
+def test_text_of_a_terminal() -> None:
+    figure = go.Figure(go.Bar(x=[1.5] * 20, y=[f"part {n}" for n in range(20)], orientation="h"))
+    figure.update_layout(title="Where the time goes")
+    shown = text_of(figure)
+    assert shown.startswith("Where the time goes")
+    assert re.search(r"part 0 +1\.5", shown)
+    assert "and 8 more" in shown
+
+
+def test_no_figure_is_wider_than_its_page() -> None:
+    figure = go.Figure(go.Scatter(x=[0, 1], y=[0, 1]), {"width": 1400})
+    assert "max-width:100%" in svg_of(figure)

@@ -1,0 +1,107 @@
+"""One pair of plotly's axes as matplotlib's: where it is, its kind, range, ticks and grid."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from workbench.views.picture.values import array, at, colour, is_text, number, plain
+
+GRID = "rgba(128,134,145,0.25)"
+
+
+class Scale:
+    """One axis of a figure.
+
+    Args:
+        given: its entry of the layout.
+        values: of all traces on it, in their order; of an axis of texts they give its categories.
+    """
+
+    def __init__(self, given: Mapping[str, Any], values: Iterable[Sequence[Any]]) -> None:
+        self.given = given
+        rows = [list(row) for row in values]
+        kind = given.get("type")
+        self.is_category = kind in ("category", "multicategory") or (
+            kind in (None, "-") and any(map(is_text, rows))
+        )
+        self.is_log = kind == "log"
+        self.categories = list(
+            dict.fromkeys([*array(given.get("categoryarray")), *(v for row in rows for v in row)])
+            if self.is_category
+            else ()
+        )
+
+    def places(self, values: Sequence[Any]) -> list[float]:
+        """Where the values are on the axis."""
+        if self.is_category:
+            index = {name: float(n) for n, name in enumerate(self.categories)}
+            return [index.get(v, number(v)) for v in values]
+        return [number(v) for v in values]
+
+    def limits(self) -> tuple[float, float] | None:
+        """The range that the figure sets; plotly gives that of a logarithmic axis in powers of ten."""
+        given = array(self.given.get("range"))
+        if len(given) != 2 or None in given:
+            return None
+        low, high = self.places(given)
+        return (10**low, 10**high) if self.is_log else (low, high)
+
+    def ticks(self) -> tuple[list[float], list[str]] | None:
+        """Places and texts of ticks, where the figure says them."""
+        if self.given.get("tickvals") is not None:
+            values = array(self.given["tickvals"])
+            return self.places(values), [str(t) for t in array(self.given.get("ticktext")) or values]
+        if self.is_category:
+            return [float(n) for n in range(len(self.categories))], [plain(name) for name in self.categories]
+        return None
+
+
+def dress(axes: Any, scale: Scale, side: str, ink: Any) -> None:
+    """Gives one axis ("x" or "y") what the figure says of it. Called after the traces are drawn."""
+    given = scale.given
+    axis = axes.xaxis if side == "x" else axes.yaxis
+    if scale.is_log:
+        from matplotlib.ticker import FuncFormatter
+
+        (axes.set_xscale if side == "x" else axes.set_yscale)("log")
+        axis.set_major_formatter(FuncFormatter(lambda value, _: short(value)))
+    low, high = (axes.get_xlim if side == "x" else axes.get_ylim)()
+    if given.get("rangemode") == "tozero" and not scale.is_log:
+        low, high = min(low, 0), max(high, 0)
+    if scale.is_category:
+        low, high = -0.5, len(scale.categories) - 0.5
+    if given.get("autorange") == "reversed":
+        low, high = max(low, high), min(low, high)
+    (axes.set_xlim if side == "x" else axes.set_ylim)(*(scale.limits() or (low, high)))
+    ticks = scale.ticks()
+    if ticks is not None:
+        axis.set_ticks(ticks[0], ticks[1])
+        axis.set_ticks([], minor=True)
+    elif given.get("dtick") is not None and not scale.is_log and number(given["dtick"]) > 0:
+        from matplotlib.ticker import MultipleLocator
+
+        axis.set_major_locator(MultipleLocator(number(given["dtick"])))
+    if given.get("ticksuffix") and ticks is None:
+        axis.set_major_formatter("{x:.4g}" + str(given["ticksuffix"]))
+    axis.set_label_text(plain(at(given, "title.text", "")), color=ink, size=at(given, "title.font.size", 13))
+    axis.set_tick_params(which="both", length=0, labelcolor=ink, labelsize=at(given, "tickfont.size", 11))
+    if given.get("showticklabels") is False:
+        axis.set_tick_params(which="both", labelleft=False, labelbottom=False)
+    if given.get("showgrid") is not False and not scale.is_category:
+        axis.grid(True, color=colour(given.get("gridcolor"), "#8086913f"), linewidth=1)
+    if given.get("visible") is False:
+        axis.set_visible(False)
+
+
+def short(value: float) -> str:
+    """A number on a logarithmic axis as plotly writes it: 0.1, 10, 100k, 1M."""
+    for power, letter in ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e4, "k")):
+        if abs(value) >= power:
+            return f"{value / (1e3 if letter == 'k' else power):g}{letter}"
+    return f"{value:g}"
+
+
+def anchored(axes: Any, reference: str, side: str) -> bool:
+    """Whether a reference of a shape or annotation ("x2", "y domain") means data, not a share of the axes."""
+    return reference.startswith(side) and not reference.endswith("domain")

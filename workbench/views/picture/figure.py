@@ -1,0 +1,257 @@
+"""A whole figure: axes where plotly has them, traces, shapes, annotations, title, legend."""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from workbench.views.picture.axes import Scale, anchored, dress
+from workbench.views.picture.traces import DRAWERS, Place, draw_bars, legend_mark, values_of
+from workbench.views.picture.values import COLOURWAY, DASHES, array, at, colour, number, plain
+
+WIDTH, HEIGHT = 760, 450
+"""Pixels of a figure that doesn't say its own; plotly's height."""
+
+INK = "#808691"
+"""Of text where a figure says nothing: readable in both themes."""
+
+FONTS = ("DejaVu Sans", "Verdana", "sans-serif")
+"""What texts are measured with comes first; the second is as wide, for machines that lack it."""
+
+
+def svg_of(figure: Any) -> str:
+    """The figure as SVG with a transparent background.
+
+    Args:
+        figure: a plotly Figure, or its dict as a renderer gets it.
+
+    Returns:
+        the text of the picture; a figure with a type of trace that is not drawn here says so in its place.
+    """
+    import matplotlib
+    from matplotlib.backends.backend_svg import FigureCanvasSVG
+    from matplotlib.figure import Figure
+
+    tree: Mapping[str, Any] = figure if isinstance(figure, Mapping) else figure.to_dict()
+    layout = tree.get("layout") or {}
+    width, height = number(layout.get("width") or WIDTH), number(layout.get("height") or HEIGHT)
+    # Of 72 points an inch, a point is a pixel, so sizes of text are plotly's. Text stays text; equal figures
+    # make equal pictures.
+    settings: Any = {
+        "svg.fonttype": "none",
+        "svg.hashsalt": "hipkittens",
+        "font.sans-serif": FONTS,
+        "axes.unicode_minus": False,
+        "text.parse_math": False,
+    }
+    with matplotlib.rc_context(settings):
+        drawn = Figure(figsize=(width / 72, height / 72), dpi=72)
+        FigureCanvasSVG(drawn)
+        _Drawing(drawn, tree, layout, width, height).draw()
+        kept = io.StringIO()
+        drawn.savefig(
+            kept,
+            format="svg",
+            transparent=True,
+            bbox_inches="tight",
+            pad_inches=6 / 72,
+            metadata={"Date": None},
+        )
+    text = kept.getvalue()
+    # In pixels as plotly's figures, never wider than what it is shown in.
+    return re.sub(
+        r'width="([\d.]+)pt" height="[\d.]+pt"',
+        r'style="width:\1px;max-width:100%"',
+        text[text.index("<svg") :],
+        count=1,
+    )
+
+
+class _Drawing:
+    def __init__(
+        self, figure: Any, tree: Mapping[str, Any], layout: Mapping[str, Any], width: float, height: float
+    ) -> None:
+        self.figure = figure
+        self.layout = layout
+        self.size = (width, height)
+        self.traces = [t for t in tree.get("data") or () if t.get("visible") in (None, True)]
+        self.ink = colour(at(layout, "font.color"), INK)
+        default = {"l": 80, "r": 80, "t": 100, "b": 80}
+        left, right, top, bottom = (number(at(layout, f"margin.{s}", default[s])) for s in "lrtb")
+        # Plotly's automatic margins come on top of small ones; here the picture grows by what needs it.
+        self.area = (
+            left / width,
+            bottom / height,
+            (width - left - right) / width,
+            (height - top - bottom) / height,
+        )
+        self.places: dict[tuple[str, str], Place] = {}
+
+    def draw(self) -> None:
+        colours = at(self.layout, "colorway") or at(self.layout, "template.layout.colorway") or COLOURWAY
+        missing = []
+        for n, trace in enumerate(self.traces):
+            kind = trace.get("type", "scatter")
+            if kind in DRAWERS:
+                DRAWERS[kind](self._place(trace), trace, colours[n % len(colours)])
+            else:
+                missing.append(kind)
+        if not self.traces and not self.layout.get("annotations"):
+            missing.append("figure without data")
+        for place in self.places.values():
+            draw_bars(place)
+            dress(place.axes, place.x, "x", self.ink)
+            dress(place.axes, place.y, "y", self.ink)
+        for shape in self.layout.get("shapes") or ():
+            self._shape(shape)
+        for annotation in self.layout.get("annotations") or ():
+            self._annotation(annotation)
+        if missing:
+            self.figure.text(
+                0.5, 0.5, f"not drawn here: {', '.join(dict.fromkeys(missing))}", color=self.ink, ha="center"
+            )
+        self._title()
+        self._legend(colours)
+
+    def _place(self, trace: Mapping[str, Any]) -> Place:
+        names = (str(trace.get("xaxis", "x")), str(trace.get("yaxis", "y")))
+        if names not in self.places:
+            given = [self.layout.get(f"{name[0]}axis{name[1:]}") or {} for name in names]
+            on = [t for t in self.traces if (t.get("xaxis", "x"), t.get("yaxis", "y")) == names]
+            scales = [
+                Scale(
+                    entry,
+                    [values_of(t, side) for t in on if t.get("type") != "heatmap" or t.get(side) is not None],
+                )
+                for side, entry in zip("xy", given, strict=True)
+            ]
+            left, bottom, wide, high = self.area
+            (x0, x1), (y0, y1) = (array(entry.get("domain")) or (0, 1) for entry in given)
+            axes = self.figure.add_axes(
+                (left + x0 * wide, bottom + y0 * high, (x1 - x0) * wide, (y1 - y0) * high)
+            )
+            axes.set_facecolor((0, 0, 0, 0))
+            axes.set_axisbelow(True)
+            axes.margins(0.05)
+            for spine in axes.spines.values():
+                spine.set_visible(False)
+            self.places[names] = Place(axes, scales[0], scales[1], self.layout, self.ink)
+        return self.places[names]
+
+    def _points(
+        self, item: Mapping[str, Any], side: str, values: Sequence[Any], of: Place | None
+    ) -> tuple[Any, list[float]]:
+        """A transform for one axis of a shape or annotation and its values in it."""
+        reference = str(item.get(f"{side}ref") or side)
+        start, length = (self.area[0], self.area[2]) if side == "x" else (self.area[1], self.area[3])
+        if reference == "paper" or of is None:
+            return self.figure.transFigure, [start + number(v) * length for v in values]
+        scale = of.x if side == "x" else of.y
+        if anchored(of.axes, reference, side):
+            places = [10**p if scale.is_log else p for p in scale.places(values)]
+            return of.axes.transData, places
+        return of.axes.transAxes, [number(v) for v in values]
+
+    def _of(self, item: Mapping[str, Any]) -> Place | None:
+        x, y = (str(item.get(f"{side}ref") or side).removesuffix(" domain") for side in "xy")
+        for (own_x, own_y), place in self.places.items():
+            if x in (own_x, "paper") and y in (own_y, "paper"):
+                return place
+        return None
+
+    def _shape(self, shape: Mapping[str, Any]) -> None:
+        from matplotlib.lines import Line2D
+        from matplotlib.patches import Rectangle
+        from matplotlib.transforms import blended_transform_factory
+
+        of = self._of(shape)
+        across, (x0, x1) = self._points(shape, "x", [shape.get("x0", 0), shape.get("x1", 0)], of)
+        up, (y0, y1) = self._points(shape, "y", [shape.get("y0", 0), shape.get("y1", 0)], of)
+        both = blended_transform_factory(across, up)
+        line = colour(at(shape, "line.color"), INK)
+        style = {
+            "linewidth": at(shape, "line.width", 2),
+            "linestyle": DASHES.get(at(shape, "line.dash", ""), "-"),
+        }
+        made: Any
+        if shape.get("type") == "line":
+            made = Line2D([x0, x1], [y0, y1], color=line, transform=both, **style)
+        else:
+            fill = colour(shape.get("fillcolor"), "none") if shape.get("fillcolor") else "none"
+            made = Rectangle(
+                (x0, y0), x1 - x0, y1 - y0, facecolor=fill, edgecolor=line, transform=both, **style
+            )
+            made.set_alpha(shape.get("opacity"))
+        self.figure.add_artist(made)
+
+    def _annotation(self, given: Mapping[str, Any]) -> None:
+        from matplotlib.transforms import ScaledTranslation, blended_transform_factory
+
+        if given.get("visible") is False:
+            return
+        of = self._of(given)
+        across, (x,) = self._points(given, "x", [given.get("x", 0.5)], of)
+        up, (y,) = self._points(given, "y", [given.get("y", 0.5)], of)
+        arrow = given.get("showarrow") is not False
+        moved = (number(given.get("xshift") or 0), number(given.get("yshift") or 0))
+        if arrow:
+            moved = (moved[0] + number(given.get("ax", -10)), moved[1] - number(given.get("ay", -30)))
+        shift = ScaledTranslation(moved[0] / 72, moved[1] / 72, self.figure.dpi_scale_trans)
+        horizontal = given.get("xanchor") or "auto"
+        if horizontal == "auto":
+            horizontal = "center" if arrow or number(x) not in (0.0, 1.0) else ("left" if x == 0 else "right")
+        vertical = {"top": "top", "bottom": "bottom", "middle": "center"}.get(
+            given.get("yanchor") or "middle"
+        )
+        box = None
+        if given.get("bgcolor"):
+            pad = number(given.get("borderpad", 1))
+            box = {
+                "facecolor": colour(given["bgcolor"]),
+                "edgecolor": "none",
+                "boxstyle": f"square,pad={pad / 12:.3f}",
+            }
+        self.figure.text(
+            x,
+            y,
+            plain(given.get("text")),
+            transform=blended_transform_factory(across, up) + shift,
+            ha=horizontal,
+            va=vertical,
+            color=colour(at(given, "font.color"), INK) if at(given, "font.color") else self.ink,
+            size=at(given, "font.size", 12),
+            rotation=-number(given.get("textangle") or 0),
+            bbox=box,
+        )
+
+    def _title(self) -> None:
+        text = plain(at(self.layout, "title.text", ""))
+        if text:
+            x = at(self.layout, "title.x", 0.05)
+            x = self.area[0] if at(self.layout, "title.xref") == "paper" else x
+            size = at(self.layout, "title.font.size", 17)
+            self.figure.text(x, 1 - 8 / self.size[1], text, color=self.ink, size=size, va="top")
+
+    def _legend(self, colours: Sequence[str]) -> None:
+        shown = [
+            (trace, colours[n % len(colours)])
+            for n, trace in enumerate(self.traces)
+            if trace.get("name") and trace.get("showlegend") is not False and trace.get("type") != "heatmap"
+        ]
+        wanted = self.layout.get("showlegend")
+        if wanted is False or not shown or (wanted is None and len(shown) < 2):
+            return
+        handles = [legend_mark(trace, default) for trace, default in shown]
+        lowest = min(place.axes.get_position().y0 for place in self.places.values())
+        self.figure.legend(
+            handles=handles,
+            loc="upper left",
+            bbox_to_anchor=(self.area[0], min(0.02, lowest - 60 / self.size[1])),
+            ncols=max(1, min(4, int(self.size[0] // (60 + 7 * max(len(h.get_label()) for h in handles))))),
+            frameon=False,
+            labelcolor=self.ink,
+            fontsize=11,
+            handlelength=1.6,
+        )

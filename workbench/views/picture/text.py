@@ -1,0 +1,28 @@
+"""A figure as text, for a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from workbench.views.picture.values import array, at, label, plain
+
+ROWS = 12
+"""Values of a trace in a text."""
+
+
+def text_of(figure: Any) -> str:
+    """The figure's title and the first values of each trace: what a terminal shows."""
+    tree: Mapping[str, Any] = figure if isinstance(figure, Mapping) else figure.to_dict()
+    layout = tree.get("layout") or {}
+    lines = [plain(at(layout, "title.text", "")) or "figure"]
+    for trace in tree.get("data") or ():
+        x, y = array(trace.get("x")), array(trace.get("y"))
+        if trace.get("type") == "heatmap" or not x or not y:
+            continue
+        lines.append(f"  {plain(trace.get('name') or trace.get('type') or 'trace')}")
+        pairs = list(zip(y, x, strict=False) if trace.get("orientation") == "h" else zip(x, y, strict=False))
+        lines += [f"    {plain(label(at)):40} {label(value)}" for at, value in pairs[:ROWS]]
+        if len(pairs) > ROWS:
+            lines.append(f"    and {len(pairs) - ROWS} more")
+    return "\n".join(lines)
