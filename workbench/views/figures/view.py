@@ -46,7 +46,7 @@ class View:
     figure: Any = field(repr=False)
     head: Sequence[str]
     rows: Sequence[Sequence[Any]] = field(repr=False)
-    origins: Sequence[Figure | Origin]
+    origins: Sequence[Origin]
 
     @property
     def table(self) -> Markup:
@@ -80,8 +80,8 @@ def finish(
     rows: Sequence[Any],
 ) -> View:
     """Gives a figure the dashboard's look and its table."""
-    shown = list(dict.fromkeys(origins))
-    style(figure, shown, title)
+    style(figure, origins, title)
+    shown = list(dict.fromkeys(each.origin if isinstance(each, Figure) else each for each in origins))
     figure.update_layout(
         height=HEIGHT + _legend(figure),
         margin={"l": 10, "r": 44, "t": 52, "b": 40 + _legend(figure)},
