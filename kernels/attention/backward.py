@@ -62,6 +62,7 @@ def shape_of(
             raise ShapeError(
                 f"attention: {name} is {tensor.dtype} {tuple(tensor.shape)}; expected {dtype} {dims}"
             )
+    forward.check_distances(out=out, dout=dout)
     return shape
 
 

@@ -22,6 +22,9 @@ C_TYPES = {"bf16": "bf16", "fp16": "half"}
 SIZES = ((64, 64), (128, 128), (192, 128), (256, 256))
 """Head dimensions of queries and keys, and of values."""
 
+UNIT = 8
+"""Elements that distances between sequences, tokens and heads are a multiple of: 16 bytes."""
+
 EVERYTHING = 1 << 29
 """More keys than there are: a window without an end."""
 
@@ -95,6 +98,33 @@ def check_settings(scale: float | None, window: int, softcap: float, heads: int,
         )
 
 
+def check_distances(**tensors: torch.Tensor | None) -> None:
+    """Refuses views whose rows no 16 bytes begin at, or lie further apart than offsets of 32 bits reach."""
+    for name, tensor in tensors.items():
+        if tensor is None:
+            continue
+        before = zip(tensor.stride()[:-1], tensor.shape[:-1], strict=True)
+        if any(step % UNIT for step, size in before if size > 1):
+            raise ShapeError(
+                f"attention: {name} has strides {tuple(tensor.stride())}; expected multiples of {UNIT} "
+                "elements before the last, as .contiguous() makes them"
+            )
+        if tensor.dim() == 4 and tensor.shape[1] * tensor.stride(1) * tensor.element_size() >= 1 << 32:
+            raise ShapeError(
+                f"attention: {name} {tuple(tensor.shape)} has strides {tuple(tensor.stride())}; expected a "
+                "sequence within 4 GiB, offsets have 32 bits"
+            )
+
+
+def check_starts(name: str, starts: torch.Tensor) -> None:
+    """Refuses what does not say where sequences begin."""
+    if starts.dtype != torch.int32 or starts.dim() != 1 or starts.numel() < 2:
+        raise ShapeError(
+            f"attention: {name} is {starts.dtype} {tuple(starts.shape)}; expected int32, where each "
+            "sequence begins and where the last ends"
+        )
+
+
 def shape_of(
     q: torch.Tensor,
     k: torch.Tensor,
@@ -113,6 +143,7 @@ def shape_of(
             f"attention: q is {tuple(q.shape)}, k {tuple(k.shape)}, v {tuple(v.shape)}; "
             "expected (B, N_q, H, D), (B, N_k, H_kv, D) and (B, N_k, H_kv, D_v)"
         )
+    check_distances(q=q, k=k, v=v)
     check_settings(scale, window, softcap, q.shape[2], sinks)
     return {
         "batch": q.shape[0],

@@ -14,15 +14,6 @@ from workbench_kernels.attention import forward
 from workbench_kernels.references.attention import attention_packed
 
 
-def check_starts(name: str, starts: torch.Tensor) -> None:
-    """Refuses what does not say where sequences begin."""
-    if starts.dtype != torch.int32 or starts.dim() != 1 or starts.numel() < 2:
-        raise ShapeError(
-            f"attention: {name} is {starts.dtype} {tuple(starts.shape)}; expected int32, where each "
-            "sequence begins and where the last ends"
-        )
-
-
 def shape_of(
     q: torch.Tensor,
     k: torch.Tensor,
@@ -41,8 +32,8 @@ def shape_of(
             f"attention: q is {tuple(q.shape)}, k {tuple(k.shape)}, v {tuple(v.shape)}; "
             "expected (total_q, H, D), (total_k, H_kv, D) and (total_k, H_kv, D_v)"
         )
-    check_starts("cu_seqlens_q", cu_seqlens_q)
-    check_starts("cu_seqlens_k", cu_seqlens_k)
+    forward.check_starts("cu_seqlens_q", cu_seqlens_q)
+    forward.check_starts("cu_seqlens_k", cu_seqlens_k)
     if cu_seqlens_q.shape != cu_seqlens_k.shape:
         raise ShapeError(
             f"attention: cu_seqlens_q has {cu_seqlens_q.numel()} values, cu_seqlens_k "

@@ -62,11 +62,11 @@ struct band {
     }
 };
 
-/** Tensors (B, N, H, D), contiguous; of packed sequences B is 1 and `cu_seqlens` say where each begins. */
+/** Tensors (B, N, H, D), rows any distance apart; of packed sequences B is 1 and `cu_seqlens` say where each begins. */
 template <typename T, int D, int D_V>
 struct forward_globals {
-    gl<T, -1, -1, -1, D> q, k;
-    gl<T, -1, -1, -1, D_V> v, out;
+    gl_strided<T, -1, -1, -1, D> q, k;
+    gl_strided<T, -1, -1, -1, D_V> v, out;
     /** (B, H, N) logarithms, to base e, of the sums of exponentials. */
     gl<float, 1, -1, -1, -1> lse;
     /** Of each head a logit that counts in the denominator only; null for none. */
@@ -84,7 +84,14 @@ struct forward_globals {
 template <typename GL>
 __device__ inline GL sequence_of(const GL &whole, int batch, int first, int length) {
     return GL(whole.raw_ptr + whole.offset({batch, first, 0, 0}), size_t{1}, static_cast<size_t>(length), whole.rows(),
-              nullptr);
+              nullptr, 0, whole.depth_stride, whole.rows_stride);
+}
+/** Rows of a head of one sequence: those of other heads are not among them, wherever they are. */
+template <typename GL>
+__device__ inline auto head_of(const GL &whole, int batch, int first, int length, int head) {
+    return gl_strided<typename GL::dtype, 1, -1, 1, GL::__c__>(whole.raw_ptr + whole.offset({batch, first, head, 0}),
+                                                               nullptr, static_cast<size_t>(length), nullptr, nullptr,
+                                                               0, whole.depth_stride, 0);
 }
 
 /** Sets what is above row `begin(col)` of a column, and from row `end(col)` on, to -infinity. */
@@ -105,21 +112,25 @@ __device__ inline float tanh_by_exp2(float x) {
 template <typename ST, typename GL>
 struct block_stream {
     using workers = group<WARPS>;
+    static constexpr auto row_bytes = static_cast<uint32_t>(ST::cols * sizeof(typename GL::dtype));
     const GL &rows;
     ST &first;
-    uint32_t lds, bytes;
+    uint32_t lds;
+    /** From one row to the next, and from a head's first row to the end of its last. */
+    uint32_t pitch, bytes;
     uint32_t offsets[workers::template loads_per_tile<ST>];
 
     __device__ inline block_stream(const GL &rows, ST &first)
         : rows(rows), first(first), lds(workers::lds_base(first)),
-          bytes(static_cast<uint32_t>(rows.numel() * sizeof(typename GL::dtype))) {
+          pitch(static_cast<uint32_t>(rows.template stride<1>() * sizeof(typename GL::dtype))),
+          bytes(rows.depth() ? static_cast<uint32_t>(rows.depth() - 1) * pitch + row_bytes : 0) {
         workers::template prefill_swizzled_offsets<1>(first, rows, offsets);
     }
     /** Starts loading block `at` of a head into tile `slot`; rows past the last are zero. */
     __device__ inline void start(int slot, int at, int head) const {
         // A resource for each load, since the offset that all lanes share is not checked against the range.
         const auto *from = &rows[{0, at * ST::rows, head, 0}];
-        const auto skipped = static_cast<uint32_t>((from - rows.raw_ptr) * sizeof(typename GL::dtype));
+        const uint32_t skipped = static_cast<uint32_t>(at * ST::rows) * pitch;
         const i32x4 resource = make_srsrc(from, skipped < bytes ? bytes - skipped : 0);
         workers::template load_async<1>(first, rows, {0, at, head, 0}, offsets, resource, from,
                                         lds + static_cast<uint32_t>(slot) * static_cast<uint32_t>(sizeof(ST)));
@@ -153,10 +164,8 @@ __device__ inline void forward(const forward_globals<T, D, D_V> &g) {
     if (block * QUERIES >= n_q) return;
     const int batch = g.cu_seqlens_q ? 0 : sequence;
     const int head_k = head / (heads / static_cast<int>(g.k.rows()));
-    const auto q_rows = sequence_of(g.q, batch, first_q, n_q);
     const auto k_rows = sequence_of(g.k, batch, first_k, n_k);
     const auto v_rows = sequence_of(g.v, batch, first_k, n_k);
-    const auto out_rows = sequence_of(g.out, batch, first_q, n_q);
 
     const band seen{g.left, g.right, n_k - n_q};
     const int tile = block * WARPS + warpid();
@@ -173,7 +182,7 @@ __device__ inline void forward(const forward_globals<T, D, D_V> &g) {
     if (begin < end) start(begin);
 
     rt<T, WARP_QUERIES, D, row_l, rt_32x16_s> q;
-    load<1>(q, q_rows, {0, tile, head, 0});
+    load<1>(q, head_of(g.q, batch, first_q, n_q, head), {0, tile, 0, 0});
 
     using scores = rt<float, BLOCK, WARP_QUERIES, col_l, rt_32x32_s>;
     rt<float, D_V, WARP_QUERIES, col_l, rt_32x32_s> o;
@@ -247,7 +256,7 @@ __device__ inline void forward(const forward_globals<T, D, D_V> &g) {
     mul(o, o, l == 0.0f ? 0.0f : 1.0f / l);
     rt<float, WARP_QUERIES, D_V, row_l, rt_32x32_s> turned;
     transpose(turned, o);
-    store<1>(out_rows, turned, {0, tile, head, 0});
+    store<1>(head_of(g.out, batch, first_q, n_q, head), turned, {0, tile, 0, 0});
     sum.data[0][0] = (base + __builtin_amdgcn_logf(l)) * LN_2;
     const gl<float, 1, 1, 1, -1> lse_row(&g.lse[{batch, head, first_q}], nullptr, nullptr, nullptr,
                                          static_cast<size_t>(n_q));

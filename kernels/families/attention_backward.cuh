@@ -35,8 +35,8 @@ inline constexpr int PADDED = 64;
 
 template <typename T, int D>
 struct backward_globals {
-    /** (B, N, H, D), contiguous. */
-    gl<T, -1, -1, -1, D> q, k, v, out, dout, dq, dk, dv;
+    /** (B, N, H, D), rows any distance apart. */
+    gl_strided<T, -1, -1, -1, D> q, k, v, out, dout, dq, dk, dv;
     /** (B, H, N): what the forward pass left. */
     gl<float, 1, -1, -1, -1> lse;
     /** Its gradient; null for zero. */
@@ -69,8 +69,8 @@ __device__ inline void prepare(const backward_globals<T, D> &g) {
     rt<T, 32, D, row_l, shape> out, dout;
     rt<float, 32, D, row_l, shape> products;
     typename decltype(products)::col_vec delta, shift;
-    load<1>(out, sequence_of(g.out, batch, 0, n), {0, tile, head, 0});
-    load<1>(dout, sequence_of(g.dout, batch, 0, n), {0, tile, head, 0});
+    load<1>(out, head_of(g.out, batch, 0, n, head), {0, tile, 0, 0});
+    load<1>(dout, head_of(g.dout, batch, 0, n, head), {0, tile, 0, 0});
     map(products, out, dout, [](float a, float b) { return -a * b; });
     row_sum(delta, products);
     const coord<decltype(delta)> at(batch, head, tile);
@@ -163,8 +163,8 @@ __device__ inline void keys(const backward_globals<T, D> &g) {
 
     using own = rt<T, 32, D, row_l, rt_32x16_s>;
     own k, v;
-    load<1>(k, sequence_of(g.k, batch, 0, n_k), {0, tile, head_k, 0});
-    load<1>(v, sequence_of(g.v, batch, 0, n_k), {0, tile, head_k, 0});
+    load<1>(k, head_of(g.k, batch, 0, n_k, head_k), {0, tile, 0, 0});
+    load<1>(v, head_of(g.v, batch, 0, n_k, head_k), {0, tile, 0, 0});
 
     using sums = rt<float, D, 32, col_l, rt_32x32_s>;
     sums dk, dv;
@@ -215,8 +215,8 @@ __device__ inline void keys(const backward_globals<T, D> &g) {
             slot ^= 1;
         }
     mul(dk, dk, g.scale);
-    store_turned(sequence_of(g.dk, batch, 0, n_k), dk, {0, tile, head_k, 0});
-    store_turned(sequence_of(g.dv, batch, 0, n_k), dv, {0, tile, head_k, 0});
+    store_turned(head_of(g.dk, batch, 0, n_k, head_k), dk, {0, tile, 0, 0});
+    store_turned(head_of(g.dv, batch, 0, n_k, head_k), dv, {0, tile, 0, 0});
 }
 
 /** dQ; a wave has 32 queries, and goes through the keys that they see. */
@@ -233,7 +233,6 @@ __device__ inline void queries(const backward_globals<T, D> &g) {
     const int head = static_cast<int>(blockIdx.x), batch = static_cast<int>(blockIdx.z);
     const int head_k = head / (static_cast<int>(g.q.rows()) / static_cast<int>(g.k.rows()));
     const int n_q = static_cast<int>(g.q.depth()), n_k = static_cast<int>(g.k.depth());
-    const auto q_rows = sequence_of(g.q, batch, 0, n_q), dout_rows = sequence_of(g.dout, batch, 0, n_q);
     const auto k_rows = sequence_of(g.k, batch, 0, n_k), v_rows = sequence_of(g.v, batch, 0, n_k);
 
     const band seen{g.left, g.right, n_k - n_q};
@@ -253,8 +252,8 @@ __device__ inline void queries(const backward_globals<T, D> &g) {
     using scores = rt<float, BLOCK, 32, col_l, rt_32x32_s>;
     own q, dout;
     typename scores::row_vec shift, delta;
-    load<1>(q, q_rows, {0, tile, head, 0});
-    load<1>(dout, dout_rows, {0, tile, head, 0});
+    load<1>(q, head_of(g.q, batch, 0, n_q, head), {0, tile, 0, 0});
+    load<1>(dout, head_of(g.dout, batch, 0, n_q, head), {0, tile, 0, 0});
     load(shift, row_of(g.shift, batch, head, n_q), {tile});
     load(delta, row_of(g.delta, batch, head, n_q), {tile});
 
@@ -290,7 +289,7 @@ __device__ inline void queries(const backward_globals<T, D> &g) {
         mma_AtB(dq, columns, as_operand<T>(ds), dq);
     }
     mul(dq, dq, g.scale);
-    store_turned(sequence_of(g.dq, batch, 0, n_q), dq, {0, tile, head, 0});
+    store_turned(head_of(g.dq, batch, 0, n_q, head), dq, {0, tile, 0, 0});
 }
 
 /** Gradient of a head's sink: its weight times what `delta` says, over all queries; by one wave. */

@@ -1,27 +1,29 @@
 /**
  * @file
- * @brief Attention of one query a sequence over a paged cache of keys and values (decode).
+ * @brief Attention of a few queries a sequence over a cache of keys and values (decode, speculative, chunked prefill).
  *
- * A cache is pages of rows; a table says which pages hold a sequence. The keys of a sequence are split over
- * work-groups, each of which leaves O and the logarithm of its denominator; `merge` puts them together
- * (Flash-Decoding).
+ * The keys of a sequence are split over work-groups, each of which leaves O and the logarithm of its denominator;
+ * `merge` puts them together (Flash-Decoding).
  *
- * What are rows of queries elsewhere are here the heads that share keys and values, 16 a wave. Keys come in blocks of
- * 32 to shared memory, and as in the forward pass Sᵀ = K Qᵀ has the operand of Oᵀ += Vᵀ P where it is.
+ * What are rows of queries elsewhere are here a sequence's queries and, of each, the heads that share keys and values,
+ * 16 rows a wave. Keys come in blocks of 32 to shared memory, and as in the forward pass Sᵀ = K Qᵀ has the operand of
+ * Oᵀ += Vᵀ P where it is.
  *
  * With one head of keys and values that are the keys' first columns (multi-head latent attention), the block is loaded
  * once and read as both.
  */
 #pragma once
 
-#include "attention.cuh"
+#include "attention_cache.cuh"
 
 namespace kittens::families::attention {
 
-inline constexpr int DECODE_KEYS = 32;
-inline constexpr int DECODE_HEADS = 16;
+/** Rows, a query of a head each, of a wave. */
+inline constexpr int DECODE_ROWS = 16;
 /** Head dimensions that are computed with at a time. */
 inline constexpr int PIECE = 64;
+/** Elements that the distances between q's tokens and heads are a multiple of: 16 bytes. */
+inline constexpr int UNIT = 8;
 
 /** Blocks in shared memory: two where they fit. */
 template <typename Cache, int D, int D_V, bool latent>
@@ -42,112 +44,126 @@ struct cache_order<fp8e4m3> {
 #endif
 };
 
-template <typename T, typename Cache, int D, int D_V>
+/** How the last piece of q is turned by its token's position: not, NeoX's halves, or GPT-J's neighbours. */
+enum class turn { none, halves, neighbours };
+
+template <typename T, typename Cache, int D, int D_V, typename Place>
 struct decode_globals {
-    /** (B, H, 1, D). */
-    gl<T, -1, -1, 1, D> q;
-    /** (pages, rows of a page, H_kv, D); of latent attention values are the first columns of keys. */
-    gl<Cache, -1, -1, -1, D> k;
-    gl<Cache, -1, -1, -1, D_V> v;
-    /** (B, pages of the longest sequence) and (B): pages in order, and keys of each sequence. */
-    gl<int, 1, 1, -1, -1> table;
-    const int *lengths;
-    /** (B, splits, H, D_V) and (B, splits, H): O, and logarithms to base 2, of each split. */
+    /** (1, tokens, H, D), any distance apart. */
+    gl_strided<T, 1, -1, -1, D> q;
+    /** Keys and values, (pages, rows of a page, H_kv, D), any distance apart; v null where it is k's first columns. */
+    gl_strided<Cache, -1, -1, -1, D> k;
+    gl_strided<Cache, -1, -1, -1, D_V> v;
+    Place where;
+    /** (B + 1): the token that is a sequence's first query; null where token s is the only one of sequence s. */
+    const int *starts;
+    /** Cosines and sines, (positions, PIECE / 2 and PIECE / 2), and the position of each token. */
+    gl<T, 1, 1, -1, PIECE> angles;
+    const int64_t *positions;
+    /** (tokens, splits, H, D_V) and (tokens, splits, H): O, and logarithms to base 2, of each split. */
     gl<float, -1, -1, -1, D_V> partial;
     gl<float, 1, -1, -1, -1> partial_lse;
-    /** (B, H, 1, D_V) and (B, H). */
+    /** (tokens, H, 1, D_V) and (tokens, H). */
     gl<T, -1, -1, 1, D_V> out;
     gl<float, 1, 1, -1, -1> lse;
+    /** Of each head a logit that counts in the denominator only; null for none. */
+    const float *sinks;
     /** Of logits, with the scale of keys, and of values. */
     float scale, scale_v;
+    /** Logits s become softcap tanh(s / softcap). */
+    float softcap;
+    /** Keys to the left and right of its own that a query sees. */
+    int left, right;
 };
 
-/** Rows of a page, in shared memory as one tile after the other. */
-template <int waves, int page, typename ST, typename GL>
-struct paged_stream {
-    static constexpr int rows = page < DECODE_KEYS ? page : DECODE_KEYS;
-    static_assert(DECODE_KEYS % rows == 0 && page % rows == 0, "attention: a page has a multiple of 16 rows");
-    using part = st<typename ST::dtype, rows, ST::cols, typename ST::shape>;
-    using workers = group<waves>;
-    const GL &cache;
-    part &first_part;
-    const int *pages;
-    int head, keys;
-    uint32_t lds;
-    uint32_t offsets[workers::template loads_per_tile<part>];
-
-    __device__ inline paged_stream(const GL &cache, ST &first, const int *pages, int head, int keys)
-        : cache(cache), first_part(reinterpret_cast<part &>(first)), pages(pages), head(head), keys(keys),
-          lds(workers::lds_base(first_part)) {
-        workers::template prefill_swizzled_offsets<1>(first_part, cache, offsets);
+/** The last piece of q's rows, `row` of `rows`, turned by the angles of position `at`. */
+template <turn how, typename RT, typename GL, typename Angles>
+__device__ inline void load_turned(RT &dst, const GL &rows, int piece, int row, const Angles &angles, int at) {
+    using half = rt<float, DECODE_ROWS, PIECE / 2, row_l, rt_16x32_s>;
+    using of_pairs = rt<float, DECODE_ROWS, PIECE / 2, row_l, ducks::rt_shape::rt_shape<DECODE_ROWS, 16, 4>>;
+    const auto own = [&](int) { return row; };
+    const auto position = [&](int) { return at; };
+    detail::select<how == turn::halves, half, of_pairs> cos, sin;
+    gather(cos, angles, {0, 0, 0, 0}, position);
+    gather(sin, angles, {0, 0, 0, 1}, position);
+    rt<float, DECODE_ROWS, PIECE, row_l, rt_16x32_s> turned;
+    if constexpr (how == turn::halves) {
+        half low, high;
+        gather(low, rows, {0, 0, 0, 2 * piece}, own);
+        gather(high, rows, {0, 0, 0, 2 * piece + 1}, own);
+        rotate(low, high, low, high, cos, sin);
+        turned.tiles[0][0] = low.tiles[0][0];
+        turned.tiles[0][1] = high.tiles[0][0];
+    } else {
+        gather(turned, rows, {0, 0, 0, piece}, own);
+        rotate_pairs(turned, turned, cos, sin);
     }
-    /** Starts loading block `at` into tile `slot`; rows past the last key are zero. */
-    __device__ inline void start(int slot, int at) const {
-        const auto pitch = static_cast<uint32_t>(cache.template stride<1>() * sizeof(typename GL::dtype));
-#pragma unroll
-        for (int i = 0; i < DECODE_KEYS / rows; i++) {
-            const int key = at * DECODE_KEYS + i * rows, left = keys - key;
-            const int number = left > 0 ? pages[key / page] : 0;
-            const auto *from = &cache[{number, key % page, head, 0}];
-            const i32x4 resource =
-                make_srsrc(from, left <= 0 ? 0 : static_cast<uint32_t>(left < rows ? left : rows) * pitch);
-            workers::template load_async<1>(first_part, cache, {number, key % page / rows, head, 0}, offsets, resource,
-                                            from,
-                                            lds + static_cast<uint32_t>(slot) * static_cast<uint32_t>(sizeof(ST)) +
-                                                static_cast<uint32_t>(i) * static_cast<uint32_t>(sizeof(part)));
-        }
-    }
-};
+    copy(dst, turned);
+}
 
 /**
- * @tparam waves of the work-group, which share keys and values, each with 16 heads.
- * @tparam page rows of a page.
+ * @tparam waves of the work-group, which share keys and values, each with 16 rows.
  * @tparam latent whether values are the first columns of keys.
  */
-template <typename T, typename Cache, int D, int D_V, int waves, int page, bool latent>
-__device__ inline void decode(const decode_globals<T, Cache, D, D_V> &g) {
+template <typename T, typename Cache, int D, int D_V, typename Place, int waves, bool latent, bool capped, turn how>
+__device__ inline void decode(const decode_globals<T, Cache, D, D_V, Place> &g) {
     constexpr int slots = SLOTS<Cache, D, D_V, latent>;
     using shared_k = st<Cache, DECODE_KEYS, D, typename cache_order<Cache>::shape>;
     using shared_v = st<Cache, DECODE_KEYS, D_V, typename cache_order<Cache>::shape>;
     extern __shared__ alignment_dummy __shm[];
     shared_allocator al(reinterpret_cast<int *>(&__shm[0]));
     shared_k *ks = &al.allocate<shared_k, slots>()[0];
-    shared_v *vs = latent ? nullptr : &al.allocate<shared_v, slots>()[0];
+    shared_v *vs = latent ? reinterpret_cast<shared_v *>(ks) : &al.allocate<shared_v, slots>()[0];
 
     const int split = static_cast<int>(blockIdx.y), splits = static_cast<int>(gridDim.y);
     const int sequence = static_cast<int>(blockIdx.z);
-    const int heads_k = static_cast<int>(g.k.rows()), shared_by = static_cast<int>(g.q.depth()) / heads_k;
-    // Work-groups of a head of keys, where not all heads that share it fit one.
-    const int per_head = ceil_div(shared_by, waves * DECODE_HEADS);
+    const int heads_k = static_cast<int>(g.k.rows()), shared_by = static_cast<int>(g.q.rows()) / heads_k;
+    const int first_query = g.starts ? g.starts[sequence] : sequence;
+    const int queries = g.starts ? g.starts[sequence + 1] - first_query : 1;
+    // Work-groups of a head of keys, where not all rows that share it fit one; some have none.
+    const int per_head = static_cast<int>(gridDim.x) / heads_k;
     const int head_k = static_cast<int>(blockIdx.x) / per_head;
-    const int within = (static_cast<int>(blockIdx.x) % per_head * waves + warpid()) * DECODE_HEADS;
-    const int head = head_k * shared_by + within;
-    const int heads = shared_by - within < 0              ? 0
-                      : shared_by - within < DECODE_HEADS ? shared_by - within
-                                                          : DECODE_HEADS;
+    const int group_row = static_cast<int>(blockIdx.x) % per_head * waves * DECODE_ROWS, rows = queries * shared_by;
+    if (group_row >= rows) return;
+    const int group_end = group_row + waves * DECODE_ROWS < rows ? group_row + waves * DECODE_ROWS : rows;
 
-    const int keys = g.lengths[sequence];
-    const int blocks = ceil_div(keys, DECODE_KEYS), share = ceil_div(blocks, splits);
-    const int begin = split * share, end = begin + share < blocks ? begin + share : blocks;
-    const int *pages = &g.table[{sequence, 0}];
-    const paged_stream<waves, page, shared_k, decltype(g.k)> stream_k(g.k, ks[0], pages, head_k, keys);
-    const paged_stream<waves, page, shared_v, decltype(g.v)> stream_v(
-        g.v, latent ? reinterpret_cast<shared_v &>(ks[0]) : vs[0], pages, head_k, keys);
-    const auto start = [&](int at) {
-        const int slot = (at - begin) % slots;
-        stream_k.start(slot, at);
-        if constexpr (!latent) stream_v.start(slot, at);
-    };
+    // A lane has one row of every tile.
+    const int row = group_row + warpid() * DECODE_ROWS + laneid() % DECODE_ROWS;
+    const int query = row / shared_by, token = first_query + query, head = head_k * shared_by + row % shared_by;
+
+    const int keys = g.where.keys(sequence);
+    const band seen{g.left, g.right, keys - queries};
+    const int low_query = group_row / shared_by, high_query = (group_end - 1) / shared_by;
+    const int first_block = seen.begin(low_query) / DECODE_KEYS;
+    const int end_block = ceil_div(seen.end(high_query, keys), DECODE_KEYS);
+    const int share = ceil_div(end_block - first_block, splits);
+    const int begin = first_block + split * share, end = begin + share < end_block ? begin + share : end_block;
+    typename Place::template stream<waves, shared_k, shared_v, decltype(g.k), decltype(g.v)> stream(
+        g.where, g.k, g.v, ks[0], vs[0], sequence, head_k, keys, begin);
+    const auto start = [&](int at) { stream.template start<!latent>((at - begin) % slots, at); };
     if (begin < end) start(begin);
 
-    // Heads past the last of those that share the keys are zeros.
-    const gl<T, 1, -1, 1, D> own(&g.q[{sequence, head, 0, 0}], nullptr, static_cast<size_t>(heads), nullptr, nullptr);
-    rt<T, DECODE_HEADS, PIECE, row_l, rt_16x32_s> q[D / PIECE];
+    // Rows past the last are zeros. Two distances, of tokens and of heads, in units that divide both.
+    const gl_strided<T, 1, 1, -1, D> units(g.q.raw_ptr, nullptr, nullptr, size_t{1} << 28, nullptr, 0, 0, UNIT);
+    const int unit = row < rows ? token * static_cast<int>(g.q.template stride<1>() / UNIT) +
+                                      head * static_cast<int>(g.q.template stride<2>() / UNIT)
+                                : -1;
+    rt<T, DECODE_ROWS, PIECE, row_l, rt_16x32_s> q[D / PIECE];
 #pragma unroll
-    for (int j = 0; j < D / PIECE; j++) load<1>(q[j], own, {0, 0, 0, j});
+    for (int j = 0; j < D / PIECE; j++) {
+        if constexpr (how == turn::none) {
+            gather(q[j], units, {0, 0, 0, j}, [&](int) { return unit; });
+        } else {
+            if (j < D / PIECE - 1)
+                gather(q[j], units, {0, 0, 0, j}, [&](int) { return unit; });
+            else
+                load_turned<how>(q[j], units, j, unit, g.angles,
+                                 row < rows ? static_cast<int>(g.positions[token]) : -1);
+        }
+    }
 
-    using scores = rt<float, DECODE_KEYS, DECODE_HEADS, col_l, rt_16x16_s>;
-    rt<float, PIECE, DECODE_HEADS, col_l, rt_16x16_s> o[D_V / PIECE];
+    using scores = rt<float, DECODE_KEYS, DECODE_ROWS, col_l, rt_16x16_s>;
+    rt<float, PIECE, DECODE_ROWS, col_l, rt_16x16_s> o[D_V / PIECE];
     typename scores::row_vec maximum, sum;
 #pragma unroll
     for (int j = 0; j < D_V / PIECE; j++) zero(o[j]);
@@ -155,6 +171,8 @@ __device__ inline void decode(const decode_globals<T, Cache, D, D_V> &g) {
     zero(sum);
     float &m = maximum.data[0][0], &l = sum.data[0][0];
     for (int at = begin; at < end; at++) {
+        [[maybe_unused]] int present = 0;
+        if constexpr (Place::has_holes) present = stream.loading;
         wait_vmcnt<0>();
         barrier();
         if (slots > 1 && at + 1 < end) start(at + 1);
@@ -168,24 +186,31 @@ __device__ inline void decode(const decode_globals<T, Cache, D, D_V> &g) {
             load(k, subtile_inplace<DECODE_KEYS, PIECE>(ks[slot], {0, j}));
             mma_ABt(s, k, q[j], s);
         }
-        mul(s, s, g.scale * LOG2_E);
-        const int left = keys - at * DECODE_KEYS;
-        if (left < DECODE_KEYS) mask_map(s, s, MINUS_INFINITY, [&](int row, int) { return row >= left; });
+        if constexpr (capped)
+            map(s, s, [&](float x) { return g.softcap * LOG2_E * tanh_by_exp2(x * (g.scale / g.softcap)); });
+        else
+            mul(s, s, g.scale * LOG2_E);
+        const int key = at * DECODE_KEYS;
+        if constexpr (Place::has_holes)
+            mask_map(s, s, MINUS_INFINITY, [&](int row, int) { return packed_shfl(MASK_ALL, present, row) < 0; });
+        else if ((key + DECODE_KEYS > keys) | seen.cuts(low_query, high_query, key, DECODE_KEYS))
+            keep_rows(
+                s, [&](int) { return seen.begin(query) - key; }, [&](int) { return seen.end(query, keys) - key; });
 
         typename scores::row_vec largest;
         col_max(largest, s);
-        // A block has a key at least, so that the maximum is a number.
         const float raised = __builtin_fmaxf(m, largest.data[0][0]);
-        const float factor = __builtin_amdgcn_exp2f(m - raised);
+        const float base = raised == MINUS_INFINITY ? 0.0f : raised;
+        const float factor = __builtin_amdgcn_exp2f(m - base);
         m = raised;
-        sub(s, s, m);
+        sub(s, s, base);
         exp2(s, s);
         typename scores::row_vec added;
         col_sum(added, s);
         l = l * factor + added.data[0][0];
 
-        rt<T, DECODE_KEYS, DECODE_HEADS, col_l, rt_16x16_s> rounded;
-        rt<T, DECODE_KEYS, DECODE_HEADS, col_l, rt_32x16_4_s> p;
+        rt<T, DECODE_KEYS, DECODE_ROWS, col_l, rt_16x16_s> rounded;
+        rt<T, DECODE_KEYS, DECODE_ROWS, col_l, rt_32x16_4_s> p;
         copy_numbers(rounded, s);
         swap_layout(p, rounded);
 #pragma unroll
@@ -205,43 +230,45 @@ __device__ inline void decode(const decode_globals<T, Cache, D, D_V> &g) {
         }
     }
 
-    const gl<float, 1, -1, 1, D_V> partial(&g.partial[{sequence, split, head, 0}], nullptr, static_cast<size_t>(heads),
-                                           nullptr, nullptr);
+    const int part = token * splits + split;
+    const gl<float, 1, 1, -1, D_V> parts(g.partial.raw_ptr, nullptr, nullptr,
+                                         g.partial.batch() * g.partial.depth() * g.partial.rows(), nullptr);
+    const int place = row < rows ? part * static_cast<int>(g.partial.rows()) + head : -1;
     const float weight = l == 0.0f ? 0.0f : g.scale_v / l;
 #pragma unroll
     for (int j = 0; j < D_V / PIECE; j++) {
         mul(o[j], o[j], weight);
-        rt<float, DECODE_HEADS, PIECE, row_l, rt_16x16_s> turned;
+        rt<float, DECODE_ROWS, PIECE, row_l, rt_16x16_s> turned;
         transpose(turned, o[j]);
-        store<1>(partial, turned, {0, 0, 0, j});
+        scatter(parts, turned, {0, 0, 0, j}, [&](int) { return place; });
     }
-    l = l == 0.0f ? MINUS_INFINITY : m + __builtin_amdgcn_logf(l);
-    const gl<float, 1, 1, 1, -1> partial_lse(&g.partial_lse[{sequence, split, head}], nullptr, nullptr, nullptr,
-                                             static_cast<size_t>(heads));
-    store(partial_lse, sum, {0});
+    if (laneid() < DECODE_ROWS && row < rows)
+        g.partial_lse[{token, split, head}] = l == 0.0f ? MINUS_INFINITY : m + __builtin_amdgcn_logf(l);
 }
 
-/** O and its logarithm from those of the splits; a wave for each head. */
-template <typename T, typename Cache, int D, int D_V>
-__device__ inline void merge(const decode_globals<T, Cache, D, D_V> &g) {
-    const int head = static_cast<int>(blockIdx.x), sequence = static_cast<int>(blockIdx.z);
+/** O and its logarithm from those of the splits; a wave for each head of a token. */
+template <typename T, typename Cache, int D, int D_V, typename Place>
+__device__ inline void merge(const decode_globals<T, Cache, D, D_V, Place> &g) {
+    const int head = static_cast<int>(blockIdx.x), token = static_cast<int>(blockIdx.y);
     const int splits = static_cast<int>(g.partial.depth());
-    float largest = MINUS_INFINITY, total = 0.0f;
+    const float sink = g.sinks ? g.sinks[head] * LOG2_E : MINUS_INFINITY;
+    float largest = sink;
     for (int split = 0; split < splits; split++)
-        largest = __builtin_fmaxf(largest, g.partial_lse[{sequence, split, head}]);
+        largest = __builtin_fmaxf(largest, g.partial_lse[{token, split, head}]);
     const float base = largest == MINUS_INFINITY ? 0.0f : largest;
+    float total = __builtin_amdgcn_exp2f(sink - base);
     rv_naive<float, D_V> o, part;
     zero(o);
     for (int split = 0; split < splits; split++) {
-        const float weight = __builtin_amdgcn_exp2f(g.partial_lse[{sequence, split, head}] - base);
-        load(part, g.partial, {sequence, split, head, 0});
+        const float weight = __builtin_amdgcn_exp2f(g.partial_lse[{token, split, head}] - base);
+        load(part, g.partial, {token, split, head, 0});
         mul(part, part, weight);
         add(o, o, part);
         total += weight;
     }
     mul(o, o, total == 0.0f ? 0.0f : 1.0f / total);
-    store(g.out, o, {sequence, head, 0, 0});
-    if (laneid() == 0) g.lse[{sequence, head}] = (base + __builtin_amdgcn_logf(total)) * LN_2;
+    store(g.out, o, {token, head, 0, 0});
+    if (laneid() == 0) g.lse[{token, head}] = (base + __builtin_amdgcn_logf(total)) * LN_2;
 }
 
 } // namespace kittens::families::attention

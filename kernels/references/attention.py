@@ -127,14 +127,23 @@ def attention_paged(
     scale: float | None = None,
     k_scale: float = 1.0,
     v_scale: float = 1.0,
+    cu_seqlens_q: torch.Tensor | None = None,
+    max_queries: int = 0,
+    causal: bool = True,
+    window: int = 0,
+    softcap: float = 0.0,
+    sinks: torch.Tensor | None = None,
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """`attention` of one query a sequence, q (B, H, D), over pages of keys and values (pages, page, H_kv, D).
+    """`attention` of a few queries a sequence, q (tokens, H, D), over pages (pages, page, H_kv, D).
 
-    Sequence i has seq_lens[i] keys, in the pages block_table[i] in order. Caches hold keys divided by
-    `k_scale` and values divided by `v_scale`. Without `v_cache` values are the keys' first 512 columns
-    (multi-head latent attention). Gives (B, H, D_v) and (B, H); a sequence without keys zeros and -inf.
+    Sequence i has seq_lens[i] keys, in the pages block_table[i] in order, and the queries cu_seqlens_q[i] to
+    cu_seqlens_q[i + 1] - 1, at most `max_queries` (0: any number), which stand at its last keys; without
+    `cu_seqlens_q` token i only. Caches hold keys divided by `k_scale` and values divided by `v_scale`.
+    Without `v_cache` values are the keys' first 512 columns (multi-head latent attention). Gives
+    (tokens, H, D_v) and (tokens, H); a query that sees no key zeros and -inf (its sink).
     """
     outs, sums = [], []
+    starts = range(len(seq_lens) + 1) if cu_seqlens_q is None else cu_seqlens_q.tolist()
     for i, length in enumerate(seq_lens.tolist()):
         pages = block_table[i].long()
         k = k_cache[pages].flatten(0, 1)[None, :length].to(q.dtype) * k_scale
@@ -143,7 +152,95 @@ def attention_paged(
             if v_cache is None
             else v_cache[pages].flatten(0, 1)[None, :length].to(q.dtype) * v_scale
         )
-        out, lse = attention(q[i][None, None], k, v, scale=scale)
-        outs.append(out[0, 0])
-        sums.append(lse[0, :, 0])
+        own = q[None, starts[i] : starts[i + 1]]
+        out, lse = attention(own, k, v, causal, window, scale, softcap, sinks)
+        outs.append(out[0])
+        sums.append(lse[0].T)
+    return torch.cat(outs), torch.cat(sums)
+
+
+def latent_attention(
+    q: torch.Tensor, rows: torch.Tensor, scale: float | None, kv_scale: float, softcap: float = 0.0
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """`attention` of one query, q (H, 576), over rows (keys, 576); values are their first 512 columns."""
+    keys = rows[None, :, None].to(q.dtype) * kv_scale
+    out, lse = attention(q[None, None], keys, keys[..., :512], scale=scale, softcap=softcap)
+    return out[0, 0], lse[0, :, 0]
+
+
+def turned(
+    x: torch.Tensor, cos_sin_cache: torch.Tensor, positions: torch.Tensor, interleaved: bool
+) -> torch.Tensor:
+    """x (B, H, D) turned by the angles of each sequence's position; pairs are halves, or neighbours."""
+    cos, sin = cos_sin_cache[positions].to(x.dtype)[:, None].chunk(2, dim=-1)
+    a, b = (x[..., ::2], x[..., 1::2]) if interleaved else x.chunk(2, dim=-1)
+    pair = (a * cos - b * sin, b * cos + a * sin)
+    return torch.stack(pair, dim=-1).flatten(-2) if interleaved else torch.cat(pair, dim=-1)
+
+
+def mla_decode_rope(
+    q: torch.Tensor,
+    kv_cache: torch.Tensor,
+    kv_indptr: torch.Tensor,
+    kv_indices: torch.Tensor,
+    cos_sin_cache: torch.Tensor | None = None,
+    positions: torch.Tensor | None = None,
+    scale: float | None = None,
+    kv_scale: float = 1.0,
+    softcap: float = 0.0,
+    interleaved: bool = False,
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Latent attention of one query a sequence, q (B, H, 512 + 64), over rows of a cache (rows, 576).
+
+    Keys of sequence i are the rows kv_indices[kv_indptr[i]] to kv_indices[kv_indptr[i + 1] - 1], -1 for none;
+    their first 512 columns are values. With `cos_sin_cache` (positions, 32 cosines and 32 sines) q's last 64
+    columns are turned by the angles of positions[i]; those of keys are in the cache turned. The cache holds
+    keys divided by `kv_scale`. Gives (B, H, 512) and (B, H); a sequence without keys zeros and -inf.
+    """
+    if cos_sin_cache is not None and positions is not None:
+        last = turned(q[..., 512:], cos_sin_cache, positions, interleaved)
+        q = torch.cat((q[..., :512], last), dim=-1)
+    outs, sums = [], []
+    starts = kv_indptr.tolist()
+    for i, own in enumerate(q):
+        chosen = kv_indices[starts[i] : starts[i + 1]].long()
+        out, lse = latent_attention(own, kv_cache[chosen[chosen >= 0]], scale, kv_scale, softcap)
+        outs.append(out)
+        sums.append(lse)
+    return torch.stack(outs), torch.stack(sums)
+
+
+def sparse_mla(
+    q: torch.Tensor,
+    kv_cache: torch.Tensor,
+    topk_indices: torch.Tensor,
+    block_table: torch.Tensor | None = None,
+    seq_lens: torch.Tensor | None = None,
+    cu_seqlens_q: torch.Tensor | None = None,
+    scale: float | None = None,
+    kv_scale: float = 1.0,
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Latent attention of each query, q (queries, H, 576), over the keys topk_indices (queries, topk) names.
+
+    Without a table they are rows of the cache (pages, page, 1, 576), counted through all pages. With
+    `block_table` (B, pages) and `seq_lens` (B) they are places in the query's sequence, whose queries
+    `cu_seqlens_q` tells as in `attention_paged`. -1, and a place that the sequence does not have, is none; a
+    key that is named twice counts twice. Gives (queries, H, 512) and (queries, H).
+    """
+    outs, sums = [], []
+    rows, page = kv_cache.flatten(0, 2), kv_cache.shape[1]
+    sequences = list(range(len(q)))
+    if cu_seqlens_q is not None:
+        sequences = [i for i, count in enumerate(cu_seqlens_q.diff().tolist()) for _ in range(count)]
+    for i, own in enumerate(q):
+        chosen = topk_indices[i].long()
+        if block_table is None or seq_lens is None:
+            chosen = chosen[(chosen >= 0) & (chosen < len(rows))]
+        else:
+            s = sequences[i]
+            chosen = chosen[(chosen >= 0) & (chosen < seq_lens[s])]
+            chosen = block_table[s].long()[chosen // page] * page + chosen % page
+        out, lse = latent_attention(own, rows[chosen], scale, kv_scale)
+        outs.append(out)
+        sums.append(lse)
     return torch.stack(outs), torch.stack(sums)

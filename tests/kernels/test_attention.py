@@ -39,19 +39,16 @@ BACKWARD: list[dict[str, Any]] = [
     | {"dim": 64, "dim_v": 64, "dtype": "fp16"},
 ]
 DECODE: list[dict[str, Any]] = [
-    {"batch": 1, "pages": 1, "page": 16, "heads": 1, "heads_kv": 1},
-    {"batch": 5, "pages": 30, "page": 16, "heads": 6, "heads_kv": 2, "dim": 64, "dim_v": 64, "dtype": "fp16"},
-    {"batch": 2, "pages": 2, "page": 256, "heads": 24, "heads_kv": 1, "dtype": "fp16", "cache": "fp8"},
-    {
-        "batch": 2,
-        "pages": 9,
-        "page": 16,
-        "heads": 20,
-        "heads_kv": 1,
-        "dim": 576,
-        "dim_v": 512,
-        "cache": "fp8",
-    },
+    {"batch": 1, "queries": 1, "pages": 1, "page": 16, "heads": 1, "heads_kv": 1},
+    {"batch": 5, "queries": 5, "pages": 30, "page": 16, "heads": 6, "heads_kv": 2, "dim": 64, "dim_v": 64}
+    | {"dtype": "fp16"},
+    {"batch": 2, "queries": 2, "pages": 2, "page": 256, "heads": 24, "heads_kv": 1, "dtype": "fp16"}
+    | {"cache": "fp8"},
+    {"batch": 2, "queries": 2, "pages": 9, "page": 16, "heads": 20, "heads_kv": 1, "dim": 576, "dim_v": 512}
+    | {"cache": "fp8"},
+    # Several queries: more than keys, in rows of several work-groups, with a soft cap.
+    {"batch": 4, "queries": 70, "longest": 40, "pages": 1, "page": 16, "heads": 6, "heads_kv": 2},
+    {"batch": 2, "queries": 9, "longest": 6, "pages": 4, "page": 48, "heads": 4, "heads_kv": 2, "capped": 1},
 ]
 SETTINGS = {
     "attention/forward": FORWARD,
@@ -64,7 +61,7 @@ SMALL: dict[str, dict[str, Any]] = {
     "attention/forward": {"queries": 70, "keys": 300, "heads": 2, "heads_kv": 1, "causal": 1},
     "attention/forward_packed": {"queries": 70, "keys": 300, "heads": 2, "heads_kv": 1, "causal": 1},
     "attention/backward": {"queries": 130, "keys": 300, "heads": 2, "heads_kv": 1, "causal": 1},
-    "attention/decode": {"batch": 2, "pages": 9, "page": 16, "heads": 4, "heads_kv": 2},
+    "attention/decode": {"batch": 2, "queries": 2, "pages": 9, "page": 16, "heads": 4, "heads_kv": 2},
 }
 
 
@@ -108,6 +105,47 @@ def test_gradients_go_through_the_backward_operator(arch: str) -> None:
         torch.testing.assert_close(gradient.double(), truth, rtol=2e-2, atol=2e-2)
 
 
+def test_views_of_a_fused_tensor(arch: str) -> None:
+    """q, k and v side by side in one tensor, tokens before heads or after them, and gradients likewise."""
+    where = f"emulated:{arch}"
+    forward, backward = wb.kernels["attention/forward"], wb.kernels["attention/backward"]
+    generator = torch.Generator().manual_seed(4)
+
+    def apart(dims: tuple[int, ...], by_token: bool) -> torch.Tensor:
+        made = torch.randn(dims, generator=generator).bfloat16()
+        return made if by_token else made.transpose(1, 2).contiguous().transpose(1, 2)
+
+    for by_token in (True, False):
+        qkv = apart((2, 70, 8, 128), by_token)
+        views = dict(zip("qkv", qkv.split((4, 2, 2), dim=2), strict=True))
+        copies = {name: view.contiguous() for name, view in views.items()}
+        assert not any(view.is_contiguous() for view in views.values())
+        made = [forward(**given, causal=True, device=where) for given in (views, copies)]
+        assert torch.equal(made[0]["out"], made[1]["out"])
+        dout = apart((2, 70, 4, 128), not by_token)
+        gradients = [
+            backward(**given, **of, dout=d, causal=True, device=where)
+            for given, of, d in ((views, made[0], dout), (copies, made[1], dout.contiguous()))
+        ]
+        for name, gradient in gradients[0].items():
+            assert torch.equal(gradient, gradients[1][name]), f"{name}, by token: {by_token}"
+
+
+def test_decode_of_views(arch: str) -> None:
+    """q of a fused tensor over a cache whose keys and values take turns by page."""
+    spec = wb.kernels["attention/decode"]
+    given = spec.make_inputs(
+        {"batch": 2, "queries": 2, "pages": 3, "page": 32, "heads": 4, "heads_kv": 2}, seed=3
+    )
+    fused = torch.cat((given["q"], given["q"][:, :2]), dim=1)
+    both = torch.stack((given["k_cache"], given["v_cache"]), dim=1)
+    views = {"q": fused[:, :4], "k_cache": both[:, 0], "v_cache": both[:, 1]}
+    assert not any(view.is_contiguous() for view in views.values())
+    device = f"emulated:{arch}"
+    made, wanted = spec(**{**given, **views}, device=device), spec(**given, device=device)
+    assert torch.equal(made["out"], wanted["out"])
+
+
 def test_large_logits(arch: str) -> None:
     """Logits of 1e35: each query takes the value of its largest key, and no exponential overflows."""
     spec = wb.kernels["attention/forward"]
@@ -132,6 +170,10 @@ def test_large_logits(arch: str) -> None:
         ),
         ({"scale": -1.0}, "scale is -1.0; expected a positive number"),
         ({"window": -3}, "window is -3"),
+        (
+            {"q": torch.zeros(1, 8, 4, 68).bfloat16()[..., :64]},
+            r"q has strides \(2176, 272, 68, 1\); expected multiples of 8",
+        ),
         ({"sinks": torch.zeros(2)}, r"sinks is \(2,\) torch.float32; expected \(4,\)"),
     ],
 )

@@ -146,6 +146,36 @@ struct group : detail::shared_maps<N>,
     }
 
     /**
+     * @brief Starts loading rows rows(0), rows(1), ... of a matrix of `src`: row r of the tile is row rows(r).
+     *
+     * @param idx batch, depth and, counted in tiles, columns; its row is not looked at.
+     * @param rows a function of the tile's row, called with one that differs from lane to lane. Rows that the matrix
+     *             does not have (negative ones too) read as zero.
+     * @param lds from `lds_base`.
+     *
+     * The matrix has less than 4 GiB.
+     */
+    template <ducks::st::whole ST, ducks::gl::all GL, typename Rows, ducks::coord::tile COORD = coord<ST>>
+    static __device__ inline void gather_async([[maybe_unused]] ST &dst, const GL &src, const COORD &idx,
+                                               const Rows &rows, uint32_t lds) {
+        check_types<ST, GL>();
+        using T = typename GL::dtype;
+        using P = detail::pieces<ST, N, ST::underlying_subtile_bytes_per_thread>;
+        const coord<> at = idx.template unit_coord<2, 3>();
+        const detail::window<2, GL> view(src, coord<>(at.b, at.d, 0, at.c));
+        const auto offset = detail::in_chosen_rows<T>(view.pitch, src.rows(), rows);
+        const int wave = warpid(), lane = kittens::laneid();
+        uint32_t offsets[P::per_wave];
+#pragma unroll
+        for (int i = 0; i < P::per_wave; i++) {
+            const auto place = P::at(i, wave, lane);
+            offsets[i] = offset(place.row, place.col_bytes / static_cast<int>(sizeof(T)));
+        }
+        detail::start_loads<P, N, ST::underlying_subtile_bytes_per_thread>(offsets, make_srsrc(view.base, view.bytes),
+                                                                           0, lds, wave);
+    }
+
+    /**
      * @brief `load_async`, with its arguments; on gfx942 it returns when what this wave loads is there.
      *
      * That is what HipKittens' loads of this name do on each target: on gfx942 the other waves' part is there after a

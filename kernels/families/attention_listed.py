@@ -1,0 +1,127 @@
+"""Latent attention of one query over the keys that a list names: what operators of `in_list` share."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+
+from workbench.errors import ShapeError
+from workbench.spec import Choice, Range, Step
+from workbench_kernels.attention import decode
+from workbench_kernels.attention.forward import DTYPES, check_distances, dtype_of
+
+PARAMETERS = {
+    "queries": Range(1, 65535, default=2, doc="queries"),
+    "keys": Range(1, 1 << 20, default=256, doc="keys of a query's list, on average"),
+    "rows": Range(1, 1 << 24, default=512, doc="rows of the cache"),
+    "heads": Range(1, 1024, default=16, doc="heads of the queries"),
+    "dtype": Choice(("bf16", "fp16"), doc="element type of q and O"),
+    "cache": Choice(("as q", "fp8"), doc="element type of the cache"),
+}
+
+NO_TABLE: dict[str, Any] = {"table": None, "lengths": None, "queries": None, "width": 0, "sequences": 0}
+
+
+def whole(shape: Mapping[str, Any]) -> dict[str, Any]:
+    """The shape as `attention/decode` has it: each query a sequence of its own, pages of one row."""
+    one = {"batch": shape["queries"], "longest": 1, "pages": shape["keys"], "page": 1, "capped": 0}
+    return {**one, **decode.MLA, **shape}
+
+
+def check_query(q: torch.Tensor) -> None:
+    """Refuses what is no query of latent attention."""
+    if q.dim() != 3 or q.shape[-1] != decode.LATENT or q.dtype not in DTYPES.values():
+        raise ShapeError(
+            f"attention: q is {q.dtype} {tuple(q.shape)}; expected torch.bfloat16 or torch.float16 "
+            f"(queries, H, {decode.LATENT})"
+        )
+
+
+def shape_of(q: torch.Tensor, kv_cache: torch.Tensor, keys: int, **scales: float | None) -> dict[str, Any]:
+    """Shape of q (queries, H, 576) over a cache whose last dimension is as long.
+
+    Raises:
+        ShapeError: other dimensions or dtypes; a cache whose rows are not equally far apart.
+    """
+    check_query(q)
+    if kv_cache.shape[-1:] != q.shape[-1:]:
+        raise ShapeError(f"attention: kv_cache is {tuple(kv_cache.shape)}; expected rows of {decode.LATENT}")
+    fp8 = kv_cache.dtype in decode.FP8
+    if not fp8 and kv_cache.dtype != q.dtype:
+        raise ShapeError(f"attention: kv_cache is {kv_cache.dtype}; expected {q.dtype}, as q, or float8_e4m3")
+    check_distances(q=q, kv_cache=kv_cache)
+    decode.check_scales(**scales)
+    rows = kv_cache.numel() // decode.LATENT
+    if rows * kv_cache.stride(0) // max(1, rows // kv_cache.shape[0]) * kv_cache.element_size() >= 1 << 32:
+        raise ShapeError(
+            f"attention: kv_cache {tuple(kv_cache.shape)} has 4 GiB or more; expected less, offsets have "
+            "32 bits"
+        )
+    return {
+        "queries": q.shape[0],
+        "keys": max(1, keys),
+        "rows": rows,
+        "heads": q.shape[1],
+        "dtype": dtype_of(q=q),
+        "cache": "fp8" if fp8 else "as q",
+    }
+
+
+def tensors(shape: Mapping[str, Any], generator: torch.Generator) -> tuple[torch.Tensor, torch.Tensor]:
+    """Normally distributed q and rows of the cache."""
+    dtype = DTYPES[shape["dtype"]]
+    q = torch.randn(shape["queries"], shape["heads"], decode.LATENT, generator=generator).to(dtype)
+    rows = torch.randn(shape["rows"], decode.LATENT, generator=generator)
+    return q, rows.to(torch.float8_e4m3fn if shape["cache"] == "fp8" else dtype)
+
+
+def outputs(shape: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
+    return decode.outputs(whole(shape), given)
+
+
+def workspace(shape: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
+    return decode.workspace(whole(shape), given)
+
+
+def define(shape: Mapping[str, Any], arch: str) -> dict[str, object]:
+    return decode.define(whole(shape), arch)
+
+
+def check(shape: Mapping[str, Any], arch: str) -> None:
+    decode.check_heads(whole(shape))
+
+
+def steps(arguments: Any) -> list[Step]:
+    """The launches of `attention/decode`."""
+    return [
+        Step(step.name, step.entry, lambda shape, arch, step=step: step.launch(whole(shape), arch), arguments)
+        for step in decode.steps(arguments)
+    ]
+
+
+def arguments(
+    shape: Mapping[str, Any], given: Mapping[str, Any], cache: torch.Tensor, where: Mapping[str, Any]
+) -> dict[str, Any]:
+    """The kernel's arguments for a cache (pages, page, 1, 576) and a place, beside what `NO_TABLE` has."""
+    scales = {"k_cache": cache, "k_scale": given["kv_scale"]}
+    return {
+        **decode.common(whole(shape), {"softcap": 0.0, **given, **scales}),
+        "where": {**NO_TABLE, "starts": None, "count": 0, **where},
+        "starts": None,
+        "angles": None,
+        "positions": None,
+    }
+
+
+def flops(shape: Mapping[str, Any]) -> int:
+    """2 (576 + 512) for each query and key of its list."""
+    return 2 * (decode.LATENT + 512) * int(shape["queries"] * shape["heads"] * shape["keys"])
+
+
+def bytes_moved(shape: Mapping[str, Any]) -> int:
+    """Each row of the cache that lists may name, q and O once."""
+    rows = min(shape["rows"], shape["queries"] * shape["keys"])
+    size = 1 if shape["cache"] == "fp8" else 2
+    return int(decode.LATENT * size * rows + 2 * (decode.LATENT + 512) * shape["queries"] * shape["heads"])
