@@ -51,6 +51,11 @@ __global__ __launch_bounds__(WARP_THREADS) void attention_merge(const globals g)
 """
 
 
+def width_of(shape: Mapping[str, Any]) -> int:
+    """Columns of the caches."""
+    return int(shape["dim"] + (0 if shape["values"] == "keys" else shape["dim_v"]))
+
+
 def rows_of(shape: Mapping[str, Any]) -> int:
     """Most rows of a sequence that share a head of keys."""
     return int(shape["longest"] * (shape["heads"] // shape["heads_kv"]))
@@ -146,6 +151,7 @@ def shape_of(
         "heads_kv": k_cache.shape[2],
         "dim": q.shape[2],
         "dim_v": 512 if v_cache is None else v_cache.shape[3],
+        "values": "keys" if v_cache is None else "own",
         "dtype": dtype_of(q=q),
         "cache": "fp8" if k_cache.dtype in FP8 else "as q",
         "capped": int(softcap > 0),
@@ -171,7 +177,12 @@ def check(shape: Mapping[str, Any], arch: str) -> None:
     if (shape["dim"], shape["dim_v"]) not in ((64, 64), (128, 128), (LATENT, 512)):
         raise ShapeError(
             f"attention: head dimensions are {shape['dim']} and {shape['dim_v']}; supported are 64 and 64, "
-            "128 and 128, and without v_cache 576 and 512"
+            "128 and 128, 576 and 512"
+        )
+    if shape["values"] == "keys" and shape["dim"] != LATENT:
+        raise ShapeError(
+            f"attention: there is no v_cache, and keys have {shape['dim']} columns; expected a v_cache, or "
+            f"keys of {LATENT} of which the first 512 are values"
         )
     check_heads(shape)
     least = shape["batch"] if shape["longest"] == 1 else 1
@@ -208,7 +219,7 @@ def inputs(shape: Mapping[str, Any], generator: torch.Generator) -> dict[str, An
     given: dict[str, Any] = {
         "q": normal(shape["queries"], shape["heads"], shape["dim"]).to(dtype),
         "k_cache": normal(*rows, shape["dim"]).to(stored),
-        "v_cache": None if shape["dim"] == LATENT else normal(*rows, shape["dim_v"]).to(stored),
+        "v_cache": None if shape["values"] == "keys" else normal(*rows, shape["dim_v"]).to(stored),
         "block_table": torch.randperm(batch * pages, generator=generator).view(batch, pages).to(torch.int32),
         "seq_lens": lengths.to(torch.int32),
         **({"k_scale": 0.5, "v_scale": 2.0} if shape["cache"] == "fp8" else {}),
@@ -246,20 +257,19 @@ def define(shape: Mapping[str, Any], arch: str) -> dict[str, object]:
         "DIM": shape["dim"],
         "DIM_V": shape["dim_v"],
         "WAVES": waves_of(shape),
-        "LATENT": "true" if shape["dim"] == LATENT else "false",
+        "LATENT": "true" if shape["values"] == "keys" else "false",
         "CAPPED": "true" if shape["capped"] else "false",
     }
 
 
 def launch_decode(shape: Mapping[str, Any], arch: str) -> Launch:
     """A work-group for the rows that share keys, and a split."""
-    width = shape["dim"] + (0 if shape["dim"] == LATENT else shape["dim_v"])
-    block = KEYS * width * (1 if shape["cache"] == "fp8" else 2)
-    return Launch(
-        grid=(groups_of(shape), splits_of(shape), shape["batch"]),
-        block=64 * waves_of(shape),
-        dynamic_shared=block * (2 if 2 * block <= ROOM[arch] else 1),
-    )
+    row = KEYS * (1 if shape["cache"] == "fp8" else 2)
+    block = row * width_of(shape)
+    # Where keys and values do not fit together they take turns.
+    shared = 2 * block if 2 * block <= ROOM[arch] else block if block <= ROOM[arch] else row * shape["dim"]
+    grid = (groups_of(shape), splits_of(shape), shape["batch"])
+    return Launch(grid=grid, block=64 * waves_of(shape), dynamic_shared=shared)
 
 
 def launch_merge(shape: Mapping[str, Any], arch: str) -> Launch:
@@ -315,10 +325,9 @@ def flops(shape: Mapping[str, Any]) -> int:
 
 def bytes_moved(shape: Mapping[str, Any]) -> int:
     """Caches of full tables, q and O once."""
-    width = shape["dim"] + (0 if shape["dim"] == LATENT else shape["dim_v"])
     rows = shape["batch"] * shape["pages"] * shape["page"] * shape["heads_kv"]
     own = shape["queries"] * shape["heads"] * (shape["dim"] + shape["dim_v"])
-    return int(width * (1 if shape["cache"] == "fp8" else 2) * rows + 2 * own)
+    return int(width_of(shape) * (1 if shape["cache"] == "fp8" else 2) * rows + 2 * own)
 
 
 PARAMETERS = {
@@ -331,12 +340,13 @@ PARAMETERS = {
     "heads_kv": Range(1, 1024, default=8, doc="heads of keys and values; divides heads"),
     "dim": Choice((64, 128, LATENT), default=128, doc="head dimension of queries and keys"),
     "dim_v": Choice((64, 128, 512), default=128, doc="head dimension of values"),
+    "values": Choice(("own", "keys"), doc="whether values have a cache, or are the first columns of keys"),
     "dtype": Choice(("bf16", "fp16"), doc="element type of q and O"),
     "cache": Choice(("as q", "fp8"), doc="element type of the caches"),
     "capped": Choice((0, 1), doc="whether logits are soft-capped"),
 }
 
-MLA = {"heads_kv": 1, "dim": LATENT, "dim_v": 512}
+MLA = {"heads_kv": 1, "dim": LATENT, "dim_v": 512, "values": "keys"}
 
 spec = KernelSpec(
     name="attention/decode",

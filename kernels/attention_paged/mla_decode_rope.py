@@ -29,6 +29,7 @@ def shape_of(
     kv_scale: float = 1.0,
     softcap: float = 0.0,
     interleaved: bool = False,
+    v_cache: torch.Tensor | None = None,
 ) -> dict[str, Any]:
     """Shape of a call: q (B, H, 576), cache (rows, 576), B + 1 starts, and rows of the cache."""
     listed.check_query(q)
@@ -39,7 +40,8 @@ def shape_of(
             f"mla_decode_rope: kv_indices is {kv_indices.dtype} {tuple(kv_indices.shape)}; expected "
             "int32, the row of each key"
         )
-    shape = listed.shape_of(q, kv_cache, -(-kv_indices.numel() // q.shape[0]), scale=scale, kv_scale=kv_scale)
+    keys = -(-kv_indices.numel() // q.shape[0])
+    shape = listed.shape_of(q, kv_cache, v_cache, keys, scale=scale, kv_scale=kv_scale)
     check_settings(None, 0, softcap, q.shape[1], None)
     check_starts("kv_indptr", kv_indptr)
     if kv_indptr.numel() != q.shape[0] + 1:
@@ -67,22 +69,19 @@ def shape_of(
 
 def inputs(shape: Mapping[str, Any], generator: torch.Generator) -> dict[str, Any]:
     """Rows in any order, sequences of any lengths, empty ones too, positions anywhere."""
-    q, cache = listed.tensors(shape, generator)
     total = shape["queries"] * shape["keys"]
     inner = torch.randint(0, total + 1, (shape["queries"] - 1,), generator=generator).sort().values
     indptr = torch.cat((torch.tensor([0]), inner, torch.tensor([total]))).to(torch.int32)
     given: dict[str, Any] = {
-        "q": q,
-        "kv_cache": cache,
+        **listed.tensors(shape, generator, shape["rows"]),
         "kv_indptr": indptr,
         "kv_indices": torch.randint(0, shape["rows"], (total,), generator=generator).to(torch.int32),
-        **({"kv_scale": 0.5} if shape["cache"] == "fp8" else {}),
         **({"softcap": 5.0} if shape["capped"] else {}),
     }
     if shape["turned"] != "none":
         angles = torch.rand(50, TURNED // 2, generator=generator) * 6
         given |= {
-            "cos_sin_cache": torch.cat((angles.cos(), angles.sin()), dim=1).to(q.dtype),
+            "cos_sin_cache": torch.cat((angles.cos(), angles.sin()), dim=1).to(given["q"].dtype),
             "positions": torch.randint(0, 50, (shape["queries"],), generator=generator),
             "interleaved": shape["turned"] == "neighbours",
         }
@@ -92,7 +91,7 @@ def inputs(shape: Mapping[str, Any], generator: torch.Generator) -> dict[str, An
 def arguments(shape: Mapping[str, Any], tensors: Mapping[str, Any]) -> dict[str, Any]:
     where = {"indices": tensors["kv_indices"], "starts": tensors["kv_indptr"]}
     return {
-        **listed.arguments(shape, tensors, tensors["kv_cache"][:, None, None], where),
+        **listed.arguments(shape, tensors, where),
         "angles": tensors["cos_sin_cache"],
         "positions": tensors["positions"],
     }
@@ -113,6 +112,7 @@ spec = KernelSpec(
     shapes=[
         {"queries": 3, "keys": 200, "heads": 16, "turned": "halves"},
         {"queries": 2, "keys": 70, "heads": 20, "turned": "neighbours", "cache": "fp8"},
+        {"queries": 2, "keys": 50, "heads": 16, "values": "own"},
     ],
     inputs=inputs,
     outputs=listed.outputs,

@@ -51,24 +51,21 @@ def shape_of(
     cu_seqlens_q: torch.Tensor | None = None,
     scale: float | None = None,
     kv_scale: float = 1.0,
+    v_cache: torch.Tensor | None = None,
 ) -> dict[str, Any]:
     """Shape of a call: q (queries, H, 576), cache (pages, page, 1, 576), chosen keys (queries, topk)."""
     listed.check_query(q)
-    if (
-        kv_cache.dim() != 4
-        or kv_cache.shape[2] != 1
-        or kv_cache.stride(0) != kv_cache.shape[1] * kv_cache.stride(1)
-    ):
+    if kv_cache.dim() != 4 or kv_cache.shape[2] != 1:
         raise ShapeError(
-            f"unified_attn_sparse_mla: kv_cache is {tuple(kv_cache.shape)} with strides "
-            f"{tuple(kv_cache.stride())}; expected (pages, rows of a page, 1, 576), pages next to each other"
+            f"unified_attn_sparse_mla: kv_cache is {tuple(kv_cache.shape)}; expected "
+            "(pages, rows of a page, 1, 576)"
         )
     if topk_indices.dtype != torch.int32 or topk_indices.dim() != 2 or topk_indices.shape[0] != q.shape[0]:
         raise ShapeError(
             f"unified_attn_sparse_mla: topk_indices is {topk_indices.dtype} {tuple(topk_indices.shape)}; "
             f"expected int32 ({q.shape[0]}, topk)"
         )
-    shape = listed.shape_of(q, kv_cache, topk_indices.shape[1], scale=scale, kv_scale=kv_scale)
+    shape = listed.shape_of(q, kv_cache, v_cache, topk_indices.shape[1], scale=scale, kv_scale=kv_scale)
     check_table(q.shape[0], block_table, seq_lens, cu_seqlens_q)
     return {
         **shape,
@@ -88,8 +85,7 @@ def starts_of(shape: Mapping[str, Any], generator: torch.Generator) -> torch.Ten
 def inputs(shape: Mapping[str, Any], generator: torch.Generator) -> dict[str, Any]:
     """Keys chosen anywhere, a tenth of them none; of the first query none at all."""
     pages, page = shape["rows"], shape["page"]
-    q, rows = listed.tensors({**shape, "rows": pages * page}, generator)
-    given: dict[str, Any] = {"q": q, "kv_cache": rows.view(pages, page, 1, -1)}
+    given: dict[str, Any] = listed.tensors(shape, generator, pages, page, 1)
     keys = (shape["queries"], shape["keys"])
     chosen = torch.randint(0, pages * page, keys, generator=generator)
     if shape["table"]:
@@ -107,11 +103,7 @@ def inputs(shape: Mapping[str, Any], generator: torch.Generator) -> dict[str, An
         chosen = torch.where(torch.rand(keys, generator=generator) < 0.1, chosen, chosen % limit)
     none = torch.rand(keys, generator=generator) < 0.1
     none[0] = True
-    return {
-        **given,
-        "topk_indices": chosen.masked_fill(none, -1).to(torch.int32),
-        **({"kv_scale": 0.5} if shape["cache"] == "fp8" else {}),
-    }
+    return {**given, "topk_indices": chosen.masked_fill(none, -1).to(torch.int32)}
 
 
 def arguments(shape: Mapping[str, Any], tensors: Mapping[str, Any]) -> dict[str, Any]:
@@ -120,7 +112,7 @@ def arguments(shape: Mapping[str, Any], tensors: Mapping[str, Any]) -> dict[str,
         where |= {"table": tensors["block_table"], "lengths": tensors["seq_lens"]}
         where |= {"queries": tensors["cu_seqlens_q"], "width": tensors["block_table"].shape[1]}
         where |= {"sequences": tensors["block_table"].shape[0]}
-    return listed.arguments(shape, tensors, tensors["kv_cache"], where)
+    return listed.arguments(shape, tensors, where)
 
 
 spec = KernelSpec(

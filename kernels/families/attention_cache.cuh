@@ -73,11 +73,9 @@ struct in_pages {
                                  int head, int keys, int)
             : k(k, ks, where.table + sequence * where.width, static_cast<int>(k.depth()), head, keys),
               v(v, vs, where.table + sequence * where.width, static_cast<int>(k.depth()), head, keys) {}
-        template <bool values>
-        __device__ inline void start(int slot, int at) {
-            k.start(slot, at);
-            if constexpr (values) v.start(slot, at);
-        }
+        __device__ inline void start_keys(int slot, int at) { k.start(slot, at); }
+        /** Of the block whose keys were started last. */
+        __device__ inline void start_values(int slot, int at) { v.start(slot, at); }
     };
 };
 
@@ -154,13 +152,12 @@ struct in_list {
                 first, all, {0, 0, 0, 0}, [&](int row) { return packed_shfl(MASK_ALL, loading, row); },
                 workers::lds_base(first) + static_cast<uint32_t>(slot) * static_cast<uint32_t>(sizeof(ST)));
         }
-        template <bool values>
-        __device__ inline void start(int slot, int at) {
+        __device__ inline void start_keys(int slot, int at) {
             loading = next;
             start_tile(ks, k, slot);
-            if constexpr (values) start_tile(vs, v, slot);
             next = row_of_key(at + 1);
         }
+        __device__ inline void start_values(int slot, int) { start_tile(vs, v, slot); }
     };
 };
 

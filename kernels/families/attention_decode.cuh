@@ -25,10 +25,15 @@ inline constexpr int PIECE = 64;
 /** Elements that the distances between q's tokens and heads are a multiple of: 16 bytes. */
 inline constexpr int UNIT = 8;
 
+/** Bytes of a block of keys and of its values. */
+template <typename Cache, int D, int D_V, bool latent>
+inline constexpr int BLOCK_BYTES = DECODE_KEYS * (D + (latent ? 0 : D_V)) * static_cast<int>(sizeof(Cache));
 /** Blocks in shared memory: two where they fit. */
 template <typename Cache, int D, int D_V, bool latent>
-inline constexpr int SLOTS =
-    2 * DECODE_KEYS * (D + (latent ? 0 : D_V)) * static_cast<int>(sizeof(Cache)) <= MAX_SHARED_MEMORY ? 2 : 1;
+inline constexpr int SLOTS = 2 * BLOCK_BYTES<Cache, D, D_V, latent> <= MAX_SHARED_MEMORY ? 2 : 1;
+/** Whether not even one fits: values then take the place of the keys, and wait for them. */
+template <typename Cache, int D, int D_V, bool latent>
+inline constexpr bool IN_TURNS = (BLOCK_BYTES<Cache, D, D_V, latent>) > MAX_SHARED_MEMORY;
 
 /** Order of a block in shared memory, free of bank conflicts for reads of keys by rows and of values by columns. */
 template <typename Cache>
@@ -108,12 +113,13 @@ __device__ inline void load_turned(RT &dst, const GL &rows, int piece, int row, 
 template <typename T, typename Cache, int D, int D_V, typename Place, int waves, bool latent, bool capped, turn how>
 __device__ inline void decode(const decode_globals<T, Cache, D, D_V, Place> &g) {
     constexpr int slots = SLOTS<Cache, D, D_V, latent>;
+    constexpr bool in_turns = IN_TURNS<Cache, D, D_V, latent>;
     using shared_k = st<Cache, DECODE_KEYS, D, typename cache_order<Cache>::shape>;
     using shared_v = st<Cache, DECODE_KEYS, D_V, typename cache_order<Cache>::shape>;
     extern __shared__ alignment_dummy __shm[];
     shared_allocator al(reinterpret_cast<int *>(&__shm[0]));
     shared_k *ks = &al.allocate<shared_k, slots>()[0];
-    shared_v *vs = latent ? reinterpret_cast<shared_v *>(ks) : &al.allocate<shared_v, slots>()[0];
+    shared_v *vs = latent || in_turns ? reinterpret_cast<shared_v *>(ks) : &al.allocate<shared_v, slots>()[0];
 
     const int split = static_cast<int>(blockIdx.y), splits = static_cast<int>(gridDim.y);
     const int sequence = static_cast<int>(blockIdx.z);
@@ -140,7 +146,10 @@ __device__ inline void decode(const decode_globals<T, Cache, D, D_V, Place> &g) 
     const int begin = first_block + split * share, end = begin + share < end_block ? begin + share : end_block;
     typename Place::template stream<waves, shared_k, shared_v, decltype(g.k), decltype(g.v)> stream(
         g.where, g.k, g.v, ks[0], vs[0], sequence, head_k, keys, begin);
-    const auto start = [&](int at) { stream.template start<!latent>((at - begin) % slots, at); };
+    const auto start = [&](int at) {
+        stream.start_keys((at - begin) % slots, at);
+        if constexpr (!latent && !in_turns) stream.start_values((at - begin) % slots, at);
+    };
     if (begin < end) start(begin);
 
     // Rows past the last are zeros. Two distances, of tokens and of heads, in units that divide both.
@@ -186,6 +195,11 @@ __device__ inline void decode(const decode_globals<T, Cache, D, D_V, Place> &g) 
             load(k, subtile_inplace<DECODE_KEYS, PIECE>(ks[slot], {0, j}));
             mma_ABt(s, k, q[j], s);
         }
+        if constexpr (in_turns) {
+            wait_lgkmcnt<0>();
+            barrier();
+            stream.start_values(slot, at);
+        }
         if constexpr (capped)
             map(s, s, [&](float x) { return g.softcap * LOG2_E * tanh_by_exp2(x * (g.scale / g.softcap)); });
         else
@@ -213,6 +227,10 @@ __device__ inline void decode(const decode_globals<T, Cache, D, D_V, Place> &g) 
         rt<T, DECODE_KEYS, DECODE_ROWS, col_l, rt_32x16_4_s> p;
         copy_numbers(rounded, s);
         swap_layout(p, rounded);
+        if constexpr (in_turns) {
+            wait_vmcnt<0>();
+            barrier();
+        }
 #pragma unroll
         for (int j = 0; j < D_V / PIECE; j++) {
             rt<T, DECODE_KEYS, PIECE, col_l, rt_32x16_4_s> v;

@@ -19,6 +19,7 @@ PARAMETERS = {
     "heads": Range(1, 1024, default=16, doc="heads of the queries"),
     "dtype": Choice(("bf16", "fp16"), doc="element type of q and O"),
     "cache": Choice(("as q", "fp8"), doc="element type of the cache"),
+    "values": Choice(("keys", "own"), doc="whether values are the first columns of keys, or have a cache"),
 }
 
 NO_TABLE: dict[str, Any] = {"table": None, "lengths": None, "queries": None, "width": 0, "sequences": 0}
@@ -27,7 +28,7 @@ NO_TABLE: dict[str, Any] = {"table": None, "lengths": None, "queries": None, "wi
 def whole(shape: Mapping[str, Any]) -> dict[str, Any]:
     """The shape as `attention/decode` has it: each query a sequence of its own, pages of one row."""
     one = {"batch": shape["queries"], "longest": 1, "pages": shape["keys"], "page": 1, "capped": 0}
-    return {**one, **decode.MLA, **shape}
+    return {**one, **decode.MLA, **shape}  # who has values of their own says so in `shape`
 
 
 def check_query(q: torch.Tensor) -> None:
@@ -39,8 +40,14 @@ def check_query(q: torch.Tensor) -> None:
         )
 
 
-def shape_of(q: torch.Tensor, kv_cache: torch.Tensor, keys: int, **scales: float | None) -> dict[str, Any]:
-    """Shape of q (queries, H, 576) over a cache whose last dimension is as long.
+def shape_of(
+    q: torch.Tensor,
+    kv_cache: torch.Tensor,
+    v_cache: torch.Tensor | None,
+    keys: int,
+    **scales: float | None,
+) -> dict[str, Any]:
+    """Shape of q (queries, H, 576) over a cache whose last dimension is as long, and one of 512 or none.
 
     Raises:
         ShapeError: other dimensions or dtypes; a cache whose rows are not equally far apart.
@@ -48,17 +55,33 @@ def shape_of(q: torch.Tensor, kv_cache: torch.Tensor, keys: int, **scales: float
     check_query(q)
     if kv_cache.shape[-1:] != q.shape[-1:]:
         raise ShapeError(f"attention: kv_cache is {tuple(kv_cache.shape)}; expected rows of {decode.LATENT}")
+    if v_cache is not None and (
+        v_cache.shape != (*kv_cache.shape[:-1], 512) or v_cache.dtype != kv_cache.dtype
+    ):
+        raise ShapeError(
+            f"attention: v_cache is {v_cache.dtype} {tuple(v_cache.shape)}; expected {kv_cache.dtype} "
+            f"{(*kv_cache.shape[:-1], 512)}, as kv_cache, or none"
+        )
     fp8 = kv_cache.dtype in decode.FP8
     if not fp8 and kv_cache.dtype != q.dtype:
         raise ShapeError(f"attention: kv_cache is {kv_cache.dtype}; expected {q.dtype}, as q, or float8_e4m3")
-    check_distances(q=q, kv_cache=kv_cache)
+    check_distances(q=q, kv_cache=kv_cache, v_cache=v_cache)
     decode.check_scales(**scales)
+    for name, cache in (("kv_cache", kv_cache), ("v_cache", v_cache)):
+        if cache is None:
+            continue
+        row = cache.stride(-3 if cache.dim() == 4 else 0)
+        if cache.dim() == 4 and cache.shape[0] > 1 and cache.stride(0) != cache.shape[1] * row:
+            raise ShapeError(
+                f"attention: {name} {tuple(cache.shape)} has strides {tuple(cache.stride())}; expected pages "
+                "next to each other"
+            )
+        if cache.numel() // cache.shape[-1] * row * cache.element_size() >= 1 << 32:
+            raise ShapeError(
+                f"attention: {name} {tuple(cache.shape)} has 4 GiB or more; expected less, offsets have "
+                "32 bits"
+            )
     rows = kv_cache.numel() // decode.LATENT
-    if rows * kv_cache.stride(0) // max(1, rows // kv_cache.shape[0]) * kv_cache.element_size() >= 1 << 32:
-        raise ShapeError(
-            f"attention: kv_cache {tuple(kv_cache.shape)} has 4 GiB or more; expected less, offsets have "
-            "32 bits"
-        )
     return {
         "queries": q.shape[0],
         "keys": max(1, keys),
@@ -66,15 +89,26 @@ def shape_of(q: torch.Tensor, kv_cache: torch.Tensor, keys: int, **scales: float
         "heads": q.shape[1],
         "dtype": dtype_of(q=q),
         "cache": "fp8" if fp8 else "as q",
+        "values": "keys" if v_cache is None else "own",
     }
 
 
-def tensors(shape: Mapping[str, Any], generator: torch.Generator) -> tuple[torch.Tensor, torch.Tensor]:
-    """Normally distributed q and rows of the cache."""
+def tensors(
+    shape: Mapping[str, Any], generator: torch.Generator, *dims: int
+) -> dict[str, torch.Tensor | float | None]:
+    """Normally distributed q, and caches of which `dims` are the dimensions before the last."""
     dtype = DTYPES[shape["dtype"]]
-    q = torch.randn(shape["queries"], shape["heads"], decode.LATENT, generator=generator).to(dtype)
-    rows = torch.randn(shape["rows"], decode.LATENT, generator=generator)
-    return q, rows.to(torch.float8_e4m3fn if shape["cache"] == "fp8" else dtype)
+    stored = torch.float8_e4m3fn if shape["cache"] == "fp8" else dtype
+
+    def normal(*dims: int) -> torch.Tensor:
+        return torch.randn(*dims, generator=generator)
+
+    return {
+        "q": normal(shape["queries"], shape["heads"], decode.LATENT).to(dtype),
+        "kv_cache": normal(*dims, decode.LATENT).to(stored),
+        **({"v_cache": normal(*dims, 512).to(stored)} if shape["values"] == "own" else {}),
+        **({"kv_scale": 0.5} if shape["cache"] == "fp8" else {}),
+    }
 
 
 def outputs(shape: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
@@ -101,13 +135,18 @@ def steps(arguments: Any) -> list[Step]:
     ]
 
 
-def arguments(
-    shape: Mapping[str, Any], given: Mapping[str, Any], cache: torch.Tensor, where: Mapping[str, Any]
-) -> dict[str, Any]:
-    """The kernel's arguments for a cache (pages, page, 1, 576) and a place, beside what `NO_TABLE` has."""
-    scales = {"k_cache": cache, "k_scale": given["kv_scale"]}
+def arguments(shape: Mapping[str, Any], given: Mapping[str, Any], where: Mapping[str, Any]) -> dict[str, Any]:
+    """The kernel's arguments for keys at a place, beside what `NO_TABLE` has."""
+
+    def paged(cache: torch.Tensor | None) -> torch.Tensor | None:
+        return cache if cache is None or cache.dim() == 4 else cache[:, None, None]
+
+    scale = given["kv_scale"]
+    caches = {"k_cache": paged(given["kv_cache"]), "v_cache": paged(given["v_cache"])}
     return {
-        **decode.common(whole(shape), {"softcap": 0.0, **given, **scales}),
+        **decode.common(
+            whole(shape), {"softcap": 0.0, **given, **caches, "k_scale": scale, "v_scale": scale}
+        ),
         "where": {**NO_TABLE, "starts": None, "count": 0, **where},
         "starts": None,
         "angles": None,
@@ -124,4 +163,7 @@ def bytes_moved(shape: Mapping[str, Any]) -> int:
     """Each row of the cache that lists may name, q and O once."""
     rows = min(shape["rows"], shape["queries"] * shape["keys"])
     size = 1 if shape["cache"] == "fp8" else 2
-    return int(decode.LATENT * size * rows + 2 * (decode.LATENT + 512) * shape["queries"] * shape["heads"])
+    return int(
+        decode.width_of(whole(shape)) * size * rows
+        + 2 * (decode.LATENT + 512) * shape["queries"] * shape["heads"]
+    )

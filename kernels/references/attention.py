@@ -160,11 +160,16 @@ def attention_paged(
 
 
 def latent_attention(
-    q: torch.Tensor, rows: torch.Tensor, scale: float | None, kv_scale: float, softcap: float = 0.0
+    q: torch.Tensor,
+    keys: torch.Tensor,
+    values: torch.Tensor,
+    scale: float | None,
+    kv_scale: float,
+    softcap: float = 0.0,
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """`attention` of one query, q (H, 576), over rows (keys, 576); values are their first 512 columns."""
-    keys = rows[None, :, None].to(q.dtype) * kv_scale
-    out, lse = attention(q[None, None], keys, keys[..., :512], scale=scale, softcap=softcap)
+    """`attention` of one query, q (H, 576), over keys (keys, 576) and the first 512 columns of values."""
+    k, v = (x[None, :, None].to(q.dtype) * kv_scale for x in (keys, values[:, :512]))
+    out, lse = attention(q[None, None], k, v, scale=scale, softcap=softcap)
     return out[0, 0], lse[0, :, 0]
 
 
@@ -189,13 +194,15 @@ def mla_decode_rope(
     kv_scale: float = 1.0,
     softcap: float = 0.0,
     interleaved: bool = False,
+    v_cache: torch.Tensor | None = None,
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """Latent attention of one query a sequence, q (B, H, 512 + 64), over rows of a cache (rows, 576).
 
     Keys of sequence i are the rows kv_indices[kv_indptr[i]] to kv_indices[kv_indptr[i + 1] - 1], -1 for none;
-    their first 512 columns are values. With `cos_sin_cache` (positions, 32 cosines and 32 sines) q's last 64
-    columns are turned by the angles of positions[i]; those of keys are in the cache turned. The cache holds
-    keys divided by `kv_scale`. Gives (B, H, 512) and (B, H); a sequence without keys zeros and -inf.
+    their first 512 columns are values, or `v_cache` (rows, 512) has them. With `cos_sin_cache` (positions, 32
+    cosines and 32 sines) q's last 64 columns are turned by the angles of positions[i]; those of keys are in
+    the cache turned. Caches hold keys and values divided by `kv_scale`. Gives (B, H, 512) and (B, H); a
+    sequence without keys zeros and -inf.
     """
     if cos_sin_cache is not None and positions is not None:
         last = turned(q[..., 512:], cos_sin_cache, positions, interleaved)
@@ -204,7 +211,8 @@ def mla_decode_rope(
     starts = kv_indptr.tolist()
     for i, own in enumerate(q):
         chosen = kv_indices[starts[i] : starts[i + 1]].long()
-        out, lse = latent_attention(own, kv_cache[chosen[chosen >= 0]], scale, kv_scale, softcap)
+        keys, values = ((kv_cache if x is None else x)[chosen[chosen >= 0]] for x in (None, v_cache))
+        out, lse = latent_attention(own, keys, values, scale, kv_scale, softcap)
         outs.append(out)
         sums.append(lse)
     return torch.stack(outs), torch.stack(sums)
@@ -219,16 +227,19 @@ def sparse_mla(
     cu_seqlens_q: torch.Tensor | None = None,
     scale: float | None = None,
     kv_scale: float = 1.0,
+    v_cache: torch.Tensor | None = None,
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """Latent attention of each query, q (queries, H, 576), over the keys topk_indices (queries, topk) names.
 
     Without a table they are rows of the cache (pages, page, 1, 576), counted through all pages. With
     `block_table` (B, pages) and `seq_lens` (B) they are places in the query's sequence, whose queries
     `cu_seqlens_q` tells as in `attention_paged`. -1, and a place that the sequence does not have, is none; a
-    key that is named twice counts twice. Gives (queries, H, 512) and (queries, H).
+    key that is named twice counts twice. Values are the keys' first 512 columns, or those of `v_cache`
+    (pages, page, 1, 512). Gives (queries, H, 512) and (queries, H).
     """
     outs, sums = [], []
     rows, page = kv_cache.flatten(0, 2), kv_cache.shape[1]
+    value_rows = rows if v_cache is None else v_cache.flatten(0, 2)
     sequences = list(range(len(q)))
     if cu_seqlens_q is not None:
         sequences = [i for i, count in enumerate(cu_seqlens_q.diff().tolist()) for _ in range(count)]
@@ -240,7 +251,7 @@ def sparse_mla(
             s = sequences[i]
             chosen = chosen[(chosen >= 0) & (chosen < seq_lens[s])]
             chosen = block_table[s].long()[chosen // page] * page + chosen % page
-        out, lse = latent_attention(own, rows[chosen], scale, kv_scale)
+        out, lse = latent_attention(own, rows[chosen], value_rows[chosen], scale, kv_scale)
         outs.append(out)
         sums.append(lse)
     return torch.stack(outs), torch.stack(sums)

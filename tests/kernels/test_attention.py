@@ -45,7 +45,8 @@ DECODE: list[dict[str, Any]] = [
     {"batch": 2, "queries": 2, "pages": 2, "page": 256, "heads": 24, "heads_kv": 1, "dtype": "fp16"}
     | {"cache": "fp8"},
     {"batch": 2, "queries": 2, "pages": 9, "page": 16, "heads": 20, "heads_kv": 1, "dim": 576, "dim_v": 512}
-    | {"cache": "fp8"},
+    | {"cache": "fp8", "values": "keys"},
+    {"batch": 2, "queries": 2, "pages": 3, "page": 16, "heads": 5, "heads_kv": 1, "dim": 576, "dim_v": 512},
     # Several queries: more than keys, in rows of several work-groups, with a soft cap.
     {"batch": 4, "queries": 70, "longest": 40, "pages": 1, "page": 16, "heads": 6, "heads_kv": 2},
     {"batch": 2, "queries": 9, "longest": 6, "pages": 4, "page": 48, "heads": 4, "heads_kv": 2, "capped": 1},
