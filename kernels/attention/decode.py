@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Mapping
 from typing import Any
 
@@ -193,14 +194,14 @@ def check(shape: Mapping[str, Any], arch: str) -> None:
         )
 
 
-def starts_of(shape: Mapping[str, Any], generator: torch.Generator) -> torch.Tensor:
+def starts_of(shape: Mapping[str, Any], draw: random.Random) -> torch.Tensor:
     """Where sequences of at most `longest` queries begin that have `queries` together."""
     ends = [0]
     for i in range(shape["batch"]):
         left = shape["queries"] - ends[-1]
         least = max(0, left - (shape["batch"] - i - 1) * shape["longest"])
         most = min(shape["longest"], left)
-        ends.append(ends[-1] + int(torch.randint(least, most + 1, (), generator=generator)))
+        ends.append(ends[-1] + draw.randint(least, most))
     return torch.tensor(ends, dtype=torch.int32)
 
 
@@ -225,15 +226,15 @@ def inputs(shape: Mapping[str, Any], generator: torch.Generator) -> dict[str, An
         **({"k_scale": 0.5, "v_scale": 2.0} if shape["cache"] == "fp8" else {}),
         **({"softcap": 5.0} if shape["capped"] else {}),
     }
-    # A third of the shapes each: a window, sinks, both ways.
-    kind = int(torch.randint(0, 4, (), generator=generator))
-    if kind & 1:
-        given["window"] = int(torch.randint(1, pages * page + 1, (), generator=generator))
-    if kind & 2:
+    # What is no tensor is drawn from the shape: fake tensors have no numbers.
+    draw = random.Random(f"{sorted(shape.items())}")
+    if draw.random() < 0.5:
+        given["window"] = draw.randint(1, pages * page)
+    if draw.random() < 0.5:
         given["sinks"] = normal(shape["heads"])
     if shape["longest"] > 1:
-        given |= {"cu_seqlens_q": starts_of(shape, generator), "max_queries": shape["longest"]}
-        given["causal"] = bool(kind < 3)
+        given |= {"cu_seqlens_q": starts_of(shape, draw), "max_queries": shape["longest"]}
+        given["causal"] = draw.random() < 0.75
     return given
 
 

@@ -99,7 +99,7 @@ def inputs(shape: Mapping[str, Any], generator: torch.Generator) -> dict[str, An
             "cu_seqlens_q": starts,
         }
         # Of each sequence's own keys, here and there one past its end, which is none.
-        limit = lengths.repeat_interleave(starts.diff())[:, None]
+        limit = lengths.repeat_interleave(starts.diff(), output_size=shape["queries"])[:, None]
         chosen = torch.where(torch.rand(keys, generator=generator) < 0.1, chosen, chosen % limit)
     none = torch.rand(keys, generator=generator) < 0.1
     none[0] = True

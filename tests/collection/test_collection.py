@@ -89,7 +89,8 @@ def test_against_pytorch(name: str, arch: str) -> None:
         for argument, was in before.items():
             if argument not in case.expected:
                 assert torch.equal(
-                    case.arguments[argument].view(-1).view(torch.uint8), was.view(-1).view(torch.uint8)
+                    case.arguments[argument].contiguous().view(-1).view(torch.uint8),
+                    was.contiguous().view(-1).view(torch.uint8),
                 ), f"{argument} has changed"
 
 
