@@ -186,11 +186,10 @@ def check(shape: Mapping[str, Any], arch: str) -> None:
             f"keys of {LATENT} of which the first 512 are values"
         )
     check_heads(shape)
-    least = shape["batch"] if shape["longest"] == 1 else 1
-    if not least <= shape["queries"] <= shape["batch"] * shape["longest"]:
+    if shape["queries"] > shape["batch"] * shape["longest"]:
         raise ShapeError(
             f"attention: {shape['queries']} queries of {shape['batch']} sequences with at most "
-            f"{shape['longest']}; expected {least} to {shape['batch'] * shape['longest']}"
+            f"{shape['longest']}; expected {shape['batch'] * shape['longest']} at most"
         )
 
 
@@ -232,7 +231,7 @@ def inputs(shape: Mapping[str, Any], generator: torch.Generator) -> dict[str, An
         given["window"] = draw.randint(1, pages * page)
     if draw.random() < 0.5:
         given["sinks"] = normal(shape["heads"])
-    if shape["longest"] > 1:
+    if shape["longest"] > 1 or shape["queries"] != batch:
         given |= {"cu_seqlens_q": starts_of(shape, draw), "max_queries": shape["longest"]}
         given["causal"] = draw.random() < 0.75
     return given
@@ -334,7 +333,7 @@ def bytes_moved(shape: Mapping[str, Any]) -> int:
 PARAMETERS = {
     "batch": Range(1, 1 << 16, default=2, doc="sequences"),
     "queries": Range(1, 65535, default=2, doc="queries of all sequences"),
-    "longest": Range(1, 1 << 16, default=1, doc="most queries of a sequence; 1: each has one"),
+    "longest": Range(1, 1 << 16, default=1, doc="most queries of a sequence"),
     "pages": Range(1, 1 << 16, default=16, doc="pages of the longest sequence"),
     "page": Range(16, 1 << 16, step=16, default=16, doc="rows of a page"),
     "heads": Range(1, 1024, default=32, doc="heads of the queries"),

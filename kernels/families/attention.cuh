@@ -94,6 +94,49 @@ __device__ inline auto head_of(const GL &whole, int batch, int first, int length
                                                                0, whole.depth_stride, 0);
 }
 
+/** What a work-group computes: `queries` of one head of a sequence. */
+template <int queries>
+struct forward_part {
+    int head, head_k, block, batch, first_q, first_k, n_q, n_k;
+    band seen;
+
+    template <typename Globals>
+    __device__ inline explicit forward_part(const Globals &g) {
+        // Heads that share keys and values next to each other on one chiplet; of a head the last queries, which see
+        // the most keys, first.
+        const int heads = static_cast<int>(gridDim.x), per_xcd = heads / NUM_XCDS;
+        head = per_xcd ? chiplet_transform_chunked(static_cast<int>(blockIdx.x), heads, NUM_XCDS, per_xcd)
+                       : static_cast<int>(blockIdx.x);
+        head_k = head / (heads / static_cast<int>(g.k.rows()));
+        block = static_cast<int>(gridDim.y - 1 - blockIdx.y);
+        const int sequence = static_cast<int>(blockIdx.z);
+        first_q = 0, first_k = 0, n_q = static_cast<int>(g.q.depth()), n_k = static_cast<int>(g.k.depth());
+        if (g.cu_seqlens_q) {
+            first_q = g.cu_seqlens_q[sequence], n_q = g.cu_seqlens_q[sequence + 1] - first_q;
+            first_k = g.cu_seqlens_k[sequence], n_k = g.cu_seqlens_k[sequence + 1] - first_k;
+        }
+        batch = g.cu_seqlens_q ? 0 : sequence;
+        seen = {g.left, g.right, n_k - n_q};
+    }
+    __device__ inline bool empty() const { return block * queries >= n_q; }
+    /** First block of `keys` keys, and one past the last, that some of the queries see. */
+    __device__ inline int begin(int keys) const { return seen.begin(block * queries) / keys; }
+    __device__ inline int end(int keys) const { return ceil_div(seen.end(block * queries + queries - 1, n_k), keys); }
+    /** Stores O, divided by the sums `l` of exponentials less `base`, and their logarithms, of tile `tile`. */
+    template <typename Globals, typename O, typename Sum>
+    __device__ inline void finish(const Globals &g, int tile, O &o, Sum &sum, float base) const {
+        float &l = sum.data[0][0];
+        mul(o, o, l == 0.0f ? 0.0f : 1.0f / l);
+        rt<float, O::cols, O::rows, row_l, rt_32x32_s> turned;
+        transpose(turned, o);
+        store<1>(head_of(g.out, batch, first_q, n_q, head), turned, {0, tile, 0, 0});
+        l = (base + __builtin_amdgcn_logf(l)) * LN_2;
+        const gl<float, 1, 1, 1, -1> lse_row(&g.lse[{batch, head, first_q}], nullptr, nullptr, nullptr,
+                                             static_cast<size_t>(n_q));
+        store(lse_row, sum, {tile});
+    }
+};
+
 /** Sets what is above row `begin(col)` of a column, and from row `end(col)` on, to -infinity. */
 template <typename Scores, typename Begin, typename End>
 __device__ inline void keep_rows(Scores &s, Begin begin, End end) {
@@ -148,41 +191,26 @@ __device__ inline void forward(const forward_globals<T, D, D_V> &g) {
     shared_k(&ks)[2] = al.allocate<shared_k, 2>();
     shared_v(&vs)[2] = al.allocate<shared_v, 2>();
 
-    // Heads that share keys and values next to each other on one chiplet; of a head the last queries, which see the
-    // most keys, first.
-    const int heads = static_cast<int>(gridDim.x), per_xcd = heads / NUM_XCDS;
-    const int head = per_xcd ? chiplet_transform_chunked(static_cast<int>(blockIdx.x), heads, NUM_XCDS, per_xcd)
-                             : static_cast<int>(blockIdx.x);
-    const int block = static_cast<int>(gridDim.y - 1 - blockIdx.y);
-    const int sequence = static_cast<int>(blockIdx.z);
-
-    int first_q = 0, first_k = 0, n_q = static_cast<int>(g.q.depth()), n_k = static_cast<int>(g.k.depth());
-    if (g.cu_seqlens_q) {
-        first_q = g.cu_seqlens_q[sequence], n_q = g.cu_seqlens_q[sequence + 1] - first_q;
-        first_k = g.cu_seqlens_k[sequence], n_k = g.cu_seqlens_k[sequence + 1] - first_k;
-    }
-    if (block * QUERIES >= n_q) return;
-    const int batch = g.cu_seqlens_q ? 0 : sequence;
-    const int head_k = head / (heads / static_cast<int>(g.k.rows()));
-    const auto k_rows = sequence_of(g.k, batch, first_k, n_k);
-    const auto v_rows = sequence_of(g.v, batch, first_k, n_k);
-
-    const band seen{g.left, g.right, n_k - n_q};
-    const int tile = block * WARPS + warpid();
+    const forward_part<QUERIES> part(g);
+    if (part.empty()) return;
+    const int head = part.head, n_k = part.n_k;
+    const band seen = part.seen;
+    const auto k_rows = sequence_of(g.k, part.batch, part.first_k, n_k);
+    const auto v_rows = sequence_of(g.v, part.batch, part.first_k, n_k);
+    const int tile = part.block * WARPS + warpid();
     const int query = tile * WARP_QUERIES, last_query = query + WARP_QUERIES - 1;
-    const int begin = seen.begin(block * QUERIES) / BLOCK;
-    const int end = ceil_div(seen.end(block * QUERIES + QUERIES - 1, n_k), BLOCK);
+    const int begin = part.begin(BLOCK), end = part.end(BLOCK);
 
     const block_stream<shared_k, decltype(k_rows)> stream_k(k_rows, ks[0]);
     const block_stream<shared_v, decltype(v_rows)> stream_v(v_rows, vs[0]);
     const auto start = [&](int at) {
-        stream_k.start(at & 1, at, head_k);
-        stream_v.start(at & 1, at, head_k);
+        stream_k.start(at & 1, at, part.head_k);
+        stream_v.start(at & 1, at, part.head_k);
     };
     if (begin < end) start(begin);
 
     rt<T, WARP_QUERIES, D, row_l, rt_32x16_s> q;
-    load<1>(q, head_of(g.q, batch, first_q, n_q, head), {0, tile, 0, 0});
+    load<1>(q, head_of(g.q, part.batch, part.first_q, part.n_q, head), {0, tile, 0, 0});
 
     using scores = rt<float, BLOCK, WARP_QUERIES, col_l, rt_32x32_s>;
     rt<float, D_V, WARP_QUERIES, col_l, rt_32x32_s> o;
@@ -253,14 +281,7 @@ __device__ inline void forward(const forward_globals<T, D, D_V> &g) {
         mma_AtB(o, v, p, o);
     }
 
-    mul(o, o, l == 0.0f ? 0.0f : 1.0f / l);
-    rt<float, WARP_QUERIES, D_V, row_l, rt_32x32_s> turned;
-    transpose(turned, o);
-    store<1>(head_of(g.out, batch, first_q, n_q, head), turned, {0, tile, 0, 0});
-    sum.data[0][0] = (base + __builtin_amdgcn_logf(l)) * LN_2;
-    const gl<float, 1, 1, 1, -1> lse_row(&g.lse[{batch, head, first_q}], nullptr, nullptr, nullptr,
-                                         static_cast<size_t>(n_q));
-    store(lse_row, sum, {tile});
+    part.finish(g, tile, o, sum, base);
 }
 
 } // namespace kittens::families::attention

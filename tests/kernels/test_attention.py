@@ -90,6 +90,41 @@ def test_sanitizer_finds_nothing(arch: str, name: str, shape: dict[str, Any]) ->
     assert result.passed, str(result)
 
 
+PING_PONG: list[dict[str, Any]] = [
+    # Odd and even numbers of blocks, one block, none; queries of one work-group and of two.
+    {"queries": 300, "keys": 333, "heads": 2, "heads_kv": 1, "causal": 1},
+    {"queries": 200, "keys": 256, "heads": 1, "heads_kv": 1, "window": 50, "sinks": 1},
+    {"queries": 270, "keys": 20, "heads": 1, "heads_kv": 1, "causal": 1},
+]
+
+
+@pytest.mark.parametrize("dim", [128, 64] if int(os.environ.get("HIPKITTENS_TEST_ALL", "0")) else [128])
+def test_eight_waves_that_take_turns(dim: int) -> None:
+    spec = wb.kernels["attention/forward"].variant("ping_pong")
+    four = wb.kernels["attention/forward"].variant("four_waves")
+    for shape in PING_PONG:
+        given = {**shape, "dim": dim, "dim_v": dim}
+        result = wb.verify(spec, shape=given, device="emulated:gfx950", seed=5)
+        assert result.passed, f"{given}: {result}"
+    result = wb.sanitize(spec, shape={**PING_PONG[0], "dim": dim, "dim_v": dim}, device="emulated:gfx950")
+    assert result.passed, str(result)
+    kernel = spec.kernel(spec.shape(dim=dim, dim_v=dim), arch="gfx950")
+    resources = kernel.resources_at(512, 8 * 64 * dim)
+    assert resources.scratch == resources.vgpr_spills == resources.sgpr_spills == 0
+
+    def instructions(of: Any, keys: int) -> list[float]:
+        shape = {"queries": 256, "keys": keys, "heads": 1, "heads_kv": 1, "dim": dim, "dim_v": dim}
+        counters = wb.profile(of, shape=shape, device="emulated:gfx950").counters
+        return [counters[name].value or 0 for name in ("SQ_INSTS", "SQ_INSTS_MFMA")]
+
+    def of_each_mfma(of: Any) -> float:
+        """Instructions of the main loop for each matrix instruction: what more keys add."""
+        (few, few_mfma), (many, many_mfma) = instructions(of, 512), instructions(of, 1024)
+        return (many - few) / (many_mfma - few_mfma)
+
+    assert of_each_mfma(spec) < of_each_mfma(four)
+
+
 def test_gradients_go_through_the_backward_operator(arch: str) -> None:
     forward = wb.kernels["attention/forward"]
     inputs = forward.make_inputs(
