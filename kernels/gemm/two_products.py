@@ -35,13 +35,15 @@ def shape_of(**given: Any) -> dict[str, Any]:
     """Shape of a call."""
     found = base.shape_of(**given)
     a16, b16 = given["a16"], given["b16"]
-    plain = family.sizes_of(a16, b16)
-    if (plain["m"], plain["k"]) != (found["m"], found["k"]) or a16.dtype != torch.bfloat16 or a16.dim() != 2:
-        raise ShapeError(
-            f"GEMM: a16 is {tuple(a16.shape)} {a16.dtype}; expected {(found['m'], found['k'])} "
-            "torch.bfloat16, rows and columns of a"
-        )
-    return {**found, "n16": plain["n"]}
+    m, k = found["m"], found["k"]
+    for name, tensor, wanted in (("a16", a16, f"({m}, {k})"), ("b16", b16, f"(rows, {k})")):
+        fits = tensor.dim() == 2 and tensor.shape[1] == k and tensor.dtype == torch.bfloat16
+        if not fits or (name == "a16" and tensor.shape[0] != m):
+            raise ShapeError(
+                f"GEMM: {name} is {tuple(tensor.shape)} {tensor.dtype}; expected {wanted} torch.bfloat16, "
+                "with the columns of a"
+            )
+    return {**found, "n16": b16.shape[0]}
 
 
 def inputs(shape: Mapping[str, Any], generator: torch.Generator) -> dict[str, Any]:

@@ -72,3 +72,50 @@ def strides(of: str, names: str) -> Callable[[Given], None]:
                 )
 
     return check
+
+
+def blocks_of_weights(scale: torch.Tensor, weights: torch.Tensor, columns: int = 128) -> torch.Tensor:
+    """Float scales of weights (N, K) as the operators take them.
+
+    Those of rows, (N, K / columns), are transposed, which copies scales and no weights; those of squares, and
+    powers of two, stay as they are.
+    """
+    if not scale.dtype.is_floating_point:
+        return scale
+    n, k = weights.shape[-2:]
+    of_rows = tuple(scale.shape[-2:]) == (n, -(-k // columns))
+    return scale.mT.contiguous() if of_rows else scale
+
+
+def ones(weights: torch.Tensor) -> torch.Tensor:
+    """A scale of one for each row of weights."""
+    import torch
+
+    return torch.ones(weights.shape[:-1], dtype=torch.float32, device=weights.device)
+
+
+def powers_of_one(scale: torch.Tensor | None, packed: torch.Tensor) -> torch.Tensor:
+    """The e8m0 scales of packed fp4, or ones where none are given."""
+    import torch
+
+    if scale is not None:
+        return scale
+    dims = (*packed.shape[:-1], packed.shape[-1] // 16)
+    return torch.full(dims, 127, dtype=torch.uint8, device=packed.device)
+
+
+def single(value: float | torch.Tensor, like: torch.Tensor) -> torch.Tensor:
+    """A number as a float matrix of one element, beside `like`; a tensor as it is."""
+    import torch
+
+    if isinstance(value, torch.Tensor):
+        return value
+    return torch.full((1, 1), value, dtype=torch.float32, device=like.device)
+
+
+def with_scales(packed: torch.Tensor, scale: torch.Tensor | None) -> torch.Tensor:
+    """bf16 that holds fp4 numbers, times floats for each 32 columns of a row, in bf16 again."""
+    if scale is None or packed.dtype.itemsize == 1:
+        return packed
+    factors = scale.float().repeat_interleave(32, -1)[..., : packed.shape[-1]]
+    return (packed.float() * factors).to(packed.dtype)

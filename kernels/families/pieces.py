@@ -1,0 +1,34 @@
+"""What specs of operators by `pieces.cuh` share: element types, launches."""
+
+from __future__ import annotations
+
+import torch
+
+from workbench.errors import ShapeError
+from workbench.spec import Launch
+
+LENGTH = 8
+"""Neighbours that a lane takes at a time."""
+DTYPES = {"bf16": torch.bfloat16, "fp16": torch.float16}
+ELEMENTS = {"bf16": "bf16", "fp16": "half", "fp8": "fp8e4m3"}
+
+
+def launch(elements: int) -> Launch:
+    """A lane for each piece of so many elements."""
+    return Launch(grid=-(-elements // (256 * LENGTH)), block=256)
+
+
+def dtype_of(operator: str, name: str, tensor: torch.Tensor) -> str:
+    """Name of a tensor's dtype."""
+    for known, dtype in DTYPES.items():
+        if tensor.dtype == dtype:
+            return known
+    raise ShapeError(f"{operator}: {name} is {tensor.dtype}; expected torch.bfloat16 or torch.float16")
+
+
+def like(operator: str, name: str, tensor: torch.Tensor, dims: tuple[int, ...], dtype: torch.dtype) -> None:
+    """Refuses a tensor of another shape or dtype."""
+    if tuple(tensor.shape) != dims or tensor.dtype != dtype:
+        raise ShapeError(
+            f"{operator}: {name} is {tuple(tensor.shape)} {tensor.dtype}; expected {dims} {dtype}"
+        )

@@ -1,0 +1,74 @@
+"""out = a x + b, element by element."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from workbench.errors import ShapeError
+from workbench.spec import Choice, KernelSpec, Range
+from workbench_kernels.families import pieces
+
+NAME = "feed_forward/mul_add"
+SOURCE = """#include "families/pieces.cuh"
+using namespace kittens;
+using namespace kittens::families;
+__global__ __launch_bounds__(256) void
+mul_add(const ELEMENT *x, const ELEMENT *a, const ELEMENT *b, ELEMENT *out, size_t size) {
+    pieces::multiply_add<ELEMENT, ONE_A, ONE_B>(x, a, b, out, pieces::index(), size);
+}
+"""
+
+
+def reference(x: torch.Tensor, a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+    """a and b have x's shape, or one element."""
+    return a * x + b
+
+
+def shape_of(**given: Any) -> dict[str, Any]:
+    x = given["x"]
+    found = {"size": x.numel(), "dtype": pieces.dtype_of(NAME, "x", x)}
+    for name in ("a", "b"):
+        tensor = given[name]
+        one = tensor.numel() == 1 and tensor.dim() == 1
+        if tensor.dtype != x.dtype or not (one or tensor.shape == x.shape):
+            raise ShapeError(
+                f"{NAME}: {name} is {tuple(tensor.shape)} {tensor.dtype}; expected "
+                f"{tuple(x.shape)} or (1,) {x.dtype}"
+            )
+        found[f"one_{name}"] = int(tensor.shape != x.shape)
+    return found
+
+
+spec = KernelSpec(
+    name=NAME,
+    doc="a x + b of bf16 or fp16, rounded once; a and b have an element for each of x, or one for all.",
+    source=SOURCE,
+    entry="mul_add",
+    parameters={
+        "size": Range(2, 1 << 30, default=4096, doc="elements of x"),
+        "dtype": Choice(tuple(pieces.DTYPES), doc="element type"),
+        "one_a": Choice((0, 1), doc="whether a has one element"),
+        "one_b": Choice((0, 1), doc="whether b has one element"),
+    },
+    shapes=[{"size": 4096}, {"size": 1003, "one_a": 1}],
+    inputs=lambda shape, generator: {
+        name: torch.randn(1 if shape.get(f"one_{name}") else shape["size"], generator=generator).to(
+            pieces.DTYPES[shape["dtype"]]
+        )
+        for name in ("x", "a", "b")
+    },
+    outputs=lambda shape, tensors: {"out": (tensors["x"].shape, tensors["x"].dtype)},
+    reference=reference,
+    shape_of=shape_of,
+    define=lambda shape, arch: {
+        "ELEMENT": pieces.ELEMENTS[shape["dtype"]],
+        "ONE_A": shape["one_a"],
+        "ONE_B": shape["one_b"],
+    },
+    launch=lambda shape, arch: pieces.launch(shape["size"]),
+    arguments=lambda shape, tensors: {**tensors, "size": shape["size"]},
+    flops=lambda shape: 2 * shape["size"],
+    bytes=lambda shape: 2 * (4 - shape["one_a"] - shape["one_b"]) * shape["size"],
+)

@@ -1,0 +1,94 @@
+"""Feed-forward layers and what stands around attention."""
+
+from __future__ import annotations
+
+import torch
+from collection.case import Case, Draw, Make, empty
+
+
+def layer(gated: bool, activated: bool = True) -> Make:
+    def make(draw: Draw) -> Case:
+        x, w1, w2 = draw.normal(20, 136), draw.normal(48 if gated else 24, 136) / 12, draw.normal(24, 136) / 5
+        hidden = x.double() @ w1.double().T
+        if gated:
+            left, right = hidden.chunk(2, -1)
+            hidden = left * torch.nn.functional.silu(right)
+        elif activated:
+            hidden = torch.nn.functional.silu(hidden)
+        arguments = {"x": x, "w1": w1, "w2": w2, "out": empty(20, 136), "M": 20, "N": len(w1), "K": 136}
+        return Case(arguments, {"out": hidden @ w2.double()}, atol=5e-2)
+
+    return make
+
+
+def kv_cache(dtype: torch.dtype, block: int) -> Make:
+    def make(draw: Draw) -> Case:
+        k, v = draw.normal(5, 3, 1, 128, dtype=dtype), draw.normal(5, 3, 1, 128, dtype=dtype)
+        caches = [draw.normal(4, 3, block, 128, dtype=dtype) for _ in range(2)]
+        slots = torch.tensor([3, block, 4 * block - 1, 0, -1], dtype=torch.int32)
+        expected = [cache.double().clone() for cache in caches]
+        for token, slot in enumerate(slots.tolist()[:-1]):
+            for made, rows, scale in zip(expected, (k, v), (0.5, 2.0), strict=True):
+                made[slot // block, :, slot % block] = rows[token, :, 0].double() / scale
+        arguments = {
+            **{"k": k, "v": v, "key_cache": caches[0], "value_cache": caches[1], "slot_mapping": slots},
+            **{"B": 5, "H_kv": 3, "k_scale": 0.5, "v_scale": 2.0},
+        }
+        return Case(arguments, {"key_cache": expected[0], "value_cache": expected[1]})
+
+    return make
+
+
+def mul_add(dtype: torch.dtype) -> Make:
+    def make(draw: Draw) -> Case:
+        x, a, b = draw.normal(100, dtype=dtype), draw.normal(1, dtype=dtype), draw.normal(100, dtype=dtype)
+        arguments = {"x": x, "a": a, "b": b, "out": empty(100, dtype=dtype), "total": 100}
+        return Case(
+            {**arguments, "a_is_scalar": True, "b_is_scalar": False},
+            {"out": a.double() * x.double() + b.double()},
+        )
+
+    return make
+
+
+def concat(dtype: torch.dtype, left: int, right: int) -> Make:
+    def make(draw: Draw) -> Case:
+        q1, q2, k1, k2 = (
+            draw.normal(2, heads, 1, cols, dtype=dtype) for heads in (4, 2) for cols in (left, right)
+        )
+        q, k = torch.cat((q1, q2), -1).double(), torch.cat((k1, k2), -1).double()
+        arguments = {
+            **{"q1": q1, "q2": q2, "k1": k1, "k2": k2},
+            **{"q_out": empty(*q.shape, dtype=dtype), "k_out": empty(*k.shape, dtype=dtype)},
+            **{"B": 2, "H_q": 4, "H_kv": 2, "QH_PER_KH": 2},
+        }
+        return Case(arguments, {"q_out": q, "k_out": k})
+
+    return make
+
+
+TYPES = {"bf16": torch.bfloat16, "fp16": torch.float16}
+
+CASES: dict[str, Make] = {
+    **{f"ff_fused_gated_tk.dispatch_{n}": layer(gated=True) for n in (4096, 8192)},
+    **{f"ff_fused_ungated_tk.dispatch_{n}": layer(gated=False) for n in (4096, 8192)},
+    **{f"ff_fused_ungated_tk.dispatch_{n}_no_activation": layer(False, False) for n in (4096, 8192)},
+    **{
+        f"fused_kv_cache_tk.dispatch_{name}_128_{block}": kv_cache(dtype, block)
+        for name, dtype in TYPES.items()
+        for block in (16, 32)
+    },
+    **{
+        f"fused_mul_add_tk.dispatch_{name}_{size}": mul_add(dtype)
+        for name, dtype in TYPES.items()
+        for size in (4096, 8192)
+    },
+    **{
+        f"fused_qk_concat_tk.dispatch_{name}_{left}_{right}": concat(dtype, left, right)
+        for name, dtype in TYPES.items()
+        for left, right in ((64, 64), (128, 128), (64, 128))
+    },
+}
+
+SAMPLED = [name for name in CASES if "8192" in name or "fp16" in name]
+"""Sizes and types beside the first of each function."""

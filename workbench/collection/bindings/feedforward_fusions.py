@@ -1,0 +1,143 @@
+"""Feed-forward layers, and what stands around attention: the cache's rows, parts of heads, a x + b."""
+
+from __future__ import annotations
+
+from workbench.collection.record import Function, Given, PortModule, Use
+
+
+def _layer(name: str, operator: str, activation: str, gated: bool) -> Function:
+    """A feed-forward layer; M, N and K are those of the tensors."""
+    return Function(
+        name=name,
+        arguments={
+            "x": "bf16 [M K]",
+            "w1": "bf16 [2*H K]" if gated else "bf16 [H K]",
+            "w2": "bf16 [H K]",
+            "out": "bf16 [M K]",
+            **{"M": "int", "N": "int", "K": "int"},
+        },
+        uses=[
+            Use(
+                operator,
+                {"x": "x", "w1": "w1", "w2": "w2", "activation": lambda _: activation},
+                {"out": "out"},
+            )
+        ],
+        differs="Both products, at any size; M, N and K are those of the tensors."
+        + ("" if gated else " The port does the first product only."),
+    )
+
+
+def _kv_cache(dtype: str, block: int) -> Function:
+    rows, cache = f"{dtype} [B H 1 128]", f"{dtype}|fp8 [P H {block} 128]"
+    return Function(
+        name=f"dispatch_{dtype}_128_{block}",
+        arguments={
+            **{"k": rows, "v": rows, "key_cache": cache, "value_cache": cache, "slot_mapping": "i32 [B]"},
+            **{"B": "int", "H_kv": "int", "k_scale": "float", "v_scale": "float"},
+        },
+        uses=[
+            Use(
+                "feed_forward/kv_cache",
+                {
+                    **{"k": "k", "v": "v", "key_cache": "key_cache", "value_cache": "value_cache"},
+                    **{"slots": "slot_mapping", "k_scale": "k_scale", "v_scale": "v_scale"},
+                },
+            )
+        ],
+        differs="A slot below 0 is no place; the cache may be fp8.",
+    )
+
+
+def _mul_add(dtype: str, size: int) -> Function:
+    def operand(name: str, given: Given) -> object:
+        return given[name].flatten()[:1] if given[f"{name}_is_scalar"] else given[name]
+
+    return Function(
+        name=f"dispatch_{dtype}_{size}",
+        arguments={
+            **{
+                "x": f"{dtype} [*S]",
+                "a": f"{dtype} [*S] or {dtype} [1]",
+                "b": f"{dtype} [*S] or {dtype} [1]",
+            },
+            **{"out": f"{dtype} [*S]", "total": "int", "a_is_scalar": "bool", "b_is_scalar": "bool"},
+        },
+        uses=[
+            Use(
+                "feed_forward/mul_add",
+                {
+                    "x": "x",
+                    "a": lambda given: operand("a", given),
+                    "b": lambda given: operand("b", given),
+                },
+                {"out": "out"},
+            )
+        ],
+        differs="Any size.",
+    )
+
+
+def _concat(dtype: str, left: int, right: int) -> Function:
+    def rows(heads: str, cols: int) -> str:
+        return f"{dtype} [B {heads} 1 {cols}]"
+
+    return Function(
+        name=f"dispatch_{dtype}_{left}_{right}",
+        arguments={
+            **{"q1": rows("Q", left), "q2": rows("Q", right), "k1": rows("H", left), "k2": rows("H", right)},
+            **{"q_out": rows("Q", left + right), "k_out": rows("H", left + right)},
+            **{"B": "int", "H_q": "int", "H_kv": "int", "QH_PER_KH": "int"},
+        },
+        uses=[
+            Use(
+                "feed_forward/qk_concat",
+                {name: name for name in ("q1", "q2", "k1", "k2")},
+                {"q": "q_out", "k": "k_out"},
+            )
+        ],
+    )
+
+
+_TYPES = ("bf16", "fp16")
+
+MODULES = (
+    PortModule(
+        row=28,
+        name="ff_fused_gated_tk",
+        functions=[_layer(f"dispatch_{n}", "feed_forward/gated", "silu", True) for n in (4096, 8192)],
+        doc="((x Wgᵀ) * silu(x Wuᵀ)) W2, with w1 = [Wg; Wu].",
+    ),
+    PortModule(
+        row=29,
+        name="ff_fused_ungated_tk",
+        functions=[
+            _layer(f"dispatch_{n}{also}", "feed_forward/ungated", activation, False)
+            for n in (4096, 8192)
+            for also, activation in (("", "silu"), ("_no_activation", "none"))
+        ],
+        doc="silu(x W1ᵀ) W2, or without an activation.",
+    ),
+    PortModule(
+        row=31,
+        name="fused_kv_cache_tk",
+        functions=[_kv_cache(dtype, block) for dtype in _TYPES for block in (16, 32)],
+        doc="Keys and values of new tokens into a paged cache.",
+    ),
+    PortModule(
+        row=32,
+        name="fused_mul_add_tk",
+        functions=[_mul_add(dtype, size) for dtype in _TYPES for size in (4096, 8192)],
+        doc="a x + b.",
+    ),
+    PortModule(
+        row=33,
+        name="fused_qk_concat_tk",
+        functions=[
+            _concat(dtype, left, right)
+            for dtype in _TYPES
+            for left, right in ((64, 64), (128, 128), (64, 128))
+        ],
+        doc="Queries and keys put together of two parts.",
+    ),
+)
