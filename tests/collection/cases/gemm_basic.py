@@ -117,7 +117,7 @@ def a8wfp4(element: str, packed: bool) -> Make:
     def make(draw: Draw) -> Case:
         a, (codes, values) = narrow(draw, element, 20, 128), fp4(draw, 24, 128)
         of_a, (scale, factors) = draw.uniform(20), powers(draw, 24, 4)
-        more = {"b_scale": scale} if packed else {}
+        more = {"b_scale": scale if packed else None}
         out = (a.double() * of_a.double()[:, None]) @ (values * (factors if packed else 1)).T
         b = codes if packed else values.bfloat16()
         return Case({"A": a, "B": b, "a_scale": of_a, "C": empty(20, 24), **more}, {"C": out}, atol=2.0)
@@ -130,7 +130,8 @@ def afp4wfp4(packed: bool) -> Make:
         (a, left), (b, right) = fp4(draw, 20, 128), fp4(draw, 24, 128)
         if not packed:
             a, b = left.bfloat16(), right.bfloat16()
-            return Case({"A": a, "B": b, "C": empty(20, 24)}, {"C": left @ right.T}, atol=0.1)
+            none = {"a_scale": None, "b_scale": None}
+            return Case({"A": a, "B": b, "C": empty(20, 24), **none}, {"C": left @ right.T}, atol=0.1)
         (of_a, factors_a), (of_b, factors_b) = powers(draw, 20, 4), powers(draw, 24, 4)
         out = (left * factors_a) @ (right * factors_b).T
         return Case(
