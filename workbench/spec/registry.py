@@ -22,6 +22,7 @@ from workbench.cache import digest
 from workbench.display import Shown
 from workbench.errors import UnknownKernel, UsageError, WorkbenchError
 from workbench.spec.ahead import Instance, compile_all
+from workbench.spec.catalogue import Selection, search
 from workbench.spec.spec import KernelSpec
 
 PACKAGE = "workbench_kernels"
@@ -79,6 +80,19 @@ class KernelRegistry(Shown, Mapping[str, KernelSpec]):
             for category, group in itertools.groupby(named, key=operator.itemgetter(0))
         ]
         return "\n".join([f"<{len(named)} kernels>", *rows])
+
+    def search(self, text: str = "", *, category: str | None = None, target: str | None = None) -> Selection:
+        """Operators by words in their names, texts and settings, such as `search("fp4 scales")`.
+
+        Args:
+            text: words that must all be there; upper and lower case are one.
+            category: "gemm", "attention", ...
+            target: "gfx950" or "gfx942".
+
+        Raises:
+            UsageError: there is no such category or target.
+        """
+        return search(self.values(), text, category, target)
 
     def compile(
         self,

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 from markupsafe import Markup
 
 from workbench import cache, runtime
+from workbench.check.known import verified
 from workbench.display import shows
+from workbench.profile.expected import expected
 from workbench.spec import KernelRegistry, kernels
-from workbench.views.markup import block
+from workbench.spec.catalogue import Entry, Selection
+from workbench.views.badge import badge
+from workbench.views.markup import block, code, details
 from workbench.views.table import Table
 
 
@@ -33,8 +37,65 @@ def kernels_table(library: KernelRegistry = kernels) -> Table:
 
 @shows(KernelRegistry)
 def kernels_html(library: KernelRegistry) -> Markup:
-    """The operators of a library."""
-    return block(kernels_table(library))
+    """The operators of a library, by category."""
+    return _catalogue(library, library.search())
+
+
+@shows(Selection)
+def selection_html(found: Selection) -> Markup:
+    """Operators that a search has found."""
+    return _catalogue(kernels, found)
+
+
+def _catalogue(library: KernelRegistry, found: Selection) -> Markup:
+    """A table for each category; the only one stands open."""
+    groups: dict[str, list[Entry]] = {}
+    for entry in found:
+        groups.setdefault(entry.category, []).append(entry)
+    shown = [
+        details(f"{category}: {len(entries)}", _category_table(library, entries))
+        for category, entries in groups.items()
+    ]
+    if len(shown) == 1:
+        return block(_category_table(library, next(iter(groups.values()))))
+    return block(f"{len(found)} operators", *shown)
+
+
+def _category_table(library: KernelRegistry, entries: Iterable[Entry]) -> Table:
+    rows = []
+    for entry in entries:
+        settings = "; ".join(f"{name} {'/'.join(map(str, v))}" for name, v in entry.settings.items())
+        rows.append(
+            (
+                code(f"{entry.name}{entry.signature}"),
+                ", ".join(entry.targets),
+                _verified(library, entry),
+                settings,
+                entry.flow,
+                _published(entry),
+                entry.doc,
+            )
+        )
+    return Table(("operator", "targets", "verified here", "settings", "data flow", "published", ""), rows)
+
+
+def _verified(library: KernelRegistry, entry: Entry) -> str:
+    """Where the operator as it is now was found right on this machine."""
+    if entry.name not in library:
+        return ""
+    found = {arch: verified(library[entry.name], arch) for arch in entry.targets}
+    return ", ".join(f"{arch} ({device})" for arch, device in found.items() if device) or "not yet"
+
+
+def _published(entry: Entry) -> Markup | str:
+    """The first published figure, how many there are, and how far modelled times may be off from such."""
+    if not entry.published:
+        return ""
+    first = entry.published[0]
+    errors = expected(entry.name)
+    return Markup("{} {:g} {} ({}) of {}; a modelled time may be off by {}").format(
+        badge(first.figure), first.value, first.unit, first.gpu, len(entry.published), errors
+    )
 
 
 def cache_table() -> Table:

@@ -1,0 +1,47 @@
+"""The catalogue: what it says of an operator, finding one, and the page that is made of it."""
+
+from __future__ import annotations
+
+import pytest
+
+import workbench as wb
+from workbench.errors import UsageError
+from workbench.spec.catalogue import Entry
+from workbench.spec.catalogue_page import PAGE, document
+
+
+def test_page_is_made_from_the_specs() -> None:
+    if not PAGE.parent.is_dir():
+        pytest.skip("no docs here: an installed package")
+    assert PAGE.read_text(encoding="utf-8") == document(), "run python -m workbench.spec.catalogue_page"
+
+
+def test_an_entry_says_how_data_flows() -> None:
+    entry = Entry.of(wb.kernels["moe_gemm/end_to_end"])
+    assert entry.flow == (
+        "a, w1, w2, sorted_token_ids, expert_ids, num_tokens_post_padded → [gate and up] → [down] → c"
+    )
+    assert entry.settings == {"weighted": (0, 1)}
+    assert Entry.of(wb.kernels["normalization/fused_add_rmsnorm"]).results == ("out", "residual_out")
+
+
+def test_search_takes_all_words_of_a_category_and_a_target() -> None:
+    found = wb.kernels.search("blocks E2M1", category="moe_gemm")
+    assert [each.name for each in found] == ["moe_gemm/mxfp4"]
+    assert len(wb.kernels.search()) == len(wb.kernels)
+    assert wb.kernels.search("NoSuchWord").__repr__() == "<0 operators>"
+    assert all("gfx950" in each.targets for each in wb.kernels.search(target="gfx950"))
+    assert "moe_gemm/bf16(a, b, " in repr(wb.kernels.search("", category="moe_gemm"))
+    with pytest.raises(UsageError, match="no operator has category 'moe'; there are activations"):
+        wb.kernels.search(category="moe")
+
+
+def test_a_notebook_shows_what_was_verified_here(monkeypatch: pytest.MonkeyPatch, tmp_path: object) -> None:
+    monkeypatch.setenv("HIPKITTENS_CACHE", str(tmp_path))
+    found = wb.kernels.search("relu", category="activations")
+    assert "not yet" in found._repr_html_()
+    wb.verify("activations/relu", shape={"rows": 2, "cols": 64}, device="emulated:gfx942")
+    html = wb.kernels.search("relu", category="activations")._repr_html_()
+    assert "gfx942 (emulated:gfx942)" in html
+    whole = wb.kernels._repr_html_()
+    assert whole.count("<details") == len({name.partition("/")[0] for name in wb.kernels})

@@ -1,0 +1,46 @@
+"""Which operators were found right on this machine, as they are now: what the catalogue shows beside each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from workbench.cache import Cache, digest
+from workbench.spec import KernelSpec
+
+_CACHE = Cache("verified")
+_SHARED = ("include", "families", "references")
+
+
+def note(spec: KernelSpec, arch: str, device: str) -> None:
+    """Remembers that an operator was right on a device, until a file that it is made of changes."""
+    key = _key(spec, arch)
+    if key is not None:
+        _CACHE.put(key, device.encode())
+
+
+def verified(spec: KernelSpec, arch: str) -> str:
+    """Name of the device on which `note` was told of the operator as it is; "" where there is none."""
+    key = _key(spec, arch)
+    found = _CACHE.get(key) if key is not None else None
+    return "" if found is None else found.decode()
+
+
+def _key(spec: KernelSpec, arch: str) -> str | None:
+    """None for a spec that is of no library's folder."""
+    if spec.folder is None:
+        return None
+    own, root = spec.name.partition(":")[0], spec.folder.parent
+    files = [root / f"{own}.py", root / f"{own}.cpp"]
+    shared = (path for name in _SHARED for path in sorted((root / name).rglob("*")))
+    return digest("verified", own, arch, *_stamps([*files, *shared]))
+
+
+def _stamps(files: Iterable[Path]) -> list[str]:
+    """What tells that a file has changed."""
+    found = []
+    for path in files:
+        if path.is_file() and path.suffix != ".pyc":
+            status = path.stat()
+            found.append(f"{path} {status.st_size} {status.st_mtime_ns}")
+    return found

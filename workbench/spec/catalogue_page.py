@@ -1,0 +1,66 @@
+"""`docs/kernels.md`: every operator with its signature, targets, settings and flow of data.
+
+python -m workbench.spec.catalogue_page
+"""
+
+from __future__ import annotations
+
+import itertools
+from pathlib import Path
+
+from workbench.spec.catalogue import Entry
+from workbench.spec.registry import kernels
+
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "kernels.md"
+
+HEAD = """# Kernels
+
+Made by `python -m workbench.spec.catalogue_page` from the specs in `kernels/`. In a notebook `wb.kernels`
+shows the same with what was verified on this machine; `wb.kernels.search("fp4", category="gemm")` looks among
+them. Every operator is called as its signature says, `wb.kernels["gemm/bf16"](a, b)`, and is an operator of
+PyTorch.
+
+An arrow is what one launch hands to the next; launches are in brackets.
+"""
+
+
+def document() -> str:
+    """The page, as Markdown."""
+    entries = sorted((Entry.of(spec) for spec in kernels.values()), key=lambda each: each.name)
+    groups = [(name, list(group)) for name, group in itertools.groupby(entries, lambda each: each.category)]
+    lines = [HEAD, "| category | operators |", "| --- | --- |"]
+    lines += [
+        f"| [{name}](#{name}) | {', '.join(each.name.partition('/')[2] for each in group)} |"
+        for name, group in groups
+    ]
+    for name, group in groups:
+        lines += ["", f"## {name}"]
+        for each in group:
+            lines += ["", *_section(each)]
+    return "\n".join((*lines, ""))
+
+
+def _section(entry: Entry) -> list[str]:
+    settings = "; ".join(f"{name} {'/'.join(map(str, values))}" for name, values in entry.settings.items())
+    facts = [f"for {', '.join(entry.targets)}"]
+    if settings:
+        facts.append(settings)
+    if entry.variants:
+        facts.append(f"variants {', '.join(entry.variants)}")
+    if entry.published:
+        gpus = ", ".join(sorted({each.gpu for each in entry.published}))
+        facts.append(f"{len(entry.published)} published figures ({gpus})")
+    return [
+        f"### {entry.name}",
+        "",
+        f"`{entry.name}{entry.signature}`",
+        "",
+        entry.doc,
+        "",
+        f"- {entry.flow}",
+        *(f"- {fact}" for fact in facts),
+    ]
+
+
+if __name__ == "__main__":
+    PAGE.write_text(document(), encoding="utf-8")
