@@ -135,7 +135,7 @@ def machine_record(product: Product, clock_hz: float, active: int) -> dict[str, 
 
     dies = min(product.xcds, active)
     l2 = product.l2_bytes_per_clock_per_xcd * dies * clock_hz
-    hbm = share(product.hbm_bytes_per_second * product.hbm_achievable / 100)
+    hbm = share(product.hbm_bytes_per_second * product.hbm_read / 100)
     infinity = share(product.infinity_cache_achievable)
     return {
         **{name: int(getattr(timing, name)) for name in _SAME_NAMES},
@@ -148,7 +148,7 @@ def machine_record(product: Product, clock_hz: float, active: int) -> dict[str, 
             beyond(product.hbm_latency_ns) - turn,
         ],
         "level_cycles": [int(timing.l1_line), share(l2), infinity, hbm],
-        "write_cycles": hbm,
+        "write_cycles": share(product.hbm_bytes_per_second * product.hbm_write / 100),
         "slack": SLACK_CYCLES,
         "fetch_miss": int(timing.instruction_miss),
         "fetch_lines": timing.instruction_cache // LINE,
