@@ -47,6 +47,7 @@ if TYPE_CHECKING:
         profile,
         sweep,
         time,
+        timeline,
         xcd_map,
     )
     from workbench.runtime.device import Device
@@ -99,6 +100,7 @@ _HOMES = {
     "sanitizing": "check.sanitizer",
     "sweep": "profile",
     "time": "profile",
+    "timeline": "profile",
     "triton": "triton_driver",
     "verify": "check.verify",
     "view_layout": "tiles",
@@ -149,6 +151,7 @@ __all__ = [
     "sanitizing",
     "sweep",
     "time",
+    "timeline",
     "triton",
     "verify",
     "view_layout",

@@ -449,8 +449,8 @@ _HBM_READ_CDNA4 = Fact(80, "%", f"{_GLUON}: 6,442 GB/s of an MI355X's 8 TB/s in 
 _HBM_WRITE_CDNA4 = Fact(
     49,
     "%",
-    "what makes vec_add of 67.1 million fp32 on an MI350X (4,859 GB/s, or 5,270 without the 13 us floor of that "
-    "benchmark) of two reads at 80 % and a write; rmsnorm of 16384 x 16384 there would make it 70",
+    "what makes vec_add of 67.1 million fp32 on an MI350X (4,859 GB/s, or 5,270 without the 13 us floor of "
+    "that benchmark) of two reads at 80 % and a write; rmsnorm of 16384 x 16384 there would make it 70",
 )
 _INFINITY_CACHE_ACHIEVABLE = Fact(
     11.9, "TB/s", "Chips and Cheese on an MI300X; mt4g has 5.8, and HipKittens' GEMM drew 6.8 on an MI355X"

@@ -75,9 +75,14 @@ def test_sums_are_the_counters(result):
 def test_stalls_stand_at_the_waits(module, result):
     """A wave waits for the load before it writes to LDS, and for LDS before it stores."""
     waits = {a for a in result.record.counts if module.instruction(a).opcode == "s_waitcnt"}
-    stalled = {a for a, v in result.instructions.values.items() if v.get("stall_cycles")}
-    assert stalled
-    assert stalled <= waits
+    found = result.instructions
+    waited = {a for a, reasons in found.reasons.items() if {"WAIT_MEMORY", "WAIT_LDS"} & reasons.keys()}
+    assert waited & waits
+    ends = {a for a in result.record.counts if module.instruction(a).opcode == "s_endpgm"}
+    assert waited <= waits | ends
+    assert all(
+        sum(r.values()) == pytest.approx(found.of(a, "stall_cycles")) for a, r in found.reasons.items()
+    )
 
 
 def one(address, opcode, form, words=(0, 0)):

@@ -8,6 +8,7 @@ from workbench.profile.chiplets import XcdMap, xcd_map
 from workbench.profile.counters import COUNTERS, Counter, collect
 from workbench.profile.model import TimeModel, model_time
 from workbench.profile.profiler import ProfileResult, StepsProfile, profile
+from workbench.profile.timelines import Timeline, timeline
 from workbench.profile.timing import SweepResult, TimeResult, sweep, time
 
 __all__ = [
@@ -18,11 +19,13 @@ __all__ = [
     "SweepResult",
     "TimeModel",
     "TimeResult",
+    "Timeline",
     "XcdMap",
     "collect",
     "model_time",
     "profile",
     "sweep",
     "time",
+    "timeline",
     "xcd_map",
 ]

@@ -1,8 +1,8 @@
 """What each instruction of a kernel cost in one launch: the numbers behind line heat and the ISA view.
 
 On an emulated device executions, bank conflicts and bytes are counted exactly; issue cycles follow from a
-table of timings, and stalls from the timing model's walk (`profile.flow`), so both are modelled. On a GPU
-they are what rocprofv3's thread trace or PC sampling measured.
+table of timings, and stalls from the simulation of a compute unit (`profile.simulation`), so both are
+modelled. On a GPU they are what rocprofv3's thread trace or PC sampling measured.
 """
 
 from __future__ import annotations
@@ -20,8 +20,10 @@ from workbench.profile.machine import machine, memory_latency_cycles
 from workbench.profile.model import issue_cycles, lds_service_cycles
 
 if TYPE_CHECKING:
+    from workbench.codeobject import Instruction
     from workbench.kernel import Kernel
     from workbench.profile.rocprof.instructions import InstructionCost
+    from workbench.profile.simulation.chip import ChipRun
     from workbench.runtime import LaunchRecord
 
 LANES = 64
@@ -62,6 +64,11 @@ STALLS = Measure(
     "Cycles that waves stand at a wait until what they wait for is there, or at an MFMA until the matrix "
     "core is free, over all waves; each as if it had its SIMD to itself.",
 )
+SIMULATED_STALLS = replace(
+    STALLS,
+    doc="Cycles that waves stand before an instruction, over all waves, by the simulation of a compute unit; "
+    "`InstructionProfile.reasons` says why.",
+)
 CONFLICTS = Measure(
     "bank_conflicts", "LDS bank conflicts", "cycles", Origin.COUNTED, "What SQ_LDS_BANK_CONFLICT counts."
 )
@@ -95,21 +102,29 @@ class InstructionProfile:
         measures: what is known; the first is shown where nothing else is asked for.
         values: by code object address and measure; zeros are absent.
         executions: by address; None where they are not known.
+        reasons: stall cycles by address and by why waves stood there, one of `simulation.unit.REASONS`; empty
+            where nothing was simulated.
     """
 
     measures: tuple[Measure, ...]
     values: Mapping[int, Mapping[str, float]] = field(repr=False)
     executions: Mapping[int, int] | None = field(default=None, repr=False)
+    reasons: Mapping[int, Mapping[str, float]] = field(default_factory=dict, repr=False)
 
     def of(self, address: int, key: str) -> float:
         """A value; 0 where the instruction has none."""
         return self.values.get(address, {}).get(key, 0)
 
 
-def counted(kernel: Kernel, record: LaunchRecord) -> InstructionProfile | None:
+def counted(
+    kernel: Kernel, record: LaunchRecord, simulation: ChipRun | None = None
+) -> InstructionProfile | None:
     """Costs in a counted launch on an emulated device; None where it was not counted.
 
     Without recorded traffic only executions, issue cycles and stalls are known.
+
+    Args:
+        simulation: of the launch, which says where waves stand; without it each walks through alone.
     """
     if record.counts is None:
         return None
@@ -122,16 +137,14 @@ def counted(kernel: Kernel, record: LaunchRecord) -> InstructionProfile | None:
         }
         for address, count in executions.items()
     }
-    gpu = machine(record.device, kernel.arch)
-    sent = sum(count for address, count in executions.items() if code[address].record.pipeline == "lds")
-    waves = -(-math.prod(record.block) // LANES)
-    for address, stall in stalls(
-        flow(record.counts, code),
-        memory_latency=memory_latency_cycles(gpu),
-        lds_cycles=lds_service_cycles(record.counters, sent, waves, gpu),
-    ).items():
+    reasons = simulation.stalls(executions) if simulation is not None else {}
+    if simulation is not None:
+        stood = {address: sum(by_reason.values()) for address, by_reason in reasons.items()}
+    else:
+        stood = _walked(kernel, record, code)
+    for address, stall in stood.items():
         values[address][STALLS.key] = stall
-    measures = [ISSUE, INSTRUCTIONS, STALLS]
+    measures = [ISSUE, INSTRUCTIONS, STALLS if simulation is None else SIMULATED_STALLS]
     if record.traffic is not None:
         measures += [replace(CONFLICTS, origin=lds_origin(record.counters or {})), BYTES, MOVED, LDS_BYTES]
         for address, site in record.traffic.sites().items():
@@ -142,7 +155,22 @@ def counted(kernel: Kernel, record: LaunchRecord) -> InstructionProfile | None:
                 LDS_BYTES.key: site.lds_bytes,
             }
             values[address].update({key: float(value) for key, value in known.items() if value})
-    return InstructionProfile(tuple(measures), values, executions)
+    return InstructionProfile(tuple(measures), values, executions, reasons)
+
+
+def _walked(kernel: Kernel, record: LaunchRecord, code: Mapping[int, Instruction]) -> dict[int, float]:
+    """Stall cycles by address, were each wave alone."""
+    assert record.counts is not None
+    gpu = machine(record.device, kernel.arch)
+    sent = sum(
+        count for at, count in record.counts.items() if at in code and code[at].record.pipeline == "lds"
+    )
+    waves = -(-math.prod(record.block) // LANES)
+    return stalls(
+        flow(record.counts, code),
+        memory_latency=memory_latency_cycles(gpu),
+        lds_cycles=lds_service_cycles(record.counters, sent, waves, gpu),
+    )
 
 
 def measured(costs: Mapping[int, InstructionCost]) -> InstructionProfile | None:

@@ -295,7 +295,7 @@ def _counted(target: Target, names: Sequence[str] | None) -> ProfileResult:
         missing = tuple(name for name in names if name not in found)
         found = {name: found[name] for name in names if name in found}
     model = modelled(target, record, sums)
-    costs = counted_instructions(target.kernel, record)
+    costs = counted_instructions(target.kernel, record, model.simulation)
     return ProfileResult(
         name=target.name,
         device=target.device.name,

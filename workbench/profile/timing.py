@@ -311,8 +311,12 @@ def _machine(target: Target) -> Product:
     return machine(str(target.device.properties.get("name", "")), target.device.arch)
 
 
-def modelled(target: Target, record: LaunchRecord, sums: Tally) -> TimeModel:
-    """The model's time of a counted launch."""
+def modelled(target: Target, record: LaunchRecord, sums: Tally, *, spans: int = 0) -> TimeModel:
+    """The model's time of a counted launch.
+
+    Args:
+        spans: of the simulated timeline that are kept at most.
+    """
     last = target.kernel.last
     found = model_time(
         sums,
@@ -321,6 +325,7 @@ def modelled(target: Target, record: LaunchRecord, sums: Tally) -> TimeModel:
         _machine(target),
         argument_bytes=last.argument_bytes if last is not None else 0,
         instructions=_instructions(target, record),
+        spans=spans,
     )
     return replace(found, error=expected(target.spec))
 

@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from workbench.launches import Steps, WaveSteps
 from workbench.profile.simulation.program import FROM_L2, Levels, Program, program
-from workbench.profile.simulation.unit import UnitRun, machine_record, run_unit
+from workbench.profile.simulation.unit import REASONS, UnitRun, machine_record, run_unit
 from workbench.targets import Product
 
 if TYPE_CHECKING:
@@ -73,6 +73,30 @@ class ChipRun:
     @property
     def seconds(self) -> float:
         return self.cycles / self.clock_hz
+
+    def stalls(self, counts: Mapping[int, int]) -> dict[int, dict[str, float]]:
+        """Cycles that all waves of the launch stand before each instruction, by address and reason.
+
+        Args:
+            counts: executions of each instruction in the launch, by address: the simulated unit's stalls are
+                taken for those of all others.
+        """
+        issued: dict[int, float] = {}
+        stood: dict[int, npt.NDArray[np.float64]] = {}
+        for one, times, cycles in zip(
+            self.unit.program.instructions, self.unit.issued, self.unit.stalls, strict=True
+        ):
+            issued[one.address] = issued.get(one.address, 0.0) + float(times)
+            stood[one.address] = stood.get(one.address, np.zeros(len(REASONS))) + cycles
+        return {
+            address: {
+                name: float(value) * counts.get(address, 0) / issued[address]
+                for name, value in zip(REASONS, cycles, strict=True)
+                if value > 0
+            }
+            for address, cycles in stood.items()
+            if issued[address] > 0 and cycles.any()
+        }
 
 
 def kinds_of(steps: Steps) -> tuple[tuple[Kind, ...], npt.NDArray[np.int64]]:

@@ -1,0 +1,215 @@
+"""What the waves of a compute unit do from cycle to cycle: the simulated timeline of a launch.
+
+A lane for each wave, grouped by SIMD; on it spans: an instruction from its issue on, or a stall with its
+reason and what it waits for. All of it is modelled (`profile.simulation`); the work-groups, and what their
+waves execute, are those that the emulated device recorded.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from workbench.codeobject import Instruction
+from workbench.errors import WorkbenchError
+from workbench.kernel import Kernel, Launcher, Module
+from workbench.profile.simulation.chip import ChipRun
+from workbench.profile.simulation.unit import KINDS, REASONS
+from workbench.profile.timing import counted, modelled
+from workbench.runtime import Device
+from workbench.spec import KernelSpec, Shape
+from workbench.spec.subject import resolve
+
+SPANS = 200_000
+"""Spans that a timeline keeps unless told otherwise."""
+
+_REASONS = tuple(REASONS)
+
+
+@dataclass(frozen=True, slots=True)
+class Lane:
+    """One wave.
+
+    Attributes:
+        group: position of its work-group among those of the unit.
+        wave: of the wave in its work-group.
+        simd: where it runs.
+        start, end: cycles of its life.
+    """
+
+    group: int
+    wave: int
+    simd: int
+    start: float
+    end: float
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """What a wave does for some cycles.
+
+    Attributes:
+        lane: index into `Timeline.lanes`.
+        start, cycles: when and how long; an instruction as long as its unit is busy with it.
+        kind: class of the instruction that issues, or that cannot yet: one of `simulation.unit.KINDS`.
+        reason: "" where it issues, else one of `simulation.unit.REASONS`.
+        address: of the instruction.
+        waits_for: of a wait, the address of the load that it ends with; of a barrier, the lane that comes
+            last; None where there is no such thing.
+    """
+
+    lane: int
+    start: float
+    cycles: float
+    kind: str
+    reason: str
+    address: int
+    waits_for: int | None
+
+
+@dataclass(frozen=True)
+class Timeline:
+    """A compute unit's waves over time.
+
+    Attributes:
+        name, device: what ran where.
+        clock_hz: engine clock; one cycle is 1 / clock_hz seconds.
+        cycles: until the last of the simulated waves ended.
+        lanes: waves, SIMD by SIMD.
+        spans: in the order of their ends.
+        lost: spans for which there was no room.
+        code: instructions by address.
+    """
+
+    name: str
+    device: str
+    clock_hz: float
+    cycles: float
+    lanes: tuple[Lane, ...] = field(repr=False)
+    spans: tuple[Span, ...] = field(repr=False)
+    lost: int
+    code: Mapping[int, Instruction] = field(repr=False)
+    kernel: Kernel = field(repr=False)
+
+    def stalls(self) -> dict[str, float]:
+        """Cycles of stalls by reason, all lanes together, the longest first."""
+        found: dict[str, float] = {}
+        for span in self.spans:
+            if span.reason:
+                found[span.reason] = found.get(span.reason, 0.0) + span.cycles
+        return dict(sorted(found.items(), key=lambda item: -item[1]))
+
+    def places(self, span: Span) -> tuple[tuple[str, int], ...]:
+        """Source file and line of a span's instruction, as `Module.places_of` has them."""
+        return self.kernel.module.places_of(span.address)
+
+    def to_perfetto(self, path: str | Path) -> Path:
+        """Writes a trace that Perfetto (ui.perfetto.dev) opens, in microseconds at the modelled clock.
+
+        An instruction ends there where the wave's next span begins, as slices of a track may not overlap.
+
+        Args:
+            path: of the file, JSON in the Trace Event Format.
+        """
+        file = Path(path)
+        file.write_text(json.dumps({"displayTimeUnit": "ns", "traceEvents": list(self._events())}))
+        return file
+
+    def _events(self) -> Iterator[dict[str, Any]]:
+        scale = 1e6 / self.clock_hz
+        for simd in sorted({lane.simd for lane in self.lanes}):
+            yield {"ph": "M", "pid": simd, "name": "process_name", "args": {"name": f"SIMD {simd}"}}
+        for number, lane in enumerate(self.lanes):
+            name = f"work-group {lane.group}, wave {lane.wave}"
+            yield {
+                "ph": "M", "pid": lane.simd, "tid": number, "name": "thread_name", "args": {"name": name}
+            }  # fmt: skip
+        until: dict[int, float] = {}
+        for span in sorted(self.spans, key=lambda one: -one.start):
+            cycles = min(span.cycles, until.get(span.lane, math.inf) - span.start)
+            until[span.lane] = span.start
+            told: dict[str, Any] = {"address": hex(span.address), "cycle": span.start, "cycles": span.cycles}
+            if span.waits_for is not None:
+                told["waits for"] = span.waits_for
+            yield {
+                "ph": "X",
+                "pid": self.lanes[span.lane].simd,
+                "tid": span.lane,
+                "ts": span.start * scale,
+                "dur": cycles * scale,
+                "name": REASONS[span.reason] if span.reason else self.code[span.address].mnemonic,
+                "cat": "stall" if span.reason else span.kind.lower(),
+                "args": told,
+            }
+
+    def __str__(self) -> str:
+        life = sum(lane.end - lane.start for lane in self.lanes) or 1.0
+        shares = ", ".join(f"{REASONS[k]} {100 * v / life:.0f} %" for k, v in list(self.stalls().items())[:4])
+        lost = f", {self.lost:,} more spans for which there was no room" if self.lost else ""
+        return (
+            f"{self.name} on {self.device}: {len(self.lanes)} waves of a compute unit over "
+            f"{self.cycles:,.0f} cycles at {self.clock_hz / 1e6:,.0f} MHz (modelled), {len(self.spans):,} "
+            f"spans{lost}; {shares}"
+        )
+
+    __repr__ = __str__
+
+
+def timeline(
+    target: KernelSpec | Launcher | Kernel | Module | Callable[..., Any] | str,
+    *args: Any,
+    spans: int = SPANS,
+    spec: KernelSpec | str | None = None,
+    shape: Shape | None = None,
+    seed: int = 0,
+    device: Device | str | None = None,
+    **kwargs: Any,
+) -> Timeline:
+    """The simulated timeline of one compute unit in a launch.
+
+    Args:
+        target, args, spec, shape, seed, device, kwargs: as for `time`.
+        spans: that are kept at most; a wave instruction is one, and each stall.
+
+    Raises:
+        UsageError: `target` cannot be launched, or is an operator of several launches.
+        DeviceError: the device is a GPU, which does not tell what its waves do.
+        WorkbenchError: nothing was simulated.
+    """
+    prepared = resolve(target, args, kwargs, spec=spec, shape=shape, seed=seed, device=device)
+    prepared.device.check_observes("what each wave does from cycle to cycle")
+    kernel = prepared.kernel
+    record, sums = counted(prepared)
+    run = modelled(prepared, record, sums, spans=spans).simulation
+    if run is None:
+        raise WorkbenchError(
+            f"{prepared.name}: the launch recorded no way of a wave, so there is no timeline"
+        )
+    return timeline_of(run, prepared.name, prepared.device.name, kernel)
+
+
+def timeline_of(run: ChipRun, name: str, device: str, kernel: Kernel) -> Timeline:
+    """The timeline of a simulation that kept its spans."""
+    unit = run.unit
+    order = sorted(range(len(unit.waves)), key=lambda i: (unit.waves[i].simd, unit.waves[i].start, i))
+    place = {wave: lane for lane, wave in enumerate(order)}
+    lanes = tuple(Lane(w.group, w.wave, w.simd, w.start, w.end) for w in (unit.waves[wave] for wave in order))
+    listed = unit.program.instructions
+    spans = []
+    for start, cycles, op, cause, wave, reason, kind in zip(
+        *(unit.spans[name].tolist() for name in ("start", "cycles", "op", "cause", "wave", "reason", "kind")),
+        strict=True,
+    ):
+        waits_for = None
+        if cause >= 0:
+            waits_for = place[cause] if _REASONS[reason] == "AT_BARRIER" else listed[cause].address
+        why = _REASONS[reason] if reason else ""
+        spans.append(Span(place[wave], start, cycles, KINDS[kind], why, listed[op].address, waits_for))
+    code = {one.address: one for one in listed}
+    return Timeline(
+        name, device, run.clock_hz, unit.cycles, lanes, tuple(spans), unit.lost_spans, code, kernel
+    )
