@@ -297,6 +297,35 @@ __global__ void k(const float *in, float *out) {
         "load to LDS",
         targets=LOADS_TO_LDS,
     ),
+    "lds_race_of_one_dword_of_four": Seeded(
+        """
+__global__ void k(const float *in, float *out) {
+    __shared__ alignas(16) uint4v s[128];
+    const uint4v *given = (const uint4v *)in;
+    s[threadIdx.x] = given[threadIdx.x];
+    IF_FAULT(__builtin_amdgcn_wave_barrier(), __syncthreads());
+    out[threadIdx.x] = ((volatile float *)s)[4 * (threadIdx.x ^ 64) + 2]; // HERE
+}""",
+        "race",
+        "shared memory",
+        block=128,
+    ),
+    "lds_four_dwords_written_over_a_read_of_one": Seeded(
+        """
+__global__ void k(const float *in, float *out) {
+    __shared__ alignas(16) uint4v s[128];
+    const uint4v *given = (const uint4v *)in;
+    s[threadIdx.x] = given[threadIdx.x];
+    __syncthreads();
+    const float x = ((volatile float *)s)[4 * (threadIdx.x ^ 64) + 3]; // HERE
+    IF_FAULT(__builtin_amdgcn_wave_barrier(), __syncthreads());
+    s[threadIdx.x] = given[threadIdx.x] + 1;
+    out[threadIdx.x] = x + ((volatile float *)s)[4 * threadIdx.x + 3];
+}""",
+        "race",
+        "shared memory",
+        block=128,
+    ),
     "lds_read_after_write": Seeded(
         """
 __global__ void k(const float *in, float *out) {

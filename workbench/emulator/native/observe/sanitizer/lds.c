@@ -5,6 +5,32 @@
  */
 #include "observe/sanitizer/state.h"
 
+/* Four dwords that were written together, and since then only used together, are one: the first one's cell, its `quick`
+ * and its numbers of reads hold for all. */
+static void part(SanGroup *sg, uint64_t dword) {
+    sg->together[dword / 4] = 0;
+    for (uint64_t n = dword + 1; n < dword + 4; n++) {
+        sg->lds[n] = sg->lds[dword];
+        sg->quick[n] = sg->quick[dword];
+        for (uint32_t i = 0; i < sg->wave_count; i++)
+            sg->lds_reads[i * sg->lds_dwords + n] = sg->lds_reads[i * sg->lds_dwords + dword];
+    }
+}
+
+/* Each dword of an access has a cell of its own from here on. */
+static void part_all(SanGroup *sg, uint64_t offset, uint32_t bytes) {
+    for (uint64_t dword = offset / 16 * 4; dword * 4 < offset + bytes && dword + 4 <= sg->lds_dwords; dword += 4)
+        if (sg->together[dword / 4]) part(sg, dword);
+}
+
+/* Cells of an access of whole dwords, from that of its first dword on; 0: it takes a closer look. */
+HK_INLINE uint32_t cells_of(SanGroup *sg, uint64_t offset, uint32_t bytes) {
+    if (((offset | bytes) & 3) || offset + bytes > 4ull * sg->lds_dwords) return 0;
+    if (bytes == 16 && !(offset & 15)) return sg->together[offset / 16] ? 1 : 4;
+    part_all(sg, offset, bytes);
+    return bytes / 4;
+}
+
 /* Whether nothing new can come of an access: this wave has made the same one since the last barrier, without a
  * finding, and no other wave has come in between. */
 HK_INLINE int nothing_new(const SanGroup *sg, uint64_t dword, uint32_t bit) {
@@ -13,23 +39,20 @@ HK_INLINE int nothing_new(const SanGroup *sg, uint64_t dword, uint32_t bit) {
 }
 
 /* Reads of whole dwords that need no look at their cells. */
-HK_INLINE int quick_read(const SanWave *sw, uint64_t offset, uint32_t bytes) {
-    const SanGroup *sg = sw->group;
-    if (((offset | bytes) & 3) || offset + bytes > 4ull * sg->lds_dwords) return 0;
-    for (uint64_t dword = offset / 4; dword * 4 < offset + bytes; dword++)
-        if (!nothing_new(sg, dword, 1u << sw->index)) return 0;
+HK_INLINE int quick_read(const SanWave *sw, uint64_t offset, uint32_t cells) {
+    for (uint64_t dword = offset / 4; dword < offset / 4 + cells; dword++)
+        if (!nothing_new(sw->group, dword, 1u << sw->index)) return 0;
     return 1;
 }
 
 /* The same for writes: what the cell says of the newest write changes, and nothing else. */
-HK_INLINE int quick_write(SanWave *sw, const SanOp *o, uint64_t offset, uint32_t bytes, uint32_t how, uint32_t number) {
+HK_INLINE int quick_write(SanWave *sw, const SanOp *o, uint64_t offset, uint32_t cells, uint32_t how, uint32_t number) {
     SanGroup *sg = sw->group;
-    if (((offset | bytes) & 3) || offset + bytes > 4ull * sg->lds_dwords) return 0;
-    for (uint64_t dword = offset / 4; dword * 4 < offset + bytes; dword++) {
+    for (uint64_t dword = offset / 4; dword < offset / 4 + cells; dword++) {
         const LdsCell *c = &sg->lds[dword];
         if (!nothing_new(sg, dword, 0x10000u << sw->index) || c->write.how != how) return 0;
     }
-    for (uint64_t dword = offset / 4; dword * 4 < offset + bytes; dword++) {
+    for (uint64_t dword = offset / 4; dword < offset / 4 + cells; dword++) {
         LdsCell *c = &sg->lds[dword];
         c->write.number = number;
         c->write.done = sw->vm_done;
@@ -62,10 +85,9 @@ HK_INLINE int follows_writes(const SanWave *sw, const LdsCell *cells, uint32_t c
 }
 
 /* Reads of whole dwords that are right. 0, and nothing done, where it takes a closer look. */
-HK_INLINE int plain_read(SanWave *sw, const SanOp *o, uint64_t offset, uint32_t bytes, uint32_t number) {
+HK_INLINE int plain_read(SanWave *sw, const SanOp *o, uint64_t offset, uint32_t count, uint32_t number) {
     SanGroup *sg = sw->group;
-    if (((offset | bytes) & 3) || offset + bytes > 4ull * sg->lds_dwords) return 0;
-    uint32_t me = sw->index, epoch = sg->epoch, count = bytes / 4;
+    uint32_t me = sw->index, epoch = sg->epoch;
     LdsCell *cells = &sg->lds[offset / 4];
     uint64_t *quick = &sg->quick[offset / 4];
     uint32_t *numbers = &sg->lds_reads[me * sg->lds_dwords + offset / 4];
@@ -86,15 +108,23 @@ HK_INLINE int plain_read(SanWave *sw, const SanOp *o, uint64_t offset, uint32_t 
 }
 
 /* Writes of whole dwords that nobody else has used since the last barrier; likewise. */
-HK_INLINE int plain_write(SanWave *sw, const SanOp *o, uint64_t offset, uint32_t bytes, uint32_t how, uint32_t number) {
+HK_INLINE int plain_write(SanWave *sw, const SanOp *o, uint64_t offset, uint32_t bytes, uint32_t count, uint32_t how,
+                          uint32_t number) {
     SanGroup *sg = sw->group;
-    if (((offset | bytes) & 3) || (how & 4) || offset + bytes > 4ull * sg->lds_dwords) return 0;
-    uint32_t me = sw->index, epoch = sg->epoch, count = bytes / 4;
+    if (how & 4) return 0;
+    uint32_t me = sw->index, epoch = sg->epoch, read = 0;
     LdsCell *cells = &sg->lds[offset / 4];
     uint64_t *quick = &sg->quick[offset / 4];
-    for (uint32_t n = 0; n < count; n++)
-        if (cells[n].read_epoch == epoch && (cells[n].readers & ~(1u << me))) return 0;
+    for (uint32_t n = 0; n < count; n++) {
+        if (cells[n].read_epoch != epoch) continue;
+        if (cells[n].readers & ~(1u << me)) return 0;
+        read = 1;
+    }
     if (!follows_writes(sw, cells, count)) return 0;
+    if (bytes == 16 && count == 4 && !(offset & 15) && !read) {
+        sg->together[offset / 16] = 1;
+        count = 1;
+    }
     const LdsWrite now = {
         .epoch = epoch,
         .pc = (uint32_t)o->op.pc,
@@ -136,6 +166,7 @@ void san_lds_access(Wave *w, SanWave *sw, const SanOp *o, uint64_t offset, uint3
     uint64_t end = offset + bytes;
     uint32_t me = sw->index;
     *undefined = 0;
+    part_all(sg, offset, bytes);
     for (uint64_t dword = offset / 4; dword * 4 < end && dword < sg->lds_dwords; dword++) {
         LdsCell *c = &sg->lds[dword];
         uint64_t before = sw->group->san->report_total;
@@ -200,6 +231,7 @@ void san_lds_access(Wave *w, SanWave *sw, const SanOp *o, uint64_t offset, uint3
 
 void san_lds_undefine(SanWave *sw, uint64_t offset, uint32_t bytes, uint32_t words, uint64_t origin) {
     sw->group->lds_origin = origin;
+    part_all(sw->group, offset, bytes);
     for (uint32_t n = 0; n * 4 < bytes; n++) {
         uint64_t dword = offset / 4 + n;
         if (!(words >> n & 1) || dword >= sw->group->lds_dwords) continue;
@@ -213,6 +245,7 @@ uint32_t san_lds_how(const SanOp *o) {
 }
 
 void san_lds_flag(SanWave *sw, uint64_t offset, uint32_t number) {
+    part_all(sw->group, offset, 4);
     if (offset / 4 < sw->group->lds_dwords) san_lds_learn(sw, &sw->group->lds[offset / 4], number);
 }
 
@@ -245,17 +278,17 @@ static void lds_one(Wave *w, SanWave *sw, const SanOp *o, uint64_t exec, uint32_
         uint64_t at = (uint32_t)((row != NULL ? row[lane] : (w->s[HK_M0] & 0xffff) + 4 * lane) + offset);
         uint32_t undefined;
         if (at & (alignment - 1)) san_found(w, SAN_FOUND_ALIGNMENT, &o->op, ~0ull, (int32_t)lane, at, alignment, 0, 0);
+        if (learns) san_lds_flag(sw, at, number);
+        uint32_t cells = cells_of(sw->group, at, o->bytes);
         if (!is_write) {
-            if (learns) san_lds_flag(sw, at, number);
-            if (!(how & ACCESS_FLAG) && (quick_read(sw, at, o->bytes) || plain_read(sw, o, at, o->bytes, number)))
+            if (cells && !(how & ACCESS_FLAG) && (quick_read(sw, at, cells) || plain_read(sw, o, at, cells, number)))
                 continue;
             san_lds_access(w, sw, o, at, o->bytes, lane, 0, how, number, &undefined);
             for (uint32_t n = 0; n < 4; n++) result[n] |= (uint64_t)(undefined >> n & 1) << lane;
             continue;
         }
-        if (learns) san_lds_flag(sw, at, number);
-        if (!is_data_undefined &&
-            (quick_write(sw, o, at, o->bytes, how, number) || plain_write(sw, o, at, o->bytes, how, number)))
+        if (cells && !is_data_undefined &&
+            (quick_write(sw, o, at, cells, how, number) || plain_write(sw, o, at, o->bytes, cells, how, number)))
             continue;
         san_lds_access(w, sw, o, at, o->bytes, lane, 1, how, number, &undefined);
         if (is_data_undefined) {

@@ -91,7 +91,7 @@ static size_t wave_bytes(const Launch *l) {
 static size_t lds_bytes(const Launch *l, uint32_t waves) {
     size_t dwords = ((size_t)l->lds_size + 3) / 4;
     return round64(dwords * sizeof(LdsCell)) + round64(dwords * sizeof(uint64_t)) +
-           round64(dwords * waves * sizeof(uint32_t));
+           round64(dwords * waves * sizeof(uint32_t)) + round64(dwords / 4);
 }
 
 size_t hk_san_bytes(const Launch *l, uint32_t waves) {
@@ -115,9 +115,11 @@ void hk_san_start(const Launch *l, Group *g, Wave *waves, void *memory) {
     sg->lds = (LdsCell *)p;
     sg->quick = (uint64_t *)(p + round64(sg->lds_dwords * sizeof(LdsCell)));
     sg->lds_reads = (uint32_t *)((uint8_t *)sg->quick + round64(sg->lds_dwords * sizeof(uint64_t)));
+    sg->together = (uint8_t *)sg->lds_reads + round64(sg->lds_dwords * sizeof(uint32_t) * g->wave_count);
     p += lds_bytes(l, g->wave_count);
     for (uint32_t i = 0; i < sg->lds_dwords; i++) sg->lds[i] = (LdsCell){.write = {.writer = 255, .undefined = 15}};
     memset(sg->quick, 0, sg->lds_dwords * sizeof(uint64_t));
+    memset(sg->together, 0, sg->lds_dwords / 4);
     size_t rows = l->row_count, dwords = ((size_t)l->scratch_size + 3) / 4;
     for (uint32_t i = 0; i < g->wave_count; i++) {
         SanWave *sw = &sg->waves[i];

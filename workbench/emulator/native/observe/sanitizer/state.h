@@ -177,6 +177,7 @@ struct SanGroup {
     uint32_t reads_passed; /* of all waves together */
     LdsCell *lds;
     uint32_t *lds_reads; /* [waves][dwords] number of each wave's newest read */
+    uint8_t *together;   /* [16 bytes] whether the first dword's cell speaks for all four (lds.c) */
     uint64_t *quick; /* by dword of LDS: epoch << 32, waves that may read it again, << 16: that may write it again */
     SanWave *waves;
 };
