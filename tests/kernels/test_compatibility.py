@@ -90,12 +90,13 @@ using wide = rt_fl<64, 64, col_l, rt_32x16_s>;
 static_assert(same<rv<float, 64, 32, rt_32x16_s, align_l>, col_vec<wide>>);
 static_assert(same<rv_fl<64, 16, rt_32x16_s, ortho_l>, row_vec<wide>>);
 static_assert(same<rv<float, 64, 64>, rv_naive<float, 64>>);
+static_assert(rv_naive<bf16, 130>::outer_dim == 1 && rv_naive<bf16, 130>::inner_dim == 3);
 #else
 static_assert(same<rv<float, 64, align_l, rt_16x32_s>, col_vec<wide>>);
 static_assert(same<rv_fl<64, ortho_l, rt_16x32_s>, row_vec<wide>>);
 static_assert(same<rv<float, 64, naive_l>, rv_naive<float, 64>>);
+static_assert(rv_naive<bf16, 130>::outer_dim == 3 && rv_naive<bf16, 130>::inner_dim == 1);
 #endif
-static_assert(rv_naive<bf16, 130>::outer_dim == 1 && rv_naive<bf16, 130>::inner_dim == 3);
 static_assert(same<ducks::rt_layout::transpose<row_l>::type, col_l>);
 static_assert(same<ducks::rt_shape::transpose<rt_16x32_s>::type, rt_32x16_s>);
 static_assert(wide::base_tile_elements_per_stride_group == 32 && wide::base_tile_threads_per_reduction == 4);
@@ -104,6 +105,26 @@ __global__ void kernel(gl<int, 1, 1, -1, 64> x) {
     typeof(x.raw_ptr[0]) value = x[{0, 0, 1, 0}];
     x[coord<>(int4{0, 0, 0, 0})] = value + warpgroupid() + static_cast<int>(x.rows());
 }
+template <int length>
+__global__ void held(gl<float, 1, 1, 1, length> x, gl<float, 1, 1, 1, length> y, float *out) {
+    using vector = rv_naive<float, length>;
+    __shared__ sv_fl<length> s;
+    vector v, w;
+    load(v, x, {0, 0, 0, 0});
+    store(s, v);
+    wait_lgkmcnt();
+    load(w, s);
+    for (int o = 0; o < vector::outer_dim; o++)
+        for (int i = 0; i < vector::inner_dim; i++)
+            if (vector::index(o, laneid(), i) < length)
+                out[laneid() * vector::outer_dim * vector::inner_dim + o * vector::inner_dim + i] = w[o][i];
+    float total;
+    sum(total, w);
+    add(w, w, total);
+    store(y, w, {0, 0, 0, 0});
+}
+template __global__ void held<200>(gl<float, 1, 1, 1, 200>, gl<float, 1, 1, 1, 200>, float *);
+template __global__ void held<256>(gl<float, 1, 1, 1, 256>, gl<float, 1, 1, 1, 256>, float *);
 """
 
 
@@ -117,6 +138,16 @@ def test_types_by_branch(arch: str, define: tuple[str, ...]) -> None:
     x = torch.arange(128, dtype=torch.int32).reshape(2, 64)
     module["kernel"].launch(wb.Launch(1, 64), (x,), {}, device=device(f"emulated:{arch}"))
     assert x[0, 0] == 64 + 2
+    for length in (200, 256):
+        given, stored = torch.arange(length).float(), torch.zeros(length)
+        out = torch.full((64, 4), -1.0)
+        arguments = (given.reshape(1, length), stored.reshape(1, length), out)
+        module[f"held<{length}>"].launch(wb.Launch(1, 64), arguments, {}, device=device(f"emulated:{arch}"))
+        # A lane has four elements: in main side by side, on the other branches a wave's width apart.
+        main = arch == "gfx950" and not define
+        places = torch.arange(256).reshape(64, 4) if main else torch.arange(256).reshape(4, 64).T
+        assert torch.equal(out, torch.where(places < length, places, -1).float())
+        assert torch.equal(stored, given + given.sum())
 
 
 def shared(dtype: str, rows: int, cols: int) -> str:

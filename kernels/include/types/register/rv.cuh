@@ -50,10 +50,18 @@ struct register_vector {
 
     static constexpr int packing = base_types::packing<dtype>::num();
     static constexpr int tiles = length / tile_length;
-    static constexpr int outer_dim = tiles;
-    static constexpr int inner_dim = is_align   ? shape::elements_per_thread / packing
-                                     : is_ortho ? 1
-                                                : (length + WARP_THREADS - 1) / WARP_THREADS;
+    /** Elements that a lane has in the naive layout. On HipKittens' branch for CDNA4 they lie side by side in the
+     * vector, on the others as many apart as a wave has lanes. */
+    static constexpr int of_lane = (length + WARP_THREADS - 1) / WARP_THREADS;
+#if defined(KITTENS_CDNA4) && !defined(KITTENS_FP6)
+    static constexpr bool side_by_side = true;
+#else
+    static constexpr bool side_by_side = false;
+#endif
+    static constexpr int outer_dim = is_naive && !side_by_side ? of_lane : tiles;
+    static constexpr int inner_dim = is_align                   ? shape::elements_per_thread / packing
+                                     : is_naive && side_by_side ? of_lane
+                                                                : 1;
 
     /** Of the tile that an align vector goes with: what a lane has, and lanes that share a row of the base tile. */
     static constexpr int stride = shape::stride;
@@ -74,7 +82,7 @@ struct register_vector {
         else if constexpr (is_ortho)
             return tile * tile_length + distribution::minor_index(lane);
         else
-            return element * WARP_THREADS + lane;
+            return side_by_side ? lane * of_lane + element : tile * WARP_THREADS + lane;
     }
 
     __device__ inline const dtype *operator[](int i) const { return data[i]; }

@@ -26,9 +26,15 @@ struct row_window {
     }
 };
 
-/** What a lane holds side by side of a vector in memory: its stride in the align layout, one element in the others. */
+/** What a lane moves at once of a vector in memory: its stride in the align layout, of the naive layout four elements
+ * where it has them side by side, else one. */
 template <ducks::rv::all RV>
-inline constexpr int vector_run = RV::is_align ? RV::shape::stride : 1;
+inline constexpr int vector_run = RV::is_align                                                    ? RV::shape::stride
+                                  : RV::is_naive && RV::inner_dim % 4 == 0 && RV::length % 4 == 0 ? 4
+                                                                                                  : 1;
+/** The same, in what a lane's array has. */
+template <ducks::rv::all RV>
+inline constexpr int packed_run = vector_run<RV> / base_types::packing<typename RV::dtype>::num();
 
 } // namespace detail
 
@@ -43,7 +49,7 @@ __device__ inline void load(RV &dst, const GL &src, const COORD &idx) {
     const detail::buffer memory(view.base, view.bytes);
     const int lane = laneid();
     constexpr int stride = detail::vector_run<RV>;
-    constexpr int per_run = RV::is_align ? stride / base_types::packing<typename RV::dtype>::num() : 1;
+    constexpr int per_run = detail::packed_run<RV>;
 #pragma unroll
     for (int i = 0; i < RV::outer_dim; i++)
 #pragma unroll
@@ -137,7 +143,7 @@ __device__ inline void store(const GL &dst, const RV &src, const COORD &idx) {
     const detail::buffer memory(view.base, view.bytes);
     const int lane = laneid();
     constexpr int stride = detail::vector_run<RV>;
-    constexpr int per_run = RV::is_align ? stride / base_types::packing<typename RV::dtype>::num() : 1;
+    constexpr int per_run = detail::packed_run<RV>;
     const bool stores =
         RV::is_naive || (RV::is_align ? RV::distribution::minor_index(lane) == 0 : lane < RV::distribution::minor);
 #pragma unroll

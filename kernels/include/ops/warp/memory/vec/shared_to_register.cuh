@@ -40,7 +40,7 @@ __device__ inline void load(RV &dst, const SV &src) {
     // The compiler knows which it is, nearly always.
     if (!__builtin_amdgcn_is_shared(&src.data[0])) return detail::load_elements(dst, src);
     constexpr int stride = detail::vector_run<RV>;
-    constexpr int per_run = RV::is_align ? stride / base_types::packing<typename RV::dtype>::num() : 1;
+    constexpr int per_run = detail::packed_run<RV>;
     const detail::program_order order;
     const auto memory = (detail::shared_pointer<const char>)reinterpret_cast<const char *>(&src.data[0]);
     const int lane = laneid();
@@ -48,7 +48,7 @@ __device__ inline void load(RV &dst, const SV &src) {
     for (int i = 0; i < RV::outer_dim; i++)
 #pragma unroll
         for (int s = 0; s < RV::inner_dim / per_run; s++) {
-            if (RV::is_naive && RV::index(i, lane, s) >= RV::length) continue;
+            if (RV::is_naive && RV::index(i, lane, s * stride) >= RV::length) continue;
             const auto got = detail::shared_run<U, stride, 16>::load(memory, [&](int e) {
                 return static_cast<uint32_t>(RV::index(i, lane, s * stride + e)) * static_cast<uint32_t>(sizeof(U));
             });
@@ -69,7 +69,7 @@ __device__ inline void store(SV &dst, const RV &src) {
     using T = typename RV::T;
     using U = typename SV::dtype;
     constexpr int stride = detail::vector_run<RV>;
-    constexpr int per_run = RV::is_align ? stride / base_types::packing<typename RV::dtype>::num() : 1;
+    constexpr int per_run = detail::packed_run<RV>;
     const detail::program_order order;
     const auto memory = (detail::shared_pointer<char>)reinterpret_cast<char *>(&dst.data[0]);
     const int lane = laneid();
@@ -79,7 +79,7 @@ __device__ inline void store(SV &dst, const RV &src) {
     for (int i = 0; i < RV::outer_dim; i++)
 #pragma unroll
         for (int s = 0; s < RV::inner_dim / per_run; s++) {
-            if (RV::is_naive && RV::index(i, lane, s) >= RV::length) continue;
+            if (RV::is_naive && RV::index(i, lane, s * stride) >= RV::length) continue;
             struct stored {
                 typename RV::dtype v[per_run];
             } values;
