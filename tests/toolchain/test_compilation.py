@@ -582,6 +582,26 @@ def test_a_compiler_without_registers_left_names_the_others(zig: toolchain.Compi
     assert others or "No other compiler is installed" in str(caught.value)
 
 
+def test_another_compiler_compiles_what_one_has_no_registers_for(
+    impostor: Path, zig: toolchain.Compiler, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is the result's compiler, also from the cache, and a note says so; a chosen one is not replaced."""
+    write(impostor, "echo 'error: no registers from class available to allocate' >&2; exit 1")
+    monkeypatch.setattr(job, "other_compilers", lambda compiler, arch: [zig])
+    monkeypatch.setattr(compilation, "other_compilers", lambda compiler, arch: [zig])
+    monkeypatch.delenv("HIPKITTENS_COMPILER", raising=False)
+    for cached in (False, True):
+        result = compile_device(SCALE, CompileOptions("gfx950"))
+        assert result.compiler is zig
+        assert result.cached == cached
+        [note] = result.diagnostics
+        assert note.severity == "note"
+        assert f"compiled by {zig.version} ({zig.path}): " in note.message
+    monkeypatch.setenv("HIPKITTENS_COMPILER", "clang")
+    with pytest.raises(CompileError, match="found no allocation of registers"):
+        compile_device(SCALE + "// other", CompileOptions("gfx950"))
+
+
 @pytest.mark.parametrize(
     "words",
     [

@@ -21,6 +21,16 @@ _NO_REGISTERS = re.compile(
 )
 
 
+class NoRegistersError(CompileError):
+    """A compiler found no registers for a source that is right otherwise.
+
+    Attributes:
+        others: compilers to try instead.
+    """
+
+    others: Sequence[Compiler] = ()
+
+
 def lacks_registers(finished: Finished) -> bool:
     """Whether the compiler found no registers for a source that is right otherwise."""
     return _NO_REGISTERS.search(finished.text) is not None
@@ -47,7 +57,7 @@ def failure(
         others: compilers to try instead, where it lacked registers.
 
     Returns:
-        a CompileError with the diagnostics, or a CompilerCrashed.
+        a CompileError with the diagnostics, a NoRegistersError among them, or a CompilerCrashed.
     """
     returncode = finished.returncode or 0
     errors = [item for item in diagnostics if item.severity == "error"]
@@ -66,11 +76,13 @@ def failure(
         )
     count = "1 error" if len(errors) == 1 else f"{len(errors)} errors"
     texts = [item.text for item in diagnostics if item.severity in ("error", "warning")]
-    if lacks_registers(finished):
-        texts.append(_fewer_registers(program, others))
-    return CompileError(
-        f"{name} does not compile for {arch}: {count}\n" + "\n".join(texts), tuple(diagnostics)
-    )
+    said = f"{name} does not compile for {arch}: {count}\n"
+    if not lacks_registers(finished):
+        return CompileError(said + "\n".join(texts), tuple(diagnostics))
+    texts.append(_fewer_registers(program, others))
+    error = NoRegistersError(said + "\n".join(texts), tuple(diagnostics))
+    error.others = others
+    return error
 
 
 def _fewer_registers(program: str, others: Sequence[Compiler]) -> str:

@@ -12,7 +12,7 @@ from workbench.cache import digest
 from workbench.errors import CompilerNotFound, CompilerTimeout, UsageError
 from workbench.targets import target
 from workbench.toolchain import device_libraries, process
-from workbench.toolchain.compiler import INCLUDE, include_folders
+from workbench.toolchain.compiler import INCLUDE, Compiler, include_folders
 from workbench.toolchain.diagnostics import Diagnostic, Reader
 from workbench.toolchain.failures import failure, lacks_registers
 from workbench.toolchain.options import CompileOptions
@@ -60,14 +60,14 @@ class Job:
         UsageError: the source is no text, or a path.
     """
 
-    def __init__(self, source: str, options: CompileOptions) -> None:
+    def __init__(self, source: str, options: CompileOptions, compiler: Compiler | None = None) -> None:
         _check_source(source)
         # Editors of other systems begin a file with this mark, which clang takes only at the very start.
         self.source = source.removeprefix("\ufeff")
         self.options = options
         beside = os.path.dirname(options.name) if os.path.isfile(options.name) else ""
         quotes = [os.path.abspath(beside)] if beside else []
-        self.compiler = find_compiler(options.arch)
+        self.compiler = compiler or find_compiler(options.arch)
         self.common = (
             "-O3",
             "-std=c++20",
