@@ -17,10 +17,11 @@ namespace kittens::families {
  * @brief How waves share rows of `cols` elements of type T.
  *
  * @tparam per_lane elements of a row that a lane holds at most.
+ * @tparam stride of those, how many are next to each other.
  */
-template <typename T, int cols, int per_lane = 32>
+template <typename T, int cols, int per_lane = 32, int stride = 16 / static_cast<int>(sizeof(T))>
 struct row_plan {
-    using shape = rt_rows_s<T, cols>;
+    using shape = rt_rows_s<T, cols, stride>;
     /** A matrix of such rows, and a value for each column. */
     using matrix = gl<T, 1, 1, -1, cols>;
     using vector = gl<T, 1, 1, 1, cols>;
@@ -36,18 +37,22 @@ struct row_plan {
     static constexpr int width = passes > 1 ? part : ceil_div(ceil_div(cols, across), shape::cols) * shape::cols;
     static constexpr int rows = shape::rows;
     static constexpr int rows_of_group = across > 1 ? rows : rows * waves;
+    /** Elements of shared memory that a reduction over the waves of a row takes. */
+    static constexpr int slots = waves * rows;
     /** Whether lanes hold columns past the end of the row. */
     static constexpr bool ragged = passes * across * width != cols;
 };
 
 /** A wave at its rows: loads, stores and reductions of its part of them. */
-template <typename T, int cols, int per_lane = 32>
-struct row_worker : row_plan<T, cols, per_lane> {
-    using plan = row_plan<T, cols, per_lane>;
+template <typename T, int cols, int per_lane = 32, int stride = 16 / static_cast<int>(sizeof(T))>
+struct row_worker : row_plan<T, cols, per_lane, stride> {
+    using plan = row_plan<T, cols, per_lane, stride>;
     using plan::across, plan::passes, plan::ragged, plan::width;
     using tile = rt_fl<plan::rows, width, row_l, typename plan::shape>;
     using per_row = typename tile::col_vec;
     using per_col = typename tile::row_vec;
+
+    static constexpr int columns = cols;
 
     /** Rows of the matrix; this wave's rows, counted in tiles; its part of them. */
     int rows, at, part;
@@ -64,18 +69,21 @@ struct row_worker : row_plan<T, cols, per_lane> {
     /**
      * @brief Loads this wave's part of its rows; what is past the end of a row or after the last row is zero.
      *
+     * @tparam stored elements of the rows of the matrix, where they are shorter than those of the work.
      * @param which,of where a row of the matrix has `of` rows of `cols` elements side by side: the one that is meant.
      */
+    template <int stored = cols>
     __device__ inline void load(tile &x, const T *matrix, int pass = 0, int which = 0, int of = 1) const {
-        load_bounded<1>(x, view(const_cast<T *>(matrix), of), coord<tile>{0, at, which, pass * across + part});
+        load_bounded<1>(x, view<stored>(const_cast<T *>(matrix), of), coord<tile>{0, at, which, pass * across + part});
     }
+    template <int stored = cols>
     __device__ inline void store(T *matrix, const tile &x, int pass = 0, int which = 0, int of = 1) const {
-        store_bounded<1>(view(matrix, of), x, coord<tile>{0, at, which, pass * across + part});
+        store_bounded<1>(view<stored>(matrix, of), x, coord<tile>{0, at, which, pass * across + part});
     }
     /** A value for each column of this wave's part. */
-    template <typename U>
+    template <int stored = cols, typename U>
     __device__ inline void load_columns(per_col &values, const U *vector) const {
-        kittens::load(values, gl<U, 1, 1, 1, cols>(const_cast<U *>(vector), nullptr, nullptr, nullptr, nullptr),
+        kittens::load(values, gl<U, 1, 1, 1, stored>(const_cast<U *>(vector), nullptr, nullptr, nullptr, nullptr),
                       {0, 0, 0, part});
     }
     /** A value for each row. */
@@ -110,8 +118,9 @@ struct row_worker : row_plan<T, cols, per_lane> {
     }
 
   private:
+    template <int stored>
     __device__ inline auto view(T *matrix, int of) const {
-        return gl<T, 1, -1, -1, cols>(matrix, nullptr, static_cast<size_t>(rows), static_cast<size_t>(of), nullptr);
+        return gl<T, 1, -1, -1, stored>(matrix, nullptr, static_cast<size_t>(rows), static_cast<size_t>(of), nullptr);
     }
     template <typename U>
     __device__ inline auto row_view(U *vector) const {
@@ -125,19 +134,20 @@ __device__ inline float rounded(float value) {
     return base_types::convertor<float, T>::convert(base_types::convertor<T, float>::convert(value));
 }
 
-/** Elements of shared memory that a reduction over the waves of a row takes. */
 template <typename T, int cols, int per_lane = 32>
-inline constexpr int slots = row_plan<T, cols, per_lane>::waves * row_plan<T, cols, per_lane>::rows;
+inline constexpr int slots = row_plan<T, cols, per_lane>::slots;
 
 /**
  * @brief RMSNorm and LayerNorm: h = dropout(x) + residual; (h - mean(h)) / sqrt(var(h) + eps) * weight + bias.
  *
  * @tparam centered whether the mean is taken off (LayerNorm).
  * @tparam drops whether there is dropout: columns are kept as `keep_mask` says, and divided by 1 - p.
+ * @tparam out_cols columns of the result, zero after the first `cols`.
  */
-template <typename T, int cols, bool centered, bool drops = false>
-struct normalize : row_plan<T, cols> {
-    static_assert(row_plan<T, cols>::passes == 1, "normalize: a work-group holds a row");
+template <typename T, int cols, bool centered, bool drops = false, int out_cols = cols>
+struct normalize : row_plan<T, out_cols> {
+    static_assert(row_plan<T, out_cols>::passes == 1, "normalize: a work-group holds a row");
+    static_assert(out_cols == cols || !centered, "normalize: padded rows are of RMSNorm");
 
     struct arguments {
         const typename row_plan<T, cols>::matrix x;
@@ -148,20 +158,20 @@ struct normalize : row_plan<T, cols> {
     };
 
     static __device__ inline void run(const arguments &g) {
-        using worker = row_worker<T, cols>;
+        using worker = row_worker<T, out_cols>;
         const worker w(g.x.rows());
-        __shared__ sv_fl<slots<T, cols>> slot[2];
+        __shared__ sv_fl<slots<T, out_cols>> slot[2];
         typename worker::tile h, squares;
         typename worker::per_row scale;
 
-        w.load(h, g.x.raw_ptr);
+        w.template load<cols>(h, g.x.raw_ptr);
         if constexpr (drops) dropout(h, h, g.p, g.seed, w.at * worker::tile::rows, w.column(0));
         if (g.residual != nullptr) {
             typename worker::tile residual;
-            w.load(residual, g.residual);
+            w.template load<cols>(residual, g.residual);
             add(h, h, residual);
         }
-        if (g.residual_out != nullptr) w.store(g.residual_out, h);
+        if (g.residual_out != nullptr) w.template store<cols>(g.residual_out, h);
         // What is normalised is what the caller gets, and what backward starts from.
         if (g.residual_out != nullptr) map(h, h, [](float v) { return rounded<T>(v); });
         if constexpr (centered) {
@@ -177,7 +187,7 @@ struct normalize : row_plan<T, cols> {
         mul_row(h, h, scale);
         if (g.weight != nullptr) {
             typename worker::per_col weight;
-            w.load_columns(weight, g.weight);
+            w.template load_columns<cols>(weight, g.weight);
             mul_col(h, h, weight);
         }
         if (g.bias != nullptr) {
@@ -613,6 +623,53 @@ struct cross_entropy_backward : row_plan<T, cols> {
             map(x, x, hot, [](float v, float distance) { return distance == 0.0f ? v - 1.0f : v; });
             mul_row(x, x, dloss);
             w.store(g.dx, x, pass);
+        }
+    }
+};
+
+/** The k largest elements of each row, in falling order, and their columns; of equal ones the first. */
+template <typename T, int cols>
+struct topk : row_plan<T, cols> {
+    static_assert(row_plan<T, cols>::passes == 1, "topk: a work-group holds a row");
+    struct arguments {
+        const typename row_plan<T, cols>::matrix x;
+        float *values;
+        int64_t *columns;
+        int k;
+    };
+    static __device__ inline void run(const arguments &g) {
+        using worker = row_worker<T, cols>;
+        constexpr int rows = worker::tile::rows;
+        const worker w(g.x.rows());
+        /** What the waves found, of one turn and of the next. */
+        __shared__ detail::candidate found[2][slots<T, cols>];
+        typename worker::tile x;
+        typename worker::per_row value, column;
+        w.load(x, g.x.raw_ptr);
+        // What was taken, and what no row has, is NaN: taken last.
+        w.fill_rest(x, __builtin_nanf(""));
+        const int lane = laneid(), row = lane % rows;
+        const int at = w.at * rows + row, first = w.column(0);
+        for (int n = 0; n < g.k; n++) {
+            row_argmax(value, column, x);
+            detail::candidate best{value.data[0][0], first + static_cast<int>(column.data[0][0])};
+            if constexpr (worker::across > 1) {
+                if (lane < rows) found[n % 2][w.part * rows + row] = best;
+                __syncthreads();
+                best = found[n % 2][row];
+                for (int other = 1; other < worker::across; other++)
+                    best = detail::larger::op(best, found[n % 2][other * rows + row]);
+            }
+            if (w.part == 0 && lane < rows && at < w.rows) {
+                g.values[static_cast<size_t>(at) * g.k + n] = best.value;
+                g.columns[static_cast<size_t>(at) * g.k + n] = best.column;
+            }
+            column.data[0][0] = static_cast<float>(best.column - first);
+            typename worker::tile taken;
+            broadcast_row(taken, column);
+            map(x, x, taken, [](float v, float place, int, int col) {
+                return static_cast<float>(col) == place ? __builtin_nanf("") : v;
+            });
         }
     }
 };

@@ -24,14 +24,14 @@ def size_of(shape: Mapping[str, Any]) -> int:
     return DTYPES[shape["dtype"]].itemsize
 
 
-def launch(per_lane: int = 32) -> Callable[[Mapping[str, Any], str], Launch]:
-    """The launch that `row_plan<T, cols, per_lane>` wants."""
+def launch(per_lane: int = 32, stride: int = 0) -> Callable[[Mapping[str, Any], str], Launch]:
+    """The launch that `row_plan<T, cols, per_lane>`, or `row_plan<T, cols, per_lane, stride>`, wants."""
 
     def of(shape: Mapping[str, Any], arch: str) -> Launch:
         cols = shape["cols"]
         part = 64 * (per_lane if cols <= 16 * 64 * per_lane else per_lane // 2)
         across = min(-(-cols // part), 16)
-        rows = 64 // lanes_of_row(cols, size_of(shape))
+        rows = 64 // lanes_of_row(cols, size_of(shape), stride)
         if across > 1:
             return Launch(grid=-(-shape["rows"] // rows), block=across * 64)
         return Launch(grid=-(-shape["rows"] // (4 * rows)), block=4 * 64)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import torch
 
-from workbench_kernels.references.gemm import MICROSCALED
+from workbench_kernels.references.gemm import ACTIVATIONS, MICROSCALED
 
 FP8 = {
     "e4m3fn": torch.float8_e4m3fn,
@@ -107,3 +107,9 @@ def quantize_mx(
     quotients = parts.double() * torch.exp2(127 - scales.double())[..., None]
     quotients = torch.where((scales == 255)[..., None], 0.0, quotients)
     return nearest(quotients.flatten(-2)[..., : x.shape[-1]], format), scales
+
+
+def gated(x: torch.Tensor, activation: str) -> torch.Tensor:
+    """activation(gate) * up in float64, where a row of x is gate, then up."""
+    gate, up = x.double().chunk(2, -1)
+    return ACTIVATIONS[activation](gate) * up

@@ -8,10 +8,16 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Tolerance:
-    """Bounds of an element-wise comparison: |got - wanted| <= atol + rtol * |wanted|."""
+    """Bounds of an element-wise comparison: |got - wanted| <= atol + rtol * |wanted|.
+
+    Attributes:
+        share: part of the elements that may be outside all the same: of quantized numbers those whose value
+            before lies so near to the middle of two that the last bit of a sum decides.
+    """
 
     rtol: float
     atol: float
+    share: float = 0.0
 
 
 @dataclass(frozen=True)

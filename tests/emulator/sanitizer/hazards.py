@@ -17,12 +17,14 @@ class Pair:
         rule: name of the row.
         first, second: their text; v10 is 0, s[20:21] an address in memory, v0 to v63 and a0 to a31 are 0.
         passes: of the first, where it is a matrix instruction.
+        only: the target that has the instructions; "" where the rule's targets do.
     """
 
     rule: str
     first: str
     second: str
     passes: int = 0
+    only: str = ""
 
     @property
     def row(self) -> Rule:
@@ -91,7 +93,13 @@ def _plain() -> list[Pair]:
         Pair("trans", "v_rcp_f64_e32 v[20:21], v[2:3]", "v_mul_f64 v[22:23], v[20:21], v[20:21]"),
         Pair("partial", _SDWA, "v_add_f32_e32 v21, v20, v1"),
         Pair("partial", "v_fma_f16 v20, v1, v2, v3 op_sel:[0,0,0,1]", "v_mov_b32_e32 v21, v20"),
-        Pair("fp4", "v_cvt_scalef32_pk_fp4_f32 v20, v1, v2, v3", "v_mov_b32_e32 v21, v20"),
+        Pair(
+            "partial",
+            "v_cvt_scalef32_pk_fp4_f32 v20, v1, v2, v3 op_sel:[0,0,1,0]",
+            "v_mov_b32_e32 v21, v20",
+            only="gfx950",
+        ),
+        Pair("fp4", "v_cvt_scalef32_sr_pk_fp4_f32 v20, v[2:3], v4, v5", "v_mov_b32_e32 v21, v20"),
         Pair("store-data", "global_store_dwordx4 v10, v[24:27], s[20:21]", "v_mov_b32_e32 v25, 0"),
         Pair("store-data", "global_atomic_cmpswap_x2 v10, v[24:27], s[20:21]", "v_mov_b32_e32 v27, 0"),
         Pair("store-data", "buffer_atomic_cmpswap_x2 v[28:31], off, s[24:27], 0", "v_mov_b32_e32 v30, 0"),
@@ -162,7 +170,8 @@ def _matrix(target: str) -> list[Pair]:
 
 def pairs(target: str) -> list[Pair]:
     """What the table asks for on a target."""
-    return [pair for pair in (*_plain(), *_matrix(target)) if target in pair.row.counts]
+    pairs = (*_plain(), *_matrix(target))
+    return [pair for pair in pairs if target in pair.row.counts and pair.only in ("", target)]
 
 
 INTERLOCKED: tuple[tuple[str, str], ...] = (

@@ -106,8 +106,9 @@ _TRAITS: Rows[Trait] = (
     (r"v_dot.*", Trait.DOT),
     (r"v_swap_b32|v_permlane.*", Trait.EXCHANGES),
     (r"v_permlane.*", Trait.PERMUTES),
-    (r"v_cvt_sr_.*|v_cvt_scalef32_sr_.*", Trait.BYTE_PLACED),
-    (r"v_cvt_scalef32_(sr_)?pk_fp4_.*", Trait.FP4_RESULT),
+    (r"v_cvt_sr_.*|v_cvt_scalef32_sr_.*|v_cvt_scalef32_pk_fp4_.*", Trait.BYTE_PLACED),
+    # LLVM 21 and 22 put a wait state behind these whatever the byte, behind others where it is not the first.
+    (r"v_cvt_scalef32_sr_pk_fp4_.*", Trait.FP4_RESULT),
     (r"v_(addc|subb|subbrev)_co_u32", Trait.CARRY_IN),
     (r"v_(addc|subb|subbrev)_co_u32|v_cndmask_.*|v_div_fmas_.*", Trait.MASK_SOURCE),
     (r"s_xor_b.*|s_sub_[iu]32|s_andn2_b.*|s_cmp_.*|v_xor_.*|v_sub_(u|i|co_u)\d+", Trait.CANCELS),

@@ -217,7 +217,7 @@ RULES: tuple[Rule, ...] = (
     ),
     Rule(
         "fp4",
-        "a scaled conversion to fp4 writes a VGPR",
+        "a stochastic conversion to fp4 writes a VGPR",
         "a VALU instruction reads it",
         ("fp4",),
         ("reads or keeps",),

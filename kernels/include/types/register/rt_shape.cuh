@@ -109,11 +109,11 @@ using rt_32x32_16_s = ducks::rt_shape::rt_32x32_16;
  * each lane holds 16 bytes next to each other, and as many rows are side by side as the row is short.
  *
  * @tparam T element type.
- * @tparam cols length of a row; the base tile is at least as wide, up to the 1024 bytes that a wave reads at once.
+ * @tparam cols length of a row; the base tile is at least as wide, up to what 64 lanes hold.
+ * @tparam stride elements that a lane holds next to each other, 16 bytes where it is left out.
  */
-template <typename T, int cols>
+template <typename T, int cols, int stride = 16 / static_cast<int>(sizeof(T))>
 struct rows_shape {
-    static constexpr int stride = 16 / static_cast<int>(sizeof(T));
     static constexpr int lanes_of_row() {
         int lanes = 1;
         while (lanes < WARP_THREADS && lanes * stride < cols) lanes *= 2;
@@ -121,7 +121,7 @@ struct rows_shape {
     }
     using type = rt_shape<WARP_THREADS / lanes_of_row(), lanes_of_row() * stride, stride>;
 };
-template <typename T, int cols>
-using rt_rows_s = typename rows_shape<T, cols>::type;
+template <typename T, int cols, int stride = 16 / static_cast<int>(sizeof(T))>
+using rt_rows_s = typename rows_shape<T, cols, stride>::type;
 
 } // namespace kittens

@@ -1,0 +1,74 @@
+"""The largest elements of each row and where they are."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+
+from workbench.errors import ShapeError
+from workbench.spec import KernelSpec, Range
+from workbench_kernels.families import rowwise
+
+
+def reference(x: torch.Tensor, k: int) -> tuple[torch.Tensor, torch.Tensor]:
+    """The k largest elements of each row as float32, in falling order, and their columns.
+
+    Of equal ones the first come first; x holds no NaN.
+    """
+    values, columns = torch.sort(x, dim=-1, descending=True, stable=True)
+    return values[..., :k].float(), columns[..., :k]
+
+
+def shape_of(x: torch.Tensor, k: int) -> dict[str, Any]:
+    """Shape of a call; every dimension of x but the last counts as rows."""
+    return {**rowwise.shape_of("topk", x), "k": k}
+
+
+def check(shape: Mapping[str, Any], arch: str) -> None:
+    if shape["k"] > shape["cols"]:
+        raise ShapeError(
+            f"topk: k is {shape['k']} of rows with {shape['cols']} columns; expected as many at most"
+        )
+
+
+spec = KernelSpec(
+    name="activations/topk",
+    doc="The k largest elements of each row as float32, in falling order, and their columns; one pass over "
+    "the registers for each, so for a small k.",
+    source=rowwise.source("topk", "topk<ROW_T, ROW_COLS>"),
+    entry="topk",
+    parameters={
+        **rowwise.parameters(rowwise.HELD),
+        "k": Range(1, 1024, default=8, doc="elements that are wanted of a row"),
+    },
+    shapes=[
+        {"rows": 512, "cols": 128, "k": 8},
+        {"rows": 9, "cols": 5000, "k": 20, "dtype": "fp32"},
+        {"rows": 33, "cols": 77, "k": 77, "dtype": "fp16"},
+    ],
+    inputs=lambda shape, generator: {"x": rowwise.random(shape, generator, scale=3), "k": shape["k"]},
+    hard_inputs={
+        "equal ones and infinities": lambda shape, generator: {
+            "x": rowwise.random(shape, generator)
+            .round()
+            .masked_fill(torch.rand(shape["rows"], shape["cols"], generator=generator) < 0.2, -torch.inf)
+            .masked_fill(torch.rand(shape["rows"], shape["cols"], generator=generator) < 0.01, torch.inf),
+            "k": shape["k"],
+        }
+    },
+    outputs=lambda shape, given: {
+        "values": ((*given["x"].shape[:-1], shape["k"]), torch.float32),
+        "columns": ((*given["x"].shape[:-1], shape["k"]), torch.int64),
+    },
+    reference=reference,
+    shape_of=shape_of,
+    define=rowwise.define,
+    check=check,
+    launch=rowwise.launch(),
+    arguments=lambda shape, tensors: {**rowwise.flat(tensors, "x", "values", "columns"), "k": shape["k"]},
+    flops=lambda shape: shape["rows"] * shape["cols"] * shape["k"],
+    bytes=lambda shape: shape["rows"] * (rowwise.size_of(shape) * shape["cols"] + 12 * shape["k"]),
+    tolerances={"values": (0, 0)},
+)

@@ -1,0 +1,227 @@
+"""Specs of quantization of rows: what is quantized, what scales are for, and to which formats."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from workbench.errors import ShapeError
+from workbench.spec import Choice, FlashRule, KernelSpec, Launch, Tolerance
+from workbench.targets import target
+from workbench_kernels.families import rowwise
+from workbench_kernels.references.quantization import FP8
+
+OWN_FP8 = "e4m3fn, e5m2 (gfx950), e4m3fnuz, e5m2fnuz (gfx942)"
+C_TYPES = {
+    "int8": "int8",
+    **{name: f"fp8{name[:4]}" for name in FP8},
+    **{"e2m3": "fp6e2m3_4", "e3m2": "fp6e3m2_4", "e2m1": "fp4e2m1_2"},
+}
+BYTES = ("int8", *FP8)
+MICROSCALED = ("e2m1", "e2m3", "e3m2", *FP8)
+"""Formats that have float scales, and powers of two."""
+ACTIVATIONS = ("silu", "gelu", "gelu_tanh", "relu")
+"""Of gated sources."""
+BITS = {"e2m1": 4, "e2m3": 6, "e3m2": 6}
+"""Bits of a number, where it is no byte."""
+
+
+@dataclass(frozen=True)
+class Scales:
+    """What scales are for.
+
+    Attributes:
+        formats: of the numbers.
+        blocks: columns that share a scale, the default first; 0 for a row.
+        power: whether scales are powers of two, bytes s for 2^(s - 127), rather than floats.
+        roundings: of powers of two, the default first.
+    """
+
+    formats: tuple[str, ...]
+    blocks: tuple[int, ...]
+    power: bool = False
+    roundings: tuple[str, ...] = ()
+
+
+ROWS = Scales(BYTES, (0,))
+BLOCKS = Scales(BYTES, (128, 64, 32))
+POWERS = Scales(MICROSCALED, (32,), power=True, roundings=("even", "down", "up"))
+
+NEAR_THE_MIDDLE = Tolerance(0, 0, share=2e-3)
+"""Of sources that compute: a number between two may fall to either side."""
+
+
+def width(cols: int, format: str) -> int:
+    """Elements of a row of `cols` numbers in memory."""
+    return cols * BITS.get(format, 8) // 8
+
+
+def stored(format: str) -> torch.dtype:
+    return torch.int8 if format == "int8" else FP8.get(format, torch.uint8)
+
+
+def check(scales: Scales) -> Callable[[Mapping[str, Any], str], None]:
+    """Refuses encodings of fp8 that the target does not have, and blocks that do not fit rows."""
+
+    def of(shape: Mapping[str, Any], arch: str) -> None:
+        own, format, cols = target(arch).fp8, shape["format"], shape["cols"]
+        names = [str(n).removeprefix("float8_") for n in (own.e4m3, own.e5m2)] if own else []
+        if format in FP8 and format not in names:
+            raise ShapeError(f"quantization: {arch} has no {format}; its fp8 is {', '.join(names) or 'none'}")
+        if shape["block"] > cols:
+            raise ShapeError(f"quantization: blocks of {shape['block']} in rows of {cols} columns")
+        if scales.power and cols % 32:
+            raise ShapeError(f"quantization: {cols} columns; expected a multiple of 32, whole blocks")
+
+    return of
+
+
+def shape_of(
+    name: str, x: torch.Tensor, format: str, scales: Scales, block: int = 0, rounding: str = "", **more: Any
+) -> dict[str, Any]:
+    """Shape of a call; `more` as `rowwise.shape_of` takes it, or parameters of its own."""
+    if format not in scales.formats:
+        raise ShapeError(f"{name}: format is {format!r}; expected one of {', '.join(scales.formats)}")
+    if block not in scales.blocks and not scales.power:
+        raise ShapeError(f"{name}: block is {block}; expected one of {', '.join(map(str, scales.blocks))}")
+    if scales.power and rounding not in scales.roundings:
+        raise ShapeError(f"{name}: rounding is {rounding!r}; expected one of {', '.join(scales.roundings)}")
+    shape = rowwise.shape_of(name, x, **more)
+    own = {"rounding": rounding} if scales.power else {}
+    return {**shape, "format": format, "block": block or scales.blocks[0], **own}
+
+
+def parameters(scales: Scales, **more: Choice) -> dict[str, Any]:
+    """Shape parameters of operators of the family."""
+    rounding = {"rounding": Choice(scales.roundings, doc="of powers of two that scales are")}
+    return {
+        **rowwise.parameters(rowwise.HELD, 4096),
+        "format": Choice(scales.formats, doc=f"of the numbers; of fp8 the target's own: {OWN_FP8}"),
+        "block": Choice(scales.blocks, doc="columns that share a scale, 0: a row"),
+        **(rounding if scales.power else {}),
+        **more,
+    }
+
+
+def define(source: str, scales: Scales) -> Callable[[Mapping[str, Any], str], dict[str, object]]:
+    """The macros for a source of `quantize.cuh`, such as `rms_norm`, or `{activation}` in it."""
+
+    def of(shape: Mapping[str, Any], arch: str) -> dict[str, object]:
+        return {
+            **rowwise.define(shape, arch),
+            "QUANTIZE_SOURCE": source.format(**shape),
+            "QUANTIZE_FORMAT": C_TYPES[shape["format"]],
+            "QUANTIZE_SCALE": "fp8e8m0" if scales.power else "float",
+            "QUANTIZE_BLOCK": shape["block"],
+            "QUANTIZE_ROUNDING": shape.get("rounding", "even"),
+        }
+
+    return of
+
+
+def launch(shape: Mapping[str, Any], arch: str) -> Launch:
+    return rowwise.launch(32, 32 if shape["format"] in ("e2m3", "e3m2") else 8)(shape, arch)
+
+
+def scale_dims(shape: Mapping[str, Any]) -> tuple[int, int]:
+    return shape["rows"], -(-shape["cols"] // (shape["block"] or shape["cols"]))
+
+
+def arguments(shape: Mapping[str, Any], tensors: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        **rowwise.flat(tensors, "x", "residual", "residual_out", "unquantized", "out", "scales"),
+        **{"weight": tensors.get("weight"), "eps": tensors.get("eps", 0.0)},
+    }
+
+
+def quantizer(
+    name: str,
+    *,
+    scales: Scales,
+    reference: Callable[..., Any],
+    shape_of: Callable[..., dict[str, Any]],
+    inputs: Callable[[Mapping[str, Any], torch.Generator], dict[str, Any]],
+    shapes: Sequence[Mapping[str, Any]],
+    source: str = "plain",
+    halves: int = 1,
+    exact: bool = True,
+    more: Mapping[str, Choice] | None = None,
+    hard_inputs: Mapping[str, Callable[..., dict[str, Any]]] | None = None,
+) -> KernelSpec:
+    """`quantization/<name>`, which gives `out` and `scales`, and `residual_out` where there is a residual.
+
+    Args:
+        source: of `quantize.cuh`.
+        halves: parts of a row of x, of which one column each makes a number.
+        exact: whether the source is x itself, so that results are held to the reference bit by bit.
+        more: further parameters.
+    """
+    operator = "quantize<ROW_T, ROW_COLS, source::QUANTIZE_SOURCE, QUANTIZE_FORMAT, QUANTIZE_SCALE, "
+    operator += "QUANTIZE_BLOCK, scale_rounding::QUANTIZE_ROUNDING>"
+
+    def outputs(shape: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
+        x = given["x"]
+        dims = (*x.shape[:-1], width(shape["cols"], shape["format"]))
+        kind = torch.uint8 if scales.power else torch.float32
+        made = {
+            "out": (dims, stored(shape["format"])),
+            "scales": ((*x.shape[:-1], scale_dims(shape)[1]), kind),
+        }
+        if given.get("residual") is not None:
+            made["residual_out"] = (x.shape, x.dtype)
+        return made
+
+    def moved(shape: Mapping[str, Any]) -> int:
+        rows, of_row = scale_dims(shape)
+        residual = 2 * shape.get("residual", 0)
+        wide = rowwise.size_of(shape) * (halves + residual) * shape["cols"]
+        return rows * (wide + width(shape["cols"], shape["format"]) + of_row * (1 if scales.power else 4))
+
+    bitwise = FlashRule("numbers of the format are compared with those of its definition")
+    exactly = Tolerance(0, 0)
+    return KernelSpec(
+        name=f"quantization/{name}",
+        doc=reference.__doc__ or "",
+        source=f"""#include "families/quantize.cuh"
+using namespace kittens;
+using operation = families::{operator.replace("source::", "families::source::")};
+__global__ __launch_bounds__(operation::threads) void {name}(const operation::arguments g) {{
+    operation::run(g);
+}}
+""",
+        entry=name,
+        parameters=parameters(scales, **(more or {})),
+        shapes=shapes,
+        inputs=inputs,
+        hard_inputs=hard_inputs or {},
+        outputs=outputs,
+        reference=reference,
+        shape_of=shape_of,
+        define=define(source, scales),
+        check=check(scales),
+        launch=launch,
+        arguments=arguments,
+        flops=lambda shape: 6 * shape["rows"] * shape["cols"],
+        bytes=moved,
+        tolerances={
+            "out": exactly if exact else NEAR_THE_MIDDLE,
+            **({"scales": exactly if exact else NEAR_THE_MIDDLE} if exact or scales.power else {}),
+        },
+        flash_rule={"out": bitwise, **({"scales": bitwise} if exact else {})},
+    )
+
+
+def edges(shape: Mapping[str, Any], generator: torch.Generator) -> torch.Tensor:
+    """Rows with zeros, infinities, NaN, the largest and the smallest numbers of their type, and ties."""
+    x = rowwise.random(shape, generator, scale=3)
+    info = torch.finfo(x.dtype)
+    for row, value in enumerate((0.0, info.max, info.tiny, float("inf"), float("nan"), -0.0)):
+        if row < len(x):
+            x[row, :: max(1, shape["cols"] // 3)] = value
+    x[0] = 0
+    if len(x) > 6:
+        x[6] = (torch.arange(shape["cols"]) % 64 / 4 - 8).to(x.dtype)
+    return x

@@ -1,0 +1,64 @@
+"""RMSNorm of rows, with a residual added before it, to int8 or fp8 with a float for each block of columns."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from workbench.spec import Choice
+from workbench_kernels.families import quantization as family
+from workbench_kernels.families import rowwise
+from workbench_kernels.references.normalization import rms_norm
+from workbench_kernels.references.quantization import quantize
+
+NAME = "fused_rmsnorm_quant"
+
+
+def reference(
+    x: torch.Tensor,
+    weight: torch.Tensor,
+    residual: torch.Tensor | None = None,
+    eps: float = 1e-5,
+    format: str = "int8",
+    block: int = 128,
+) -> tuple[torch.Tensor, ...]:
+    """rms_norm(x + residual) * weight, in float, to int8 or fp8 with a scale for each `block` columns.
+
+    Results are the numbers, the scales, and x + residual where there is one.
+    """
+    h = x.double() if residual is None else x.double() + residual.double()
+    made = quantize(rms_norm(h, weight, eps), format, block)
+    return made if residual is None else (*made, h.to(x.dtype))
+
+
+def shape_of(
+    x: torch.Tensor,
+    weight: torch.Tensor,
+    residual: torch.Tensor | None = None,
+    eps: float = 1e-5,
+    format: str = "int8",
+    block: int = 128,
+) -> dict[str, Any]:
+    """Shape of a call; every dimension of x but the last counts as rows."""
+    shape = family.shape_of(NAME, x, format, family.BLOCKS, block, residual=residual)
+    rowwise.check_columns(NAME, x, weight=weight)
+    return {**shape, "residual": int(residual is not None)}
+
+
+spec = family.quantizer(
+    NAME,
+    scales=family.BLOCKS,
+    source="rms_norm",
+    exact=False,
+    reference=reference,
+    shape_of=shape_of,
+    more={"residual": Choice((0, 1), doc="whether there is a residual")},
+    inputs=lambda shape, generator: {
+        "x": rowwise.random(shape, generator),
+        "weight": rowwise.near_one(shape, generator),
+        **({"residual": rowwise.random(shape, generator)} if shape["residual"] else {}),
+        **{name: shape[name] for name in ("format", "block")},
+    },
+    shapes=[{"rows": 256, "cols": 4096}, {"rows": 33, "cols": 200, "dtype": "fp32", "residual": 1}],
+)
