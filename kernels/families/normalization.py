@@ -1,4 +1,4 @@
-"""Specs of the gradients of normalizations, by steps: rows, then sums of what they leave for the columns."""
+"""Specs of normalizations into longer rows, and of gradients, by steps: rows, then sums for the columns."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from typing import Any
 
 import torch
 
-from workbench.spec import Choice, KernelSpec, Launch, Step
+from workbench.errors import ShapeError
+from workbench.spec import Choice, KernelSpec, Launch, Range, Step
 from workbench_kernels.families import rowwise
 from workbench_kernels.references.normalization import layer_norm
 
@@ -131,4 +132,66 @@ __global__ __launch_bounds__(512) void {which}_sums(const {which}_operation::arg
         bytes=lambda shape: (
             rowwise.size_of(shape) * ((2 * len(results) + 1) * shape["rows"] + 2 * len(kinds)) * shape["cols"]
         ),
+    )
+
+
+def padded(name: str, *, reference: Callable[..., Any], summed: bool) -> KernelSpec:
+    """`normalization/<name>`: RMSNorm into rows of `out_cols` columns, of x + residual where `summed`."""
+
+    def shape_of(**given: Any) -> dict[str, Any]:
+        x = given["x"]
+        shape = rowwise.shape_of(name, x, residual=given.get("residual"))
+        rowwise.check_columns(name, x, weight=given["weight"])
+        return {**shape, "out_cols": given["out_cols"]}
+
+    def check(shape: Mapping[str, Any], arch: str) -> None:
+        if shape["out_cols"] < shape["cols"]:
+            raise ShapeError(
+                f"{name}: out_cols is {shape['out_cols']}; expected the {shape['cols']} columns of x, or more"
+            )
+
+    def outputs(shape: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
+        x = given["x"]
+        made = {"out": ((*x.shape[:-1], shape["out_cols"]), x.dtype)}
+        return {**made, "residual_out": (x.shape, x.dtype)} if summed else made
+
+    def inputs(shape: Mapping[str, Any], generator: torch.Generator) -> dict[str, Any]:
+        return {
+            "x": rowwise.random(shape, generator),
+            "weight": rowwise.near_one(shape, generator),
+            "out_cols": shape["out_cols"],
+            **({"residual": rowwise.random(shape, generator)} if summed else {}),
+        }
+
+    def moved(shape: Mapping[str, Any]) -> int:
+        of_row = (3 if summed else 1) * shape["cols"] + shape["out_cols"]
+        return rowwise.size_of(shape) * (shape["rows"] * of_row + shape["cols"])
+
+    return KernelSpec(
+        name=f"normalization/{name}",
+        doc=reference.__doc__ or "",
+        source=rowwise.source(name, "normalize<ROW_T, ROW_COLS, false, false, ROW_OUT_COLS>"),
+        entry=name,
+        parameters={
+            **rowwise.parameters(rowwise.HELD, 4096),
+            "out_cols": Range(1, rowwise.HELD, default=4096, doc="columns of the result, at least as many"),
+        },
+        shapes=[
+            {"rows": 1024, "cols": 4000, "out_cols": 4096},
+            {"rows": 33, "cols": 100, "out_cols": 256, "dtype": "fp32"},
+            {"rows": 5, "cols": 2880, "out_cols": 3072, "dtype": "fp16"},
+        ],
+        inputs=inputs,
+        outputs=outputs,
+        reference=reference,
+        shape_of=shape_of,
+        define=lambda shape, arch: {**rowwise.define(shape, arch), "ROW_OUT_COLS": shape["out_cols"]},
+        check=check,
+        launch=lambda shape, arch: rowwise.launch()({**shape, "cols": shape["out_cols"]}, arch),
+        arguments=lambda shape, tensors: {
+            **rowwise.flat(tensors, "x", "residual", "out", "residual_out"),
+            **{"weight": tensors["weight"], "bias": None, "eps": tensors["eps"], "p": 0.0, "seed": 0},
+        },
+        flops=lambda shape: (5 if summed else 4) * shape["rows"] * shape["cols"],
+        bytes=moved,
     )
