@@ -26,7 +26,11 @@ def test_vector_registers(vgprs, block, waves):
 
 
 def test_limits_are_named():
-    assert occupancy("gfx942", vgprs=8, sgprs=16, lds=0, block=256).limit == "wave slots"
+    full = occupancy("gfx942", vgprs=8, sgprs=16, lds=0, block=256)
+    assert (full.limit, full.limited_by) == ("wave slots", "all wave slots filled")
+    assert (
+        occupancy("gfx942", vgprs=256, sgprs=16, lds=0, block=256).limited_by == "limited by vector registers"
+    )
     assert occupancy("gfx942", vgprs=128, sgprs=16, lds=0, block=256).limit == "vector registers"
     assert occupancy("gfx942", vgprs=8, sgprs=112, lds=0, block=256).limit == "scalar registers"
     assert occupancy("gfx942", vgprs=8, sgprs=112, lds=0, block=256).waves_per_simd == 7

@@ -90,3 +90,7 @@ def test_memory_and_a_wrong_module() -> None:
     assert 0 <= memory.used <= memory.limit <= memory.total == 192 << 30
     with pytest.raises(errors.DeviceError, match="no code object"):
         device.load(b"nothing" * 100)
+
+
+def test_a_device_says_which_product_it_is():
+    assert repr(runtime.device("emulated:gfx950")) == "<Device emulated:gfx950: MI355X, gfx950>"

@@ -38,8 +38,13 @@ class Occupancy:
     limit: str
     most: int
 
+    @property
+    def limited_by(self) -> str:
+        """The limit in words; at full occupancy nothing limits."""
+        return "all wave slots filled" if self.waves_per_simd == self.most else f"limited by {self.limit}"
+
     def __str__(self) -> str:
-        return f"{self.waves_per_simd:g} waves/SIMD (of {self.most}), limited by {self.limit}"
+        return f"{self.waves_per_simd:g} waves/SIMD (of {self.most}), {self.limited_by}"
 
 
 def _up(value: int, granule: int) -> int:

@@ -173,7 +173,7 @@ class Device:
         self.backend.enter_program(self._node, write)
 
     def __repr__(self) -> str:
-        return f"<Device {self.name} ({self.arch})>"
+        return f"<Device {self.name}: {self.product or 'GPU'}, {self.arch}>"
 
 
 class LoadedModule:

@@ -65,6 +65,6 @@ def fits(now: ProfileResult | None, base: ProfileResult | None) -> View:
         ]
         rows.append(("LDS bytes", r.lds + r.dynamic_shared, ""))
         figure.update_xaxes(range=[0, r.occupancy.most + 0.2])
-        title = f"Occupancy: {r.occupancy.waves_per_simd:g} waves/SIMD, limited by {r.occupancy.limit}"
+        title = f"Occupancy: {r.occupancy.waves_per_simd:g} waves/SIMD, {r.occupancy.limited_by}"
     figure.update_xaxes(title="waves/SIMD that fit", rangemode="tozero")
     return finish(figure, title, "occupancy", origins, ("limit", "value", "to baseline"), rows)
