@@ -28,12 +28,12 @@ def fork():
         time.sleep(0.001)
     child = os.fork()
     if child == 0:
-        faulthandler.dump_traceback_later(20, exit=True)
+        faulthandler.dump_traceback_later(120, exit=True)
         launch(set_already)
         print("launched", flush=True)
         try:
             os.kill(os.getpid(), signal.SIGINT)
-            time.sleep(10)
+            time.sleep(120)
         except KeyboardInterrupt:
             print("interrupted", flush=True)
         os._exit(0)
@@ -52,7 +52,7 @@ def test_a_child_forked_during_a_launch(forking: str) -> None:
     kernels = Path(__file__).parent / "kernels.hip"
     result = subprocess.run(
         [sys.executable, "-c", PROGRAM, str(kernels), forking],
-        env={**os.environ, "HIPKITTENS_THREADS": "2", "HIPKITTENS_TIMEOUT": "60"},
+        env={**os.environ, "HIPKITTENS_THREADS": "2", "HIPKITTENS_TIMEOUT": "240"},
         capture_output=True,
         text=True,
         check=False,

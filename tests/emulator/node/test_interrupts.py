@@ -6,6 +6,7 @@ import os
 import random
 import signal
 import threading
+import time
 
 import pytest
 
@@ -91,27 +92,70 @@ def test_other_threads_are_left_alone() -> None:
     assert seen == [before]
 
 
-def test_an_interrupt_stops_the_launch_of_another_thread() -> None:
+def interrupt_a_launch() -> None:
+    """Once one runs on two threads."""
+    while not any(thread.name == "emulated-device" for thread in threading.enumerate()):
+        time.sleep(0.001)
+    interrupt()
+
+
+def test_another_launch_takes_no_interrupt_away() -> None:
+    """A launch of the main thread sets Python's handler, and another thread's listens in C in front of it."""
+    heard, go_on, raised = threading.Event(), threading.Event(), []
+
+    def listen() -> None:
+        with interrupts.heard() as look:
+            heard.set()
+            go_on.wait()
+            try:
+                look()
+            except KeyboardInterrupt:
+                raised.append(True)
+
+    def launch_of_the_main_thread(interrupted: bool) -> None:
+        with interrupts.held():
+            if interrupted:
+                interrupt()
+        interrupt()
+
+    for inside in (True, False):
+        thread = threading.Thread(target=listen)
+        thread.start()
+        heard.wait()
+        with pytest.raises(KeyboardInterrupt):
+            launch_of_the_main_thread(inside)
+        go_on.set()
+        thread.join()
+        heard.clear()
+        go_on.clear()
+    assert raised == [True, True]
+
+
+def test_an_interrupt_stops_the_launch_of_another_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HIPKITTENS_THREADS", "2")
     module = wb.compile(SOURCE, arch="gfx950", name="spin.hip")
     flag, out = torch.zeros(1, dtype=torch.int32), torch.zeros(64, dtype=torch.int32)
     module["quick"][1, 64](out)
-    launcher, raised = module["spin"][2, 64], []
+    launcher, raised, ended = module["spin"][2, 64], [], threading.Event()
 
     def work() -> None:
         try:
             launcher.kernel.launch(launcher.launch, (flag,), {}, options=LaunchOptions(timeout=60))
         except BaseException as error:
             raised.append(type(error))
+        ended.set()
 
-    # The main thread waits for the other, or for its turn to launch.
+    # The main thread waits for the other, or for its turn to launch; if it has it first, for the interrupt.
     waits = (lambda: thread.join(), lambda: module["quick"][1, 64](out))
     for wait in waits:
         thread = threading.Thread(target=work)
-        timer = threading.Timer(0.5, interrupt)
+        interrupting = threading.Thread(target=interrupt_a_launch)
         with pytest.raises(KeyboardInterrupt):
-            thread.start() or timer.start() or wait() or timer.join()
-        thread.join(30)
-        assert not thread.is_alive()
+            thread.start() or interrupting.start() or wait() or interrupting.join()
+        interrupting.join()
+        # A join that was interrupted makes Python take the thread for ended.
+        assert ended.wait(50)
+        ended.clear()
     assert raised == [KeyboardInterrupt] * 2
     # Python's own handler is in its place again.
     with pytest.raises(KeyboardInterrupt):

@@ -44,6 +44,15 @@ class _Held:
 
 
 _held: _Held | None = None
+_listening = False
+"""Whether a launch of another thread listens in C."""
+
+
+def _set(handler: _Handler) -> None:
+    """Python's handler of SIGINT, behind that in C where one listens: setting it takes C's away."""
+    signal.signal(signal.SIGINT, handler)
+    if _listening:
+        native_library().hk_hear_interrupts()
 
 
 def _forked() -> None:
@@ -68,12 +77,12 @@ def held() -> Iterator[None]:
         return
     holder = _Held(handler)
     _held = holder
-    signal.signal(signal.SIGINT, holder.note)
+    _set(holder.note)
     try:
         yield
     finally:
         _held = None
-        signal.signal(signal.SIGINT, handler)
+        _set(handler)
         holder.deliver()
 
 
@@ -93,7 +102,9 @@ def heard() -> Iterator[Callable[[], None]]:
     if threading.current_thread() is threading.main_thread():
         yield deliver
         return
+    global _listening
     library = native_library()
+    _listening = True
     start = library.hk_hear_interrupts()
 
     def look() -> None:
@@ -103,6 +114,7 @@ def heard() -> Iterator[Callable[[], None]]:
     try:
         yield look
     finally:
+        _listening = False
         library.hk_leave_interrupts()
 
 
