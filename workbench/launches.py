@@ -5,7 +5,7 @@ The emulated device fills these records and the runtime hands them on; on a GPU 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from enum import IntEnum
 from typing import TYPE_CHECKING, Protocol
@@ -206,10 +206,13 @@ class Replayed:
     Attributes:
         dies: what each die's caches did; multiplied by 2**`sampling` where only some sets were replayed.
         sampling: one set in 2**`sampling` was replayed; 0: all.
+        levels: by code object address of an instruction, how many of its lines that were replayed L1, L2, the
+            Infinity Cache and HBM served; a write is L2's.
     """
 
     dies: tuple[CacheCounts, ...]
     sampling: int
+    levels: Mapping[int, tuple[int, ...]] = field(default_factory=dict, repr=False)
 
     @property
     def total(self) -> CacheCounts:

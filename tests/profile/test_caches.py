@@ -6,8 +6,10 @@ import pytest
 import torch
 
 import workbench as wb
+from workbench.launches import LaunchOptions, TrafficOptions
 from workbench.origin import Origin
 from workbench.profile.counters import COUNTERS
+from workbench.profile.machine import hierarchy, machine
 from workbench.targets import TILE_TARGETS
 
 SOURCE = """
@@ -107,3 +109,30 @@ def test_a_time_alone_counts_bytes_in_some_work_groups_only(module):
     wb.time(launched[1, 256], x, out, device=f"emulated:{module.arch}")
     assert launched.last.record.counters == {}
     assert launched.last.record.steps is not None
+
+
+def test_levels_by_instruction(module):
+    """The weights that all read come from caches, what each reads for itself from HBM."""
+    code = wb.compile(
+        """__global__ void scale(const float *x, const float *w, float *out) {
+          int i = blockIdx.x * blockDim.x + threadIdx.x;
+          out[i] = x[i] * w[threadIdx.x];
+        }""",
+        arch=module.arch,
+        name="levels.hip",
+    )
+    elements = 512 * 256
+    x, out, w = aligned(elements), aligned(elements), aligned(256)
+    where = wb.device(f"emulated:{module.arch}")
+    launch = wb.Launch(512, 256, 0)
+    options = LaunchOptions(count=True, traffic=TrafficOptions())
+    record = code["scale"].launch(launch, (x, w, out), {}, device=where, options=options)
+    replayed = record.traffic.replay(hierarchy(machine("MI355X")), 8)
+    loads = [levels for levels in replayed.levels.values() if levels[2] + levels[3]]
+    every, own = sorted(loads, key=lambda levels: levels[3])
+    assert own == (0, 0, 0, elements * 4 // 128)
+    assert every[3] == 256 * 4 // 128
+    assert sum(every) == sum(own)
+    total = replayed.total
+    assert every[0] + own[0] == total.l1_read_hits
+    assert every[1] + own[1] == total.l2_read_hits

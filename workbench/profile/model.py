@@ -39,7 +39,7 @@ from workbench.profile.clock import sustained_clock
 from workbench.profile.flow import ISSUE_CYCLES, QUARTER_RATE_CYCLES, walk
 from workbench.profile.launch import DISPATCH_SECONDS
 from workbench.profile.machine import memory_latency_cycles
-from workbench.profile.simulation.chip import ChipRun, levels_everywhere, simulate_chip
+from workbench.profile.simulation.chip import ChipRun, levels_everywhere, levels_of, simulate_chip
 from workbench.profile.simulation.program import FROM_L2, Levels
 from workbench.targets import Product
 
@@ -271,7 +271,8 @@ def traffic_of(tally: Tally, instructions: Mapping[int, Instruction]) -> dict[in
         if memory is None or memory.space not in (Space.GLOBAL, Space.FLAT, Space.BUFFER):
             continue
         if memory.access is Access.LOAD:
-            found[address] = loads
+            served = tally.replayed.levels.get(address)
+            found[address] = levels_of(served) if served is not None else loads
         elif memory.access is not Access.NONE:
             found[address] = (0.0, 1.0 - stored, 0.0, stored)
         else:

@@ -157,7 +157,11 @@ class Part:
         read = sum(die.mall_read_misses for die in dies)
         most = max(argument_bytes // 128, sum(die.mall_read_misses for die in part.dies))
         kept = min(1.0, most / max(1, read))
-        return Replayed(tuple(_less_from_memory(die, kept) for die in dies), part.sampling)
+        levels = {
+            address: (l1, l2, infinity + round(hbm * (1 - kept)), round(hbm * kept))
+            for address, (l1, l2, infinity, hbm) in part.levels.items()
+        }
+        return Replayed(tuple(_less_from_memory(die, kept) for die in dies), part.sampling, levels)
 
 
 def _less_from_memory(die: CacheCounts, kept: float) -> CacheCounts:

@@ -411,7 +411,11 @@ typedef struct HkReplay {
     uint32_t l1_ways, l2_ways, mall_ways;
     uint64_t l1_bytes, l2_bytes, mall_bytes;
     HkCacheCounts *counts; /* [xcds] */
+    /* [sites][HK_LEVELS] lines of each instruction that L1, L2, the Infinity Cache and HBM served; NULL: not wanted */
+    uint64_t *levels;
 } HkReplay;
+
+#define HK_LEVELS 4
 
 void hk_traffic_release_streams(HkTraffic *t);
 uint64_t hk_traffic_events(const HkTraffic *t, uint32_t sampling);

@@ -227,10 +227,16 @@ def _placed(of: npt.NDArray[np.int64], paces: Sequence[_Pace], product: Product,
     return latest
 
 
+def levels_of(served: Sequence[int]) -> Levels:
+    """Shares of the levels from the lines that each served."""
+    l1, l2, infinity, hbm = (count / sum(served) for count in served)
+    return (l1, l2, infinity, hbm)
+
+
 def levels_everywhere(l1: float, l2: float, infinity: float) -> Levels:
     """Shares of the levels from the hit rates of each."""
     rest = (1 - l1) * (1 - l2)
     return (l1, (1 - l1) * l2, rest * infinity, rest * (1 - infinity))
 
 
-__all__ = ["FROM_L2", "ChipRun", "Kind", "kinds_of", "levels_everywhere", "simulate_chip"]
+__all__ = ["FROM_L2", "ChipRun", "Kind", "kinds_of", "levels_everywhere", "levels_of", "simulate_chip"]

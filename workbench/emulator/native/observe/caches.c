@@ -58,7 +58,8 @@ static uint64_t *find(Cache *c, uint64_t line, int allocate, int *hit, uint64_t 
 
 typedef struct RunWave {
     const uint64_t *next, *end;
-    uint64_t due; /* tick of the next event */
+    const uint32_t *sites; /* their instructions, at the same distance from here as the events from `end` */
+    uint64_t due;          /* tick of the next event */
 } RunWave;
 
 typedef struct Slot {
@@ -81,7 +82,11 @@ typedef struct Model {
 
 static uint32_t halves(uint32_t sectors) { return ((sectors & 3) != 0) + ((sectors & 12) != 0); }
 
-static void fabric_read(Model *m, HkCacheCounts *c, uint64_t line) {
+/* Levels of HkReplay.levels. */
+enum { LEVEL_L1, LEVEL_L2, LEVEL_MALL, LEVEL_HBM };
+
+/* The level that has the line. */
+static int fabric_read(Model *m, HkCacheCounts *c, uint64_t line) {
     int hit;
     uint64_t evicted;
     uint64_t *entry = find(&m->mall, line, 1, &hit, &evicted);
@@ -90,6 +95,7 @@ static void fabric_read(Model *m, HkCacheCounts *c, uint64_t line) {
     *entry |= 15ull << 41;
     c->fabric_reads++;
     *(hit ? &c->mall_read_hits : &c->mall_read_misses) += 1;
+    return hit ? LEVEL_MALL : LEVEL_HBM;
 }
 
 static void fabric_write(Model *m, HkCacheCounts *c, uint64_t from) {
@@ -108,7 +114,8 @@ static void fabric_write(Model *m, HkCacheCounts *c, uint64_t from) {
     }
 }
 
-static void touch_l2(Model *m, uint32_t xcd, uint64_t line, uint32_t sectors, uint32_t kind) {
+static int touch_l2(Model *m, uint32_t xcd, uint64_t line, uint32_t sectors, uint32_t kind) {
+    int level = LEVEL_L2;
     HkCacheCounts *c = &m->r->counts[xcd];
     int hit;
     uint64_t evicted;
@@ -120,7 +127,7 @@ static void touch_l2(Model *m, uint32_t xcd, uint64_t line, uint32_t sectors, ui
         *(kind == HK_LINE_WRITE ? &c->l2_writes : &c->l2_atomics) += requests;
         if (kind == HK_LINE_ATOMIC && (HAS(*entry) & sectors) != sectors) {
             hit = 0;
-            fabric_read(m, c, line);
+            level = fabric_read(m, c, line);
             *entry |= 15ull << 41;
         }
         *entry |= (uint64_t)sectors << 41 | (uint64_t)sectors << 45;
@@ -129,14 +136,15 @@ static void touch_l2(Model *m, uint32_t xcd, uint64_t line, uint32_t sectors, ui
         c->l2_reads++;
         c->l2_read_hits += (uint64_t)hit;
         if (!hit) {
-            fabric_read(m, c, line);
+            level = fabric_read(m, c, line);
             *entry |= 15ull << 41;
         }
     }
     *(hit ? &c->l2_hits : &c->l2_misses) += requests;
+    return level;
 }
 
-static void touch(Model *m, uint32_t xcd, uint32_t unit, uint64_t event) {
+static int touch(Model *m, uint32_t xcd, uint32_t unit, uint64_t event) {
     uint64_t line = HK_EVENT_LINE(event);
     uint32_t kind = HK_EVENT_KIND(event);
     if (kind == HK_LINE_READ) {
@@ -146,12 +154,11 @@ static void touch(Model *m, uint32_t xcd, uint32_t unit, uint64_t event) {
         find(&m->l1[(size_t)xcd * m->r->units + unit], line, 1, &hit, &evicted);
         c->l1_reads++;
         c->l1_read_hits += (uint64_t)hit;
-        if (hit) return;
+        if (hit) return LEVEL_L1;
         /* L1 asks for the whole line. */
-        touch_l2(m, xcd, line, 15, kind);
-        return;
+        return touch_l2(m, xcd, line, 15, kind);
     }
-    touch_l2(m, xcd, line, kind == HK_LINE_READ_PAST_L1 ? 15 : HK_EVENT_SECTORS(event), kind);
+    return touch_l2(m, xcd, line, kind == HK_LINE_READ_PAST_L1 ? 15 : HK_EVENT_SECTORS(event), kind);
 }
 
 /* Skips what is not sampled; the delays add up. */
@@ -179,6 +186,7 @@ static int fill_slot(Model *m, uint32_t xcd, Slot *slot, uint64_t tick) {
             RunWave *w = &slot->waves[i];
             w->next = s != NULL ? s->events : NULL;
             w->end = s != NULL ? s->events + s->count : NULL;
+            w->sites = s != NULL ? s->sites + s->count : NULL;
             w->due = tick;
             if (!settle(m, w)) continue;
             slot->live = 1;
@@ -194,7 +202,8 @@ static void step(Model *m, uint32_t xcd, Slot *slot, uint64_t tick) {
     for (uint32_t i = 0; i < m->r->waves; i++) {
         RunWave *w = &slot->waves[i];
         while (w->next < w->end && w->due <= tick) {
-            touch(m, xcd, slot->unit, *w->next);
+            int level = touch(m, xcd, slot->unit, *w->next);
+            if (m->r->levels != NULL) m->r->levels[(size_t)w->sites[w->next - w->end] * HK_LEVELS + (size_t)level]++;
             w->next++;
             if (!settle(m, w)) break;
         }

@@ -28,15 +28,24 @@ static void drop(HkTraffic *t, HkStream *s) {
         t->streams = s->next;
     if (s->next != NULL) s->next->previous = s->previous;
     free(s->events);
+    free(s->sites);
     free(s);
+}
+
+/* Makes room for so many events; 0 where memory ran out. */
+static int resize(HkStream *s, uint32_t room) {
+    uint64_t *events = realloc(s->events, (size_t)room * sizeof *events);
+    if (events != NULL) s->events = events;
+    uint32_t *sites = realloc(s->sites, (size_t)room * sizeof *sites);
+    if (sites != NULL) s->sites = sites;
+    if (events == NULL || sites == NULL) return 0;
+    s->capacity = room;
+    return 1;
 }
 
 static void fit(HkStream *s) {
     if (s->count == s->capacity || s->count == 0) return;
-    uint64_t *smaller = realloc(s->events, (size_t)s->count * sizeof *smaller);
-    if (smaller == NULL) return;
-    s->events = smaller;
-    s->capacity = (uint32_t)s->count;
+    resize(s, (uint32_t)s->count);
 }
 
 /* A work-group has ended: launches have many, so that none keeps more than it needs. */
@@ -81,6 +90,7 @@ static void thin(HkTraffic *t, uint32_t sampling) {
             delay += HK_EVENT_DELAY(e);
             if (!hk_sampled(HK_EVENT_LINE(e), sampling)) continue;
             uint64_t shown = delay < 0xffff ? delay : 0xffff;
+            s->sites[kept] = s->sites[i];
             s->events[kept++] = (e & ((1ull << 48) - 1)) | shown << 48;
             delay = 0;
         }
@@ -94,22 +104,17 @@ static void thin(HkTraffic *t, uint32_t sampling) {
     }
 }
 
-static void append(HkTraffic *t, HkStream *s, uint64_t line, uint32_t sectors, uint32_t kind) {
+static void append(HkTraffic *t, HkStream *s, uint32_t site, uint64_t line, uint32_t sectors, uint32_t kind) {
     if (!hk_sampled(line, t->sampling)) return;
-    if (s->count == s->capacity) {
-        uint32_t room = s->capacity ? s->capacity * 2 : 8;
-        uint64_t *larger = realloc(s->events, (size_t)room * sizeof *larger);
-        if (larger == NULL) {
-            t->failed = 1;
-            return;
-        }
-        s->events = larger;
-        s->capacity = room;
+    if (s->count == s->capacity && !resize(s, s->capacity ? s->capacity * 2 : 8)) {
+        t->failed = 1;
+        return;
     }
     uint64_t delay = s->clock - s->last;
     s->last = s->clock;
     if (delay > 0xffff) delay = 0xffff;
     t->events += s->count == 0 ? 1 + HK_STREAM_COST : 1;
+    s->sites[s->count] = site;
     s->events[s->count++] = line | (uint64_t)sectors << 41 | (uint64_t)kind << 45 | delay << 48;
 }
 
@@ -170,7 +175,7 @@ void hk_traffic_lanes(Wave *w, const Op *op, const uint64_t *at, const uint64_t 
     if (s == NULL) return;
     if (kind == HK_LINE_READ && is_write) kind = HK_LINE_WRITE;
     s->clock++;
-    for (uint32_t i = 0; i < count; i++) append(t, s, lines[i], sectors[i], kind);
+    for (uint32_t i = 0; i < count; i++) append(t, s, (uint32_t)((op->pc - t->text) / 4), lines[i], sectors[i], kind);
     while (t->events > t->limit && t->sampling < HK_MAX_SAMPLING) thin(t, t->sampling + 1);
 }
 
@@ -197,6 +202,7 @@ HK_EXPORT void hk_traffic_release_streams(HkTraffic *t) {
     while (t->streams != NULL) {
         HkStream *next = t->streams->next;
         free(t->streams->events);
+        free(t->streams->sites);
         free(t->streams);
         t->streams = next;
     }

@@ -26,6 +26,7 @@ struct HkStream {
     uint32_t capacity;
     uint32_t ended; /* nonzero: the work-group is over */
     uint64_t *events;
+    uint32_t *sites; /* of each event: its instruction's dword in the code */
     uint64_t count;
     uint64_t clock; /* memory instructions so far; a barrier lifts all waves of a work-group to the most */
     uint64_t last;  /* clock of the last event */

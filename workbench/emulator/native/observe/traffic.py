@@ -127,6 +127,7 @@ class TrafficRecorder:
                 )
         sampling = self._sampling()
         counts = ffi.new("HkCacheCounts[]", hierarchy.xcds)
+        levels = np.zeros((len(self._kinds), abi.LEVELS), dtype=np.uint64)
         recorders = ffi.new("HkTraffic *[]", self._recorders)
         replay = {
             "recorders": recorders,
@@ -137,6 +138,7 @@ class TrafficRecorder:
             "groups_per_unit": max(1, groups_per_unit),
             "sampling": sampling,
             "counts": counts,
+            "levels": ffi.cast("uint64_t *", levels.ctypes.data),
             **asdict(hierarchy),
         }
         if not self._library.hk_replay(ffi.new("HkReplay *", replay)):
@@ -149,6 +151,10 @@ class TrafficRecorder:
                 for c in counts
             ),
             sampling,
+            {
+                self._text + 4 * int(site): tuple(map(int, levels[site]))
+                for site in np.flatnonzero(levels.any(axis=1))
+            },
         )
 
     def _sampling(self) -> int:
