@@ -82,6 +82,13 @@ def takes_turn(what: str, arch: str, seed: str) -> bool:
     return TILE_TARGETS[zlib.crc32(f"{seed} {what}".encode()) % len(TILE_TARGETS)] == arch
 
 
+def in_turn(what: str, arch: str) -> bool:
+    """The same with this run's seed; by `make test-all` every case is every target's."""
+    if int(os.environ.get("HIPKITTENS_TEST_ALL", "0")):
+        return True
+    return takes_turn(what, arch, os.environ.get("HIPKITTENS_TEST_SEED", "1"))
+
+
 def c_type(tensor: torch.Tensor) -> str:
     names = {dtype: name for name, dtype in DTYPES.items()}
     names.update(dict.fromkeys(FP8.values(), "fp8e4m3"))
@@ -174,11 +181,8 @@ class Batch:
         return self.preamble + "\n".join(kernels)
 
     def take_turns(self, arch: str) -> None:
-        """Leaves the cases whose turn it is on this target; by `make test-all` every one has it."""
-        if int(os.environ.get("HIPKITTENS_TEST_ALL", "0")):
-            return
-        seed = os.environ.get("HIPKITTENS_TEST_SEED", "1")
-        self.cases = [case for case in self.cases if case.one_target or takes_turn(case.what, arch, seed)]
+        """Leaves the cases whose turn it is on this target."""
+        self.cases = [case for case in self.cases if case.one_target or in_turn(case.what, arch)]
 
     def run(self, arch: str, *, profile: bool = False) -> dict[str, dict[str, int]]:
         """Launches every case; fails with a line for each that is wrong. Counters by case where asked for."""
