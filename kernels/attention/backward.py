@@ -8,7 +8,7 @@ from typing import Any
 import torch
 
 from workbench.errors import ShapeError
-from workbench.spec import Choice, FlashRule, KernelSpec, Launch, Step, Tolerance
+from workbench.spec import Choice, FlashRule, KernelSpec, Launch, Step, Tolerance, Variant
 from workbench_kernels.attention import forward
 from workbench_kernels.references.attention import attention, attention_backward
 
@@ -28,8 +28,12 @@ __global__ __launch_bounds__(THREADS) void attention_prepare(const globals g) {
     prepare<ELEMENT, DIM, CAPPED>(g);
 }
 __global__ __launch_bounds__(THREADS, KEYS_OCCUPANCY<DIM, CAPPED>) void attention_keys(const globals g) {
-    keys<ELEMENT, DIM, CAPPED>(g);
+    keys<ELEMENT, DIM, CAPPED, false>(g);
 }
+__global__ __launch_bounds__(THREADS, 1) void attention_keys_by_atomics(const globals g) {
+    keys<ELEMENT, DIM, CAPPED, true>(g);
+}
+__global__ __launch_bounds__(THREADS) void attention_convert(const globals g) { convert(g); }
 __global__ __launch_bounds__(THREADS, QUERIES_OCCUPANCY<DIM>) void attention_queries(const globals g) {
     queries<ELEMENT, DIM, CAPPED>(g);
 }
@@ -102,6 +106,12 @@ def workspace(shape: Mapping[str, Any], tensors: Mapping[str, Any]) -> dict[str,
     return {"shift": (dims, torch.float32), "delta": (dims, torch.float32)}
 
 
+def workspace_by_atomics(shape: Mapping[str, Any], tensors: Mapping[str, Any]) -> dict[str, Any]:
+    """That, and sums of dQ, which begin with zero."""
+    given = workspace(shape, tensors)
+    return {**given, "dq_sums": ((*given["delta"][0], shape["dim"]), torch.float32, 0.0)}
+
+
 def arguments(shape: Mapping[str, Any], tensors: Mapping[str, Any]) -> dict[str, Any]:
     names = ("q", "k", "v", "out", "dout", "dq", "dk", "dv", "lse", "dlse", "shift", "delta", "softcap")
     scale, sinks = tensors["scale"], tensors["sinks"]
@@ -109,38 +119,59 @@ def arguments(shape: Mapping[str, Any], tensors: Mapping[str, Any]) -> dict[str,
         **{name: tensors[name] for name in names},
         "sinks": None if sinks is None else sinks.float(),
         "dsinks": None if sinks is None else tensors["dsinks"],
+        "dq_sums": tensors.get("dq_sums"),
         **forward.band(tensors["causal"], tensors["window"]),
         "scale": shape["dim"] ** -0.5 if scale is None else scale,
     }
 
 
-def launch_of(rows: str, heads: str, shared: bool) -> Any:
-    """A launch with a work-group for 128 rows of a head."""
+def launch_of(rows: str, heads: str, shared: bool, turned: int = 0) -> Any:
+    """A launch with a work-group for 128 rows of a head; with memory for `turned` rows besides two blocks."""
 
     def launch(shape: Mapping[str, Any], arch: str) -> Launch:
         grid = (shape[heads], -(-shape[rows] // ROWS), shape["batch"])
-        block = 64 if 8 * shape["dim"] * 64 <= forward.ROOM[arch] else 32
-        return Launch(grid=grid, block=256, dynamic_shared=8 * shape["dim"] * block if shared else 0)
+        block = 64 if shape["dim"] * (8 * 64 + 2 * turned) <= forward.ROOM[arch] else 32
+        return Launch(
+            grid=grid, block=256, dynamic_shared=shape["dim"] * (8 * block + 2 * turned) if shared else 0
+        )
 
     return launch
 
+
+PREPARE = Step("prepare", "attention_prepare", launch_of("queries", "heads", False), arguments)
+SINKS = Step(
+    "sinks",
+    "attention_sinks",
+    lambda shape, arch: Launch(grid=shape["heads"], block=64),
+    arguments,
+    when=lambda shape, arch: bool(shape["sinks"]),
+)
+SPLIT = [
+    PREPARE,
+    Step("keys", "attention_keys", launch_of("keys", "heads_kv", True), arguments),
+    Step("queries", "attention_queries", launch_of("queries", "heads", True), arguments),
+    SINKS,
+]
+BY_ATOMICS = [
+    PREPARE,
+    Step("keys", "attention_keys_by_atomics", launch_of("keys", "heads_kv", True, ROWS), arguments),
+    Step("convert", "attention_convert", launch_of("queries", "heads", False), arguments),
+    SINKS,
+]
 
 spec = KernelSpec(
     name="attention/backward",
     doc="Gradients of attention/forward for q, k, v and sinks, bit-equal from run to run; sums in float.",
     source=SOURCE,
-    steps=[
-        Step("prepare", "attention_prepare", launch_of("queries", "heads", False), arguments),
-        Step("keys", "attention_keys", launch_of("keys", "heads_kv", True), arguments),
-        Step("queries", "attention_queries", launch_of("queries", "heads", True), arguments),
-        Step(
-            "sinks",
-            "attention_sinks",
-            lambda shape, arch: Launch(grid=shape["heads"], block=64),
-            arguments,
-            when=lambda shape, arch: bool(shape["sinks"]),
+    steps=SPLIT,
+    variants={
+        "split": Variant(),
+        "atomics": Variant(
+            steps=BY_ATOMICS,
+            workspace=workspace_by_atomics,
+            nondeterministic="dq is summed by atomics, in any order",
         ),
-    ],
+    },
     workspace=workspace,
     parameters={
         **forward.PARAMETERS,
@@ -167,7 +198,7 @@ spec = KernelSpec(
     flash_rule={
         "dsinks": FlashRule("a sum over all queries of what rounding O leaves, in one order or another")
     },
-    # Five products of the definition; the kernels take seven.
+    # Five products of the definition; the kernels take seven, with atomics five.
     flops=lambda shape: 5 * forward.flops(shape) // 2,
     bytes=lambda shape: 2 * forward.bytes_moved(shape),
 )

@@ -91,7 +91,7 @@ template <typename GL>
 __device__ inline auto head_of(const GL &whole, int batch, int first, int length, int head) {
     return gl_strided<typename GL::dtype, 1, -1, 1, GL::__c__>(whole.raw_ptr + whole.offset({batch, first, head, 0}),
                                                                nullptr, static_cast<size_t>(length), nullptr, nullptr,
-                                                               0, whole.depth_stride, 0);
+                                                               0, whole.template stride<1>(), 0);
 }
 
 /** What a work-group computes: `queries` of one head of a sequence. */

@@ -8,8 +8,8 @@
  *
  * The kernels: `prepare` for delta, `keys` for dK and dV, `queries` for dQ, `sinks` for the gradient of sinks. P is
  * computed anew from the logarithms that the forward pass left. dQ is a sum over keys, dK and dV are sums over queries,
- * and each kernel sums over what its loop runs along, in registers: seven matrix products rather than the five that
- * adding to dQ in memory, by atomics and so in any order, would take.
+ * and each kernel sums over what its loop runs along, in registers: seven matrix products. With `by_atomics` `keys`
+ * adds to dQ in memory instead, in any order, and `convert` takes the place of `queries`: five products.
  *
  * A wave has 32 keys (queries) and a loop over blocks of queries (keys) in shared memory, two of each. As in the
  * forward pass what it computes lies so that a lane has one of the wave's own rows, and results are operands where they
@@ -21,10 +21,10 @@
 
 namespace kittens::families::attention {
 
-/** Rows that the work-group has, and of a block in shared memory. */
+/** Rows that the work-group has, and of a block in shared memory, where there is room for `besides` rows too. */
 inline constexpr int OWN = WARPS * 32;
-template <int D>
-inline constexpr int BACKWARD_BLOCK = 8 * D * 64 <= MAX_SHARED_MEMORY ? 64 : 32;
+template <int D, int besides = 0>
+inline constexpr int BACKWARD_BLOCK = D * (8 * 64 + 2 * besides) <= MAX_SHARED_MEMORY ? 64 : 32;
 /** Waves on a SIMD of `keys` and of `queries`. */
 template <int D, bool capped>
 inline constexpr int KEYS_OCCUPANCY = D > 64 || capped ? 1 : 2;
@@ -35,20 +35,49 @@ inline constexpr int PADDED = 64;
 
 template <typename T, int D>
 struct backward_globals {
-    /** (B, N, H, D), rows any distance apart. */
-    gl_strided<T, -1, -1, -1, D> q, k, v, out, dout, dq, dk, dv;
+    /** (B, N, H, D), rows any distance apart; what is written contiguous. */
+    gl_strided<T, -1, -1, -1, D> q, k, v, out, dout;
+    gl<T, -1, -1, -1, D> dq, dk, dv;
     /** (B, H, N): what the forward pass left. */
     gl<float, 1, -1, -1, -1> lse;
     /** Its gradient; null for zero. */
     const float *dlse;
     /** (B, H, N rounded up), what is added to logits before they are scaled (capped: to exponents), and to dP. */
     gl<float, 1, -1, -1, -1> shift, delta;
+    /** Sums of dQ, (B, H, N rounded up, D), in the order of `sums_of`; null where `queries` computes dQ. */
+    float *dq_sums;
     /** Of each head the sink and its gradient; null for none. */
     const float *sinks;
     float *dsinks;
     float scale, softcap;
     int left, right;
 };
+
+/**
+ * @brief Where the sums of dQ of 32 queries from `query` on are.
+ *
+ * A register's 64 lanes lie next to each other, one register after the other, so that atomics of a wave fill cache
+ * lines.
+ */
+template <typename T, int D>
+__device__ inline float *sums_of(const backward_globals<T, D> &g, int batch, int head, int query) {
+    const size_t rows = g.delta.offset({batch, head, query});
+    return g.dq_sums + rows * D + laneid();
+}
+/** Calls f(number of a tile's, place in a lane's sums) for all of a lane's numbers. */
+template <typename Tile, typename F>
+__device__ inline void for_each_sum(Tile &tile, F f) {
+#pragma unroll
+    for (int i = 0; i < Tile::height; i++)
+#pragma unroll
+        for (int j = 0; j < Tile::width; j++)
+#pragma unroll
+            for (int k = 0; k < Tile::packed_per_base_tile; k++) {
+                const int at = ((i * Tile::width + j) * Tile::packed_per_base_tile + k) * 2;
+                f(tile.tiles[i][j].data[k].x, at * WARP_THREADS);
+                f(tile.tiles[i][j].data[k].y, (at + 1) * WARP_THREADS);
+            }
+}
 
 /** The values of a head's queries, of which runs are read at once, since there are a multiple of `PADDED`. */
 template <typename GL>
@@ -130,10 +159,57 @@ __device__ inline void store_turned(const GL &rows, const Sums &sums, const coor
     store<1>(rows, turned, coord<decltype(turned)>(at.b, at.d, at.r, at.c));
 }
 
+/** What a wave turns dS with. */
+template <typename T, int D>
+struct turning {
+    st<T, 32, D, st_32x32_s> &memory;
+    /** The wave's keys, as an operand whose rows run along K. */
+    rt<T, 32, D, col_l, rt_16x32_4_s> k;
+
+    template <typename Keys>
+    __device__ inline turning(st<T, 32, D, st_32x32_s> &memory, const Keys &keys) : memory(memory) {
+        store(memory, keys);
+        load(k, memory);
+    }
+    /** Adds K dSᵀ to the sums of dQ, 32 queries at a time: dS has a lane for each key, and there one for each query. */
+    template <typename Scores>
+    __device__ inline void add(const backward_globals<T, D> &g, int batch, int head, int query, const Scores &ds) {
+        rt<T, Scores::rows, 32, col_l, rt_32x32_s> rounded;
+        rt<T, 32, Scores::rows, row_l, rt_32x32_s> by_key;
+        copy_numbers(rounded, ds);
+        transpose(by_key, rounded);
+        static_assert(Scores::rows <= D, "attention: what turns dS is as large as the keys");
+        auto &turned = reinterpret_cast<st<T, 32, Scores::rows, st_32x32_s> &>(memory);
+        store(turned, by_key);
+#pragma unroll
+        for (int h = 0; h < Scores::rows / 32; h++) {
+            rt<T, 32, 32, col_l, rt_16x32_4_s> operand;
+            load(operand, subtile_inplace<32, 32>(turned, {0, h}));
+            rt<float, D, 32, col_l, rt_32x32_s> dq;
+            zero(dq);
+            mma_AtB(dq, k, operand, dq);
+            float *sums = sums_of(g, batch, head, query + h * 32);
+            for_each_sum(dq, [&](float x, int at) { unsafeAtomicAdd(sums + at, x); });
+        }
+    }
+};
+
+/** dQ of 32 queries a wave from its sums. */
+template <typename T, int D>
+__device__ inline void convert(const backward_globals<T, D> &g) {
+    const int head = static_cast<int>(blockIdx.x), batch = static_cast<int>(blockIdx.z);
+    const int tile = static_cast<int>(blockIdx.y) * WARPS + warpid(), n = static_cast<int>(g.q.depth());
+    if (tile * 32 >= n) return;
+    rt<float, D, 32, col_l, rt_32x32_s> dq;
+    const float *sums = sums_of(g, batch, head, tile * 32);
+    for_each_sum(dq, [&](float &x, int at) { x = sums[at] * g.scale; });
+    store_turned(head_of(g.dq, batch, 0, n, head), dq, {0, tile, 0, 0});
+}
+
 /** dK and dV; a wave has 32 keys, and goes through the queries of all heads that share them. */
-template <typename T, int D, bool capped>
+template <typename T, int D, bool capped, bool by_atomics>
 __device__ inline void keys(const backward_globals<T, D> &g) {
-    constexpr int BLOCK = BACKWARD_BLOCK<D>;
+    constexpr int BLOCK = BACKWARD_BLOCK < D, by_atomics ? OWN : 0 > ;
     using shared = st<T, BLOCK, D, st_32x32_s>;
 
     extern __shared__ alignment_dummy __shm[];
@@ -167,6 +243,13 @@ __device__ inline void keys(const backward_globals<T, D> &g) {
     load<1>(v, head_of(g.v, batch, 0, n_k, head_k), {0, tile, 0, 0});
 
     using sums = rt<float, D, 32, col_l, rt_32x32_s>;
+    using turns = detail::select<by_atomics, turning<T, D>, decltype(nullptr)>;
+    turns turned = [&] {
+        if constexpr (by_atomics)
+            return turns(al.allocate<st<T, 32, D, st_32x32_s>, WARPS>()[warpid()], k);
+        else
+            return nullptr;
+    }();
     sums dk, dv;
     zero(dk);
     zero(dv);
@@ -212,6 +295,7 @@ __device__ inline void keys(const backward_globals<T, D> &g) {
             mma_AtB(dv, columns, as_operand<T>(s), dv);
             load(columns, qs[slot]);
             mma_AtB(dk, columns, as_operand<T>(ds), dk);
+            if constexpr (by_atomics) turned.add(g, batch, head, query, ds);
             slot ^= 1;
         }
     mul(dk, dk, g.scale);

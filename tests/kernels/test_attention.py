@@ -125,6 +125,18 @@ def test_eight_waves_that_take_turns(dim: int) -> None:
     assert of_each_mfma(spec) < of_each_mfma(four)
 
 
+def test_dq_by_atomics(arch: str) -> None:
+    """Heads that share keys, keys that some queries do not see; the operator says that bits may differ."""
+    spec = wb.kernels["attention/backward"].variant("atomics")
+    shape = {**BACKWARD[3], "capped": 0}
+    assert "atomics" in spec.nondeterministic
+    assert not wb.kernels["attention/backward"].implementation(shape, arch=arch).nondeterministic
+    result = wb.verify(spec, shape=shape, device=f"emulated:{arch}", seed=5)
+    assert result.passed, str(result)
+    result = wb.sanitize(spec, shape=shape, device=f"emulated:{arch}")
+    assert result.passed, str(result)
+
+
 def test_gradients_go_through_the_backward_operator(arch: str) -> None:
     forward = wb.kernels["attention/forward"]
     inputs = forward.make_inputs(
