@@ -76,18 +76,24 @@ def branch_target(instruction: Instruction) -> int:
     return instruction.address + 4 + 4 * (offset - 0x10000 if offset >= 0x8000 else offset)
 
 
-def main_loop(kernel: Kernel) -> Loop:
-    """The loop with the most matrix instructions.
-
-    Raises:
-        AssertionError: there is none.
-    """
+def loop_of(kernel: Kernel) -> Loop | None:
+    """The loop with the most matrix instructions, or else the longest; None where there is none."""
     instructions = list(kernel.instructions)
     loops = [
         Loop([i for i in instructions if branch_target(branch) <= i.address <= branch.address])
         for branch in instructions
         if branch.opcode.startswith(("s_cbranch", "s_branch")) and branch_target(branch) <= branch.address
     ]
-    loops = [loop for loop in loops if loop.kinds["mfma"]]
-    assert loops, f"{kernel.name} has no loop with matrix instructions"
-    return max(loops, key=lambda loop: loop.kinds["mfma"])
+    return max(loops, key=lambda loop: (loop.kinds["mfma"], len(loop.instructions)), default=None)
+
+
+def main_loop(kernel: Kernel) -> Loop:
+    """The loop with the most matrix instructions.
+
+    Raises:
+        AssertionError: there is none.
+    """
+    found = loop_of(kernel)
+    if found is None or not found.kinds["mfma"]:
+        raise AssertionError(f"{kernel.name} has no loop with matrix instructions")
+    return found
