@@ -110,6 +110,8 @@ def layer(
                 define=lambda shape, arch: operation(shape, "nn", "epilogue<>"),
             ),
         ),
+        # Hidden columns are rounded in between, by which sums differ from those of wide ones.
+        tolerances={"float16": (1e-2, 5e-3), "bfloat16": (1.6e-2, 4e-2)},
         flops=lambda shape: 2 * (1 + halves) * shape["m"] * shape["n"] * shape["k"],
         bytes=lambda shape: 2 * shape["k"] * (2 * shape["m"] + (1 + halves) * shape["n"]),
     )

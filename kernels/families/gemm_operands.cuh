@@ -128,61 +128,95 @@ struct operand_pair {
 };
 
 /**
- * @brief A lane's numbers of a base tile as bf16, times a power of two: exact, since none has more than 8 bits.
+ * @brief Eight numbers of e2m1, of which `stored` has a nibble each, times 2^d, as four pairs of bf16.
+ *
+ * The numbers' sizes times 2^d are a table of eight, looked up byte by byte; d is from -125 to 125.
+ */
+__device__ inline void widen_e2m1(unsigned (&pairs)[4], unsigned stored, int d) {
+    // Entries 0 to 7 as bf16, two in a word; adding to an exponent is adding to the bits, but that of zero.
+    const unsigned step = static_cast<unsigned>(d) * 0x00800080u;
+    const unsigned e01 = 0x3f000000u + (static_cast<unsigned>(d) << 23), e23 = 0x3fc03f80u + step;
+    const unsigned e45 = 0x40404000u + step, e67 = 0x40c04080u + step;
+    const unsigned low[2] = {__builtin_amdgcn_perm(e23, e01, 0x06040200u),
+                             __builtin_amdgcn_perm(e67, e45, 0x06040200u)};
+    const unsigned high[2] = {__builtin_amdgcn_perm(e23, e01, 0x07050301u),
+                              __builtin_amdgcn_perm(e67, e45, 0x07050301u)};
+    unsigned first[2], second[2];
+#pragma unroll
+    for (int odd = 0; odd < 2; odd++) {
+        const unsigned codes = stored >> (4 * odd), sizes = codes & 0x07070707u;
+        const unsigned lower = __builtin_amdgcn_perm(low[1], low[0], sizes);
+        const unsigned upper = __builtin_amdgcn_perm(high[1], high[0], sizes) | (codes & 0x08080808u) << 4;
+        first[odd] = __builtin_amdgcn_perm(upper, lower, 0x05010400u);
+        second[odd] = __builtin_amdgcn_perm(upper, lower, 0x07030602u);
+    }
+    pairs[0] = __builtin_amdgcn_perm(first[1], first[0], 0x05040100u);
+    pairs[1] = __builtin_amdgcn_perm(first[1], first[0], 0x07060302u);
+    pairs[2] = __builtin_amdgcn_perm(second[1], second[0], 0x05040100u);
+    pairs[3] = __builtin_amdgcn_perm(second[1], second[0], 0x07060302u);
+}
+
+/**
+ * @brief A lane's numbers of a base tile as bf16, times powers of two: exact, since none has more than 8 bits.
  *
  * @param from of bf16, fp8, fp6, fp4 or int8, of which lanes hold the same numbers as of `to`.
+ * @param scales for equal parts of a lane's numbers; of fp4 2^-125 to 2^125.
  */
-template <typename To, typename From>
-__device__ inline void widen(To &to, const From &from, float scale) {
+template <typename To, typename From, int parts>
+__device__ inline void widen(To &to, const From &from, const float (&scales)[parts]) {
     using T = typename From::T;
-    constexpr int count = To::elements_per_thread;
+    constexpr int count = To::elements_per_thread, pairs = count / 2;
     static_assert(detail::is_same<typename To::T, bf16>, "gemm: small numbers become bf16");
     static_assert(count == From::elements_per_thread * detail::numbers_in<T>, "gemm: lanes hold the same numbers");
+    unsigned words[pairs];
     if constexpr (detail::is_same<T, bf16>) {
-        __builtin_memcpy(to.data, from.data, sizeof(to.data));
-        return;
-    } else {
-        unsigned words[count / 2];
+        __builtin_memcpy(words, from.data, sizeof(words));
 #if defined(KITTENS_CDNA4)
-        constexpr bool by_instruction = detail::is_same<T, fp4e2m1_2> || detail::is_same<T, fp8e4m3>;
+    } else if constexpr (detail::is_same<T, fp4e2m1_2> || detail::is_same<T, fp8e4m3>) {
+        constexpr int in_word = 2 / static_cast<int>(sizeof(T)) * detail::numbers_in<T>;
+        unsigned stored[pairs / in_word];
+        __builtin_memcpy(stored, from.data, sizeof(stored));
+        detail::for_constants<pairs>([&]<int pair>() {
+            constexpr int which = pair % in_word;
+            const unsigned word = stored[pair / in_word];
+            const float scale = scales[pair * parts / pairs];
+            if constexpr (detail::is_same<T, fp4e2m1_2>)
+                words[pair] = detail::bit_cast<unsigned>(__builtin_amdgcn_cvt_scalef32_pk_bf16_fp4(word, scale, which));
+            else
+                words[pair] = detail::bit_cast<unsigned>(__builtin_amdgcn_cvt_scalef32_pk_bf16_fp8(word, scale, which));
+        });
 #else
-        constexpr bool by_instruction = false;
-#endif
-        if constexpr (by_instruction) {
-#if defined(KITTENS_CDNA4)
-            constexpr int per_word = 4 / static_cast<int>(sizeof(T)) * detail::numbers_in<T>;
-            unsigned stored[count / per_word];
-            __builtin_memcpy(stored, from.data, sizeof(stored));
-            detail::for_constants<count / 2>([&]<int pair>() {
-                constexpr int which = pair % (per_word / 2);
-                const unsigned word = stored[pair / (per_word / 2)];
-                if constexpr (detail::is_same<T, fp4e2m1_2>)
-                    words[pair] =
-                        detail::bit_cast<unsigned>(__builtin_amdgcn_cvt_scalef32_pk_bf16_fp4(word, scale, which));
-                else
-                    words[pair] =
-                        detail::bit_cast<unsigned>(__builtin_amdgcn_cvt_scalef32_pk_bf16_fp8(word, scale, which));
-            });
-#endif
-        } else {
-            detail::lane_numbers<count> numbers;
-            if constexpr (detail::numbers_in<T> == 1) {
-                numbers = detail::numbers_of(from);
-            } else {
-                using floats = detail::small_floats<T, count>;
-                typename floats::elements small;
-                __builtin_memcpy(&small, from.data, sizeof(small));
-                numbers = floats::numbers(small);
-            }
-            // What does not fit into the upper halves is zero.
+    } else if constexpr (detail::is_same<T, fp4e2m1_2>) {
+        unsigned stored[pairs / 4];
+        __builtin_memcpy(stored, from.data, sizeof(stored));
 #pragma unroll
-            for (int pair = 0; pair < count / 2; pair++)
-                words[pair] =
-                    __builtin_amdgcn_perm(detail::bit_cast<unsigned>(numbers.x[2 * pair + 1] * scale),
-                                          detail::bit_cast<unsigned>(numbers.x[2 * pair] * scale), 0x07060302u);
+        for (int word = 0; word < pairs / 4; word++) {
+            const int d = static_cast<int>(detail::bit_cast<unsigned>(scales[4 * word * parts / pairs]) >> 23) - 127;
+            unsigned four[4];
+            widen_e2m1(four, stored[word], d);
+#pragma unroll
+            for (int pair = 0; pair < 4; pair++) words[4 * word + pair] = four[pair];
         }
-        __builtin_memcpy(to.data, words, sizeof(words));
+#endif
+    } else {
+        detail::lane_numbers<count> numbers;
+        if constexpr (detail::numbers_in<T> == 1) {
+            numbers = detail::numbers_of(from);
+        } else {
+            using floats = detail::small_floats<T, count>;
+            typename floats::elements small;
+            __builtin_memcpy(&small, from.data, sizeof(small));
+            numbers = floats::numbers(small);
+        }
+        // What does not fit into the upper halves is zero.
+#pragma unroll
+        for (int pair = 0; pair < pairs; pair++) {
+            const float scale = scales[pair * parts / pairs];
+            words[pair] = __builtin_amdgcn_perm(detail::bit_cast<unsigned>(numbers.x[2 * pair + 1] * scale),
+                                                detail::bit_cast<unsigned>(numbers.x[2 * pair] * scale), 0x07060302u);
+        }
     }
+    __builtin_memcpy(to.data, words, sizeof(words));
 }
 
 } // namespace kittens::families::gemm

@@ -29,13 +29,15 @@ struct unscaled {
     static constexpr bool floats = false;
     struct of_a {};
     struct of_b {};
-    struct registers {};
+    struct none {};
+    template <int>
+    using registers = none;
     template <int, typename G>
-    static __device__ inline registers read_a(const G &, const step_place &) {
+    static __device__ inline none read_a(const G &, const step_place &) {
         return {};
     }
     template <int, typename G>
-    static __device__ inline registers read_b(const G &, const step_place &) {
+    static __device__ inline none read_b(const G &, const step_place &) {
         return {};
     }
 };
@@ -49,14 +51,28 @@ struct powers {
     struct of_b {
         gl<fp8e8m0, 1, -1, -1, -1> scale_b;
     };
-    using registers = fp8e8m0_4;
-    template <int columns, typename G>
-    static __device__ inline registers read_a(const G &g, const step_place &at) {
-        return load_scales<columns / 32>(g.scale_a, {0, at.matrix, at.row, at.column / 32});
+    /** Where a step has four blocks a lane has one of them in each base tile, where it has two both. */
+    template <int columns>
+    struct registers {
+        static constexpr int parts = columns == 64 ? 2 : 1;
+        fp8e8m0_4 of[parts];
+    };
+    template <int columns, ducks::gl::all GL>
+    static __device__ inline registers<columns> read(const GL &scales, const step_place &at) {
+        registers<columns> made;
+        constexpr int parts = registers<columns>::parts;
+#pragma unroll
+        for (int part = 0; part < parts; part++)
+            made.of[part] = load_scales<parts == 1 ? 4 : 1>(scales, {0, at.matrix, at.row, at.column / 32 + part});
+        return made;
     }
     template <int columns, typename G>
-    static __device__ inline registers read_b(const G &g, const step_place &at) {
-        return load_scales<columns / 32>(g.scale_b, {0, at.matrix, at.row, at.column / 32});
+    static __device__ inline registers<columns> read_a(const G &g, const step_place &at) {
+        return read<columns>(g.scale_a, at);
+    }
+    template <int columns, typename G>
+    static __device__ inline registers<columns> read_b(const G &g, const step_place &at) {
+        return read<columns>(g.scale_b, at);
     }
 };
 
@@ -68,10 +84,11 @@ struct floats_of_rows {
     struct of_a {
         gl<float, 1, -1, -1, -1> scale_a;
     };
+    template <int>
     using registers = scaled_sums::col_vec;
     template <int, typename G>
-    static __device__ inline registers read_a(const G &g, const step_place &at) {
-        registers made;
+    static __device__ inline scaled_sums::col_vec read_a(const G &g, const step_place &at) {
+        scaled_sums::col_vec made;
         load_along(made, g.scale_a, {0, at.matrix, at.row, at.column / block});
         return made;
     }
@@ -85,10 +102,11 @@ struct floats_of_columns {
     struct of_b {
         gl<float, 1, -1, -1, -1> scale_b;
     };
+    template <int>
     using registers = scaled_sums::row_vec;
     template <int, typename G>
-    static __device__ inline registers read_b(const G &g, const step_place &at) {
-        registers made;
+    static __device__ inline scaled_sums::row_vec read_b(const G &g, const step_place &at) {
+        scaled_sums::row_vec made;
         load(made, g.scale_b, {0, at.matrix, at.column / block, at.row / SCALED_PART});
         return made;
     }
@@ -103,9 +121,10 @@ struct floats_of_squares {
     struct of_b {
         gl<float, 1, -1, -1, -1> scale_b;
     };
+    template <int>
     using registers = float;
     template <int, typename G>
-    static __device__ inline registers read_b(const G &g, const step_place &at) {
+    static __device__ inline float read_b(const G &g, const step_place &at) {
         return g.scale_b[{at.matrix, at.row / block, at.column / block}];
     }
 };
@@ -148,16 +167,19 @@ struct scaled_products {
             detail::select<K_STEP == 128, st_16x128_s, detail::select<K_STEP == 64, st_16x64_s, st_16x32_s>>;
         using matrix_shape = detail::select<sizeof(T) == 2 || K_STEP == 32, rt_16x32_s,
                                             detail::select<K_STEP == 128, rt_16x128_s, rt_16x64_s>>;
-        /** Where numbers become bf16 a lane holds as many neighbours of either operand. */
-        using shape = detail::select<as_stored, matrix_shape, rt_shape<16, K_STEP, K_STEP / 4>>;
+        /**
+         * Where numbers become bf16 a lane holds as many neighbours of either operand: beside bf16 those that it reads
+         * of bf16 at once, else a block.
+         */
+        using shape = detail::select<as_stored, matrix_shape, rt_shape<16, K_STEP, (wide ? 8 : 32) / numbers>>;
     };
     /** Of fp8 as bf16 a work-group fills the LDS of gfx942, and small numbers want more than half of the registers. */
     static constexpr int waves_per_simd = as_stored || wide ? 2 : 1;
 
     using sums = scaled_sums;
     struct scales {
-        typename ScaleA::registers of_a;
-        typename ScaleB::registers of_b;
+        typename ScaleA::template registers<COLUMNS> of_a;
+        typename ScaleB::template registers<COLUMNS> of_b;
     };
     /** Scales of step `step`, of rows `row` and columns `col` of C. */
     template <typename G>
@@ -188,19 +210,33 @@ struct scaled_products {
     }
 
   private:
-    /** Four scales of one, or those that there are. */
-    static __device__ inline fp8e8m0_4 register_of(const fp8e8m0_4 &given) { return given; }
-    static __device__ inline fp8e8m0_4 register_of(const unscaled::registers &) { return 0x7f7f7f7fu; }
+    template <typename Scale>
+    static constexpr bool are_powers = detail::is_same<Scale, powers::registers<COLUMNS>>;
 
-    using wide_tile = rt<bf16, 16, COLUMNS, row_l, rt_shape<16, COLUMNS, COLUMNS / 4>>;
+    /** Those that there are, or four scales of one. */
+    template <typename Scale>
+    static __device__ inline fp8e8m0_4 register_of(const Scale &given) {
+        if constexpr (are_powers<Scale>)
+            return given.of[0];
+        else
+            return 0x7f7f7f7fu;
+    }
 
-    /** Base tile `index` of an operand with its scale, byte `index` of a register. */
+    using wide_tile = rt<bf16, 16, COLUMNS, row_l, rt_shape<16, COLUMNS, wide ? 8 : 32>>;
+
+    /** Base tile `index` of an operand with its scales, bytes `index` of registers. */
     template <typename A, typename Scale>
     static __device__ inline void widen_rows(wide_tile &rows, const A &a, int index, const Scale &by) {
-        float scale = 1.0f;
-        if constexpr (detail::is_same<Scale, fp8e8m0_4>)
-            scale = __builtin_bit_cast(float, (by >> (8 * index) & 255u) << 23);
-        widen(rows.tiles[0][0], a.tiles[index][0], scale);
+        if constexpr (are_powers<Scale>) {
+            float scales[Scale::parts];
+#pragma unroll
+            for (int part = 0; part < Scale::parts; part++)
+                scales[part] = __builtin_bit_cast(float, (by.of[part] >> (8 * index) & 255u) << 23);
+            widen(rows.tiles[0][0], a.tiles[index][0], scales);
+        } else {
+            const float ones[1] = {1.0f};
+            widen(rows.tiles[0][0], a.tiles[index][0], ones);
+        }
     }
     template <typename C, typename A, typename B>
     static __device__ inline void multiply_as_bf16(C &c, const A &a, const B &b, const scales &by) {
@@ -219,7 +255,7 @@ struct scaled_products {
 
     /** c += products times the factors of their rows and columns. */
     static __device__ inline void add_scaled(sums &c, sums &products, const scales &by) {
-        constexpr bool of_columns = detail::is_same<typename ScaleB::registers, sums::row_vec>;
+        constexpr bool of_columns = detail::is_same<typename ScaleB::template registers<COLUMNS>, sums::row_vec>;
         if constexpr (!ScaleA::floats) {
             if constexpr (of_columns)
                 col_map<base_ops::fma_AxCtB>(c, products, c, by.of_b);

@@ -34,9 +34,9 @@ A row for each launch of an operator's variants, on each target, written by
 `python tests/kernels/kernel_costs.py`: at the smallest published shape if it is small enough to be emulated,
 else at the first shape of the spec. Nothing here was measured by us. Registers, LDS (bytes of a work-group)
 and the main loop (the one with the most matrix instructions, or else the longest) are read from the machine
-code; conflicts and bytes are counted by the emulated device; times are modelled. Bytes are those that reach or
-leave memory behind L2, over those that must move. The roof is the larger of the time that the work needs at
-peak matrix rate of its type and that its bytes need at peak HBM bandwidth; small shapes fill a part of the
+code; conflicts and bytes are counted by the emulated device; times are modelled. Bytes are those that reach
+or leave memory behind L2, over those that must move. The roof is the larger of the time that the work needs
+at peak matrix rate of its type and that its bytes need at peak HBM bandwidth; small shapes fill a part of the
 device only. Published times are others', measured on the GPU named.
 
 """

@@ -1,4 +1,4 @@
-"""The page of what the kernels cost: its columns are complete, and its rows are of operators that there are."""
+"""The page of what the kernels cost: its columns are complete, its rows are of operators."""
 
 from __future__ import annotations
 

@@ -196,7 +196,8 @@ __device__ inline fp8e8m0_4 pack_scales(const T *scales, int row) {
 /**
  * @brief A scale register for four base tiles of 16 rows, from a matrix of scales in global memory.
  *
- * @tparam blocks that base tiles are wide: four, as the matrix instructions take them, or two, each for 32 lanes.
+ * @tparam blocks that base tiles are wide: four, as the matrix instructions take them, a quarter of the lanes for each,
+ * or one.
  * @param scales a row for each row of the operand, of a scale for each block of 32 along K; `unsigned char` or fp8e8m0.
  * @param at the first of the 64 rows, and the first of the blocks. Rows past the end read as zero.
  *
@@ -205,7 +206,7 @@ __device__ inline fp8e8m0_4 pack_scales(const T *scales, int row) {
 template <int blocks = 4, ducks::gl::all GL>
 __device__ inline fp8e8m0_4 load_scales(const GL &scales, const coord<> &at) {
     static_assert(sizeof(typename GL::dtype) == 1, "load_scales: scales have 1 byte");
-    static_assert(blocks == 4 || blocks == 2, "load_scales: base tiles are four or two blocks wide");
+    static_assert(blocks == 4 || blocks == 1, "load_scales: base tiles are four blocks wide, or one");
     const detail::program_order order;
     const detail::window<2, GL> view(scales, at);
     const detail::buffer memory(view.base, view.bytes);
