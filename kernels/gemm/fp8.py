@@ -82,6 +82,14 @@ def launch(shape: Mapping[str, Any], arch: str) -> Launch:
     return family.launch(128, 256)(shape, arch)
 
 
+SHAPES = (
+    {"m": 512, "n": 512, "k": 512},
+    {"m": 200, "n": 312, "k": 272},
+    {"m": 100, "n": 136, "k": 144, "batch": 2, "bias": 1, "activation": "relu"},
+)
+"""Shapes that every implementation takes."""
+
+
 def few_rows(element: str) -> Variant:
     """Up to 64 rows of A."""
     return Variant(
@@ -99,6 +107,7 @@ def ping_pong(element: str) -> Variant:
         is_large,
         define=lambda shape, arch: operation(element, "ping_pong", shape),
         launch=family.launch(256, 512),
+        shapes=SHAPES,
         check=check_nt,
     )
 
@@ -126,9 +135,7 @@ spec = KernelSpec(
         **{name: p for name, p in family.FINISH.items() if name != "alpha"},
     },
     shapes=[
-        {"m": 512, "n": 512, "k": 512},
-        {"m": 200, "n": 312, "k": 272},
-        {"m": 100, "n": 136, "k": 144, "batch": 2, "bias": 1, "activation": "relu"},
+        *SHAPES,
         {"m": 100, "n": 144, "k": 272, "batch": 2, "layout": "nn", "bias": 1},
     ],
     inputs=inputs,
@@ -144,6 +151,7 @@ spec = KernelSpec(
             lambda shape, arch: arch == "gfx950" and is_large(shape, arch),
             define=lambda shape, arch: operation("fp8e4m3", "interleave", shape),
             launch=family.launch(256, 256),
+            shapes=SHAPES,
             check=check_nt,
         ),
         "ping_pong": ping_pong("fp8e4m3"),
