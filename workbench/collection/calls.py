@@ -51,6 +51,7 @@ class BoundFunction:
         if self.record.host is not None:
             return self.record.host(given)
         where = resolve_device(device) if device is not None else device_of(given.values())
+        given.arch = where.arch
         for use in self.record.uses:
             if use.when is None or use.when(given):
                 _run(use, given, where)

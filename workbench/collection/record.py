@@ -10,11 +10,17 @@ from workbench.collection.kinds import Sizes
 
 
 class Given(Mapping[str, Any]):
-    """The arguments of a call by name, and what steps have made besides; `sizes` are those of their kinds."""
+    """The arguments of a call by name, and what steps have made besides.
+
+    Attributes:
+        sizes: those of the arguments' kinds.
+        arch: the target that the call runs on; "" before it is known.
+    """
 
     def __init__(self, values: Mapping[str, Any], sizes: Sizes) -> None:
         self._values = dict(values)
         self.sizes = sizes
+        self.arch = ""
 
     def __getitem__(self, name: str) -> Any:
         return self._values[name]

@@ -64,10 +64,37 @@ def gated(function: Callable[[torch.Tensor], torch.Tensor]) -> Make:
     return make
 
 
+def topk(draw: Draw) -> Case:
+    x = draw.normal(7, 300)
+    values, columns = torch.sort(x, dim=-1, descending=True, stable=True)
+    return Case(
+        {
+            **{"x": x, "out_vals": empty(7, 5, dtype=torch.float32)},
+            **{"out_idx": empty(7, 5, dtype=torch.int64), "K": 5},
+        },
+        {"out_vals": values[:, :5].float(), "out_idx": columns[:, :5]},
+        exact=frozenset({"out_vals", "out_idx"}),
+    )
+
+
+def conv(width: int, silu: bool) -> Make:
+    def make(draw: Draw) -> Case:
+        x, w, bias = draw.normal(2, 9, 50), draw.normal(9, width), draw.normal(9)
+        padded = functional.pad(x.double(), (width - 1, 0))
+        made = functional.conv1d(padded, w.double()[:, None], bias.double() if silu else None, groups=9)
+        given = {"x": x, "w": w, **({"bias": bias} if silu else {}), "out": empty(2, 9, 50), "K": width}
+        return Case(given, {"out": functional.silu(made) if silu else made})
+
+    return make
+
+
 CASES: dict[str, Make] = {
     "rope_tk.rope_fwd": rope,
     **{f"activation_tk.{name}_fwd": plain(function) for name, function in ACTIVATIONS.items()},
     **{f"activation_tk.{name}_and_mul_fwd": gated(ACTIVATIONS[name]) for name in ("silu", "gelu")},
     "softmax_tk.softmax_fwd": plain(lambda x: torch.softmax(x, -1)),
+    "topk_tk.topk_fwd": topk,
+    "causal_conv1d_tk.causal_conv1d_fwd": conv(3, silu=False),
+    "causal_conv1d_tk.causal_conv1d_bias_silu_fwd": conv(4, silu=True),
     "fused_qkv_split_qk_rope_tk.fused_qkv_split_qk_rope_fwd": fused_qkv,
 }

@@ -73,6 +73,44 @@ _LAYERNORM = (
     ),
 )
 
+_PADDED = (
+    Function(
+        name="rmsnorm_pad",
+        arguments={
+            **{"x": "real [*M D]", "w": "real [D]", "out": "real [*M O]"},
+            **{"eps": "float", "N": "int"},
+        },
+        uses=[
+            Use(
+                "normalization/rmsnorm_pad",
+                {"x": "x", "weight": "w", "out_cols": lambda given: given.sizes["O"], "eps": "eps"},
+                {"out": "out"},
+            )
+        ],
+        checks=[rows_or_columns("N")],
+        differs=_ALL_ROWS,
+    ),
+    Function(
+        name="fused_add_rmsnorm_pad",
+        arguments={
+            **{"x": "real [*M D]", "res": "real [*M D]", "w": "real [D]"},
+            **{"out": "real [*M O]", "res_out": "real [*M D]", "eps": "float", "N": "int"},
+        },
+        uses=[
+            Use(
+                "normalization/fused_add_rmsnorm_pad",
+                {
+                    **{"x": "x", "residual": "res", "weight": "w", "eps": "eps"},
+                    "out_cols": lambda given: given.sizes["O"],
+                },
+                {"out": "out", "residual_out": "res_out"},
+            )
+        ],
+        checks=[rows_or_columns("N")],
+        differs=_ALL_ROWS,
+    ),
+)
+
 MODULES = (
     PortModule(
         row=1,
@@ -88,5 +126,11 @@ MODULES = (
         name="layernorm_tk",
         functions=_LAYERNORM,
         doc="(x - mean) / sqrt(variance + eps) * w + b of rows, and of x + res, which is an output too.",
+    ),
+    PortModule(
+        row=3,
+        name="fused_add_rmsnorm_pad_tk",
+        functions=_PADDED,
+        doc="RMSNorm of rows, and of x + res, into rows that are longer; what is past the end is zero.",
     ),
 )

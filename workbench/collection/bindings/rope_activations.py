@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from workbench.collection.record import Function, PortModule, Use
+from workbench.collection.record import Function, Given, PortModule, Use
+from workbench.errors import ArgumentError
 
 
 def _rowwise(name: str, operator: str, *, halves: int = 1) -> Function:
@@ -47,6 +48,38 @@ _QKV = Function(
     differs="Any heads; q, k and v as their shapes say. The port has three settings, and writes heads first.",
 )
 
+_TOPK = Function(
+    name="topk_fwd",
+    arguments={"x": "real [*M N]", "out_vals": "fp32 [*M P]", "out_idx": "i64 [*M P]", "K": "int"},
+    uses=[
+        Use("activations/topk", {"x": "x", "k": "K"}, {"values": "out_vals", "columns": "out_idx"}),
+    ],
+    differs="Of equal elements the first ones, in the order in which they lie.",
+)
+
+
+def _conv(name: str, activation: str, **bias: str) -> Function:
+    """A causal convolution; K is the number of weights, which their tensor has too."""
+    return Function(
+        name=name,
+        arguments={"x": "real [B D L]", "w": "real [D W]", **bias, "out": "real [B D L]", "K": "int"},
+        uses=[
+            Use(
+                "activations/causal_conv1d",
+                {"x": "x", "weight": "w", **{n: n for n in bias}, "activation": lambda given: activation},
+                {"out": "out"},
+            )
+        ],
+        checks=[_weights],
+        differs="Any number of weights from 2 to 9; the port takes 3 and 4.",
+    )
+
+
+def _weights(given: Given) -> None:
+    if given["K"] != given.sizes["W"]:
+        raise ArgumentError(f"K is {given['K']}; expected the {given.sizes['W']} columns of w")
+
+
 MODULES = (
     PortModule(
         row=4,
@@ -68,6 +101,18 @@ MODULES = (
         name="softmax_tk",
         functions=[_rowwise("softmax_fwd", "softmax")],
         doc="Softmax of rows.",
+    ),
+    PortModule(
+        row=7, name="topk_tk", functions=[_TOPK], doc="The largest elements of rows, and where they are."
+    ),
+    PortModule(
+        row=8,
+        name="causal_conv1d_tk",
+        functions=[
+            _conv("causal_conv1d_fwd", "none"),
+            _conv("causal_conv1d_bias_silu_fwd", "silu", bias="real [D]"),
+        ],
+        doc="Causal convolution of each channel with a few weights.",
     ),
     PortModule(
         row=9,

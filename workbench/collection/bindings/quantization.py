@@ -1,0 +1,94 @@
+"""Quantization of rows: int8 for each, fp8 and mxfp4 behind RMSNorm."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from workbench.collection.record import Function, Given, PortModule, Use
+from workbench.errors import ArgumentError
+from workbench.targets import target
+
+_BLOCKS = (128, 64, 32)
+"""Columns that may share a scale."""
+
+
+def _fp8(given: Given) -> str:
+    """The target's e4m3, as operators name formats."""
+    fp8 = target(given.arch).fp8
+    assert fp8 is not None
+    return str(fp8.e4m3).removeprefix("float8_")
+
+
+def _as_fp8(given: Given) -> Any:
+    """The tensor of bytes that the port takes for fp8, as fp8."""
+    import torch
+
+    out: torch.Tensor = given["out"]
+    return out.view(getattr(torch, f"float8_{_fp8(given)}")) if out.dtype == torch.uint8 else out
+
+
+def _block(given: Given) -> int:
+    """Columns of a block, as the numbers of columns and of scales say."""
+    cols, scales = given.sizes["N"], given.sizes["G"]
+    found = [block for block in _BLOCKS if block <= cols and -(-cols // block) == scales]
+    if not found:
+        raise ArgumentError(
+            f"scales has {scales} columns for {cols} of x; expected one for each "
+            f"{', '.join(map(str, _BLOCKS[:-1]))} or {_BLOCKS[-1]} of them"
+        )
+    return found[0]
+
+
+_PER_TOKEN = Function(
+    name="per_token_quant_fwd",
+    arguments={"x": "real [*M N]", "out": "i8 [*M N]", "scales": "fp32 [*M 1]"},
+    uses=[Use("quantization/per_token_quant", {"x": "x"}, {"out": "out", "scales": "scales"})],
+    differs="Scales are for a size of 1e-10 at least; that of a row with NaN or infinity is NaN.",
+)
+
+_FP8 = Function(
+    name="fused_rmsnorm_fp8_quant_fwd",
+    arguments={
+        **{"x": "real [*M N]", "w": "real [N]", "out": "u8|fp8 [*M N]", "scales": "fp32 [*M G]"},
+        "eps": "float",
+    },
+    uses=[
+        Use(
+            "quantization/fused_rmsnorm_quant",
+            {"x": "x", "weight": "w", "eps": "eps", "format": _fp8, "block": _block},
+            {"out": _as_fp8, "scales": "scales"},
+        )
+    ],
+    differs="The target's own e4m3: largest number 448 on gfx950, 240 on gfx942.",
+)
+
+_MXFP4 = Function(
+    name="fused_rmsnorm_mxfp4_quant_fwd",
+    arguments={
+        **{"x": "real [*M N]", "w": "real [N]", "out": "u8 [*M H]", "scales": "u8 [*M G]"},
+        "eps": "float",
+    },
+    uses=[
+        Use(
+            "quantization/fused_rmsnorm_mx_quant",
+            {"x": "x", "weight": "w", "eps": "eps"},
+            {"out": "out", "scales": "scales"},
+        )
+    ],
+)
+
+MODULES = (
+    PortModule(row=69, name="quant_tk", functions=[_PER_TOKEN], doc="Rows to int8, with a scale for each."),
+    PortModule(
+        row=70,
+        name="fused_fp8_quant_tk",
+        functions=[_FP8],
+        doc="RMSNorm, then fp8 with a scale for each block.",
+    ),
+    PortModule(
+        row=71,
+        name="fused_mxfp4_quant_tk",
+        functions=[_MXFP4],
+        doc="RMSNorm, then fp4 with a power of two for each 32 columns.",
+    ),
+)
