@@ -7,7 +7,9 @@ import struct
 
 import numpy as np
 import pytest
+import torch
 
+import workbench as wb
 from workbench import runtime, toolchain
 from workbench.errors import CompilerNotFound
 from workbench.toolchain import CompileOptions, compile_device
@@ -51,3 +53,36 @@ def test_a_negated_byte_in_64_bits(name: str, monkeypatch: pytest.MonkeyPatch) -
     assert np.array_equal(got, wanted) == (int(release[1]) not in (19, 20, 21))
     np.testing.assert_array_equal(got[:, 1], wanted[:, 1])
     np.testing.assert_array_equal(got.astype(np.uint32), wanted.astype(np.uint32))
+
+
+TWO_WAYS_BEHIND_A_MATRIX_INSTRUCTION = """
+typedef float f16v __attribute__((ext_vector_type(16)));
+typedef _Float16 h4 __attribute__((ext_vector_type(4)));
+__global__ void k(const h4 *a, float *out, int n, int m, float c) {
+    f16v d = {};
+    d = __builtin_amdgcn_mfma_f32_32x32x8f16(a[threadIdx.x], a[threadIdx.x + 64], d, 0, 0, 0);
+    if (n > 3 || ({ __builtin_amdgcn_s_setprio(1); __builtin_amdgcn_s_setprio(0); m > 5; }))
+        for (int i = 0; i < 16; i++) d[i] *= c;
+    for (int i = 0; i < 16; i++) out[64 * i + threadIdx.x] = d[i];
+}
+"""
+
+
+@pytest.mark.parametrize("name", ["zig", "clang"])
+def test_wait_states_along_the_shorter_of_two_ways(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Too few in clang 21 and 22 where the first condition holds, and the sanitizer says so."""
+    monkeypatch.setenv("HIPKITTENS_COMPILER", name)
+    try:
+        compiler = toolchain.find_compiler("gfx942")
+    except CompilerNotFound as error:
+        pytest.skip(str(error).splitlines()[0])
+    release = re.search(r"clang (\d+)", compiler.version)
+    assert release
+    module = wb.compile(TWO_WAYS_BEHIND_A_MATRIX_INSTRUCTION, arch="gfx942", name="ways.hip")
+    x, out = torch.ones(128, 4).half(), torch.zeros(1024)
+    for n, is_short in ((0, False), (8, True)):
+        found = wb.sanitize(module["k"][1, 64], x, out, n, 9, 2.0, device="emulated:gfx942").findings
+        assert [f.category for f in found[:1]] == (["hazard"] if is_short else [])
+        # The emulated device waits: what is computed is right on both ways.
+        assert (out == 16).all()
+    assert int(release[1]) in (20, 21, 22), "does docs/compilers.md hold for this release?"
