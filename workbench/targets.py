@@ -453,7 +453,10 @@ _HBM_WRITE_CDNA4 = Fact(
     "that benchmark) of two reads at 80 % and a write; rmsnorm of 16384 x 16384 there would make it 70",
 )
 _INFINITY_CACHE_ACHIEVABLE = Fact(
-    11.9, "TB/s", "Chips and Cheese on an MI300X; mt4g has 5.8, and HipKittens' GEMM drew 6.8 on an MI355X"
+    6.8,
+    "TB/s",
+    "what L2 did not have of the 15.1 TB/s that HipKittens' GEMM of 9216 cubed drew in row-major order on an "
+    "MI355X, 45 % (arXiv 2511.08083, as others cite it); mt4g reads 5.8 on an MI300X, Chips and Cheese 11.9",
 )
 
 

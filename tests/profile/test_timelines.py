@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import pickle
 from itertools import pairwise
 
 import pytest
@@ -32,7 +33,7 @@ def test_waits_name_their_load(line):
     waits = [s for s in line.spans if s.reason in ("WAIT_MEMORY", "WAIT_LDS")]
     assert waits
     for span in waits:
-        memory = line.code[span.waits_for].record.memory
+        memory = line.kernel.module.instruction(span.waits_for).record.memory
         assert memory is not None
         assert (memory.space.name == "LDS") == (span.reason == "WAIT_LDS")
     late = [s for s in line.spans if s.reason == "AT_BARRIER"]
@@ -58,3 +59,14 @@ def test_stalls_by_instruction_have_reasons():
     for address, by_reason in found.reasons.items():
         assert sum(by_reason.values()) == pytest.approx(found.of(address, "stall_cycles"))
         assert found.executions[address] > 0
+
+
+def test_a_result_can_be_kept_and_copied():
+    result = wb.time("gemm/bf16", shape={"m": 256, "n": 256, "k": 256}, device="emulated:gfx950")
+    copy = pickle.loads(pickle.dumps(result))
+    assert copy.model.simulation.cycles == result.model.simulation.cycles == result.model.cycles
+    assert 0 < result.model.activity["mfma"] < 1
+
+
+def test_a_timeline_survives_pickling(line):
+    assert str(pickle.loads(pickle.dumps(line))) == str(line)

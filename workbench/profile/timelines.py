@@ -14,7 +14,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from workbench.codeobject import Instruction
 from workbench.errors import WorkbenchError
 from workbench.kernel import Kernel, Launcher, Module
 from workbench.profile.simulation.chip import ChipRun
@@ -82,7 +81,8 @@ class Timeline:
         lanes: waves, SIMD by SIMD.
         spans: in the order of their ends.
         lost: spans for which there was no room.
-        code: instructions by address.
+        code: mnemonics of the instructions by address.
+        kernel: what ran.
     """
 
     name: str
@@ -92,7 +92,7 @@ class Timeline:
     lanes: tuple[Lane, ...] = field(repr=False)
     spans: tuple[Span, ...] = field(repr=False)
     lost: int
-    code: Mapping[int, Instruction] = field(repr=False)
+    code: Mapping[int, str] = field(repr=False)
     kernel: Kernel = field(repr=False)
 
     def stalls(self) -> dict[str, float]:
@@ -141,7 +141,7 @@ class Timeline:
                 "tid": span.lane,
                 "ts": span.start * scale,
                 "dur": cycles * scale,
-                "name": REASONS[span.reason] if span.reason else self.code[span.address].mnemonic,
+                "name": REASONS[span.reason] if span.reason else self.code[span.address],
                 "cat": "stall" if span.reason else span.kind.lower(),
                 "args": told,
             }
@@ -198,7 +198,7 @@ def timeline_of(run: ChipRun, name: str, device: str, kernel: Kernel) -> Timelin
     order = sorted(range(len(unit.waves)), key=lambda i: (unit.waves[i].simd, unit.waves[i].start, i))
     place = {wave: lane for lane, wave in enumerate(order)}
     lanes = tuple(Lane(w.group, w.wave, w.simd, w.start, w.end) for w in (unit.waves[wave] for wave in order))
-    listed = unit.program.instructions
+    listed = unit.program.addresses
     spans = []
     for start, cycles, op, cause, wave, reason, kind in zip(
         *(unit.spans[name].tolist() for name in ("start", "cycles", "op", "cause", "wave", "reason", "kind")),
@@ -206,10 +206,10 @@ def timeline_of(run: ChipRun, name: str, device: str, kernel: Kernel) -> Timelin
     ):
         waits_for = None
         if cause >= 0:
-            waits_for = place[cause] if _REASONS[reason] == "AT_BARRIER" else listed[cause].address
+            waits_for = place[cause] if _REASONS[reason] == "AT_BARRIER" else listed[cause]
         why = _REASONS[reason] if reason else ""
-        spans.append(Span(place[wave], start, cycles, KINDS[kind], why, listed[op].address, waits_for))
-    code = {one.address: one for one in listed}
+        spans.append(Span(place[wave], start, cycles, KINDS[kind], why, listed[op], waits_for))
+    code = dict(zip(listed, unit.program.mnemonics, strict=True))
     return Timeline(
         name, device, run.clock_hz, unit.cycles, lanes, tuple(spans), unit.lost_spans, code, kernel
     )

@@ -190,8 +190,14 @@ def time_target(target: Target) -> TimeResult:
             result = _measure(target)
         else:
             result = together(target, [_model(each) for each in target.each()])
-    hub.publish("time", result.name, result)
+    hub.publish("time", result.name, _light(result))
     return result
+
+
+def _light(result: TimeResult) -> TimeResult:
+    """Without the simulated waves: the hub remembers many results."""
+    model = replace(result.model, simulation=None) if result.model is not None else None
+    return replace(result, model=model, steps=tuple(map(_light, result.steps)))
 
 
 def sweep(

@@ -83,11 +83,11 @@ class ChipRun:
         """
         issued: dict[int, float] = {}
         stood: dict[int, npt.NDArray[np.float64]] = {}
-        for one, times, cycles in zip(
-            self.unit.program.instructions, self.unit.issued, self.unit.stalls, strict=True
+        for address, times, cycles in zip(
+            self.unit.program.addresses, self.unit.issued, self.unit.stalls, strict=True
         ):
-            issued[one.address] = issued.get(one.address, 0.0) + float(times)
-            stood[one.address] = stood.get(one.address, np.zeros(len(REASONS))) + cycles
+            issued[address] = issued.get(address, 0.0) + float(times)
+            stood[address] = stood.get(address, np.zeros(len(REASONS))) + cycles
         return {
             address: {
                 name: float(value) * counts.get(address, 0) / issued[address]

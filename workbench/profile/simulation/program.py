@@ -33,12 +33,13 @@ class Program:
     """A kernel's code for the simulation.
 
     Attributes:
-        instructions: in the order of the blocks.
-        first: [blocks + 1] where each block begins in `instructions`.
+        addresses, mnemonics: of the instructions in the order of the blocks.
+        first: [blocks + 1] where each block begins among them.
         ops: one C record an instruction, as keywords of SimOp.
     """
 
-    instructions: tuple[Instruction, ...]
+    addresses: tuple[int, ...]
+    mnemonics: tuple[str, ...]
     first: tuple[int, ...]
     ops: tuple[dict[str, Any], ...]
 
@@ -46,6 +47,9 @@ class Program:
     def records(self) -> CData:
         """SimOp[], of `ops`."""
         return ffi.new("SimOp[]", list(self.ops))
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in self.__dict__.items() if name != "records"}
 
 
 def program(
@@ -73,7 +77,12 @@ def program(
     for one in listed:
         if one.address not in known:
             known[one.address] = _op(one, text, target, levels.get(one.address, FROM_L2))
-    return Program(tuple(listed), tuple(first), tuple(known[one.address] for one in listed))
+    return Program(
+        tuple(one.address for one in listed),
+        tuple(one.mnemonic for one in listed),
+        tuple(first),
+        tuple(known[one.address] for one in listed),
+    )
 
 
 def _op(instruction: Instruction, text: int, target: Target, levels: Levels) -> dict[str, Any]:
