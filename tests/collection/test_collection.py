@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import os
-import pkgutil
 import random
 import subprocess
 import sys
-import zlib
-from importlib import import_module
 from types import ModuleType
 
+import collection_document as document
 import pytest
 import torch
-from collection import cases as folder
-from collection.case import Draw, Make, empty
+from collection.case import empty
+from collection.running import CASES, CATEGORIES, SAMPLED, run
 
 from workbench import collection
 from workbench.collection.calls import BoundFunction
@@ -24,12 +22,6 @@ from workbench.targets import TILE_TARGETS
 EVERY = os.environ.get("HIPKITTENS_TEST_ALL", "0") != "0"
 SEED = os.environ["HIPKITTENS_TEST_SEED"]
 
-CATEGORIES = {
-    found.name: import_module(f"{folder.__name__}.{found.name}")
-    for found in pkgutil.iter_modules(folder.__path__)
-}
-CASES: dict[str, Make] = {name: make for module in CATEGORIES.values() for name, make in module.CASES.items()}
-SAMPLED = sorted(name for module in CATEGORIES.values() for name in getattr(module, "SAMPLED", ()))
 SKIPPED = set() if EVERY else {*SAMPLED} - {*random.Random(SEED).sample(SAMPLED, 1)}
 FUNCTIONS = {
     f"{module.name}.{function.name}": function
@@ -37,14 +29,6 @@ FUNCTIONS = {
     for module in group
     for function in module.functions
 }
-
-
-def bound(name: str) -> BoundFunction:
-    """A function by "module.function"; what is behind a colon tells cases of one function apart."""
-    module, _, function = name.partition(":")[0].partition(".")
-    found = getattr(getattr(collection, module), function)
-    assert isinstance(found, BoundFunction)
-    return found
 
 
 def test_every_function_has_a_case() -> None:
@@ -61,37 +45,7 @@ def test_rows_are_those_of_the_collection() -> None:
 @pytest.mark.parametrize("arch", TILE_TARGETS)
 @pytest.mark.parametrize("name", [name for name in CASES if name not in SKIPPED])
 def test_against_pytorch(name: str, arch: str) -> None:
-    function = bound(name)
-    for turn, order in enumerate(function.record.all_orders):
-        draw = Draw(arch)
-        draw.generator.manual_seed(zlib.crc32(f"{SEED} {name} {turn}".encode()))
-        case = CASES[name](draw)
-        before = {k: v.clone() for k, v in case.arguments.items() if isinstance(v, torch.Tensor)}
-        returned = function(*(case.arguments[argument] for argument in order), device=f"emulated:{arch}")
-        if function.record.host is None:
-            assert returned is None
-        elif isinstance(case.returned, torch.Tensor):
-            assert torch.equal(returned, case.returned)
-        else:
-            assert returned == case.returned
-        for argument, wanted in case.expected.items():
-            got = case.arguments[argument]
-            if argument in case.exact:
-                assert torch.equal(got.to(wanted.dtype), wanted), f"{argument} is {got}; expected {wanted}"
-            else:
-                torch.testing.assert_close(
-                    got.double(),
-                    wanted,
-                    rtol=case.rtol,
-                    atol=case.atol,
-                    msg=lambda m, a=argument: f"{a}: {m}",
-                )
-        for argument, was in before.items():
-            if argument not in case.expected:
-                assert torch.equal(
-                    case.arguments[argument].contiguous().view(-1).view(torch.uint8),
-                    was.contiguous().view(-1).view(torch.uint8),
-                ), f"{argument} has changed"
+    run(name, arch, SEED)
 
 
 def test_an_order_that_cannot_be_told_apart_is_an_error() -> None:
@@ -152,3 +106,12 @@ def test_installed_modules_are_imported_by_their_names() -> None:
         "rmsnorm_tk.rmsnorm_fwd(x, x[0], out, 1e-5, 128); assert (out == 1).all(), out"
     )
     subprocess.run([sys.executable, "-c", text], check=True)
+
+
+def test_the_page_has_the_modules_and_cases_that_there_are() -> None:
+    if not document.PAGE.parent.is_dir():
+        pytest.skip("no docs here: an installed package")
+    found, wanted = document.PAGE.read_text(encoding="utf-8"), document.page(document.stored())
+    assert document.without_lines(found) == document.without_lines(wanted), (
+        "run python tests/collection_document.py"
+    )

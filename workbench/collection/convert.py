@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from workbench.collection.kinds import describe
 from workbench.collection.record import Given
 from workbench.errors import ArgumentError
+from workbench.targets import target
 
 if TYPE_CHECKING:
     import torch
@@ -50,6 +51,28 @@ def integers(name: str, given: Given) -> torch.Tensor:
             "or whole numbers from -128 to 127"
         )
     return made
+
+
+def own_fp8(given: Given) -> str:
+    """The e4m3 that the call's target computes in, "e4m3fn" or "e4m3fnuz"."""
+    formats = target(given.arch).fp8
+    if formats is None:
+        raise ArgumentError(f"{given.arch} has no instructions on fp8")
+    return str(formats.e4m3).removeprefix("float8_")
+
+
+def as_fp8(name: str) -> Callable[[Given], torch.Tensor]:
+    """An argument of bytes as the target's fp8; one of fp8 as it is."""
+
+    def of(given: Given) -> torch.Tensor:
+        import torch
+
+        tensor: torch.Tensor = given[name]
+        return (
+            tensor.view(getattr(torch, f"float8_{own_fp8(given)}")) if tensor.dtype == torch.uint8 else tensor
+        )
+
+    return of
 
 
 def described_by(given: Given, name: str, wanted: Any, why: str, *, count: int | None = None) -> None:

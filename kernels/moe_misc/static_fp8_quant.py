@@ -1,0 +1,85 @@
+"""Activations to fp8 with a scale that is known before."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+
+from workbench.errors import ShapeError
+from workbench.spec import Choice, KernelSpec, Launch, Range, Tolerance
+from workbench.targets import target
+from workbench_kernels.references.quantization import nearest
+
+FORMATS = {"e4m3fn": torch.float8_e4m3fn, "e4m3fnuz": torch.float8_e4m3fnuz}
+
+
+def reference(x: torch.Tensor, scale: torch.Tensor, format: str = "e4m3fn") -> torch.Tensor:
+    """x / scale as the nearest number of fp8, saturating; the division in float32."""
+    return nearest(x.float() / scale.float(), format)
+
+
+def shape_of(x: torch.Tensor, scale: torch.Tensor, format: str = "e4m3fn") -> dict[str, Any]:
+    """Shape of a call."""
+    if x.dim() == 0 or x.dtype != torch.bfloat16 or x.numel() % 8 or x.numel() == 0:
+        raise ShapeError(
+            f"static_fp8_quant: x is {tuple(x.shape)} {x.dtype}; expected torch.bfloat16, a multiple of 8 "
+            "in all"
+        )
+    if tuple(scale.shape) != (1,) or scale.dtype != torch.float32:
+        raise ShapeError(
+            f"static_fp8_quant: scale is {tuple(scale.shape)} {scale.dtype}; expected one number of "
+            "torch.float32"
+        )
+    return {"rows": x.numel() // x.shape[-1], "cols": x.shape[-1], "format": format}
+
+
+def check(shape: Mapping[str, Any], arch: str) -> None:
+    """Refuses the fp8 of another target."""
+    own = target(arch).fp8
+    name = str(own.e4m3).removeprefix("float8_") if own else "none"
+    if shape["format"] != name:
+        raise ShapeError(f"static_fp8_quant: {arch} has no {shape['format']}; its fp8 is {name}")
+    if shape["rows"] * shape["cols"] % 8:
+        raise ShapeError(
+            f"static_fp8_quant: {shape['rows']} x {shape['cols']} numbers; expected a multiple of 8"
+        )
+
+
+def inputs(shape: Mapping[str, Any], generator: torch.Generator, wide: float = 100) -> dict[str, Any]:
+    return {
+        "x": (wide * torch.randn(shape["rows"], shape["cols"], generator=generator)).bfloat16(),
+        "scale": torch.rand(1, generator=generator) + 0.25,
+        "format": shape["format"],
+    }
+
+
+spec = KernelSpec(
+    name="moe_misc/static_fp8_quant",
+    doc="x / scale as the nearest number of fp8 (e4m3, the target's own), saturating.",
+    source="""#include "families/conversions.cuh"
+using namespace kittens::families::conversions;
+__global__ __launch_bounds__(256) void convert(const to_fp8_arguments g) { to_fp8(g); }
+""",
+    entry="convert",
+    launch=lambda shape, arch: Launch(-(-shape["rows"] * shape["cols"] // 2048), 256),
+    parameters={
+        "rows": Range(1, 1 << 20, default=1024, doc="rows"),
+        "cols": Range(8, 1 << 16, step=8, default=1024, doc="length of a row"),
+        "format": Choice(tuple(FORMATS), doc="of the numbers: e4m3fn (gfx950), e4m3fnuz (gfx942)"),
+    },
+    shapes=[{"rows": 33, "cols": 136, "format": format} for format in FORMATS],
+    inputs=inputs,
+    outputs=lambda shape, tensors: {"out": (tensors["x"].shape, FORMATS[shape["format"]])},
+    reference=reference,
+    shape_of=shape_of,
+    check=check,
+    arguments=lambda shape, tensors: {
+        **{name: tensors[name] for name in ("x", "scale", "out")},
+        "count": shape["rows"] * shape["cols"],
+    },
+    tolerances={"out": Tolerance(0, 0)},
+    hard_inputs={"beyond the largest": lambda shape, generator: inputs(shape, generator, 1e5)},
+    bytes=lambda shape: 3 * shape["rows"] * shape["cols"],
+)

@@ -1,0 +1,304 @@
+"""`docs/collection.md`: the collection's 71 modules and its benchmark tables, beside what is here.
+
+python tests/collection_document.py            # the page, of what `tests/data/collection_results.json` has
+python tests/collection_document.py --run      # runs every case on both targets before
+python tests/collection_document.py --time     # models the time of every problem that was published, before
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import json
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from collection.running import CASES, drawn, run
+
+import workbench as wb
+from workbench import collection, paths
+from workbench.collection.record import PortModule
+from workbench.profile.expected import expected
+from workbench.spec import Published, shape_text
+from workbench.targets import TILE_TARGETS
+
+ROOT = Path(__file__).resolve().parents[1]
+PAGE = ROOT / "docs" / "collection.md"
+DATA = ROOT / "tests" / "data"
+RESULTS = DATA / "collection_results.json"
+SOURCE = "m8than/amd-kernels"
+GPU = "MI325X"
+
+STATES = {
+    "ok": "works",
+    "lds": "needs 160 KB of LDS",
+    "bug": "wrong results",
+    "crash": "crashes",
+    "stub": "a stub",
+    "ok (nonzero only)": "tested for not being zero",
+    "ok (shapes only)": "tested for shapes",
+}
+"""The port on an MI325X, as its own KERNEL_STATUS.md and tests say."""
+
+HEAD = """# The collection
+
+The [CDNA3 collection](https://github.com/m8than/amd-kernels) has 71 modules that were ported from AITER's
+Triton kernels. Those here take the same arguments and write into the same preallocated outputs, on gfx950 and
+gfx942:
+
+```python
+from workbench.collection import rmsnorm_tk, gemm_a8w8_tk
+rmsnorm_tk.rmsnorm_fwd(x, w, out, 1e-5, N)
+help(gemm_a8w8_tk.dispatch)  # what it takes, in which orders
+```
+
+`workbench.collection.install()` makes `import rmsnorm_tk` work, so that its users' code runs as it is. Where
+page and binding write arguments in different orders, both are taken, told apart by dtypes and shapes; where
+they can't be, an error says which. Nothing here has run on a GPU: results are of the emulated targets.
+
+Made by `python tests/collection_document.py`."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """One module of the collection."""
+
+    number: int
+    category: str
+    module: str
+    port: str
+
+
+def rows() -> list[Row]:
+    """All 71, in its order."""
+    with (DATA / "collection_modules.csv").open(newline="", encoding="utf-8") as file:
+        return [
+            Row(int(each["row"]), each["category"], each["module"], each["port"])
+            for each in csv.DictReader(file)
+        ]
+
+
+def stored() -> dict[str, Any]:
+    """Results of cases by name and target, and modelled times by problem."""
+    empty = {"cases": {}, "times": {}}
+    return json.loads(RESULTS.read_text(encoding="utf-8")) if RESULTS.exists() else empty
+
+
+def page(results: Mapping[str, Any]) -> str:
+    """The document, as Markdown."""
+    here = {module.name: module for group in collection.records().values() for module in group}
+    return "\n".join(
+        [
+            HEAD,
+            *_summary(here, results),
+            *_modules(here, results),
+            *_differences(here),
+            *_lines(),
+            *_tables(results),
+            "",
+        ]
+    )
+
+
+def without_lines(text: str) -> str:
+    """The page without its count of lines, which every change of a file changes."""
+    head, _, rest = text.partition("\n## Lines\n")
+    return head + rest.partition("\n## ")[2]
+
+
+def _cases(module: str) -> list[str]:
+    return [name for name in CASES if name.partition(".")[0] == module]
+
+
+def _summary(here: Mapping[str, PortModule], results: Mapping[str, Any]) -> Iterator[str]:
+    every = rows()
+    missing = [row.module for row in every if row.module not in here]
+    count = sum(len(module.functions) for module in here.values())
+    yield ""
+    yield (
+        f"{len(every) - len(missing)} of {len(every)} modules are here: {count} functions, "
+        f"{len(CASES)} cases, each in every order of arguments on both targets against PyTorch in float64."
+    )
+    told = list(results["cases"].values())
+    if told:
+        good, seconds = sum(not each["failure"] for each in told), sum(each["seconds"] for each in told)
+        yield (
+            f"The last whole run: {good} of {len(told)} runs of a case on a target as PyTorch has "
+            f"it, {seconds / 60:.0f} minutes one after the other with compiling, on a machine that did "
+            "other work too."
+        )
+    if missing:
+        yield f"Not here yet: {', '.join(missing)}."
+
+
+def _modules(here: Mapping[str, PortModule], results: Mapping[str, Any]) -> Iterator[str]:
+    yield "\n## Modules\n"
+    yield (
+        "| # | module | functions | operators | "
+        + " | ".join(TILE_TARGETS)
+        + " | bounds | the port on MI325X |"
+    )
+    yield "|" + " --- |" * (6 + len(TILE_TARGETS))
+    category = ""
+    for row in rows():
+        if row.category != category:
+            category = row.category
+            yield f"| | **{category}** |" + " |" * (4 + len(TILE_TARGETS))
+        module = here.get(row.module)
+        cells = [str(row.number), f"`{row.module}`"]
+        if module is None:
+            cells += ["not here yet", "", *("" for _ in TILE_TARGETS), ""]
+        else:
+            cells += [_functions(module), _operators(module)]
+            cells += [_result(row.module, arch, results) for arch in TILE_TARGETS]
+            cells.append(_bounds(row.module))
+        yield f"| {' | '.join([*cells, STATES[row.port]])} |"
+
+
+def _functions(module: PortModule) -> str:
+    names = [function.name for function in module.functions]
+    shown = ", ".join(f"`{name}`" for name in names[:7])
+    return shown if len(names) <= 7 else f"{shown} and {len(names) - 7} more"
+
+
+def _operators(module: PortModule) -> str:
+    used = dict.fromkeys(use.operator for function in module.functions for use in function.uses)
+    return ", ".join(f"`{name}`" for name in used) or "PyTorch on the host"
+
+
+def _result(module: str, arch: str, results: Mapping[str, Any]) -> str:
+    names = _cases(module)
+    told = [results["cases"].get(f"{name} {arch}") for name in names]
+    known = [each for each in told if each is not None]
+    if not known:
+        return f"{len(names)} cases"
+    failed = sum(bool(each["failure"]) for each in known)
+    return f"{len(known) - failed} of {len(names)} right" + (f", {failed} wrong" if failed else "")
+
+
+def _bounds(module: str) -> str:
+    found = set()
+    for name in _cases(module):
+        case = drawn(name, TILE_TARGETS[0], "1")
+        exact = set(case.expected) <= case.exact
+        found.add("equal" if exact else f"rtol {case.rtol:g}, atol {case.atol:g}")
+        if not exact and case.exact:
+            found.add("equal")
+    return "; ".join(sorted(found))
+
+
+def _differences(here: Mapping[str, PortModule]) -> Iterator[str]:
+    yield "\n## Where functions differ from the port's\n"
+    for module in sorted(here.values(), key=lambda each: each.row):
+        told: dict[str, list[str]] = {}
+        for function in module.functions:
+            if function.differs:
+                told.setdefault(function.differs, []).append(function.name)
+        for why, names in told.items():
+            which = f"`{names[0]}`" + (f" and {len(names) - 1} like it" if len(names) > 1 else "")
+            yield f"- `{module.name}`, {which}: {why}"
+
+
+def _lines() -> Iterator[str]:
+    root = paths.kernels_dir()
+    yield "\n## Lines\n"
+    yield "Of code, without comments; specs have their C++ in them."
+    yield "\n| | files | lines |\n| --- | --- | --- |"
+    folders = sorted({path.parent.name for path in root.glob("*/*.py")} - {"families", "references"})
+    groups = [
+        ("families, C++", sorted(root.glob("families/*.cuh"))),
+        ("families, specs", sorted(root.glob("families/*.py"))),
+        ("references", sorted(root.glob("references/*.py"))),
+        *((f"`{name}`", sorted(root.glob(f"{name}/*.*"))) for name in folders),
+        ("the collection's bindings", sorted((ROOT / "workbench" / "collection").rglob("*.py"))),
+    ]
+    for name, files in groups:
+        code = [path for path in files if path.suffix in (".py", ".cpp", ".cuh")]
+        yield f"| {name} | {len(code)} | {sum(_code(path) for path in code):,} |"
+
+
+def _code(path: Path) -> int:
+    lines = (line.strip() for line in path.read_text(encoding="utf-8").splitlines())
+    return sum(bool(line) and not line.startswith(("//", "*", "/*", "#!")) for line in lines)
+
+
+def problems() -> dict[str, list[Published]]:
+    """What the collection published, by operator and shape as a key."""
+    found: dict[str, list[Published]] = {}
+    for name, spec in wb.kernels.items():
+        for each in spec.published:
+            if SOURCE in each.source and each.gpu == GPU and each.unit == "us":
+                found.setdefault(f"{name} {shape_text(each.shape)}", []).append(each)
+    return found
+
+
+def _tables(results: Mapping[str, Any]) -> Iterator[str]:
+    yield "\n## Its benchmark tables\n"
+    yield (
+        f"Microseconds on {GPU}: the first three as its page publishes them, the last as this repository's "
+        "timing model has it for the kernels here. Modelled times are estimates; how far those of such "
+        "kernels were from others stands beside ([comparisons](model_error.md)). Nothing was measured."
+    )
+    yield "\n| operator | shape | HipKittens port | PyTorch | AITER | ours, modelled | may be off |"
+    yield "|" + " --- |" * 7
+    for key, figures in problems().items():
+        name, _, shape = key.partition(" ")
+        by = {each.implementation: each.value for each in figures}
+        aiter = next((value for who, value in by.items() if who.startswith("AITER")), None)
+        cells = [by.get("HipKittens (port)"), by.get("PyTorch"), aiter, results["times"].get(key)]
+        shown = ["" if value is None else f"{value:.1f}" for value in cells]
+        yield f"| `{name}` | {shape} | {' | '.join(shown)} | {expected(name).short} |"
+
+
+def run_cases(results: dict[str, Any]) -> None:
+    """Runs what has no result yet, and remembers each at once."""
+    for name in CASES:
+        for arch in TILE_TARGETS:
+            if f"{name} {arch}" in results["cases"]:
+                continue
+            start, failure = time.monotonic(), ""
+            try:
+                run(name, arch, "1")
+            except Exception as error:
+                failure = f"{type(error).__name__}: {error}"[:200]
+            seconds = round(time.monotonic() - start, 1)
+            results["cases"][f"{name} {arch}"] = {"failure": failure, "seconds": seconds}
+            _store(results)
+            print(name, arch, seconds, failure, flush=True)
+
+
+def time_problems(results: dict[str, Any], largest: float) -> None:
+    """Models what has no time yet."""
+    for key, figures in problems().items():
+        spec = wb.kernels[key.partition(" ")[0]]
+        if key not in results["times"] and spec.work(figures[0].shape).get("bytes", 0) <= largest:
+            found = wb.time(spec, shape=figures[0].shape, device=f"emulated:{GPU}")
+            results["times"][key] = round(found.median.value, 1)
+            _store(results)
+            print(key, results["times"][key], flush=True)
+
+
+def _store(results: Mapping[str, Any]) -> None:
+    RESULTS.write_text(json.dumps(results, indent=1, sort_keys=True) + "\n", encoding="utf-8")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("--run", action="store_true", help="run cases that have no result")
+    parser.add_argument("--time", action="store_true", help="model problems that have no time")
+    parser.add_argument("--again", action="store_true", help="forget the results that there are")
+    parser.add_argument("--largest", type=float, default=1e9, help="bytes of a problem that is modelled")
+    options = parser.parse_args()
+    results = {"cases": {}, "times": {}} if options.again else stored()
+    if options.run:
+        run_cases(results)
+    if options.time:
+        time_problems(results, options.largest)
+    PAGE.write_text(page(results), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
