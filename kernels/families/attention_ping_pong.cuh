@@ -8,12 +8,12 @@
  *
  * A block of keys takes two turns:
  *
- *     turn 2 i      memory: K(i) to registers, K(i + 1) to shared     compute: S(i) = K(i) Qᵀ beside exp2 of S(i - 1)
- *     turn 2 i + 1  memory: V(i - 1) to registers, V(i) to shared     compute: O += V(i - 1)ᵀ P(i - 1) beside max of
- * S(i)
+ *     turn 2 i      memory: K(i) to registers, K(i + 1) to shared    compute: S(i) = K(i) Qᵀ, exp2 of S(i - 1)
+ *     turn 2 i + 1  memory: V(i - 1) to registers, V(i) to shared    compute: O += V(i - 1)ᵀ P(i - 1), max of S(i)
  *
  * so that in each compute cluster vector instructions of one block stand beside matrix instructions of another, which
- * do not wait for them. Loads past the last block are of rows that do not exist or that nobody sees.
+ * do not wait for them. With head dimensions of 128 that takes all registers: clang 22 spills none, clang 21 some, and
+ * reads seven of them in each block. Loads past the last block are of rows that do not exist or that nobody sees.
  */
 #pragma once
 
