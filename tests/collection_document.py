@@ -241,10 +241,10 @@ def _tables(results: Mapping[str, Any]) -> Iterator[str]:
     launch = 1e6 * QUANTITIES["events"].seconds
     yield (
         f"Microseconds on {GPU}: the first three as its page publishes them, by events around a launch; the "
-        "last two as this repository's timing model has them for the kernels here: the kernel's time, and with "
-        f"the {launch:g} us that events see besides, which is what to compare. Modelled times are estimates; "
-        "how far those of such kernels were from others stands beside ([comparisons](model_error.md)). Nothing "
-        "was measured here. No number: not modelled yet."
+        "last two as this repository's timing model has them for the kernels here: the kernel's time, and "
+        f"with the {launch:g} us that events see besides, which is what to compare. Modelled times are "
+        "estimates; how far those of such kernels were from others stands beside "
+        "([comparisons](model_error.md)). Nothing was measured here. No number: not modelled yet."
     )
     head = ("operator", "shape", "HipKittens port", "PyTorch", "AITER", "modelled kernel", "by events")
     yield f"\n| {' | '.join(head)} | may be off |"
