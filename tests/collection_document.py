@@ -52,6 +52,7 @@ gfx942:
 
 ```python
 from workbench.collection import rmsnorm_tk, gemm_a8w8_tk
+
 rmsnorm_tk.rmsnorm_fwd(x, w, out, 1e-5, N)
 help(gemm_a8w8_tk.dispatch)  # what it takes, in which orders
 ```
