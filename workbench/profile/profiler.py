@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from workbench.display import Plotted, Shown
-from workbench.errors import ProfilerError
+from workbench.errors import ProfilerError, UsageError
 from workbench.events import hub
 from workbench.origin import Figure, Origin
+from workbench.profile.advice import Advice, advise
 from workbench.profile.counters import COUNTERS, collect
 from workbench.profile.instructions import InstructionProfile, remember
 from workbench.profile.instructions import counted as counted_instructions
@@ -28,6 +29,7 @@ from workbench.profile.model import TimeModel, issue_cycles
 from workbench.profile.rocprof import RocprofResult, export
 from workbench.profile.rocprof import collect as run_rocprof
 from workbench.profile.timing import TimeResult, counted, modelled, together
+from workbench.profile.what_if import Again, change_of
 from workbench.spec import KernelSpec, Shape, shape_text
 from workbench.spec.subject import Target, resolve
 from workbench.targets import Product
@@ -77,6 +79,7 @@ class ProfileResult(Plotted):
         instructions: costs of single instructions; None where a GPU was not asked for them.
         caches: what the modelled caches of each XCD did; None on a GPU.
         code: `Module.digest` of what ran.
+        again: the launch, to be modelled again (`what_if`); None on a GPU.
         figure: counters and the time's breakdown.
     """
 
@@ -97,6 +100,27 @@ class ProfileResult(Plotted):
     instructions: InstructionProfile | None = field(default=None, repr=False)
     caches: Replayed | None = field(default=None, repr=False)
     code: str = ""
+    again: Again | None = field(default=None, repr=False, compare=False)
+
+    def what_if(self, *, without: Collection[int] = (), **changes: float | bool | None) -> TimeModel:
+        """The time that the launch would take if something about it were different, modelled.
+
+        Args:
+            without: addresses of instructions that are not there.
+            changes: fields of `profile.what_if.Change`: `bank_conflicts=0`, `l2_hit=1.0`, `waves_per_simd=2`,
+                `clock=2.1e9`, ...
+
+        Raises:
+            UsageError: a change that is not known or out of its range, or a profile of a GPU.
+        """
+        if self.again is None:
+            raise UsageError(f"{self.name}: what_if models a counted launch again; this profile has none")
+        return self.again.model(change_of(without, **changes))
+
+    @property
+    def advice(self) -> Advice:
+        """What is worth changing, with the evidence and the gain that the model gives for it."""
+        return advise(self)
 
     def __getitem__(self, name: str) -> Figure:
         return self.counters[name]
@@ -281,7 +305,11 @@ def _profiled(
     # The hub remembers many of these; counts of every instruction would be most of their size.
     remember(target.kernel, result.instructions)
     light = replace(
-        result, lines={}, instructions=None, record=replace(result.record, counts=None, traffic=None)
+        result,
+        lines={},
+        instructions=None,
+        again=None,
+        record=replace(result.record, counts=None, traffic=None, steps=None),
     )
     hub.publish("profile", result.name, light)
     return result
@@ -313,6 +341,16 @@ def _counted(target: Target, names: Sequence[str] | None) -> ProfileResult:
         instructions=costs,
         caches=sums.replayed,
         code=target.kernel.module.digest,
+        again=Again(
+            sums,
+            record,
+            model.occupancy,
+            model.machine,
+            _argument_bytes(target),
+            {address: target.kernel.module.instruction(address) for address in record.counts or {}},
+            model.error,
+            target.kernel.module.places_of,
+        ),
     )
 
 

@@ -1,0 +1,214 @@
+"""Advice: each seeded fault is named with its line, its cured twin is not; gains are the model's own."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import pytest
+import torch
+
+import workbench as wb
+from workbench.errors import UsageError
+from workbench.origin import Origin
+from workbench.profile.advice import WORTH
+from workbench.profile.rules import RULES
+
+SOURCE = r"""
+#define EACH int i = blockIdx.x * blockDim.x + threadIdx.x
+__device__ inline float shared_sum(float *tile, int stride, float *out) {
+    float sum = 0;
+    for (int turn = 0; turn < 32; turn++) {
+        for (int k = 0; k < 8; k++) sum += tile[(threadIdx.x * stride + k * 4 + turn) % 4096];
+        __syncthreads();
+        tile[(threadIdx.x * stride + turn) % 4096] = sum;
+        __syncthreads();
+    }
+    return sum;
+}
+extern "C" __global__ void conflicts(float *out) {
+    __shared__ float tile[4096];
+    EACH;
+    out[i] = shared_sum(tile, 64, out);
+}
+extern "C" __global__ void conflicts_cured(float *out) {
+    __shared__ float tile[4096];
+    EACH;
+    out[i] = shared_sum(tile, 1, out);
+}
+extern "C" __global__ void scattered_loads(const float *x, float *out) {
+    EACH;
+    out[i] = x[(i % 256) * 1024 + i / 256];
+}
+extern "C" __global__ void scattered_loads_cured(const float *x, float *out) {
+    EACH;
+    out[i] = x[i];
+}
+extern "C" __global__ void scattered_stores(const float *x, float *out) {
+    EACH;
+    out[(i % 256) * 1024 + i / 256] = x[i];
+}
+extern "C" __global__ void scattered_stores_cured(const float *x, float *out) {
+    EACH;
+    out[i] = x[i];
+}
+extern "C" __global__ void barriers(float *out) {
+    __shared__ float tile[256];
+    EACH;
+    float sum = i;
+    for (int turn = 0; turn < 64; turn++) {
+        if (threadIdx.x < 64)
+            for (int k = 0; k < 64; k++) sum = sum * 1.5f + 1.0f;
+        tile[threadIdx.x] = sum;
+        __syncthreads();
+        sum += tile[255 - threadIdx.x];
+        __syncthreads();
+    }
+    out[i] = sum;
+}
+extern "C" __global__ void barriers_cured(float *out) {
+    EACH;
+    float sum = i;
+    for (int turn = 0; turn < 64; turn++)
+        for (int k = 0; k < 16; k++) sum = sum * 1.5f + 1.0f;
+    out[i] = sum;
+}
+extern "C" __global__ void transcendental(float *out) {
+    EACH;
+    float sum = i;
+    for (int turn = 0; turn < 256; turn++) sum = __builtin_amdgcn_exp2f(sum) + __builtin_amdgcn_rcpf(sum);
+    out[i] = sum;
+}
+extern "C" __global__ void transcendental_cured(float *out) {
+    EACH;
+    float sum = i;
+    for (int turn = 0; turn < 256; turn++) sum = (sum + 1.5f) * 0.5f + sum;
+    out[i] = sum;
+}
+extern "C" __global__ void conversions(float *out) {
+    EACH;
+    int sum = i;
+    for (int turn = 0; turn < 256; turn++) sum = (int)((float)sum * 0.5f) + turn;
+    out[i] = sum;
+}
+extern "C" __global__ void conversions_cured(float *out) {
+    EACH;
+    float sum = i;
+    for (int turn = 0; turn < 256; turn++) sum = sum * 0.5f + 1.5f;
+    out[i] = sum;
+}
+extern "C" __global__ void spills(float *out) {
+    EACH;
+    float kept[64];
+    for (int k = 0; k < 64; k++) kept[k] = k * i;
+    for (int turn = 0; turn < 256; turn++) kept[(turn * i) & 63] += kept[(turn + i) & 63];
+    float sum = 0;
+    for (int k = 0; k < 64; k++) sum += kept[k];
+    out[i] = sum;
+}
+extern "C" __global__ void spills_cured(float *out) {
+    EACH;
+    float kept[16];
+#pragma unroll
+    for (int k = 0; k < 16; k++) kept[k] = k * i;
+    for (int turn = 0; turn < 64; turn++) {
+#pragma unroll
+        for (int k = 0; k < 16; k++) kept[k] += kept[(k + 1) & 15];
+    }
+    float sum = 0;
+#pragma unroll
+    for (int k = 0; k < 16; k++) sum += kept[k];
+    out[i] = sum;
+}
+"""
+GROUPS = 1024
+RULE_OF = {
+    "conflicts": "conflicts",
+    "scattered_loads": "loads-scattered",
+    "scattered_stores": "stores-scattered",
+    "barriers": "barriers",
+    "transcendental": "transcendental",
+    "conversions": "conversions",
+    "spills": "spills",
+}
+
+
+@cache
+def module() -> wb.Module:
+    return wb.compile(SOURCE, arch="gfx950")
+
+
+@cache
+def profiled(name: str, groups: int = GROUPS) -> wb.ProfileResult:
+    out = torch.zeros(groups * 256)
+    x = (torch.zeros(groups * 256),) if name.startswith("scattered") else ()
+    return wb.profile(module()[name][groups, 256], *x, out)
+
+
+def advice_of(name: str) -> set[str]:
+    return {finding.rule for finding in profiled(name).advice}
+
+
+@pytest.mark.parametrize("name", RULE_OF)
+def test_a_fault_is_named_and_its_cured_twin_is_not(name: str) -> None:
+    assert RULE_OF[name] in advice_of(name)
+    assert RULE_OF[name] not in advice_of(f"{name}_cured")
+
+
+def test_a_finding_has_evidence_a_place_and_a_gain_with_its_error() -> None:
+    found = next(each for each in profiled("scattered_loads").advice if each.rule == "loads-scattered")
+    assert found.place is not None
+    assert "out[i] = x[(i % 256)" in SOURCE.splitlines()[found.place[1] - 1]
+    assert {figure.origin for figure in found.evidence.values()} == {Origin.COUNTED}
+    assert found.gain.value > WORTH
+    assert found.gain.origin is Origin.MODELLED
+    assert found.gain.error is not None
+    assert "times as fast" in str(found)
+    gains = [each.gain.value for each in profiled("scattered_loads").advice]
+    assert gains == sorted(gains, reverse=True)
+
+
+def test_a_short_kernel_is_told_of_its_launch() -> None:
+    assert "launch" in {finding.rule for finding in profiled("scattered_loads_cured", 4).advice}
+    assert "launch" not in advice_of("conflicts_cured")
+
+
+def test_a_nearly_empty_last_round_and_empty_units_are_told() -> None:
+    assert "tail" in {finding.rule for finding in profiled("transcendental_cured", 2048 + 256).advice}
+    assert "tail" not in {finding.rule for finding in profiled("transcendental_cured", 4096).advice}
+    assert "few-groups" in {finding.rule for finding in profiled("conflicts_cured", 64).advice}
+    assert "few-groups" not in advice_of("conflicts_cured")
+
+
+def test_gains_are_what_the_model_says_of_the_change() -> None:
+    result = profiled("conflicts")
+    assert result.model is not None
+    found = next(each for each in result.advice if each.rule == "conflicts")
+    again = result.what_if(bank_conflicts=0)
+    assert found.gain.value == pytest.approx(result.model.seconds / again.seconds)
+    assert result.what_if().seconds == pytest.approx(result.model.seconds)
+    half = result.what_if(bank_conflicts=0.5)
+    assert again.seconds < half.seconds < result.model.seconds
+    assert again.error == result.model.error
+
+
+def test_changes_that_cannot_be_are_refused() -> None:
+    result = profiled("conflicts")
+    with pytest.raises(UsageError, match=r"bank_conflicts is 2; expected a share, 0 to 1"):
+        result.what_if(bank_conflicts=2)
+    with pytest.raises(UsageError, match=r"what_if: magic: expected some of bank_conflicts"):
+        result.what_if(magic=1)
+    with pytest.raises(UsageError, match=r"clock is 0; expected more than 0"):
+        result.what_if(clock=0)
+
+
+def test_a_slower_clock_is_slower_and_more_hits_are_not() -> None:
+    result = profiled("scattered_loads")
+    assert result.model is not None
+    assert result.what_if(clock=1.2e9).seconds > result.what_if(clock=2.4e9).seconds
+    assert result.what_if(l1_hit=1.0).seconds <= result.model.seconds
+
+
+def test_rules_are_data() -> None:
+    assert len(RULES) >= 20
+    assert len({rule.key for rule in RULES}) == len(RULES)
+    assert all(rule.title and callable(rule.look) for rule in RULES)

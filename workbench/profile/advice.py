@@ -1,0 +1,94 @@
+"""What is worth changing in a kernel: each piece of advice with its evidence, its place and its gain.
+
+`profile.rules.RULES` is the table of rules. What a change would gain is not guessed but modelled: the same
+launch again, with the change (`profile.what_if`). A rule whose change gains less than `WORTH` says nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from workbench.display import Shown
+from workbench.origin import Figure, Origin
+from workbench.profile.facts import Facts
+from workbench.profile.rules import RULES
+
+if TYPE_CHECKING:
+    from workbench.profile.profiler import ProfileResult
+
+WORTH = 1.05
+"""Gains below are not worth a reader's time."""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One piece of advice.
+
+    Attributes:
+        rule, title: short name, and what is wrong.
+        evidence: figures by what they are.
+        what: to do.
+        place: source file and line; None for the launch as a whole or without debug info.
+        gain: how many times as fast the model says that the launch would be; with the model's error.
+    """
+
+    rule: str
+    title: str
+    evidence: dict[str, Figure]
+    what: str
+    place: tuple[str, int] | None
+    gain: Figure
+
+    def __str__(self) -> str:
+        where = f" (line {self.place[1]} of {self.place[0]})" if self.place else ""
+        seen = ", ".join(f"{name} {figure}" for name, figure in self.evidence.items())
+        return f"{self.title}{where}: {self.gain.value:.2f} times as fast without. {self.what} Seen: {seen}"
+
+
+class Advice(Shown, Sequence[Finding]):
+    """Findings, the greatest gain first.
+
+    Attributes:
+        name: what was profiled.
+    """
+
+    def __init__(self, name: str, findings: Sequence[Finding]) -> None:
+        self.name = name
+        self._findings = tuple(sorted(findings, key=lambda each: -each.gain.value))
+
+    def __len__(self) -> int:
+        return len(self._findings)
+
+    def __getitem__(self, index):  # type: ignore[no-untyped-def]
+        return self._findings[index]
+
+    def __iter__(self) -> Iterator[Finding]:
+        return iter(self._findings)
+
+    def __repr__(self) -> str:
+        if not self._findings:
+            return f"{self.name}: no rule found anything worth {WORTH:g} times"
+        return "\n".join((f"{self.name}:", *(f"  {each}" for each in self._findings)))
+
+
+def advise(profile: ProfileResult) -> Advice:
+    """What is worth changing; nothing for a GPU's profile, which cannot be modelled again."""
+    if profile.model is None or profile.again is None or profile.model.simulation is None:
+        return Advice(profile.name, ())
+    facts = Facts(profile)
+    base = profile.model.seconds
+    found = []
+    for rule in RULES:
+        seen = rule.look(facts)
+        if seen is None:
+            continue
+        gain = base / profile.again.model(seen.change).seconds
+        if gain < WORTH:
+            continue
+        places = profile.again.places(seen.address) if seen.address is not None else []
+        figure = Figure(gain, "times", Origin.MODELLED, facts.model.source, facts.model.error)
+        place = places[-1] if places else None
+        found.append(Finding(rule.key, rule.title, seen.evidence, seen.what, place, figure))
+    return Advice(profile.name, found)
