@@ -10,7 +10,7 @@ import torch
 import workbench as wb
 from workbench.errors import UsageError
 from workbench.origin import Origin
-from workbench.profile.advice import WORTH
+from workbench.profile.advice import WORTH, Advice
 from workbench.profile.rules import RULES
 
 SOURCE = r"""
@@ -56,7 +56,7 @@ extern "C" __global__ void barriers(float *out) {
     EACH;
     float sum = i;
     for (int turn = 0; turn < 64; turn++) {
-        if (threadIdx.x < 64)
+        if (__builtin_amdgcn_readfirstlane(threadIdx.x / 64) == (turn & 3))
             for (int k = 0; k < 64; k++) sum = sum * 1.5f + 1.0f;
         tile[threadIdx.x] = sum;
         __syncthreads();
@@ -212,3 +212,10 @@ def test_rules_are_data() -> None:
     assert len(RULES) >= 20
     assert len({rule.key for rule in RULES}) == len(RULES)
     assert all(rule.title and callable(rule.look) for rule in RULES)
+
+
+def test_advice_is_a_table_in_a_notebook() -> None:
+    shown = profiled("conflicts").advice._repr_html_()
+    assert "LDS bank conflicts" in shown
+    assert "SQ_LDS_BANK_CONFLICT" in shown
+    assert "no rule found anything" in Advice("quiet", ())._repr_html_()

@@ -72,6 +72,7 @@ class _ChangedSteps:
         self._steps, self._change = steps, change
         self.group_total, self.waves, self.text = steps.group_total, steps.waves, steps.text
         self.groups, self.hashes, self.executed = steps.groups, steps.hashes, steps.executed
+        self.is_whole = steps.is_whole
         self.blocks = tuple(
             tuple(address for address in block if address not in change.without) for block in steps.blocks
         )

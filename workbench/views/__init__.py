@@ -6,13 +6,24 @@ else, `view_xcd` the dies that compute a kernel's output.
 """
 
 from workbench.display import add_pictures
-from workbench.views import doctor, layout, listings, profile, resources, sanitizer, timing, verify, xcd
+from workbench.views import (
+    advice,
+    doctor,
+    layout,
+    listings,
+    profile,
+    resources,
+    sanitizer,
+    timing,
+    verify,
+    xcd,
+)
 from workbench.views.controls import panel
 from workbench.views.html import report
 from workbench.views.live import Dashboard, dashboard
 from workbench.views.xcd import view_xcd
 
-DRAWERS = (doctor, layout, listings, profile, resources, sanitizer, timing, verify, xcd)
+DRAWERS = (advice, doctor, layout, listings, profile, resources, sanitizer, timing, verify, xcd)
 """Modules that register drawers as they are imported."""
 
 add_pictures()
