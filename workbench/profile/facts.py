@@ -68,7 +68,7 @@ class Facts:
         found: dict[str, dict[int, float]] = {name: {} for name in REASONS}
         for number, name in enumerate(REASONS):
             for index in np.flatnonzero(run.unit.stalls[:, number]):
-                address = run.unit.program.instructions[index].address
+                address = run.unit.program.addresses[index]
                 share = float(run.unit.stalls[index, number]) / life
                 found[name][address] = found[name].get(address, 0.0) + share
         return found

@@ -102,6 +102,10 @@ class ProfileResult(Plotted):
     code: str = ""
     again: Again | None = field(default=None, repr=False, compare=False)
 
+    def __getstate__(self) -> dict[str, Any]:
+        # The launch itself belongs to this process.
+        return {**self.__dict__, "again": None}
+
     def what_if(self, *, without: Collection[int] = (), **changes: float | bool | None) -> TimeModel:
         """The time that the launch would take if something about it were different, modelled.
 
