@@ -8,15 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from workbench.display import Shown
 from workbench.origin import Figure, Origin
-from workbench.profile.facts import Facts
+from workbench.profile.facts import Facts, Profiled
 from workbench.profile.rules import RULES
-
-if TYPE_CHECKING:
-    from workbench.profile.profiler import ProfileResult
 
 WORTH = 1.05
 """Gains below are not worth a reader's time."""
@@ -73,7 +69,7 @@ class Advice(Shown, Sequence[Finding]):
         return "\n".join((f"{self.name}:", *(f"  {each}" for each in self._findings)))
 
 
-def advise(profile: ProfileResult) -> Advice:
+def advise(profile: Profiled) -> Advice:
     """What is worth changing; nothing for a GPU's profile, which cannot be modelled again."""
     if profile.model is None or profile.again is None or profile.model.simulation is None:
         return Advice(profile.name, ())

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
@@ -14,9 +14,43 @@ from workbench.profile.simulation.unit import REASONS
 from workbench.profile.what_if import Change
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from workbench.codeobject.instruction import Instruction
+    from workbench.kernel import Resources
+    from workbench.launches import Replayed
+    from workbench.profile.instructions import InstructionProfile
     from workbench.profile.model import TimeModel
-    from workbench.profile.profiler import ProfileResult
+    from workbench.profile.what_if import Again
+    from workbench.runtime import LaunchRecord
+    from workbench.targets import Product
+
+
+class Profiled(Protocol):
+    """What rules read of a profile (`profiler.ProfileResult`)."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def model(self) -> TimeModel | None: ...
+    @property
+    def again(self) -> Again | None: ...
+    @property
+    def record(self) -> LaunchRecord: ...
+    @property
+    def counters(self) -> Mapping[str, Figure]: ...
+    @property
+    def instructions(self) -> InstructionProfile | None: ...
+    @property
+    def resources(self) -> Resources: ...
+    @property
+    def machine(self) -> Product: ...
+    @property
+    def argument_bytes(self) -> int: ...
+    @property
+    def work(self) -> Mapping[str, int]: ...
+    @property
+    def caches(self) -> Replayed | None: ...
 
 
 @dataclass(frozen=True)
@@ -40,7 +74,7 @@ class Seen:
 class Facts:
     """A profile as rules read it."""
 
-    profile: ProfileResult = field(repr=False)
+    profile: Profiled = field(repr=False)
 
     @cached_property
     def model(self) -> TimeModel:
