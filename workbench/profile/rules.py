@@ -81,8 +81,21 @@ def _without(name: str, chosen: Callable[[Instruction], bool], least: float, of:
     return look
 
 
+_CONVERSIONS = frozenset(
+    f"v_cvt_{each}"
+    for each in (
+        *("f32_i32", "i32_f32", "f32_u32", "u32_f32", "f16_f32", "f32_f16", "f64_f32", "f32_f64"),
+        *("pk_bf16_f32", "pkrtz_f16_f32", "pk_f32_fp8", "pk_f32_bf8", "pk_fp8_f32", "pk_bf8_f32"),
+        *("f32_fp8", "f32_bf8", "f32_ubyte0", "f32_ubyte1", "f32_ubyte2", "f32_ubyte3"),
+    )
+)
+_WIDE_INTEGERS = frozenset(
+    ("v_mul_lo_u32", "v_mul_hi_u32", "v_mul_hi_i32", "v_mad_u64_u32", "v_mad_i64_i32", "v_lshl_add_u64")
+)
+
+
 def _is_conversion(instruction: Instruction) -> bool:
-    return instruction.opcode.startswith("v_cvt")
+    return instruction.opcode in _CONVERSIONS
 
 
 def _vector_memory(instruction: Instruction, access: Access | None = None) -> bool:
@@ -92,9 +105,8 @@ def _vector_memory(instruction: Instruction, access: Access | None = None) -> bo
 
 
 def _scratch(instruction: Instruction) -> bool:
-    return instruction.opcode.startswith(("scratch_load", "scratch_store")) or (
-        instruction.opcode.startswith(("v_accvgpr_read", "v_accvgpr_write"))
-    )
+    memory = instruction.record.memory
+    return memory is not None and memory.space is Space.SCRATCH
 
 
 def _conflicts(facts: Facts) -> Seen | None:
@@ -257,7 +269,7 @@ def _spills(facts: Facts) -> Seen | None:
 
 def _scalar_matrix(facts: Facts) -> Seen | None:
     """Dot products of vector instructions where the matrix cores idle."""
-    fma = facts.ran(lambda i: i.opcode.startswith(("v_fma", "v_pk_fma", "v_fmac", "v_mac", "v_mad_f")))
+    fma = facts.ran(lambda i: i.record.arithmetic is not None and i.record.arithmetic.kind == "FMA")
     vector = facts.ran(lambda i: i.record.pipeline in ("valu", "trans"))
     flops = facts.profile.work.get("flops", 0)
     reused = flops > 16 * max(1, facts.profile.argument_bytes)
@@ -278,18 +290,7 @@ def _trans(instruction: Instruction) -> bool:
 
 
 def _integer(instruction: Instruction) -> bool:
-    return instruction.record.pipeline == "valu" and instruction.opcode.startswith(
-        (
-            "v_mul_lo",
-            "v_mul_hi",
-            "v_mad_u64",
-            "v_mad_i64",
-            "v_lshl_add",
-            "v_add_co",
-            "v_addc_co",
-            "v_lshlrev_b64",
-        )
-    )
+    return instruction.opcode in _WIDE_INTEGERS
 
 
 RULES: tuple[Rule, ...] = (
