@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 
 import pytest
 import torch
@@ -146,7 +147,7 @@ def maps(arch: str, vector: Vector, names: list[str]) -> Kernel:
         kernel.output("out", dtype, (len(mapped), *vector.held_shape))
     for to in (name for name in names if name in ELEMENTS):
         tile = vector.tile.with_dtype(to) if vector.tile is not None else None
-        other = Vector(to, n, tile, vector.kind)
+        other = Vector(to, n, tile, vector.kind, vector.side_by_side)
         body.append(f"{other.cpp} as_{to}; copy(as_{to}, x); put(as_{to}, {to}_ptr);")
         kernel.output(to, to, vector.held_shape)
         kernel.case(
@@ -230,6 +231,7 @@ def kernels(arch: str, chosen: list[Product]) -> Iterator[Kernel]:
     for function, *vector in chosen:
         functions[tuple(vector)].append(function)
     for number, layout, shape, vector in all_vectors():
+        vector = replace(vector, side_by_side=arch == "gfx950")
         names = functions[(arch, vector.dtype), vector.kind, layout, shape]
         if MEMORY in names:
             yield memory(arch, vector, 1 + number % 13)

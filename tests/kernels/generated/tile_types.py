@@ -105,6 +105,8 @@ class Vector:
     length: int
     tile: Tile | None
     kind: str
+    side_by_side: bool = False
+    """Whether a lane's elements of a naive vector are neighbours, as HipKittens main has them for gfx950."""
 
     @property
     def cpp(self) -> str:
@@ -126,7 +128,9 @@ class Vector:
         """Index in the vector of what each lane holds, [lane][base tile][element]; `length` on: nothing."""
         lane = torch.arange(64)[:, None, None]
         if self.tile is None:
-            return torch.arange((self.length + 63) // 64)[None, :, None] * 64 + lane
+            count = (self.length + 63) // 64
+            element = torch.arange(count)[None, :, None]
+            return lane * count + element if self.side_by_side else element * 64 + lane
         row, col = positions(self.tile.base, self.tile.layout)
         along = (col if self.kind == "row_vec" else row)[:, None, :]
         side = self.tile.base[1] if self.kind == "row_vec" else self.tile.base[0]
