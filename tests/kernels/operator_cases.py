@@ -72,6 +72,15 @@ def drawn(
             yield shape
 
 
+def supports(spec: KernelSpec, shape: Mapping[str, Any], arch: str) -> bool:
+    """Whether the operator takes the shape on a target."""
+    try:
+        spec.variant_name(spec.shape(shape, arch=arch), arch=arch)
+    except ShapeError:
+        return False
+    return True
+
+
 def instance(spec: KernelSpec, shape: Shape, arch: str) -> object:
     """What a shape has in common with those that run the same compiled kernels."""
     chosen = spec.implementation(shape, arch=arch)

@@ -55,6 +55,7 @@ def launches(spec: KernelSpec) -> str:
         len(spec.implementation(shape, arch=a).active_steps(spec.shape(shape), a))
         for a in spec.targets
         for shape in spec.shapes
+        if cases.supports(spec, shape, a)
     }
     return " or ".join(map(str, sorted(counts)))
 
