@@ -58,9 +58,9 @@ struct block_scaled<scaled_products<TA, TB, ScaleA, ScaleB>, U, Epilogue, Proble
         shared_a(&As)[2] = al.template allocate<shared_a, 2>();
         shared_b(&Bs)[2] = al.template allocate<shared_b, 2>();
 
-        // In numbers: of A memory may hold several to an element.
-        constexpr int bytes = static_cast<int>(sizeof(typename of_a::stored) * of_a::numbers / sizeof(TA));
-        const share at = g.template find<TILE, 2>(g, static_cast<int>(g.a.cols()) * bytes);
+        // In numbers, of which an element may hold several: fours of fp6 are three bytes, so multiply first.
+        const size_t columns = g.a.cols() * sizeof(typename of_a::stored) * of_a::numbers / sizeof(TA);
+        const share at = g.template find<TILE, 2>(g, static_cast<int>(columns));
         if (at.rows == 0) return;
         const auto matrix_a = elements_of<operand_a>(g.a, at.a, at.first, at.rows);
         const auto matrix_b = elements_of<operand_b>(g.b, at.b, 0, static_cast<int>(g.b.rows()));

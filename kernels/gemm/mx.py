@@ -85,7 +85,7 @@ spec = KernelSpec(
     shapes=[
         {"m": 256, "n": 256, "k": 512, "format": "e2m1"},
         {"m": 150, "n": 301, "k": 384, "format": "e4m3"},
-        {"m": 150, "n": 200, "k": 256, "format": "e2m3", "batch": 2},
+        {"m": 150, "n": 200, "k": 640, "format": "e2m3", "batch": 2},
     ],
     inputs=inputs,
     outputs=family.outputs_bf16,
