@@ -131,8 +131,9 @@ def scale_dims(shape: Mapping[str, Any]) -> tuple[int, int]:
 
 
 def arguments(shape: Mapping[str, Any], tensors: Mapping[str, Any]) -> dict[str, Any]:
+    given = tensors if shape.get("residual") else {**tensors, "residual_out": None}
     return {
-        **rowwise.flat(tensors, "x", "residual", "residual_out", "unquantized", "out", "scales"),
+        **rowwise.flat(given, "x", "residual", "residual_out", "unquantized", "out", "scales"),
         **{"weight": tensors.get("weight"), "eps": tensors.get("eps", 0.0)},
     }
 
@@ -151,7 +152,7 @@ def quantizer(
     more: Mapping[str, Choice] | None = None,
     hard_inputs: Mapping[str, Callable[..., dict[str, Any]]] | None = None,
 ) -> KernelSpec:
-    """`quantization/<name>`, which gives `out` and `scales`, and `residual_out` where there is a residual.
+    """`quantization/<name>`: `out`, `scales`, and of those with a residual `residual_out`, empty without one.
 
     Args:
         source: of `quantize.cuh`.
@@ -170,8 +171,9 @@ def quantizer(
             "out": (dims, stored(shape["format"])),
             "scales": ((*x.shape[:-1], scale_dims(shape)[1]), kind),
         }
-        if given.get("residual") is not None:
-            made["residual_out"] = (x.shape, x.dtype)
+        if "residual" in shape:
+            # An operator of PyTorch returns as many tensors whatever it is given.
+            made["residual_out"] = (x.shape if shape["residual"] else (0,), x.dtype)
         return made
 
     def moved(shape: Mapping[str, Any]) -> int:

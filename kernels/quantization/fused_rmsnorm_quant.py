@@ -25,11 +25,11 @@ def reference(
 ) -> tuple[torch.Tensor, ...]:
     """rms_norm(x + residual) * weight, in float, to int8 or fp8 with a scale for each `block` columns.
 
-    Results are the numbers, the scales, and x + residual where there is one.
+    Results are the numbers, the scales, and x + residual, empty where there is none.
     """
     h = x.double() if residual is None else x.double() + residual.double()
     made = quantize(rms_norm(h, weight, eps), format, block)
-    return made if residual is None else (*made, h.to(x.dtype))
+    return *made, h.to(x.dtype) if residual is not None else x.new_empty(0)
 
 
 def shape_of(

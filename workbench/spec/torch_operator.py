@@ -85,6 +85,12 @@ def make(
     def fake(*args: Any) -> Any:
         inputs = spec.bind(*args)
         made = spec.outputs(spec.shape(spec.shape_of(**inputs)), inputs)
+        if tuple(made) != outputs:
+            # PyTorch's dispatcher does not survive another number of results than the schema has.
+            raise WorkbenchError(
+                f"{spec.name}: outputs are {', '.join(made)} here and {', '.join(outputs)} for its default "
+                "shape; expected the same for all inputs, empty where there is nothing to give"
+            )
         place = next((v.device for v in args if isinstance(v, torch.Tensor)), torch.device("cpu"))
         return _returned(
             [torch.empty(tuple(dims), dtype=dtype, device=place) for dims, dtype in made.values()]
