@@ -6,6 +6,7 @@ error, and each error is told by the line that led to it.
 
 from __future__ import annotations
 
+import re
 from functools import cache
 
 import pytest
@@ -15,10 +16,11 @@ import workbench as wb
 from workbench.errors import CompileError
 from workbench.targets import TILE_TARGETS
 from workbench.toolchain import Diagnostic
+from workbench.toolchain.compiler import kernel_headers
 
 TYPES = ("float", "bf16", "half", "fp8e4m3")
 
-NO_TYPE = "kittens has no such element type"
+NO_TYPE = "no such element type; kittens has float, bf16, "
 UNSATISFIED = "constraints not satisfied"
 
 Programs = list[tuple[str, str]]
@@ -143,10 +145,22 @@ def maps() -> Programs:
         ):
             body = f"{kind} a; zero(a); {other} b; zero(b); {name}(a, a, b);"
             wrong.append((body, f"{name}: the right-hand side is a {what} of the same type, or one value"))
+    wrong += [
+        (
+            "__shared__ st_fl<32, 32> s; __shared__ st_bf<32, 32> t; add(s, s, t);",
+            "the operands of an operation on shared tiles or vectors have its type",
+        ),
+        (
+            "__shared__ st_fl<32, 32> s; __shared__ sv_fl<48> v; add_row(s, s, v);",
+            "has a value of its type for each row (column)",
+        ),
+    ]
     for name in ("exp", "exp2", "log", "log2", "sqrt", "rsqrt", "rcp", "neg", "abs", "relu"):
         wrong.append((f"rt_fl<32, 32> a; rt_bf<32, 32> b; {name}(b, a);", no_match(name)))
     for name in ("sqrt", "rsqrt", "rcp", "neg"):
-        wrong.append((f"__shared__ st_fl<32, 32> s; {name}(s, s);", no_match(name)))
+        wrong.append(
+            (f"__shared__ st_fl<32, 32> s; __shared__ st_bf<32, 32> t; {name}(s, t);", no_match(name))
+        )
     for name in ("tril", "triu", "make_causal", "make_causal_t"):
         wrong.append((f"rt_fl<32, 32> a; rt_bf<32, 32> b; {name}(b, a);", no_match(name)))
     for name in ("left_fill", "right_fill", "upper_fill", "lower_fill"):
@@ -195,13 +209,18 @@ def conversions() -> Programs:
         ),
         (
             "rt_fl<16, 128, row_l, rt_16x128_s> a; zero(a); rt_fp4e2m1_2<16, 64> b; copy(b, a);",
-            "base shape is that of the tile of fp4 or fp6 with its numbers",
+            "base shape is that of the tile of fp4, fp6 or int4 with its numbers",
+        ),
+        (
+            "rt_fl<16, 128, row_l, rt_16x128_s> a; zero(a); rt<int4_2, 16, 64> b; copy(b, a);",
+            "base shape is that of the tile of fp4, fp6 or int4 with its numbers",
         ),
         (
             "using S = rt_shape<16, 128, 32>; rt_fp8e4m3<16, 128, row_l, S> a; zero(a); "
             "rt_fp4e2m1_2<16, 64> b; copy(b, a);",
-            "tiles of fp4 and fp6 are converted from and to float",
+            "tiles of fp4, fp6 and int4 are converted from and to float, bf16 and half",
         ),
+        ("__shared__ st_fl<32, 32> s; __shared__ st_fl<32, 48> t; copy(s, t);", "of the same size"),
         ("rv_fl<64> a; zero(a); rv_bf<128> b; copy(b, a);", "have the same length, layout and base shape"),
         (
             "using S = rt_16x128_s; rt_fl<16, 128, row_l, S>::row_vec a; zero(a); "
@@ -313,6 +332,16 @@ def test_wrong_program(arch: str, body: str, says: str) -> None:
     assert says in first_line, f"{body}\n{said[0].text}"
     assert len(first_line) < 240, first_line
     assert len(said) == 1, "\n".join(each.message for each in said)
+
+
+@pytest.mark.parametrize("arch", TILE_TARGETS)
+def test_error_of_an_element_type_names_those_there_are(arch: str) -> None:
+    header = (kernel_headers() / "common/base_types.cuh").read_text()
+    there = set(re.findall(r"struct packing<(\w+)> : detail::packing_of<\1, \w+, 1>", header))
+    assert {"float", "bf16", "uint8", "int4_2"} <= there
+    body = next(body for body, says in FAMILIES["global types"] if says == NO_TYPE)
+    named = errors(arch)[body][0].message.partition("; kittens has ")[2].partition(", each")[0]
+    assert set(re.findall(r"\w+", named)) == there
 
 
 @pytest.mark.parametrize("arch", TILE_TARGETS)

@@ -141,6 +141,11 @@ using u32x2 = unsigned __attribute__((ext_vector_type(2)));
 using u32x3 = unsigned __attribute__((ext_vector_type(3)));
 using u32x4 = unsigned __attribute__((ext_vector_type(4)));
 
+/** Said once of a type that tiles cannot hold: all that they can. */
+#define KITTENS_NO_SUCH_TYPE                                                                                           \
+    "no such element type; kittens has float, bf16, half, int, int8, uint8, fp8e4m3, fp8e5m2, fp8e8m0, fp6e2m3_4, "    \
+    "fp6e3m2_4, fp4e2m1_2, int4_2, uint4_2, each also packed"
+
 /**
  * @brief How the compiler itself sees a type.
  *
@@ -152,9 +157,7 @@ struct numeric {
     // In front of the assertion, so that the compiler has them and says nothing else.
     using native = T;
     using wide = T;
-    static_assert(never<T>,
-                  "kittens has no such element type; it has float, bf16, half, int, int8, uint8, fp8e4m3, "
-                  "fp8e5m2, fp6e2m3_4, fp6e3m2_4, fp4e2m1_2, int4_2, uint4_2, fp8e8m0 and their packed forms");
+    static_assert(never<T>, KITTENS_NO_SUCH_TYPE);
 };
 template <>
 struct numeric<float> {
@@ -535,10 +538,9 @@ struct packing {
     using unpacked_type = T;
     using packed_type = T;
     static __host__ __device__ inline constexpr int num() { return 1; }
-    static_assert(detail::never<T>,
-                  "kittens has no such element type; it has float, bf16, half, int, int8, uint8, fp8e4m3, fp8e5m2, "
-                  "fp6e2m3_4, fp6e3m2_4, fp4e2m1_2, int4_2, uint4_2, fp8e8m0 and their packed forms");
+    static_assert(detail::never<T>, KITTENS_NO_SUCH_TYPE);
 };
+#undef KITTENS_NO_SUCH_TYPE
 template <>
 struct packing<float> : detail::packing_of<float, float2, 1> {};
 template <>

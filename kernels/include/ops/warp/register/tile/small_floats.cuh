@@ -31,13 +31,13 @@ inline constexpr void check_small_and_wide() {
     constexpr bool same_layout = SMALL::is_row == WIDE::is_row;
     static_assert(same_layout, "copy: the tiles have the same layout");
     constexpr bool same_numbers = WIDE::rows == SMALL::rows * down && WIDE::cols == SMALL::cols * across;
-    static_assert(same_numbers,
-                  "copy: the wider tile has as many numbers along each side as the tile of fp4 (pairs) or "
-                  "fp6 (fours)");
+    static_assert(same_numbers, "copy: the wider tile has as many numbers along each side as the tile of fp4 or int4 "
+                                "(pairs) or fp6 (fours)");
     constexpr bool same_lanes =
         is_same<typename WIDE::shape, rt_shape<S::rows * down, S::cols * across, S::stride * n>>;
-    static_assert(same_lanes, "copy: the wider tile's base shape is that of the tile of fp4 or fp6 with its numbers "
-                              "counted one by one: rt_shape<16, 128, 32> for rt_16x64_s of fp4, rt_16x32_s of fp6");
+    static_assert(same_lanes, "copy: the wider tile's base shape is that of the tile of fp4, fp6 or int4 with its "
+                              "numbers counted singly: rt_shape<16, 128, 32> for rt_16x64_s of pairs, rt_16x32_s of "
+                              "fours");
 }
 
 /** A lane's numbers of a base tile. */
