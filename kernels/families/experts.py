@@ -203,13 +203,15 @@ def fits(what: str, **wanted: tuple[torch.Tensor | None, Sequence[torch.dtype], 
     for name, (tensor, dtypes, dims) in wanted.items():
         if tensor is None:
             continue
-        told = ", ".join(f"{d} = {sizes[d]}" if d in sizes else str(d) for d in dims)
+        before = dict(sizes)
         fit = tensor.dtype in dtypes and tensor.dim() == len(dims)
         if fit:
             for dim, size in zip(dims, tensor.shape, strict=True):
                 expected = sizes.setdefault(dim, size) if isinstance(dim, str) else dim
                 fit = fit and expected == size
         if not fit:
+            # Only here: the sizes that torch.compile traces with have no text.
+            told = ", ".join(f"{d} = {before[d]}" if d in before else str(d) for d in dims)
             raise ShapeError(
                 f"{what}: {name} is {tuple(tensor.shape)} {tensor.dtype}; expected ({told}) of "
                 f"{' or '.join(map(str, dtypes))}"

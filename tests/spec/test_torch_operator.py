@@ -149,6 +149,32 @@ def test_opcheck(spec, library):
     torch.library.opcheck(library["maps/cube"].operator.overload, (torch.randn(8, requires_grad=True),))
 
 
+@pytest.mark.parametrize(
+    "positive",
+    [
+        lambda x: x[(x > 0).nonzero().flatten()],
+        lambda x: torch.tensor([max(each, 0.0) for each in x.tolist()]),
+        lambda x: torch.from_numpy(x.numpy().clip(0)),
+    ],
+    ids=["size", "list", "numpy"],
+)
+def test_inputs_that_look_at_their_values(positive):
+    """Fake tensors have no values; lists of experts' tokens have as many ids as were drawn."""
+    drawn = scale(
+        inputs=lambda shape, generator: {"x": positive(torch.randn(shape["n"], generator=generator))}
+    )
+    assert drawn.operator.outputs == ("out",)
+    torch.library.opcheck(drawn.operator.overload, (torch.randn(64),))
+
+
+def test_inputs_that_fail():
+    def inputs(shape, generator):
+        raise RuntimeError("no numbers today")
+
+    with pytest.raises(RuntimeError, match="no numbers today"):
+        _ = scale(inputs=inputs).operator
+
+
 @pytest.mark.parametrize("backend", ["eager", "aot_eager"])
 def test_compiles_as_a_whole(backend):
     fresh, seen = scale(), torch.zeros(64)

@@ -145,13 +145,20 @@ def _free_name(spec: str) -> str:
 
 
 def _output_names(spec: Definition) -> tuple[str, ...]:
-    """Names of the outputs, found without drawing inputs: on tensors that have a shape and no memory."""
+    """Names of the outputs, found without memory where `inputs` does not look at the values that it draws."""
     from torch._subclasses.fake_tensor import FakeTensorMode
 
     shape = spec.shape()
-    with FakeTensorMode():
-        inputs = spec.bind(**spec.inputs(shape, torch.Generator()))
-    return tuple(spec.outputs(shape, inputs))
+
+    def draw() -> tuple[str, ...]:
+        return tuple(spec.outputs(shape, spec.bind(**spec.inputs(shape, torch.Generator()))))
+
+    try:
+        with FakeTensorMode():
+            return draw()
+    except RuntimeError:
+        # Fake tensors have no values to sort, count or list; what fails for another reason fails again.
+        return draw()
 
 
 def _argument(spec: Definition, parameter: inspect.Parameter) -> str:
