@@ -56,14 +56,11 @@ def badges(of: Iterable[Figure | Origin]) -> Markup:
 def style(figure: Any, origins: Iterable[Figure | Origin], title: str) -> Any:
     """Gives a plotly figure its title, its badges in the upper right corner, and colours for both themes.
 
-    Under the title of a figure with modelled times stands how far they may be off.
+    Under the title of a figure with modelled times, left of the badges, stands how far they may be off.
     """
     given = list(origins)
     shown = list(dict.fromkeys(each.origin if isinstance(each, Figure) else each for each in given))
     errors = dict.fromkeys(each.error for each in given if isinstance(each, Figure) and each.error)
-    if errors:
-        said = "; ".join(error.short for error in errors)
-        title += f"<br><span style='font-size:11px'>modelled times: {said}</span>"
     figure.update_layout(
         title={"text": title, "x": 0, "xanchor": "left", "xref": "paper", "font": {"size": 15}},
         paper_bgcolor="rgba(0,0,0,0)",
@@ -75,22 +72,21 @@ def style(figure: Any, origins: Iterable[Figure | Origin], title: str) -> Any:
     )
     figure.update_xaxes(gridcolor="rgba(128,134,145,0.25)", zerolinecolor="rgba(128,134,145,0.4)")
     figure.update_yaxes(gridcolor="rgba(128,134,145,0.25)", zerolinecolor="rgba(128,134,145,0.4)")
+    above = {"xref": "paper", "yref": "paper", "y": 1, "yanchor": "bottom", "yshift": 8, "showarrow": False}
+    if errors:
+        said = "modelled times: " + "; ".join(error.short for error in errors)
+        figure.add_annotation(text=said, name="error", x=0, xanchor="left", font={"size": 11}, **above)
     for i, origin in enumerate(reversed(shown)):
         figure.add_annotation(
             text=str(origin),
             name="origin",
             hovertext=MEANINGS[origin],
-            xref="paper",
-            yref="paper",
             x=1,
-            y=1,
             xanchor="right",
-            yanchor="bottom",
             xshift=-86 * i,
-            yshift=8,
-            showarrow=False,
             font={"color": "white", "size": 12},
             bgcolor=COLOURS[origin],
             borderpad=3,
+            **above,
         )
     return figure
