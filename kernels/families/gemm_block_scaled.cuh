@@ -36,12 +36,14 @@ struct block_scaled<scaled_products<TA, TB, ScaleA, ScaleB>, U, Epilogue, Proble
     static constexpr int NUM_WARPS = 4;
     static constexpr int WARPS_N = 2;
     static constexpr int threads = NUM_WARPS * WARP_THREADS;
-    static constexpr int waves_per_simd = products::waves_per_simd;
 
     using operand_a = operand_along_k<of_a, TILE, group<NUM_WARPS>>;
     using operand_b = operand_along_k<of_b, TILE, group<NUM_WARPS>>;
     using shared_a = typename operand_a::shared;
     using shared_b = typename operand_b::shared;
+    /** Where shared memory has room for one work-group alone, its waves have all registers: none is spilled. */
+    static constexpr bool alone = 2 * 2 * (sizeof(shared_a) + sizeof(shared_b)) > MAX_SHARED_MEMORY;
+    static constexpr int waves_per_simd = alone ? 1 : products::waves_per_simd;
 
     /** A matrix of a tensor, of which memory holds bytes or elements. */
     template <typename Operand, ducks::gl::all GL>

@@ -173,7 +173,7 @@ struct scaled_products {
          */
         using shape = detail::select<as_stored, matrix_shape, rt_shape<16, K_STEP, (wide ? 8 : 32) / numbers>>;
     };
-    /** Of fp8 as bf16 a work-group fills the LDS of gfx942, and small numbers want more than half of the registers. */
+    /** At most: small numbers that become bf16 want more than half of the registers. */
     static constexpr int waves_per_simd = as_stored || wide ? 2 : 1;
 
     using sums = scaled_sums;

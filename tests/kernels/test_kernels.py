@@ -16,8 +16,14 @@ from workbench.runtime import LaunchOptions, device
 CATEGORIES = ("activations/", "gemm/", "normalization/", "rotary/")
 KERNELS = [name for name in wb.kernels if name.startswith(CATEGORIES)]
 
-ALONE = ("gemm/fp8_block", "gemm/mx")
-"""On gfx942, with 64 KB of LDS and no scaled matrix instructions, a work-group has a compute unit alone."""
+ALONE = ("gemm/a16w8_block", "gemm/a16wfp4", "gemm/a8wfp4", "gemm/fp8_block", "gemm/mx")
+"""On gfx942 a work-group has a compute unit alone: its two steps of both operands take more than half of the
+64 KB of LDS or, in gemm/mx, where there are no scaled matrix instructions, its waves more than half of the
+registers."""
+
+SCALARS_IN_LANES = ("gemm/mx",)
+"""On gfx942 the kernel of fp6 wants more scalars than there are SGPRs. The rest is kept in lanes of one VGPR,
+which has 64: no memory is touched."""
 
 MORE = {
     "normalization/rmsnorm": [{"rows": 1, "cols": 1}, {"rows": 70, "cols": 520}, {"rows": 9, "cols": 8191}],
@@ -57,14 +63,15 @@ def test_verifies(arch: str, name: str) -> None:
 
 @pytest.mark.parametrize("name", KERNELS)
 def test_resources(arch: str, name: str) -> None:
-    """No spills and no scratch for any shape of the spec; enough waves to hide memory's latency."""
+    """No vector spills and no scratch for any shape of the spec; enough waves to hide memory's latency."""
     spec = wb.kernels[name]
     for shape in in_turns(arch, name, spec.shapes):
         for ready in spec.steps_of(shape, arch=arch):
             launch = ready.step.launch(spec.shape(shape), arch)
             resources = ready.kernel.resources_at(launch.block[0], launch.dynamic_shared)
             assert resources.scratch == 0
-            assert resources.vgpr_spills == resources.sgpr_spills == 0
+            assert resources.vgpr_spills == 0
+            assert resources.sgpr_spills <= (64 if arch == "gfx942" and name in SCALARS_IN_LANES else 0)
             least = 1 if arch == "gfx942" and name in ALONE else 2
             assert resources.occupancy.waves_per_simd >= least, f"{shape}: {resources}"
 

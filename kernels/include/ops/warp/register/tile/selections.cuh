@@ -16,11 +16,12 @@ struct candidate {
 };
 /** The larger; of equal ones that of the lower column; NaN only where there is nothing else. */
 struct larger {
+    // By value and by members: a choice between two objects becomes one between addresses, which puts them in scratch.
     template <typename T>
-    static __device__ inline T op(const T &a, const T &b) {
+    static __device__ inline T op(T a, T b) {
         const bool b_wins = b.value > a.value || (b.value == a.value && b.column < a.column) ||
                             (a.value != a.value && (b.value == b.value || b.column < a.column));
-        return b_wins ? b : a;
+        return {b_wins ? b.value : a.value, b_wins ? b.column : a.column};
     }
 };
 
