@@ -37,10 +37,13 @@ def test_badges_and_figures_show_it() -> None:
     modelled = Figure(1.0, "us", Origin.MODELLED, "model", ERROR)
     assert ERROR.short in badge(modelled)
     assert "off" not in badge(Origin.MODELLED)
-    title = style(go.Figure(), [modelled, Origin.COUNTED], "a title").layout.title.text
-    assert title.startswith("a title")
-    assert ERROR.short in title
-    assert style(go.Figure(), [Origin.COUNTED], "a title").layout.title.text == "a title"
+
+    def told(*of: Figure | Origin) -> list[str]:
+        figure = style(go.Figure(), of, "a title")
+        return [a.text for a in figure.layout.annotations if a.name == "error"]
+
+    assert told(modelled, Origin.COUNTED) == [f"modelled times: {ERROR.short}"]
+    assert told(Origin.COUNTED) == []
 
 
 def test_a_spec_that_was_compared_has_its_class_error(
