@@ -31,6 +31,10 @@ TRIES = 400
 Shape = dict[str, Any]
 
 
+MATRICES = 1 << 26
+"""Elements of all experts' matrices, at most."""
+
+
 def settings(spec: KernelSpec) -> list[Shape]:
     """Every combination of the spec's choices."""
     choices = {name: p.values for name, p in spec.parameters.items() if isinstance(p, Choice)}
@@ -66,7 +70,9 @@ def drawn(
             spec.variant_name(shape, arch=arch)
         except ShapeError:
             continue
-        if cost(spec, shape) > most:
+        # Matrices of experts that no token chooses are no work, but memory of the inputs and the reference.
+        matrices = math.prod(shape.get(name, 1) for name in ("experts", "n", "k"))
+        if cost(spec, shape) > most or ("experts" in shape and matrices > MATRICES):
             limit = max(limit * 0.9, 8.0)
         elif most <= SMALL or cost(spec, shape) > SMALL:
             yield shape
