@@ -17,20 +17,9 @@ COLUMNS = 16
 """Of a state, that a wave holds."""
 
 
-def shape_of(
-    q: torch.Tensor,
-    k: torch.Tensor,
-    v: torch.Tensor,
-    g: torch.Tensor | None = None,
-    gk: torch.Tensor | None = None,
-    gv: torch.Tensor | None = None,
-    beta: torch.Tensor | None = None,
-    initial_state: torch.Tensor | None = None,
-    cu_seqlens: torch.Tensor | None = None,
-    scale: float | None = None,
-    use_qk_l2norm: bool = False,
-) -> dict[str, Any]:
+def shape_of(**given: Any) -> dict[str, Any]:
     """Shape of a call."""
+    q, v, cu_seqlens = given["q"], given["v"], given["cu_seqlens"]
     names = {dtype: name for name, dtype in DTYPES.items()}
     if q.dim() != 4 or v.dim() != 4 or q.dtype not in names:
         raise ShapeError(
@@ -49,15 +38,16 @@ def shape_of(
             f"delta rule: B is {batch} with cu_seqlens; expected 1, sequences behind one another"
         )
     wanted = {
-        "k": (k, q.shape, q.dtype),
-        "v": (v, (batch, tokens, of_values, values), q.dtype),
-        "g": (g, (batch, tokens, of_values), torch.float32),
-        "gk": (gk, (batch, tokens, of_values, keys), torch.float32),
-        "gv": (gv, (batch, tokens, of_values, values), torch.float32),
-        "beta": (beta, (batch, tokens, of_values), torch.float32),
-        "initial_state": (initial_state, (sequences, of_values, keys, values), torch.float32),
+        "k": (q.shape, q.dtype),
+        "v": ((batch, tokens, of_values, values), q.dtype),
+        "g": ((batch, tokens, of_values), torch.float32),
+        "gk": ((batch, tokens, of_values, keys), torch.float32),
+        "gv": ((batch, tokens, of_values, values), torch.float32),
+        "beta": ((batch, tokens, of_values), torch.float32),
+        "initial_state": ((sequences, of_values, keys, values), torch.float32),
     }
-    for name, (tensor, size, dtype) in wanted.items():
+    for name, (size, dtype) in wanted.items():
+        tensor = given[name]
         if tensor is not None and (tuple(tensor.shape) != tuple(size) or tensor.dtype != dtype):
             raise ShapeError(
                 f"delta rule: {name} is {tuple(tensor.shape)} {tensor.dtype}; expected {tuple(size)} {dtype}"

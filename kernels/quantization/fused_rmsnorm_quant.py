@@ -32,17 +32,11 @@ def reference(
     return *made, h.to(x.dtype) if residual is not None else x.new_empty(0)
 
 
-def shape_of(
-    x: torch.Tensor,
-    weight: torch.Tensor,
-    residual: torch.Tensor | None = None,
-    eps: float = 1e-5,
-    format: str = "int8",
-    block: int = 128,
-) -> dict[str, Any]:
+def shape_of(**given: Any) -> dict[str, Any]:
     """Shape of a call; every dimension of x but the last counts as rows."""
-    shape = family.shape_of(NAME, x, format, family.BLOCKS, block, residual=residual)
-    rowwise.check_columns(NAME, x, weight=weight)
+    x, residual = given["x"], given["residual"]
+    shape = family.shape_of(NAME, x, given["format"], family.BLOCKS, given["block"], residual=residual)
+    rowwise.check_columns(NAME, x, weight=given["weight"])
     return {**shape, "residual": int(residual is not None)}
 
 

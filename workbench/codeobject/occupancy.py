@@ -39,9 +39,14 @@ class Occupancy:
     most: int
 
     @property
+    def is_full(self) -> bool:
+        """Whether waves fill all slots, so that nothing limits."""
+        return self.waves_per_simd == self.most
+
+    @property
     def limited_by(self) -> str:
-        """The limit in words; at full occupancy nothing limits."""
-        return "all wave slots filled" if self.waves_per_simd == self.most else f"limited by {self.limit}"
+        """The limit in words."""
+        return "all wave slots filled" if self.is_full else f"limited by {self.limit}"
 
     def __str__(self) -> str:
         return f"{self.waves_per_simd:g} waves/SIMD (of {self.most}), {self.limited_by}"
