@@ -20,7 +20,7 @@ from workbench.spec import KernelSpec, Shape, kernels, shape_text, spec_of
 from workbench.views import grid
 from workbench.views.board import Board
 from workbench.views.controls import control
-from workbench.views.figures import TIME_KEYS, View, views
+from workbench.views.figures import FAILURE_KEYS, TIME_KEYS, View, views
 from workbench.views.html import report
 from workbench.views.measure import measured
 from workbench.views.pace import Pace
@@ -29,7 +29,7 @@ from workbench.views.widgets import Widgets
 
 NOTHING: frozenset[str] = frozenset()
 EVERYTHING = frozenset({"all"})
-_DRAWS = {"time": frozenset(TIME_KEYS), "profile": EVERYTHING, "failed": frozenset({"timeline"})}
+_DRAWS = {"time": frozenset(TIME_KEYS), "profile": EVERYTHING, "failed": frozenset(FAILURE_KEYS)}
 """Figures that an event changes; the head and the log are written for every one."""
 
 STATIC_SECONDS = 2.0

@@ -5,8 +5,10 @@ Every function takes what is shown and what it is compared with, and draws the d
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
 
+from workbench.profile.profiler import ProfileResult
 from workbench.views.board import Board
 from workbench.views.figures.instructions import mix
 from workbench.views.figures.memory import lds, traffic
@@ -16,10 +18,62 @@ from workbench.views.figures.runs import shapes, timeline
 from workbench.views.figures.speed import breakdown, speed_of_light
 from workbench.views.figures.view import View
 
-__all__ = ["TIME_KEYS", "View", "views"]
+__all__ = ["CARDS", "FAILURE_KEYS", "TIME_KEYS", "Card", "View", "views"]
 
-TIME_KEYS = ("timeline", "shapes")
-"""Figures that a time without counters changes."""
+
+@dataclass(frozen=True)
+class Card:
+    """A card of the dashboard.
+
+    Attributes:
+        key: short name, stable; its figure's `View.key`.
+        make: draws it from what a board knows.
+        of_time: whether a time without counters changes it.
+        of_failure: whether a failed launch does.
+    """
+
+    key: str
+    make: Callable[[Board], View]
+    of_time: bool = False
+    of_failure: bool = False
+
+
+def _of_profile(
+    draw: Callable[[ProfileResult | None, ProfileResult | None], View],
+) -> Callable[[Board], View]:
+    """A card of the shown run's counters, beside the baseline's."""
+
+    def make(board: Board) -> View:
+        shown, base = board.shown, board.pinned
+        return draw(
+            shown.profile if shown is not None else None, base.run.profile if base is not None else None
+        )
+
+    return make
+
+
+def _timeline(board: Board) -> View:
+    return timeline(board.runs, board.pinned.run if board.pinned is not None else None, board.failures)
+
+
+CARDS = (
+    Card("timeline", _timeline, of_time=True, of_failure=True),
+    Card("shapes", shapes, of_time=True),
+    Card("speed", _of_profile(speed_of_light)),
+    Card("breakdown", _of_profile(breakdown)),
+    Card("mix", _of_profile(mix)),
+    Card("occupancy", _of_profile(fits)),
+    Card("lds", _of_profile(lds)),
+    Card("traffic", _of_profile(traffic)),
+    Card("roofline", _of_profile(roofline)),
+)
+"""All cards, in the order of the page; what makes a new one is one row here."""
+
+TIME_KEYS = tuple(card.key for card in CARDS if card.of_time)
+"""Cards that a time without counters changes."""
+
+FAILURE_KEYS = tuple(card.key for card in CARDS if card.of_failure)
+"""Cards that a failed launch changes."""
 
 
 def views(board: Board, keys: Collection[str] | None = None) -> list[View]:
@@ -28,20 +82,4 @@ def views(board: Board, keys: Collection[str] | None = None) -> list[View]:
     Args:
         keys: of the figures that are wanted; all where it is None.
     """
-    shown = board.shown
-    now = shown.profile if shown is not None else None
-    base = board.pinned.run.profile if board.pinned is not None else None
-    makers: Mapping[str, Callable[[], View]] = {
-        "timeline": lambda: timeline(
-            board.runs, board.pinned.run if board.pinned is not None else None, board.failures
-        ),
-        "shapes": lambda: shapes(board),
-        "speed": lambda: speed_of_light(now, base),
-        "breakdown": lambda: breakdown(now, base),
-        "mix": lambda: mix(now, base),
-        "occupancy": lambda: fits(now, base),
-        "lds": lambda: lds(now, base),
-        "traffic": lambda: traffic(now, base),
-        "roofline": lambda: roofline(now, base),
-    }
-    return [make() for key, make in makers.items() if keys is None or key in keys]
+    return [card.make(board) for card in CARDS if keys is None or card.key in keys]
