@@ -11,6 +11,9 @@ VECTORS = {
     "align": ("rt_fl<16, 64, row_l, rt_16x32_s>::row_vec", 64),
     "ortho": ("rt_fl<32, 32, row_l, rt_16x32_s>::col_vec", 32),
     "naive": ("rv_naive<float, 96>", 96),
+    "align, long": ("rt_fl<4, 256, row_l, rt_rows_s<float, 256, 8>>::row_vec", 256),
+    "naive, long": ("rv_naive<float, 200>", 200),
+    "align, of bf16, long": ("rt_bf<16, 64, row_l, rt_16x16_s>::row_vec", 64),
     "align, of bf16": ("rt_bf<16, 32, row_l, rt_16x16_s>::row_vec", 32),
 }
 

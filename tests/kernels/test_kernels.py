@@ -88,6 +88,14 @@ def test_gemm_has_no_bank_conflicts(arch: str) -> None:
         assert record.counters["lds_bank_conflict"] == 0
 
 
+def test_gradients_of_norms_have_no_bank_conflicts(arch: str) -> None:
+    """Neither the sums over a work-group's waves nor those over work-groups."""
+    spec = wb.kernels["normalization/rmsnorm_backward"]
+    inputs = spec.make_inputs({"rows": 40, "cols": 1024})
+    _, records = spec.run(inputs, device=device(f"emulated:{arch}"), options=LaunchOptions(profile=True))
+    assert [record.counters["lds_bank_conflict"] for record in records if record.counters] == [0, 0]
+
+
 def test_softmax_keeps_infinities_and_nans(arch: str) -> None:
     """As PyTorch: a NaN or a row of -inf gives NaN in its own row only, -inf gives zero."""
     x = torch.randn(8, 200, generator=torch.Generator().manual_seed(1))

@@ -32,7 +32,7 @@ struct group_reductions {
         {
             const program_order order;
             for_each_element<RV>(lane, [&](int at, int i, int k, int e) {
-                if (stores && at < RV::length) scratch[at * N + wave] = packed::of(values.data[i][k]).n[e];
+                if (stores && at < RV::length) scratch[place<RV>(at, wave)] = packed::of(values.data[i][k]).n[e];
             });
         }
         wait_lgkmcnt();
@@ -41,10 +41,10 @@ struct group_reductions {
         packed made;
         for_each_element<RV>(lane, [&](int at, int i, int k, int e) {
             if (at < RV::length) {
-                made.n[e] = scratch[at * N];
+                made.n[e] = scratch[place<RV>(at, 0)];
 #pragma unroll
                 for (int other = 1; other < N; other++)
-                    made.n[e] = op::template op<float>(made.n[e], scratch[at * N + other]);
+                    made.n[e] = op::template op<float>(made.n[e], scratch[place<RV>(at, other)]);
             }
             if (e + 1 == packed::count) values.data[i][k] = made.packed();
         });
@@ -73,6 +73,22 @@ struct group_reductions {
     }
 
   private:
+    /**
+     * @brief Where the scratch has element `at` of a wave.
+     *
+     * Of a short vector an element's N values lie side by side, for a lane to read at once. A vector as long as a wave
+     * lies by itself, with elements that lanes have at one place of their runs side by side: no two meet in a bank.
+     */
+    template <ducks::rv::all RV>
+    static __device__ inline int place(int at, int wave) {
+        if constexpr (RV::length < WARP_THREADS) {
+            return at * N + wave;
+        } else {
+            constexpr int run = RV::length % vector_run<RV> == 0 ? vector_run<RV> : 1;
+            return wave * RV::length + at % run * (RV::length / run) + at / run;
+        }
+    }
+
     /** Calls f(index, i, k, e) for each element of a vector that a lane holds. */
     template <ducks::rv::all RV, typename F>
     static __device__ inline void for_each_element(int lane, F f) {

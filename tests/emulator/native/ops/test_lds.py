@@ -114,6 +114,35 @@ def test_two_addresses(native, random, wave, stride: str, kind: str) -> None:
         assert found == (data if active(wave, lane) else before[20 : 20 + size // 2, lane].tobytes())
 
 
+@pytest.mark.parametrize("stride", ["", "st64"])
+def test_two_addresses_below_zero(native, wave, stride: str) -> None:
+    """Address and offset are added in 32 bits, each offset by itself."""
+    unit = 256 if stride else 4
+    first, second = 4, 5
+    wave.exec = (1 << 64) - 1
+    # The first offset takes lanes to bytes 0 to 252.
+    wave.v[20] = (4 * np.arange(64) - first * unit) & 0xFFFFFFFF
+    memory = wave.lds.view(np.uint32).copy()
+    read = native.instruction(
+        f"ds_read2{stride}_b32", [native.v(22, 2)], [native.v(20)], offset0=first, offset1=second
+    )
+    assert not wave.run(read)
+    assert np.array_equal(wave.v[22], memory[:64])
+    assert np.array_equal(wave.v[23], memory[unit // 4 :][:64])
+    write = native.instruction(
+        f"ds_write2{stride}_b32",
+        [],
+        [native.v(20), native.v(23), native.v(22)],
+        offset0=first,
+        offset1=second,
+    )
+    assert not wave.run(write)
+    expected = memory.copy()
+    expected[:64] = memory[unit // 4 :][:64]
+    expected[unit // 4 :][:64] = memory[:64]
+    assert np.array_equal(wave.lds.view(np.uint32), expected)
+
+
 @pytest.mark.parametrize(
     ("opcode", "bits"),
     [

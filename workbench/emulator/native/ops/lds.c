@@ -40,15 +40,17 @@ HK_INLINE int32_t hk_lds_write(Wave *w, const Op *op, HkData data) {
 HK_INLINE int32_t hk_lds_read2(Wave *w, const Op *op, HkData data) {
     uint64_t exec = hk_exec(w);
     if (exec == 0) return 0;
-    const uint32_t *row = hk_row(w, op->src0);
-    if (hk_check_lds_row(w, op, row, (uint32_t)op->offset, exec, hk_data_bytes(data), HK_LDS_READ)) return 1;
-    if (hk_check_lds_row(w, op, row, op->imm[0], exec, hk_data_bytes(data), HK_LDS_READ)) return 1;
+    uint32_t wrapped[2][HK_LANES] __attribute__((aligned(64)));
+    uint32_t first_offset = (uint32_t)op->offset, second_offset = op->imm[0];
+    const uint32_t *first = hk_lds_wrap(hk_row(w, op->src0), &first_offset, exec, wrapped[0]);
+    const uint32_t *second = hk_lds_wrap(hk_row(w, op->src0), &second_offset, exec, wrapped[1]);
+    if (hk_check_lds_row(w, op, first, first_offset, exec, hk_data_bytes(data), HK_LDS_READ)) return 1;
+    if (hk_check_lds_row(w, op, second, second_offset, exec, hk_data_bytes(data), HK_LDS_READ)) return 1;
     uint32_t safe[HK_LANES] __attribute__((aligned(64)));
     uint32_t loaded[4 * HK_LANES] __attribute__((aligned(64)));
-    const uint32_t *offsets = hk_safe32(row, exec, safe);
     int rows = hk_data_rows(data);
-    hk_gather(data, loaded, 0, w->lds + op->offset, offsets);
-    hk_gather(data, loaded + rows * HK_LANES, 0, w->lds + op->imm[0], offsets);
+    hk_gather(data, loaded, 0, w->lds + first_offset, hk_safe32(first, exec, safe));
+    hk_gather(data, loaded + rows * HK_LANES, 0, w->lds + second_offset, hk_safe32(second, exec, safe));
     for (int r = 0; r < 2 * rows; r++) hk_row_blend(hk_row(w, op->dst) + r * HK_LANES, loaded + r * HK_LANES, exec);
     return 0;
 }
@@ -56,11 +58,14 @@ HK_INLINE int32_t hk_lds_read2(Wave *w, const Op *op, HkData data) {
 HK_INLINE int32_t hk_lds_write2(Wave *w, const Op *op, HkData data) {
     uint64_t exec = hk_exec(w);
     if (exec == 0) return 0;
-    const uint32_t *row = hk_row(w, op->src0);
-    if (hk_check_lds_row(w, op, row, (uint32_t)op->offset, exec, hk_data_bytes(data), HK_LDS_WRITE)) return 1;
-    if (hk_check_lds_row(w, op, row, op->imm[0], exec, hk_data_bytes(data), HK_LDS_WRITE)) return 1;
-    hk_scatter(data, hk_row(w, op->src1), 0, w->lds + op->offset, row, exec);
-    hk_scatter(data, hk_row(w, op->src2), 0, w->lds + op->imm[0], row, exec);
+    uint32_t wrapped[2][HK_LANES] __attribute__((aligned(64)));
+    uint32_t first_offset = (uint32_t)op->offset, second_offset = op->imm[0];
+    const uint32_t *first = hk_lds_wrap(hk_row(w, op->src0), &first_offset, exec, wrapped[0]);
+    const uint32_t *second = hk_lds_wrap(hk_row(w, op->src0), &second_offset, exec, wrapped[1]);
+    if (hk_check_lds_row(w, op, first, first_offset, exec, hk_data_bytes(data), HK_LDS_WRITE)) return 1;
+    if (hk_check_lds_row(w, op, second, second_offset, exec, hk_data_bytes(data), HK_LDS_WRITE)) return 1;
+    hk_scatter(data, hk_row(w, op->src1), 0, w->lds + first_offset, first, exec);
+    hk_scatter(data, hk_row(w, op->src2), 0, w->lds + second_offset, second, exec);
     return 0;
 }
 
