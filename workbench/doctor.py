@@ -50,6 +50,7 @@ SETTINGS = (
     "HIPKITTENS_TEST_SEED",
     "HIPKITTENS_THREADS",
     "HIPKITTENS_TIMEOUT",
+    "HIPKITTENS_TUNING",
 )
 """Environment variables that are read; docs/environment_variables.md says what each sets."""
 

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 
 from workbench.errors import ShapeError
-from workbench.spec import Choice, KernelSpec, Launch, Published, Range, Variant
+from workbench.spec import Choice, KernelSpec, Launch, Published, Range, Tunables, Variant
 from workbench_kernels.references.attention import attention
 
 ROOM = {"gfx950": 160000, "gfx942": 65536}
@@ -33,9 +33,15 @@ SOURCE = """#include "families/attention.cuh"
 using namespace kittens;
 using namespace kittens::families::attention;
 
-__global__ __launch_bounds__(THREADS, OCCUPANCY<DIM, DIM_V>) void
+#ifndef WAVES
+#define WAVES OCCUPANCY<DIM, DIM_V>
+#endif
+#ifndef BLOCK_OF_KEYS
+#define BLOCK_OF_KEYS KEYS<DIM, DIM_V>
+#endif
+__global__ __launch_bounds__(THREADS, WAVES) void
 attention_forward(const forward_globals<ELEMENT, DIM, DIM_V> g) {
-    forward<ELEMENT, DIM, DIM_V, CAPPED>(g);
+    forward<ELEMENT, DIM, DIM_V, CAPPED, BLOCK_OF_KEYS>(g);
 }
 """
 
@@ -212,6 +218,10 @@ def outputs(shape: Mapping[str, Any], tensors: Mapping[str, Any]) -> dict[str, A
     return {"out": ((b, n, h, shape["dim_v"]), tensors["q"].dtype), "lse": ((b, h, n), torch.float32)}
 
 
+MACROS = {"WAVES": "waves", "BLOCK_OF_KEYS": "keys_of_block"}
+"""Macros of what may be tuned; the kernel has values of its own for both."""
+
+
 def define(shape: Mapping[str, Any], arch: str) -> dict[str, object]:
     """What an instance is compiled for; masks, sinks and lengths are given at run time."""
     return {
@@ -219,6 +229,7 @@ def define(shape: Mapping[str, Any], arch: str) -> dict[str, object]:
         "DIM": shape["dim"],
         "DIM_V": shape["dim_v"],
         "CAPPED": "true" if shape["capped"] else "false",
+        **{macro: shape[name] for macro, name in MACROS.items() if shape.get(name)},
     }
 
 
@@ -226,7 +237,13 @@ def shared_bytes(shape: Mapping[str, Any], arch: str) -> int:
     """Two blocks of keys and values; as many keys as the work-groups of a compute unit have room for."""
     width = shape["dim"] + shape["dim_v"]
     room = ROOM[arch] // (1 if width > 320 else 2)
-    return 4 * width * (64 if 4 * width * 64 <= room else 32)
+    return 4 * width * (shape.get("keys_of_block") or (64 if 4 * width * 64 <= room else 32))
+
+
+def registers(shape: Mapping[str, Any], arch: str) -> int:
+    """Of a lane, for 32 queries: Q, O and the logits of a block, and the block's keys and values."""
+    width, keys = shape["dim"] + shape["dim_v"], shape.get("keys_of_block") or 32
+    return shape["dim"] // 4 + (shape["dim_v"] + keys) // 2 + keys * width // 128
 
 
 def launch(shape: Mapping[str, Any], arch: str) -> Launch:
@@ -249,7 +266,9 @@ def launch_ping_pong(shape: Mapping[str, Any], arch: str) -> Launch:
 
 VARIANTS = {
     "ping_pong": Variant(takes_ping_pong, source=PING_PONG, launch=launch_ping_pong),
-    "four_waves": Variant(),
+    "four_waves": Variant(
+        tunables=Tunables(registers=registers, keys_of_block=(0, 32, 64, 128), waves=(0, 1, 2))
+    ),
 }
 
 TUNING = {"gfx950": [({"dim": 128}, "four_waves")]}

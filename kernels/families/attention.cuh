@@ -180,9 +180,9 @@ struct block_stream {
     }
 };
 
-template <typename T, int D, int D_V, bool capped>
+/** @tparam BLOCK keys of a block. */
+template <typename T, int D, int D_V, bool capped, int BLOCK = KEYS<D, D_V>>
 __device__ inline void forward(const forward_globals<T, D, D_V> &g) {
-    constexpr int BLOCK = KEYS<D, D_V>;
     using shared_k = st<T, BLOCK, D, st_32x32_s>;
     using shared_v = st<T, BLOCK, D_V, st_32x32_s>;
 

@@ -59,6 +59,16 @@ def epilogue(shape: Mapping[str, Any], element: str, *first: str) -> str:
     return f"epilogue<{', '.join(stages)}>"
 
 
+ORDER = {"window": (0, 2, 4, 8, 16), "chunk": (0, 8, 16, 32, 64)}
+"""Tunables: rows of tiles in a window, and tiles that an XCD takes in a row; 0: as `chiplet_tile` has it."""
+
+
+def order(shape: Mapping[str, Any]) -> tuple[str, ...]:
+    """The C++ type of the tiles' order where it is tuned, as the last template argument of a schedule."""
+    window, chunk = shape.get("window", 0), shape.get("chunk", 0)
+    return (f"ordered_batches<{window}, {chunk}>",) if window or chunk else ()
+
+
 def tiles(shape: Mapping[str, Any], side: int, wide: int | None = None) -> int:
     """Tiles of one matrix of C, `side` high and, where they are no squares, `wide`."""
     return -(-shape["m"] // side) * -(-shape["n"] // (wide or side))
@@ -76,7 +86,7 @@ def launch(side: int, threads: int, wide: int | None = None) -> Callable[[Mappin
 
 def span(shape: Mapping[str, Any], side: int) -> int:
     """Columns of a part of K, about 256 at least: parts enough for a work-group on each of 256 units."""
-    parts = min(-(-256 // tiles(shape, side)), -(-shape["k"] // 256))
+    parts = shape.get("parts") or min(-(-256 // tiles(shape, side)), -(-shape["k"] // 256))
     return -(-shape["k"] // (128 * parts)) * 128
 
 
@@ -102,7 +112,7 @@ def outputs_bf16(shape: Mapping[str, Any], tensors: Mapping[str, Any]) -> dict[s
 def few_rows(shape: Mapping[str, Any]) -> tuple[int, int]:
     """Rows that the kernel for few rows is compiled for, and columns of a work-group."""
     rows = next(size for size in (16, 32, 64) if shape["m"] <= size)
-    return rows, 16 if rows == 16 else 32
+    return rows, shape.get("cols") or (16 if rows == 16 else 32)
 
 
 def launch_few_rows(shape: Mapping[str, Any], arch: str) -> Launch:

@@ -23,17 +23,24 @@ struct share {
     int begin, end;
 };
 
-/** C = A B of each matrix of a batch, which blockIdx.y counts; B may be the same for all. */
-struct batches {
+/**
+ * @brief C = A B of each matrix of a batch, which blockIdx.y counts; B may be the same for all.
+ *
+ * @tparam window,chunk order of the tiles, as `chiplet_tile` takes them; as it chooses where they are 0.
+ */
+template <int window, int chunk>
+struct ordered_batches {
     /** @param id number of the work-group among those of the matrix. */
     template <int TILE, int per_cu, int TILE_N = TILE, typename G>
     __device__ inline share find(const G &g, int k, int id = static_cast<int>(blockIdx.x)) const {
         const int m = static_cast<int>(g.c.rows()), n = static_cast<int>(g.c.cols());
-        const int2 at = schedules::chiplet_tile(id, ceil_div(m, TILE), ceil_div(n, TILE_N), per_cu);
+        const int2 at = schedules::chiplet_tile(id, ceil_div(m, TILE), ceil_div(n, TILE_N), per_cu, window, chunk);
         const int batch = static_cast<int>(blockIdx.y);
         return {batch, g.b.depth() == 1 ? 0 : batch, batch, 0, m, at.x * TILE, at.y * TILE_N, 0, k};
     }
 };
+
+using batches = ordered_batches<0, 0>;
 
 /** The same by the work-groups behind the first `before`, which compute something else. */
 struct batches_behind {

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 
 from workbench.errors import ShapeError
-from workbench.spec import Choice, KernelSpec, Launch, Published, Step, Variant
+from workbench.spec import Choice, KernelSpec, Launch, Published, Step, Tunables, Variant
 from workbench_kernels.families import gemm as family
 from workbench_kernels.references.gemm import gemm
 
@@ -67,13 +67,13 @@ def is_large(shape: Mapping[str, Any], arch: str) -> bool:
 
 def side(shape: Mapping[str, Any]) -> int:
     """Rows and columns of C that a work-group of the plain loop computes."""
-    return 64 if min(shape["m"], shape["n"]) <= 64 else 128
+    return shape.get("side") or (64 if min(shape["m"], shape["n"]) <= 64 else 128)
 
 
 def operation(schedule: str, shape: Mapping[str, Any], *more: str) -> dict[str, object]:
     """The instance of a schedule."""
     element = family.C_TYPES[shape["dtype"]]
-    arguments = (element, element, *more, family.epilogue(shape, element))
+    arguments = (element, element, *more, family.epilogue(shape, element), *family.order(shape))
     return {"GEMM": f"{schedule}<{', '.join(arguments)}>"}
 
 
@@ -195,12 +195,14 @@ spec = KernelSpec(
     define=lambda shape, arch: operation(
         "double_buffer", shape, f"layout::{shape['layout']}", str(side(shape))
     ),
+    tunables=Tunables(side=(0, 64, 128), **family.ORDER),
     launch=lambda shape, arch: family.launch(side(shape), 256)(shape, arch),
     check=check,
     variants={
         "few_rows": Variant(
             lambda shape, arch: shape["layout"] == "nt" and shape["m"] <= 64,
             define=lambda shape, arch: operation("few_rows", shape, *map(str, family.few_rows(shape))),
+            tunables=Tunables(cols=(0, 16, 32)),
             launch=family.launch_few_rows,
             shapes=[{"m": 16, "n": 4096, "k": 4096}, {"m": 5, "n": 131, "k": 520}],
             check=check_few_rows,
@@ -212,12 +214,14 @@ spec = KernelSpec(
                 "parts": ((family.parts(shape, side(shape)), shape["m"], shape["n"]), torch.float32)
             },
             define=lambda shape, arch: {},
+            tunables=Tunables(side=(0, 64, 128), parts=(0, 2, 4, 8, 16, 32)),
             shapes=[{"m": 256, "n": 256, "k": 8192}, {"m": 130, "n": 131, "k": 1032}],
             check=check_split,
         ),
         "ping_pong": Variant(
             is_large,
             define=lambda shape, arch: operation("ping_pong", shape),
+            tunables=Tunables(**family.ORDER),
             launch=family.launch(256, 512),
             shapes=FAST,
             check=check_fast,
@@ -226,6 +230,7 @@ spec = KernelSpec(
         "interleave": Variant(
             is_large,
             define=lambda shape, arch: operation("interleave", shape),
+            tunables=Tunables(**family.ORDER),
             launch=family.launch(256, 256),
             shapes=FAST,
             check=check_fast,

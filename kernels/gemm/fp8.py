@@ -8,7 +8,7 @@ from typing import Any
 import torch
 
 from workbench.errors import ShapeError
-from workbench.spec import Choice, KernelSpec, Launch, Published, Range, Variant
+from workbench.spec import Choice, KernelSpec, Launch, Published, Range, Tunables, Variant
 from workbench_kernels.families import gemm as family
 from workbench_kernels.references.gemm import scaled_gemm
 
@@ -69,7 +69,7 @@ def check_few_rows(shape: Mapping[str, Any], arch: str) -> None:
 
 def operation(element: str, schedule: str, shape: Mapping[str, Any], *more: str) -> dict[str, object]:
     """The instance of a schedule."""
-    arguments = (element, "bf16", *more, family.epilogue(shape, "bf16", "scale_rows"))
+    arguments = (element, "bf16", *more, family.epilogue(shape, "bf16", "scale_rows"), *family.order(shape))
     return {"GEMM": f"{schedule}<{', '.join(arguments)}>"}
 
 
@@ -95,6 +95,7 @@ def few_rows(element: str) -> Variant:
     return Variant(
         lambda shape, arch: shape["layout"] == "nt" and shape["m"] <= 64,
         define=lambda shape, arch: operation(element, "few_rows", shape, *map(str, family.few_rows(shape))),
+        tunables=Tunables(cols=(0, 16, 32)),
         launch=family.launch_few_rows,
         shapes=[{"m": 16, "n": 4096, "k": 4096}, {"m": 5, "n": 136, "k": 528}],
         check=check_few_rows,
@@ -106,6 +107,7 @@ def ping_pong(element: str) -> Variant:
     return Variant(
         is_large,
         define=lambda shape, arch: operation(element, "ping_pong", shape),
+        tunables=Tunables(**family.ORDER),
         launch=family.launch(256, 512),
         shapes=SHAPES,
         check=check_nt,
@@ -143,6 +145,7 @@ spec = KernelSpec(
     reference=scaled_gemm,
     shape_of=shape_of,
     define=double_buffer("fp8e4m3"),
+    tunables=Tunables(**family.ORDER),
     launch=launch,
     check=check,
     variants={
@@ -150,6 +153,7 @@ spec = KernelSpec(
         "interleave": Variant(
             lambda shape, arch: arch == "gfx950" and is_large(shape, arch),
             define=lambda shape, arch: operation("fp8e4m3", "interleave", shape),
+            tunables=Tunables(**family.ORDER),
             launch=family.launch(256, 256),
             shapes=SHAPES,
             check=check_nt,

@@ -11,7 +11,8 @@ from workbench.spec.rowwise import lanes_of_row
 from workbench.spec.spec import KernelSpec
 from workbench.spec.steps import Step
 from workbench.spec.tolerances import TOLERANCES, FlashRule, Tolerance
-from workbench.spec.variants import Variant
+from workbench.spec.tunables import Tunables
+from workbench.spec.variants import Tuned, Variant
 
 __all__ = [
     "TOLERANCES",
@@ -27,6 +28,8 @@ __all__ = [
     "Step",
     "Strided",
     "Tolerance",
+    "Tunables",
+    "Tuned",
     "Variant",
     "kernels",
     "lanes_of_row",

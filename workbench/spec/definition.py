@@ -19,6 +19,7 @@ from workbench.spec.published import Published
 from workbench.spec.steps import Space, Step
 from workbench.spec.tensors import TensorLike
 from workbench.spec.tolerances import FlashRule, Tolerance
+from workbench.spec.tunables import Tunables
 from workbench.spec.variants import Tuning, Variant
 from workbench.targets import TILE_TARGETS
 
@@ -64,6 +65,8 @@ class Definition:
         tuning: by target the variants that are fastest: a `Tuning`, or the name of a JSON file with one.
         shape_of: `(**inputs) -> shape` of a call's tensors, by the names of `reference`; raises ShapeError
             for tensors that do not fit together. Its result is then checked against `parameters` and `check`.
+        tunables: settings that `wb.tune` may try; the functions here find them in the shape, where they are
+            not what holds untuned.
         define: `(shape, arch) -> {macro: value}`: macros that select an instance. Shapes with equal macros
             share one compiled module. A value of None or True gives `-DNAME`.
         arguments: `(shape, tensors) -> {parameter or member name: value}`: the kernel's arguments, where
@@ -109,6 +112,7 @@ class Definition:
     mutates: tuple[str, ...] = ()
     variants: Mapping[str, Variant] = field(default_factory=dict)
     tuning: Tuning | str = field(default_factory=dict)
+    tunables: Tunables = field(default_factory=Tunables)
     define: Callable[[Shape, str], Mapping[str, object]] = _nothing
     arguments: Callable[[Shape, Mapping[str, Any]], Mapping[str, Any]] | None = None
     check: Callable[[Shape, str], None] | None = None

@@ -23,8 +23,10 @@ from workbench.spec.ahead import Instance, Job, compile_all
 from workbench.spec.building import Instances, Ready
 from workbench.spec.definition import Definition
 from workbench.spec.parameters import Shape
+from workbench.spec.settings import with_settings
 from workbench.spec.tensors import name_results
-from workbench.spec.variants import Tuning, read_tuning, tuned
+from workbench.spec.tunables import Settings, settings_text
+from workbench.spec.variants import Tuned, own_tuning, read_tuning, row_for
 
 if TYPE_CHECKING:
     import torch
@@ -88,9 +90,44 @@ class KernelSpec(Definition):
             )
         return made
 
+    def tuned(self, **settings: Any) -> KernelSpec:
+        """The operator, or one of its variants, compiled with other settings of its tunables.
+
+        Of an operator with variants its own implementation alone has settings:
+        `wb.kernels["gemm/bf16:ping_pong"].tuned(window=4)`.
+
+        Raises:
+            UsageError: it has no such tunable, or another value is wanted.
+        """
+        self.tunables.check(self.name, settings)
+        differing = self.tunables.differing(settings)
+        if not differing:
+            return self
+        key = tuple(differing.items())
+        if key not in self._made_settings:
+            name = f"{self.name}[{settings_text(differing)}]"
+            self._made_settings[key] = dataclasses.replace(
+                self, name=name, variants={}, tuning={}, **with_settings(self, differing)
+            )
+        return self._made_settings[key]
+
     @cached_property
-    def _tuning(self) -> Tuning:
-        return read_tuning(self.tuning, self.folder)
+    def _made_settings(self) -> dict[Any, KernelSpec]:
+        return {}
+
+    @cached_property
+    def _tuning(self) -> dict[str, tuple[Tuned, ...]]:
+        spec, own = read_tuning(self.tuning, self.folder), own_tuning(self.name)
+        return {arch: (*own.get(arch, ()), *spec.get(arch, ())) for arch in {**spec, **own}}
+
+    def read_tuning_again(self) -> None:
+        """Forgets what was read of tuning tables, after one of them was written."""
+        self.__dict__.pop("_tuning", None)
+
+    def tuned_row(self, shape: Shape | None = None, *, arch: str | None = None) -> Tuned | None:
+        """What a tuning table says of a shape, as far as it is followed; None where it says nothing."""
+        arch = arch or default_arch()
+        return self._row(self.shape(shape, arch=arch), arch)
 
     def variant_name(self, shape: Shape | None = None, *, arch: str | None = None) -> str | None:
         """Which variant takes a shape; None where the spec itself does.
@@ -99,28 +136,41 @@ class KernelSpec(Definition):
             ShapeError: no variant takes it.
         """
         arch = arch or default_arch()
-        return self._chosen(self.shape(shape, arch=arch), arch)
+        return self._chosen(self.shape(shape, arch=arch), arch)[0]
 
-    def _chosen(self, full: Shape, arch: str) -> str | None:
+    def _row(self, full: Shape, arch: str) -> Tuned | None:
+        row = row_for(self._tuning, full, arch)
+        if row is None or not row.variant:
+            return row
+        # A variant that a table names and nobody has is an error of the table.
+        found = self.variant(row.variant)
+        return row if arch in found.targets and self.variants[row.variant].takes(full, arch) else None
+
+    def _chosen(self, full: Shape, arch: str) -> tuple[str | None, Settings]:
+        row = self._row(full, arch)
+        if row is not None:
+            return row.variant or None, row.settings
         if not self.variants:
-            return None
-        name = tuned(self._tuning, full, arch)
-        if name is not None and self.variant(name) and self.variants[name].takes(full, arch):
-            return name
+            return None, {}
         for name, variant in self.variants.items():
             if arch in self._made_variants[name].targets and variant.takes(full, arch):
-                return name
+                return name, {}
         if self.entry is None and not self.steps:
             raise ShapeError(
                 f"{self.name}: none of its variants ({', '.join(self.variants)}) takes "
                 f"{', '.join(f'{k}={v}' for k, v in full.items())} on {arch}"
             )
-        return None
+        return None, {}
 
     def implementation(self, shape: Shape | None = None, *, arch: str | None = None) -> KernelSpec:
-        """The variant that takes a shape, or the spec itself where it has none that does."""
-        name = self.variant_name(shape, arch=arch)
-        return self if name is None else self.variant(name)
+        """The variant that takes a shape, or the spec itself where it has none that does; as it is tuned."""
+        arch = arch or default_arch()
+        return self._implementation(self.shape(shape, arch=arch), arch)
+
+    def _implementation(self, full: Shape, arch: str) -> KernelSpec:
+        name, settings = self._chosen(full, arch)
+        chosen = self if name is None else self.variant(name)
+        return chosen.tuned(**settings) if settings else chosen
 
     def macros(self, shape: Shape, arch: str) -> dict[str, object]:
         """Macros that select the instance for `shape` on `arch`; of several steps, the first's."""
@@ -271,8 +321,7 @@ class KernelSpec(Definition):
         self, full: Shape, arch: str, code: Kernel | Module | None = None
     ) -> tuple[KernelSpec, tuple[Ready, ...]]:
         """The implementation that takes a complete shape, and its launches; with the kernels of `code`."""
-        name = self._chosen(full, arch)
-        chosen = self if name is None else self.variant(name)
+        chosen = self._implementation(full, arch)
         if chosen.check is not None and chosen.check is not self.check:
             chosen.check(full, arch)
         if code is None:

@@ -32,12 +32,14 @@ __host__ __device__ constexpr int2 windowed_tile(int id, int rows, int cols, int
  * a run is wide, a power of two.
  *
  * @param per_cu work-groups that a compute unit holds at a time.
+ * @param rows_of_window, chunk rows of a window and tiles of a run; as above where they are 0.
  */
-__host__ __device__ constexpr int2 chiplet_tile(int workgroup, int rows, int cols, int per_cu = 1) {
+__host__ __device__ constexpr int2 chiplet_tile(int workgroup, int rows, int cols, int per_cu = 1,
+                                                int rows_of_window = 0, int chunk = 0) {
     const int share = rows * cols / NUM_XCDS, at_a_time = CUS_PER_XCD * per_cu;
-    const int run = share < 1 ? 1 : share < at_a_time ? share : at_a_time;
-    int window = 1;
-    while (window * window < run) window *= 2;
+    const int run = chunk ? chunk : share < 1 ? 1 : share < at_a_time ? share : at_a_time;
+    int window = rows_of_window ? rows_of_window : 1;
+    while (!rows_of_window && window * window < run) window *= 2;
     return windowed_tile(chiplet_transform_chunked(workgroup, rows * cols, NUM_XCDS, run), rows, cols, window);
 }
 
