@@ -87,6 +87,13 @@ def test_verify_takes_outputs_and_what_is_written_in_place(spec):
     assert count.item() == 0  # a copy was written
 
 
+def test_bounds_may_depend_on_the_shape():
+    loose = sums(tolerances={"out": lambda shape: (1e-5, 1e-6 * shape["n"])})
+    found = wb.verify(loose).outputs["out"]
+    assert found.tolerance.atol == pytest.approx(256e-6)
+    assert found.passed
+
+
 def test_verify_sees_what_is_not_written_in_place(spec):
     idle = sums(source=SUMS.replace("count[0] += 1;", ""))
     result = wb.verify(idle)

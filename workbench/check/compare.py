@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from workbench.errors import UsageError, VerificationError
-from workbench.spec import TOLERANCES, FlashRule, Tolerance
+from workbench.spec import TOLERANCES, Bounds, FlashRule, Tolerance
 
 if TYPE_CHECKING:
     import torch
@@ -122,7 +122,7 @@ def compare(
     *,
     name: str = "out",
     pytorch: torch.Tensor | None = None,
-    tolerance: Tolerance | tuple[float, float] | None = None,
+    tolerance: Bounds | None = None,
     note: str = "",
     rule: FlashRule | None = None,
 ) -> Comparison:

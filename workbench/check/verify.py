@@ -21,7 +21,7 @@ from workbench.kernel import Kernel, Launcher, Module, device_of, digest_of, rec
 from workbench.origin import Origin
 from workbench.progress import Steps, track
 from workbench.runtime import Device
-from workbench.spec import KernelSpec, Shape, Tolerance, kernels
+from workbench.spec import Bounds, KernelSpec, Shape, kernels
 from workbench.spec.tensors import name_results, poisoned
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ def verify(
     inputs: Mapping[str, Any] | Callable[[torch.Generator], Mapping[str, Any]] | None = None,
     outputs: Sequence[str] = (),
     seed: int = 0,
-    tolerance: Tolerance | tuple[float, float] | None = None,
+    tolerance: Bounds | None = None,
     device: Device | str | None = None,
 ) -> Any:
     """Runs a kernel on fresh inputs and compares what it wrote with PyTorch.
@@ -111,7 +111,7 @@ def _verify_callable(
     inputs: Mapping[str, Any] | Callable[[torch.Generator], Mapping[str, Any]] | None,
     outputs: Sequence[str],
     seed: int,
-    tolerance: Tolerance | tuple[float, float] | None,
+    tolerance: Bounds | None,
 ) -> VerifyResult:
     """Two functions, or a launch and a function, where no spec says anything."""
     if isinstance(target, (Kernel, Module)):
@@ -134,7 +134,7 @@ def _verify_spec(
     shape: Shape | None,
     inputs: Mapping[str, Any] | None,
     seed: int,
-    tolerance: Tolerance | tuple[float, float] | None,
+    tolerance: Bounds | None,
     device: Device | str | None,
     alone: bool = True,
 ) -> VerifyResult:
@@ -164,7 +164,7 @@ def _verify_spec(
                 wide[name],
                 name=name,
                 pytorch=same.get(name),
-                tolerance=tolerance if tolerance is not None else _tolerance_of(spec, name, got[name].dtype),
+                tolerance=tolerance or _tolerance_of(spec, full, name, got[name].dtype),
                 note=note,
                 rule=spec.flash_rule.get(name),
             )
@@ -194,7 +194,7 @@ def _verify_launch(
     inputs: Mapping[str, Any] | Callable[[torch.Generator], Mapping[str, Any]],
     outputs: Sequence[str],
     seed: int,
-    tolerance: Tolerance | tuple[float, float] | None,
+    tolerance: Bounds | None,
 ) -> VerifyResult:
     """Like a function that returns what the launch has written."""
     given = _made(inputs, seed)
@@ -257,7 +257,7 @@ def _verify_function(
     reference: Callable[..., Any],
     inputs: Mapping[str, Any] | Callable[[torch.Generator], Mapping[str, Any]],
     seed: int,
-    tolerance: Tolerance | tuple[float, float] | None,
+    tolerance: Bounds | None,
 ) -> VerifyResult:
     made = _made(inputs, seed)
     before = {k: v.clone() for k, v in made.items() if _is_tensor(v)}
@@ -299,8 +299,9 @@ def _same_bits(a: torch.Tensor, b: torch.Tensor) -> bool:
     return bool(torch.equal(a.contiguous().view(view), b.contiguous().view(view)))
 
 
-def _tolerance_of(spec: KernelSpec, name: str, dtype: Any) -> Tolerance | tuple[float, float] | None:
+def _tolerance_of(spec: KernelSpec, shape: Shape, name: str, dtype: Any) -> Bounds | None:
     for key in (name, dtype, str(dtype).removeprefix("torch.")):
-        if key in spec.tolerances:
-            return spec.tolerances[key]
+        bounds = spec.tolerances.get(key)
+        if bounds is not None:
+            return bounds(shape) if callable(bounds) else bounds
     return None

@@ -10,12 +10,13 @@ from workbench.spec.registry import KernelRegistry, kernels, spec_of
 from workbench.spec.rowwise import lanes_of_row
 from workbench.spec.spec import KernelSpec
 from workbench.spec.steps import Step
-from workbench.spec.tolerances import TOLERANCES, FlashRule, Tolerance
+from workbench.spec.tolerances import TOLERANCES, Bounds, FlashRule, Tolerance
 from workbench.spec.tunables import Tunables
 from workbench.spec.variants import Tuned, Variant
 
 __all__ = [
     "TOLERANCES",
+    "Bounds",
     "Choice",
     "FlashRule",
     "KernelRegistry",

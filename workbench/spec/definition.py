@@ -18,7 +18,7 @@ from workbench.spec.parameters import Parameter, Shape, plain
 from workbench.spec.published import Published
 from workbench.spec.steps import Space, Step
 from workbench.spec.tensors import TensorLike
-from workbench.spec.tolerances import FlashRule, Tolerance
+from workbench.spec.tolerances import Bounds, FlashRule
 from workbench.spec.tunables import Tunables
 from workbench.spec.variants import Tuning, Variant
 from workbench.targets import TILE_TARGETS
@@ -79,8 +79,8 @@ class Definition:
             such as a tile that needs more LDS than the target has.
         flops: `(shape) -> int`: floating-point operations of the mathematical definition (2 M N K of a GEMM).
         bytes: `(shape) -> int`: bytes that must move at least once between HBM and the chip.
-        tolerances: `{output dtype or output name: Tolerance or (rtol, atol)}`; where a dtype is absent
-            `TOLERANCES` holds.
+        tolerances: `{output dtype or output name: Tolerance or (rtol, atol)}`, or a function of the shape
+            that gives it, where sums grow with a size; where a dtype is absent `TOLERANCES` holds.
         flash_rule: `{output name: FlashRule}`: outputs for which the FlashAttention rule is another, and why.
         native: `(**inputs)`: PyTorch in the kernel's own precision, such as a fused function in bf16, to
             compare errors with; `reference` on the kernel's dtypes where it is None.
@@ -118,7 +118,7 @@ class Definition:
     check: Callable[[Shape, str], None] | None = None
     flops: Callable[[Shape], int] | None = None
     bytes: Callable[[Shape], int] | None = None
-    tolerances: Mapping[Any, Tolerance | tuple[float, float]] = field(default_factory=dict)
+    tolerances: Mapping[Any, Bounds | Callable[[Shape], Bounds]] = field(default_factory=dict)
     flash_rule: Mapping[str, FlashRule] = field(default_factory=dict)
     native: Callable[..., Any] | None = None
     backward: str | None = None

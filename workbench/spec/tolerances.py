@@ -20,6 +20,10 @@ class Tolerance:
     share: float = 0.0
 
 
+Bounds = Tolerance | tuple[float, float]
+"""A `Tolerance`, or its rtol and atol."""
+
+
 @dataclass(frozen=True)
 class FlashRule:
     """The FlashAttention rule for an output that its usual form does not fit.
