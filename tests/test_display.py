@@ -9,7 +9,7 @@ import sys
 import pytest
 
 from workbench import display, views
-from workbench.display import Plotted, Shown
+from workbench.display import Plotted, Presented, Shown
 
 
 def test_a_result_is_drawn_by_what_is_registered_for_its_type(monkeypatch):
@@ -60,7 +60,10 @@ def test_every_result_has_a_drawer():
             yield from subclasses(each)
 
     assert views.DRAWERS
-    ours = {kind for kind in subclasses(Shown) if kind.__module__.startswith("workbench.")} - {Plotted}
+    ours = {kind for kind in subclasses(Shown) if kind.__module__.startswith("workbench.")} - {
+        Plotted,
+        Presented,
+    }
     assert len(ours) >= 9
     for kind in ours:
         assert any(step in display._tables for step in kind.__mro__), kind

@@ -19,6 +19,7 @@ Drawer = TypeVar("Drawer", bound=Callable[..., Any])
 
 _tables: Drawers = {}
 _figures: Drawers = {}
+_pages: Drawers = {}
 
 
 def shows(*kinds: type) -> Callable[[Drawer], Drawer]:
@@ -29,6 +30,11 @@ def shows(*kinds: type) -> Callable[[Drawer], Drawer]:
 def plots(*kinds: type) -> Callable[[Drawer], Drawer]:
     """Registers a function that gives the plotly Figure of results of these types."""
     return _registers(_figures, kinds)
+
+
+def presents(*kinds: type) -> Callable[[Drawer], Drawer]:
+    """Registers a function that displays results of these types in a notebook: live, with a copy."""
+    return _registers(_pages, kinds)
 
 
 def html_of(result: Any) -> str:
@@ -54,6 +60,17 @@ class Shown:
 
     def _repr_html_(self) -> str:
         return html_of(self)
+
+
+class Presented(Shown):
+    """What a notebook shows live; a terminal prints it."""
+
+    def _ipython_display_(self) -> None:
+        shell = sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None
+        if shell is not None and hasattr(shell, "kernel"):
+            _drawer(_pages, self, "live view")(self)
+        else:
+            print(self)
 
 
 class Plotted(Shown):

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from workbench.errors import WorkbenchError
+from workbench.display import Presented
+from workbench.errors import UsageError, WorkbenchError
 from workbench.kernel import Kernel, Launcher, Module
 from workbench.profile.simulation.chip import ChipRun
 from workbench.profile.simulation.unit import KINDS, REASONS
@@ -71,7 +72,7 @@ class Span:
 
 
 @dataclass(frozen=True)
-class Timeline:
+class Timeline(Presented):
     """A compute unit's waves over time.
 
     Attributes:
@@ -106,6 +107,10 @@ class Timeline:
     def places(self, span: Span) -> tuple[tuple[str, int], ...]:
         """Source file and line of a span's instruction, as `Module.places_of` has them."""
         return self.kernel.module.places_of(span.address)
+
+    def beside(self, *others: Timeline) -> Timelines:
+        """This one and others, to be shown one under the other on one scale."""
+        return Timelines((self, *others))
 
     def to_perfetto(self, path: str | Path) -> Path:
         """Writes a trace that Perfetto (ui.perfetto.dev) opens, in microseconds at the modelled clock.
@@ -157,6 +162,27 @@ class Timeline:
         )
 
     __repr__ = __str__
+
+
+class Timelines(Presented, Sequence[Timeline]):
+    """Timelines that are shown one under the other on one scale."""
+
+    def __init__(self, timelines: Sequence[Timeline]) -> None:
+        for each in timelines:
+            if not isinstance(each, Timeline):
+                raise UsageError(
+                    f"beside: got a {type(each).__name__}; expected what `wb.timeline(...)` gives"
+                )
+        self._timelines = tuple(timelines)
+
+    def __len__(self) -> int:
+        return len(self._timelines)
+
+    def __getitem__(self, index):  # type: ignore[no-untyped-def]
+        return self._timelines[index]
+
+    def __repr__(self) -> str:
+        return "\n".join(map(str, self._timelines))
 
 
 def timeline(

@@ -14,6 +14,7 @@ from workbench.views import (
     profile,
     resources,
     sanitizer,
+    timelines,
     timing,
     verify,
     xcd,
@@ -23,7 +24,7 @@ from workbench.views.html import report
 from workbench.views.live import Dashboard, dashboard
 from workbench.views.xcd import view_xcd
 
-DRAWERS = (advice, doctor, layout, listings, profile, resources, sanitizer, timing, verify, xcd)
+DRAWERS = (advice, doctor, layout, listings, profile, resources, sanitizer, timelines, timing, verify, xcd)
 """Modules that register drawers as they are imported."""
 
 add_pictures()

@@ -5,8 +5,6 @@
 // until it is. While this is on the page, the copy that is saved with the notebook is hidden; without a kernel
 // this code never runs, so a notebook that is reopened from disk shows the copy.
 const PLOTLY = Symbol.for('hipkittens-workbench.plotly');
-const AREA = '.jp-OutputArea, .jp-SimplifiedOutputArea, .output';
-const CHILD = '.jp-OutputArea-child, .output_area';
 // The figures' own colour of text is readable on light and dark; a page that has a theme knows a better one.
 const INK = /#808691/g;
 const TITLE = '--jp-ui-font-color1';
@@ -142,48 +140,6 @@ class Card {
       plotly(this.model).then(Plotly => Plotly.purge(this.plot));
     }
   }
-}
-
-function copies(area) {
-  const found = [];
-  for (const mark of area.querySelectorAll('.wb-static')) {
-    let node = mark.closest(CHILD);
-    for (let left = Number(mark.dataset.outputs); node && left >= 0; left--) {
-      found.push(node);
-      node = node.nextElementSibling;
-    }
-  }
-  return found;
-}
-
-// Hides the copies beside an element; returns what shows them again.
-function hideCopies(el) {
-  const hidden = new Set();
-  let observer = null;
-  requestAnimationFrame(() => {
-    const area = el.closest(AREA);
-    if (!area) {
-      return;
-    }
-    const hide = () => {
-      for (const node of copies(area)) {
-        if (node.style.display !== 'none') {
-          node.style.display = 'none';
-          hidden.add(node);
-        }
-      }
-    };
-    // The copy is written after the widget, and again whenever it changes.
-    observer = new MutationObserver(hide);
-    observer.observe(area, { childList: true });
-    hide();
-  });
-  return () => {
-    observer?.disconnect();
-    for (const node of hidden) {
-      node.style.display = '';
-    }
-  };
 }
 
 function render({ model, el }) {

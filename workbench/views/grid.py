@@ -59,7 +59,7 @@ def _grid_class(keys: tuple[str, ...]) -> Any:
     files = resources.files("workbench.views")
 
     class Grid(anywidget.AnyWidget):
-        _esm = files.joinpath("grid.js").read_text()
+        _esm = files.joinpath("copies.js").read_text() + files.joinpath("grid.js").read_text()
         _css = files.joinpath("grid.css").read_text()
 
         def __init__(self) -> None:

@@ -22,7 +22,7 @@ _PLOTLY = "application/vnd.plotly.v1+json"
 
 # The output before the copy is the live page. Without its kernel a front end has only a message for it.
 _NO_DEAD_WIDGET = Markup(
-    "<style>.jp-OutputArea-child:not(:has(.wb-grid)):has(+.jp-OutputArea-child .wb-static)"
+    "<style>.jp-OutputArea-child:not(:has(.wb-grid,.wb-waves)):has(+.jp-OutputArea-child .wb-static)"
     "{display:none}</style>"
 )
 _NOTE = Markup(
@@ -75,11 +75,29 @@ def display_live(box: Any, text: str) -> None:
     display({**live, **ours, "text/plain": text}, raw=True)  # type: ignore[no-untyped-call]
 
 
+def display_pictures(what: str, pictures: Sequence[tuple[str, str]]) -> None:
+    """Displays the copy of a live view that never changes, right after it.
+
+    Args:
+        what: such as "Timeline".
+        pictures: SVG and plain text of each.
+    """
+    from IPython.display import display
+
+    bundles = [{"image/svg+xml": picture, "text/plain": text} for picture, text in pictures]
+    for bundle in (_note(what, len(bundles), NOTHING), *bundles):
+        display(bundle, raw=True)  # type: ignore[no-untyped-call]
+
+
 def note(what: str, views: Sequence[View], more: Markup = NOTHING) -> dict[str, Any]:
-    """The first part of the copy; it tells grid.js how many outputs follow."""
-    when = time.strftime("%Y-%m-%d %H:%M")
+    """The first part of the copy; it tells copies.js how many outputs follow."""
     tables = Markup("").join(view.table for view in views if view.rows)
-    text = str(STYLE + _NO_DEAD_WIDGET + _NOTE.format(len(views), what, when, more + tables))
+    return _note(what, len(views), more + tables)
+
+
+def _note(what: str, outputs: int, more: Markup) -> dict[str, Any]:
+    when = time.strftime("%Y-%m-%d %H:%M")
+    text = str(STYLE + _NO_DEAD_WIDGET + _NOTE.format(outputs, what, when, more))
     return {"text/html": text, "text/plain": f"{what} of {when}"}
 
 

@@ -1,0 +1,156 @@
+"""Timelines as columns and pictures: nothing is lost or drawn twice, and every notebook gets a picture."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from itertools import pairwise
+
+import numpy as np
+import pytest
+import torch
+
+import workbench as wb
+from workbench.errors import UsageError
+from workbench.profile.simulation.unit import KINDS, REASONS
+from workbench.profile.timelines import Span
+from workbench.views.waves import pack, waves_svg, waves_widget
+from workbench.views.waves.hues import FAMILIES, OF_KIND
+from workbench.views.waves.packed import STALL, WORK, meanings
+from workbench.views.waves.picture import raster
+
+SOURCE = r"""
+extern "C" __global__ void turns(const float *x, float *out) {
+    __shared__ float tile[256];
+    float sum = 0;
+    for (int turn = 0; turn < 4; turn++) {
+        tile[threadIdx.x] = x[(turn * 256 + threadIdx.x) * 4];
+        __syncthreads();
+        sum += tile[255 - threadIdx.x];
+        __syncthreads();
+    }
+    out[threadIdx.x] = sum;
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def line():
+    kernel = wb.compile(SOURCE, arch="gfx950")["turns"]
+    return wb.timeline(kernel[1, 256], torch.zeros(4096), torch.zeros(256), device="emulated:gfx950")
+
+
+def of(line, spans):
+    return pack(replace(line, spans=tuple(spans)))
+
+
+def segments(packed, lane, track):
+    first = packed.told["tracks"][2 * lane + track]
+    last = packed.told["tracks"][2 * lane + track + 1]
+    names = ("begin", "end", "span")
+    return list(zip(*(packed.columns[name][first:last].tolist() for name in names), strict=True))
+
+
+def test_columns_have_every_span_once(line):
+    packed = pack(line)
+    told, columns = packed.told, packed.columns
+    assert told["count"] == len(line.spans) == len(columns["start"])
+    for lane in range(len(line.lanes)):
+        own = sorted((s for s in line.spans if s.lane == lane), key=lambda s: s.start)
+        mine = slice(told["first"][lane], told["first"][lane + 1])
+        assert [KINDS[k] for k in columns["kind"][mine]] == [s.kind for s in own]
+        names = list(REASONS)
+        assert [names[r] if r else "" for r in columns["reason"][mine]] == [s.reason for s in own]
+        assert [told["ops"][op][0] for op in columns["op"][mine]] == [s.address for s in own]
+        for span, cause in zip(own, columns["cause"][mine].tolist(), strict=True):
+            expected = span.waits_for if span.waits_for is not None else -1
+            found = cause if cause < 0 or span.reason == "AT_BARRIER" else told["ops"][cause][0]
+            assert found == expected
+
+
+def test_segments_of_a_track_never_overlap_and_cover_what_is_busy(line):
+    packed = pack(line)
+    for lane in range(len(line.lanes)):
+        for track in (WORK, STALL):
+            found = segments(packed, lane, track)
+            assert found == sorted(found)
+            assert all(a[1] <= b[0] for a, b in pairwise(found))
+            busy = np.zeros(int(line.cycles) + 4096, dtype=bool)
+            for span in line.spans:
+                if span.lane == lane and bool(span.reason) == (track == STALL):
+                    busy[round(span.start) : round(span.start + span.cycles)] = True
+            assert sum(end - begin for begin, end, _ in found) == pytest.approx(busy.sum(), abs=len(found))
+
+
+def test_a_later_instruction_is_on_top_and_the_earlier_one_goes_on_after_it(line):
+    address = min(line.code)
+    long = Span(0, 100.0, 64.0, "MFMA", "", address, None)
+    short = Span(0, 120.0, 4.0, "VALU", "", address, None)
+    found = segments(of(line, [long, short]), 0, WORK)
+    assert found == [(100.0, 120.0, 0), (120.0, 124.0, 1), (124.0, 164.0, 0)]
+
+
+def test_pixels_are_shares_of_what_lies_under_them(line):
+    address = min(line.code)
+    spans = [Span(0, 0.0, 10.0, "VALU", "", address, None), Span(0, 10.0, 30.0, "MFMA", "", address, None)]
+    spans.append(Span(1, 0.0, 20.0, "MFMA", "MATRIX_BUSY", address, None))
+    pixels = raster(of(line, spans), 4, 80.0)
+    hues = {k: [int(FAMILIES[OF_KIND[k]].hue[i : i + 2], 16) for i in (1, 3, 5)] for k in ("VALU", "MFMA")}
+    assert pixels[0, 0, :3].tolist() == [round((a + b) / 2) for a, b in zip(*hues.values(), strict=True)]
+    assert pixels[0, 1].tolist() == [*hues["MFMA"], 255]
+    assert pixels[0, 2, 3] == 0
+    assert pixels[3, 0, :3].tolist() == hues["MFMA"]
+    assert 0 < pixels[3, 0, 3] < 255
+
+
+def test_what_a_page_gets_can_be_read_back(line):
+    packed = pack(line)
+    told = json.loads(json.dumps(packed.told))
+    data = packed.data()
+    for name, (kind, at, count) in told["at"].items():
+        assert at % 4 == 0
+        assert np.array_equal(np.frombuffer(data, kind, count, at), packed.columns[name])
+    widget = waves_widget([line, line])
+    told = json.loads(widget.told)
+    assert sum(each["bytes"] for each in told["timelines"]) == len(widget.data)
+    assert len(told["meanings"]["kinds"]) == len(KINDS)
+    assert meanings()["reasons"][meanings()["barrier"]][0] == REASONS["AT_BARRIER"]
+    widget.close()
+
+
+def test_barriers_and_source_lines_are_told(line):
+    told = pack(line).told
+    assert 4 <= len(told["barriers"]) <= 8
+    lines = {op[3] for op in told["ops"] if len(op) > 1 and op[4]}
+    assert SOURCE.splitlines().index("        __syncthreads();") + 1 in lines
+
+
+def test_a_picture_has_both_lanes_and_words(line):
+    lines = line.beside(line)
+    picture = waves_svg([pack(each) for each in lines])
+    assert picture.count("<image") == 4 * len(line.lanes)
+    for text in ("turns on emulated:gfx950", "SIMD 3", "modelled", "matrix"):
+        assert text in picture, text
+    assert len(picture) < 60_000
+    assert picture in lines._repr_html_()
+    with pytest.raises(UsageError, match="got a int; expected what"):
+        line.beside(3)
+
+
+def test_a_notebook_gets_the_live_one_and_a_picture_a_terminal_its_text(line, monkeypatch, capsys):
+    shown = []
+    monkeypatch.setattr("IPython.display.display", lambda bundle, **_: shown.append(bundle))
+    line._ipython_display_()
+    assert "modelled" in capsys.readouterr().out
+    assert not shown
+
+    class Shell:
+        kernel = True
+
+    monkeypatch.setattr("IPython.get_ipython", Shell)
+    line._ipython_display_()
+    live, note, picture = shown
+    assert "application/vnd.jupyter.widget-view+json" in live
+    assert 'data-outputs="1"' in note["text/html"]
+    assert picture["image/svg+xml"].startswith("<svg")
+    assert "modelled" in picture["text/plain"]

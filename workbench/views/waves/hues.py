@@ -1,0 +1,48 @@
+"""What a colour means on a timeline: a hue is a unit; full where it works, pale where a wave waits for it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from workbench.profile.simulation.unit import KINDS, REASONS
+
+PALE = 0.38
+"""Opacity of a stall: pale on a light page, dim on a dark one."""
+
+
+@dataclass(frozen=True)
+class Family:
+    """Instructions and stalls of one unit.
+
+    Attributes:
+        name: as the legend has it.
+        hue: its colour.
+        kinds: classes of instructions (`simulation.unit.KINDS`).
+        reasons: stalls that wait for it (`simulation.unit.REASONS`).
+    """
+
+    name: str
+    hue: str
+    kinds: tuple[str, ...]
+    reasons: tuple[str, ...]
+
+
+FAMILIES = (
+    Family("matrix", "#d97f2b", ("MFMA",), ("MATRIX_BUSY",)),
+    Family("vector", "#2a9d77", ("VALU",), ("VECTOR_BUSY",)),
+    Family("LDS", "#8a75d6", ("LDS",), ("WAIT_LDS", "LDS_PORT")),
+    Family("load", "#3a86d4", ("LOAD",), ("WAIT_MEMORY", "MEMORY_QUEUE")),
+    Family("store", "#3fa9a5", ("STORE",), ()),
+    Family("scalar load", "#c0508f", ("SMEM",), ("WAIT_SCALAR",)),
+    Family("barrier", "#d2454f", ("BARRIER",), ("AT_BARRIER",)),
+    Family("scalar, branch", "#a8921a", ("SALU", "BRANCH", "PRIORITY", "END", "OTHER"), ("ISSUE", "FETCH")),
+    Family("wait, nop", "#808691", ("WAIT", "IDLE"), ("DEPENDENCE", "IDLING")),
+)
+"""In the order of the legend."""
+
+OF_KIND: Mapping[str, int] = {kind: i for i, family in enumerate(FAMILIES) for kind in family.kinds}
+OF_REASON: Mapping[str, int] = {reason: i for i, family in enumerate(FAMILIES) for reason in family.reasons}
+
+assert set(OF_KIND) == set(KINDS)
+assert set(OF_REASON) == set(REASONS) - {"NONE"}

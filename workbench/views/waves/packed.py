@@ -1,0 +1,192 @@
+"""A timeline as columns: what a page gets to draw it, 100,000 spans in two megabytes.
+
+A lane has two tracks. On one are instructions, as long as their unit is busy with them; where they overlap,
+the later one is on top. On the other are stalls. The segments of a track never overlap, so whoever draws them
+needs no order and can add up what lies under a pixel.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from workbench.codeobject import printer
+from workbench.profile.simulation.unit import KINDS, REASONS
+from workbench.profile.timelines import Span, Timeline
+from workbench.views.waves.hues import FAMILIES, OF_KIND, OF_REASON, PALE
+
+WORK, STALL = 0, 1
+"""Tracks of a lane."""
+
+_KIND = {kind: i for i, kind in enumerate(KINDS)}
+_REASON = {reason: i for i, reason in enumerate(REASONS)}
+
+
+@dataclass(frozen=True)
+class Packed:
+    """Columns of one timeline.
+
+    Attributes:
+        told: what is not a column, as JSON has it: names, lanes, code, barriers, and where each lane's and
+            each track's entries begin.
+        columns: by name. Of spans, lane by lane in the order of their starts: `start`, `cycles`, `op` (index
+            into `told["ops"]`), `cause` (index of an operation, or of a lane after a barrier; -1 for none),
+            `kind`, `reason`. Of segments, track by track: `begin`, `end`, `span`.
+    """
+
+    told: dict[str, Any]
+    columns: dict[str, npt.NDArray[Any]] = field(repr=False)
+
+    def data(self) -> bytes:
+        """The columns one after the other, each at a multiple of 4 bytes, as `told["at"]` says."""
+        return b"".join(_padded(column) for column in self.columns.values())
+
+
+def pack(line: Timeline) -> Packed:
+    """The columns of a timeline."""
+    addresses = sorted(line.code)
+    op_of = {address: i for i, address in enumerate(addresses)}
+    spans = sorted(line.spans, key=lambda span: (span.lane, span.start))
+    columns: dict[str, npt.NDArray[Any]] = {
+        "start": np.fromiter((s.start for s in spans), np.float32, len(spans)),
+        "cycles": np.fromiter((s.cycles for s in spans), np.float32, len(spans)),
+        "op": np.fromiter((op_of[s.address] for s in spans), np.uint32, len(spans)),
+        "cause": np.fromiter((_cause(s, op_of) for s in spans), np.int32, len(spans)),
+    }
+    kinds = np.fromiter((_KIND[s.kind] for s in spans), np.uint8, len(spans))
+    reasons = np.fromiter((_REASON[s.reason] if s.reason else 0 for s in spans), np.uint8, len(spans))
+    first = _starts([s.lane for s in spans], len(line.lanes))
+    tracks: list[int] = [0]
+    segments: list[tuple[float, float, int]] = []
+    for lane in range(len(line.lanes)):
+        own = range(first[lane], first[lane + 1])
+        for found in (_work(spans, own), _stalls(spans, own)):
+            segments += found
+            tracks.append(len(segments))
+    columns["begin"] = np.array([s[0] for s in segments], np.float32)
+    columns["end"] = np.array([s[1] for s in segments], np.float32)
+    columns["span"] = np.array([s[2] for s in segments], np.uint32)
+    columns["kind"], columns["reason"] = kinds, reasons
+    used = sorted(set(columns["op"].tolist()))
+    told = {
+        "name": line.name,
+        "device": line.device,
+        "kernel": line.kernel.name,
+        "clock_hz": line.clock_hz,
+        "cycles": line.cycles,
+        "lost": line.lost,
+        "lanes": [[lane.group, lane.wave, lane.simd, lane.start, lane.end] for lane in line.lanes],
+        "ops": _operations(line, addresses, {*used, *columns["cause"].tolist()}),
+        "barriers": _barriers(line),
+        "first": first,
+        "tracks": tracks,
+        "count": len(spans),
+        "segments": len(segments),
+        "at": places(columns),
+    }
+    return Packed(told, columns)
+
+
+def meanings() -> dict[str, Any]:
+    """Hues and words of kinds and reasons by their number, the same for all timelines."""
+    return {
+        "families": [{"name": f.name, "hue": f.hue, "waits": bool(f.reasons)} for f in FAMILIES],
+        "kinds": [[kind, OF_KIND[kind]] for kind in KINDS],
+        "reasons": [[text, OF_REASON.get(reason, -1)] for reason, text in REASONS.items()],
+        "pale": PALE,
+        "barrier": _REASON["AT_BARRIER"],
+    }
+
+
+def _cause(span: Span, op_of: dict[int, int]) -> int:
+    if span.waits_for is None:
+        return -1
+    return span.waits_for if span.reason == "AT_BARRIER" else op_of.get(span.waits_for, -1)
+
+
+def _starts(lanes: Sequence[int], count: int) -> list[int]:
+    """Where each lane's spans begin, and where the last one's end."""
+    return [int(i) for i in np.searchsorted(np.array(lanes, dtype=np.int64), np.arange(count + 1))]
+
+
+def _work(spans: Sequence[Span], own: Iterable[int]) -> list[tuple[float, float, int]]:
+    """Segments of a lane's instructions; under a later one an earlier one is not seen."""
+    found: list[tuple[float, float, int]] = []
+    busy: list[tuple[float, int]] = []
+    now = 0.0
+
+    def until(time: float) -> None:
+        nonlocal now
+        while busy and now < time:
+            end, span = busy[-1]
+            if end > now:
+                found.append((now, min(end, time), span))
+                now = min(end, time)
+            if end <= time:
+                busy.pop()
+
+    for i in own:
+        span = spans[i]
+        if span.reason or span.cycles <= 0:
+            continue
+        until(span.start)
+        now = span.start
+        busy = [each for each in busy if each[0] > now]
+        busy.append((span.start + span.cycles, i))
+    until(float("inf"))
+    return found
+
+
+def _stalls(spans: Sequence[Span], own: Iterable[int]) -> list[tuple[float, float, int]]:
+    return [(spans[i].start, spans[i].start + spans[i].cycles, i) for i in own if spans[i].reason]
+
+
+def _barriers(line: Timeline) -> list[list[float]]:
+    """(cycle, group) of each time that a work-group's waves go on after a barrier."""
+    times = {
+        (round(span.start + span.cycles), line.lanes[span.lane].group)
+        for span in line.spans
+        if span.reason == "AT_BARRIER"
+    }
+    # Waves of a group go on within a turn or two of each other.
+    found: list[list[float]] = []
+    last: dict[int, int] = {}
+    for time, group in sorted(times):
+        if time - last.get(group, -1000) > 16:
+            found.append([time, group])
+        last[group] = time
+    return found
+
+
+def _operations(line: Timeline, addresses: Sequence[int], used: set[int]) -> list[list[Any]]:
+    """[address, text, file, line] of each operation; of those that no span has, the address alone."""
+    module = line.kernel.module
+    found: list[list[Any]] = []
+    for i, address in enumerate(addresses):
+        if i not in used:
+            found.append([address])
+            continue
+        places = module.places_of(address)
+        file, number = places[-1] if places else ("", 0)
+        own = bool(places) and module.is_own_source(file)
+        text = printer.text(module.instruction(address))
+        found.append([address, text, file.replace("\\", "/").rpartition("/")[2], number, own])
+    return found
+
+
+def places(columns: dict[str, npt.NDArray[Any]]) -> dict[str, list[Any]]:
+    """Name: [type, first byte, entries]."""
+    found, at = {}, 0
+    for name, column in columns.items():
+        found[name] = [column.dtype.str[1:], at, len(column)]
+        at += len(_padded(column))
+    return found
+
+
+def _padded(column: npt.NDArray[Any]) -> bytes:
+    data = column.tobytes()
+    return data + bytes(-len(data) % 4)

@@ -1,0 +1,64 @@
+"""What a notebook shows of timelines: the live canvas of waves.js, and a picture where there is no kernel."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from functools import cache
+from importlib import resources
+from typing import Any
+
+from workbench.profile.timelines import Timeline
+from workbench.views.saved import display_live, display_pictures
+from workbench.views.waves.packed import Packed, meanings, pack
+from workbench.views.waves.picture import waves_svg
+
+
+def waves_widget(timelines: Sequence[Timeline | Packed] = ()) -> Any:
+    """A widget with timelines one under the other; empty at first where there are none.
+
+    Its trait `selected` is what a click has chosen: kernel, address, text, file and line of an instruction.
+    """
+    made = _waves_class()()
+    put(made, timelines)
+    return made
+
+
+def put(widget: Any, timelines: Sequence[Timeline | Packed]) -> None:
+    """Shows other timelines in a widget."""
+    packed = [pack(each) if isinstance(each, Timeline) else each for each in timelines]
+    data = [each.data() for each in packed]
+    told = {
+        "meanings": meanings(),
+        "timelines": [{**each.told, "bytes": len(part)} for each, part in zip(packed, data, strict=True)],
+    }
+    with widget.hold_sync():
+        widget.data = b"".join(data)
+        widget.told = json.dumps(told, separators=(",", ":"))
+
+
+def show(timelines: Sequence[Timeline]) -> None:
+    """Displays timelines in a notebook: live, with the picture that is kept beside it."""
+    import ipywidgets as widgets
+
+    packed = [pack(each) for each in timelines]
+    text = "\n".join(map(str, timelines))
+    display_live(widgets.VBox([waves_widget(packed)]), text)
+    display_pictures("Timeline", [(waves_svg(packed), text)])
+
+
+@cache
+def _waves_class() -> Any:
+    import anywidget
+    import traitlets
+
+    files, shared = resources.files("workbench.views.waves"), resources.files("workbench.views")
+
+    class Waves(anywidget.AnyWidget):
+        _esm = shared.joinpath("copies.js").read_text() + files.joinpath("waves.js").read_text()
+        _css = files.joinpath("waves.css").read_text()
+        told = traitlets.Unicode("").tag(sync=True)
+        data = traitlets.Bytes(b"").tag(sync=True)
+        selected = traitlets.Dict().tag(sync=True)
+
+    return Waves
