@@ -447,16 +447,17 @@ _HBM_WRITE_CDNA3 = Fact(
 )
 _HBM_READ_CDNA4 = Fact(80, "%", f"{_GLUON}: 6,442 GB/s of an MI355X's 8 TB/s in a skinny GEMM")
 _HBM_WRITE_CDNA4 = Fact(
-    49,
+    70,
     "%",
-    "what makes vec_add of 67.1 million fp32 on an MI350X (4,859 GB/s, or 5,270 without the 13 us floor of "
-    "that benchmark) of two reads at 80 % and a write; rmsnorm of 16384 x 16384 there would make it 70",
+    "between two: with 80 vec_add of 10 to 67 million fp32 on an MI350X (four implementations, caches "
+    "cleared by writing) comes within 6 % once the Infinity Cache's evictions are counted; with 62 a copy of "
+    "doubles reaches the 5,600 GB/s of ROCm/rocm-systems pull request 8480",
 )
 _INFINITY_CACHE_ACHIEVABLE = Fact(
-    6.8,
+    11.9,
     "TB/s",
-    "what L2 did not have of the 15.1 TB/s that HipKittens' GEMM of 9216 cubed drew in row-major order on an "
-    "MI355X, 45 % (arXiv 2511.08083, as others cite it); mt4g reads 5.8 on an MI300X, Chips and Cheese 11.9",
+    "Chips and Cheese, 'Testing AMD's Giant MI300X', as others cite it; vec_add of 123 warm MB on an MI350X "
+    "(20.5 us, 13 of them the benchmark's) has at least as much; mt4g reads 5.8 on an MI300X",
 )
 
 

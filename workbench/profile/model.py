@@ -8,7 +8,7 @@ less than each unit needs for its share of the work, were it never waiting:
     share = ceil(work-groups / CUs) / work-groups           of what follows falls on the busiest CU
     simds = min(4, waves of a work-group * work-groups that the CU holds)
     mfma  = share * MFMA cycles / simds                     by instruction, codeobject/instructions/matrix.py
-    valu  = share * (4 * VALU + 16 * quarter rate) / simds  64 lanes on 16-lane SIMDs
+    valu  = share * (4 * VALU + transcendental) / simds     64 lanes on 16-lane SIMDs
     salu  = share * (SALU + branches)                       one a cycle of a CU
     lds   = share * max(LDS cycles, LDS bytes / bytes a cycle)   with bank conflicts
     vmem  = share * 4 * vector memory instructions          address unit: 16 lanes a cycle
@@ -199,12 +199,14 @@ def model_time(
     """
     if record.steps is None or instructions is None:
         return _bound(tally, record, occupancy, machine, argument_bytes, clock_hz or machine.clock_hz)
-    traffic = traffic_of(tally, instructions)
+    traffic, evicted = traffic_of(tally, instructions), evicted_lines(tally, machine)
 
     def at(clock: float, spans: int) -> TimeModel:
         parts = _bound(tally, record, occupancy, machine, argument_bytes, clock)
         assert record.steps is not None
-        run = simulate_chip(record.steps, instructions, occupancy, machine, clock, traffic, spans=spans)
+        run = simulate_chip(
+            record.steps, instructions, occupancy, machine, clock, traffic, evicted=evicted, spans=spans
+        )
         # What no schedule can beat: the busiest units, and all bytes that HBM moves.
         least = max(seconds for name, seconds in parts.parts.items() if name != "wave")
         seconds = max(run.seconds, least)
@@ -249,6 +251,24 @@ def activity_of(
         "hbm": min(1.0, moved / machine.hbm_bytes_per_second * clock_hz / cycles),
         "units": run.units / machine.compute_units,
     }
+
+
+def evicted_lines(tally: Tally, machine: Product) -> float:
+    """Lines that the Infinity Cache writes back to HBM for each line that a launch brings into it.
+
+    It keeps what is written until another line takes its place. A benchmark that clears the caches by writing
+    to memory, as `wb.time` does on a GPU, leaves it full of such lines: the launch's first bytes, as many as
+    it holds, each put one out; later ones meet the launch's own, of which only what it wrote goes back.
+    """
+    if tally.replayed is None:
+        return 0.0
+    total = tally.replayed.total
+    written = float(total.memory_bytes_written)
+    brought = total.mall_read_misses * 128.0 + written
+    if not brought:
+        return 0.0
+    held = min(brought, float(machine.infinity_cache_bytes))
+    return (held + (brought - held) * written / brought) / brought
 
 
 def traffic_of(tally: Tally, instructions: Mapping[int, Instruction]) -> dict[int, Levels]:
@@ -300,7 +320,7 @@ def _bound(
         + device.get("global_bytes_written", 0)
         + device.get("scalar_bytes_read", 0)
     )
-    vector = VALU_CYCLES * tally.of("valu") + QUARTER_RATE_CYCLES * tally.of("trans")
+    vector = VALU_CYCLES * tally.of("valu") + machine.target.timing.transcendental * tally.of("trans")
     memory = tally.of(
         "vmem_load", "vmem_store", "vmem_atomic", "vmem_other", "flat_load", "flat_store", "flat_atomic"
     )

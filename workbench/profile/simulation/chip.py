@@ -163,7 +163,8 @@ def _pace(
     ends = np.sort(run.group_ends)
     full = min(resident, count)
     before = float(ends[count - 1 - full]) if count > full else 0.0
-    interval = (float(ends[-1]) - before) / full
+    # The last round meets nobody's loads but its own: what the shares of memory need for a work-group stands.
+    interval = max((float(ends[-1]) - before) / full, max(run.memory_busy) / count)
     return _Pace(run, count, full, interval)
 
 
@@ -175,6 +176,7 @@ def simulate_chip(
     clock_hz: float,
     traffic: Traffic,
     *,
+    evicted: float = 0.0,
     spans: int = 0,
 ) -> ChipRun:
     """Runs a launch of which the ways of some work-groups were recorded.
@@ -186,11 +188,12 @@ def simulate_chip(
         product: the GPU.
         clock_hz: its engine clock.
         traffic: which level of the memory hierarchy serves a vector memory instruction, by address.
+        evicted: lines that go from the Infinity Cache to HBM for each that comes into it.
         spans: of the timeline that are kept at most.
     """
     code = program(steps.blocks, instructions, steps.text, product.target, traffic)
     units = min(steps.group_total, int(product.compute_units))
-    machine = machine_record(product, clock_hz, units)
+    machine = machine_record(product, clock_hz, units, evicted=evicted)
     kinds, of = kinds_of(steps)
     per_unit = -(-steps.group_total // units)
     resident = min(occupancy.groups_per_cu, per_unit)

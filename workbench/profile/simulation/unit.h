@@ -101,7 +101,7 @@ typedef struct SimMachine {
     double scalar_hit, scalar_miss;
     double level_latency[SIM_LEVELS];
     double level_cycles[SIM_LEVELS]; /* of this unit's share of a level's bandwidth, for a line of 128 bytes */
-    double write_cycles;             /* the same of memory for a line that is written */
+    double write_cycles;             /* the same of memory for what a line that is written puts out of its place */
     double atomic_latency;
     double slack;              /* cycles of a share that a unit may save up: others leave theirs unused meanwhile */
     double l1_narrow, l1_wide; /* least cycles that L1 takes for a dword a lane, and for more */

@@ -120,8 +120,18 @@ class UnitRun:
     lost_spans: int = 0
 
 
-def machine_record(product: Product, clock_hz: float, active: int) -> dict[str, object]:
-    """SimMachine of a compute unit while `active` units of the GPU ask for as much as it does."""
+def machine_record(
+    product: Product, clock_hz: float, active: int, *, evicted: float = 0.0
+) -> dict[str, object]:
+    """SimMachine of a compute unit while `active` units of the GPU ask for as much as it does.
+
+    Args:
+        product: the GPU.
+        clock_hz: its engine clock.
+        active: units that have work.
+        evicted: lines that the Infinity Cache writes back to HBM for each line that comes into it, read or
+            written: it keeps what is written until another line needs its place.
+    """
     timing = product.target.timing
     turn = int(timing.turn)
 
@@ -137,6 +147,7 @@ def machine_record(product: Product, clock_hz: float, active: int) -> dict[str, 
     l2 = product.l2_bytes_per_clock_per_xcd * dies * clock_hz
     hbm = share(product.hbm_bytes_per_second * product.hbm_read / 100)
     infinity = share(product.infinity_cache_achievable)
+    written_back = evicted * share(product.hbm_bytes_per_second * product.hbm_write / 100)
     return {
         **{name: int(getattr(timing, name)) for name in _SAME_NAMES},
         **{name: getattr(timing, name) - turn for name in _CHASED},
@@ -147,8 +158,8 @@ def machine_record(product: Product, clock_hz: float, active: int) -> dict[str, 
             beyond(product.memory_latency_ns or product.hbm_latency_ns) - turn,
             beyond(product.hbm_latency_ns) - turn,
         ],
-        "level_cycles": [int(timing.l1_line), share(l2), infinity, hbm],
-        "write_cycles": share(product.hbm_bytes_per_second * product.hbm_write / 100),
+        "level_cycles": [int(timing.l1_line), share(l2), infinity, hbm + written_back],
+        "write_cycles": written_back,
         "slack": SLACK_CYCLES,
         "fetch_miss": int(timing.instruction_miss),
         "fetch_lines": timing.instruction_cache // LINE,

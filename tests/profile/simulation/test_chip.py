@@ -1,0 +1,53 @@
+"""The chip around the compute unit: what is extrapolated keeps to what memory can carry."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+import workbench as wb
+from workbench.launches import CacheCounts, Replayed
+from workbench.profile.counters import Tally
+from workbench.profile.model import evicted_lines
+from workbench.targets import MI355X, PRODUCTS
+
+LINE = 128
+COPY = """
+extern "C" __global__ void copy(const float4 *from, float4 *to) {
+    const int i = blockIdx.x * blockDim.x + threadIdx.x;
+    to[i] = from[i];
+}
+"""
+
+
+def counted(read, written):
+    counts = CacheCounts(mall_read_misses=read // LINE, memory_bytes_written=written)
+    return Tally("gfx950", 1, replayed=Replayed((counts,), 1))
+
+
+def test_a_copy_takes_as_long_as_memory_needs_for_its_bytes():
+    """Of eleven rounds three are simulated; the last of these has no other's loads beside it."""
+    groups, bytes_each = 22 << 10, 256 * 16
+    source, to = (torch.zeros(groups * bytes_each // 4) for _ in range(2))
+    kernel = wb.compile(COPY, arch="gfx950", name="copy.hip")["copy"]
+    found = wb.time(kernel[groups, 256], source, to, device="emulated:MI355X").model
+    assert found is not None
+    assert found.simulation is not None
+    moved = groups * bytes_each
+    peak = float(MI355X.hbm_bytes_per_second) / 100
+    # Both fit the Infinity Cache, which the clearing of the caches left full: each line puts one out.
+    needed = moved / (peak * MI355X.hbm_read) + 2 * moved / (peak * MI355X.hbm_write)
+    assert needed <= found.simulation.seconds <= 1.15 * needed
+
+
+def test_what_the_infinity_cache_puts_out():
+    held = float(MI355X.infinity_cache_bytes)
+    some = int(held) // 8
+    assert evicted_lines(counted(some, some), MI355X) == pytest.approx(1)
+    # Of ten times its size the first is full of what was there before, the rest of as much read as written.
+    large = 5 * int(held)
+    assert evicted_lines(counted(large, large), MI355X) == pytest.approx((1 + 9 * 0.5) / 10)
+    assert evicted_lines(counted(large, 0), MI355X) == pytest.approx(0.2)
+    assert evicted_lines(counted(0, 0), MI355X) == 0
+    without = next(product for product in PRODUCTS if not product.infinity_cache_bytes)
+    assert evicted_lines(counted(3 * some, some), without) == pytest.approx(0.25)
