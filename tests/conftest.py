@@ -64,6 +64,16 @@ def _seeded(request: pytest.FixtureRequest) -> None:
 
 
 @pytest.fixture(autouse=True)
+def _no_history(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Tests leave no runs behind; one that keeps some names a file of its own."""
+    from workbench.history import recorder
+
+    monkeypatch.setenv("HIPKITTENS_HISTORY", "off")
+    yield
+    recorder.stop()
+
+
+@pytest.fixture(autouse=True)
 def _sanitized() -> Iterator[None]:
     """With HIPKITTENS_TEST_SANITIZE=1 every launch of a test must be clean; faults that it wants are not."""
     if os.environ.get("HIPKITTENS_TEST_SANITIZE") != "1":

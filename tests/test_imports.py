@@ -18,7 +18,7 @@ LAYERS = (
     "paths", "magic_options", "errors", "origin", "targets", "progress", "events", "display", "cache",
     "launches",
     "codeobject", "toolchain", "emulator", "runtime", "kernel", "spec", "collection", "check", "profile",
-    "tiles", "triton_driver", "doctor", "views", "lab", "magics", "__main__", "",
+    "history", "tiles", "triton_driver", "doctor", "views", "lab", "magics", "__main__", "",
 )  # fmt: skip
 """Modules and packages of `workbench` from the lowest to the highest; "" is `workbench` itself."""
 
@@ -37,6 +37,10 @@ LAZY: dict[str, tuple[set[str], str]] = {
         "it has to answer where a package that these import is missing",
     ),
     "workbench.emulator.node.loaded": ({"emulator"}, "the translator loads LLVM, with the first kernel"),
+    "workbench.history.recorder": (
+        {"kernel"},
+        "%load_ext stays fast, and starts a recorder: whoever publishes a run has kernels loaded",
+    ),
     "workbench.lab.clangd": ({"toolchain"}, "%load_ext stays fast: the compiler is looked for when asked"),
     "workbench.lab.service": ({"lab"}, "%load_ext stays fast: a listing needs all of profile, 0.7 s"),
     "workbench.lab.told": ({"spec"}, "the sidebar starts nothing: only once the notebook has used kernels"),

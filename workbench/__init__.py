@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from workbench.check.verify import verify
     from workbench.doctor import doctor
     from workbench.errors import CompileError, KernelFault, WorkbenchError
+    from workbench.history.results import History, history
     from workbench.kernel import (
         HostModule,
         Kernel,
@@ -64,6 +65,7 @@ _HOMES = {
     "CompileError": "errors",
     "Device": "runtime",
     "Figure": "origin",
+    "History": "history.results",
     "HostModule": "kernel",
     "Kernel": "kernel",
     "KernelFault": "errors",
@@ -89,6 +91,7 @@ _HOMES = {
     "device": "runtime",
     "devices": "runtime",
     "doctor": "doctor",
+    "history": "history.results",
     "kernels": "spec",
     "load": "kernel",
     "load_module": "kernel",
@@ -114,6 +117,7 @@ __all__ = [
     "CompileError",
     "Device",
     "Figure",
+    "History",
     "HostModule",
     "Kernel",
     "KernelFault",
@@ -140,6 +144,7 @@ __all__ = [
     "devices",
     "doctor",
     "errors",
+    "history",
     "kernels",
     "load",
     "load_module",

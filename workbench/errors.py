@@ -222,3 +222,7 @@ class ProgramTimeout(ProgramError):
 
 class VerificationError(WorkbenchError):
     """A result differs from its reference by more than the tolerance."""
+
+
+class HistoryError(WorkbenchError):
+    """The file of runs cannot be used, or has no such run or baseline."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import weakref
 from functools import cached_property
 from pathlib import Path
 
@@ -12,6 +13,13 @@ from workbench.codeobject.decoder import decode_one
 from workbench.errors import CodeObjectError
 from workbench.runtime import Device, Function, LoadedModule
 from workbench.toolchain import CompileResult
+
+_known: weakref.WeakValueDictionary[str, DeviceCode] = weakref.WeakValueDictionary()
+
+
+def known_code(digest: str) -> DeviceCode | None:
+    """Code of this process by its `digest`, as long as somebody holds it."""
+    return _known.get(digest)
 
 
 class DeviceCode:
@@ -48,7 +56,9 @@ class DeviceCode:
     @cached_property
     def digest(self) -> str:
         """Name of the code's very bytes: 16 hexadecimal digits of their SHA-256."""
-        return hashlib.sha256(self.code).hexdigest()[:16]
+        found = hashlib.sha256(self.code).hexdigest()[:16]
+        _known[found] = self
+        return found
 
     @cached_property
     def debug(self) -> DebugInfo | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from workbench.history import recorder
 from workbench.lab import comm, completer, warm
 
 if TYPE_CHECKING:
@@ -15,6 +16,8 @@ def load(shell: InteractiveShell) -> None:
 
     Harmless where there is no extension, and where there is no notebook at all.
     """
+    # Runs of plain IPython too: what one tries there is as worth keeping.
+    recorder.start()
     comm.register(shell)
     completer.install(shell)
     warm.start(shell)
@@ -22,5 +25,6 @@ def load(shell: InteractiveShell) -> None:
 
 def unload(shell: InteractiveShell) -> None:
     """Takes comm and completion away again."""
+    recorder.stop()
     comm.unregister(shell)
     completer.remove(shell)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from workbench.codeobject import printer, registers
-from workbench.codeobject.instructions import Flow
+from workbench.codeobject.graph import Graph, Loop
 from workbench.profile.instructions import InstructionProfile, latest
 
 if TYPE_CHECKING:
@@ -33,15 +33,6 @@ class Place:
 
     line: int
     header: str
-
-
-@dataclass(frozen=True, slots=True)
-class Loop:
-    """A loop: first and last row, and the number of loops around it."""
-
-    first: int
-    last: int
-    depth: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,7 +151,7 @@ def build(
         costs: of a launch; an address that is absent ran never.
     """
     where = [place(instruction.address) for instruction in instructions]
-    graph = _Graph(instructions)
+    graph = Graph(instructions)
     live = _pressure(instructions, graph)
     low = (1 << VGPR_COUNT) - 1
     counts = costs.executions if costs is not None else None
@@ -193,59 +184,6 @@ def _columns(instructions: Sequence[Instruction], costs: InstructionProfile | No
     return columns
 
 
-class _Graph:
-    """Basic blocks of straight code, as first rows, and the edges between them."""
-
-    def __init__(self, instructions: Sequence[Instruction]) -> None:
-        row_of = {instruction.address: row for row, instruction in enumerate(instructions)}
-        targets: dict[int, int] = {}
-        leaders = {0} if instructions else set()
-        for row, instruction in enumerate(instructions):
-            if instruction.record.pipeline != "branch" and not _ends(instruction):
-                continue
-            leaders.add(row + 1)
-            for operand in instruction.src:
-                if operand.kind == "label" and operand.value in row_of:
-                    targets[row] = row_of[int(operand.value)]
-                    leaders.add(targets[row])
-        leaders.discard(len(instructions))
-        self.count = len(instructions)
-        self.starts = sorted(leaders)
-        index = {row: block for block, row in enumerate(self.starts)}
-        self.ends = [*(start - 1 for start in self.starts[1:]), len(instructions) - 1]
-        self.successors: list[list[int]] = []
-        for block, last in enumerate(self.ends):
-            following = []
-            if last in targets:
-                following.append(index[targets[last]])
-            if block + 1 < len(self.starts) and not _leaves(instructions[last]):
-                following.append(block + 1)
-            self.successors.append(following)
-
-    def loops(self) -> list[Loop]:
-        """Loops by their backward edges, as ranges of rows; edges to one head are one loop."""
-        spans: dict[int, int] = {}
-        for block, following in enumerate(self.successors):
-            for target in following:
-                if target <= block:
-                    first = self.starts[target]
-                    spans[first] = max(spans.get(first, 0), self.ends[block])
-        ordered = sorted(spans.items(), key=lambda span: (span[0], -span[1]))
-        return [
-            Loop(first, last, sum(f <= first and last <= e and (f, e) != (first, last) for f, e in ordered))
-            for first, last in ordered
-        ]
-
-
-def _ends(instruction: Instruction) -> bool:
-    return instruction.record.flow in (Flow.END, Flow.TRAP)
-
-
-def _leaves(instruction: Instruction) -> bool:
-    """Whether the next instruction is never reached from this one."""
-    return instruction.record.flow in (Flow.BRANCH, Flow.END) or instruction.opcode == "s_setpc_b64"
-
-
 def _mask(operands: Iterable[Operand]) -> int:
     mask = 0
     for operand in operands:
@@ -255,7 +193,7 @@ def _mask(operands: Iterable[Operand]) -> int:
     return mask
 
 
-def _pressure(instructions: Sequence[Instruction], graph: _Graph) -> list[int]:
+def _pressure(instructions: Sequence[Instruction], graph: Graph) -> list[int]:
     """Mask of the registers that are live before each instruction.
 
     A write counts for all lanes, whatever EXEC is, so a value kept for lanes that are off counts as dead.

@@ -9,6 +9,7 @@ from workbench.display import add_pictures
 from workbench.views import (
     advice,
     doctor,
+    history,
     layout,
     listings,
     profile,
@@ -24,7 +25,20 @@ from workbench.views.html import report
 from workbench.views.live import Dashboard, dashboard
 from workbench.views.xcd import view_xcd
 
-DRAWERS = (advice, doctor, layout, listings, profile, resources, sanitizer, timelines, timing, verify, xcd)
+DRAWERS = (
+    advice,
+    doctor,
+    history,
+    layout,
+    listings,
+    profile,
+    resources,
+    sanitizer,
+    timelines,
+    timing,
+    verify,
+    xcd,
+)
 """Modules that register drawers as they are imported."""
 
 add_pictures()

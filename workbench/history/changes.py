@@ -1,0 +1,266 @@
+"""What is different between two runs: facts, source, machine code, counters."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from workbench.codeobject import printer
+from workbench.codeobject.difference import Edit, difference
+from workbench.display import Shown
+from workbench.kernel import Kernel, Module
+from workbench.origin import Figure
+
+RESOURCES = (
+    ("VGPR", "vgprs"),
+    ("AGPR", "agprs"),
+    ("SGPR", "sgprs"),
+    ("LDS bytes", "lds"),
+    ("scratch bytes", "scratch"),
+    ("VGPR spills", "vgpr_spills"),
+    ("SGPR spills", "sgpr_spills"),
+)
+"""What is compared of a kernel's resources: what it is called, and its name in `Resources`."""
+
+AROUND = 3
+"""Lines of the source, and instructions, that are shown around a change."""
+
+
+@dataclass(frozen=True)
+class Side:
+    """One of two runs.
+
+    Attributes:
+        label: such as "#12 softmax (rows=64)".
+        facts: by name; those that are "" are not known.
+        source: "" where there is none.
+        modules: what ran.
+        time: None where it failed.
+        counters: figures by name.
+    """
+
+    label: str
+    facts: Mapping[str, str]
+    source: str
+    modules: Sequence[Module]
+    time: Figure | None
+    counters: Mapping[str, Figure]
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A line of a difference.
+
+    Attributes:
+        edit: "same", "renamed" (machine code in other registers), "removed", "added", or "skipped": lines
+            that are the same were left out here, and `text` says how many.
+        text: the line; of renamed ones the new one.
+    """
+
+    edit: str
+    text: str
+
+
+@dataclass(frozen=True)
+class CodeChange:
+    """A kernel's machine code in both runs.
+
+    Attributes:
+        kernel: its name.
+        lines: with what is around changes.
+        added, removed, renamed: instructions; `renamed` ones have only other registers.
+        resources: facts such as ("VGPR", 64, 72) that differ.
+    """
+
+    kernel: str
+    lines: tuple[Line, ...] = field(repr=False)
+    added: int
+    removed: int
+    renamed: int
+    resources: tuple[tuple[str, int, int], ...] = ()
+
+
+@dataclass(frozen=True)
+class CounterChange:
+    """A counter that both runs have."""
+
+    name: str
+    unit: str
+    before: float
+    after: float
+
+    @property
+    def ratio(self) -> float | None:
+        """After over before; None where there was nothing before."""
+        return self.after / self.before if self.before else None
+
+
+@dataclass(frozen=True)
+class Changes(Shown):
+    """What is different between two runs.
+
+    Attributes:
+        before, after: labels of the runs.
+        times: of both; None of one that failed.
+        facts: (name, before, after) of what differs: device, compiler, git state, ...
+        source: lines of the source's difference; empty where it is the same, or not known.
+        codes: the kernels whose machine code differs.
+        counters: those that differ, the largest change first.
+        unknown: what could not be compared, in words.
+    """
+
+    before: str
+    after: str
+    times: tuple[Figure | None, Figure | None]
+    facts: tuple[tuple[str, str, str], ...]
+    source: tuple[Line, ...] = field(repr=False)
+    codes: tuple[CodeChange, ...]
+    counters: tuple[CounterChange, ...] = field(repr=False)
+    unknown: tuple[str, ...] = ()
+
+    @property
+    def ratio(self) -> float | None:
+        """Time after over time before; below 1 it became faster."""
+        before, after = self.times
+        return (
+            after.value / before.value if before is not None and after is not None and before.value else None
+        )
+
+    @property
+    def verdict(self) -> str:
+        """In a line: how the time changed, and what else did."""
+        if self.ratio is None:
+            time = "one of the two has no time"
+        elif self.ratio == 1:
+            time = "as fast as before"
+        else:
+            percent = abs(self.ratio - 1)
+            time = f"{percent:.1%} {'slower' if self.ratio > 1 else 'faster'}"
+        what = [
+            *(["source"] if self.source else []),
+            *(["machine code"] if self.codes else []),
+            *(name for name, _, _ in self.facts if name not in ("code", "git", "options")),
+        ]
+        return f"{time}; {', '.join(what) + ' changed' if what else 'source and machine code are the same'}"
+
+    def __str__(self) -> str:
+        lines = [f"{self.before} → {self.after}: {self.verdict}"]
+        lines += [f"  {name}: {old or 'unknown'} → {new or 'unknown'}" for name, old, new in self.facts]
+        lines += [f"  {_SIGN[line.edit]}{line.text}" for line in self.source]
+        for code in self.codes:
+            lines.append(
+                f"  {code.kernel}: {code.added} instructions new, {code.removed} gone, "
+                f"{code.renamed} in other registers"
+            )
+        lines += [f"  {c.name}: {c.before:g} → {c.after:g} {c.unit}".rstrip() for c in self.counters]
+        return "\n".join([*lines, *(f"  {text}" for text in self.unknown)])
+
+    __repr__ = __str__
+
+
+_SIGN = {"same": "  ", "renamed": "~ ", "removed": "- ", "added": "+ ", "skipped": "  "}
+
+
+def changes(before: Side, after: Side) -> Changes:
+    """Compares two runs."""
+    facts = [(name, before.facts.get(name, ""), after.facts.get(name, "")) for name in after.facts]
+    unknown = []
+    for what, have in (
+        ("source", [s.source for s in (before, after)]),
+        ("machine code", [s.modules for s in (before, after)]),
+    ):
+        missing = [side.label for side, part in zip((before, after), have, strict=True) if not part]
+        if missing:
+            unknown.append(f"the {what} of {' and '.join(missing)} is not known")
+    return Changes(
+        before.label,
+        after.label,
+        (before.time, after.time),
+        tuple(fact for fact in facts if fact[1] != fact[2]),
+        source_lines(before.source, after.source) if before.source and after.source else (),
+        tuple(_codes(before.modules, after.modules)),
+        _counters(before.counters, after.counters),
+        tuple(unknown),
+    )
+
+
+def source_lines(before: str, after: str) -> tuple[Line, ...]:
+    """A difference of two texts with the lines around each change; empty where they are the same."""
+    old, new = before.splitlines(), after.splitlines()
+    if old == new:
+        return ()
+    found: list[Line] = []
+    matcher = difflib.SequenceMatcher(None, old, new, autojunk=False)
+    for kind, a, b, c, d in matcher.get_opcodes():
+        if kind == "equal":
+            found += [Line("same", text) for text in new[c:d]]
+        else:
+            found += [Line("removed", text) for text in old[a:b]]
+            found += [Line("added", text) for text in new[c:d]]
+    return folded(found)
+
+
+def folded(lines: Sequence[Line]) -> tuple[Line, ...]:
+    """Lines with long runs of unchanged ones taken out."""
+    changed = [i for i, line in enumerate(lines) if line.edit in ("removed", "added")]
+    near = {j for i in changed for j in range(i - AROUND, i + AROUND + 1)}
+    found: list[Line] = []
+    left_out = 0
+    for i, line in enumerate([*lines, None]):
+        if line is not None and i not in near:
+            left_out += 1
+            continue
+        if left_out:
+            found.append(Line("skipped", f"{left_out} {'line' if left_out == 1 else 'lines'} the same"))
+            left_out = 0
+        if line is not None:
+            found.append(line)
+    return tuple(found)
+
+
+def _codes(before: Sequence[Module], after: Sequence[Module]) -> list[CodeChange]:
+    old = {kernel.name: kernel for module in before for kernel in module.kernels.values()}
+    new = {kernel.name: kernel for module in after for kernel in module.kernels.values()}
+    if len(old) == len(new) == 1 and not old.keys() & new.keys():
+        pairs = [(next(iter(old.values())), next(iter(new.values())))]  # renamed
+    else:
+        pairs = [(old[name], kernel) for name, kernel in new.items() if name in old]
+    found = [code_change(a, b) for a, b in pairs]
+    return [
+        change for change in found if change.added or change.removed or change.renamed or change.resources
+    ]
+
+
+def code_change(before: Kernel, after: Kernel) -> CodeChange:
+    """What is different between two kernels' machine code."""
+    old, new = list(before.instructions), list(after.instructions)
+    rows = difference(old, new)
+    lines = []
+    for row in rows:
+        instruction = new[row.after] if row.after is not None else old[row.before or 0]
+        lines.append(Line(str(row.edit), printer.text(instruction)))
+    count = {edit: sum(row.edit is edit for row in rows) for edit in Edit}
+    both = [(name, getattr(before.resources, key), getattr(after.resources, key)) for name, key in RESOURCES]
+    return CodeChange(
+        after.name,
+        folded(lines),
+        count[Edit.ADDED],
+        count[Edit.REMOVED],
+        count[Edit.RENAMED],
+        tuple(fact for fact in both if fact[1] != fact[2]),
+    )
+
+
+def _counters(before: Mapping[str, Figure], after: Mapping[str, Figure]) -> tuple[CounterChange, ...]:
+    found = [
+        CounterChange(name, figure.unit, before[name].value, figure.value)
+        for name, figure in after.items()
+        if name in before and before[name].value != figure.value
+    ]
+
+    def size(change: CounterChange) -> float:
+        larger, smaller = max(change.before, change.after), min(change.before, change.after)
+        return larger / smaller if smaller > 0 else float("inf")
+
+    return tuple(sorted(found, key=size, reverse=True))

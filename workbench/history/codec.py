@@ -1,0 +1,91 @@
+"""Results as JSON: dataclasses by name, so that a file of another version, or of a stranger, does no harm.
+
+Only the classes that a reader names are made, from plain values. What is not known any more is left out, and
+what cannot be made is None.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import fields, is_dataclass
+from enum import Enum
+from typing import Any
+
+from workbench.errors import UsageError
+from workbench.targets import Product, product
+
+CLASS, PRODUCT, PAIRS, TUPLE = "$class", "$product", "$pairs", "$tuple"
+
+
+def encode(value: Any, leave_out: Collection[str] = ()) -> Any:
+    """Plain JSON values.
+
+    Args:
+        leave_out: fields that are not kept, at any depth; they are to have a default.
+    """
+    if isinstance(value, Product):
+        return {PRODUCT: value.name}
+    if is_dataclass(value) and not isinstance(value, type):
+        kept = {
+            f.name: encode(getattr(value, f.name), leave_out)
+            for f in fields(value)
+            if f.name not in leave_out
+        }
+        return {CLASS: type(value).__name__, **kept}
+    if isinstance(value, Enum):
+        return {CLASS: type(value).__name__, "value": value.value}
+    if isinstance(value, Mapping):
+        if all(isinstance(key, str) for key in value):
+            return {key: encode(item, leave_out) for key, item in value.items()}
+        return {PAIRS: [[encode(k, leave_out), encode(v, leave_out)] for k, v in value.items()]}
+    if isinstance(value, tuple):
+        return {TUPLE: [encode(item, leave_out) for item in value]}
+    if isinstance(value, list):
+        return [encode(item, leave_out) for item in value]
+    if value is None or isinstance(value, str | bool):
+        return value
+    if isinstance(value, int):
+        return int(value)
+    if hasattr(value, "__float__"):
+        return float(value)
+    raise TypeError(f"a {type(value).__name__} cannot be kept in the history")
+
+
+def decode(data: Any, classes: Mapping[str, type]) -> Any:
+    """The value that `encode` was given.
+
+    Args:
+        classes: those that may be made, by name.
+
+    Raises:
+        ValueError: it holds something else, or a class has other fields now.
+    """
+    if isinstance(data, list):
+        return [decode(item, classes) for item in data]
+    if not isinstance(data, dict):
+        return data
+    if TUPLE in data:
+        return tuple(decode(item, classes) for item in data[TUPLE])
+    if PAIRS in data:
+        return {decode(key, classes): decode(item, classes) for key, item in data[PAIRS]}
+    if PRODUCT in data:
+        try:
+            return product(str(data[PRODUCT]))
+        except UsageError as error:
+            raise ValueError(str(error)) from None
+    if CLASS in data:
+        return _made(data, classes)
+    return {key: decode(item, classes) for key, item in data.items()}
+
+
+def _made(data: dict[str, Any], classes: Mapping[str, type]) -> Any:
+    kind = classes.get(data[CLASS])
+    if kind is None:
+        raise ValueError(f"{data[CLASS]!r} is no class of a result")
+    if issubclass(kind, Enum):
+        return kind(data["value"])
+    known = {f.name for f in fields(kind) if f.init}  # type: ignore[arg-type]
+    try:
+        return kind(**{key: decode(item, classes) for key, item in data.items() if key in known})
+    except TypeError as error:
+        raise ValueError(str(error)) from None

@@ -1,0 +1,271 @@
+"""Writes what is timed and profiled into the file of runs, as the hub tells it.
+
+Nothing of the workbench's heavy parts is imported here: `%load_ext workbench` starts a recorder. The file is
+made with the first run, not before.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import subprocess
+import sys
+import time
+import uuid
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from workbench.errors import HistoryError
+from workbench.events import Event, Hub, hub, shape_told
+from workbench.history.codec import encode
+from workbench.history.store import Store, packed, place
+
+NOT_KEPT = ("simulation", "rocprof", "levels", "again", "wall")
+"""Fields of results that belong to their process, or are too large: simulated waves, what a tool left."""
+
+GIT_SECONDS = 5.0
+"""How long what git said of the folder is taken to hold."""
+
+VERIFIED = 1000
+"""Verifications that are remembered for the runs after them."""
+
+
+@dataclass(frozen=True)
+class GitState:
+    """A folder as git sees it; "" and None where there is no repository.
+
+    Attributes:
+        revision: of HEAD, 12 digits.
+        branch: "" where HEAD is detached.
+        modified: whether tracked files differ from HEAD.
+    """
+
+    revision: str = ""
+    branch: str = ""
+    modified: bool | None = None
+
+
+def git_state(folder: Path) -> GitState:
+    """Asks git."""
+    command = ["git", "-C", str(folder), "status", "--porcelain=v2", "--branch", "--untracked-files=no"]
+    try:
+        # No lock is taken that a `git commit` of the user's would meet.
+        environment = {**os.environ, "GIT_OPTIONAL_LOCKS": "0"}
+        run = subprocess.run(command, capture_output=True, text=True, timeout=5, check=True, env=environment)
+    except (OSError, subprocess.SubprocessError):
+        return GitState()
+    lines = run.stdout.splitlines()
+    told = dict(line[2:].split(" ", 1) for line in lines if line.startswith("# ") and line.count(" ") > 1)
+    revision, branch = told.get("branch.oid", ""), told.get("branch.head", "")
+    return GitState(
+        "" if revision.startswith("(") else revision[:12],
+        "" if branch.startswith("(") else branch,
+        any(not line.startswith("#") for line in lines),
+    )
+
+
+def notebook() -> str:
+    """Path of the notebook whose kernel this is, as Jupyter's server tells it; "" elsewhere."""
+    return os.environ.get("JPY_SESSION_NAME", "")
+
+
+def folder() -> Path:
+    """The notebook's folder, else the current one."""
+    path = Path(notebook())
+    return path.parent if path.is_absolute() and path.parent.is_dir() else Path.cwd()
+
+
+class Recorder:
+    """One session's writer.
+
+    Attributes:
+        path: the file.
+        session: id of this session.
+
+    Args:
+        path: of the file.
+        beside: folder of which the git state is kept.
+    """
+
+    def __init__(self, path: Path, beside: Path) -> None:
+        self.path = path
+        self.session = uuid.uuid4().hex[:12]
+        self._beside = beside
+        self._started = time.time()
+        self._process = os.getpid()
+        self._store: Store | None = None
+        self._failed = ""
+        self._verified: dict[Any, bool] = {}
+        self._numbers: dict[int, int] = {}
+        self._git = (float("-inf"), GitState())
+
+    @property
+    def store(self) -> Store:
+        """The open file.
+
+        Raises:
+            HistoryError: it cannot be used.
+        """
+        if self._store is None:
+            self._store = Store(self.path)
+            self._store.thin()
+        return self._store
+
+    @property
+    def failed(self) -> str:
+        """Why nothing is kept any more; "" while all is well."""
+        return self._failed
+
+    def take(self, event: Event) -> None:
+        """Takes an event of the hub."""
+        # A forked process shares the connection, which SQLite does not allow.
+        if self._failed or os.getpid() != self._process:
+            return
+        try:
+            self._take(event)
+        except HistoryError as error:
+            self._failed = str(error)
+            warnings.warn(f"runs are not kept: {error}", stacklevel=2)
+
+    def number_of(self, event: Event) -> int | None:
+        """Number that the run or failure of an event has in the file."""
+        return self._numbers.get(event.number)
+
+    def _take(self, event: Event) -> None:
+        if event.kind == "verify":
+            told = event.data
+            self._verified[_key(event.name, told["shape"], told["device"], told["code"])] = told["passed"]
+            while len(self._verified) > VERIFIED:
+                self._verified.pop(next(iter(self._verified)))
+        elif event.kind in ("time", "profile"):
+            self._add(event)
+        elif event.kind == "failed":
+            told = event.data
+            self._insert(
+                event, shape_told(told), told.get("device", ""), kind=told["kind"], error=told["error"]
+            )
+
+    def _add(self, event: Event) -> None:
+        result = event.data
+        timing = result.timing if event.kind == "profile" else result
+        for digest in filter(None, timing.code.split("+")):
+            self._keep_code(digest)
+        self._insert(
+            event,
+            timing.shape,
+            timing.device,
+            kind=event.kind,
+            code=timing.code,
+            value=timing.median.value,
+            unit=timing.median.unit,
+            origin=str(timing.median.origin),
+            verified=self._verified.get(_key(timing.name, timing.shape, timing.device, timing.code)),
+            result=packed(json.dumps(encode(result, NOT_KEPT))),
+        )
+
+    def _insert(self, event: Event, shape: Any, device: str, **more: Any) -> None:
+        self._keep_session()
+        git = self._state()
+        row = {
+            "session": self.session,
+            "seconds": event.seconds,
+            "kernel": event.name,
+            "shape": json.dumps(encode(dict(shape)), default=str),
+            "device": device,
+            "code": "",
+            "unit": "",
+            "origin": "",
+            "error": "",
+            "revision": git.revision,
+            "branch": git.branch,
+            "modified": git.modified,
+        }
+        self._numbers[event.number] = self.store.insert("run", {**row, **more})
+
+    def _state(self) -> GitState:
+        asked, state = self._git
+        if time.monotonic() - asked > GIT_SECONDS:
+            state = git_state(self._beside)
+            self._git = (time.monotonic(), state)
+        return state
+
+    def _keep_session(self) -> None:
+        if not self._numbers:
+            told = {
+                "id": self.session,
+                "started": self._started,
+                "notebook": Path(notebook()).name,
+                "host": platform.node(),
+                "python": platform.python_version(),
+                "workbench": str(vars(sys.modules["workbench"]).get("__version__", "")),
+            }
+            self.store.insert("session", told, unless_there=True)
+
+    def _keep_code(self, digest: str) -> None:
+        # Whoever publishes a run has the kernel loaded.
+        from workbench.kernel.code import known_code
+
+        if self.store.rows("SELECT 1 FROM code WHERE digest = ? AND elf IS NOT NULL", (digest,)):
+            return
+        code = known_code(digest)
+        if code is None:
+            return
+        compiled = code.result
+        row = {
+            "digest": digest,
+            "name": code.name,
+            "arch": code.arch,
+            "compiler": str(compiled.compiler.version) if compiled is not None else "",
+            "options": " ".join(compiled.command[1:]) if compiled is not None else "",
+            "source": code.source,
+            "elf": packed(code.code),
+        }
+        self.store.write("DELETE FROM code WHERE digest = ?", (digest,))
+        self.store.insert("code", row)
+
+
+def _key(name: str, shape: Any, device: str, code: str) -> Any:
+    return (name, device, code, *sorted((k, str(v)) for k, v in shape.items()))
+
+
+_current: Recorder | None = None
+_unsubscribe: Callable[[], None] | None = None
+
+
+def current() -> Recorder | None:
+    """The recorder of this process; None where none was started, or none is wanted."""
+    return _current
+
+
+def start(source: Hub = hub) -> Recorder | None:
+    """Records from now on, and what the hub remembers; None where $HIPKITTENS_HISTORY says "off".
+
+    A second call changes nothing, unless the file is to be another one now.
+    """
+    global _current, _unsubscribe
+    beside = folder()
+    path = place(beside)
+    if path is None:
+        stop()
+        return None
+    if _current is None or _current.path != path:
+        stop()
+        _current = Recorder(path, beside)
+        for event in source.history():
+            _current.take(event)
+        _unsubscribe = source.subscribe(_current.take)
+    return _current
+
+
+def stop() -> None:
+    """Ends recording, and closes the file."""
+    global _current, _unsubscribe
+    if _unsubscribe is not None:
+        _unsubscribe()
+    if _current is not None and _current._store is not None:
+        _current._store.close()
+    _current = _unsubscribe = None

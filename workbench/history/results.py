@@ -1,0 +1,379 @@
+"""Runs as a user holds them: found by number, name of a baseline, kernel or session."""
+
+from __future__ import annotations
+
+import json
+import zlib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from workbench.codeobject.occupancy import Occupancy
+from workbench.display import Shown
+from workbench.errors import HistoryError, UsageError
+from workbench.history import recorder
+from workbench.history.changes import Changes, Side, changes
+from workbench.history.codec import decode
+from workbench.history.store import Store, place, unpacked
+from workbench.kernel import Module, Resources
+from workbench.launches import CacheCounts, LaunchRecord, Replayed
+from workbench.origin import Expected, Figure, Origin
+from workbench.profile.model import TimeModel
+from workbench.profile.profiler import ProfileResult
+from workbench.profile.timing import TimeResult
+from workbench.spec import Shape, shape_text
+
+CLASSES: Mapping[str, type] = {
+    kind.__name__: kind
+    for kind in (
+        CacheCounts, Expected, Figure, LaunchRecord, Occupancy, Origin, ProfileResult, Replayed, Resources,
+        TimeModel, TimeResult,
+    )
+}  # fmt: skip
+"""Classes that results in the file are made of."""
+
+
+@dataclass(frozen=True)
+class Session:
+    """A kernel's life, from its start to its restart.
+
+    Attributes:
+        id: 12 hexadecimal digits.
+        started: Unix time.
+        notebook: its file's name; "" where none is known.
+        host, python, workbench: the computer's name, and versions.
+    """
+
+    id: str
+    started: float
+    notebook: str
+    host: str
+    python: str
+    workbench: str
+
+
+@dataclass(frozen=True)
+class RecordedRun(Shown):
+    """A run of the file.
+
+    Attributes:
+        number: counts up over all notebooks of the folder.
+        session: the session that made it.
+        seconds: Unix time.
+        kind: "time" or "profile"; of one that failed what was tried.
+        kernel: kernel or spec.
+        shape, device: what ran where.
+        code: `Module.digest` of what ran; of several modules, all of them joined by "+".
+        time: its median; None where it failed.
+        verified: whether the last verification of the same code, shape and device before it passed.
+        error: first line of what ended it; "" where it went well.
+        revision, branch, modified: what git said of the folder.
+        baselines: names that it is pinned under.
+    """
+
+    number: int
+    session: Session
+    seconds: float
+    kind: str
+    kernel: str
+    shape: Shape
+    device: str
+    code: str
+    time: Figure | None
+    verified: bool | None
+    error: str
+    revision: str
+    branch: str
+    modified: bool | None
+    baselines: tuple[str, ...]
+    _store: Store = field(repr=False, compare=False)
+
+    @cached_property
+    def _result(self) -> Any:
+        found = self._store.rows("SELECT result FROM run WHERE number = ?", (self.number,))
+        if not found or found[0][0] is None:
+            return None
+        try:
+            return decode(json.loads(unpacked(found[0][0])), CLASSES)
+        except (ValueError, KeyError, zlib.error):
+            return None  # of a version that kept other fields
+
+    @property
+    def profile(self) -> ProfileResult | None:
+        """Its counters; None where it was only timed, long ago, or with a version that kept others."""
+        return self._result if isinstance(self._result, ProfileResult) else None
+
+    @property
+    def timing(self) -> TimeResult | None:
+        """Its time with all that was known of it; None as for `profile`."""
+        if isinstance(self._result, TimeResult):
+            return self._result
+        if self.profile is not None:
+            return self.profile.timing
+        if self.time is None:
+            return None
+        return TimeResult(
+            self.kernel, self.device, self.shape, self.time, self.time, self.time, 0, code=self.code
+        )
+
+    @cached_property
+    def modules(self) -> tuple[Module, ...]:
+        """What ran, from its machine code; empty where that is not kept any more."""
+        found = [
+            self._store.rows("SELECT name, elf FROM code WHERE digest = ?", (digest,))
+            for digest in filter(None, self.code.split("+"))
+        ]
+        kept = [rows[0] for rows in found if rows and rows[0]["elf"] is not None]
+        return tuple(Module(unpacked(row["elf"]), name=row["name"]) for row in kept)
+
+    def _of_code(self, column: str) -> str:
+        rows = [
+            self._store.rows(f"SELECT {column} FROM code WHERE digest = ?", (digest,))
+            for digest in filter(None, self.code.split("+"))
+        ]
+        return "\n".join(dict.fromkeys(str(row[0][0]) for row in rows if row and row[0][0]))
+
+    @cached_property
+    def source(self) -> str:
+        """The C++ that it was compiled from; "" where there was none."""
+        return self._of_code("source")
+
+    @cached_property
+    def compiler(self) -> str:
+        return self._of_code("compiler")
+
+    @cached_property
+    def options(self) -> str:
+        """The compiler's command line behind its name."""
+        return self._of_code("options")
+
+    @property
+    def label(self) -> str:
+        size = shape_text(self.shape)
+        return f"#{self.number} {self.kernel}{f' ({size})' if size else ''}"
+
+    @property
+    def side(self) -> Side:
+        """All that is compared."""
+        return Side(
+            self.label,
+            {
+                "kernel": self.kernel,
+                "shape": shape_text(self.shape),
+                "device": self.device,
+                "compiler": self.compiler,
+                "options": self.options,
+                "git": self.revision + (" with changes" if self.modified else ""),
+                "branch": self.branch,
+                "workbench": self.session.workbench,
+                "python": self.session.python,
+                "host": self.session.host,
+                "code": self.code,
+            },
+            self.source,
+            self.modules,
+            self.time,
+            self.profile.counters if self.profile is not None else {},
+        )
+
+    def __str__(self) -> str:
+        return f"{self.label} on {self.device}: {self.time if self.time is not None else self.error}"
+
+    __repr__ = __str__
+
+
+class History(Shown):
+    """Runs of a file, oldest first; `[number]` finds one by its number, `["name"]` by that of a baseline.
+
+    Attributes:
+        path: the file.
+    """
+
+    def __init__(self, store: Store, where: str = "", values: Sequence[Any] = ()) -> None:
+        self._store = store
+        self._where = where
+        self._values = tuple(values)
+        self.path = store.path
+
+    @cached_property
+    def _runs(self) -> tuple[RecordedRun, ...]:
+        return tuple(_read(self._store, self._where, self._values))
+
+    def of(self, kernel: str = "", *, session: str = "") -> History:
+        """Only the runs of a kernel, of a session, or both."""
+        wanted = [("kernel = ?", kernel), ("session = ?", session)]
+        more = [(text, value) for text, value in wanted if value]
+        where = " AND ".join(filter(None, (self._where, *(text for text, _ in more))))
+        return History(self._store, where, (*self._values, *(value for _, value in more)))
+
+    @property
+    def kernels(self) -> list[str]:
+        """Names of what ran, the latest first."""
+        return list(dict.fromkeys(run.kernel for run in reversed(self._runs)))
+
+    @property
+    def baselines(self) -> dict[str, RecordedRun]:
+        """Pinned runs by name, in the order in which they were pinned."""
+        names = self._store.rows("SELECT name, run FROM baseline ORDER BY pinned, rowid")
+        runs = {run.number: run for run in _read(self._store, "number IN (SELECT run FROM baseline)")}
+        return {row["name"]: runs[row["run"]] for row in names}
+
+    def pin(self, run: int | str | RecordedRun, name: str = "") -> RecordedRun:
+        """Keeps a run as a baseline.
+
+        Args:
+            run: its number, or itself.
+            name: what to call it; the run's kernel and number where it is "". A name that is taken names
+                this run from now on.
+
+        Raises:
+            HistoryError: there is no such run, or it has no time.
+        """
+        found = self._one(run)
+        if found.time is None:
+            raise HistoryError(f"{found.label} failed; a baseline needs a time: pin a run that ended well")
+        chosen = name or f"{found.kernel} #{found.number}"
+        self._store.write(
+            "INSERT OR REPLACE INTO baseline(name, run, pinned) VALUES (?, ?, julianday('now'))",
+            (chosen, found.number),
+        )
+        self._forget()
+        return found
+
+    def unpin(self, name: str) -> None:
+        """Drops a baseline; the run stays.
+
+        Raises:
+            HistoryError: no baseline has this name.
+        """
+        if name not in self.baselines:
+            raise HistoryError(f"no baseline is called {name!r}; there is {_listed(self.baselines)}")
+        self._store.write("DELETE FROM baseline WHERE name = ?", (name,))
+        self._forget()
+
+    def compare(
+        self, before: int | str | RecordedRun, after: int | str | RecordedRun | None = None
+    ) -> Changes:
+        """What is different between two runs: facts, source, machine code, counters.
+
+        Args:
+            before, after: numbers, names of baselines, or runs. `after` is the latest of the same kernel that
+                ended well where it is None.
+
+        Raises:
+            HistoryError: there is no such run.
+        """
+        first = self._one(before)
+        if after is None:
+            good = [run for run in History(self._store).of(first.kernel) if run.time is not None]
+            if not good:
+                raise HistoryError(f"no run of {first.kernel} ended well; name one to compare with")
+            after = good[-1]
+        return changes(first.side, self._one(after).side)
+
+    def _one(self, run: int | str | RecordedRun) -> RecordedRun:
+        if isinstance(run, RecordedRun):
+            return run
+        if isinstance(run, str):
+            if run not in self.baselines:
+                raise HistoryError(f"no baseline is called {run!r}; there is {_listed(self.baselines)}")
+            return self.baselines[run]
+        if isinstance(run, bool) or not isinstance(run, int):
+            raise UsageError(
+                f"a run is named by its number, its baseline's name or itself; got {type(run).__name__}"
+            )
+        found = list(_read(self._store, "number = ?", (run,)))
+        if not found:
+            raise HistoryError(f"{self.path} has no run #{run}; wb.history() lists those that there are")
+        return found[0]
+
+    def _forget(self) -> None:
+        self.__dict__.pop("_runs", None)
+
+    def __getitem__(self, index: Any) -> Any:
+        if isinstance(index, slice):
+            return self._runs[index]
+        if isinstance(index, int) and index < 0:
+            return self._runs[index]
+        return self._one(index)
+
+    def __len__(self) -> int:
+        return len(self._runs)
+
+    def __iter__(self) -> Iterator[RecordedRun]:
+        return iter(self._runs)
+
+    def __repr__(self) -> str:
+        return "\n".join(map(str, self._runs)) or f"no runs in {self.path}"
+
+
+def history(kernel: str = "", *, path: str | Path | None = None) -> History:
+    """Runs that were timed or profiled in this folder, in this session and all before, with their baselines.
+
+    `%load_ext workbench` records them in `.hipkittens/runs.sqlite` beside the notebook, and so does this
+    process from its first call of `history` on. $HIPKITTENS_HISTORY names another file; "off" keeps none.
+
+    Args:
+        kernel: only the runs of this kernel or spec.
+        path: another file, such as a colleague's.
+
+    Raises:
+        HistoryError: the file cannot be used; it is left as it is.
+        UsageError: $HIPKITTENS_HISTORY is "off", and no path is given.
+    """
+    if path is not None:
+        if not Path(path).is_file():
+            raise HistoryError(
+                f"{path}: there is no such file; wb.history() without path= takes the folder's own"
+            )
+        return History(Store(Path(path))).of(kernel)
+    recording = recorder.start()
+    if recording is None:
+        raise UsageError('no history is kept: HIPKITTENS_HISTORY is "off"; name a file with path=')
+    return History(recording.store).of(kernel)
+
+
+def _read(store: Store, where: str = "", values: Sequence[Any] = ()) -> Iterator[RecordedRun]:
+    names: dict[int, list[str]] = {}
+    for row in store.rows("SELECT name, run FROM baseline ORDER BY pinned"):
+        names.setdefault(row["run"], []).append(row["name"])
+    sessions = {
+        row["id"]: Session(
+            *(row[key] for key in ("id", "started", "notebook", "host", "python", "workbench"))
+        )
+        for row in store.rows("SELECT * FROM session")
+    }
+    query = (
+        "SELECT number, session, seconds, kind, kernel, shape, device, code, value, unit, origin, verified, "
+        "error, revision, branch, modified FROM run"
+    )
+    condition = f" WHERE {where}" if where else ""
+    for row in store.rows(f"{query}{condition} ORDER BY number", values):
+        has_time = row["value"] is not None
+        yield RecordedRun(
+            number=row["number"],
+            session=sessions[row["session"]],
+            seconds=row["seconds"],
+            kind=row["kind"],
+            kernel=row["kernel"],
+            shape=json.loads(row["shape"]),
+            device=row["device"],
+            code=row["code"],
+            time=Figure(row["value"], row["unit"], Origin(row["origin"])) if has_time else None,
+            verified=None if row["verified"] is None else bool(row["verified"]),
+            error=row["error"],
+            revision=row["revision"],
+            branch=row["branch"],
+            modified=None if row["modified"] is None else bool(row["modified"]),
+            baselines=tuple(names.get(row["number"], ())),
+            _store=store,
+        )
+
+
+def _listed(names: Mapping[str, Any]) -> str:
+    return ", ".join(map(repr, names)) or "none; pin a run with .pin(number, name)"
+
+
+__all__ = ["History", "RecordedRun", "Session", "history", "place"]

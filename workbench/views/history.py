@@ -1,0 +1,158 @@
+"""The file of runs as tables, and what is different between two of them."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from markupsafe import Markup
+
+from workbench.display import shows
+from workbench.history.changes import Changes, CodeChange, Line
+from workbench.history.results import History, RecordedRun
+from workbench.origin import Figure
+from workbench.spec import shape_text
+from workbench.views.badge import badge
+from workbench.views.markup import NOTHING, block, bold, code, details, tag
+from workbench.views.table import Cell, Table, number
+
+HEAD = ("run", "when", "shape", "device", "us", "", "verified", "git", "baseline")
+CLOCK = "%Y-%m-%d %H:%M:%S"
+"""How every time of day is written: sortable, and the same for all readers."""
+
+SHOWN = 50
+"""Runs of a kernel and session that are listed, the latest."""
+
+_DIFF_STYLE = Markup(
+    "<style>.wb pre.wb-diff{white-space:pre;overflow-x:auto;max-height:30em;line-height:1.35}"
+    ".wb-diff span{display:block;min-height:1.35em}"
+    ".wb-diff .wb-added{background:#2ea04333}.wb-diff .wb-removed{background:#f8514933}"
+    ".wb-diff .wb-renamed,.wb-diff .wb-skipped{color:var(--jp-content-font-color2,#777)}</style>"
+)
+_SIGN = {"added": "+ ", "removed": "- ", "renamed": "~ ", "same": "  ", "skipped": "⋯ "}
+
+
+def clock(seconds: float) -> str:
+    """A moment as this computer's clock has it."""
+    return time.strftime(CLOCK, time.localtime(seconds))
+
+
+@shows(RecordedRun)
+def run_html(run: RecordedRun) -> Markup:
+    """One run: its line, and where it comes from."""
+    facts = [(name, value) for name, value in run.side.facts.items() if value]
+    parts = [Table(HEAD, [_row(run)], caption=run.kernel), details("facts", Table((), facts))]
+    if run.source:
+        parts.append(details("source", tag("pre", run.source)))
+    return block(*parts)
+
+
+@shows(History)
+def history_html(found: History) -> Markup:
+    """Runs by kernel, the latest first, and by session within it."""
+    by_kernel: dict[str, dict[str, list[RecordedRun]]] = {}
+    for run in reversed(list(found)):
+        by_kernel.setdefault(run.kernel, {}).setdefault(run.session.id, []).append(run)
+    if not by_kernel:
+        return block(tag("div", f"no runs yet in {found.path}", kind="wb-dim"))
+    parts = [
+        details(
+            Markup("{} · {} in {}").format(bold(kernel), _counted(runs.values()), _sessions(len(runs))),
+            *(_session(each) for each in runs.values()),
+            opened=n == 0,
+        )
+        for n, (kernel, runs) in enumerate(by_kernel.items())
+    ]
+    return block(*parts, tag("div", str(found.path), kind="wb-dim"))
+
+
+def _counted(sessions: Iterable[Sequence[RecordedRun]]) -> str:
+    count = sum(map(len, sessions))
+    return f"{count} run{'' if count == 1 else 's'}"
+
+
+def _sessions(count: int) -> str:
+    return f"{count} session{'' if count == 1 else 's'}"
+
+
+def _session(runs: Sequence[RecordedRun]) -> Table:
+    session = runs[0].session
+    where = f" of {session.notebook}" if session.notebook else ""
+    more = f", the latest {SHOWN} of {len(runs)}" if len(runs) > SHOWN else ""
+    return Table(HEAD, map(_row, runs[:SHOWN]), caption=f"session of {clock(session.started)}{where}{more}")
+
+
+def _row(run: RecordedRun) -> tuple[Any, ...]:
+    verified = {True: Cell("✓", "wb-ok"), False: Cell("✗ wrong", "wb-bad"), None: ""}[run.verified]
+    return (
+        f"#{run.number}",
+        clock(run.seconds),
+        shape_text(run.shape),
+        run.device,
+        number(run.time.value, ",.4g") if run.time is not None else Cell("failed", "wb-bad", run.error),
+        badge(run.time) if run.time is not None else run.kind,
+        verified,
+        f"{run.revision}{' *' if run.modified else ''}",
+        ", ".join(run.baselines),
+    )
+
+
+@shows(Changes)
+def changes_html(found: Changes) -> Markup:
+    """The verdict, then facts, source, machine code and counters, each where it differs."""
+    head = Markup("{} → {}: {}").format(found.before, found.after, bold(found.verdict))
+    parts: list[Any] = [_DIFF_STYLE, tag("div", head)]
+    rows = [("time", *map(_time, found.times))]
+    rows += [(name, old or "unknown", new or "unknown") for name, old, new in found.facts]
+    parts.append(Table(("", "before", "after"), rows))
+    if found.source:
+        parts.append(details("source", _lines(found.source), opened=True))
+    parts += [_code(each) for each in found.codes]
+    if found.counters:
+        parts.append(
+            details(
+                f"counters: {len(found.counters)} differ",
+                Table(
+                    ("counter", "before", "after", "times", "unit"),
+                    [
+                        (
+                            c.name,
+                            c.before,
+                            c.after,
+                            f"{c.ratio:.3g}" if c.ratio is not None else "new",
+                            c.unit,
+                        )
+                        for c in found.counters
+                    ],
+                ),
+                opened=True,
+            )
+        )
+    parts += [tag("div", text, kind="wb-dim") for text in found.unknown]
+    return block(*parts)
+
+
+def _time(figure: Figure | None) -> Any:
+    return Markup("{} us {}").format(f"{figure.value:.4g}", badge(figure)) if figure is not None else "failed"
+
+
+def _code(change: CodeChange) -> Markup:
+    title = Markup("{}: {} instructions new, {} gone, {} only in other registers").format(
+        code(change.kernel), change.added, change.removed, change.renamed
+    )
+    parts: list[Any] = []
+    if change.resources:
+        parts.append(Table(("", "before", "after"), change.resources))
+    if change.added or change.removed:
+        parts.append(_lines(change.lines))
+    return details(title, *parts, opened=bool(change.resources))
+
+
+def _lines(lines: Sequence[Line]) -> Markup:
+    return tag(
+        "pre",
+        *(tag("span", _SIGN[line.edit], line.text, kind=f"wb-{line.edit}") for line in lines),
+        NOTHING,
+        kind="wb-diff",
+    )
