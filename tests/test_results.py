@@ -89,7 +89,7 @@ def named() -> Iterator[str]:
 
 def test_every_kind_is_here(results: dict[str, Any]) -> None:
     # Modules and kernels are no results; tests/kernel/test_module.py pickles them. The catalogue is of specs.
-    others = {"Plotted", "Module", "Kernel", "KernelRegistry", "Selection"}
+    others = {"Plotted", "Presented", "Module", "Kernel", "KernelRegistry", "Selection"}
     assert {*results} == {*named()} - others
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from functools import cache
 
 import pytest
@@ -10,8 +11,9 @@ import torch
 import workbench as wb
 from workbench.errors import UsageError
 from workbench.origin import Origin
-from workbench.profile.advice import WORTH, Advice
+from workbench.profile.findings import WORTH, Advice, summed
 from workbench.profile.rules import RULES
+from workbench.views.verdict import verdict
 
 SOURCE = r"""
 #define EACH int i = blockIdx.x * blockDim.x + threadIdx.x
@@ -218,4 +220,42 @@ def test_advice_is_a_table_in_a_notebook() -> None:
     shown = profiled("conflicts").advice._repr_html_()
     assert "LDS bank conflicts" in shown
     assert "SQ_LDS_BANK_CONFLICT" in shown
-    assert "no rule found anything" in Advice("quiet", ())._repr_html_()
+    assert "No rule found a change" in Advice("quiet", ())._repr_html_()
+
+
+def test_advice_of_a_launch_is_that_of_its_profile() -> None:
+    found = wb.advice(module()["conflicts"][64, 256], torch.zeros(64 * 256))
+    assert [each.rule for each in found] == [each.rule for each in profiled("conflicts", 64).advice]
+    assert found
+
+
+def test_what_is_kept_of_a_profile_finds_the_rest_while_somebody_has_it() -> None:
+    whole = profiled("conflicts")
+    light = whole.light()
+    assert light.record.steps is None
+    assert light.advice is whole.advice
+    assert light.what_if(bank_conflicts=0).seconds < whole.model.seconds  # type: ignore[union-attr]
+    assert light.timeline is not None
+    assert len(light.timeline.spans) == len(whole.timeline.spans)  # type: ignore[union-attr]
+    alone = pickle.loads(pickle.dumps(light))
+    assert not alone.advice
+    assert alone.timeline is None
+
+
+def test_advice_on_several_launches_is_what_it_gains_all_of_them() -> None:
+    slow = profiled("conflicts").advice
+    found = summed("both", [(slow, 1.0), (Advice("other", ()), 3.0)])
+    assert [each.title for each in found] == [f"{slow.name}: {slow[0].title}"]
+    assert found[0].gain.value == pytest.approx(4 / (3 + 1 / slow[0].gain.value))
+    assert not summed("both", [(slow, 1e-3), (Advice("other", ()), 3.0)])
+
+
+def test_a_profile_begins_with_verdict_and_advice() -> None:
+    shown = profiled("conflicts")._repr_html_()
+    assert shown.index("not verified") < shown.index("limited by") < shown.index("LDS bank conflicts")
+    assert shown.index("LDS bank conflicts") < shown.index("<table")
+    for passed, said in ((True, "✓ verified"), (False, "✗ wrong")):
+        told = verdict(profiled("conflicts"), passed)
+        assert said in told
+        assert " us " in told
+        assert "of the roof" in told

@@ -405,6 +405,9 @@ def _percent(part: float, whole: float) -> float:
     return 100.0 * part / whole
 
 
+ROOFS = ("MFMA rate", "VALU rate", "memory bandwidth")
+"""Metrics whose peaks are the roofs of the roofline."""
+
 GPU_COUNTERS: tuple[str, ...] = tuple(
     dict.fromkeys(
         [

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import weakref
+from collections import deque
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -12,14 +14,15 @@ from workbench.display import Plotted, Shown
 from workbench.errors import ProfilerError, UsageError
 from workbench.events import hub
 from workbench.origin import Figure, Origin
-from workbench.profile.advice import Advice, advise
 from workbench.profile.counters import COUNTERS, collect
+from workbench.profile.findings import Advice, advise, summed
 from workbench.profile.instructions import InstructionProfile, remember
 from workbench.profile.instructions import counted as counted_instructions
 from workbench.profile.instructions import measured as measured_instructions
 from workbench.profile.machine import machine
 from workbench.profile.metrics import (
     GPU_COUNTERS,
+    ROOFS,
     TIME,
     WAVES_PER_SIMD,
     Measurement,
@@ -28,6 +31,7 @@ from workbench.profile.metrics import (
 from workbench.profile.model import TimeModel, issue_cycles
 from workbench.profile.rocprof import RocprofResult, export
 from workbench.profile.rocprof import collect as run_rocprof
+from workbench.profile.timelines import Timeline, timeline_of
 from workbench.profile.timing import TimeResult, counted, modelled, together
 from workbench.profile.what_if import Again, change_of
 from workbench.spec import KernelSpec, Shape, shape_text
@@ -38,6 +42,14 @@ if TYPE_CHECKING:
     from workbench.kernel import Kernel, Launcher, Module, Resources
     from workbench.launches import Replayed
     from workbench.runtime import Device, LaunchRecord
+
+SPANS = 100_000
+"""Spans of the timeline that a profile keeps."""
+
+WHOLE = 4
+"""Profiles that stay whole, whoever holds them: the latest ones. Steps of thousands of waves are large."""
+
+_whole: deque[ProfileResult] = deque(maxlen=WHOLE)
 
 
 @dataclass
@@ -80,6 +92,9 @@ class ProfileResult(Plotted):
         caches: what the modelled caches of each XCD did; None on a GPU.
         code: `Module.digest` of what ran.
         again: the launch, to be modelled again (`what_if`); None on a GPU.
+        kernel: what ran; None once it was pickled.
+        whole: the result that this one is without its largest parts, as long as somebody has it; None where
+            this is the whole.
         figure: counters and the time's breakdown.
     """
 
@@ -101,10 +116,30 @@ class ProfileResult(Plotted):
     caches: Replayed | None = field(default=None, repr=False)
     code: str = ""
     again: Again | None = field(default=None, repr=False, compare=False)
+    kernel: Kernel | None = field(default=None, repr=False, compare=False)
+    whole: weakref.ref[ProfileResult] | None = field(default=None, repr=False, compare=False)
 
     def __getstate__(self) -> dict[str, Any]:
         # The launch itself belongs to this process.
-        return {**self.__dict__, "again": None}
+        return {**self.__dict__, "again": None, "whole": None}
+
+    def light(self) -> ProfileResult:
+        """The same without counts of every instruction, for those who keep many; it finds the rest here."""
+        return replace(
+            self,
+            lines={},
+            instructions=None,
+            again=None,
+            model=_without_spans(self.model),
+            record=replace(self.record, counts=None, traffic=None, steps=None),
+            whole=weakref.ref(self),
+        )
+
+    @property
+    def complete(self) -> ProfileResult:
+        """This profile with all that was counted, where it is still there."""
+        found = self.whole() if self.whole is not None else None
+        return found if found is not None else self
 
     def what_if(self, *, without: Collection[int] = (), **changes: float | bool | None) -> TimeModel:
         """The time that the launch would take if something about it were different, modelled.
@@ -117,14 +152,34 @@ class ProfileResult(Plotted):
         Raises:
             UsageError: a change that is not known or out of its range, or a profile of a GPU.
         """
-        if self.again is None:
+        again = self.complete.again
+        if again is None:
             raise UsageError(f"{self.name}: what_if models a counted launch again; this profile has none")
-        return self.again.model(change_of(without, **changes))
+        return again.model(change_of(without, **changes))
 
     @property
     def advice(self) -> Advice:
         """What is worth changing, with the evidence and the gain that the model gives for it."""
+        return self.complete._advice
+
+    @cached_property
+    def _advice(self) -> Advice:
         return advise(self)
+
+    @property
+    def timeline(self) -> Timeline | None:
+        """What the waves of a compute unit did from cycle to cycle; None where nothing was simulated."""
+        whole = self.complete
+        run = whole.model.simulation if whole.model is not None else None
+        if run is None or whole.kernel is None or not len(run.unit.spans):
+            return None
+        return timeline_of(run, self.name, self.device, whole.kernel)
+
+    @property
+    def of_roof(self) -> Measurement | None:
+        """What the launch gets closest to of the roofline's roofs; None where no rate is known."""
+        rates = [m for name in ROOFS if (m := self.metrics[name]).share is not None]
+        return max(rates, key=lambda m: m.share or 0.0, default=None)
 
     def __getitem__(self, name: str) -> Figure:
         return self.counters[name]
@@ -231,6 +286,12 @@ class StepsProfile(Shown, Sequence[ProfileResult]):
         return self.timing.median
 
     @property
+    def advice(self) -> Advice:
+        """What is worth changing in the launches, by what it gains all of them together."""
+        timed = [(result.advice, result.time.value) for result in self._results]
+        return summed(self.name, timed)
+
+    @property
     def counters(self) -> Mapping[str, Figure]:
         """Sums over the launches, of counters that each of them has."""
         first, *others = (result.counters for result in self._results)
@@ -242,6 +303,29 @@ class StepsProfile(Shown, Sequence[ProfileResult]):
 
     def __repr__(self) -> str:
         return "\n".join((f"{self.name}: {self.time}", *map(str, self._results)))
+
+
+def advice(
+    target: KernelSpec | Launcher | Kernel | Module | Callable[..., Any] | str,
+    *args: Any,
+    spec: KernelSpec | str | None = None,
+    shape: Shape | None = None,
+    seed: int = 0,
+    device: Device | str | None = None,
+    **kwargs: Any,
+) -> Advice:
+    """What is worth changing in a launch: each finding with evidence, line and the gain by the model.
+
+    Args:
+        target, args, spec, shape, seed, device, kwargs: as for `time`.
+
+    Raises:
+        UsageError: `target` cannot be launched.
+        DeviceError: the device is a GPU, whose launches cannot be modelled again.
+    """
+    prepared = resolve(target, args, kwargs, spec=spec, shape=shape, seed=seed, device=device)
+    prepared.device.check_observes("what each instruction costs")
+    return profile_target(prepared).advice
 
 
 def profile(
@@ -308,14 +392,8 @@ def _profiled(
             result = _measured(target, counters, thread_trace, pc_sampling)
     # The hub remembers many of these; counts of every instruction would be most of their size.
     remember(target.kernel, result.instructions)
-    light = replace(
-        result,
-        lines={},
-        instructions=None,
-        again=None,
-        record=replace(result.record, counts=None, traffic=None, steps=None),
-    )
-    hub.publish("profile", result.name, light)
+    _whole.append(result)
+    hub.publish("profile", result.name, result.light())
     return result
 
 
@@ -326,7 +404,7 @@ def _counted(target: Target, names: Sequence[str] | None) -> ProfileResult:
     if names is not None:
         missing = tuple(name for name in names if name not in found)
         found = {name: found[name] for name in names if name in found}
-    model = modelled(target, record, sums)
+    model = modelled(target, record, sums, spans=SPANS)
     costs = counted_instructions(target.kernel, record, model.simulation)
     return ProfileResult(
         name=target.name,
@@ -352,9 +430,11 @@ def _counted(target: Target, names: Sequence[str] | None) -> ProfileResult:
             model.machine,
             _argument_bytes(target),
             {address: target.kernel.module.instruction(address) for address in record.counts or {}},
+            model,
             model.error,
             target.kernel.module.places_of,
         ),
+        kernel=target.kernel,
     )
 
 
@@ -397,6 +477,14 @@ def _measured(
         instructions=measured_instructions(result.instructions),
         code=target.kernel.module.digest,
     )
+
+
+def _without_spans(model: TimeModel | None) -> TimeModel | None:
+    if model is None or model.simulation is None:
+        return model
+    run = model.simulation
+    unit = replace(run.unit, spans=run.unit.spans[:0].copy())
+    return replace(model, simulation=replace(run, unit=unit))
 
 
 def _resources(target: Target, record: LaunchRecord) -> Resources:

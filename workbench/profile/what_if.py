@@ -102,12 +102,18 @@ class _ChangedSteps:
         """Nothing is held."""
 
 
+def _same_waves(change: Change) -> bool:
+    """Whether the waves go as they went: what is left of a change needs no new simulation."""
+    return replace(change, launch=True, spread=1.0) == Change()
+
+
 @dataclass(frozen=True)
 class Again:
     """A counted launch, kept so that it can be modelled again.
 
     Attributes:
         tally, record, occupancy, machine, argument_bytes, instructions: what `model_time` takes.
+        base: the time without a change.
         error: how far its time may be off.
         places: source files and lines of an address, the module's own last.
     """
@@ -118,15 +124,23 @@ class Again:
     machine: Product = field(repr=False)
     argument_bytes: int
     instructions: Mapping[int, Instruction] = field(repr=False)
+    base: TimeModel = field(repr=False)
     error: Expected
     places: Callable[[int], Sequence[tuple[str, int]]] = field(repr=False)
 
     def model(self, change: Change) -> TimeModel:
         """The time with a change."""
+        found = self.base if _same_waves(change) else self._simulated(change)
+        # No spreading moves fewer bytes: what the memory needs stays.
+        work = max((found.seconds - found.overhead) * change.spread, found.parts["hbm"])
+        seconds = work + (found.overhead if change.launch else 0.0)
+        return replace(found, error=self.error, seconds=seconds)
+
+    def _simulated(self, change: Change) -> TimeModel:
         record, tally = self.record, self._tally(change)
         if record.steps is not None and (change.without or change.coalesced or change.bank_conflicts < 1):
             record = replace(record, steps=_ChangedSteps(record.steps, change))
-        found = model_time(
+        return model_time(
             tally,
             record,
             self._occupancy(change),
@@ -135,10 +149,6 @@ class Again:
             instructions=self.instructions,
             clock_hz=change.clock,
         )
-        # No spreading moves fewer bytes: what the memory needs stays.
-        work = max((found.seconds - found.overhead) * change.spread, found.parts["hbm"])
-        seconds = work + (found.overhead if change.launch else 0.0)
-        return replace(found, error=self.error, seconds=seconds)
 
     def _occupancy(self, change: Change) -> Occupancy:
         if change.waves_per_simd is None:

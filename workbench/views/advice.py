@@ -1,30 +1,48 @@
-"""Advice as a table: what is wrong and where, what to do, and what that would gain."""
+"""Advice: what is wrong and where, what to do, and what that would gain; the greatest gain first."""
 
 from __future__ import annotations
 
 from markupsafe import Markup
 
 from workbench.display import shows
-from workbench.profile.advice import Advice, Finding
-from workbench.views.badge import badge
-from workbench.views.markup import block, tag
-from workbench.views.table import Table
+from workbench.profile.findings import WORTH, Advice, Finding
+from workbench.views.badge import badge, badges
+from workbench.views.markup import block, bold, details, tag
 
-HEAD = ("what", "line", "times as fast without", "what to do", "evidence")
+MANY = 3
+"""Findings that stand open; the rest is a click away."""
 
 
 @shows(Advice)
 def advice_html(advice: Advice) -> Markup:
-    """The findings, the greatest gain first."""
+    """The findings on a launch."""
+    return block(tag("div", bold(f"advice: {advice.name}")), advice_list(advice))
+
+
+def advice_list(advice: Advice) -> Markup:
+    """The findings as a list, without a heading."""
     if not advice:
-        return block(tag("div", repr(advice), kind="wb-dim"))
-    return block(Table(HEAD, map(_row, advice), caption=f"advice: {advice.name}"))
+        said = f"No rule found a change that the model gives {WORTH:g} times or more for."
+        return tag("div", said, kind="wb-dim")
+    entries = [_entry(found) for found in advice]
+    shown = tag("ol", *entries[:MANY], kind="wb-advice")
+    if len(entries) > MANY:
+        more = Markup('<ol class="wb-advice" start="{}">{}</ol>').format(
+            MANY + 1, Markup("").join(entries[MANY:])
+        )
+        shown += details(f"{len(entries) - MANY} more", more)
+    return shown
 
 
-def _row(found: Finding) -> tuple[str | Markup, ...]:
+def _entry(found: Finding) -> Markup:
+    gain = Markup('<b title="{}">{}</b>').format(
+        "by the model: the same launch again, with the change", f"{found.gain.value:.2f} ×"
+    )
+    where = f", line {found.place[1]}" if found.place else ""
+    head = Markup("{} {}{} ").format(gain, bold(found.title), where) + badge(found.gain)
     seen = Markup(", ").join(
-        Markup("{} {:g} {} {}").format(name, figure.value, figure.unit, badge(figure))
+        Markup("{} {:,.6g} {}").format(name, figure.value, figure.unit)
         for name, figure in found.evidence.items()
     )
-    gain = Markup("{} {}").format(f"{found.gain.value:.2f}", badge(found.gain))
-    return (found.title, str(found.place[1]) if found.place else "", gain, found.what, seen)
+    told = Markup("{} {}").format(seen, badges(found.evidence.values()))
+    return tag("li", tag("div", head), tag("div", found.what), tag("div", told, kind="wb-dim"))

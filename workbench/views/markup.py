@@ -28,6 +28,9 @@ STYLE = Markup(
     ".wb .wb-dim{color:var(--jp-content-font-color2,#777)}"
     ".wb .wb-warn{color:var(--jp-warn-color1,#b45f06)}"
     ".wb pre{margin:.2em 0;white-space:pre-wrap;font-family:var(--jp-code-font-family,monospace)}"
+    ".wb .wb-verdict{font-size:1.08em;padding:.2em 0 .4em}"
+    ".wb ol.wb-advice{margin:.2em 0;padding-left:1.6em}"
+    ".wb ol.wb-advice li{margin:.1em 0 .5em}"
     ".wb-badge{color:#fff;border-radius:.6em;padding:0 .5em;font-size:.85em;white-space:nowrap}"
     "</style>"
 )

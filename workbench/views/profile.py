@@ -12,10 +12,12 @@ from workbench.profile.counters import COUNTERS
 from workbench.profile.metrics import Measurement
 from workbench.profile.profiler import ProfileResult, StepsProfile
 from workbench.profile.rocprof import RocprofResult
+from workbench.views.advice import advice_list
 from workbench.views.badge import COLOURS, badge, style
 from workbench.views.markup import block, code, details, tag
 from workbench.views.table import Cell, Table, number
 from workbench.views.timing import breakdown_bars, time_html
+from workbench.views.verdict import verdict, verified_before
 
 SHOWN = (
     "SQ_INSTS_VALU",
@@ -39,7 +41,7 @@ def steps_html(result: StepsProfile) -> Markup:
 
 @shows(ProfileResult)
 def profile_html(result: ProfileResult) -> Markup:
-    """Counters, the metrics derived from them, and on a GPU rocprofv3's files."""
+    """Verdict and advice; counters, the metrics derived from them, and on a GPU rocprofv3's files."""
     docs = {c.name: c.doc for c in COUNTERS}
     counters = Table(
         ("counter", "value", "unit", ""),
@@ -53,7 +55,10 @@ def profile_html(result: ProfileResult) -> Markup:
         map(_metric, measurements),
         tips=[f"{m.metric.doc} {m.metric.text}. Source: {m.metric.source}" for m in measurements],
     )
-    parts = [counters, details("derived metrics", metrics, opened=True)]
+    head = [verdict(result, verified_before(result))]
+    if result.complete.again is not None:
+        head.append(advice_list(result.advice))
+    parts = [*head, counters, details("derived metrics", metrics, opened=True)]
     if result.rocprof is not None:
         parts.append(_files(result.rocprof))
     return block(*parts)

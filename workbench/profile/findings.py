@@ -7,7 +7,7 @@ launch again, with the change (`profile.what_if`). A rule whose change gains les
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from workbench.display import Shown
 from workbench.origin import Figure, Origin
@@ -67,6 +67,24 @@ class Advice(Shown, Sequence[Finding]):
         if not self._findings:
             return f"{self.name}: no rule found anything worth {WORTH:g} times"
         return "\n".join((f"{self.name}:", *(f"  {each}" for each in self._findings)))
+
+
+def summed(name: str, parts: Sequence[tuple[Advice, float]]) -> Advice:
+    """Advice on an operator of several launches: what each gains the whole.
+
+    Args:
+        name: the operator's.
+        parts: advice on each launch, and its seconds.
+    """
+    whole = sum(seconds for _, seconds in parts)
+    found = []
+    for advice, seconds in parts:
+        for each in advice:
+            gain = whole / (whole - seconds + seconds / each.gain.value)
+            if gain >= WORTH:
+                title = f"{advice.name}: {each.title}"
+                found.append(replace(each, title=title, gain=replace(each.gain, value=gain)))
+    return Advice(name, found)
 
 
 def advise(profile: Profiled) -> Advice:

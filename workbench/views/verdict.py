@@ -1,0 +1,46 @@
+"""The first line of every report: is it right, how fast, how near to the roof, and what limits it."""
+
+from __future__ import annotations
+
+from markupsafe import Markup
+
+from workbench.events import hub, shape_told
+from workbench.profile.profiler import ProfileResult
+from workbench.views.badge import badge
+from workbench.views.markup import bold, tag
+
+RIGHT = {
+    True: tag("span", "✓ verified", kind="wb-ok"),
+    False: tag("span", "✗ wrong", kind="wb-bad"),
+    None: tag("span", "not verified", kind="wb-dim"),
+}
+
+
+def verdict(result: ProfileResult, verified: bool | None) -> Markup:
+    """One line of HTML.
+
+    Args:
+        verified: whether the last verification of the same code passed; None where there was none.
+    """
+    time = Markup("{} us {}").format(bold(f"{result.time.value:.4g}"), badge(result.time))
+    parts = [RIGHT[verified], time]
+    if (roof := result.of_roof) is not None and roof.share is not None:
+        parts.append(Markup("{} of the roof ({})").format(bold(f"{roof.share:.0%}"), roof.metric.name))
+    if result.model is not None:
+        parts.append(Markup("limited by {}").format(bold(result.model.bound_text)))
+    return tag("div", Markup(" · ").join(parts), kind="wb-verdict")
+
+
+def verified_before(result: ProfileResult) -> bool | None:
+    """What the last verification in this process said of the same code, shape and device."""
+    wanted = (result.name, result.device, result.code, _sizes(result.shape))
+    for event in reversed(hub.history()):
+        if event.kind == "verify":
+            told = event.data
+            if (event.name, told["device"], told["code"], _sizes(shape_told(told))) == wanted:
+                return bool(told["passed"])
+    return None
+
+
+def _sizes(shape: object) -> str:
+    return str(sorted((str(k), str(v)) for k, v in dict(shape).items()))  # type: ignore[call-overload]
