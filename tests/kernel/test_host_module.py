@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sysconfig
+import threading
 from pathlib import Path
 
 import pytest
@@ -10,8 +11,10 @@ import torch
 
 import workbench as wb
 from workbench import errors
+from workbench.emulator.native import build as emulator_library
 from workbench.kernel.host_module import tensors
 from workbench.targets import TILE_TARGETS
+from workbench.toolchain import native
 from workbench.toolchain.native import build
 
 POINTERS = r"""
@@ -353,3 +356,24 @@ def test_memory_of_call_arguments() -> None:
     assert tensors([1, 2.5, "text", None, True, x.to("meta"), torch.empty(0)]) == []
     array = x.numpy()
     assert tensors(array) == [storage]
+
+
+def test_a_device_is_built_beside_the_compilation(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    built = []
+
+    def record(name: str, command: list[str], library: Path) -> None:
+        built.append(name)
+        library.write_bytes(b"made")
+
+    monkeypatch.setenv("HIPKITTENS_CACHE", str(tmp_path))
+    monkeypatch.setattr(native, "_compile", record)
+    emulator_library.cache_clear()
+    try:
+        with pytest.raises(errors.CompileError):
+            wb.compile("no program", arch="gfx950", host=True)
+        for thread in threading.enumerate():
+            if thread.name == "build":
+                thread.join()
+    finally:
+        emulator_library.cache_clear()
+    assert sorted(built) == ["amdhip64", "hiprtc", "hkemu"]

@@ -205,6 +205,7 @@ def compile_module(source: str, options: CompileOptions) -> HostModule:
     Its launches go to the default device where that has the options' target, else to one that has.
     """
     device = device_of((), options.arch)
+    device.build_later()
     result = compile_host(source, options, module=True)
     return HostModule(result.library, device=device, source=source, result=result)
 

@@ -83,6 +83,13 @@ class Backend(Library, Protocol):
     def nodes(self) -> Sequence[Node]:
         """Its devices, found without loading its library."""
 
+    def build(self) -> None:
+        """Makes what its first launch would make, once on a computer; it loads nothing.
+
+        Raises:
+            CompilerNotFound, ToolchainError: as the first launch would.
+        """
+
     def properties(self, node: Node, names: Sequence[str]) -> dict[str, Any]:
         """These fields of hipDeviceProp_t."""
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 import collections
 import contextlib
 import ctypes
+import threading
 from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
 from typing import Any
 
-from workbench.errors import DeviceError, LaunchError
+from workbench.errors import DeviceError, LaunchError, WorkbenchError
 from workbench.launches import Dim, LaunchOptions, LaunchRecord
 from workbench.origin import Origin
 from workbench.runtime.backend import Backend, Buffers, DeviceMemory, Invocation, Node
@@ -136,6 +137,16 @@ class Device:
         """How much of its memory is used."""
         with self.hip() as hip:
             return self.backend.memory(hip)
+
+    def build_later(self) -> None:
+        """Begin to make what the first launch on a computer would make, beside what the caller does next."""
+
+        def build() -> None:
+            # Whoever launches is told.
+            with contextlib.suppress(WorkbenchError, OSError):
+                self.backend.build()
+
+        threading.Thread(target=build, name="build", daemon=True).start()
 
     @contextlib.contextmanager
     def hip(self) -> Iterator[Hip]:

@@ -14,6 +14,7 @@ from dataclasses import replace
 from typing import Any
 
 from workbench.emulator import hip as emulator
+from workbench.emulator import native
 from workbench.emulator.hip.calls import failure_listeners
 from workbench.emulator.hip.devices import properties
 from workbench.emulator.node import console, interrupts
@@ -61,6 +62,10 @@ class EmulatedBackend:
         # Asked here too: behind the C API an exception is but a number.
         usable_memory()
         return {name: str(library.path) for name, library in emulator.load_all().items()}
+
+    def build(self) -> None:
+        emulator.build_all()
+        native.build()
 
     def check_reached(self, device_count: int) -> None:
         if device_count != len(products()) or not emulator.was_called("hipGetDeviceCount"):

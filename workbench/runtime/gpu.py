@@ -92,6 +92,9 @@ class GpuBackend:
             raise DeviceError(f"{path} does not load: {error}. Is the ROCm installation whole?") from error
         return {"amdhip64": path}
 
+    def build(self) -> None:
+        """AMD's library is built."""
+
     def check_reached(self, device_count: int) -> None:
         """Whatever HIP library hip-python reaches on a machine with GPUs is AMD's."""
 

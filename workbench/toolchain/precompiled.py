@@ -33,6 +33,8 @@ PYBIND = "pybind11/pybind11.h"
 Made = TypeVar("Made")
 
 _BUILD_TIMEOUT = 300.0
+_NICENESS = 10
+"""Of compilers that nobody waits for: what the caller does next goes first."""
 _INCLUDE_LINE = re.compile(r'\s*#\s*include\s*(?:"([^"]+)"|<([^>]+)>)')
 _DEFINE_LINE = re.compile(r"\s*#\s*(?:define|undef)\s+(\w+)")
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
@@ -183,7 +185,7 @@ class PrecompiledHeader:
         with _state_lock:
             _failed.add(self.key)
 
-    def build(self) -> bool:
+    def build(self, niceness: int = 0) -> bool:
         """Make it unless it is there; False where the compiler cannot."""
         if not self.possible:
             return False
@@ -196,7 +198,7 @@ class PrecompiledHeader:
                     return False
             with tempfile.TemporaryDirectory(prefix="hipkittens-") as folder:
                 output = os.path.join(folder, "header.pch")
-                made = _run(self._command(output), self.compiler.environment(folder))
+                made = _run(self._command(output), self.compiler.environment(folder), niceness)
                 if made and os.path.exists(output):
                     return store.put_file(self.key, Path(output)) is not None
         with _state_lock:
@@ -217,7 +219,7 @@ class PrecompiledHeader:
     def _build_quietly(self) -> None:
         try:
             with contextlib.suppress(OSError):
-                self.build()
+                self.build(_NICENESS)
         finally:
             with _state_lock:
                 _building.pop(self.key, None)
@@ -247,7 +249,7 @@ def wait() -> None:
         thread.join()
 
 
-def _run(command: Sequence[str], environment: dict[str, str]) -> bool:
+def _run(command: Sequence[str], environment: dict[str, str], niceness: int) -> bool:
     running = subprocess.Popen(
         list(command),
         stdin=subprocess.DEVNULL,
@@ -256,6 +258,8 @@ def _run(command: Sequence[str], environment: dict[str, str]) -> bool:
         env=environment,
         start_new_session=True,
     )
+    with contextlib.suppress(OSError):
+        os.setpriority(os.PRIO_PGRP, running.pid, os.nice(0) + niceness)
     with _state_lock:
         _running.add(running)
     try:

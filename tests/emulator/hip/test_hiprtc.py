@@ -124,7 +124,6 @@ def test_warnings_are_in_the_log(rtc: Any) -> None:
     ("options", "words"),
     [
         ([b"--offload-arch=gfx9999"], "gfx9999"),
-        ([b"-fgpu-rdc"], "neither makes nor links bitcode"),
         ([b"-c"], "flag -c"),
     ],
 )
@@ -197,3 +196,14 @@ int main() {
 def test_a_program_in_cxx() -> None:
     result = wb.run_program(PROGRAM, device="emulated:gfx942", flags="-lhiprtc -lamdhip64")
     assert result.check().stdout == "42 HIPRTC_ERROR_COMPILATION\n"
+
+
+def test_a_part_is_bitcode(rtc: Any) -> None:
+    source = b"__device__ int f(int);\n__global__ void k(int *x) { *x = f(*x); }\n"
+    program = good(rtc.hiprtcCreateProgram(source, b"part.cu", 0, None, None))
+    assert status(rtc.hiprtcGetBitcodeSize(program)) == 4
+    good(rtc.hiprtcCompileProgram(program, 1, [b"-fgpu-rdc"]))
+    bitcode = bytearray(good(rtc.hiprtcGetBitcodeSize(program)))
+    good(rtc.hiprtcGetBitcode(program, bitcode))
+    assert bytes(bitcode[:4]) == b"BC\xc0\xde"
+    assert status(rtc.hiprtcGetCodeSize(program)) == 4

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import os
 from collections.abc import Iterator
 from typing import Any
 
@@ -10,7 +11,7 @@ import pytest
 
 import workbench as wb
 from workbench import errors, runtime
-from workbench.emulator.hip import structures
+from workbench.emulator.hip import calls, structures
 from workbench.emulator.node.device import node
 from workbench.runtime.hip import api as load_hip
 
@@ -163,15 +164,77 @@ def test_arguments_that_are_wrong(call: Handle, made: tuple[int, int]) -> None:
     assert call("hipFree", base) == wrong
 
 
-def test_exported_handles_are_not_there(call: Handle) -> None:
+def test_a_descriptor_gives_the_memory_again(call: Handle, kernels: wb.Module, made: tuple[int, int]) -> None:
+    base, handle = made
+    descriptor, again, used = ctypes.c_int(), ctypes.c_size_t(), node().memory.used
+    assert call("hipMemExportToShareableHandle", ctypes.byref(descriptor), handle, 1, 0) == 0
+    assert call("hipMemImportFromShareableHandle", ctypes.byref(again), descriptor.value, 1) == 0
+    # HIP before 7.1 takes its address.
+    older = ctypes.c_size_t()
+    assert call("hipMemImportFromShareableHandle", ctypes.byref(older), ctypes.byref(descriptor), 1) == 0
+    os.close(descriptor.value)
+    assert again.value != handle
+    assert node().memory.used == used
+    for place, memory in ((base, handle), (base + PAGE, again.value)):
+        assert call("hipMemMap", place, PAGE, 0, memory, 0) == 0
+        assert call("hipMemSetAccess", place, PAGE, ctypes.byref(access(3)), 1) == 0
+    run(kernels, "fill", base + PAGE, 5)
+    assert (ctypes.c_int * 64).from_address(base)[63] == 5
+    assert call("hipMemUnmap", base + PAGE, PAGE) == 0
+    for memory in (again.value, older.value):
+        assert call("hipMemRelease", memory) == 0
+
+
+def test_a_descriptor_goes_to_another_process(call: Handle, kernels: wb.Module) -> None:
+    handle, base, descriptor = ctypes.c_size_t(), ctypes.c_size_t(), ctypes.c_int()
     asked = properties()
     asked.requestedHandleType = 1
+    assert call("hipMemCreate", ctypes.byref(handle), PAGE, ctypes.byref(asked), 0) == 0
+    assert call("hipMemExportToShareableHandle", ctypes.byref(descriptor), handle.value, 1, 0) == 0
+    try:
+        finished = wb.run_program(IMPORTER, [f"/proc/{os.getpid()}/fd/{descriptor.value}"])
+        assert (finished.exit_code, finished.stderr) == (0, "")
+    finally:
+        os.close(descriptor.value)
+    assert call("hipMemAddressReserve", ctypes.byref(base), PAGE, 0, 0, 0) == 0
+    assert call("hipMemMap", base.value, PAGE, 0, handle.value, 0) == 0
+    assert list((ctypes.c_int * 64).from_address(base.value)) == [7 + at for at in range(64)]
+    assert call("hipMemUnmap", base.value, PAGE) == 0
+    assert call("hipMemRelease", handle.value) == 0
+    assert call("hipMemAddressFree", base.value, PAGE) == 0
+
+
+@pytest.mark.parametrize(
+    ("kind", "error", "words"),
+    [
+        (2, structures.NOT_SUPPORTED, "handles of type 2 belong to other systems"),
+        (1, structures.INVALID_VALUE, "expected one that hipMemExportToShareableHandle"),
+    ],
+)
+def test_what_is_no_handle(call: Handle, kind: int, error: int, words: str) -> None:
     result = ctypes.c_size_t()
-    assert (
-        call("hipMemCreate", ctypes.byref(result), PAGE, ctypes.byref(asked), 0) == structures.NOT_SUPPORTED
-    )
+    with open(os.devnull) as other:
+        assert call("hipMemImportFromShareableHandle", ctypes.byref(result), other.fileno(), kind) == error
+    assert words in str(calls.take_exception())
 
 
+IMPORTER = r"""
+#include <fcntl.h>
+__global__ void fill(int *x) { x[threadIdx.x] = 7 + threadIdx.x; }
+int main(int, char **arguments) {
+    const int file = open(arguments[1], O_RDWR);
+    hipMemGenericAllocationHandle_t handle;
+    const auto type = hipMemHandleTypePosixFileDescriptor;
+    if (hipMemImportFromShareableHandle(&handle, (void *)(long)file, type)) return 1;
+    const size_t size = 2 << 20;
+    void *base;
+    if (hipMemAddressReserve(&base, size, 0, nullptr, 0) || hipMemMap(base, size, 0, handle, 0)) return 2;
+    hipMemAccessDesc access = {{hipMemLocationTypeDevice, 0}, hipMemAccessFlagsProtReadWrite};
+    if (hipMemSetAccess(base, size, &access, 1)) return 3;
+    fill<<<1, 64>>>((int *)base);
+    return hipDeviceSynchronize();
+}
+"""
 PROGRAM = r"""
 #include <cstdio>
 __global__ void fill(int *x, int n, int v) {

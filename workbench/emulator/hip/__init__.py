@@ -14,6 +14,7 @@ from workbench.emulator.hip import (
     graphs,
     hiprtc,
     launches,
+    linker,
     memory,
     modules,
     pools,
@@ -31,10 +32,21 @@ from workbench.emulator.hip.calls import (
     take_launch_failure,
     was_called,
 )
-from workbench.emulator.hip.library import HipLibrary, function_names
+from workbench.emulator.hip.library import HipLibrary, build, function_names
 
 _lock = threading.Lock()
 _libraries: dict[str, HipLibrary] = {}
+
+
+def _functions() -> dict[str, tuple[str, ...]]:
+    """What each library exports, in the order of its slots."""
+    return {"amdhip64": function_names(), "hiprtc": tuple(sorted(hiprtc.CALLS))}
+
+
+def build_all() -> None:
+    """Build the libraries unless the cache has them; raises ToolchainError where they could not be built."""
+    for name, exported in _functions().items():
+        build(name, exported)
 
 
 def load_all() -> Mapping[str, HipLibrary]:
@@ -48,10 +60,7 @@ def load_all() -> Mapping[str, HipLibrary]:
     """
     with _lock:
         if not _libraries:
-            made = {
-                "amdhip64": HipLibrary("amdhip64", function_names()),
-                "hiprtc": HipLibrary("hiprtc", tuple(sorted(hiprtc.CALLS))),
-            }
+            made = {name: HipLibrary(name, exported) for name, exported in _functions().items()}
             for library, calls in zip(made.values(), (CALLS, hiprtc.CALLS), strict=True):
                 for entry in calls.values():
                     library.fill(entry.name, callback(entry), returns_text=entry.result is POINTER)
@@ -73,6 +82,7 @@ __all__ = [
     "graphs",
     "hiprtc",
     "launches",
+    "linker",
     "load",
     "load_all",
     "memory",

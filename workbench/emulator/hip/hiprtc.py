@@ -21,6 +21,7 @@ from workbench.codeobject import CodeObject
 from workbench.emulator.hip import devices, structures
 from workbench.emulator.hip.calls import HANDLE, INT, POINTER, SIZE, Call, HipError, thread
 from workbench.toolchain import CompileOptions, compile_device
+from workbench.toolchain.linking import compile_bitcode
 
 _RESULTS = {
     0: "HIPRTC_SUCCESS",
@@ -37,11 +38,12 @@ _RESULTS = {
     11: "HIPRTC_ERROR_INTERNAL_ERROR",
     100: "HIPRTC_ERROR_LINKING",
 }
-_CODES = {name.removeprefix("HIPRTC_").removeprefix("ERROR_"): code for code, name in _RESULTS.items()}
+CODES = {name.removeprefix("HIPRTC_").removeprefix("ERROR_"): code for code, name in _RESULTS.items()}
 _ARCH = re.compile(r"--?(?:offload-arch|gpu-architecture)(?:=(.+))?")
 # The headers are in C++20, which takes what programs for its predecessors say.
 _OLDER_LANGUAGE = re.compile(r"--?std=(?:c|gnu)\+\+(?:11|14|17)")
-_NO_LINKER = "the emulated device's hiprtc compiles whole programs: it neither makes nor links bitcode."
+_RELOCATABLE = frozenset(("-fgpu-rdc", "--gpu-rdc", "-rdc=true"))
+"""Options that ask for bitcode, to be linked."""
 _VARIABLE = "hiprtc_name_expression_"
 
 CALLS: dict[str, Call] = {}
@@ -55,6 +57,7 @@ class _Program:
     expressions: list[str] = field(default_factory=list)
     log: str = ""
     code: bytes | None = None
+    bitcode: bytes | None = None
     lowered: dict[str, ctypes.Array[ctypes.c_char]] = field(default_factory=dict)
 
 
@@ -62,8 +65,8 @@ _handles = itertools.count(0x10, 0x10)
 _programs: dict[int, _Program] = {}
 
 
-def _call(name: str, *arguments: Any, result: Any = ctypes.c_int32) -> Callable[..., Any]:
-    """Register a function; what it raises besides HipError is an internal error."""
+def rtc_call(name: str, *arguments: Any, result: Any = ctypes.c_int32) -> Callable[..., Any]:
+    """Register a function of hiprtc's; what it raises besides HipError is an internal error."""
 
     def register(handler: Callable[..., int | None]) -> Callable[..., int | None]:
         @wraps(handler)
@@ -74,7 +77,7 @@ def _call(name: str, *arguments: Any, result: Any = ctypes.c_int32) -> Callable[
                 raise
             except Exception as error:
                 thread.pending = error
-                return _CODES["INTERNAL_ERROR"]
+                return CODES["INTERNAL_ERROR"]
 
         CALLS[name] = Call(name, answer, arguments, result, records=False)
         return handler
@@ -82,48 +85,49 @@ def _call(name: str, *arguments: Any, result: Any = ctypes.c_int32) -> Callable[
     return register
 
 
-def _fail(name: str) -> HipError:
-    return HipError(_CODES[name])
+def fail(name: str) -> HipError:
+    """Answers a call with an error of hiprtc's, by its name."""
+    return HipError(CODES[name])
 
 
 def _program(handle: int) -> _Program:
     if handle not in _programs:
-        raise _fail("INVALID_PROGRAM")
+        raise fail("INVALID_PROGRAM")
     return _programs[handle]
 
 
 def _texts(address: int, count: int) -> list[str]:
     if count and not address:
-        raise _fail("INVALID_INPUT")
+        raise fail("INVALID_INPUT")
     return (
         [structures.text_at(pointer) for pointer in (HANDLE * count).from_address(address)] if count else []
     )
 
 
-@_call("hiprtcGetErrorString", INT, result=POINTER)
+@rtc_call("hiprtcGetErrorString", INT, result=POINTER)
 def _error_string(code: int) -> int:
     return devices.c_string(_RESULTS.get(code, "Invalid HIPRTC error code"))
 
 
-@_call("hiprtcVersion", POINTER, POINTER)
+@rtc_call("hiprtcVersion", POINTER, POINTER)
 def _version(major: int, minor: int) -> None:
     if not major or not minor:
-        raise _fail("INVALID_INPUT")
+        raise fail("INVALID_INPUT")
     structures.store(major, INT, structures.VERSION // 10_000_000)
     structures.store(minor, INT, structures.VERSION // 100_000 % 100)
 
 
-@_call("hiprtcCreateProgram", POINTER, POINTER, POINTER, INT, POINTER, POINTER)
+@rtc_call("hiprtcCreateProgram", POINTER, POINTER, POINTER, INT, POINTER, POINTER)
 def _create(result: int, source: int, name: int, count: int, headers: int, names: int) -> None:
     if not result or not source or count < 0:
-        raise _fail("INVALID_INPUT")
+        raise fail("INVALID_INPUT")
     # Without headers of its own a program's folders are the same every time, and what is made of it is kept.
     folder = tempfile.TemporaryDirectory(prefix="hipkittens-hiprtc-") if count else None
     for text, included in zip(_texts(headers, count), _texts(names, count), strict=True):
         root = Path(folder.name if folder is not None else "").resolve()
         path = (root / included).resolve()
         if not path.is_relative_to(root):
-            raise _fail("PROGRAM_CREATION_FAILURE")
+            raise fail("PROGRAM_CREATION_FAILURE")
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
     handle = next(_handles)
@@ -132,10 +136,10 @@ def _create(result: int, source: int, name: int, count: int, headers: int, names
     structures.store(result, HANDLE, handle)
 
 
-@_call("hiprtcDestroyProgram", POINTER)
+@rtc_call("hiprtcDestroyProgram", POINTER)
 def _destroy(handle: int) -> None:
     if not handle:
-        raise _fail("INVALID_INPUT")
+        raise fail("INVALID_INPUT")
     program = _program(HANDLE.from_address(handle).value)
     if program.headers is not None:
         program.headers.cleanup()
@@ -143,17 +147,17 @@ def _destroy(handle: int) -> None:
     structures.store(handle, HANDLE, 0)
 
 
-@_call("hiprtcAddNameExpression", HANDLE, POINTER)
+@rtc_call("hiprtcAddNameExpression", HANDLE, POINTER)
 def _add_name(handle: int, expression: int) -> None:
     program = _program(handle)
     if not expression:
-        raise _fail("INVALID_INPUT")
+        raise fail("INVALID_INPUT")
     if program.code is not None:
-        raise _fail("NO_NAME_EXPRESSIONS_AFTER_COMPILATION")
+        raise fail("NO_NAME_EXPRESSIONS_AFTER_COMPILATION")
     program.expressions.append(structures.text_at(expression))
 
 
-@_call("hiprtcCompileProgram", HANDLE, INT, POINTER)
+@rtc_call("hiprtcCompileProgram", HANDLE, INT, POINTER)
 def _compile(handle: int, count: int, options: int) -> None:
     program = _program(handle)
     addresses = '\n#line 1 "name expressions"\n' if program.expressions else ""
@@ -164,26 +168,31 @@ def _compile(handle: int, count: int, options: int) -> None:
             f"reinterpret_cast<const void *>(&{expression.strip().removeprefix('&')}); }}\n"
         )
     try:
-        arch, folders, macros, flags = _options(_texts(options, count))
-        compiled = compile_device(
-            f"{program.source}{addresses}",
-            CompileOptions(
-                arch or devices.current().product.arch,
-                name=program.name,
-                include=[*([program.headers.name] if program.headers is not None else []), *folders],
-                define=["__HIPCC_RTC__=1", *macros],
-                flags=flags,
-            ),
+        texts = _texts(options, count)
+        arch, folders, macros, flags = _options([text for text in texts if text not in _RELOCATABLE])
+        chosen = CompileOptions(
+            arch or devices.current().product.arch,
+            name=program.name,
+            include=[*([program.headers.name] if program.headers is not None else []), *folders],
+            define=["__HIPCC_RTC__=1", *macros],
+            flags=flags,
         )
+        if _RELOCATABLE.intersection(texts):
+            if program.expressions:
+                raise errors.UsageError("name expressions are found in whole programs, without -fgpu-rdc")
+            program.bitcode, said = compile_bitcode(program.source, chosen)
+            program.log = _log(said)
+            return
+        compiled = compile_device(f"{program.source}{addresses}", chosen)
     except errors.CompileError as error:
         program.log = _log(error.diagnostics)
-        raise _fail("COMPILATION") from None
+        raise fail("COMPILATION") from None
     except errors.UsageError as error:
         program.log = f"error: {error}\n"
-        raise _fail("INVALID_OPTION") from None
+        raise fail("INVALID_OPTION") from None
     except errors.ToolchainError as error:
         program.log = f"error: {error}\n"
-        raise _fail("COMPILATION") from None
+        raise fail("COMPILATION") from None
     program.log = _log(compiled.diagnostics)
     program.code = compiled.code_object
     program.lowered = _lowered(CodeObject.from_bytes(compiled.code_object), program.expressions)
@@ -196,8 +205,6 @@ def _options(options: Sequence[str]) -> tuple[str, list[str], list[str], list[st
     for option in rest:
         if target := _ARCH.fullmatch(option):
             arch = target[1] or next(rest, "")
-        elif option in ("-fgpu-rdc", "--gpu-rdc", "-rdc=true"):
-            raise errors.UsageError(f"option {option}: {_NO_LINKER}")
         elif option[:2] in ("-D", "-I"):
             (macros if option[:2] == "-D" else folders).append(option[2:].strip() or next(rest, ""))
         elif option == "--use_fast_math":
@@ -231,59 +238,49 @@ def _lowered(code: CodeObject, expressions: Sequence[str]) -> dict[str, ctypes.A
     return found
 
 
-@_call("hiprtcGetLoweredName", HANDLE, POINTER, POINTER)
+@rtc_call("hiprtcGetLoweredName", HANDLE, POINTER, POINTER)
 def _lowered_name(handle: int, expression: int, result: int) -> None:
     program = _program(handle)
     if not expression or not result:
-        raise _fail("INVALID_INPUT")
+        raise fail("INVALID_INPUT")
     if program.code is None:
-        raise _fail("NO_LOWERED_NAMES_BEFORE_COMPILATION")
+        raise fail("NO_LOWERED_NAMES_BEFORE_COMPILATION")
     name = program.lowered.get(structures.text_at(expression))
     if name is None:
-        raise _fail("NAME_EXPRESSION_NOT_VALID")
+        raise fail("NAME_EXPRESSION_NOT_VALID")
     structures.store(result, POINTER, ctypes.addressof(name))
 
 
 def _register_content(kind: str, content: Callable[[_Program], bytes]) -> None:
     """The two functions that give a program's log or code: its size, and its bytes."""
 
-    @_call(f"hiprtcGet{kind}Size", HANDLE, POINTER)
+    @rtc_call(f"hiprtcGet{kind}Size", HANDLE, POINTER)
     def size(handle: int, result: int) -> None:
         data = content(_program(handle))
         if not result:
-            raise _fail("INVALID_INPUT")
+            raise fail("INVALID_INPUT")
         structures.store(result, SIZE, len(data))
 
-    @_call(f"hiprtcGet{kind}", HANDLE, POINTER)
+    @rtc_call(f"hiprtcGet{kind}", HANDLE, POINTER)
     def copy(handle: int, result: int) -> None:
         data = content(_program(handle))
         if not result:
-            raise _fail("INVALID_INPUT")
+            raise fail("INVALID_INPUT")
         ctypes.memmove(result, data, len(data))
 
 
 def _code(program: _Program) -> bytes:
     if program.code is None:
-        raise _fail("INVALID_PROGRAM")
+        raise fail("INVALID_PROGRAM")
     return program.code
 
 
 def _bitcode(program: _Program) -> bytes:
-    raise _fail("INVALID_PROGRAM")
+    if program.bitcode is None:
+        raise fail("INVALID_PROGRAM")
+    return program.bitcode
 
 
 _register_content("ProgramLog", lambda program: program.log.encode() + b"\0")
 _register_content("Code", _code)
 _register_content("Bitcode", _bitcode)
-
-
-def _no_linker(*_: int) -> int:
-    thread.pending = errors.DeviceError(_NO_LINKER, structures.NOT_SUPPORTED)
-    return _CODES["LINKING"]
-
-
-_call("hiprtcLinkCreate", UINT := ctypes.c_uint32, POINTER, POINTER, POINTER)(_no_linker)
-_call("hiprtcLinkAddFile", HANDLE, INT, POINTER, UINT, POINTER, POINTER)(_no_linker)
-_call("hiprtcLinkAddData", HANDLE, INT, POINTER, SIZE, POINTER, UINT, POINTER, POINTER)(_no_linker)
-_call("hiprtcLinkComplete", HANDLE, POINTER, POINTER)(_no_linker)
-_call("hiprtcLinkDestroy", HANDLE)(_no_linker)

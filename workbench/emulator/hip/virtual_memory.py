@@ -1,6 +1,7 @@
 """HIP calls about virtual memory: reserved addresses, memory that is made apart, and maps between them.
 
-Memory is a file without a name, so the same bytes may be mapped at several places and outlive each.
+Memory is a file without a name, so the same bytes may be mapped at several places and outlive each, and its
+descriptor gives it to other processes.
 """
 
 from __future__ import annotations
@@ -10,13 +11,19 @@ import itertools
 import os
 from dataclasses import dataclass, field
 
+from workbench import errors
 from workbench.emulator.hip import structures
 from workbench.emulator.hip.calls import HANDLE, INT, POINTER, SIZE, U64, HipError, call
-from workbench.emulator.hip.devices import device
+from workbench.emulator.hip.devices import current, device
 from workbench.emulator.node.allocations import Allocation
 from workbench.emulator.node.device import node
 
 _PINNED, _ON_DEVICE = 1, 1
+_NO_HANDLE, _DESCRIPTOR = 0, 1
+"""hipMemAllocationHandleType."""
+_FILE_NAME = "hipMemCreate"
+_LEAST_ADDRESS = 1 << 20
+"""No process has so many descriptors, and no program its data below."""
 _NO_ACCESS, _READ, _READ_WRITE = 0, 1, 3
 # hipMemAllocationGranularity_flags: the least that the driver maps, and what it maps in one piece.
 _GRANULARITIES = (4096, 2 << 20)
@@ -25,11 +32,21 @@ _GRANULARITY = _GRANULARITIES[0]
 
 @dataclass(eq=False)
 class _Physical:
-    """Memory of a device; it goes when no handle and no mapping holds it."""
+    """Memory of a device; it goes when no handle and no mapping holds it.
+
+    Attributes:
+        file: that its bytes are in.
+        size: bytes.
+        device: its ordinal.
+        kind: hipMemAllocationHandleType that it was made for.
+        handles: how many the program holds.
+        mappings: where it is.
+    """
 
     file: int
     size: int
     device: int
+    kind: int
     handles: int = 1
     mappings: list[Allocation] = field(default_factory=list)
 
@@ -118,24 +135,79 @@ def _create(result: int, size: int, properties: int, flags: int) -> None:
     if not result or not size or flags:
         raise HipError(structures.INVALID_VALUE)
     _check_multiple(size)
-    if record.requestedHandleType:
-        # Handles for other processes.
-        raise HipError(structures.NOT_SUPPORTED)
+    if record.requestedHandleType not in (_NO_HANDLE, _DESCRIPTOR):
+        raise _refused(record.requestedHandleType)
     ordinal = record.location.id
     node().memory.claim(size, ordinal, device(ordinal).product.hbm_bytes)
-    file = os.memfd_create("hipMemCreate")
+    file = os.memfd_create(_FILE_NAME)
     os.truncate(file, size)
+    structures.store(result, HANDLE, _held(_Physical(file, size, ordinal, record.requestedHandleType)))
+
+
+def _held(physical: _Physical) -> int:
+    """A new handle of memory, which counts among its handles already."""
     handle = next(_handles)
-    _by_handle[handle] = _Physical(file, size, ordinal)
-    _memories.add(_by_handle[handle])
-    structures.store(result, HANDLE, handle)
+    _by_handle[handle] = physical
+    _memories.add(physical)
+    return handle
+
+
+def _refused(kind: int) -> errors.DeviceError:
+    return errors.DeviceError(
+        f"memory is shared by file descriptors (hipMemHandleTypePosixFileDescriptor, {_DESCRIPTOR}); "
+        f"handles of type {kind} belong to other systems",
+        structures.NOT_SUPPORTED,
+    )
+
+
+@call("hipMemExportToShareableHandle", arguments=(POINTER, HANDLE, INT, U64))
+def _export(result: int, handle: int, kind: int, flags: int) -> None:
+    physical = _memory(handle)
+    if not result or flags:
+        raise HipError(structures.INVALID_VALUE)
+    if kind != _DESCRIPTOR:
+        raise _refused(kind)
+    # The program's own, which it closes.
+    structures.store(result, INT, os.dup(physical.file))
+
+
+@call("hipMemImportFromShareableHandle", arguments=(POINTER, POINTER, INT))
+def _import(result: int, descriptor: int, kind: int) -> None:
+    if not result:
+        raise HipError(structures.INVALID_VALUE)
+    if kind != _DESCRIPTOR:
+        raise _refused(kind)
+    # HIP before 7.1 takes the descriptor's address, later ones the descriptor itself.
+    number = descriptor if descriptor < _LEAST_ADDRESS else INT.from_address(descriptor).value
+    try:
+        named, found = os.readlink(f"/proc/self/fd/{number}"), os.fstat(number)
+    except OSError:
+        raise errors.DeviceError(
+            f"hipMemImportFromShareableHandle: {number} is no open file descriptor of this process",
+            structures.INVALID_VALUE,
+        ) from None
+    if named.split()[0] != f"/memfd:{_FILE_NAME}":
+        raise errors.DeviceError(
+            f"hipMemImportFromShareableHandle: file descriptor {number} is of {named}; expected one that "
+            "hipMemExportToShareableHandle of an emulated device gave",
+            structures.INVALID_VALUE,
+        )
+    known = next((p for p in _memories if os.path.sameopenfile(p.file, number)), None)
+    if known is None:
+        of = current()
+        node().memory.claim(found.st_size, of.ordinal, of.product.hbm_bytes)
+        known = _Physical(os.dup(number), found.st_size, of.ordinal, _DESCRIPTOR)
+    else:
+        known.handles += 1
+    structures.store(result, HANDLE, _held(known))
 
 
 @call("hipMemRelease", arguments=(HANDLE,))
 def _release(handle: int) -> None:
     physical = _memory(handle)
     physical.handles -= 1
-    if not physical.handles:
+    # A handle may count several times (hipMemRetainAllocationHandle), a memory have several (imports).
+    if physical.handles < sum(other is physical for other in _by_handle.values()):
         del _by_handle[handle]
     physical.release_if_unused()
 
@@ -156,7 +228,7 @@ def _properties_of(result: int, handle: int) -> None:
     if not result:
         raise HipError(structures.INVALID_VALUE)
     where = structures.MemLocation(_ON_DEVICE, physical.device)
-    made = structures.MemAllocationProp(type=_PINNED, location=where)
+    made = structures.MemAllocationProp(type=_PINNED, requestedHandleType=physical.kind, location=where)
     ctypes.memmove(result, ctypes.addressof(made), ctypes.sizeof(made))
 
 

@@ -8,14 +8,15 @@ from pathlib import Path
 from typing import Any
 
 from workbench.emulator.native import abi
-from workbench.toolchain import native as build
+from workbench.toolchain.native import build as build_native
 
 NATIVE_FOLDER = Path(__file__).resolve().parent
 
 
 @cache
-def _library_path() -> str:
-    path = build.build(
+def build() -> str:
+    """Path of the library, which is built unless the cache has it; raises as `native_library`."""
+    path = build_native(
         "hkemu",
         sorted(NATIVE_FOLDER.rglob("*.c")),
         include=NATIVE_FOLDER,
@@ -32,7 +33,7 @@ def native_library() -> Any:
         CompilerNotFound: the C compiler of the ziglang wheel is missing.
         ToolchainError: the C sources do not compile here; the message has the compiler's words.
     """
-    return abi.ffi.dlopen(_library_path())
+    return abi.ffi.dlopen(build())
 
 
 @cache
@@ -42,7 +43,7 @@ def operations() -> ctypes.CDLL:
     Raises:
         CompilerNotFound, ToolchainError: as `native_library`.
     """
-    return ctypes.CDLL(_library_path())
+    return ctypes.CDLL(build())
 
 
 @cache

@@ -4,6 +4,7 @@
 #include <stddef.h>
 
 #include "hip/hip_version.h"
+#include "hip/linker_types.h"
 
 enum hiprtcResult {
     HIPRTC_SUCCESS = 0,
@@ -22,6 +23,7 @@ enum hiprtcResult {
 };
 
 typedef struct _hiprtcProgram *hiprtcProgram;
+typedef struct ihiprtcLinkState *hiprtcLinkState;
 
 extern "C" {
 
@@ -39,5 +41,12 @@ hiprtcResult hiprtcGetCodeSize(hiprtcProgram program, size_t *size);
 hiprtcResult hiprtcGetCode(hiprtcProgram program, char *code);
 hiprtcResult hiprtcGetBitcodeSize(hiprtcProgram program, size_t *size);
 hiprtcResult hiprtcGetBitcode(hiprtcProgram program, char *bitcode);
+hiprtcResult hiprtcLinkCreate(unsigned count, hipJitOption *options, void **values, hiprtcLinkState *state);
+hiprtcResult hiprtcLinkAddFile(hiprtcLinkState state, hipJitInputType type, const char *path, unsigned count,
+                               hipJitOption *options, void **values);
+hiprtcResult hiprtcLinkAddData(hiprtcLinkState state, hipJitInputType type, void *data, size_t size, const char *name,
+                               unsigned count, hipJitOption *options, void **values);
+hiprtcResult hiprtcLinkComplete(hiprtcLinkState state, void **code, size_t *size);
+hiprtcResult hiprtcLinkDestroy(hiprtcLinkState state);
 
 } // extern "C"

@@ -62,6 +62,10 @@ hipError_t hipMemAddressReserve(void **pointer, std::size_t size, std::size_t al
 hipError_t hipMemAddressFree(void *pointer, std::size_t size);
 hipError_t hipMemCreate(hipMemGenericAllocationHandle_t *handle, std::size_t size,
                         const hipMemAllocationProp *properties, unsigned long long flags);
+hipError_t hipMemExportToShareableHandle(void *shared, hipMemGenericAllocationHandle_t handle,
+                                         hipMemAllocationHandleType type, unsigned long long flags);
+hipError_t hipMemImportFromShareableHandle(hipMemGenericAllocationHandle_t *handle, void *shared,
+                                           hipMemAllocationHandleType type);
 hipError_t hipMemRelease(hipMemGenericAllocationHandle_t handle);
 hipError_t hipMemRetainAllocationHandle(hipMemGenericAllocationHandle_t *handle, void *address);
 hipError_t hipMemGetAllocationPropertiesFromHandle(hipMemAllocationProp *properties,
@@ -71,6 +75,13 @@ hipError_t hipMemMap(void *pointer, std::size_t size, std::size_t offset, hipMem
 hipError_t hipMemUnmap(void *pointer, std::size_t size);
 hipError_t hipMemSetAccess(void *pointer, std::size_t size, const hipMemAccessDesc *descriptions, std::size_t count);
 hipError_t hipMemGetAccess(unsigned long long *flags, const hipMemLocation *location, void *pointer);
+hipError_t hipLinkCreate(unsigned count, hipJitOption *options, void **values, hipLinkState_t *state);
+hipError_t hipLinkAddFile(hipLinkState_t state, hipJitInputType type, const char *path, unsigned count,
+                          hipJitOption *options, void **values);
+hipError_t hipLinkAddData(hipLinkState_t state, hipJitInputType type, void *data, std::size_t size, const char *name,
+                          unsigned count, hipJitOption *options, void **values);
+hipError_t hipLinkComplete(hipLinkState_t state, void **code, std::size_t *size);
+hipError_t hipLinkDestroy(hipLinkState_t state);
 hipError_t hipHostRegister(void *pointer, std::size_t size, unsigned flags);
 hipError_t hipHostUnregister(void *pointer);
 hipError_t hipHostGetDevicePointer(void **device, void *host, unsigned flags);

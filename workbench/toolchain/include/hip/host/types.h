@@ -2,6 +2,7 @@
 #pragma once
 
 #include "hip/hip_vector_types.h"
+#include "hip/linker_types.h"
 
 #include <cstddef>
 #include <cstdint>
@@ -567,6 +568,8 @@ enum hipMemAllocationType {
     hipMemAllocationTypePinned = 1,
     hipMemAllocationTypeManaged = 2,
 };
+typedef struct ihipLinkState_t *hipLinkState_t;
+
 enum hipMemAllocationHandleType {
     hipMemHandleTypeNone = 0,
     hipMemHandleTypePosixFileDescriptor = 1,

@@ -1,0 +1,137 @@
+"""Links LLVM bitcode of device code to a code object, as hiprtc's linker does.
+
+The linker does the optimization too (LTO): a function of one file is inlined into a kernel of another, and
+registers and shared memory are counted over all of them.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+from workbench.cache import digest
+from workbench.codeobject.bundle import BUNDLE_MAGIC, bundle_entries, plain_target
+from workbench.errors import CompilerNotFound, ToolchainError
+from workbench.toolchain import precompiled, process
+from workbench.toolchain.diagnostics import Diagnostic
+from workbench.toolchain.job import Job
+from workbench.toolchain.options import CompileOptions
+from workbench.toolchain.search import find_compiler
+
+BITCODE_MAGIC = (b"BC\xc0\xde", b"\xde\xc0\x17\x0b")
+_ARCHIVE_MAGIC = b"!<arch>\n"
+_MEMBER_HEADER = 60
+_LINK_TIMEOUT = 300.0
+
+
+def compile_bitcode(source: str, options: CompileOptions) -> tuple[bytes, tuple[Diagnostic, ...]]:
+    """The bitcode of a source that may use what others define (`-fgpu-rdc`), and the compiler's warnings.
+
+    Raises:
+        CompileError, CompilerNotFound, CompilerCrashed, CompilerTimeout, UsageError: as `compile_device`.
+    """
+    job = Job(source, options)
+    with tempfile.TemporaryDirectory(prefix="hipkittens-") as folder:
+        output = os.path.join(folder, "device.bc")
+        command = [
+            *job.compiler.device_command(options.arch),
+            *job.own,
+            *job.common,
+            *job.linked,
+            *precompiled.top(None),
+            # A symbol that each file has says which it is: one name each, and the same every time.
+            *("-fgpu-rdc", f"-cuid={digest(job.key)[:16]}", "-emit-llvm", "-c"),
+            *("-", "-o", output),
+        ]
+        made, diagnostics, _ = job.start(command, output, folder)
+    return made, diagnostics
+
+
+def bitcode_for(data: bytes, arch: str, name: str) -> list[bytes]:
+    """The bitcode for a target in what a program links: bitcode, a bundle, or an archive of either.
+
+    Args:
+        data: the bytes.
+        arch: target.
+        name: what messages call it.
+
+    Raises:
+        ToolchainError: it is something else, or has nothing for the target.
+    """
+    if data.startswith(BITCODE_MAGIC):
+        return [data]
+    if data.startswith(BUNDLE_MAGIC):
+        entries = [(target, data[at : at + size]) for target, at, size in bundle_entries(data) if size]
+        found = [code for target, code in entries if target.rpartition("--")[2] in (arch, plain_target(arch))]
+        if not found:
+            targets = ", ".join(target for target, _ in entries) or "nothing"
+            raise ToolchainError(f"{name}: the bundle has code for {targets}; expected {arch}")
+        return [code for inner in found for code in bitcode_for(inner, arch, name)]
+    if data.startswith(_ARCHIVE_MAGIC):
+        return [
+            code
+            for member, content in _members(data, name)
+            for code in bitcode_for(content, arch, f"{name}({member})")
+        ]
+    what = (
+        "a code object or an object file" if data.startswith(b"\x7fELF") else f"something with {data[:8]!r}"
+    )
+    raise ToolchainError(
+        f"{name} is {what}; expected LLVM bitcode, a bundle of it or an archive: compile with -fgpu-rdc and "
+        "take hiprtcGetBitcode, or use clang -emit-llvm"
+    )
+
+
+def _members(data: bytes, name: str) -> list[tuple[str, bytes]]:
+    """Files of an archive (`ar`, System V's format) by name, but for its tables of symbols and long names."""
+    found, at = [], len(_ARCHIVE_MAGIC)
+    while at < len(data):
+        header = data[at : at + _MEMBER_HEADER]
+        size = header[48:58].strip()
+        if len(header) < _MEMBER_HEADER or not size.isdigit() or at + _MEMBER_HEADER + int(size) > len(data):
+            raise ToolchainError(f"{name}: the archive is damaged at byte {at}")
+        start = at + _MEMBER_HEADER
+        member = header[:16].decode("utf-8", "replace").strip()
+        if member not in ("/", "//", "/SYM64/"):
+            found.append((member.rstrip("/"), data[start : start + int(size)]))
+        at = start + int(size) + int(size) % 2
+    return found
+
+
+def link_bitcode(inputs: Sequence[bytes], arch: str, flags: Sequence[str] = ()) -> bytes:
+    """A code object of all that pieces of bitcode define.
+
+    Args:
+        inputs: bitcode.
+        arch: target.
+        flags: of LLVM, as behind `-mllvm`.
+
+    Raises:
+        CompilerNotFound: no compiler for the target, or it has no linker.
+        ToolchainError: they do not link; carries the linker's words.
+    """
+    compiler = find_compiler(arch)
+    with tempfile.TemporaryDirectory(prefix="hipkittens-") as folder:
+        environment = compiler.environment(folder)
+        linker = shutil.which("lld", path=environment["PATH"])
+        if linker is None:
+            raise CompilerNotFound(f"{compiler.version} ({compiler.path}) has no lld, which links bitcode")
+        files = [os.path.join(folder, f"input{index}.bc") for index in range(len(inputs))]
+        for file, content in zip(files, inputs, strict=True):
+            Path(file).write_bytes(content)
+        output = os.path.join(folder, "linked.co")
+        command = [
+            *(linker, "-flavor", "gnu", "-m", "elf64_amdgpu", "-shared", "--no-undefined"),
+            *(f"-plugin-opt=mcpu={plain_target(arch)}", "-plugin-opt=O3", "--lto-CGO3", "--whole-archive"),
+            *(part for flag in flags for part in ("-mllvm", flag)),
+            *files,
+            *("-o", output),
+        ]
+        finished = process.run(command, timeout=_LINK_TIMEOUT, environment=environment)
+        if finished.returncode != 0 or not os.path.exists(output):
+            words = finished.text.replace(f"{folder}/", "").strip() or "the linker ended without a word"
+            raise ToolchainError(words)
+        return Path(output).read_bytes()
