@@ -1,8 +1,9 @@
-"""The options of `%%hipkittens`: the magic parses by this table, its help shows it, completion offers it."""
+"""The options of `%%hipkittens` and `%%triton`: they parse by these tables, help and completion show them."""
 
 from __future__ import annotations
 
 import textwrap
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 
@@ -50,14 +51,23 @@ OPTIONS = (
 
 FLAGS = tuple(option.flag for option in OPTIONS)
 
+TRITON_OPTIONS = (
+    Option(
+        "--device", "device, such as MI300X or emulated:gfx942; the default one where it is not given", "D"
+    ),
+    Option("--time", "time each kernel's last launch: measured on a GPU, modelled on an emulated device"),
+    Option("--profile", "counters of that launch, and the heat of the cell's lines"),
+    Option("--sanitize", "look for races, uninitialised values, accesses out of bounds"),
+)
 
-def usage() -> str:
+
+def usage(magic: str = "%%hipkittens", options: Sequence[Option] = OPTIONS) -> str:
     """The options as a command line shows them."""
-    line = f"%%hipkittens {NAME} " + " ".join(f"[{str(option).replace(' ', chr(160))}]" for option in OPTIONS)
+    line = f"{magic} {NAME.flag} " + " ".join(f"[{str(option).replace(' ', chr(160))}]" for option in options)
     lines = textwrap.wrap(line, 100, initial_indent=" " * 4, subsequent_indent=" " * 8)
     return "\n".join(lines).replace(chr(160), " ")
 
 
-def listing() -> str:
+def listing(name: Option = NAME, options: Sequence[Option] = OPTIONS) -> str:
     """The options with what they do, a line each."""
-    return "\n".join(f"    {option!s:18} {option.help}" for option in (NAME, *OPTIONS))
+    return "\n".join(f"    {option!s:18} {option.help}" for option in (name, *options))

@@ -10,6 +10,7 @@ import functools
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 from workbench.codeobject import CodeObject, printer
@@ -265,9 +266,17 @@ def _sanitized(target: Target) -> SanitizeResult:
     return _result(target.name, target.device.name, target.shape, code, raw, fault, seconds)
 
 
-def finding_of(module: Module, fault: KernelFault) -> Finding:
-    """A fault of a launch without the sanitizer, as a finding at the line that a person wrote."""
-    return _of_fault(_Code.of_module(module), fault)
+def finding_of(fault: KernelFault, own_file: str, module: DeviceCode | None = None) -> Finding:
+    """A fault of a launch without the sanitizer, as a finding at the line that a person wrote.
+
+    Args:
+        own_file: name of the file that is the source itself rather than a header.
+        module: what ran; without it the finding has no instruction.
+    """
+    if module is not None:
+        return _of_fault(_Code.of_module(module), fault)
+    code = _Code(lambda _: fault.source, lambda file: Path(file).name == own_file, lambda _: "")
+    return _of_fault(code, fault)
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@ from workbench.kernel.compilation import compile, load
 from workbench.kernel.devices import default_arch, default_device, device_of, resolve_device, torch_device
 from workbench.kernel.host_module import HostModule, load_module
 from workbench.kernel.kernel import Kernel, Launcher, digest_of, recording
+from workbench.kernel.kernels import Kernels
 from workbench.kernel.launch import LastLaunch, Launch
 from workbench.kernel.module import Module
 from workbench.kernel.program import ProgramResult, run_program
@@ -14,6 +15,7 @@ from workbench.kernel.resources import Resources
 __all__ = [
     "HostModule",
     "Kernel",
+    "Kernels",
     "LastLaunch",
     "Launch",
     "Launcher",

@@ -33,6 +33,7 @@ class DeviceCode:
         source: the C++ text; None for loaded code.
         result: what the compiler said (time, cached or not, diagnostics, command); None for loaded code.
         first_line: number that messages and debug info give the source's first line.
+        own_file: name of the file that is the module's own source; "" where none is known.
     """
 
     def __init__(
@@ -49,6 +50,7 @@ class DeviceCode:
         self.result = result
         self.source = result.source if result is not None else None
         self.first_line = result.options.first_line if result is not None else 1
+        self.own_file = Path(result.options.name).name if result is not None else ""
         self._loaded: dict[str, LoadedModule] = {}
         self._functions: dict[tuple[str, str], Function] = {}
         self._instructions: dict[int, Instruction] = {}
@@ -79,7 +81,7 @@ class DeviceCode:
 
     def is_own_source(self, file: str) -> bool:
         """Whether a file of the debug info is the module's own source, rather than a header."""
-        return self.result is not None and Path(file).name == Path(self.result.options.name).name
+        return bool(self.own_file) and Path(file).name == self.own_file
 
     def places_of(self, address: int) -> tuple[tuple[str, int], ...]:
         """(file, line) of an instruction; of one in a header, also the module's line that called it.

@@ -46,15 +46,30 @@ def cell_bundle(result: CellResult, cell: str) -> dict[str, Any]:
 
 def failure_bundle(name: str, cell: str, error: CompileError) -> dict[str, Any]:
     """The bundle of a cell that does not compile; the message itself is the exception's to show."""
-    errors = sum(d.severity == "error" for d in error.diagnostics)
+    return uncompiled_bundle(name, cell, first_line(error), payload.findings(error.diagnostics))
+
+
+def uncompiled_bundle(
+    name: str, cell: str, error: str, findings: tuple[payload.Finding, ...]
+) -> dict[str, Any]:
+    """The same for what any compiler said of the cell."""
+    errors = sum(finding.severity == "error" for finding in findings)
     text = f"{name}: does not compile, {errors or 'no'} error{'' if errors == 1 else 's'}"
-    told = payload.CellPayload(
-        name=name,
-        status="failed",
-        body=cell,
-        diagnostics=payload.findings(error.diagnostics),
-        run=payload.Run("compile", _now(), error=first_line(error)),
-    )
+    return _failed(name, cell, "compile", error, findings, text)
+
+
+def fault_bundle(name: str, cell: str, fault: KernelFault, own_file: str) -> dict[str, Any]:
+    """The bundle of a cell whose own launch was stopped."""
+    text = f"{name}: {type(fault).__name__} in {fault.kernel or 'a kernel'}"
+    mark = _mark(finding_of(fault, own_file), "device")
+    return _failed(name, cell, "run", first_line(fault), (mark,), text)
+
+
+def _failed(
+    name: str, cell: str, kind: str, error: str, findings: tuple[payload.Finding, ...], text: str
+) -> dict[str, Any]:
+    run = payload.Run(kind, _now(), error=error)
+    told = payload.CellPayload(name=name, status="failed", body=cell, diagnostics=findings, run=run)
     return payload.bundle(told, str(block(text, kind="wb-bad")), text)
 
 
@@ -131,7 +146,9 @@ def _fault(result: CellResult) -> tuple[payload.Finding, ...]:
     """The fault that ended a check, on the cell's line that it happened in."""
     if not isinstance(result.error, KernelFault):
         return ()
-    return (_mark(finding_of(result.module, result.error), "device"),)
+    known = {kernel.name: kernel for kernel in result.module.kernels.values()}
+    kernel = known.get(result.error.kernel or "") or next(iter(known.values()))
+    return (_mark(finding_of(result.error, kernel.module.own_file, kernel.module), "device"),)
 
 
 def _mark(f: Finding, source: str) -> payload.Finding:
@@ -140,7 +157,7 @@ def _mark(f: Finding, source: str) -> payload.Finding:
         column=f.column if f.is_own else 0,
         severity="note" if f.category == "note" else "error",
         message=f.message if f.is_own else f"{f.message}\nat {f.place}",
-        notes=(f"`{f.instruction}`; {f.who}", *_related(f)),
+        notes=(f"`{f.instruction}`; {f.who}" if f.instruction else f.who, *_related(f)),
         source=source,
         option=f.category,
     )
@@ -151,8 +168,9 @@ def _related(finding: Finding) -> tuple[str, ...]:
 
 
 def _heat(result: CellResult) -> payload.Heat | None:
-    profiled = next((r for r in result.results if isinstance(r, ProfileResult)), None)
-    if profiled is None:
+    profiles = [r for r in result.results if isinstance(r, ProfileResult)]
+    if not profiles:
         return None
+    profiled = max(profiles, key=lambda each: each.time.value)
     kernel = next((k for k in result.module.kernels.values() if k.info.name == profiled.record.kernel), None)
     return heat(kernel, profiled.instructions) if kernel is not None else None

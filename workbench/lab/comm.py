@@ -56,7 +56,7 @@ def register(shell: InteractiveShell) -> Service | None:
         comm.send({"event": "ready", "protocol": PROTOCOL})
 
     def before_cell(info: Any = None) -> None:
-        runs.told_by_cell = str(getattr(info, "raw_cell", "") or "").startswith("%%hipkittens")
+        runs.told_by_cell = str(getattr(info, "raw_cell", "") or "").startswith(("%%hipkittens", "%%triton"))
 
     def after_cell(*_: Any) -> None:
         runs.told_by_cell = False

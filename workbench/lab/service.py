@@ -16,7 +16,7 @@ from workbench.lab import completer, told
 from workbench.lab import index as names
 
 if TYPE_CHECKING:
-    from workbench.kernel import Module
+    from workbench.kernel import Kernels, Module
 
 PROTOCOL = 1
 
@@ -31,8 +31,8 @@ class Service:
     def __init__(self, namespace: Mapping[str, Any]) -> None:
         self.namespace = namespace
         # The module that a name was bound to before, kept for the difference to it.
-        self._previous: dict[str, Module] = {}
-        self._seen: dict[str, Module] = {}
+        self._previous: dict[str, Module | Kernels] = {}
+        self._seen: dict[str, Module | Kernels] = {}
         self._methods: dict[str, Callable[..., Any]] = {
             "state": self.state,
             "index": self.index,
@@ -70,7 +70,7 @@ class Service:
         self._seen = modules
         return changed
 
-    def modules(self) -> dict[str, Module]:
+    def modules(self) -> dict[str, Module | Kernels]:
         """Modules that the notebook's variables hold, by variable."""
         kernel = sys.modules.get("workbench.kernel")
         if kernel is None:
@@ -78,7 +78,7 @@ class Service:
         return {
             name: value
             for name, value in list(self.namespace.items())
-            if not name.startswith("_") and isinstance(value, kernel.Module)
+            if not name.startswith("_") and isinstance(value, (kernel.Module, kernel.Kernels))
         }
 
     def state(self) -> dict[str, Any]:

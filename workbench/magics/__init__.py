@@ -1,4 +1,4 @@
-"""IPython magics: `%%hipkittens` compiles a cell, `%hipkittens` answers questions.
+"""IPython magics: `%%hipkittens` compiles a cell, `%%triton` runs one, `%hipkittens` answers questions.
 
 Thin on purpose: everything that they do is a function of `workbench` that works without IPython.
 """
@@ -11,13 +11,14 @@ from workbench.display import add_pictures
 from workbench.lab import extension
 from workbench.magics.cell import CELL_HELP, hipkittens_cell
 from workbench.magics.questions import LINE_HELP, hipkittens_line
+from workbench.magics.triton import TRITON_HELP, triton_cell
 
 if TYPE_CHECKING:
     from IPython.core.interactiveshell import InteractiveShell
 
 
 def load_ipython_extension(shell: InteractiveShell) -> None:
-    """`%load_ext workbench`: registers both magics."""
+    """`%load_ext workbench`: registers the magics."""
 
     def cell_magic(line: str, cell: str) -> Any:
         return hipkittens_cell(shell, line, cell)
@@ -25,15 +26,19 @@ def load_ipython_extension(shell: InteractiveShell) -> None:
     def line_magic(line: str) -> Any:
         return hipkittens_line(line)
 
-    cell_magic.__doc__, line_magic.__doc__ = CELL_HELP, LINE_HELP
+    def triton_magic(line: str, cell: str) -> Any:
+        return triton_cell(shell, line, cell)
+
+    cell_magic.__doc__, line_magic.__doc__, triton_magic.__doc__ = CELL_HELP, LINE_HELP, TRITON_HELP
     shell.register_magic_function(cell_magic, "cell", "hipkittens")  # type: ignore[arg-type]
     shell.register_magic_function(line_magic, "line", "hipkittens")  # type: ignore[arg-type]
+    shell.register_magic_function(triton_magic, "cell", "triton")  # type: ignore[arg-type]
     add_pictures()
     extension.load(shell)
 
 
 def unload_ipython_extension(shell: InteractiveShell) -> None:
     """`%unload_ext workbench`: takes the magics away."""
-    for kind in ("cell", "line"):
-        shell.magics_manager.magics[kind].pop("hipkittens", None)
+    for kind, name in (("cell", "hipkittens"), ("line", "hipkittens"), ("cell", "triton")):
+        shell.magics_manager.magics[kind].pop(name, None)
     extension.unload(shell)

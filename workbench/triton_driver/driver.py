@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
@@ -69,6 +70,8 @@ class Launcher:
         self._signature = tuple(source.signature.values())
         names = getattr(source.fn, "arg_names", None) or list(map(str, source.signature))
         self._parameters = tuple(arguments.parameters(names, self._signature))
+        function = getattr(source.fn, "fn", None)
+        self._file = Path(function.__code__.co_filename).name if function is not None else ""
         self._block = metadata.num_warps * metadata.warp_size
         self._shared = metadata.shared
         self._device = runtime.driver.active.device
@@ -91,6 +94,7 @@ class Launcher:
         if "plan" not in vars(kernel):
             plan = arguments.plan(kernel.name, kernel.info, kernel.arch, self._parameters)
             vars(kernel)["plan"] = plan
+            kernel.module.own_file = self._file
         passed = list(arguments.values(self._signature, given))
         passed += [None] * (len(kernel.plan.parameters) - len(passed))
         dynamic = max(self._shared - kernel.resources.lds, 0)

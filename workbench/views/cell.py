@@ -15,7 +15,7 @@ from workbench.views.resources import changes, kernel_table
 
 if TYPE_CHECKING:
     from workbench.errors import WorkbenchError
-    from workbench.kernel import Kernel, Module
+    from workbench.kernel import Kernel, Kernels, Module
     from workbench.runtime import Device
 
 
@@ -28,7 +28,7 @@ class CellResult:
 
     Attributes:
         name: the name that the module is bound to.
-        module: the module.
+        module: the module; of a Triton cell, the kernels that it launched.
         device: where it was, or would be, launched.
         before: kernels of the cell's previous run by name.
         results: of verify, time and profile, in order.
@@ -36,7 +36,7 @@ class CellResult:
     """
 
     name: str
-    module: Module
+    module: Module | Kernels
     device: Device
     before: Mapping[str, Kernel] = field(default_factory=dict)
     results: Sequence[Any] = ()
@@ -47,7 +47,7 @@ class CellResult:
         """Such as "compiled in 1.24 s" or "cached (0.03 s)"."""
         result = self.module.result
         if result is None:
-            return "loaded"
+            return "launched"
         if result.cached:
             return f"cached ({result.seconds:.2f} s)"
         return f"compiled in {result.seconds:.2f} s"

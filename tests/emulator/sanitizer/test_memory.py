@@ -246,6 +246,18 @@ def test_a_resource_that_reaches_beyond_its_allocation(api: Api, arch: str, part
         assert note.message in str(result)
 
 
+@pytest.mark.parametrize("records", [(1 << 31) - 2, (1 << 31) - 1])
+def test_a_resource_that_is_not_meant_to_clamp(api: Api, arch: str, records: int) -> None:
+    """Triton makes such ones; an access out of bounds is found all the same."""
+    module = wb.compile(RESOURCES, arch=arch, name="resource.hip")
+    given, out = fresh(api)
+    api.call("hipMemset", given, 0, SIZE)
+    launcher = module["k"][1, 64]
+    assert not wb.sanitize(launcher, given, out, records, device=f"emulated:{arch}").check().notes
+    found = wb.sanitize(launcher, given + SIZE - 252, out, records, device=f"emulated:{arch}")
+    assert [f.category for f in found.findings] == ["out of bounds"], str(found)
+
+
 def test_an_access_past_the_allocation_through_a_resource_that_allows_it(api: Api, arch: str) -> None:
     module = wb.compile(RESOURCES, arch=arch, name="resource.hip")
     given, out = fresh(api)

@@ -9,14 +9,14 @@ import { OutputArea } from '@jupyterlab/outputarea';
 import type { KernelMessage } from '@jupyterlab/services';
 import type { TranslationBundle } from '@jupyterlab/translation';
 
-import { isHipkittens, parseMagicLine, withOptions } from './magic';
+import { isOurs, isTriton, parseMagicLine, withOptions } from './magic';
 
 /**
- * The current cell of a notebook if it is a HipKittens cell.
+ * The current cell of a notebook if it is one of ours.
  */
 export function currentCell(panel: NotebookPanel | null): CodeCell | null {
   const cell = panel?.content.activeCell;
-  return cell && cell.model.type === 'code' && isHipkittens(cell.model.sharedModel.getSource())
+  return cell && cell.model.type === 'code' && isOurs(cell.model.sharedModel.getSource())
     ? (cell as CodeCell)
     : null;
 }
@@ -65,6 +65,16 @@ export async function verifyOptions(
   trans: TranslationBundle
 ): Promise<string[] | null> {
   const line = cell.model.sharedModel.getSource().split('\n', 1)[0];
+  if (isTriton(line)) {
+    await showErrorMessage(
+      'HipKittens',
+      trans.__(
+        'A Triton cell has no kernel of the library to verify against. Compare in Python: %1',
+        'wb.verify(kernel[grid], reference=..., inputs=...)'
+      )
+    );
+    return null;
+  }
   const parts = parseMagicLine(line);
   if (parts.some(part => part.text === '--verify')) {
     return [];

@@ -2,7 +2,7 @@
  * What a cell's editor gets: nothing but a look at its first line, and all the rest while that line is ours.
  */
 
-import { Compartment, EditorState, type Extension, type Text } from '@codemirror/state';
+import { Compartment, EditorState, type Extension } from '@codemirror/state';
 import { EditorView, ViewPlugin, type ViewUpdate } from '@codemirror/view';
 
 import type { CellRecord } from './cells';
@@ -12,7 +12,7 @@ import { hoverExtension, type Ask, type IKnown } from './hover';
 import { kernelLine } from './kernel';
 import { hipkittens } from './language';
 import { linksExtension, type SourceLinks } from './links';
-import { isHipkittens } from './magic';
+import { isHipkittens, isTriton } from './magic';
 import type { Names } from './names';
 import { isCurrent, type IHeat } from './payload';
 import type { Preferences } from './preferences';
@@ -84,21 +84,23 @@ function resultView(record: CellRecord, preferences: Preferences): Extension {
 export function cellExtension(record: CellRecord | null, text: string, services: IServices): Extension {
   const { names, preferences, links } = services;
   const mode = new Compartment();
-  const active: Extension = [
-    hipkittens(),
+  const results: Extension = [
     diagnosticsExtension(),
-    preferences.hover ? hoverExtension(names, record && asking(record)) : [],
     record ? [heatExtension(), resultView(record, preferences), linksExtension(record, links)] : [],
     EditorView.editorAttributes.of({ class: 'jp-hipkittens-editor' })
   ];
+  const hovers = preferences.hover ? hoverExtension(names, record && asking(record)) : [];
+  const cpp: Extension = [hipkittens(), hovers, results];
   const inactive: Extension = [];
+  // A Triton cell is Python, which JupyterLab knows.
+  const wantedFor = (start: string) => (isHipkittens(start) ? cpp : isTriton(start) ? results : inactive);
   return [
-    mode.of(isHipkittens(text) ? active : inactive),
+    mode.of(wantedFor(text)),
     EditorState.transactionExtender.of(transaction => {
       if (!transaction.docChanged) {
         return null;
       }
-      const wanted = startsAsHipkittens(transaction.newDoc) ? active : inactive;
+      const wanted = wantedFor(transaction.newDoc.sliceString(0, 32));
       return mode.get(transaction.startState) === wanted ? null : { effects: mode.reconfigure(wanted) };
     })
   ];
@@ -119,8 +121,4 @@ function asking(record: CellRecord): Ask {
       return null;
     }
   };
-}
-
-function startsAsHipkittens(doc: Text): boolean {
-  return isHipkittens(doc.sliceString(0, 32));
 }

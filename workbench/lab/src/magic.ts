@@ -1,16 +1,29 @@
 /**
- * The first line of a HipKittens cell: what makes it one, and its parts.
+ * The first line of a cell of ours: what makes it one, and its parts.
  */
 
-export const MAGIC = '%%hipkittens';
-
 const FIRST_LINE = /^%%hipkittens(?=[ \t\r\n]|$)/;
+const TRITON_LINE = /^%%triton(?=[ \t\r\n]|$)/;
 
 /**
  * Whether a cell with this text is a HipKittens cell.
  */
 export function isHipkittens(text: string): boolean {
   return FIRST_LINE.test(text);
+}
+
+/**
+ * Whether a cell with this text is Python whose Triton kernels the workbench shows.
+ */
+export function isTriton(text: string): boolean {
+  return TRITON_LINE.test(text);
+}
+
+/**
+ * Whether a cell with this text has findings, heat and machine code to show.
+ */
+export function isOurs(text: string): boolean {
+  return isHipkittens(text) || isTriton(text);
 }
 
 export type PartKind = 'magic' | 'name' | 'flag' | 'value' | 'string';
@@ -33,7 +46,7 @@ export function parseMagicLine(line: string): IPart[] {
     const text = match[0];
     const from = match.index ?? 0;
     let kind: PartKind;
-    if (from === 0 && text === MAGIC) {
+    if (from === 0 && isOurs(text)) {
       kind = 'magic';
     } else if (text.startsWith('-')) {
       kind = 'flag';

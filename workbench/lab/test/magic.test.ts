@@ -1,4 +1,4 @@
-import { isHipkittens, moduleName, parseMagicLine, withOptions } from '../src/magic';
+import { isHipkittens, isOurs, isTriton, moduleName, parseMagicLine, withOptions } from '../src/magic';
 
 describe('magic line', () => {
   it('is the first line and nothing else', () => {
@@ -9,6 +9,15 @@ describe('magic line', () => {
     expect(isHipkittens('%%hipkittensx')).toBe(false);
     expect(isHipkittens('%%hipkittens?')).toBe(false);
     expect(isHipkittens('%hipkittens doctor')).toBe(false);
+  });
+
+  it('of a Triton cell is known too, and is no C++', () => {
+    expect(isTriton('%%triton k --profile\n')).toBe(true);
+    expect(isOurs('%%triton k')).toBe(true);
+    expect(isHipkittens('%%triton k')).toBe(false);
+    expect(isTriton('%%tritonx k')).toBe(false);
+    expect(moduleName('%%triton soft --time')).toBe('soft');
+    expect(withOptions('%%triton k\nx = 1', ['--profile'])).toBe('%%triton k --profile\nx = 1');
   });
 
   it('has a name, options and their values', () => {

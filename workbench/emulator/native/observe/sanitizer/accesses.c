@@ -23,8 +23,12 @@ static void check_data(Wave *w, SanWave *sw, const SanOp *o, uint64_t exec, uint
                   (int32_t)hk_first_lane(u), address, 0, 0, 0);
 }
 
+/* What a resource has that is not meant to clamp, as a compiler makes it of a bare pointer: all that a signed
+   offset reaches. Such a one promises nothing that it could break. */
+#define UNBOUNDED 0x7ffffffeu
+
 static void check_range(Wave *w, const SanOp *o, const HkResource *r) {
-    if (r->stride || r->swizzle || r->records == 0) return;
+    if (r->stride || r->swizzle || r->records == 0 || r->records >= UNBOUNDED) return;
     const Allocation *a = hk_find_allocation(w->group->machine, r->base);
     if (a != NULL && r->base + r->records > a->end)
         san_found(w, SAN_FOUND_RANGE, &o->op, ~0ull, -1, r->base, r->base + r->records - a->end, 0, 0);

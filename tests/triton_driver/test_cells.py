@@ -1,0 +1,76 @@
+"""`%%triton` in a real IPython shell, on the emulated device."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+pytest.importorskip("triton")
+
+from IPython.utils.capture import capture_output
+
+from workbench.kernel import Kernels
+from workbench.lab.payload import MIME_TYPE
+from workbench.lab.service import Service
+
+CELL = """import torch, triton, triton.language as tl
+
+
+@triton.jit
+def add(x, y, out, n, BLOCK: tl.constexpr):
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(out + at, tl.load(x + at, mask=at < n) + tl.load(y + at, mask=at < n), mask=at < n)
+
+
+x, y, out = torch.rand(1000), torch.rand(1000), torch.empty(1000)
+add[(4,)](x, y, out, 1000, BLOCK=256)
+"""
+STORE = 8
+"""Line of the cell that loads and stores; the magic is line 1."""
+
+
+def run(shell: Any, line: str, cell: str = CELL) -> tuple[Any, list[dict[str, Any]]]:
+    """What came of the cell, and what its outputs tell the editor."""
+    with capture_output() as out:
+        result = shell.run_cell(f"%%triton {line}\n{cell}")
+    return result, [o.data[MIME_TYPE] for o in out.outputs if MIME_TYPE in o.data]
+
+
+def test_a_cell_is_shown_as_a_cell_of_c_is(shell: Any) -> None:
+    result, [told] = run(shell, "sums --profile --sanitize")
+    assert result.success
+    names = shell.user_ns
+    assert (names["out"] == names["x"] + names["y"]).all()
+    assert told["status"] == "compiled"
+    assert told["diagnostics"] == []
+    assert [kernel["name"] for kernel in told["kernels"]] == ["add"]
+    assert told["run"]["time"]["origin"] == "modelled"
+    lines = {line["line"]: line["values"]["instructions"] for line in told["heat"]["lines"]}
+    assert max(lines, key=lambda line: lines[line]) == STORE
+    assert isinstance(names["sums"], Kernels)
+    listing = Service(names).answer({"id": 1, "method": "isa", "params": {"module": "sums"}})["result"]
+    assert STORE in listing["listing"]["lines"]
+
+
+def test_a_fault_is_marked_at_its_line(shell: Any) -> None:
+    result, [told] = run(shell, "sums", CELL.replace("1000, BLOCK", "2000, BLOCK"))
+    assert type(result.error_in_exec).__name__ == "AddressFault"
+    [mark] = told["diagnostics"]
+    assert (mark["line"], mark["source"], mark["option"]) == (STORE, "device", "out of bounds")
+
+
+def test_what_triton_does_not_compile_is_marked_at_its_line(shell: Any) -> None:
+    result, [told] = run(shell, "sums", CELL.replace("tl.load(y", "tl.lood(y"))
+    assert type(result.error_in_exec).__name__ == "CompilationError"
+    [mark] = told["diagnostics"]
+    assert (mark["line"], mark["column"]) == (STORE, CELL.splitlines()[STORE - 2].index("tl.load(y") + 1)
+    assert "lood" in mark["message"]
+
+
+def test_a_cell_that_launches_nothing_says_so(shell: Any) -> None:
+    result, told = run(shell, "sums", "z = 1\n")
+    assert not told
+    assert "no kernel was launched" in str(result.error_in_exec)
+    result, told = run(shell, "sums --profil", CELL)
+    assert "did you mean --profile?" in str(result.error_in_exec)

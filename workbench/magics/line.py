@@ -1,0 +1,85 @@
+"""The line of a cell magic: its words, the options in them, and the name that it binds."""
+
+from __future__ import annotations
+
+import argparse
+import builtins
+import difflib
+import keyword
+import shlex
+from collections.abc import Sequence
+from types import ModuleType
+from typing import TYPE_CHECKING, NoReturn
+
+from IPython.core.error import UsageError as IPythonUsageError
+
+from workbench import magic_options
+
+if TYPE_CHECKING:
+    from IPython.core.interactiveshell import InteractiveShell
+
+
+class _Parser(argparse.ArgumentParser):
+    """Reports a wrong option as one line."""
+
+    def error(self, message: str) -> NoReturn:
+        raise IPythonUsageError(f"{self.prog}: {message}{self._hint(message)}. See {self.prog}?")
+
+    def _hint(self, message: str) -> str:
+        unknown = [word for word in message.split() if word.startswith("-")]
+        close = [
+            m for word in unknown for m in difflib.get_close_matches(word, self._option_string_actions, n=1)
+        ]
+        return f"; did you mean {close[0]}?" if "unrecognized" in message and close else ""
+
+
+def parsed(
+    magic: str, words: Sequence[str], options: Sequence[magic_options.Option], shell: InteractiveShell
+) -> argparse.Namespace:
+    """The values of a magic's options by name, and the `name` that it binds.
+
+    Raises:
+        IPython's UsageError: an option is wrong, or the name cannot be bound.
+    """
+    parser = _Parser(prog=magic, add_help=False, allow_abbrev=False)
+    parser.add_argument("name", metavar=magic_options.NAME.flag)
+    for option in options:
+        dest = option.dest or option.flag.lstrip("-")
+        if not option.metavar:
+            parser.add_argument(option.flag, dest=dest, action="store_true")
+        elif option.repeated:
+            parser.add_argument(option.flag, dest=dest, action="append", default=[])
+        else:
+            parser.add_argument(option.flag, dest=dest, default="")
+    found = parser.parse_args(list(words))
+    _check_name(magic, found.name, shell)
+    return found
+
+
+def split(magic: str, line: str) -> list[str]:
+    """The words of a magic's line, quotes taken off."""
+    try:
+        words = shlex.split(line)
+    except ValueError as error:
+        raise IPythonUsageError(f"{magic}: {error} in: {line.strip()}") from None
+    # argparse takes a value that begins with a dash for an option; compiler flags all do.
+    for i, word in enumerate(words[:-1]):
+        if word == "--flags":
+            words[i : i + 2] = [f"--flags={words[i + 1]}"]
+    return words
+
+
+def _check_name(magic: str, name: str, shell: InteractiveShell) -> None:
+    """Refuses what is no name, and names whose loss would surprise: `print`, `torch`, IPython's own."""
+    if not name.isidentifier() or keyword.iskeyword(name):
+        raise IPythonUsageError(f"{magic}: {name!r} cannot be a Python name; choose one such as rmsnorm")
+    if isinstance(shell.user_ns.get(name), ModuleType):
+        taken = "the name of an imported module"
+    elif name.startswith("__") or name in shell.user_ns_hidden:
+        taken = "a name that Python or IPython needs"
+    elif hasattr(builtins, name):
+        taken = "a function or value of Python's own"
+    else:
+        return
+    other = f"{name.strip('_')}_kernel"
+    raise IPythonUsageError(f"{magic}: {name} is {taken}; choose another, such as {other}")
