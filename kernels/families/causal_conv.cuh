@@ -1,6 +1,7 @@
 /**
  * @file
- * @brief Causal convolution of each row with a few weights of its channel.
+ * @brief Causal convolution of each channel with a few weights of its own: of rows, and split into q, k and v on the
+ * way.
  */
 #pragma once
 
@@ -77,6 +78,143 @@ struct causal_conv {
         }
 #pragma unroll
         for (int t = 0; t < run; t++) to[t] = number(got.e[t]);
+    }
+};
+
+/** A channel's weights, and as many of its columns, the newest last. */
+template <typename T, int width, bool has_bias, bool silu>
+struct channel_window {
+    float weight[width], column[width] = {}, bias = 0;
+
+    __device__ inline channel_window(const T *weights, const T *biases, int channel) {
+#pragma unroll
+        for (int j = 0; j < width; j++) weight[j] = number(weights[static_cast<size_t>(channel) * width + j]);
+        if constexpr (has_bias) bias = number(biases[channel]);
+    }
+    /** The channel has no columns so far: they are zero. */
+    __device__ inline void clear() {
+#pragma unroll
+        for (int j = 0; j < width; j++) column[j] = 0;
+    }
+    __device__ inline void push(float newest) {
+#pragma unroll
+        for (int j = 1; j < width; j++) column[j - 1] = column[j];
+        column[width - 1] = newest;
+    }
+    __device__ inline T sum() const {
+        float made = bias;
+#pragma unroll
+        for (int j = 0; j < width; j++) made = __builtin_fmaf(weight[j], column[j], made);
+        return base_types::convertor<T, float>::convert(silu ? base_ops::silu::op(made) : made);
+    }
+    static __device__ inline float number(const T &value) { return base_types::convertor<float, T>::convert(value); }
+};
+
+/** Where a layer's channels go: the first `keys` to q, as many to k, then `values` to v. */
+template <typename T>
+struct split_channels {
+    T *q, *k, *v;
+    int keys, values;
+
+    /** A channel's tensor, how many that has, and which of them it is. */
+    struct place {
+        T *tensor;
+        int channels, at;
+    };
+    __device__ inline int channels() const { return 2 * keys + values; }
+    __device__ inline place of(int channel) const {
+        if (channel < keys) return {q, keys, channel};
+        if (channel < 2 * keys) return {k, keys, channel - keys};
+        return {v, values, channel - 2 * keys};
+    }
+};
+
+/**
+ * @brief Decode: batches x channels x tokens, behind the columns that a pool of states keeps, which are moved on.
+ *
+ * A thread takes a channel of a batch through its tokens.
+ */
+template <typename T, int width, bool has_bias, bool silu>
+struct causal_conv_update {
+    static constexpr int threads = 256;
+    struct arguments : split_channels<T> {
+        /** (batches, channels, tokens). */
+        const T *x;
+        const T *weight, *bias;
+        /** (lines, channels, width - 1): the last columns of each sequence. */
+        T *state;
+        /** Of each batch, below 0 for padding, which gives zeros; null where line n is batch n's. */
+        const int64_t *lines;
+        int tokens;
+    };
+    static __device__ inline void make(const arguments &g) {
+        const int channel = static_cast<int>(blockIdx.x) * threads + static_cast<int>(threadIdx.x);
+        const int batch = static_cast<int>(blockIdx.y), channels = g.channels();
+        if (channel >= channels) return;
+        const int64_t line = g.lines == nullptr ? batch : g.lines[batch];
+        const typename split_channels<T>::place to = g.of(channel);
+        T *out = to.tensor + (static_cast<size_t>(batch) * to.channels + to.at) * g.tokens;
+        if (line < 0) {
+            for (int t = 0; t < g.tokens; t++) out[t] = base_types::convertor<T, float>::convert(0.0f);
+            return;
+        }
+        channel_window<T, width, has_bias, silu> window(g.weight, g.bias, channel);
+        T *state = g.state + (line * channels + channel) * (width - 1);
+        const T *x = g.x + (static_cast<size_t>(batch) * channels + channel) * g.tokens;
+#pragma unroll
+        for (int j = 0; j < width - 1; j++) window.push(window.number(state[j]));
+        for (int t = 0; t < g.tokens; t++) {
+            window.push(window.number(x[t]));
+            out[t] = window.sum();
+        }
+#pragma unroll
+        for (int j = 0; j < width - 1; j++) state[j] = base_types::convertor<T, float>::convert(window.column[j + 1]);
+    }
+};
+
+/**
+ * @brief Prefill: channels x tokens of sequences behind one another, to tokens x channels of q, k and v.
+ *
+ * A thread takes a channel through `run` tokens, wherever sequences begin among them.
+ */
+template <typename T, int width, bool has_bias, bool silu>
+struct causal_conv_split {
+    static constexpr int threads = 256, run = 8;
+    struct arguments : split_channels<T> {
+        /** channels x tokens, of any strides. */
+        const T *x;
+        int64_t channel_stride, token_stride;
+        const T *weight, *bias;
+        /** (sequences + 1): where each begins; the last is the number of tokens. */
+        const int *starts;
+        int sequences, tokens;
+    };
+    /** The sequence that has a token: the last one that begins at or before it. */
+    static __device__ inline int sequence_of(const arguments &g, int token) {
+        int low = 0, high = g.sequences;
+        while (high - low > 1) {
+            const int middle = (low + high) / 2;
+            (g.starts[middle] <= token ? low : high) = middle;
+        }
+        return low;
+    }
+    static __device__ inline void make(const arguments &g) {
+        const int channel = static_cast<int>(blockIdx.x) * threads + static_cast<int>(threadIdx.x);
+        const int first = static_cast<int>(blockIdx.y) * run;
+        if (channel >= g.channels()) return;
+        channel_window<T, width, has_bias, silu> window(g.weight, g.bias, channel);
+        const T *x = g.x + channel * g.channel_stride;
+        int sequence = sequence_of(g, first);
+        const int start = g.starts[sequence];
+#pragma unroll
+        for (int t = first - width + 1; t < first; t++)
+            window.push(t >= start ? window.number(x[t * g.token_stride]) : 0.0f);
+        const typename split_channels<T>::place to = g.of(channel);
+        for (int t = first; t < first + run && t < g.tokens; t++) {
+            for (; sequence + 1 < g.sequences && g.starts[sequence + 1] == t; sequence++) window.clear();
+            window.push(window.number(x[t * g.token_stride]));
+            to.tensor[static_cast<size_t>(t) * to.channels + to.at] = window.sum();
+        }
     }
 };
 

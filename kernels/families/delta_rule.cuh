@@ -14,8 +14,53 @@
 
 namespace kittens::families {
 
+/** Where decays, strengths and states come from: tensors of them, the states of each sequence. */
+template <typename T>
+struct given_gates {
+    static constexpr bool projected = false;
+    struct arguments {
+        /** Logarithms of decays, null for none: (B, T, H_v), (B, T, H_v, K), (B, T, H_v, V). */
+        const float *g, *gk, *gv;
+        /** (B, T, H_v), or (B, T, H_v, V) with `beta_of_columns`; null for ones. */
+        const float *beta;
+        int beta_of_columns;
+        /** (sequences, H_v, K, V); `initial` null for zeros. */
+        const float *initial;
+        float *last;
+    };
+    static __device__ inline int state_of(const arguments &, int sequence) { return sequence; }
+    static __device__ inline const float *before(const arguments &g, int) { return g.initial; }
+    static __device__ inline float *after(const arguments &g, int) { return g.last; }
+};
+
+/** exp(-exp(a_log) softplus(a + dt_bias)) and sigmoid(b), of numbers that a layer projects; states of a pool. */
+template <typename T>
+struct sigmoid_gates {
+    static constexpr bool projected = true;
+    struct arguments {
+        /** (H_v). */
+        const float *a_log, *dt_bias;
+        /** (B, T, H_v). */
+        const T *a, *b;
+        /** softplus(x) is log(1 + exp(x * softplus_beta)) / softplus_beta; x above the threshold of the exponent. */
+        float softplus_beta, softplus_threshold;
+        /** (states, H_v, K, V), and which of them is each sequence's; below 0 for none. */
+        float *states;
+        const int *indices;
+    };
+    static __device__ inline int state_of(const arguments &g, int sequence) { return g.indices[sequence]; }
+    static __device__ inline const float *before(const arguments &g, int state) { return after(g, state); }
+    static __device__ inline float *after(const arguments &g, int state) { return state < 0 ? nullptr : g.states; }
+    static __device__ inline float number(const T &value) { return base_types::convertor<float, T>::convert(value); }
+    static __device__ inline float decay(const arguments &g, size_t at, int head) {
+        const float x = number(g.a[at]) + g.dt_bias[head], scaled = x * g.softplus_beta;
+        const float positive = scaled > g.softplus_threshold ? x : base_ops::softplus::op(scaled) / g.softplus_beta;
+        return base_ops::exp::op(-base_ops::exp::op(g.a_log[head]) * positive);
+    }
+};
+
 /** One sequence, one head, 16 columns of its values. */
-template <typename T, int K>
+template <typename T, int K, typename gates = given_gates<T>>
 struct delta_rule {
     static constexpr int COLS = 16;
     static constexpr int threads = WARP_THREADS;
@@ -23,18 +68,11 @@ struct delta_rule {
     using keys = typename state::col_vec;
     using values = typename state::row_vec;
 
-    struct arguments {
+    struct arguments : gates::arguments {
         /** (B, T, H, K). */
         gl<T, -1, -1, -1, K> q, k;
         /** (B, T, H_v, V); H_v is a multiple of H. */
         gl<T, -1, -1, -1, -1> v;
-        /** Logarithms of decays, null for none: (B, T, H_v), (B, T, H_v, K), (B, T, H_v, V). */
-        const float *g, *gk, *gv;
-        /** (B, T, H_v); null for ones. */
-        const float *beta;
-        /** (sequences, H_v, K, V); `initial` null for zeros. */
-        const float *initial;
-        float *last;
         /** (sequences + 1): the token that is a sequence's first, of B = 1; null where each batch is one. */
         const int *starts;
         gl<T, -1, -1, -1, -1> o;
@@ -52,19 +90,41 @@ struct delta_rule {
     template <int rows>
     using vectors = gl<float, 1, 1, -1, rows>;
 
-    static __device__ inline void decayed(state &h, const arguments &g, int at, int tile) {
-        if (g.g != nullptr) mul(h, h, base_ops::exp::op(g.g[at]));
-        if (g.gk != nullptr) {
-            keys decay;
-            load(decay, vectors<K>(const_cast<float *>(g.gk), nullptr, nullptr, at + 1, nullptr), {0, 0, at, 0});
-            exp(decay, decay);
-            mul_row(h, h, decay);
+    /** A token's values for each column, of a tensor like v. */
+    static __device__ inline void of_columns(values &x, const float *from, const arguments &g, int at, int tile) {
+        load(x, vectors<-1>(const_cast<float *>(from), nullptr, nullptr, at + 1, g.v.cols()), {0, 0, at, tile});
+    }
+    static __device__ inline void decayed(state &h, const arguments &g, int at, int head, int tile) {
+        if constexpr (gates::projected) {
+            mul(h, h, gates::decay(g, at, head));
+        } else {
+            if (g.g != nullptr) mul(h, h, base_ops::exp::op(g.g[at]));
+            if (g.gk != nullptr) {
+                keys decay;
+                load(decay, vectors<K>(const_cast<float *>(g.gk), nullptr, nullptr, at + 1, nullptr), {0, 0, at, 0});
+                exp(decay, decay);
+                mul_row(h, h, decay);
+            }
+            if (g.gv != nullptr) {
+                values decay;
+                of_columns(decay, g.gv, g, at, tile);
+                exp(decay, decay);
+                mul_col(h, h, decay);
+            }
         }
-        if (g.gv != nullptr) {
-            values decay;
-            load(decay, vectors<-1>(const_cast<float *>(g.gv), nullptr, nullptr, at + 1, g.v.cols()), {0, 0, at, tile});
-            exp(decay, decay);
-            mul_col(h, h, decay);
+    }
+    /** Of what the state lacks, as much as it is to take. */
+    static __device__ inline void weighted(values &u, const arguments &g, int at, int tile) {
+        if constexpr (gates::projected) {
+            mul(u, u, base_ops::sigmoid::op(gates::number(g.b[at])));
+        } else if (g.beta != nullptr) {
+            if (g.beta_of_columns) {
+                values strength;
+                of_columns(strength, g.beta, g, at, tile);
+                mul(u, u, strength);
+            } else {
+                mul(u, u, g.beta[at]);
+            }
         }
     }
 
@@ -88,16 +148,17 @@ struct delta_rule {
             load(x.k, g.k, {batch, t, shared, 0});
             load(x.v, g.v, {batch, t, head, tile});
         };
+        const int which = gates::state_of(g, sequence), place = which * heads + head;
         const auto states = [&](const float *at) {
-            return gl<float, 1, -1, K, -1>(const_cast<float *>(at), nullptr, (sequence + 1) * heads, nullptr,
-                                           g.v.cols());
+            return gl<float, 1, -1, K, -1>(const_cast<float *>(at), nullptr, (which + 1) * heads, nullptr, g.v.cols());
         };
-        const int place = sequence * heads + head;
+        const float *const from = gates::before(g, which);
+        float *const to = gates::after(g, which);
         state h;
-        if (g.initial == nullptr)
+        if (from == nullptr)
             zero(h);
         else
-            load(h, states(g.initial), {0, place, 0, tile});
+            load(h, states(from), {0, place, 0, tile});
         token next;
         if (first < end) fetch(next, first);
         for (int t = first; t < end; t++) {
@@ -108,20 +169,20 @@ struct delta_rule {
                 scaled_to_one(x.q);
                 scaled_to_one(x.k);
             }
-            decayed(h, g, at, tile);
+            decayed(h, g, at, head, tile);
             state product;
             values u, o;
             mul_row(product, h, x.k);
             col_sum(u, product);
             sub(u, x.v, u);
-            if (g.beta != nullptr) mul(u, u, g.beta[at]);
+            weighted(u, g, at, tile);
             outer_add(h, h, x.k, u);
             mul_row(product, h, x.q);
             col_sum(o, product);
             mul(o, o, g.scale);
             store(g.o, o, {batch, t, head, tile});
         }
-        store(states(g.last), h, {0, place, 0, tile});
+        if (to != nullptr) store(states(to), h, {0, place, 0, tile});
     }
 };
 

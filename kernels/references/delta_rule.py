@@ -26,7 +26,7 @@ def delta_rule(
         q, k: (B, T, H, K).
         v: (B, T, H_v, V); heads of q and k serve H_v / H heads of v each.
         g, gk, gv: logarithms of decays of the state (B, T, H_v), its rows (.., K), its columns (.., V).
-        beta: (B, T, H_v).
+        beta: (B, T, H_v), or (B, T, H_v, V).
         initial_state: (sequences, H_v, K, V).
         cu_seqlens: (sequences + 1) starts of sequences that lie behind one another, with B = 1.
         scale: of o; K ** -0.5 where it is None.
@@ -59,8 +59,54 @@ def delta_rule(
                 h = h * gv[b, t].to(wide).exp()[:, None, :]
             u = v[b, t].to(wide) - torch.einsum("hkv,hk->hv", h, k[b, t])
             if beta is not None:
-                u = u * beta[b, t].to(wide)[:, None]
+                u = u * beta[b, t].to(wide).view(len(u), -1)
             h = h + k[b, t][:, :, None] * u[:, None, :]
             o[b, t] = torch.einsum("hkv,hk->hv", h, q[b, t]) * (keys**-0.5 if scale is None else scale)
         last[n] = h
     return o.to(v.dtype), last.to(torch.promote_types(torch.float32, wide))
+
+
+def sigmoid_gated_delta_rule(
+    q: torch.Tensor,
+    k: torch.Tensor,
+    v: torch.Tensor,
+    a_log: torch.Tensor,
+    a: torch.Tensor,
+    dt_bias: torch.Tensor,
+    b: torch.Tensor,
+    states: torch.Tensor,
+    indices: torch.Tensor,
+    cu_seqlens: torch.Tensor | None = None,
+    scale: float | None = None,
+    use_qk_l2norm: bool = False,
+    softplus_beta: float = 1.0,
+    softplus_threshold: float = 20.0,
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """The rule with g = -exp(a_log) softplus(a + dt_bias) and beta = sigmoid(b).
+
+    Args:
+        a_log, dt_bias: (H_v).
+        a, b: (B, T, H_v).
+        states: (states, H_v, K, V).
+        indices: (sequences), the state of each; below 0 a sequence begins with zeros, and its
+            last state is lost.
+
+    Returns:
+        o (B, T, H_v, V) and what the states become.
+    """
+    wide = torch.promote_types(q.dtype, torch.float32)
+    positive = torch.nn.functional.softplus(a.to(wide) + dt_bias.to(wide), softplus_beta, softplus_threshold)
+    there = indices >= 0
+    first = states[indices.clamp(min=0).long()] * there[:, None, None, None]
+    o, last = delta_rule(
+        *(q, k, v),
+        g=-a_log.to(wide).exp() * positive,
+        beta=b.to(wide).sigmoid(),
+        initial_state=first,
+        cu_seqlens=cu_seqlens,
+        scale=scale,
+        use_qk_l2norm=use_qk_l2norm,
+    )
+    pool = states.to(last.dtype).clone()
+    pool[indices[there].long()] = last[there]
+    return o, pool

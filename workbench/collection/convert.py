@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from workbench.collection.kinds import describe
@@ -80,6 +80,17 @@ def described_by(given: Given, name: str, wanted: Any, why: str, *, count: int |
     value = given[name] if count is None else given[name][:count].tolist()
     if value != wanted:
         raise ArgumentError(f"{name} is {value}; expected {wanted}, {why}")
+
+
+def sizes_told(names: Mapping[str, str]) -> Callable[[Given], None]:
+    """Checks that the numbers by these names are the sizes of the arguments' kinds by those."""
+
+    def check(given: Given) -> None:
+        for name, size in names.items():
+            if given[name] != given.sizes[size]:
+                raise ArgumentError(f"{name} is {given[name]}; the tensors say {given.sizes[size]}")
+
+    return check
 
 
 def strides(of: str, names: str) -> Callable[[Given], None]:

@@ -21,6 +21,58 @@ def layer(gated: bool, activated: bool = True) -> Make:
     return make
 
 
+E2M1 = [0, 0.5, 1, 1.5, 2, 3, 4, 6]
+
+
+def latent(weights: str, *, neox: bool) -> Make:
+    """Three tokens with queries, two with keys alone, of which one has no slot."""
+
+    def make(draw: Draw) -> Case:
+        q_nope, q_pe, k_nope = draw.normal(2, 3, 128), draw.normal(3, 2, 32), draw.normal(5, 1, 64)
+        k_rope, cache = draw.normal(5, 1, 32), draw.normal(9, 1, 96)
+        slots, at = torch.tensor([8, 3, 0, -1, 5]), draw.integers(0, 7, 5)
+        angles = 6 * draw.uniform(7, 16)
+        if weights == "fp4":
+            w = draw.integers(0, 256, 2, 64, 64, dtype=torch.uint8)
+            scale = draw.integers(121, 128, 2, 64, 4, dtype=torch.uint8)
+            code = torch.stack((w & 15, w >> 4), -1).flatten(2).long()
+            sign = torch.where(code >= 8, -1.0, 1.0).double()
+            numbers = sign * torch.tensor(E2M1).double()[code % 8]
+            numbers = numbers * (2.0 ** (scale.double() - 127)).repeat_interleave(32, -1)
+        else:
+            w, scale = (20 * draw.normal(2, 64, 128)).to(draw.fp8), torch.tensor([0.03])
+            numbers = w.double() * 0.03
+
+        def turned(x: torch.Tensor) -> torch.Tensor:
+            x, angle = x.double(), angles[at[: len(x)].long()].double()[:, None]
+            a, b = x.chunk(2, -1) if neox else (x[..., ::2], x[..., 1::2])
+            parts = (a * angle.cos() - b * angle.sin(), b * angle.cos() + a * angle.sin())
+            return torch.cat(parts, -1) if neox else torch.stack(parts, -1).flatten(-2)
+
+        expected = cache.double().clone()
+        rows = torch.cat((k_nope.double(), turned(k_rope)), -1) / 2
+        for token, slot in enumerate(slots.tolist()):
+            if slot >= 0:
+                expected[slot] = rows[token]
+        plain = torch.einsum("hbp,hrp->bhr", q_nope.double(), numbers)
+        return Case(
+            {
+                **{"q_nope": q_nope, "w_k": w, "w_k_scale": scale, "q_pe": q_pe, "k_nope": k_nope},
+                **{"k_rope": k_rope, "kv_cache": cache, "slot_mapping": slots, "positions": at},
+                **{"cos": angles.cos(), "sin": angles.sin(), "q_out": empty(3, 2, 96)},
+                **{"k_pe_out": empty(5, 1, 32), "k_scale": 2.0, "is_neox": neox},
+            },
+            {
+                "q_out": torch.cat((plain, turned(q_pe)), -1),
+                "k_pe_out": turned(k_rope),
+                "kv_cache": expected,
+            },
+            atol=5e-2,
+        )
+
+    return make
+
+
 def kv_cache(dtype: torch.dtype, block: int) -> Make:
     def make(draw: Draw) -> Case:
         k, v = draw.normal(5, 3, 1, 128, dtype=dtype), draw.normal(5, 3, 1, 128, dtype=dtype)
@@ -69,7 +121,11 @@ def concat(dtype: torch.dtype, left: int, right: int) -> Make:
 
 TYPES = {"bf16": torch.bfloat16, "fp16": torch.float16}
 
+LATENT = "fused_bmm_rope_kv_cache_tk.fused_{}_bmm_rope_cat_and_cache_mla"
+
 CASES: dict[str, Make] = {
+    LATENT.format("fp4"): latent("fp4", neox=False),
+    LATENT.format("fp8"): latent("fp8", neox=True),
     **{f"ff_fused_gated_tk.dispatch_{n}": layer(gated=True) for n in (4096, 8192)},
     **{f"ff_fused_ungated_tk.dispatch_{n}": layer(gated=False) for n in (4096, 8192)},
     **{f"ff_fused_ungated_tk.dispatch_{n}_no_activation": layer(False, False) for n in (4096, 8192)},

@@ -99,6 +99,37 @@ def _concat(dtype: str, left: int, right: int) -> Function:
     )
 
 
+def _latent(name: str, weights: str, scale: str) -> Function:
+    """AITER's function, whose outputs are given behind its inputs."""
+    return Function(
+        name=name,
+        arguments={
+            **{"q_nope": "bf16 [QH B P]", "w_k": weights, "w_k_scale": scale, "q_pe": "bf16 [B QH D]"},
+            **{"k_nope": "bf16 [T KH R]", "k_rope": "bf16 [T KH D]", "kv_cache": "bf16|fp8 [C KH W]"},
+            **{"slot_mapping": "i32|i64 [T]", "positions": "i32|i64 [T]"},
+            **{"cos": "fp32|bf16 [L D/2]", "sin": "fp32|bf16 [L D/2]"},
+            **{"q_out": "bf16 [B QH W]", "k_pe_out": "bf16 [T KH D]"},
+            **{"k_scale": "float", "is_neox": "bool"},
+        },
+        defaults={"k_scale": 1.0, "is_neox": False},
+        uses=[
+            Use(
+                "feed_forward/bmm_rope_kv_cache",
+                {
+                    **{name: name for name in ("q_nope", "w_k", "w_k_scale", "q_pe", "k_nope", "k_rope")},
+                    **{"kv_cache": "kv_cache", "cos": "cos", "sin": "sin", "k_scale": "k_scale"},
+                    "slots": lambda given: given["slot_mapping"].long(),
+                    "positions": lambda given: given["positions"].long(),
+                    "interleaved": lambda given: not given["is_neox"],
+                },
+                {"q_out": "q_out", "k_pe": "k_pe_out"},
+            )
+        ],
+        differs="The port is a stub without functions. Names and order of inputs are AITER's, outputs "
+        "stand behind them. Queries are not rounded to the weights' format.",
+    )
+
+
 _TYPES = ("bf16", "fp16")
 
 MODULES = (
@@ -117,6 +148,15 @@ MODULES = (
             for also, activation in (("", "silu"), ("_no_activation", "none"))
         ],
         doc="silu(x W1ᵀ) W2, or without an activation.",
+    ),
+    PortModule(
+        row=30,
+        name="fused_bmm_rope_kv_cache_tk",
+        functions=[
+            _latent("fused_fp4_bmm_rope_cat_and_cache_mla", "u8 [QH R P/2]", "u8 [QH R P/32]"),
+            _latent("fused_fp8_bmm_rope_cat_and_cache_mla", "fp8 [QH R P]", "fp32 [1]"),
+        ],
+        doc="Latent attention before a step: absorbed weights, rotary embedding, the cache's rows.",
     ),
     PortModule(
         row=31,

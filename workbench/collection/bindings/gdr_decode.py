@@ -1,57 +1,282 @@
-"""The gated delta rule, token after token."""
+"""The gated delta rule token after token, and what stands around it when a layer decodes."""
 
 from __future__ import annotations
 
+import math
+from typing import TYPE_CHECKING, Any
+
+from workbench.collection.convert import sizes_told
 from workbench.collection.record import Function, Given, PortModule, Use
 from workbench.errors import ArgumentError
 
-_FLAGS = ("use_g", "use_gk", "use_gv", "use_qk_l2norm", "is_beta_headwise", "use_initial_state")
+if TYPE_CHECKING:
+    import torch
+
+_SIZES = {"T": "T", "B": "B", "H": "H", "HV": "G", "K": "K", "V_dim": "V"}
 
 
-def _sizes_told(given: Given) -> None:
-    """T, B, H, HV, K and V are those of the tensors."""
-    for name, size in (("T", "T"), ("B", "B"), ("H", "H"), ("HV", "G"), ("K", "K"), ("V", "V")):
-        if given[name] != given.sizes[size]:
-            raise ArgumentError(f"{name} is {given[name]}; the tensors say {given.sizes[size]}")
-    if given["is_beta_headwise"]:
-        raise ArgumentError("is_beta_headwise is True; expected False, a beta for each token and head")
+def _packed(given: Given, name: str) -> Any:
+    """A tensor of B x T tokens, those of all batches as one where cu_seqlens counts them; None stays."""
+    tensor, s = given[name], given.sizes
+    if tensor is None:
+        return None
+    tokens = (1, s["B"] * s["T"]) if given["cu_seqlens"] is not None else (s["B"], s["T"])
+    behind = tensor.shape[2:]
+    if math.prod(tensor.shape[:2]) != math.prod(tokens):
+        raise ArgumentError(f"{name} is {tuple(tensor.shape)}; expected {s['B']} x {s['T']} tokens")
+    return tensor.view(*tokens, *behind)
+
+
+def _states(given: Given, name: str) -> Any:
+    """(sequences, HV, K, V), of which the port has the first two as one."""
+    tensor, s = given[name], given.sizes
+    count = s["B"] if given["cu_seqlens"] is None else s["N"]
+    dims = (count, s["G"], s["K"], s["V"])
+    if tensor is None or tensor.numel() != math.prod(dims):
+        what = "None" if tensor is None else tuple(tensor.shape)
+        raise ArgumentError(f"{name} is {what}; expected {dims}, or the first two as one")
+    return tensor.view(dims)
+
+
+def _last(given: Given) -> torch.Tensor:
+    """Where last states go; with store_final_state False to nobody."""
+    import torch
+
+    if given["store_final_state"]:
+        made: torch.Tensor = _states(given, "ht")
+        return made
+    s = given.sizes
+    count = s["B"] if given["cu_seqlens"] is None else s["N"]
+    return torch.empty(count, s["G"], s["K"], s["V"], device=given["q"].device)
+
+
+def _strengths(given: Given) -> torch.Tensor:
+    made: torch.Tensor = _packed(given, "beta").float()
+    return made
+
+
+def _beta_told(given: Given) -> None:
+    if given["is_beta_headwise"] != (given["beta"].dim() == 3):
+        raise ArgumentError(
+            f"is_beta_headwise is {given['is_beta_headwise']}, beta {tuple(given['beta'].shape)}; "
+            "expected (B, T, HV) where it is True, else (B, T, HV, V)"
+        )
 
 
 _FUSED_RECURRENT = Function(
     name="fused_recurrent_fwd",
     arguments={
         **{"q": "real [B T H K]", "k": "real [B T H K]", "v": "real [B T G V]"},
-        **{"g": "fp32 [B T G] or none", "gk": "fp32 [B T G K] or none", "gv": "fp32 [B T G V] or none"},
-        **{"beta": "fp32 [B T G] or none", "o": "real [B T G V]"},
-        **{"h0": "fp32 [N G K V] or none", "ht": "fp32 [N G K V]", "cu_seqlens": "i32 [N+1] or none"},
-        **{"scale": "float", "T": "int", "B": "int", "H": "int", "HV": "int", "K": "int", "V": "int"},
-        **dict.fromkeys(_FLAGS, "bool"),
+        # What a flag leaves out may be anything.
+        **{"g": "fp32 [*Q1] or none", "gk": "fp32 [*Q2] or none", "gv": "fp32 [*Q3] or none"},
+        **{"beta": "real [B T G] or real [B T G V]", "o": "real [B T G V]"},
+        **{"h0": "fp32 [*Q4] or none", "ht": "fp32 [*Q5] or none", "cu_seqlens": "i32 [N+1] or none"},
+        **{"scale": "float", **dict.fromkeys(_SIZES, "int")},
+        **dict.fromkeys(("use_g", "use_gk", "use_gv"), "bool"),
+        **dict.fromkeys(("is_beta_headwise", "use_initial_state", "store_final_state"), "bool"),
     },
-    defaults={"use_g": True, **dict.fromkeys(_FLAGS[1:5], False), "use_initial_state": True},
+    defaults={
+        **{"use_g": True, "use_gk": False, "use_gv": False},
+        **{"is_beta_headwise": True, "use_initial_state": True, "store_final_state": True},
+    },
     uses=[
         Use(
             "gated_delta/recurrent",
             {
-                **{"q": "q", "k": "k", "v": "v", "beta": "beta", "cu_seqlens": "cu_seqlens"},
-                "g": lambda given: given["g"] if given["use_g"] else None,
-                "gk": lambda given: given["gk"] if given["use_gk"] else None,
-                "gv": lambda given: given["gv"] if given["use_gv"] else None,
-                "initial_state": lambda given: given["h0"] if given["use_initial_state"] else None,
-                "scale": "scale",
-                "use_qk_l2norm": "use_qk_l2norm",
+                "q": lambda given: _packed(given, "q"),
+                "k": lambda given: _packed(given, "k"),
+                "v": lambda given: _packed(given, "v"),
+                "g": lambda given: _packed(given, "g") if given["use_g"] else None,
+                "gk": lambda given: _packed(given, "gk") if given["use_gk"] else None,
+                "gv": lambda given: _packed(given, "gv") if given["use_gv"] else None,
+                "beta": _strengths,
+                "initial_state": lambda given: _states(given, "h0") if given["use_initial_state"] else None,
+                **{"cu_seqlens": "cu_seqlens", "scale": "scale"},
             },
-            {"o": "o", "last_state": "ht"},
+            {"o": lambda given: _packed(given, "o"), "last_state": _last},
         )
     ],
-    checks=[_sizes_told],
-    differs="Columns of the state are a multiple of 16, its rows 64, 128 or 256; no beta for each column.",
+    checks=[sizes_told(_SIZES), _beta_told],
+    differs="Columns of the state are a multiple of 16, its rows 64, 128 or 256; cu_seqlens gives the number "
+    "of sequences, for which the port takes B.",
 )
 
+
+def _indices(given: Given) -> Any:
+    """Which state each sequence has; with use_initial_state False none."""
+    import torch
+
+    indices: torch.Tensor = given["h0_indices"]
+    return indices if given["use_initial_state"] else torch.full_like(indices, -1)
+
+
+_SIGMOID_GATED = Function(
+    name="fused_sigmoid_gating_recurrent",
+    arguments={
+        **{"A_log": "real [G]", "a": "real [B T G]", "dt_bias": "real [G]"},
+        **{"softplus_beta": "float", "softplus_threshold": "float"},
+        **{"q": "real [B T H K]", "k": "real [B T H K]", "v": "real [B T G V]", "b": "real [B T G]"},
+        **{"o": "real [1 S G V] or real [B T G V]", "h0_source": "fp32 [P G K V]", "h0_indices": "i32 [N]"},
+        **{"cu_seqlens": "i32 [N+1] or none", "scale": "float", **dict.fromkeys(_SIZES, "int")},
+        **{"use_initial_state": "bool", "use_qk_l2norm": "bool"},
+    },
+    defaults={"use_initial_state": True, "use_qk_l2norm": False},
+    uses=[
+        Use(
+            "gated_delta/sigmoid_gated_recurrent",
+            {
+                "q": lambda given: _packed(given, "q"),
+                "k": lambda given: _packed(given, "k"),
+                "v": lambda given: _packed(given, "v"),
+                "a": lambda given: _packed(given, "a"),
+                "b": lambda given: _packed(given, "b"),
+                "a_log": lambda given: given["A_log"].float(),
+                "dt_bias": lambda given: given["dt_bias"].float(),
+                **{"states": "h0_source", "indices": _indices, "cu_seqlens": "cu_seqlens", "scale": "scale"},
+                **{"softplus_beta": "softplus_beta", "softplus_threshold": "softplus_threshold"},
+                "use_qk_l2norm": "use_qk_l2norm",
+            },
+            {"o": lambda given: _packed(given, "o")},
+        )
+    ],
+    checks=[sizes_told(_SIZES)],
+    differs="Columns of the state are a multiple of 16, its rows 64, 128 or 256; lengths of q and k are over "
+    "all their columns, where the port's are over each 64.",
+)
+
+_CONV_UPDATE = Function(
+    name="causal_conv1d_update_split_qkv",
+    arguments={
+        **{"x": "real [B D S]", "w": "real [D P+1]", "bias": "real [*Q1] or none"},
+        **{"conv_state": "real [L D P]", "conv_state_indices": "i32|i64 [B] or none"},
+        **{"q": "real [B KD S]", "k": "real [B KD S]", "v": "real [B VD S]"},
+        **dict.fromkeys(("key_dim", "value_dim", "batch", "dim", "seqlen", "width"), "int"),
+        **{"num_cache_lines": "int", "has_bias": "bool", "silu_activation": "bool"},
+        "is_continuous_batching": "bool",
+    },
+    defaults={"has_bias": True, "silu_activation": True, "is_continuous_batching": False},
+    uses=[
+        Use(
+            "gated_delta/causal_conv1d_update",
+            {
+                **{"x": "x", "weight": "w", "conv_state": "conv_state", "key_dim": "key_dim"},
+                "bias": lambda given: given["bias"] if given["has_bias"] else None,
+                "indices": lambda given: (
+                    given["conv_state_indices"].long() if given["is_continuous_batching"] else None
+                ),
+                "activation": lambda given: "silu" if given["silu_activation"] else "none",
+            },
+            {"q": "q", "k": "k", "v": "v"},
+        )
+    ],
+    checks=[
+        sizes_told(
+            {
+                **{"key_dim": "KD", "value_dim": "VD", "batch": "B", "dim": "D", "seqlen": "S"},
+                "num_cache_lines": "L",
+            }
+        )
+    ],
+    differs="2 to 9 weights, with and without bias and silu; the port takes 2 to 4 in some combinations and "
+    "does another for the rest. An index below 0 gives zeros.",
+)
+
+_QKVZBA = Function(
+    name="fused_qkvzba_split",
+    arguments={
+        **{"mixed_qkv": "bf16|fp16 [B C]", "z": "bf16|fp16 [B Z] or bf16|fp16 [B HV DV]"},
+        **{"b_out": "bf16|fp16 [B HV]", "a_out": "bf16|fp16 [B HV]"},
+        **{"mixed_qkvz": "bf16|fp16 [B W]", "mixed_ba": "bf16|fp16 [B 2*HV]"},
+        **dict.fromkeys(("batch_size", "num_heads_qk", "num_heads_v", "head_qk", "head_v"), "int"),
+    },
+    uses=[
+        Use(
+            "gated_delta/qkvzba_split",
+            {
+                **{"mixed_qkvz": "mixed_qkvz", "mixed_ba": "mixed_ba", "key_dim": "head_qk"},
+                **{"heads": "num_heads_qk", "groups": lambda g: g["num_heads_v"] // g["num_heads_qk"]},
+            },
+            {
+                **{"mixed_qkv": "mixed_qkv", "b": "b_out", "a": "a_out"},
+                "z": lambda given: given["z"].view(len(given["z"]), given["num_heads_v"], -1),
+            },
+        )
+    ],
+    checks=[sizes_told({"batch_size": "B", "num_heads_v": "HV"})],
+)
+
+_N = {"N": "int"}
+
+
+def _difference(name: str, squared: bool) -> Function:
+    return Function(
+        name=name,
+        arguments={"x": "fp32 [*M]", "y": "fp32 [*M]", "out": "fp32 [*M]", **_N},
+        uses=[
+            Use("gated_delta/difference", {"x": "x", "y": "y", "squared": lambda _: squared}, {"out": "out"})
+        ],
+    )
+
+
+def _reduce(name: str, operation: str) -> Function:
+    return Function(
+        name=name,
+        arguments={"input": "fp32 [M]", "output": "fp32 [M/256]", **_N},
+        uses=[
+            Use(
+                "gated_delta/block_reduce",
+                {"x": "input", "operation": lambda _: operation},
+                {"out": "output"},
+            )
+        ],
+        checks=[sizes_told({"N": "M"})],
+    )
+
+
+def _cast(name: str, source: str, to: str) -> Function:
+    return Function(
+        name=name,
+        arguments={"input": f"{source} [*M]", "output": f"{to} [*M]", **_N},
+        uses=[Use("gated_delta/cast", {"x": "input", "to": lambda _: to}, {"out": "output"})],
+    )
+
+
 MODULES = (
+    PortModule(
+        row=52,
+        name="causal_conv1d_split_qkv_tk",
+        functions=[_CONV_UPDATE],
+        doc="Causal convolution of a few tokens behind kept columns, split into q, k and v.",
+    ),
+    PortModule(
+        row=53,
+        name="fused_qkvzba_split_tk",
+        functions=[_QKVZBA],
+        doc="A layer's two projections as q, k, v behind one another, z, b and a.",
+    ),
     PortModule(
         row=54,
         name="fused_recurrent_tk",
         functions=[_FUSED_RECURRENT],
         doc="h *= exp(g); u = beta (v - hᵀ k); h += k uᵀ; o = scale hᵀ q.",
+    ),
+    PortModule(
+        row=55,
+        name="fused_sigmoid_gating_recurrent_tk",
+        functions=[_SIGMOID_GATED],
+        doc="Row 54 with gates of a layer's projections and states of a pool, in place.",
+    ),
+    PortModule(
+        row=56,
+        name="gdr_utils_tk",
+        functions=[
+            _difference("abs_diff", False),
+            _difference("squared_diff", True),
+            _reduce("max_reduce", "max"),
+            _reduce("sum_reduce", "sum"),
+            _cast("bf16_to_float", "bf16", "fp32"),
+            _cast("float_to_bf16", "fp32", "bf16"),
+        ],
+        doc="Differences, reductions of blocks, casts, rows of length one.",
     ),
 )

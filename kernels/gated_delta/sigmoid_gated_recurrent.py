@@ -1,0 +1,84 @@
+"""The gated delta rule as a layer decodes with it: gates of its projections, states of a pool, in place."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+
+from workbench.errors import ShapeError
+from workbench.spec import KernelSpec, Range
+from workbench_kernels.families import delta_rule as family
+from workbench_kernels.references.delta_rule import sigmoid_gated_delta_rule
+
+
+def shape_of(**given: Any) -> dict[str, Any]:
+    """Shape of a call."""
+    found, states = family.shape_of(given), given["states"]
+    heads, dtype = tuple(given["v"].shape[:3]), given["v"].dtype
+    wanted = {
+        **{"a": (heads, dtype), "b": (heads, dtype), "indices": ((found["sequences"],), torch.int32)},
+        **dict.fromkeys(("a_log", "dt_bias"), (heads[2:], torch.float32)),
+    }
+    family.fit(given, wanted)
+    if states.dim() != 4:
+        raise ShapeError(f"delta rule: states is {tuple(states.shape)}; expected (states, H_v, K, V)")
+    pool = (len(states), heads[2], found["keys"], found["values"])
+    family.fit(given, {"states": (pool, torch.float32)})
+    return {**found, "states": len(states)}
+
+
+def inputs(shape: Mapping[str, Any], generator: torch.Generator) -> dict[str, Any]:
+    """As layers have them; states all over the pool, the last of three and more sequences has none."""
+    made = family.inputs(shape, generator)
+    heads, dtype = tuple(made["v"].shape[:3]), made["v"].dtype
+    for name in ("a", "b"):
+        made[name] = torch.randn(*heads, generator=generator).to(dtype)
+    made["a_log"] = (15 * torch.rand(heads[2], generator=generator) + 1).log() / 4
+    made["dt_bias"] = torch.randn(heads[2], generator=generator)
+    made["states"] = torch.randn(
+        shape["states"], heads[2], shape["keys"], shape["values"], generator=generator
+    )
+    indices = torch.randperm(shape["states"], generator=generator)[: shape["sequences"]].to(torch.int32)
+    indices[2:][-1:] = -1
+    return {**made, "indices": indices}
+
+
+def check(shape: Mapping[str, Any], arch: str) -> None:
+    """Refuses a pool with fewer states than sequences, which two would write."""
+    family.check(shape, arch)
+    if shape["states"] < shape["sequences"]:
+        raise ShapeError(
+            f"delta rule: {shape['states']} states for {shape['sequences']} sequences; expected as many"
+        )
+
+
+GATES = ("a_log", "a", "dt_bias", "b", "softplus_beta", "softplus_threshold", "states", "indices")
+
+spec = KernelSpec(
+    name="gated_delta/sigmoid_gated_recurrent",
+    doc="g = -exp(a_log) softplus(a + dt_bias), beta = sigmoid(b), then the gated delta rule token after "
+    "token; states are those of a pool by index, and change in place.",
+    source=family.source("sigmoid_gates"),
+    entry="delta_rule",
+    parameters={**family.PARAMETERS, "states": Range(1, 1 << 16, default=8, doc="states in the pool")},
+    shapes=[
+        {"batch": 3, "sequences": 3, "tokens": 3, "heads": 1, "keys": 64, "values": 32, "states": 5},
+        {"tokens": 10, "heads": 1, "groups": 1, "sequences": 2, "values": 16, "states": 2, "dtype": "fp32"},
+    ],
+    inputs=inputs,
+    outputs=lambda shape, tensors: {"o": (tensors["v"].shape, tensors["v"].dtype)},
+    mutates=("states",),
+    reference=sigmoid_gated_delta_rule,
+    shape_of=shape_of,
+    check=check,
+    arguments=lambda shape, tensors: {
+        **family.arguments(shape, tensors),
+        **{name: tensors[name] for name in GATES},
+    },
+    define=family.define,
+    launch=family.launch,
+    flops=family.flops,
+    bytes=family.bytes_moved,
+)

@@ -1,0 +1,68 @@
+"""Causal convolution of channels with a few weights of their own, as plain PyTorch."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import torch
+
+
+def causal_conv(
+    x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None, activation: str, *, padded: bool = False
+) -> torch.Tensor:
+    """activation(bias + the sum over j of weight[d, j] x[b, d, t - K + 1 + j]): x is B x D x L, weight D x K.
+
+    x is zero before its first column; `padded` says that it has those K - 1 columns in front. The activation
+    is "none" or "silu"; the sums, and the result, are in float32 at least.
+    """
+    wide = torch.promote_types(x.dtype, torch.float32)
+    x = x.to(wide) if padded else torch.nn.functional.pad(x.to(wide), (weight.shape[1] - 1, 0))
+    made = torch.nn.functional.conv1d(
+        x, weight.to(wide)[:, None], None if bias is None else bias.to(wide), groups=len(weight)
+    )
+    return torch.nn.functional.silu(made) if activation == "silu" else made
+
+
+def split(made: torch.Tensor, keys: int, dim: int) -> tuple[torch.Tensor, ...]:
+    """The first `keys` channels, as many more, and the rest."""
+    return tuple(made.split((keys, keys, made.shape[dim] - 2 * keys), dim))
+
+
+def conv_update(
+    x: torch.Tensor,
+    weight: torch.Tensor,
+    conv_state: torch.Tensor,
+    key_dim: int,
+    bias: torch.Tensor | None = None,
+    indices: torch.Tensor | None = None,
+    activation: str = "silu",
+) -> tuple[torch.Tensor, ...]:
+    """q, k (B, key_dim, S) and v of x (B, D, S) behind the columns of conv_state, and what that becomes.
+
+    Args:
+        weight: (D, K).
+        conv_state: (lines, D, K - 1), the last columns of each sequence.
+        indices: (B), the line of each batch; below 0 for padding, which gives zeros. None: line n is
+            batch n's.
+    """
+    lines = torch.arange(len(x)) if indices is None else indices
+    there = lines >= 0
+    columns = torch.cat((conv_state[lines.clamp(min=0)], x), -1)
+    made = causal_conv(columns, weight, bias, activation, padded=True) * there[:, None, None]
+    state = conv_state.clone()
+    state[lines[there]] = columns[there][..., -conv_state.shape[-1] :]
+    return (*split(made.to(x.dtype), key_dim, 1), state)
+
+
+def conv_split(
+    x: torch.Tensor,
+    weight: torch.Tensor,
+    starts: torch.Tensor,
+    key_dim: int,
+    bias: torch.Tensor | None = None,
+    activation: str = "silu",
+) -> tuple[torch.Tensor, ...]:
+    """q, k (tokens, key_dim) and v of x (D, tokens); sequences begin at `starts`, the last being the end."""
+    spans = [x[None, :, first:end] for first, end in pairwise(starts.tolist()) if end > first]
+    made = torch.cat([causal_conv(span, weight, bias, activation)[0] for span in spans], -1).T
+    return split(made.to(x.dtype), key_dim, 1)
