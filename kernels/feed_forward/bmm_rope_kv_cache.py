@@ -179,8 +179,8 @@ def rows(shape: Mapping[str, Any]) -> int:
 
 spec = KernelSpec(
     name=NAME,
-    doc="[q_nope w_kᵀ, turned q_pe] and the paged cache's rows [k_nope, turned k_rope] / k_scale, in place, of "
-    "latent attention before a decode step; bf16 queries, weights of fp4 with powers of two, fp8 with a scale, or bf16.",
+    doc="Latent attention before a decode step: [q_nope w_kᵀ, turned q_pe], and the paged cache's rows [k_nope, "
+    "turned k_rope] / k_scale, in place; w_k of fp4 with powers of two, fp8 with a scale, or bf16.",
     source=SOURCE,
     parameters={
         "batch": Range(1, 1 << 16, default=4, doc="tokens with queries"),
