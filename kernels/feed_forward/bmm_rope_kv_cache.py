@@ -179,7 +179,7 @@ def rows(shape: Mapping[str, Any]) -> int:
 
 spec = KernelSpec(
     name=NAME,
-    doc="Latent attention before a decode step: [q_nope w_kᵀ, turned q_pe], and the paged cache's rows [k_nope, "
+    doc="Latent attention before a decode step: [q_nope w_kᵀ, turned q_pe], and a cache's rows [k_nope, "
     "turned k_rope] / k_scale, in place; w_k of fp4 with powers of two, fp8 with a scale, or bf16.",
     source=SOURCE,
     parameters={
