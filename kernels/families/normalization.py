@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import torch
 
 from workbench.errors import ShapeError
-from workbench.spec import Choice, KernelSpec, Launch, Range, Step
+from workbench.spec import TOLERANCES, Choice, KernelSpec, Launch, Range, Step, Tolerance
 from workbench_kernels.families import rowwise
 from workbench_kernels.references.normalization import layer_norm
 
@@ -54,6 +55,13 @@ def _sums(which: str) -> Step:
         launch=lambda shape, arch: Launch(grid=-(-shape["cols"] // 64), block=512),
         arguments=lambda shape, tensors: {"parts": tensors[f"{which}_parts"], "out": tensors[f"d{which}"]},
     )
+
+
+def summed(shape: Mapping[str, Any]) -> Tolerance:
+    """Bounds of a sum over all rows: its rounding errors in float grow with their number."""
+    bounds = TOLERANCES[str(rowwise.DTYPES[shape["dtype"]]).removeprefix("torch.")]
+    error = 1e-5 * shape["rows"] / 512
+    return replace(bounds, atol=max(bounds.atol, error))
 
 
 def backward(
@@ -128,6 +136,7 @@ __global__ __launch_bounds__(512) void {which}_sums(const {which}_operation::arg
             f"{which}_parts": ((main_launch(shape, "").grid[0], shape["cols"]), torch.float32)
             for which in kinds
         },
+        tolerances={f"d{which}": summed for which in kinds},
         flops=lambda shape: (15 if centered else 10) * shape["rows"] * shape["cols"],
         bytes=lambda shape: (
             rowwise.size_of(shape) * ((2 * len(results) + 1) * shape["rows"] + 2 * len(kinds)) * shape["cols"]

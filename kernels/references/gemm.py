@@ -154,11 +154,14 @@ def microscaled_gemm(
     return finish(left @ right.mT, 1.0, bias, activation, gate, residual, beta)
 
 
-def dequantized(stored: torch.Tensor, scale: torch.Tensor | None, wide: torch.dtype) -> torch.Tensor:
+def dequantized(
+    stored: torch.Tensor, scale: torch.Tensor | None, wide: torch.dtype, turned: bool = False
+) -> torch.Tensor:
     """Rows of numbers times their scales, where those are of blocks of columns.
 
     Bytes hold two numbers of e2m1. Scales are, for rows and columns (R, K): powers of two, uint8 (R, K / 32);
-    or floats (R, K / 128), (R / 128, K / 128), (K / 128, R) or (K / 32, R), sizes rounded up.
+    or floats (R, K / 128); `turned`, floats (R / 128, K / 128), (K / 128, R) or (K / 32, R). Sizes are
+    rounded up.
     """
     numbers = numbers_of(stored, "e2m1").to(wide) if stored.dtype == torch.uint8 else stored.to(wide)
     if scale is None:
@@ -167,12 +170,12 @@ def dequantized(stored: torch.Tensor, scale: torch.Tensor | None, wide: torch.dt
     if scale.dtype == torch.uint8:
         return numbers * torch.exp2(scale.double() - 127).to(wide).repeat_interleave(32, -1)[..., :k]
     up = [-(-k // 128), -(-k // 32)]
-    if scale.shape[-1] == rows and scale.shape[-2] in up and (scale.shape[-2] != rows or rows == 1):
+    if not turned:
+        factors = scale.repeat_interleave(128, -1)
+    elif scale.shape[-1] == rows and scale.shape[-2] in up:
         factors = scale.mT.repeat_interleave(128 if scale.shape[-2] == up[0] else 32, -1)
     else:
-        factors = scale.repeat_interleave(128, -1)
-        if scale.shape[-2] != rows:
-            factors = factors.repeat_interleave(128, -2)
+        factors = scale.repeat_interleave(128, -1).repeat_interleave(128, -2)
     return numbers * factors[..., :rows, :k].to(wide)
 
 
@@ -191,7 +194,7 @@ def quantized_gemm(
     floats = [x.dtype for x in (a, scale_a, scale_b) if x is not None and x.dtype.itemsize > 1]
     wide = floats[0] if floats else torch.float64
     by_row = scale_a is not None and scale_a.dim() < a.dim()
-    sums = dequantized(a, None if by_row else scale_a, wide) @ dequantized(b, scale_b, wide).mT
+    sums = dequantized(a, None if by_row else scale_a, wide) @ dequantized(b, scale_b, wide, turned=True).mT
     if by_row:
         sums = sums * scale_a[..., None].to(wide)
     return finish(sums, 1.0, bias, activation, gate, residual, beta)

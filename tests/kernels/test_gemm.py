@@ -13,6 +13,7 @@ import torch
 import workbench as wb
 from workbench.errors import ShapeError
 from workbench.runtime import LaunchOptions, device
+from workbench_kernels.references.gemm import dequantized
 
 FINISH = {"alpha": 1, "bias": 1, "activation": "gelu", "gate": 1, "residual": 1}
 SCALED_FINISH = {name: value for name, value in FINISH.items() if name != "alpha"}
@@ -25,6 +26,16 @@ THIN: list[tuple[str, dict[str, Any]]] = [
     ("gemm/fp8:few_rows", {"m": 33, "n": 136, "k": 656}),
     ("gemm/mx", {"m": 1, "n": 1, "k": 128, "format": "e3m2"}),
 ]
+
+
+def test_scales_as_many_as_rows() -> None:
+    """Scales of B, stored by its columns, look like those of A where it has as many rows as blocks."""
+    scales = torch.rand(5, 5)
+    numbers = torch.ones(5, 640)
+    assert torch.equal(dequantized(numbers, scales, torch.float32)[:, ::128], scales)
+    assert torch.equal(dequantized(numbers, scales, torch.float32, turned=True)[:, ::128], scales.mT)
+
+
 FAST = ("ping_pong", "interleave")
 FULL: list[tuple[str, dict[str, Any]]] = [
     *(
