@@ -11,6 +11,7 @@ import pytest
 import torch
 
 import workbench as wb
+import workbench.spec
 from workbench.errors import ShapeError
 from workbench.runtime import LaunchOptions, device
 from workbench_kernels.references.gemm import dequantized
