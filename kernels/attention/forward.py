@@ -253,9 +253,24 @@ def launch(shape: Mapping[str, Any], arch: str) -> Launch:
 
 
 def takes_ping_pong(shape: Mapping[str, Any], arch: str) -> bool:
+    """Where eight waves of a head have more than their first 128 queries."""
+    return fits_ping_pong(shape, arch) and bool(shape["queries"] > QUERIES)
+
+
+def fits_ping_pong(shape: Mapping[str, Any], arch: str) -> bool:
     """Its loads and shared memory are gfx950's; the soft cap and wider heads do not fit its registers."""
-    narrow = shape["dim"] == shape["dim_v"] <= 128 and not shape["capped"]
-    return arch == "gfx950" and narrow and shape["queries"] > QUERIES
+    return arch == "gfx950" and shape["dim"] == shape["dim_v"] <= 128 and not shape["capped"]
+
+
+def check_ping_pong(shape: Mapping[str, Any], arch: str) -> None:
+    """Refuses what eight waves do not take."""
+    check(shape, arch)
+    if not fits_ping_pong(shape, arch):
+        raise ShapeError(
+            f"attention: {arch}, head dimensions {shape['dim']} and {shape['dim_v']}, soft cap "
+            f"{'on' if shape['capped'] else 'off'}; eight waves in ping-pong take gfx950, equal dimensions "
+            "of up to 128 and no soft cap; the variant 'four_waves' takes this"
+        )
 
 
 def launch_ping_pong(shape: Mapping[str, Any], arch: str) -> Launch:
@@ -265,7 +280,7 @@ def launch_ping_pong(shape: Mapping[str, Any], arch: str) -> Launch:
 
 
 VARIANTS = {
-    "ping_pong": Variant(takes_ping_pong, source=PING_PONG, launch=launch_ping_pong),
+    "ping_pong": Variant(takes_ping_pong, source=PING_PONG, launch=launch_ping_pong, check=check_ping_pong),
     "four_waves": Variant(
         tunables=Tunables(registers=registers, keys_of_block=(0, 32, 64, 128), waves=(0, 1, 2))
     ),

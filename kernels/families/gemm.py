@@ -13,6 +13,9 @@ from workbench_kernels.references.gemm import ACTIVATIONS
 
 DTYPES = {"bf16": torch.bfloat16, "fp16": torch.float16}
 C_TYPES = {"bf16": "bf16", "fp16": "half"}
+SCALED = {"fp8": (torch.float8_e4m3fn, torch.float8_e4m3fnuz), "int8": (torch.int8,)}
+"""Numbers that rows have scales of; fp8 of either target."""
+SCALED_TYPES = {"fp8": "fp8e4m3", "int8": "int8"}
 
 SOURCE = """#include "families/gemm.cuh"
 using namespace kittens;
@@ -183,7 +186,8 @@ def finish_inputs(shape: Mapping[str, Any], generator: torch.Generator, dtype: t
     if shape.get("alpha"):
         made["alpha"] = 0.5
     if shape["bias"]:
-        rows = (shape["batch"], 1) if shape["batch"] > 1 and "groups" not in shape else ()
+        many = shape.get("groups", shape["batch"])
+        rows = (many, 1) if many > 1 else ()
         made["bias"] = torch.randn(*rows, shape["n"], generator=generator).to(dtype)
     if shape["gate"]:
         made["gate"] = torch.randn(matrix, generator=generator).to(dtype)
@@ -228,15 +232,29 @@ def within_offsets(shape: Mapping[str, Any], size: int) -> None:
             raise ShapeError(f"GEMM: {name} has {count * size:,} bytes; expected less than 4 GiB")
 
 
-def is_fast(shape: Mapping[str, Any]) -> bool:
-    """Whether the schedules take a shape that have a tile of 256 x 256: of 2-byte elements."""
-    return bool(shape["layout"] == "nt" and shape["n"] % 8 == 0 and shape["k"] >= 64)
+def is_fast(shape: Mapping[str, Any], size: int) -> bool:
+    """Whether the schedules take a shape that have a tile of 256 x 256: of elements of `size` bytes."""
+    nt = shape.get("layout", "nt") == "nt"
+    return bool(nt and shape["n"] % 8 == 0 and shape["k"] * size >= BYTES["gfx950"])
 
 
-def check_fast(shape: Mapping[str, Any]) -> None:
+def check_fast(shape: Mapping[str, Any], size: int) -> None:
     """Refuses what `is_fast` does, and says why."""
-    if shape["layout"] != "nt":
-        raise ShapeError(f"GEMM: layout is {shape['layout']!r}; this implementation takes 'nt'")
+    check_nt(shape)
     whole_words(shape, {"n": 8})
-    if shape["k"] < 64:
-        raise ShapeError(f"GEMM: k is {shape['k']}; this implementation takes 64 and more")
+    least = BYTES["gfx950"] // size
+    if shape["k"] < least:
+        raise ShapeError(f"GEMM: k is {shape['k']}; this implementation takes {least} and more")
+
+
+def check_nt(shape: Mapping[str, Any]) -> None:
+    """Refuses layouts of which A or B does not run along K."""
+    if shape.get("layout", "nt") != "nt":
+        raise ShapeError(f"GEMM: layout is {shape['layout']!r}; this implementation takes 'nt'")
+
+
+def check_few_rows(shape: Mapping[str, Any]) -> None:
+    """Refuses what the kernel for few rows does not take."""
+    check_nt(shape)
+    if shape["m"] > 64:
+        raise ShapeError(f"GEMM: m is {shape['m']}; this implementation takes 1 to 64")

@@ -93,7 +93,7 @@ struct interleave {
         using quarter = rt<T, QUARTER, K_STEP, row_l, typename operand::shape>;
         quarter a[2], b[2];
         // In the row layout a lane holds neighbours in a row of C.
-        rt_fl<QUARTER, QUARTER, row_l, rt_16x16_s> c[2][2];
+        rt<typename operand::sum, QUARTER, QUARTER, row_l, rt_16x16_s> c[2][2];
 
         /** Starts run `run` of the loads of half `half` of which the columns begin `column` bytes into the rows. */
         const auto start = [&](auto half, auto run, const stream_a &to_a, const stream_b &to_b, uint32_t column) {
@@ -171,7 +171,7 @@ struct interleave {
         for (int i = 0; i < 2; i++)
 #pragma unroll
             for (int j = 0; j < 2; j++) {
-                rt_fl<QUARTER, QUARTER, row_l, rt_16x32_s> sums;
+                rt<typename operand::sum, QUARTER, QUARTER, row_l, rt_16x32_s> sums;
                 settle_agpr(c[i][j]);
 #pragma unroll
                 for (int x = 0; x < BASES; x++)

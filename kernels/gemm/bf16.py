@@ -7,9 +7,9 @@ from typing import Any
 
 import torch
 
-from workbench.errors import ShapeError
-from workbench.spec import Choice, KernelSpec, Launch, Published, Step, Tunables, Variant
+from workbench.spec import Choice, KernelSpec, Published, Variant
 from workbench_kernels.families import gemm as family
+from workbench_kernels.families.gemm_schedules import Product
 from workbench_kernels.references.gemm import gemm
 
 
@@ -54,77 +54,14 @@ def check(shape: Mapping[str, Any], arch: str) -> None:
     family.within_offsets(shape, 2)
 
 
-def check_fast(shape: Mapping[str, Any], arch: str) -> None:
-    """What the schedules want that have a tile of 256 x 256."""
-    check(shape, arch)
-    family.check_fast(shape)
-
-
-def is_large(shape: Mapping[str, Any], arch: str) -> bool:
-    """Whether tiles of 256 x 256 keep half of the compute units busy, and the schedules take the shape."""
-    return family.is_fast(shape) and family.tiles(shape, 256) * shape["batch"] >= 128
-
-
-def side(shape: Mapping[str, Any]) -> int:
-    """Rows and columns of C that a work-group of the plain loop computes."""
-    return shape.get("side") or (64 if min(shape["m"], shape["n"]) <= 64 else 128)
-
-
-def operation(schedule: str, shape: Mapping[str, Any], *more: str) -> dict[str, object]:
-    """The instance of a schedule."""
-    element = family.C_TYPES[shape["dtype"]]
-    arguments = (element, element, *more, family.epilogue(shape, element), *family.order(shape))
-    return {"GEMM": f"{schedule}<{', '.join(arguments)}>"}
-
-
-def check_few_rows(shape: Mapping[str, Any], arch: str) -> None:
-    """What the kernel for few rows wants."""
-    check(shape, arch)
-    if shape["layout"] != "nt" or shape["m"] > 64:
-        raise ShapeError(
-            f"GEMM: layout is {shape['layout']!r}, m is {shape['m']}; "
-            "this implementation takes 'nt' and 1 to 64"
-        )
-
-
-def check_split(shape: Mapping[str, Any], arch: str) -> None:
-    """What the kernels that split K want."""
-    check(shape, arch)
-    if shape["batch"] > 1:
-        raise ShapeError(f"GEMM: batch is {shape['batch']}; this implementation takes 1")
-
-
-SPLIT = (
-    Step(
-        "parts",
-        "gemm",
-        lambda shape, arch: Launch(
-            grid=(family.tiles(shape, side(shape)), family.parts(shape, side(shape))),
-            block=256,
-            dynamic_shared=family.launch(side(shape), 256)(shape, arch).dynamic_shared,
-        ),
-        arguments=lambda shape, tensors: {
-            "a": tensors["a"],
-            "b": tensors["b"],
-            "c": tensors["parts"],
-            "span": family.span(shape, side(shape)),
-        },
-        define=lambda shape, arch: {
-            "GEMM": f"double_buffer<{family.C_TYPES[shape['dtype']]}, float, layout::{shape['layout']}, "
-            f"{side(shape)}, epilogue<>, parts_of_k>"
-        },
-    ),
-    Step(
-        "sum",
-        "gemm",
-        lambda shape, arch: Launch(grid=-(-(-(-shape["m"] // 16) * -(-shape["n"] // 64)) // 4), block=256),
-        define=lambda shape, arch: {
-            "GEMM": f"sum_parts<{family.C_TYPES[shape['dtype']]}, "
-            f"{family.epilogue(shape, family.C_TYPES[shape['dtype']])}>"
-        },
-    ),
+PRODUCT = Product(
+    element=lambda shape: family.C_TYPES[shape["dtype"]],
+    result=lambda shape: family.C_TYPES[shape["dtype"]],
+    epilogue=lambda shape: family.epilogue(shape, family.C_TYPES[shape["dtype"]]),
+    size=lambda shape: 2,
+    check=check,
+    sides=(0, 64, 128),
 )
-"""Partial sums of parts of K, then their sum and the epilogue."""
 
 
 def published() -> list[Published]:
@@ -164,8 +101,7 @@ spec = KernelSpec(
     name="gemm/bf16",
     doc="activation(alpha A B + bias) * gate + beta residual of bf16 or fp16 matrices, or of batches of "
     "them, stored either way; sums in float.",
-    source=family.SOURCE,
-    entry="gemm",
+    **PRODUCT.plain(),
     parameters={
         **family.SIZES,
         "dtype": Choice(tuple(family.DTYPES), doc="element type"),
@@ -192,52 +128,13 @@ spec = KernelSpec(
     outputs=outputs,
     reference=gemm,
     shape_of=shape_of,
-    define=lambda shape, arch: operation(
-        "double_buffer", shape, f"layout::{shape['layout']}", str(side(shape))
-    ),
-    tunables=Tunables(side=(0, 64, 128), **family.ORDER),
-    launch=lambda shape, arch: family.launch(side(shape), 256)(shape, arch),
-    check=check,
     variants={
-        "few_rows": Variant(
-            lambda shape, arch: shape["layout"] == "nt" and shape["m"] <= 64,
-            define=lambda shape, arch: operation("few_rows", shape, *map(str, family.few_rows(shape))),
-            tunables=Tunables(cols=(0, 16, 32)),
-            launch=family.launch_few_rows,
-            shapes=[{"m": 16, "n": 4096, "k": 4096}, {"m": 5, "n": 131, "k": 520}],
-            check=check_few_rows,
-        ),
-        "split_k": Variant(
-            lambda shape, arch: shape["batch"] == 1 and shape["k"] >= 4096 and family.tiles(shape, 128) <= 64,
-            steps=SPLIT,
-            workspace=lambda shape, tensors: {
-                "parts": ((family.parts(shape, side(shape)), shape["m"], shape["n"]), torch.float32)
-            },
-            define=lambda shape, arch: {},
-            tunables=Tunables(side=(0, 64, 128), parts=(0, 2, 4, 8, 16, 32)),
-            shapes=[{"m": 256, "n": 256, "k": 8192}, {"m": 130, "n": 131, "k": 1032}],
-            check=check_split,
-        ),
-        "ping_pong": Variant(
-            is_large,
-            define=lambda shape, arch: operation("ping_pong", shape),
-            tunables=Tunables(**family.ORDER),
-            launch=family.launch(256, 512),
-            shapes=FAST,
-            check=check_fast,
-            published=[*published(), PING_PONG],
-        ),
-        "interleave": Variant(
-            is_large,
-            define=lambda shape, arch: operation("interleave", shape),
-            tunables=Tunables(**family.ORDER),
-            launch=family.launch(256, 256),
-            shapes=FAST,
-            check=check_fast,
-        ),
+        "few_rows": PRODUCT.few_rows([{"m": 16, "n": 4096, "k": 4096}, {"m": 5, "n": 131, "k": 520}]),
+        "split_k": PRODUCT.split_k([{"m": 256, "n": 256, "k": 8192}, {"m": 130, "n": 131, "k": 1032}]),
+        "ping_pong": PRODUCT.ping_pong(FAST, published=[*published(), PING_PONG]),
+        "interleave": PRODUCT.interleave(FAST),
         "double_buffer": Variant(),
     },
-    flops=family.flops,
     bytes=lambda shape: family.bytes_moved(shape, 2),
     hard_inputs={
         "large magnitudes": lambda shape, generator: inputs(

@@ -10,6 +10,7 @@ import torch
 from workbench.errors import ShapeError
 from workbench.spec import Choice, KernelSpec, Range, Variant
 from workbench_kernels.families import gemm as family
+from workbench_kernels.families.gemm_schedules import Product
 from workbench_kernels.references.gemm import ACTIVATIONS, gated_gemm
 
 GATES = tuple(name for name in ACTIVATIONS if name != "none")
@@ -39,34 +40,26 @@ def inputs(shape: Mapping[str, Any], generator: torch.Generator) -> dict[str, An
     }
 
 
-def operation(schedule: str, shape: Mapping[str, Any], *more: str) -> dict[str, object]:
-    """The instance of a schedule."""
-    element = family.C_TYPES[shape["dtype"]]
-    arguments = (element, element, *more, f"gated<base_ops::{shape['activation']}>")
-    return {"GEMM": f"{schedule}<{', '.join(arguments)}>"}
-
-
-def side(shape: Mapping[str, Any]) -> int:
-    """Rows of C, and columns of both halves of B, that a work-group of the plain loop computes."""
-    return 64 if shape["m"] <= 64 else 128
-
-
 def check(shape: Mapping[str, Any], arch: str) -> None:
     family.whole_words(shape, {"k": 8})
     family.within_offsets(shape, 4)
 
 
-def check_fast(shape: Mapping[str, Any], arch: str) -> None:
-    check(shape, arch)
-    family.check_fast({**shape, "layout": "nt"})
-
+PRODUCT = Product(
+    element=lambda shape: family.C_TYPES[shape["dtype"]],
+    result=lambda shape: family.C_TYPES[shape["dtype"]],
+    epilogue=lambda shape: f"gated<base_ops::{shape['activation']}>",
+    size=lambda shape: 2,
+    check=check,
+    side=lambda shape: 64 if shape["m"] <= 64 else 128,
+    of_b=2,
+)
 
 spec = KernelSpec(
+    **{**PRODUCT.plain(), "flops": lambda shape: 2 * family.flops(shape)},
     name="gemm/bf16_gated",
     doc="(A B0ᵀ) * activation(A B1ᵀ) of bf16 or fp16 matrices, or batches, where B's rows are those of B0 "
     "and then of B1; both products and the gate in one kernel, sums in float.",
-    source=family.SOURCE,
-    entry="gemm",
     parameters={
         **family.SIZES,
         "k": Range(8, 1 << 20, step=8, default=512, doc="columns of A and B; a row is whole 16 bytes"),
@@ -80,23 +73,7 @@ spec = KernelSpec(
     },
     reference=gated_gemm,
     shape_of=shape_of,
-    define=lambda shape, arch: operation("double_buffer", shape, "layout::nt", str(side(shape))),
-    launch=lambda shape, arch: family.launch(side(shape), 256, side(shape) // 2)(shape, arch),
-    check=check,
-    variants={
-        "ping_pong": Variant(
-            lambda shape, arch: (
-                family.is_fast({**shape, "layout": "nt"})
-                and family.tiles(shape, 256, 128) * shape["batch"] >= 128
-            ),
-            define=lambda shape, arch: operation("ping_pong", shape),
-            launch=family.launch(256, 512, 128),
-            shapes=[{"m": 300, "n": 264, "k": 200}],
-            check=check_fast,
-        ),
-        "double_buffer": Variant(),
-    },
-    flops=lambda shape: 2 * family.flops(shape),
+    variants={"ping_pong": PRODUCT.ping_pong([{"m": 300, "n": 264, "k": 200}]), "double_buffer": Variant()},
     bytes=lambda shape: (
         2 * shape["batch"] * (shape["k"] * (shape["m"] + 2 * shape["n"]) + shape["m"] * shape["n"])
     ),

@@ -1,30 +1,22 @@
 """C = A B of bf16 matrices with a scale for each row of A and column of B."""
 
-import dataclasses
+import torch
 
-from workbench.spec import Variant
-from workbench_kernels.gemm import fp8, int8
+from workbench_kernels.families.gemm_rows import inputs_by, int8_rows, scaled
 
-spec = dataclasses.replace(
-    fp8.spec,
-    name="gemm/bf16_scaled",
-    doc="A B scaled by rows of A and columns of B: as gemm/int8 with A and B of bf16, such as whole numbers "
+
+def whole_numbers(dims: tuple[int, ...], generator: torch.Generator) -> tuple[torch.Tensor, ...]:
+    """int8 as bf16."""
+    codes, scale = int8_rows(dims, generator)
+    return codes.bfloat16(), scale
+
+
+spec = scaled(
+    "gemm/bf16_scaled",
+    "A B scaled by rows of A and columns of B: as gemm/int8 with A and B of bf16, such as whole numbers "
     "that were not made int8; sums in float, exact up to 2^24.",
-    define=fp8.double_buffer("bf16"),
-    variants={
-        "few_rows": fp8.few_rows("bf16"),
-        "ping_pong": fp8.ping_pong("bf16"),
-        "double_buffer": Variant(),
-    },
-    inputs=lambda shape, generator: {
-        name: value.bfloat16() if name in ("a", "b") else value
-        for name, value in int8.inputs(shape, generator).items()
-    },
-    hard_inputs={},
-    bytes=lambda shape: (
-        fp8.spec.bytes(shape) + shape["batch"] * shape["k"] * (shape["m"] + shape["n"])
-        if fp8.spec.bytes
-        else 0
-    ),
-    published=(),
+    "bf16",
+    inputs=inputs_by(whole_numbers),
+    most_k=131056,
+    size=2,
 )

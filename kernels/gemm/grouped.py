@@ -8,9 +8,14 @@ from typing import Any
 import torch
 
 from workbench.errors import ShapeError
-from workbench.spec import Choice, KernelSpec, Launch, Published, Range, Variant
+from workbench.spec import Choice, KernelSpec, Published, Range, Variant
 from workbench_kernels.families import gemm as family
+from workbench_kernels.families.gemm_rows import fp8_rows, int8_rows
+from workbench_kernels.families.gemm_schedules import Product
 from workbench_kernels.references.gemm import grouped_gemm
+
+TYPES = {**family.C_TYPES, **family.SCALED_TYPES}
+ROWS = {"fp8": fp8_rows, "int8": int8_rows}
 
 
 def shape_of(**given: Any) -> dict[str, Any]:
@@ -28,109 +33,104 @@ def shape_of(**given: Any) -> dict[str, Any]:
             "torch.int32: the first row of each group, and M"
         )
     sizes = family.sizes_of(a, b[0], layout)
+    dtype = next((name for name, known in family.SCALED.items() if a.dtype in known), None)
+    for name, dims in (("scale_a", (sizes["m"],)), ("scale_b", (b.shape[0], sizes["n"]))):
+        scale = given[name]
+        came = None if scale is None else tuple(scale.shape)
+        if came != (dims if dtype else None):
+            raise ShapeError(
+                f"GEMM: {name} is {came} beside a of {a.dtype}; expected "
+                f"{f'{dims}, one for each row' if dtype else 'None, which fp8 and int8 alone have'}"
+            )
     return {
         **sizes,
         "groups": b.shape[0],
-        "dtype": family.dtype_of(a),
+        "dtype": dtype or family.dtype_of(a),
         "layout": layout,
-        **family.finish_of(given, sizes, a.dtype),
+        "alpha": int(given["alpha"] != 1.0),
+        **family.finish_of(given, sizes, torch.bfloat16 if dtype else a.dtype),
     }
 
 
 def inputs(shape: Mapping[str, Any], generator: torch.Generator) -> dict[str, Any]:
     """Groups of random sizes, of which some may be empty."""
-    dtype = family.DTYPES[shape["dtype"]]
-    m, n, k, groups = (shape[name] for name in ("m", "n", "k", "groups"))
+    m, n, k, groups, dtype = (shape[name] for name in ("m", "n", "k", "groups", "dtype"))
     cuts = torch.randint(0, m + 1, (groups - 1,), generator=generator).sort().values
     offsets = torch.cat([torch.zeros(1), cuts, torch.full((1,), m)]).to(torch.int32)
-    weights = (n, k) if shape["layout"] == "nt" else (k, n)
-    return {
-        "a": torch.randn(m, k, generator=generator).to(dtype),
-        "b": torch.randn(groups, *weights, generator=generator).to(dtype),
-        "offsets": offsets,
-        "layout": shape["layout"],
-        **family.finish_inputs(shape, generator, dtype),
-    }
+    made: dict[str, Any] = {"offsets": offsets, "layout": shape["layout"]}
+    for name, dims in (("a", (m, k)), ("b", (groups, n, k))):
+        if dtype in ROWS:
+            made[name], made[f"scale_{name}"] = ROWS[dtype](dims, generator)
+        else:
+            made[name] = torch.randn(dims, generator=generator).to(family.DTYPES[dtype])
+    if shape["layout"] == "nn":
+        made["b"] = made["b"].mT.contiguous()
+    return made | family.finish_inputs(shape, generator, family.DTYPES.get(dtype, torch.bfloat16))
 
 
 def check(shape: Mapping[str, Any], arch: str) -> None:
-    family.whole_words(shape, {"k": 8} if shape["layout"] == "nt" else {"k": 8, "n": 8})
+    whole = 8 if shape["dtype"] in family.DTYPES else 16
+    family.whole_words(shape, {"k": whole} if shape["layout"] == "nt" else {"k": whole, "n": whole})
     family.within_offsets(shape, 2)
 
 
-def check_ping_pong(shape: Mapping[str, Any], arch: str) -> None:
-    """What the 8-wave ping-pong wants."""
-    check(shape, arch)
-    family.check_fast(shape)
+def of_c(shape: Mapping[str, Any]) -> str:
+    """Name of C's dtype: bf16 where A's numbers have scales."""
+    return shape["dtype"] if shape["dtype"] in family.C_TYPES else "bf16"
 
 
-def side(shape: Mapping[str, Any]) -> int:
-    """Rows and columns of C that a work-group of the plain loop computes."""
-    return 64 if min(shape["m"] // shape["groups"], shape["n"]) <= 64 else 128
-
-
-def launch(shape: Mapping[str, Any], arch: str, tile: int, threads: int) -> Launch:
-    """As many work-groups as any division into groups has tiles: each may end with a part of one."""
-    high = -(-shape["m"] // tile) + shape["groups"]
-    return Launch(
-        grid=high * -(-shape["n"] // tile),
-        block=threads,
-        dynamic_shared=family.launch(tile, threads)(shape, arch).dynamic_shared,
-    )
-
-
-def operation(schedule: str, shape: Mapping[str, Any], *more: str) -> dict[str, object]:
-    """The instance of a schedule."""
-    element = family.C_TYPES[shape["dtype"]]
-    arguments = (element, element, *more, family.epilogue(shape, element), "groups")
-    return {"GEMM": f"{schedule}<{', '.join(arguments)}>"}
-
-
-PARAMETERS = {
-    **family.SIZES,
-    "batch": Choice((1,), doc="one list of groups"),
-    "m": Range(1, 1 << 20, default=512, doc="rows of A and C, of all groups"),
-    "groups": Range(1, 4096, default=8, doc="groups of rows, and matrices in B"),
-    "dtype": Choice(tuple(family.DTYPES), doc="element type"),
-    "layout": Choice(("nt", "nn"), doc="whether B is N x K (t) or K x N (n)"),
-    **{name: p for name, p in family.FINISH.items() if name not in ("alpha", "bias")},
-    "bias": Choice((0,), doc="none"),
-}
+PRODUCT = Product(
+    element=lambda shape: TYPES[shape["dtype"]],
+    result=lambda shape: family.C_TYPES[of_c(shape)],
+    epilogue=lambda shape: family.epilogue(
+        shape, family.C_TYPES[of_c(shape)], *(["scale_rows"] if shape["dtype"] in ROWS else [])
+    ),
+    size=lambda shape: 1 if shape["dtype"] in ROWS else 2,
+    check=check,
+    problem="groups",
+)
 
 spec = KernelSpec(
     name="gemm/grouped",
-    doc="activation(A_g B_g) * gate + beta residual for groups g of rows of A, each with its own matrix of "
-    "B; offsets hold each group's first row, and M at the end. bf16 or fp16; sums in float.",
-    source=family.SOURCE,
-    entry="gemm",
-    parameters=PARAMETERS,
+    doc="activation(alpha A_g B_g + bias) * gate + beta residual for groups g of rows of A, each with its "
+    "own matrix of B; offsets hold each group's first row, and M at the end. bf16, fp16, or fp8 (e4m3; OCP "
+    "on gfx950, fnuz on gfx942) and int8 with a float scale for each row of A and column of B_g.",
+    **PRODUCT.plain(),
+    parameters={
+        **family.SIZES,
+        "batch": Choice((1,), doc="one list of groups"),
+        "m": Range(1, 1 << 20, default=512, doc="rows of A and C, of all groups"),
+        "groups": Range(1, 4096, default=8, doc="groups of rows, and matrices in B"),
+        "dtype": Choice(tuple(TYPES), doc="element type of A and B"),
+        "layout": Choice(("nt", "nn"), doc="whether B is N x K (t) or K x N (n)"),
+        **family.FINISH,
+    },
     shapes=[
         {"m": 300, "n": 200, "k": 136, "groups": 5},
-        {"m": 500, "n": 264, "k": 72, "groups": 2, "layout": "nn"},
+        {"m": 500, "n": 264, "k": 72, "groups": 2, "layout": "nn", "alpha": 1},
+        {"m": 300, "n": 200, "k": 144, "groups": 3, "dtype": "fp8", "bias": 1, "activation": "silu"},
+        {"m": 200, "n": 136, "k": 272, "groups": 3, "dtype": "int8"},
     ],
     inputs=inputs,
-    outputs=lambda shape, tensors: {"c": ((shape["m"], shape["n"]), tensors["a"].dtype)},
+    outputs=lambda shape, tensors: {
+        "c": ((shape["m"], shape["n"]), family.DTYPES[of_c(shape)]),
+    },
     reference=grouped_gemm,
     shape_of=shape_of,
-    define=lambda shape, arch: operation(
-        "double_buffer", shape, f"layout::{shape['layout']}", str(side(shape))
-    ),
-    launch=lambda shape, arch: launch(shape, arch, side(shape), 256),
-    check=check,
     variants={
-        "ping_pong": Variant(
-            lambda shape, arch: family.is_fast(shape) and shape["m"] // shape["groups"] >= 512,
-            define=lambda shape, arch: operation("ping_pong", shape),
-            launch=lambda shape, arch: launch(shape, arch, 256, 512),
-            shapes=[{"m": 700, "n": 264, "k": 136, "groups": 3}],
-            check=check_ping_pong,
+        "ping_pong": PRODUCT.ping_pong(
+            [
+                {"m": 700, "n": 264, "k": 136, "groups": 3},
+                {"m": 600, "n": 264, "k": 272, "groups": 2, "dtype": "fp8", "bias": 1},
+            ]
         ),
         "double_buffer": Variant(),
     },
-    flops=family.flops,
     bytes=lambda shape: (
-        family.bytes_moved(shape, 2)
-        + 2 * (shape["groups"] - 1) * shape["n"] * shape["k"]
+        family.bytes_moved(shape, PRODUCT.size(shape))
+        + PRODUCT.size(shape) * (shape["groups"] - 1) * shape["n"] * shape["k"]
+        + 2 * (shape["groups"] - 1) * shape["n"] * shape["bias"]
+        + (4 * (shape["m"] + shape["groups"] * shape["n"]) if shape["dtype"] in ROWS else 0)
         + 4 * (shape["groups"] + 1)
     ),
     published=[

@@ -98,12 +98,27 @@ def grouped_gemm(
     gate: torch.Tensor | None = None,
     residual: torch.Tensor | None = None,
     beta: float = 1.0,
+    alpha: float = 1.0,
+    bias: torch.Tensor | None = None,
+    scale_a: torch.Tensor | None = None,
+    scale_b: torch.Tensor | None = None,
 ) -> torch.Tensor:
-    """Rows offsets[g] to offsets[g + 1] of a by matrix g of b, finished as `gemm` does."""
-    right = b.mT if layout[1] == "t" else b
+    """Rows offsets[g] to offsets[g + 1] of a by matrix g of b, finished as `gemm` does.
+
+    Bias has N elements, or (groups, 1, N). Of fp8 and int8 a has a scale a row, scale_a, and each matrix of b
+    one for each of its columns, scale_b (groups, N).
+    """
+    wide = a.dtype if scale_a is None else scale_a.dtype
+    right = (b.mT if layout[1] == "t" else b).to(wide)
     runs = offsets.tolist()
-    sums = torch.cat([a[runs[g] : runs[g + 1]] @ right[g] for g in range(len(b))])
-    return finish(sums, 1.0, None, activation, gate, residual, beta)
+    groups = [slice(runs[g], runs[g + 1]) for g in range(len(b))]
+    sums = torch.cat([a[rows].to(wide) @ right[g] for g, rows in enumerate(groups)])
+    if scale_a is not None and scale_b is not None:
+        factors = torch.cat([scale_b[g].expand(len(sums[rows]), -1) for g, rows in enumerate(groups)])
+        sums = sums * scale_a[:, None] * factors
+    if bias is not None and bias.dim() == 3:
+        bias = torch.cat([bias[g].expand(len(sums[rows]), -1) for g, rows in enumerate(groups)])
+    return finish(sums, alpha, bias, activation, gate, residual, beta)
 
 
 MICROSCALED = {"e4m3": (8, 4, 3), "e5m2": (8, 5, 2), "e2m3": (6, 2, 3), "e3m2": (6, 3, 2), "e2m1": (4, 2, 1)}

@@ -6,38 +6,60 @@
 
 A row is a launch of an operator, of each variant and on each target, at the shape that `shape_of` picks. A
 column is a record in `COLUMNS`. Registers, LDS and the loop are read from the code object; conflicts and
-bytes are counted by the emulated device; times are modelled.
+bytes are counted by the emulated device; times are modelled. A second table has times at shapes of which
+others published theirs.
 """
 
 from __future__ import annotations
 
 import argparse
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from main_loop import Loop, loop_of
+from operator_cases import supports
 
 import workbench as wb
+from workbench.origin import Figure
 from workbench.profile import ProfileResult, StepsProfile
-from workbench.spec import KernelSpec, Shape, shape_text
+from workbench.spec import KernelSpec, Published, Shape, shape_text
+from workbench.targets import default_product, product
 
 DOCS = Path(__file__).resolve().parents[2] / "docs" / "kernel_costs.md"
 
 MOST_FLOPS, MOST_BYTES = 3e9, 1e8
 """Work of a launch that is small enough to be counted here."""
 
+TIMED_FLOPS, TIMED_BYTES = 5e12, 2e9
+"""Of one whose time is modelled here, from a part of its work-groups."""
+
 HEAD = """# What the kernels cost
 
 A row for each launch of an operator's variants, on each target, written by
 `python tests/kernels/kernel_costs.py`: at the smallest published shape if it is small enough to be emulated,
-else at the first shape of the spec. Nothing here was measured by us. Registers, LDS (bytes of a work-group)
+else at the first shape of the spec that the variant takes on the target. Nothing here was measured by us.
+Registers, LDS (bytes of a work-group)
 and the main loop (the one with the most matrix instructions, or else the longest) are read from the machine
 code; conflicts and bytes are counted by the emulated device; times are modelled. Bytes are those that reach
 or leave memory behind L2, over those that must move. The roof is the larger of the time that the work needs
 at peak matrix rate of its type and that its bytes need at peak HBM bandwidth; small shapes fill a part of the
-device only. Published times are others', measured on the GPU named.
+device only. Published times are others', measured on the GPU named; [below](#beside-published-times) are
+modelled times at larger shapes of theirs.
+
+Bytes below 1.00 are of tensors that a small launch leaves in L2, or does not read whole. Row-wise kernels and
+rotary move 1.00 at full sizes; what small ones have more are values for columns (weights, cosines), which
+each XCD's L2 reads for itself, and the kernel's arguments.
+
+"""
+
+BESIDE = """
+## Beside published times
+
+Operators at a shape of which others published times on a GPU of the target: the one with most of them, else
+the largest whose time is modelled within a minute. Each implementation is its authors' own, measured by
+them. How far modelled times are off, by class of kernel: [model_error.md](model_error.md).
 
 """
 
@@ -130,25 +152,86 @@ COLUMNS = (
 )
 
 
-def _told(row: Row) -> dict[str, object]:
+def _told(row: Row | Timed) -> dict[str, object]:
     """The shape without what has its default, but for sizes."""
     parameters = row.spec.parameters
     return {k: v for k, v in row.shape.items() if (isinstance(v, int) and v > 1) or v != parameters[k].first}
 
 
-def shape_of(spec: KernelSpec, arch: str) -> Shape:
-    """The smallest published shape that is small enough to be counted, else the first of the spec."""
+@dataclass(frozen=True)
+class Timed:
+    """An operator's modelled time at a published shape, and what was published of it."""
+
+    spec: KernelSpec
+    arch: str
+    shape: Shape
+    time: Figure
+    said: list[Published]
+
+
+def _roof_of(row: Timed) -> str:
+    """The least time of its bytes over the modelled one; of matrix products the rate."""
+    work = row.spec.work(row.shape)
+    seconds = row.time.value * 1e-6
+    if work.get("flops", 0) > 64 * work.get("bytes", 0):
+        return f"{work['flops'] / seconds * 1e-12:,.0f} TFLOP/s"
+    return f"{100 * work['bytes'] / default_product(row.arch).hbm_bytes_per_second / seconds:.0f} % of HBM"
+
+
+TIMES = (
+    ("kernel", lambda row: f"`{row.spec.name}`"),
+    ("target", lambda row: row.arch),
+    ("shape", lambda row: shape_text(_told(row))),
+    ("modelled", lambda row: str(row.time)),
+    ("rate", _roof_of),
+    (
+        "published",
+        lambda row: "; ".join(f"{p.implementation} {p.value:g} {p.unit} ({p.gpu})" for p in row.said),
+    ),
+)
+
+
+def fits(spec: KernelSpec, shape: Shape, flops: float, moved: float) -> bool:
+    """Whether a shape's work is at most this."""
+    work = spec.work(shape)
+    return bool(work) and work.get("flops", 0) <= flops and work.get("bytes", 0) <= moved
+
+
+def shape_of(spec: KernelSpec, arch: str) -> Shape | None:
+    """The smallest published shape if it is small enough to be counted, else the first that is taken."""
     shapes = sorted((spec.shape(p.shape) for p in spec.published), key=lambda s: sum(spec.work(s).values()))
-    for shape in shapes[:1]:
-        work = spec.work(shape)
-        if work.get("flops", 0) <= MOST_FLOPS and work.get("bytes", 0) <= MOST_BYTES:
+    known = [s for s in shapes[:1] if fits(spec, s, MOST_FLOPS, MOST_BYTES)]
+    for shape in (*known, *spec.shapes):
+        if supports(spec, shape, arch):
             return spec.shape(shape, arch=arch)
-    return spec.shape(spec.shapes[0], arch=arch)
+    return None
+
+
+def timed(name: str) -> Iterator[Timed]:
+    """An operator's times on each target of which something was published."""
+    spec = wb.kernels[name]
+    for arch in spec.targets:
+        by_shape: dict[str, list[Published]] = {}
+        for p in spec.published:
+            shape = spec.shape(p.shape)
+            fitting = fits(spec, shape, TIMED_FLOPS, TIMED_BYTES) and supports(spec, shape, arch)
+            if fitting and product(p.gpu.split(" or ")[0]).target.name == arch:
+                by_shape.setdefault(shape_text(shape), []).append(p)
+        if by_shape:
+            said = max(
+                by_shape.values(),
+                key=lambda said: (len(said), sum(spec.work(spec.shape(said[0].shape)).values())),
+            )
+            shape = spec.shape(said[0].shape, arch=arch)
+            figure = wb.time(spec, shape=shape, device=f"emulated:{arch}").median
+            yield Timed(spec, arch, shape, figure, said)
 
 
 def rows_of_variant(spec: KernelSpec, arch: str) -> Iterator[Row]:
     """The launches of a variant on a target."""
     shape = shape_of(spec, arch)
+    if shape is None:
+        return
     result = wb.profile(spec, shape=shape, device=f"emulated:{arch}")
     profiles = list(result) if isinstance(result, StepsProfile) else [result]
     ready = spec.steps_of(shape, arch=arch)
@@ -166,12 +249,23 @@ def rows_of(name: str) -> Iterator[Row]:
 
 
 def line(row: Row) -> str:
-    return "| " + " | ".join(column.of(row).replace("|", "\\|") for column in COLUMNS) + " |"
+    return cells(column.of(row) for column in COLUMNS)
 
 
-def table(lines: list[str]) -> str:
-    head = f"| {' | '.join(column.head for column in COLUMNS)} |\n|{' --- |' * len(COLUMNS)}\n"
-    return HEAD + head + "\n".join(lines) + "\n"
+def cells(texts: Iterable[str]) -> str:
+    """A line of a table."""
+    return "| " + " | ".join(text.replace("|", "\\|") for text in texts) + " |"
+
+
+def table(heads: Sequence[str], lines: Iterable[str]) -> str:
+    return "\n".join([f"| {' | '.join(heads)} |", f"|{' --- |' * len(heads)}", *lines]) + "\n"
+
+
+def page(costs: Mapping[str, list[str]], times: Mapping[str, list[str]]) -> str:
+    """The page, of lines by operator."""
+    heads = [column.head for column in COLUMNS], [head for head, _ in TIMES]
+    known = [[text for texts in lines.values() for text in texts] for lines in (costs, times)]
+    return HEAD + table(heads[0], known[0]) + BESIDE + table(heads[1], known[1])
 
 
 def operator_of(text: str) -> str:
@@ -180,20 +274,32 @@ def operator_of(text: str) -> str:
     return found[1] if found else ""
 
 
+def read() -> tuple[dict[str, list[str]], ...]:
+    """The lines that the page has, by table and operator."""
+    text = DOCS.read_text() if DOCS.exists() else ""
+    parts = [*text.split(BESIDE.splitlines()[1]), ""][:2]
+    return tuple(
+        {name: [line for line in part.splitlines() if operator_of(line) == name] for name in wb.kernels}
+        for part in parts
+    )
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description="Write docs/kernel_costs.md.")
     parser.add_argument("prefix", nargs="*", default=[""], help="operators whose names begin so")
     parser.add_argument("--print", action="store_true", help="show it instead of writing it")
+    parser.add_argument("--times", action="store_true", help="the second table alone")
     options = parser.parse_args()
-    known = DOCS.read_text().splitlines() if DOCS.exists() else []
-    lines = {name: [text for text in known if operator_of(text) == name] for name in wb.kernels}
     for name in wb.kernels:
         if not any(name.startswith(prefix) for prefix in options.prefix):
             continue
-        lines[name] = [line(row) for row in rows_of(name)]
-        print("\n".join(lines[name]), flush=True)
+        costs, times = read()
+        if not options.times:
+            costs[name] = [line(row) for row in rows_of(name)]
+        times[name] = [cells(of(row) for _, of in TIMES) for row in timed(name)]
+        print("\n".join([*([] if options.times else costs[name]), *times[name]]), flush=True)
         if not options.print:
-            DOCS.write_text(table([text for texts in lines.values() for text in texts]))
+            DOCS.write_text(page(costs, times))
 
 
 if __name__ == "__main__":

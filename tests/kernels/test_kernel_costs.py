@@ -23,13 +23,29 @@ def test_every_column_of_the_command_is_filled(name: str, monkeypatch: pytest.Mo
 
 
 def test_the_page_has_the_columns_of_the_command() -> None:
+    heads = [column.head for column in kernel_costs.COLUMNS], [head for head, _ in kernel_costs.TIMES]
     lines = kernel_costs.DOCS.read_text().splitlines()
-    head = next(text for text in lines if text.startswith("| kernel"))
-    assert head.strip("| ").split(" | ") == [column.head for column in kernel_costs.COLUMNS]
+    found = [text.strip("| ").split(" | ") for text in lines if text.startswith("| kernel")]
+    assert found == list(heads)
+    for known, wanted in zip(kernel_costs.read(), heads, strict=True):
+        assert any(known.values())
+        for text in (text for texts in known.values() for text in texts):
+            cells = text.strip("| ").split(" | ")
+            assert len(cells) == len(wanted), text
+            assert all(cells), f"an empty cell; run python tests/kernels/kernel_costs.py: {text}"
     rows = [text for text in lines if text.startswith("| `")]
-    assert rows
-    for text in rows:
-        cells = text.strip("| ").split(" | ")
-        assert len(cells) == len(kernel_costs.COLUMNS), text
-        assert all(cells), f"an empty cell; run python tests/kernels/kernel_costs.py: {text}"
-        assert kernel_costs.operator_of(text) in wb.kernels, f"no such operator: {text}"
+    assert all(kernel_costs.operator_of(text) in wb.kernels for text in rows)
+
+
+IN_SCRATCH = ("attention_paged/mla_decode_rope", "attention_paged/unified_attn_sparse_mla")
+"""Of these a wave of gfx942 has 512 columns of values for its queries: the sums alone take half of the
+registers that it can have. 51 to 54 others are kept in memory."""
+
+
+def test_no_launch_of_the_page_touches_scratch() -> None:
+    heads = [column.head for column in kernel_costs.COLUMNS]
+    for name, texts in kernel_costs.read()[0].items():
+        for text in texts:
+            found = dict(zip(heads, text.strip("| ").split(" | "), strict=True))
+            excused = name in IN_SCRATCH and found["target"] == "gfx942"
+            assert found["scratch"] == "0" or excused, text

@@ -28,26 +28,30 @@ struct mfma_agpr;
         using operand = typename mfma<type, side, bytes>::operand;                                                     \
         using accumulator = typename mfma<type, side, bytes>::accumulator;                                             \
         static __device__ inline void run(accumulator &c, const operand &a, const operand &b) {                        \
-            asm volatile("v_mfma_f32_" name " %0, %1, %2, %0" : "+a"(c) : "v"(a), "v"(b));                             \
+            asm volatile("v_mfma_" name " %0, %1, %2, %0" : "+a"(c) : "v"(a), "v"(b));                                 \
         }                                                                                                              \
     };
-KITTENS_MFMA_AGPR(bf16, 16, 8, "16x16x16_bf16")
-KITTENS_MFMA_AGPR(bf16, 32, 8, "32x32x8_bf16")
-KITTENS_MFMA_AGPR(half, 16, 8, "16x16x16_f16")
-KITTENS_MFMA_AGPR(half, 32, 8, "32x32x8_f16")
-KITTENS_MFMA_AGPR(fp8e4m3, 16, 8, "16x16x32_fp8_fp8")
-KITTENS_MFMA_AGPR(fp8e4m3, 32, 8, "32x32x16_fp8_fp8")
+KITTENS_MFMA_AGPR(bf16, 16, 8, "f32_16x16x16_bf16")
+KITTENS_MFMA_AGPR(bf16, 32, 8, "f32_32x32x8_bf16")
+KITTENS_MFMA_AGPR(half, 16, 8, "f32_16x16x16_f16")
+KITTENS_MFMA_AGPR(half, 32, 8, "f32_32x32x8_f16")
+KITTENS_MFMA_AGPR(fp8e4m3, 16, 8, "f32_16x16x32_fp8_fp8")
+KITTENS_MFMA_AGPR(fp8e4m3, 32, 8, "f32_32x32x16_fp8_fp8")
+KITTENS_MFMA_AGPR(int8, 16, 8, "i32_16x16x32_i8")
+KITTENS_MFMA_AGPR(int8, 32, 8, "i32_32x32x16_i8")
 #if defined(KITTENS_CDNA4)
-KITTENS_MFMA_AGPR(bf16, 16, 16, "16x16x32_bf16")
-KITTENS_MFMA_AGPR(bf16, 32, 16, "32x32x16_bf16")
-KITTENS_MFMA_AGPR(half, 16, 16, "16x16x32_f16")
-KITTENS_MFMA_AGPR(half, 32, 16, "32x32x16_f16")
-KITTENS_MFMA_AGPR(fp8e4m3, 16, 32, "16x16x128_f8f6f4")
-KITTENS_MFMA_AGPR(fp8e4m3, 32, 32, "32x32x64_f8f6f4")
+KITTENS_MFMA_AGPR(bf16, 16, 16, "f32_16x16x32_bf16")
+KITTENS_MFMA_AGPR(bf16, 32, 16, "f32_32x32x16_bf16")
+KITTENS_MFMA_AGPR(half, 16, 16, "f32_16x16x32_f16")
+KITTENS_MFMA_AGPR(half, 32, 16, "f32_32x32x16_f16")
+KITTENS_MFMA_AGPR(int8, 16, 16, "i32_16x16x64_i8")
+KITTENS_MFMA_AGPR(int8, 32, 16, "i32_32x32x32_i8")
+KITTENS_MFMA_AGPR(fp8e4m3, 16, 32, "f32_16x16x128_f8f6f4")
+KITTENS_MFMA_AGPR(fp8e4m3, 32, 32, "f32_32x32x64_f8f6f4")
 #endif
 #undef KITTENS_MFMA_AGPR
 
-/** A base tile of floats, of which one instruction makes the whole. */
+/** The bits of a base tile of floats or ints, of which one instruction makes the whole. */
 template <typename Base>
 using base_accumulator = float __attribute__((ext_vector_type(Base::elements_per_thread)));
 
@@ -115,8 +119,10 @@ __device__ inline void mma_ABt_agpr(D &d, const A &a, const B &b) {
     static_assert(A::is_row, "mma_ABt_agpr: a and b are in the row layout");
     static_assert(A::rows == D::rows && B::rows == D::cols && A::cols == B::cols,
                   "mma_ABt_agpr: d is M x N, a is M x K and b is N x K");
-    static_assert(detail::is_same<typename D::T, float> && D::base_tile_rows == side && D::base_tile_cols == side,
-                  "mma_ABt_agpr: the accumulator is of float, its base shape rt_16x16_s or rt_32x32_s as wide as the "
+    using number = detail::select<detail::is_same<T, int8>, int, float>;
+    static_assert(detail::is_same<typename D::T, number> && D::base_tile_rows == side && D::base_tile_cols == side,
+                  "mma_ABt_agpr: the accumulator is of float, of int8 of int, its base shape rt_16x16_s or rt_32x32_s "
+                  "as wide as the "
                   "operands' base shape has rows");
     static_assert(i >= 0 && i < D::height && j >= 0 && j < D::width && s >= 0 && s < mma_agpr_depth<A>,
                   "mma_ABt_agpr: no such base tile, or past the end of K");

@@ -1,0 +1,132 @@
+"""Specs of products of numbers with a scale for each row of A and column of B."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import torch
+
+from workbench.errors import ShapeError
+from workbench.spec import Choice, KernelSpec, Range, Variant
+from workbench_kernels.families import gemm as family
+from workbench_kernels.families.gemm_schedules import Product
+from workbench_kernels.references.gemm import scaled_gemm
+
+SHAPES = (
+    {"m": 512, "n": 512, "k": 512},
+    {"m": 200, "n": 312, "k": 272},
+    {"m": 100, "n": 136, "k": 144, "batch": 2, "bias": 1, "activation": "relu"},
+)
+"""Shapes that every implementation takes."""
+
+
+def shape_of(**given: Any) -> dict[str, Any]:
+    """Shape of a call."""
+    a, b, scale_a, scale_b = (given[name] for name in ("a", "b", "scale_a", "scale_b"))
+    if given["layout"] not in ("nt", "nn"):
+        raise ShapeError(f"GEMM: layout is {given['layout']!r}; expected 'nt' or 'nn'")
+    sizes = family.sizes_of(a, b, given["layout"])
+    rows, cols = (*a.shape[:-2], sizes["m"]), (*b.shape[:-2], sizes["n"])
+    if tuple(scale_a.shape) != rows or tuple(scale_b.shape) != cols:
+        raise ShapeError(
+            f"GEMM: scale_a is {tuple(scale_a.shape)}, scale_b is {tuple(scale_b.shape)}; expected "
+            f"{rows} and {cols}, one for each row of a and of b"
+        )
+    return {**sizes, "layout": given["layout"], **family.finish_of(given, sizes, torch.bfloat16)}
+
+
+def fp8_rows(
+    dims: tuple[int, ...], generator: torch.Generator, size: float = 1.0
+) -> tuple[torch.Tensor, ...]:
+    """Rows of differing size as fp8, scaled to fill the range as quantization does; their scales."""
+    wide = size * torch.randn(*dims, generator=generator)
+    wide *= torch.rand(*dims[:-1], 1, generator=generator) + 0.5
+    # Of both formats of fp8 the largest number is 240 or more.
+    scale = wide.abs().amax(-1) / 240
+    return (wide / scale[..., None]).to(torch.float8_e4m3fn), scale
+
+
+def int8_rows(
+    dims: tuple[int, ...], generator: torch.Generator, largest: bool = False
+) -> tuple[torch.Tensor, ...]:
+    """Random codes, or only the largest, and scales of differing size."""
+    codes = torch.randint(-128, 128, dims, generator=generator)
+    codes = torch.where(codes < 0, -128, 127) if largest else codes
+    return codes.to(torch.int8), (torch.rand(dims[:-1], generator=generator) + 0.5) / 128
+
+
+def inputs_by(rows: Callable[..., tuple[torch.Tensor, ...]], *more: Any) -> Callable[..., dict[str, Any]]:
+    """Inputs of which `rows(dims, generator, *more)` gives an operand's numbers, K last, and their scales."""
+
+    def inputs(shape: Mapping[str, Any], generator: torch.Generator) -> dict[str, Any]:
+        made: dict[str, Any] = {"layout": shape["layout"]}
+        for name, count in (("a", shape["m"]), ("b", shape["n"])):
+            dims = (*family.batch_of(shape), count, shape["k"])
+            made[name], made[f"scale_{name}"] = rows(dims, generator, *more)
+        if shape["layout"] == "nn":
+            made["b"] = made["b"].mT.contiguous()
+        return made | family.finish_inputs(shape, generator, torch.bfloat16)
+
+    return inputs
+
+
+def check(shape: Mapping[str, Any], arch: str) -> None:
+    """What every implementation wants."""
+    if shape["layout"] == "nn":
+        family.whole_words(shape, {"n": 16})
+    family.within_offsets(shape, 1)
+
+
+def scaled(
+    name: str,
+    doc: str,
+    element: str,
+    *,
+    inputs: Callable[..., dict[str, Any]],
+    most_k: int = 1 << 20,
+    size: int = 1,
+    four_waves_on: Sequence[str] = (),
+    **more: Any,
+) -> KernelSpec:
+    """An operator of numbers of the C++ type `element`, of `size` bytes.
+
+    Args:
+        most_k: what K may be, so that sums do not overflow.
+        four_waves_on: targets on which many tiles are taken by 4 waves, not by 8.
+        more: further fields of the spec.
+    """
+    product = Product(
+        element=lambda shape: element,
+        result=lambda shape: "bf16",
+        epilogue=lambda shape: family.epilogue(shape, "bf16", "scale_rows"),
+        size=lambda shape: size,
+        check=check,
+        side=lambda shape: 128,
+    )
+    return KernelSpec(
+        name=name,
+        doc=doc,
+        **product.plain(),
+        parameters={
+            **family.SIZES,
+            "n": Range(8, 1 << 20, step=8, default=512, doc="columns of C, of which a row is whole 16 bytes"),
+            "k": Range(128, most_k, step=16, default=512, doc="columns of A; a row is whole 16 bytes"),
+            "layout": Choice(("nt", "nn"), doc="whether B is N x K (t) or K x N (n)"),
+            **{name: p for name, p in family.FINISH.items() if name != "alpha"},
+        },
+        shapes=[*SHAPES, {"m": 100, "n": 144, "k": 272, "batch": 2, "layout": "nn", "bias": 1}],
+        inputs=inputs,
+        outputs=family.outputs_bf16,
+        reference=scaled_gemm,
+        shape_of=shape_of,
+        variants={
+            "few_rows": product.few_rows([{"m": 16, "n": 4096, "k": 4096}, {"m": 5, "n": 136, "k": 528}]),
+            "split_k": product.split_k([{"m": 256, "n": 256, "k": 8192}, {"m": 130, "n": 136, "k": 1040}]),
+            "interleave": product.interleave(SHAPES, on=four_waves_on),
+            "ping_pong": product.ping_pong(SHAPES),
+            "double_buffer": Variant(),
+        },
+        bytes=lambda shape: family.bytes_moved(shape, size) + 4 * shape["batch"] * (shape["m"] + shape["n"]),
+        **more,
+    )
