@@ -204,3 +204,6 @@ CASES: dict[str, Make] = {
     "gdr_utils_tk.bf16_to_float": cast(torch.bfloat16, torch.float32),
     "gdr_utils_tk.float_to_bf16": cast(torch.float32, torch.bfloat16),
 }
+
+SAMPLED = tuple(name for name in CASES if name.startswith("gdr_utils_tk"))
+"""Element by element or block by block, all alike: one at a time is enough."""
