@@ -65,6 +65,7 @@ def results() -> dict[str, Any]:
         SweepResult("twice", [timed, timed], ()),
         (profiled := wb.profile(launcher, x, out, device=device)),
         profiled.advice,
+        profiled.stalls,
         wb.profile("normalization/rmsnorm_backward", shape={"rows": 4, "cols": 128}, device=device),
         wb.sanitize(launcher, x, out, device=device),
         wb.xcd_map(launcher, x, out, device=device),

@@ -25,8 +25,20 @@ from workbench.views.figures.roofline import ceilings
 from workbench.views.figures.view import difference
 from workbench.views.live import Dashboard
 from workbench.views.pace import INTERVAL
+from workbench.views.picture import svg_of
 
-KEYS = ["timeline", "shapes", "speed", "breakdown", "mix", "occupancy", "lds", "traffic", "roofline"]
+KEYS = [
+    "timeline",
+    "shapes",
+    "memory",
+    "speed",
+    "breakdown",
+    "mix",
+    "occupancy",
+    "lds",
+    "traffic",
+    "roofline",
+]
 
 
 @pytest.fixture(scope="module")
@@ -512,3 +524,26 @@ def test_many_runs_have_no_markers_but_the_wrong_ones(small):
         board._add(small.timing, None, 0.0)
     line, wrong = by_key(board)["timeline"].figure.data
     assert (line.mode, len(line.x), list(wrong.x)) == ("lines", MARKED + 2, [2])
+
+
+def test_memory_as_a_diagram(small, large):
+    view = next(v for v in views(board_of(small)) if v.key == "memory")
+    rows = {row[0]: row for row in view.rows}
+    counters = {name: figure.value for name, figure in small.counters.items()}
+    assert rows["L2, Infinity Cache"][1:3] == (1024 * counters["FETCH_SIZE"], 1024 * counters["WRITE_SIZE"])
+    assert rows["Infinity Cache, HBM"][3] == pytest.approx(100 * small.metrics["memory bandwidth"].share)
+    total = small.caches.total
+    hits = 100 * total.mall_read_hits / (total.mall_read_hits + total.mall_read_misses)
+    assert rows["Infinity Cache: Infinity Cache hit rate, %"][1] == pytest.approx(hits)
+    picture = svg_of(view.figure)
+    for text in ("registers", "LDS", "L1", "L2", "Infinity Cache", "HBM", "hits", "% of what it can"):
+        assert text in picture, text
+    wide = {trace.hovertemplate.partition(":")[0]: trace.line.width for trace in view.figure.data}
+    busy = {row[0]: row[3] for row in view.rows if row[0] in wide}
+    assert sorted(busy, key=busy.get) == sorted(busy, key=wide.get), "the busier, the thicker"
+    board = board_of(small)
+    board.pin()
+    board.take(Event(9, "profile", large.name, large, 1.0))
+    later = next(v for v in views(board) if v.key == "memory")
+    assert "%" in {row[0]: row for row in later.rows}["registers, L1"][4]
+    assert not next(v for v in views(Board()) if v.key == "memory").rows

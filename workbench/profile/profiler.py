@@ -10,6 +10,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from workbench.codeobject import printer
 from workbench.display import Plotted, Shown
 from workbench.errors import ProfilerError, UsageError
 from workbench.events import hub
@@ -31,6 +32,7 @@ from workbench.profile.metrics import (
 from workbench.profile.model import TimeModel, issue_cycles
 from workbench.profile.rocprof import RocprofResult, export
 from workbench.profile.rocprof import collect as run_rocprof
+from workbench.profile.stalls import Branch, stall_tree
 from workbench.profile.timelines import Timeline, timeline_of
 from workbench.profile.timing import TimeResult, counted, modelled, together
 from workbench.profile.what_if import Again, change_of
@@ -174,6 +176,19 @@ class ProfileResult(Plotted):
         if run is None or whole.kernel is None or not len(run.unit.spans):
             return None
         return timeline_of(run, self.name, self.device, whole.kernel)
+
+    @property
+    def stalls(self) -> Branch | None:
+        """Where the time goes, from the chip to the instruction; None where nothing was simulated."""
+        whole = self.complete
+        if whole.model is None:
+            return None
+        module = whole.kernel.module if whole.kernel is not None else None
+        if module is None:
+            return stall_tree(whole.model)
+        return stall_tree(
+            whole.model, module.places_of, lambda address: printer.text(module.instruction(address))
+        )
 
     @property
     def of_roof(self) -> Measurement | None:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from workbench.profile.profiler import ProfileResult
 from workbench.views.board import Board
+from workbench.views.figures.diagram import diagram
 from workbench.views.figures.instructions import mix
 from workbench.views.figures.memory import lds, traffic
 from workbench.views.figures.occupancy import fits
@@ -59,6 +60,7 @@ def _timeline(board: Board) -> View:
 CARDS = (
     Card("timeline", _timeline, of_time=True, of_failure=True),
     Card("shapes", shapes, of_time=True),
+    Card("memory", _of_profile(diagram)),
     Card("speed", _of_profile(speed_of_light)),
     Card("breakdown", _of_profile(breakdown)),
     Card("mix", _of_profile(mix)),

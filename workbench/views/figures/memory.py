@@ -100,7 +100,8 @@ _TRAFFIC: Sequence[tuple[str, Sequence[tuple[str, float]]]] = (
 _ONLY_IF_ANY = ("scratch", "L2, atomics")
 
 
-def _traffic(profile: ProfileResult | None) -> dict[str, Figure]:
+def traffic_by_level(profile: ProfileResult | None) -> dict[str, Figure]:
+    """Bytes by level, as far as they are known."""
     if profile is None:
         return {}
     found = {}
@@ -123,7 +124,7 @@ def traffic(now: ProfileResult | None, base: ProfileResult | None) -> View:
     import plotly.graph_objects as go
 
     figure = go.Figure()
-    found, old = _traffic(now), _traffic(base)
+    found, old = traffic_by_level(now), traffic_by_level(base)
     names = list(found)
     if found:
         bars(
@@ -132,7 +133,7 @@ def traffic(now: ProfileResult | None, base: ProfileResult | None) -> View:
             [f.value for f in found.values()],
             [old[n].value if n in old else None for n in names] if base is not None else None,
             colours=[COLOURS[f.origin] for f in found.values()],
-            text=[_bytes(f.value) for f in found.values()],
+            text=[shown_bytes(f.value) for f in found.values()],
             unit="bytes",
         )
         figure.update_xaxes(type="log")
@@ -157,7 +158,8 @@ def _rate_difference(name: str, rate: Figure, base: ProfileResult | None) -> str
     return difference(rate.value, was.value if was is not None else None)
 
 
-def _bytes(value: float) -> str:
+def shown_bytes(value: float) -> str:
+    """Bytes in their unit, such as "1.5 MB"."""
     for unit in ("B", "KB", "MB", "GB"):
         if value < 1024:
             return f"{value:.3g} {unit}"

@@ -1,0 +1,62 @@
+"""The tree of a launch's time: every level adds up, waits name their loads, lines are the source's."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+import workbench as wb
+from workbench.codeobject.instructions import Access
+from workbench.profile.simulation.unit import REASONS
+
+SOURCE = r"""
+extern "C" __global__ void chase(const int *next, int *out) {
+    int at = threadIdx.x;
+    for (int turn = 0; turn < 8; turn++) at = next[at];
+    out[blockIdx.x * 64 + threadIdx.x] = at;
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def profiled():
+    kernel = wb.compile(SOURCE, arch="gfx950")["chase"]
+    chain = torch.arange(64, dtype=torch.int32)
+    out = torch.zeros(64 * 64, dtype=torch.int32)
+    return wb.profile(kernel[64, 64], chain, out, device="emulated:gfx950")
+
+
+def test_every_level_adds_up(profiled):
+    tree = profiled.stalls
+    assert tree.share == 1
+    for _, branch in tree.walk():
+        assert 0 <= branch.share <= 1
+        if branch.parts:
+            assert sum(part.share for part in branch.parts) == pytest.approx(branch.share)
+    names = [part.name for part in tree.parts]
+    assert {"launch: dispatch and drain", "compute units without work", "waves of a compute unit"} == {*names}
+    idle = next(part for part in tree.parts if "without work" in part.name)
+    launch = next(part for part in tree.parts if "launch" in part.name)
+    assert idle.share == pytest.approx((1 - launch.share) * (1 - 64 / 256), rel=0.05)
+
+
+def test_a_chase_waits_for_its_load_at_its_line(profiled):
+    waits = [b for _, b in profiled.stalls.walk() if b.reason == "WAIT_MEMORY"]
+    reason, line, wait = waits[:3]
+    assert reason.name == REASONS["WAIT_MEMORY"]
+    assert line.place is not None
+    assert "next[at]" in SOURCE.splitlines()[line.place[1] - 1]
+    assert "s_waitcnt" in wait.name
+    load, place = wait.waits_for[0]
+    assert profiled.kernel.module.instruction(load).record.memory.access is Access.LOAD
+    assert place == line.place
+    siblings = next(b for _, b in profiled.stalls.walk() if b.name == "waves of a compute unit").parts
+    assert siblings[0].reason == "WAIT_MEMORY", "a chase does little else"
+
+
+def test_the_tree_is_seen(profiled):
+    shown = profiled.stalls._repr_html_()
+    for text in ("where the time goes", "waits for a load from memory", "the load of line 4", "modelled"):
+        assert text in shown, text
+    assert "% " in str(profiled.stalls)
+    assert profiled.light().stalls == profiled.stalls

@@ -1,0 +1,151 @@
+"""Where the time of a launch goes, as a tree from the chip to the instruction.
+
+The chip's time is the launch and the kernel; the kernel's, compute units without work and with it; theirs,
+what their waves do: issue, or stand still for a reason; and each reason's, by line and by instruction. Every
+branch has its share of the whole, so what is under one adds up to it. All of it is modelled.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from workbench.display import Shown
+from workbench.profile.simulation.unit import REASONS
+
+if TYPE_CHECKING:
+    from workbench.profile.model import TimeModel
+    from workbench.profile.simulation.unit import UnitRun
+
+Places = Callable[[int], Sequence[tuple[str, int]]]
+
+LEAST = 0.01
+"""Branches with less of what they are a part of are added up."""
+
+
+@dataclass(frozen=True)
+class Branch(Shown):
+    """A part of a launch's time.
+
+    Attributes:
+        name: what the time goes to.
+        share: of the launch's time, 0 to 1.
+        parts: what it is made of, the largest first; empty at a leaf.
+        reason: one of `simulation.unit.REASONS`; "" above them.
+        place: source file and line; None above lines, and without debug info.
+        address: of the instruction; None above instructions.
+        waits_for: loads that a wait ends with, each as its address and its place; the one that it waits
+            longest for is the first.
+    """
+
+    name: str
+    share: float
+    parts: tuple[Branch, ...] = field(default=(), repr=False)
+    reason: str = ""
+    place: tuple[str, int] | None = None
+    address: int | None = None
+    waits_for: tuple[tuple[int, tuple[str, int] | None], ...] = ()
+
+    def walk(self, depth: int = 0) -> Iterator[tuple[int, Branch]]:
+        """This branch and all under it, with their depths, from above."""
+        yield depth, self
+        for part in self.parts:
+            yield from part.walk(depth + 1)
+
+    def __str__(self) -> str:
+        return "\n".join(f"{100 * one.share:6.1f} %  {'  ' * depth}{one.name}" for depth, one in self.walk())
+
+
+def stall_tree(
+    model: TimeModel, places: Places | None = None, text: Callable[[int], str] | None = None
+) -> Branch | None:
+    """The tree of a modelled launch; None where nothing was simulated.
+
+    Args:
+        places: source files and lines of an address, the module's own last.
+        text: an instruction in words; its address where there is none.
+    """
+    run = model.simulation
+    if run is None or not run.unit.waves:
+        return None
+    kernel = 1 - min(1.0, model.overhead / model.seconds)
+    working = min(1.0, model.activity.get("units", 1.0))
+    inside = kernel * working
+    unit = run.unit
+    life = sum(wave.end - wave.start for wave in unit.waves) or 1.0
+    causes = wait_causes(unit)
+    leaves: dict[str, list[Branch]] = {}
+
+    def place_of(address: int) -> tuple[str, int] | None:
+        found = places(address) if places is not None else ()
+        return found[-1] if found else None
+
+    for number, reason in enumerate(REASONS):
+        for op in np.flatnonzero(unit.stalls[:, number]):
+            address = unit.program.addresses[op]
+            leaves.setdefault(reason, []).append(
+                Branch(
+                    text(address) if text is not None else hex(address),
+                    inside * float(unit.stalls[op, number]) / life,
+                    reason=reason,
+                    place=place_of(address),
+                    address=address,
+                    waits_for=tuple((load, place_of(load)) for load in causes.get((address, reason), ())),
+                )
+            )
+    reasons = [
+        Branch(REASONS[reason], sum(leaf.share for leaf in own), _by_line(own), reason)
+        for reason, own in leaves.items()
+    ]
+    issue = Branch("issues", max(0.0, inside - sum(each.share for each in reasons)))
+    parts = [
+        Branch("launch: dispatch and drain", 1 - kernel),
+        Branch("compute units without work", kernel * (1 - working)),
+        Branch("waves of a compute unit", inside, _largest([issue, *reasons])),
+    ]
+    return Branch("chip", 1.0, _largest(parts))
+
+
+def wait_causes(unit: UnitRun) -> dict[tuple[int, str], list[int]]:
+    """By (address of a wait, reason): addresses of the loads that it ended with, the longest waits' first.
+
+    Empty where the simulation kept no spans.
+    """
+    listed = unit.program.addresses
+    names = list(REASONS)
+    cycles: dict[tuple[int, str], dict[int, float]] = {}
+    wanted = unit.spans[(unit.spans["cause"] >= 0) & (unit.spans["reason"] != names.index("AT_BARRIER"))]
+    for op, reason, cause, spent in zip(
+        *(wanted[name].tolist() for name in ("op", "reason", "cause", "cycles")), strict=True
+    ):
+        found = cycles.setdefault((listed[op], names[reason]), {})
+        found[listed[cause]] = found.get(listed[cause], 0.0) + spent
+    return {key: sorted(found, key=lambda a: -found[a]) for key, found in cycles.items()}
+
+
+def _by_line(leaves: Sequence[Branch]) -> tuple[Branch, ...]:
+    """Branches of lines, with their instructions; of instructions alone where no line is known."""
+    lines: dict[tuple[str, int] | None, list[Branch]] = {}
+    for leaf in leaves:
+        lines.setdefault(leaf.place, []).append(leaf)
+    found = []
+    for place, own in lines.items():
+        name = f"line {place[1]}" if place is not None else "no line known"
+        share = sum(leaf.share for leaf in own)
+        found.append(Branch(name, share, _largest(own), own[0].reason, place))
+    return _largest(found)
+
+
+def _largest(branches: Sequence[Branch]) -> tuple[Branch, ...]:
+    """The largest first; small ones as one branch, nothing left out of the sum."""
+    ordered = sorted((each for each in branches if each.share > 0), key=lambda each: -each.share)
+    least = LEAST * sum(each.share for each in ordered)
+    small = [each for each in ordered if each.share < least]
+    if len(small) < 2:
+        return tuple(ordered)
+    rest = replace(small[0], name=f"{len(small)} others", share=sum(each.share for each in small))
+    rest = replace(rest, parts=(), place=None, address=None, waits_for=())
+    return (*ordered[: -len(small)], rest)

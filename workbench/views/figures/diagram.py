@@ -1,0 +1,219 @@
+"""The memory hierarchy as a diagram: bytes and load of every path, hit rates in the boxes between them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from workbench.origin import Figure
+from workbench.profile.profiler import ProfileResult
+from workbench.views.badge import SERIES
+from workbench.views.figures.memory import shown_bytes, traffic_by_level
+from workbench.views.figures.view import INK, View, difference, finish
+
+HEIGHT = 430
+"""Pixels of the figure: five boxes with their paths between them."""
+
+
+@dataclass(frozen=True)
+class Box:
+    """A place where bytes are.
+
+    Attributes:
+        name: as people call it.
+        left, right, top, size: in units of the diagram, which is 10 wide and 10 high.
+        rate, word: the metric that stands in it, and what that is a rate of.
+    """
+
+    name: str
+    left: float
+    right: float
+    top: float
+    rate: str = ""
+    word: str = "hits"
+    size: float = 1.15
+
+    @property
+    def bottom(self) -> float:
+        return self.top - self.size
+
+
+@dataclass(frozen=True)
+class Path:
+    """What goes between two boxes.
+
+    Attributes:
+        name: of both.
+        read, written: labels of `figures.memory`'s levels.
+        load: metric whose share of its peak is the path's.
+        x: where it is drawn.
+        upper, lower: the boxes' names.
+    """
+
+    name: str
+    read: str
+    written: str
+    load: str
+    x: float
+    upper: str
+    lower: str
+
+
+BOXES = (
+    Box("registers", 0.1, 9.9, 10.0),
+    Box("LDS", 0.1, 4.3, 7.8, "LDS conflict rate", "conflicts"),
+    Box("L1", 5.0, 9.9, 7.8, "L1 hit rate"),
+    Box("L2", 5.0, 9.9, 5.6, "L2 hit rate"),
+    Box("Infinity Cache", 5.0, 9.9, 3.4, "Infinity Cache hit rate"),
+    Box("HBM", 5.0, 9.9, 1.2),
+)
+PATHS = (
+    Path("registers, LDS", "LDS, read", "LDS, written", "LDS bandwidth", 0.5, "registers", "LDS"),
+    Path("registers, L1", "lanes, read", "lanes, written", "L1 bandwidth", 5.4, "registers", "L1"),
+    Path("L1, L2", "L2, read", "L2, written", "L2 bandwidth", 5.4, "L1", "L2"),
+    Path(
+        "L2, Infinity Cache",
+        "Infinity Fabric, read",
+        "Infinity Fabric, written",
+        "Infinity Fabric bandwidth",
+        5.4,
+        "L2",
+        "Infinity Cache",
+    ),
+    Path(
+        "Infinity Cache, HBM", "HBM, read", "HBM, written", "memory bandwidth", 5.4, "Infinity Cache", "HBM"
+    ),
+)
+
+
+def diagram(now: ProfileResult | None, base: ProfileResult | None) -> View:
+    """Bytes along every path of memory, and the part of what it can carry; hit rates of the caches."""
+    import plotly.graph_objects as go
+
+    figure = go.Figure()
+    head = ("path", "read", "written", "of what it can carry, %", "read, to baseline", "origin")
+    rows: list[tuple[Any, ...]] = []
+    origins: list[Figure] = []
+    if now is not None:
+        found, old = traffic_by_level(now), traffic_by_level(base)
+        boxes = {box.name: box for box in BOXES}
+        for path in PATHS:
+            read, written = found.get(path.read), found.get(path.written)
+            if read is None and written is None:
+                continue
+            share = _share(now, path)
+            _draw_path(figure, path, boxes, _told(read, written, share, _share(base, path)), share)
+            origins += [each for each in (read, written) if each is not None]
+            rows.append(
+                (
+                    path.name,
+                    read.value if read is not None else None,
+                    written.value if written is not None else None,
+                    100 * share if share is not None else None,
+                    difference(
+                        read.value if read else None, old[path.read].value if path.read in old else None
+                    ),
+                    str((read or written or origins[-1]).origin),
+                )
+            )
+        _draw_direct(figure, now, boxes)
+        for box in BOXES:
+            rate = _rate(now, box)
+            _draw_box(figure, box, rate)
+            if rate is not None:
+                rows.append((f"{box.name}: {box.rate}, %", rate.value, "", None, "", str(rate.origin)))
+                origins.append(rate)
+    view = finish(figure, "Memory", "memory", origins, head, rows)
+    if figure.data:
+        figure.update_layout(height=HEIGHT, showlegend=False, margin={"l": 10, "r": 10, "t": 52, "b": 10})
+        figure.update_xaxes(visible=False, range=[0, 10], fixedrange=True)
+        figure.update_yaxes(visible=False, range=[0, 10.1], fixedrange=True)
+    return view
+
+
+def _share(now: ProfileResult | None, path: Path) -> float | None:
+    """Part of what a path can carry: its peak; of the Infinity Cache what kernels have reached."""
+    if now is None:
+        return None
+    metric = now.metrics[path.load]
+    if metric.share is not None or metric.figure is None:
+        return metric.share
+    return metric.figure.value * 1e12 / now.machine.infinity_cache_achievable
+
+
+def _rate(now: ProfileResult, box: Box) -> Figure | None:
+    if box.rate in now.metrics:
+        return now.metrics[box.rate].figure
+    if not box.rate or now.caches is None:
+        return None
+    total = now.caches.total
+    reads = total.mall_read_hits + total.mall_read_misses
+    like = now.metrics["L2 hit rate"].figure
+    if not reads or like is None:
+        return None
+    return Figure(100 * total.mall_read_hits / reads, "%", like.origin, like.source)
+
+
+def _told(read: Figure | None, written: Figure | None, share: float | None, before: float | None) -> str:
+    parts = [f"↑ {shown_bytes(read.value)}"] if read is not None else []
+    parts += [f"↓ {shown_bytes(written.value)}"] if written is not None else []
+    text = "  ".join(parts)
+    if share is None:
+        return text
+    was = f" (baseline {100 * before:.3g} %)" if before is not None else ""
+    return f"{text}<br>{100 * share:.3g} % of what it can{was}"
+
+
+def _draw_path(figure: Any, path: Path, boxes: dict[str, Box], told: str, share: float | None) -> None:
+    import plotly.graph_objects as go
+
+    above, below = boxes[path.upper].bottom, boxes[path.lower].top
+    figure.add_trace(
+        go.Scatter(
+            x=[path.x, path.x],
+            y=[above, below],
+            mode="lines",
+            line={"color": SERIES[0], "width": 2 + 12 * min(1.0, share or 0.0)},
+            hovertemplate=f"{path.name}: {told}<extra></extra>",
+        )
+    )
+    figure.add_annotation(
+        x=path.x, y=(above + below) / 2, xshift=12, text=told, xanchor="left", yanchor="middle",
+        align="left", showarrow=False, font={"size": 11, "color": INK},
+    )  # fmt: skip
+
+
+def _draw_direct(figure: Any, now: ProfileResult, boxes: dict[str, Box]) -> None:
+    """Loads from L1 to LDS that pass no register."""
+    import plotly.graph_objects as go
+
+    direct = now.counters.get("direct_to_lds_bytes")
+    if direct is None or not direct.value:
+        return
+    box, other = boxes["LDS"], boxes["L1"]
+    y = (box.top + box.bottom) / 2
+    figure.add_trace(
+        go.Scatter(
+            x=[other.left, box.right],
+            y=[y, y],
+            mode="lines",
+            line={"color": SERIES[0], "width": 2},
+            hovertemplate=f"direct to LDS: {shown_bytes(direct.value)}<extra></extra>",
+        )
+    )
+    figure.add_annotation(
+        x=box.right, y=box.bottom, yshift=-3, text=f"{shown_bytes(direct.value)} straight from L1",
+        xanchor="right", yanchor="top", showarrow=False, font={"size": 11, "color": INK},
+    )  # fmt: skip
+
+
+def _draw_box(figure: Any, box: Box, rate: Figure | None) -> None:
+    figure.add_shape(
+        type="rect", x0=box.left, x1=box.right, y0=box.bottom, y1=box.top,
+        line={"color": INK, "width": 1}, fillcolor="rgba(128,134,145,0.12)", layer="below",
+    )  # fmt: skip
+    text = f"<b>{box.name}</b>" + (f"  {rate.value:.3g} % {box.word}" if rate is not None else "")
+    figure.add_annotation(
+        x=(box.left + box.right) / 2, y=(box.top + box.bottom) / 2, text=text, showarrow=False,
+        font={"size": 12},
+    )  # fmt: skip

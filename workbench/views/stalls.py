@@ -1,0 +1,49 @@
+"""The tree of a launch's time as HTML: branches that unfold, with bars in the timeline's hues."""
+
+from __future__ import annotations
+
+from markupsafe import Markup
+
+from workbench.display import shows
+from workbench.origin import Origin
+from workbench.profile.stalls import Branch
+from workbench.views.badge import badge
+from workbench.views.markup import NOTHING, block, bold, tag
+from workbench.views.waves.hues import FAMILIES, OF_REASON
+
+INK = "#808691"
+OPEN = 0.15
+"""Branches with so much of the whole stand open."""
+
+_ROW = Markup(
+    '<span class="wb-bar"><i style="width:{:.1f}%;background:{}"></i></span>'
+    '<span class="wb-share">{:.1f} %</span> {}{}'
+)
+
+
+@shows(Branch)
+def tree_html(tree: Branch) -> Markup:
+    """The tree under its heading."""
+    head = tag("div", bold("where the time goes"), " ", badge(Origin.MODELLED))
+    return block(head, tag("div", _branch(tree, 0), kind="wb-tree"))
+
+
+def _branch(branch: Branch, depth: int) -> Markup:
+    row = _row(branch)
+    if not branch.parts:
+        return tag("div", row, kind="wb-leaf")
+    parts = NOTHING.join(_branch(part, depth + 1) for part in branch.parts)
+    opened = depth < 2 or (branch.share >= OPEN and depth < 4)
+    start = Markup("<details open>") if opened else Markup("<details>")
+    return start + tag("summary", row) + parts + Markup("</details>")
+
+
+def _row(branch: Branch) -> Markup:
+    hue = FAMILIES[OF_REASON[branch.reason]].hue if branch.reason in OF_REASON else INK
+    name = tag("code", branch.name) if branch.address is not None else branch.name
+    told = NOTHING
+    if branch.waits_for:
+        address, place = branch.waits_for[0]
+        where = f"line {place[1]}" if place is not None else hex(address)
+        told = Markup(' <span class="wb-dim">← {}</span>').format(f"the load of {where}")
+    return _ROW.format(min(100.0, 100 * branch.share), hue, 100 * branch.share, name, told)
