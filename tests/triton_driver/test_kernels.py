@@ -248,3 +248,11 @@ def test_verify_takes_a_launch(arch: str) -> None:
     assert not wb.verify(kernels.add[(1,)], add, inputs=given, outputs=("out",)).passed
     with pytest.raises(UsageError, match="some of x, y, out"):
         wb.verify(kernels.add[(2,)], add, inputs=given, outputs=("z",))
+
+
+def test_operators_of_ours_among_tensors_that_say_cuda() -> None:
+    x = drawn(16, 64, dtype=torch.bfloat16)
+    with wb.triton("emulated:gfx950", cuda_means_cpu=True):
+        assert x.device.type == "cuda"
+        found = wb.kernels["activations/softmax"](x)
+    close(found, x.double().softmax(-1), atol=1e-2)

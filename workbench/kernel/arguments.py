@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from workbench.codeobject.debug import Field, Type
 from workbench.errors import ArgumentError
-from workbench.kernel.devices import Place
+from workbench.kernel.devices import Place, kind_of
 from workbench.kernel.packed import Packed, Strided
 from workbench.kernel.parameters import (
     AXES,
@@ -260,9 +260,9 @@ class Plan:
         dtype = str(tensor.dtype).removeprefix("torch.")
         if dtypes and dtype not in dtypes:
             raise self._wrong(name, f"a {dtype} tensor", f"{dtypes[0]}; convert with .to(torch.{dtypes[0]})")
-        where = tensor.device
-        index = where.index if where.index is not None else (0 if where.type == "cuda" else None)
-        if where.type != place.type or (place.index is not None and index != place.index):
+        where, kind = tensor.device, kind_of(tensor)
+        index = where.index if where.index is not None else (0 if kind == "cuda" else None)
+        if kind != place.type or (place.index is not None and index != place.index):
             wanted = place.type if place.index is None else f"{place.type}:{place.index}"
             raise self._wrong(
                 name,

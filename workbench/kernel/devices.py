@@ -39,10 +39,15 @@ def device_of(values: Iterable[Any], arch: str | None = None) -> Device:
         DeviceError: there is no device of this target.
     """
     for value in values:
-        where = getattr(value, "device", None)
-        if where is not None and getattr(where, "type", "") == "cuda":
-            return runtime.device(f"gpu:{where.index or 0}")
+        if kind_of(value) == "cuda":
+            return runtime.device(f"gpu:{value.device.index or 0}")
     return runtime.device() if arch is None else runtime.device_for(arch)
+
+
+def kind_of(value: Any) -> str:
+    """Type of the device that has a tensor's memory, such as "cpu", whatever `cuda_means_cpu` lets the tensor
+    say; "" for what is no tensor."""
+    return "cpu" if getattr(value, "is_cpu", False) else getattr(getattr(value, "device", None), "type", "")
 
 
 @dataclass(frozen=True)

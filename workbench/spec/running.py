@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from workbench.errors import ArgumentError, UsageError
 from workbench.kernel import Kernel, Module, torch_device
+from workbench.kernel.devices import kind_of
 from workbench.kernel.parameters import is_gl
 from workbench.runtime import Device, LaunchOptions, LaunchRecord
 from workbench.spec.building import Ready
@@ -49,7 +50,7 @@ def check_places(operator: Definition, inputs: Mapping[str, Any], device: Device
     wanted = torch_device(device)
     for name, value in inputs.items():
         # A tensor on "cuda" is on the device that is current, which the launch itself looks at.
-        if isinstance(value, torch.Tensor) and value.device.type != wanted.type:
+        if isinstance(value, torch.Tensor) and kind_of(value) != wanted.type:
             raise ArgumentError(
                 f"{operator.name}: argument {name!r} is a tensor on {value.device}; expected one on "
                 f"{wanted}, where {device.name} has its memory; move it with .to({str(wanted)!r})"
