@@ -9,6 +9,7 @@ rest is ours: binding, allocating outputs, packing arguments.
 from __future__ import annotations
 
 import argparse
+import importlib.util
 import statistics
 import time
 from collections.abc import Callable, Sequence
@@ -16,6 +17,7 @@ from collections.abc import Callable, Sequence
 import torch
 
 import workbench as wb
+from workbench.kernel import recording
 from workbench.launches import LaunchRecord
 from workbench.runtime import device
 
@@ -73,6 +75,21 @@ def main() -> None:
         ):
             again = lambda spec=spec, inputs=inputs: spec.run(inputs)[1]  # noqa: E731
             print(row(label, *measure(call, again, options.runs)))
+    if importlib.util.find_spec("triton") is not None:
+        print(row("Triton's launch, one pointer", *of_triton(where.name, options.runs)))
+
+
+def of_triton(name: str, runs: int) -> tuple[list[float], list[float]]:
+    """The same for a kernel of Triton that does nothing, launched through its driver of the device."""
+    import triton
+
+    @triton.jit
+    def idle(x):  # type: ignore[no-untyped-def]
+        pass
+
+    with wb.triton(name), recording() as made:
+        launch, x = idle[(1,)], torch.ones(64)
+        return measure(lambda: launch(x), lambda: [made[-1][1].record], runs)
 
 
 if __name__ == "__main__":
