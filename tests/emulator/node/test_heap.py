@@ -112,6 +112,86 @@ def test_the_sanitizer_has_nothing_to_say(kernels: wb.Module) -> None:
     assert not wb.sanitize(kernels["lists"][4, 256], out).findings
 
 
+FAULTS = r"""
+#include <cstdlib>
+struct pair { int a, b; };
+__global__ void past(int *out, int n, int fault) {
+    int *mine = (int *)malloc(n * sizeof(int));
+    for (int i = 0; i < n + fault; i++) mine[i] = i; // HERE past
+    out[threadIdx.x] = mine[n - 1];
+    free(mine);
+}
+__global__ void byte(int *out, int n, int fault) {
+    char *mine = new char[n];
+    mine[n - 1 + fault] = 3; // HERE byte
+    mine[0] = mine[n - 1];
+    out[threadIdx.x] = mine[0];
+    delete[] mine;
+}
+__global__ void before(int *out, int n, int fault) {
+    int *mine = (int *)malloc(n * sizeof(int));
+    mine[-fault] = 3; // HERE before
+    out[threadIdx.x] = mine[0];
+    free(mine);
+}
+__global__ void freed(int *out, int n, int fault) {
+    pair *first = new pair{1, 2}, *again = first;
+    asm volatile("" : "+v"(again)); // the compiler would make anything of a use after delete
+    if (fault) delete first;
+    pair *other = new pair{5, 6};
+    asm volatile("" : "+v"(other));
+    out[threadIdx.x] = again->b; // HERE freed
+    delete other;
+    if (!fault) delete first;
+}
+__global__ void keep(int **out, int n) {
+    out[threadIdx.x] = (int *)malloc(n * sizeof(int));
+    for (int i = 0; i < n; i++) out[threadIdx.x][i] = i;
+}
+__global__ void read(int **in, int *out, int at) { out[threadIdx.x] = in[threadIdx.x][at]; }
+"""
+WORDS = {
+    "past": "writes up to 4 bytes past the end of a block of 40 bytes that malloc gave",
+    "byte": "writes up to 1 byte past the end of a block of 10 bytes that malloc gave",
+    "before": "writes 4 bytes before the start of a block that malloc gave",
+    "freed": "reads at byte 4 of a block that was freed",
+}
+
+
+@pytest.fixture(scope="module", params=TILE_TARGETS)
+def faults(request: pytest.FixtureRequest) -> wb.Module:
+    return wb.compile(FAULTS, arch=request.param)
+
+
+@pytest.mark.parametrize("name", WORDS)
+def test_the_sanitizer_knows_what_malloc_gave(faults: wb.Module, name: str) -> None:
+    out = torch.zeros(64, dtype=torch.int32)
+    found = wb.sanitize(faults[name][1, 64], out, 10, 1)
+    line = next(n for n, text in enumerate(FAULTS.splitlines(), 1) if f"// HERE {name}" in text)
+    assert [(f.category, f.line) for f in found.findings] == [("out of bounds", line)], str(found)
+    assert WORDS[name] in found.findings[0].message
+    clean = wb.sanitize(faults[name][1, 64], out, 10, 0)
+    assert clean.passed, str(clean)
+
+
+def test_the_sanitizer_knows_blocks_of_earlier_launches(faults: wb.Module) -> None:
+    pointers, out = torch.zeros(64, dtype=torch.int64), torch.zeros(64, dtype=torch.int32)
+    faults["keep"][1, 64](pointers, 11)
+    assert wb.sanitize(faults["read"][1, 64], pointers, out, 10).passed
+    assert out.tolist() == [10] * 64
+    [finding] = wb.sanitize(faults["read"][1, 64], pointers, out, 11).findings
+    assert "past the end of a block of 44 bytes" in finding.message
+
+
+def test_blocks_that_were_kept_apart_are_given_when_nothing_else_is_left(kernels: wb.Module) -> None:
+    pointers, out = torch.zeros(1024, dtype=torch.int64), torch.zeros(1024, dtype=torch.int32)
+    for _ in range(6):
+        wb.sanitize(kernels["give"][4, 256], pointers, 400)
+        assert len(set(pointers.tolist())) == 1024
+        wb.sanitize(kernels["take"][4, 256], pointers, out, 400)
+        assert out.tolist() == [400 * (i % 256) + 79800 for i in range(1024)]
+
+
 PROGRAM = r"""
 #include <cstdio>
 __global__ void count(int *out) { if (malloc(1 << 20) != nullptr) atomicAdd(out, 1); }

@@ -537,6 +537,7 @@ enum {
     SAN_FOUND_ALIGNMENT = 13,
     SAN_FOUND_HAZARD = 14,  /* detail: wait states there were | wanted << 8 | rule << 16; address: register */
     SAN_FOUND_BARRIER = 15, /* a barrier passed without waves that have ended; detail: how many */
+    SAN_FOUND_HEAP = 17,    /* an access of the kernels' heap outside its blocks; detail: SAN_HEAP_* */
     SAN_FOUND_FAULT = 16,   /* an access that would have ended a plain launch; detail: its Fault */
 };
 
@@ -556,6 +557,16 @@ enum {
     SAN_UNDER_WAY_READ = 4,
     SAN_UNDER_WAY_OWN_READ = 8,
     SAN_UNDER_WAY_OWN_WRITE = 16,
+};
+
+/* SAN_FOUND_HEAP's detail: bytes past the end or from the start | what is wrong << 24 | bytes of the block << 32. */
+enum {
+    SAN_HEAP_PAST = 0,
+    SAN_HEAP_BEFORE = 1,
+    SAN_HEAP_FREED = 2,
+    SAN_HEAP_UNUSED = 3,
+    SAN_HEAP_WHAT = 24,
+    SAN_HEAP_SIZE = 32
 };
 
 typedef struct SanReport {
@@ -578,6 +589,8 @@ San *hk_san_new(uint64_t groups, uint64_t memory_limit);
 uint64_t hk_san_take(San *san, SanReport *reports, uint64_t room);
 void hk_san_free(San *san);
 void hk_san_watch(San *san, const SanMemory *memories, uint64_t count);
+/* The heap of malloc in kernels, as hip/device/heap.h has it, lies in [base, end). */
+void hk_san_watch_heap(San *san, uint64_t base, uint64_t end);
 int32_t hk_san_lost_writes(const San *san);
 
 typedef enum HkData {

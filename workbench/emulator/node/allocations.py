@@ -359,6 +359,12 @@ class Memory:
                 if a.written is not None and a.device == device and a.written.unseen == self._unseen[device]
             ]
 
+    def heap(self, device: int) -> Allocation | None:
+        """The heap of malloc in a device's kernels, where code that uses it was loaded."""
+        with self.lock:
+            heaps = (a for a in self._allocations if a.kind is MemoryKind.HEAP and a.device == device)
+            return next(heaps, None)
+
     def in_arena(self, address: int) -> bool:
         """Whether an address lies in the range that device allocations come from."""
         return self._arena_base <= address < self._arena_end

@@ -30,7 +30,7 @@ _NO_BINARY = 209
 _GRID_BARRIER = "hipkittens_grid_barrier"
 # The pointer of hip/device/heap.h, the bytes in front of the heap's blocks, and HIP's default for its size.
 _HEAP = "hipkittens_heap"
-_HEAP_HEAD = 512
+_HEAP_HEAD = 1024
 _HEAP_BYTES = 8 << 20
 _INVALID_IMAGE = 200
 # What the compiler appends to the name of a managed variable for its storage.

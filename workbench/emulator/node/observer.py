@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 from dataclasses import replace
 
 from workbench.emulator.native import abi
@@ -14,6 +15,10 @@ from workbench.emulator.node.faults import Scene
 from workbench.emulator.node.loaded import LoadedCode
 from workbench.emulator.sanitizer.findings import Shadow
 from workbench.launches import LaunchOptions, LaunchRecord, RawFinding
+
+
+_HEAP_SANITIZED = 8 * 98
+"""Byte of the heap, of hip/device/heap.h, that says whether the launch is sanitized."""
 
 
 def counts_addresses(options: LaunchOptions) -> int:
@@ -55,8 +60,12 @@ class Observer:
         self._trace: Trace | None = None
         self.traffic: TrafficRecorder | None = None
         self.fault: abi.CData | None = None
+        heap = memory.heap(loaded.device)
+        if heap is not None:
+            # malloc and free act accordingly.
+            ctypes.c_uint64.from_address(heap.base + _HEAP_SANITIZED).value = options.sanitize
         if options.sanitize:
-            self._shadow = Shadow(geometry.group_count, memory.watched(loaded.device))
+            self._shadow = Shadow(geometry.group_count, memory.watched(loaded.device), heap)
             prepared.launch.san = self._shadow.pointer
             prepared.keep.append(self._shadow)
         else:

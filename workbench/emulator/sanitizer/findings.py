@@ -8,6 +8,7 @@ from workbench.codeobject import printer
 from workbench.codeobject.instructions import Access, Space
 from workbench.emulator.native import abi, native_library
 from workbench.emulator.native.abi import CData, ffi
+from workbench.emulator.node.allocations import Allocation
 from workbench.emulator.node.faults import Scene, group_id, what_happened
 from workbench.emulator.sanitizer.hazard_roles import unit_name
 from workbench.emulator.sanitizer.hazard_rules import RULES
@@ -36,6 +37,7 @@ CLASSES: dict[int, str] = {
     abi.SAN_FOUND_ALIGNMENT: "misaligned",
     abi.SAN_FOUND_HAZARD: "hazard",
     abi.SAN_FOUND_BARRIER: "missed barrier",
+    abi.SAN_FOUND_HEAP: "out of bounds",
     abi.SAN_FOUND_FAULT: "out of bounds",
 }
 """What each kind of report is an instance of."""
@@ -57,13 +59,14 @@ class Shadow:
     Args:
         groups: work-groups of the launch.
         memories: device memory of which it is known what was written, by address.
+        heap: of malloc in kernels.
 
     Attributes:
         lost_writes: whether something was written that could not be followed; known after `take`.
         fault: the first access that would have ended a plain launch, None where there was none; likewise.
     """
 
-    def __init__(self, groups: int, memories: Sequence[Written] = ()) -> None:
+    def __init__(self, groups: int, memories: Sequence[Written] = (), heap: Allocation | None = None) -> None:
         self._library = native_library()
         self.lost_writes = False
         self.fault: CData | None = None
@@ -74,6 +77,8 @@ class Shadow:
         if memories:
             self._memories = ffi.new("SanMemory[]", [memory.table_entry() for memory in memories])
             self._library.hk_san_watch(self.pointer, self._memories, len(self._memories))
+        if heap is not None:
+            self._library.hk_san_watch_heap(self.pointer, heap.base, heap.end)
 
     def take(self, scene: Scene) -> tuple[RawFinding, ...]:
         """What was found, by address of the instruction; frees the state."""
@@ -260,6 +265,29 @@ def _origin(scene: Scene, report: CData) -> str:
     )
 
 
+def _heap(scene: Scene, report: CData) -> str:
+    """An access of malloc's memory outside what it gave."""
+    detail = int(report.detail)
+    what, size = detail >> abi.SAN_HEAP_WHAT & 0xFF, detail >> abi.SAN_HEAP_SIZE
+    distance = detail & ((1 << abi.SAN_HEAP_WHAT) - 1)
+    count = f"{distance} byte{'' if distance == 1 else 's'}"
+    instruction = scene.instruction(int(report.pc))
+    memory = instruction.record.memory if instruction else None
+    does = "writes" if memory is not None and memory.access is not Access.LOAD else "reads"
+    match what:
+        case abi.SAN_HEAP_PAST:
+            place = (
+                f"up to {count} past the end of a block of {size} bytes that malloc gave: ask for more bytes"
+            )
+        case abi.SAN_HEAP_BEFORE:
+            place = f"{count} before the start of a block that malloc gave, where it keeps the block's size"
+        case abi.SAN_HEAP_FREED:
+            place = f"at byte {distance} of a block that was freed: free it after its last use"
+        case _:
+            place = "in the kernels' heap where malloc has given nothing"
+    return f"a lane {does} {place}"
+
+
 def _message(scene: Scene, report: CData) -> str:
     other = int(report.other_pc)
     detail = int(report.detail)
@@ -323,6 +351,8 @@ def _message(scene: Scene, report: CData) -> str:
                 f"the barrier is passed without {waves} ended: s_barrier does not wait for them, but "
                 "__syncthreads() wants every thread of the block; leave the kernel after the last barrier"
             )
+        case abi.SAN_FOUND_HEAP:
+            return _heap(scene, report)
         case abi.SAN_FOUND_FAULT:
             return what_happened(scene, _fault_report(report))
     raise AssertionError(report.kind)

@@ -189,10 +189,14 @@ void san_global_lanes(Wave *w, SanWave *sw, const SanOp *o, uint64_t lanes, cons
     if (scope && is_flag(o) && (o->flags & SAN_LOAD)) {
         HK_FOR_LANES(lane, lanes) san_global_learn(w, sw, at[lane], scope, sw->vm_issued + 1);
     }
+    if (sw->group->san->heap_end) {
+        HK_FOR_LANES(lane, lanes) san_heap(w, o, at[lane], o->bytes, (int32_t)lane);
+    }
     HK_FOR_LANES(lane, lanes) global_access(w, sw, o, at[lane], o->bytes, lane, is_write, scope);
     if (scope && is_flag(o) && is_write) san_release_global(w, sw, at, lanes, scope, (o->flags & SAN_ATOMIC) != 0);
 }
 
 void san_global_scalar(Wave *w, SanWave *sw, const SanOp *o, uint64_t address, uint32_t bytes) {
+    if (sw->group->san->heap_end) san_heap(w, o, address, bytes, -1);
     global_access(w, sw, o, address, bytes, ~0u, 0, SCOPE_WAVE);
 }

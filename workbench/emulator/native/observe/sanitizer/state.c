@@ -28,6 +28,7 @@ HK_EXPORT void hk_san_free(San *s) {
     }
     free(s->pages);
     san_order_free(s);
+    san_heap_free(s);
     free(s);
 }
 

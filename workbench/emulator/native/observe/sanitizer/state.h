@@ -120,6 +120,9 @@ struct San {
     const SanMemory *memories; /* sorted by base; the caller's */
     uint64_t memory_count;
     const SanMemory *last_memory;
+    uint64_t heap_base, heap_end; /* of malloc in kernels; 0: there is none */
+    uint64_t *heap_blocks;        /* where the heap's blocks begin, sorted */
+    uint64_t heap_block_count, heap_block_room;
     int32_t lost_writes; /* something was written that was not followed */
     uint64_t report_count, report_total;
     SanReport *last_report;
@@ -237,6 +240,10 @@ void san_order_free(San *s);
 /* global.c */
 void san_global_lanes(Wave *w, SanWave *sw, const SanOp *o, uint64_t lanes, const uint64_t *at);
 void san_global_scalar(Wave *w, SanWave *sw, const SanOp *o, uint64_t address, uint32_t bytes);
+/* heap.c */
+/* Accesses of the heap of malloc in kernels that lie in no block in use. */
+void san_heap(Wave *w, const SanOp *o, uint64_t address, uint32_t bytes, int32_t lane);
+void san_heap_free(San *s);
 /* written.c */
 /* What an access leaves and finds of never-written memory; dwords of the result that are undefined, by lane. */
 void san_follow_memory(Wave *w, SanWave *sw, const SanOp *o, uint64_t lanes, const uint64_t *at, uint64_t *undefined);

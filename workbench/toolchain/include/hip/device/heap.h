@@ -3,12 +3,17 @@
 // The heap is memory that whoever launches the kernel gives it through the variable below. Blocks are powers of two: a
 // free one is taken from the list of its size, else the heap's unused end, else a list of larger ones. Without a heap
 // malloc gives null.
+//
+// Where a launch is sanitized, a block has a red zone behind what was asked for, and one that was freed is given again
+// only when nothing else is left. The sanitizer knows what is inside a block by its size and state, and this code by
+// its accesses of them: atomics of the device's scope.
 #pragma once
 
 #include "hip/device/attributes.h"
 
 // The heap: bytes in use from its start, bytes there are, then the first free block of each size, as the number of its
-// 16 bytes with a count of changes in the upper half, and from byte 512 on the blocks.
+// 16 bytes with a count of changes in the upper half; the same of blocks that were freed while a launch was sanitized;
+// whether one is; and from byte 1024 on the blocks.
 extern "C" {
 inline __device__ unsigned long long *hipkittens_heap = nullptr;
 __device__ __attribute__((noreturn)) void __assert_fail(const char *, const char *, unsigned, const char *);
@@ -19,11 +24,12 @@ namespace __hip_heap {
 struct block {
     unsigned size_class;
     unsigned state;
-    unsigned long long next;
+    unsigned long long next; // free block; of one in use the bytes that were asked for
 };
 static_assert(sizeof(block) == 16);
 
 constexpr unsigned classes = 48, live = 0x4c495645, freed = 0x46524545;
+constexpr unsigned free_lists = 2, kept_lists = free_lists + classes, sanitized = kept_lists + classes, red_zone = 16;
 
 template <typename T>
 __device__ inline T load(T *from) {
@@ -37,8 +43,13 @@ __device__ inline block *at(unsigned long long *heap, unsigned long long number)
     return reinterpret_cast<block *>(heap) + (number & 0xffffffff);
 }
 
-__device__ inline block *take_free(unsigned long long *heap, unsigned size_class) {
-    unsigned long long *list = heap + 2 + size_class, head = load(list);
+template <typename T>
+__device__ inline T put(T *at, T value) {
+    return __hip_atomic_exchange(at, value, __ATOMIC_ACQ_REL, __HIP_MEMORY_SCOPE_AGENT);
+}
+
+__device__ inline block *take_free(unsigned long long *heap, unsigned long long *list) {
+    unsigned long long head = load(list);
     while ((head & 0xffffffff) != 0) {
         // Another work-item may have taken the block and written its own data here: the count tells.
         const unsigned long long next = load(&at(heap, head)->next);
@@ -54,20 +65,28 @@ __device__ inline block *take_unused(unsigned long long *heap, unsigned size_cla
     return nullptr;
 }
 
+__device__ inline block *take(unsigned long long *heap, __SIZE_TYPE__ size) {
+    const unsigned smallest = 64 - __builtin_clzll(size - 1);
+    block *found = take_free(heap, heap + free_lists + smallest);
+    if (found == nullptr) {
+        found = take_unused(heap, smallest);
+        if (found != nullptr) put(&found->size_class, smallest);
+    }
+    for (unsigned larger = smallest + 1; found == nullptr && larger < classes; larger++)
+        found = take_free(heap, heap + free_lists + larger);
+    for (unsigned kept = smallest; found == nullptr && kept < classes; kept++)
+        found = take_free(heap, heap + kept_lists + kept);
+    return found;
+}
+
 __device__ inline void *allocate(__SIZE_TYPE__ size) {
     unsigned long long *heap = hipkittens_heap;
     if (heap == nullptr || size == 0 || size > heap[1]) return nullptr;
-    const unsigned smallest = 64 - __builtin_clzll(size + sizeof(block) - 1);
-    block *found = nullptr;
-    for (unsigned size_class = smallest; found == nullptr && size_class < classes; size_class++) {
-        found = take_free(heap, size_class);
-        if (found == nullptr && size_class == smallest) {
-            found = take_unused(heap, size_class);
-            if (found != nullptr) found->size_class = size_class;
-        }
-    }
+    block *found = heap[sanitized] ? take(heap, size + sizeof(block) + red_zone) : nullptr;
+    if (found == nullptr) found = take(heap, size + sizeof(block));
     if (found == nullptr) return nullptr;
-    __hip_atomic_store(&found->state, live, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_AGENT);
+    put(&found->next, static_cast<unsigned long long>(size));
+    put(&found->state, live);
     return found + 1;
 }
 
@@ -77,12 +96,12 @@ __device__ inline void release(void *pointer) {
     block *const mine = static_cast<block *>(pointer) - 1;
     const unsigned long long offset = reinterpret_cast<char *>(mine) - reinterpret_cast<char *>(heap);
     // A second free finds that the first has been there.
-    if (heap == nullptr || offset >= heap[1] || offset % sizeof(block) != 0 ||
-        __hip_atomic_exchange(&mine->state, freed, __ATOMIC_ACQ_REL, __HIP_MEMORY_SCOPE_AGENT) != live)
+    if (heap == nullptr || offset >= heap[1] || offset % sizeof(block) != 0 || put(&mine->state, freed) != live)
         __assert_fail("malloc gave this pointer, and it was not freed before", "hip/device/heap.h", 0, "free");
-    unsigned long long *list = heap + 2 + mine->size_class, head = load(list);
+    unsigned long long *list = heap + (heap[sanitized] ? kept_lists : free_lists) + load(&mine->size_class);
+    unsigned long long head = load(list);
     do {
-        __hip_atomic_store(&mine->next, head & 0xffffffff, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_AGENT);
+        put(&mine->next, head & 0xffffffff);
     } while (!exchange(list, head, ((head >> 32) + 1) << 32 | offset / sizeof(block)));
 }
 
