@@ -138,11 +138,12 @@ __global__ void freed(int *out, int n, int fault) {
     pair *first = new pair{1, 2}, *again = first;
     asm volatile("" : "+v"(again)); // the compiler would make anything of a use after delete
     if (fault) delete first;
-    pair *other = new pair{5, 6};
-    asm volatile("" : "+v"(other));
     out[threadIdx.x] = again->b; // HERE freed
-    delete other;
     if (!fault) delete first;
+}
+__global__ void next(void **out) {
+    free(out[0] = malloc(40));
+    free(out[1] = malloc(40));
 }
 __global__ void keep(int **out, int n) {
     out[threadIdx.x] = (int *)malloc(n * sizeof(int));
@@ -181,6 +182,15 @@ def test_the_sanitizer_knows_blocks_of_earlier_launches(faults: wb.Module) -> No
     assert out.tolist() == [10] * 64
     [finding] = wb.sanitize(faults["read"][1, 64], pointers, out, 11).findings
     assert "past the end of a block of 44 bytes" in finding.message
+
+
+def test_a_block_that_was_freed_is_not_the_next() -> None:
+    # No other test takes memory from this device's heap.
+    kernel, out = wb.compile(FAULTS, arch="gfx90a")["next"], torch.zeros(2, dtype=torch.int64)
+    kernel[1, 1](out)
+    assert out[0] == out[1]
+    wb.sanitize(kernel[1, 1], out)
+    assert out[0] != out[1]
 
 
 def test_blocks_that_were_kept_apart_are_given_when_nothing_else_is_left(kernels: wb.Module) -> None:

@@ -16,7 +16,6 @@ from workbench.emulator.node.loaded import LoadedCode
 from workbench.emulator.sanitizer.findings import Shadow
 from workbench.launches import LaunchOptions, LaunchRecord, RawFinding
 
-
 _HEAP_SANITIZED = 8 * 98
 """Byte of the heap, of hip/device/heap.h, that says whether the launch is sanitized."""
 
