@@ -157,6 +157,8 @@ def server(extension: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterato
         # What was compiled by an earlier run is used again: the tests are about the page.
         "HIPKITTENS_CACHE": str(cache.folder()),
         "HIPKITTENS_DEVICE": "emulated:gfx950",
+        # Tests share a folder; one that is about the history names a file.
+        "HIPKITTENS_HISTORY": "off",
         "JUPYTER_PATH": str(extension),
         "JUPYTER_CONFIG_DIR": str(home / "config"),
         "JUPYTER_DATA_DIR": str(home / "data"),

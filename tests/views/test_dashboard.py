@@ -15,7 +15,8 @@ import pytest
 import torch
 
 import workbench as wb
-from workbench.events import Event, Hub
+from workbench.events import Event, Hub, hub
+from workbench.history import recorder
 from workbench.origin import Origin
 from workbench.views import live, pace, report
 from workbench.views.board import PROFILES, RUNS, Board
@@ -245,7 +246,7 @@ def test_bounds(small):
     board = board_of(*[small] * (PROFILES + 5))
     assert sum(r.profile is not None for r in board.runs) == PROFILES
     for _ in range(RUNS):
-        board._add(small.timing, None, 0.0)
+        board.take(Event(0, "time", small.name, small.timing, 0.0))
     assert len(board.runs) == RUNS
     assert board.runs[-1].number == RUNS + PROFILES + 5
 
@@ -415,7 +416,7 @@ def test_what_failed_stands_in_the_timeline(small):
     assert "kernel &lt;scale&gt;" in page.widgets.log.value
     page.close()
     for _ in range(RUNS + 2):
-        page.board._add(small.timing, None, 0.0)
+        page.board.take(Event(0, "time", small.name, small.timing, 0.0))
     assert page.board.failures == []
 
 
@@ -516,12 +517,12 @@ def test_many_runs_have_no_markers_but_the_wrong_ones(small):
     board = board_of(small)
     told = {"passed": False, "shape": small.shape, "device": small.device, "code": small.code}
     board.take(Event(0, "verify", small.name, told))
-    board._add(small.timing, None, 0.0)
+    board.take(Event(0, "time", small.name, small.timing, 0.0))
     (line,) = by_key(board)["timeline"].figure.data
     assert (line.mode, line.marker.symbol) == ("lines+markers", ("circle-open", "x"))
     board.take(Event(0, "verify", small.name, {**told, "passed": True}))
     for _ in range(MARKED):
-        board._add(small.timing, None, 0.0)
+        board.take(Event(0, "time", small.name, small.timing, 0.0))
     line, wrong = by_key(board)["timeline"].figure.data
     assert (line.mode, len(line.x), list(wrong.x)) == ("lines", MARKED + 2, [2])
 
@@ -547,3 +548,107 @@ def test_memory_as_a_diagram(small, large):
     later = next(v for v in views(board) if v.key == "memory")
     assert "%" in {row[0]: row for row in later.rows}["registers, L1"][4]
     assert not next(v for v in views(Board()) if v.key == "memory").rows
+
+
+COMPILED = {"arch": "gfx950", "seconds": 0.1, "cached": False, "warnings": 0, "error": ""}
+
+
+@pytest.fixture
+def kept(tmp_path, monkeypatch):
+    """A file of runs, and what a new session begins with."""
+    monkeypatch.setenv("HIPKITTENS_HISTORY", str(tmp_path / "runs.sqlite"))
+
+    def session() -> None:
+        recorder.stop()
+        hub.clear()
+
+    session()
+    return session
+
+
+def test_runs_and_baselines_of_earlier_sessions(kept, small, large):
+    page = wb.dashboard()
+    # As a profile publishes it.
+    record = replace(small.record, counts=None, traffic=None, steps=None)
+    light = replace(small, lines={}, instructions=None, again=None, record=record)
+    hub.publish("profile", light.name, light)
+    page.pin()
+    page.close()
+    kept()
+    page = wb.dashboard()
+    try:
+        hub.publish("time", large.name, large.timing)
+        page.refresh()
+        (past,), (own,) = page.board.past, page.board.runs
+        assert (past.number, own.number) == (1, 2)
+        (kernel,) = json.loads(page.widgets.runs.runs)["kernels"]
+        assert kernel["sessions"][0]["label"] == "this session"
+        assert kernel["sessions"][1]["runs"][0]["names"] == [f"{small.name} #1"]
+        # A run of another session is shown with its counters, and compared.
+        assert page.board.pinned.run.profile.counters == small.counters
+        page.show(1)
+        assert page.board.shown.profile.counters == small.counters
+        assert "baseline" in json.dumps(page.figures["mix"].to_plotly_json(), default=str)
+        page.what_changed(since=2)
+        assert "#2" in page.widgets.changes.value
+        page.widgets.runs._handle_custom_msg({"do": "unpin", "name": f"{small.name} #1"}, [])
+        assert page.board.baselines == []
+    finally:
+        page.close()
+
+
+def test_several_baselines(small, large):
+    board = board_of(small)
+    board.pin("one")
+    board.take(Event(0, "profile", large.name, large, 0.0))
+    board.pin("two")
+    assert [each.name for each in board.baselines] == ["one", "two"]
+    assert board.pinned.name == "two"
+    board.compare_with("one")
+    assert board.pinned.run.number == 1
+    board.compare_with("")
+    assert board.pinned is None
+    board.compare_with(None)
+    board.unpin("two")
+    assert board.pinned.name == "one"
+
+
+def test_a_run_is_stale_when_its_cell_was_compiled_anew(small):
+    board = board_of(small)
+    board.take(Event(0, "compile", "scale.hip", {**COMPILED, "code": small.code}, 0.0))
+    assert board.stale(board.shown) == ""
+    board.take(Event(0, "compile", "other.hip", {**COMPILED, "code": "abc"}, 0.0))
+    assert board.stale(board.shown) == ""
+    board.take(Event(0, "compile", "scale.hip", {**COMPILED, "code": "def"}, 0.0))
+    assert board.stale(board.shown).startswith("scale was compiled anew")
+
+
+def test_sliders_that_moved_make_the_figures_stale():
+    page = wb.dashboard("activations/softmax", device="emulated:gfx950")
+    try:
+        page.widgets.live.value = False
+        page.controls["rows"].value = 16
+        page.run()
+        assert page.widgets.stale.value == page.widgets.grid.stale == ""
+        page.controls["rows"].value = 32
+        assert "rows=16" in page.widgets.grid.stale
+        assert "press Run" in page.widgets.stale.value
+        page.controls["rows"].value = 16
+        assert page.widgets.grid.stale == ""
+    finally:
+        page.close()
+
+
+def test_hidden_and_ordered_cards_are_kept(kept):
+    page = wb.dashboard()
+    keys = list(page.widgets.grid.order)
+    page.widgets.grid.order = keys[::-1]
+    page.widgets.grid.hidden = ["lds"]
+    page.close()
+    kept()
+    page = wb.dashboard()
+    try:
+        assert list(page.widgets.grid.order) == keys[::-1]
+        assert page.widgets.grid.hidden == ["lds"]
+    finally:
+        page.close()

@@ -24,11 +24,17 @@ from workbench.events import Event, Hub, hub, shape_told
 from workbench.history.codec import encode
 from workbench.history.store import Store, packed, place
 
-NOT_KEPT = ("simulation", "rocprof", "levels", "again", "wall")
+NOT_KEPT = (
+    *("simulation", "rocprof", "levels", "again", "wall", "instructions"),
+    *("counts", "traffic", "findings", "accesses"),
+)
 """Fields of results that belong to their process, or are too large: simulated waves, what a tool left."""
 
 GIT_SECONDS = 5.0
 """How long what git said of the folder is taken to hold."""
+
+NUMBERS = 5000
+"""Events whose numbers in the file are known."""
 
 VERIFIED = 1000
 """Verifications that are remembered for the runs after them."""
@@ -164,7 +170,7 @@ class Recorder:
             unit=timing.median.unit,
             origin=str(timing.median.origin),
             verified=self._verified.get(_key(timing.name, timing.shape, timing.device, timing.code)),
-            result=packed(json.dumps(encode(result, NOT_KEPT))),
+            result=_result(result),
         )
 
     def _insert(self, event: Event, shape: Any, device: str, **more: Any) -> None:
@@ -185,6 +191,8 @@ class Recorder:
             "modified": git.modified,
         }
         self._numbers[event.number] = self.store.insert("run", {**row, **more})
+        while len(self._numbers) > NUMBERS:
+            self._numbers.pop(next(iter(self._numbers)))
 
     def _state(self) -> GitState:
         asked, state = self._git
@@ -226,6 +234,14 @@ class Recorder:
         }
         self.store.write("DELETE FROM code WHERE digest = ?", (digest,))
         self.store.insert("code", row)
+
+
+def _result(result: Any) -> bytes | None:
+    """A result as the file keeps it; None where it holds what cannot be kept, and only its time is."""
+    try:
+        return packed(json.dumps(encode(result, NOT_KEPT)))
+    except (TypeError, ValueError):
+        return None
 
 
 def _key(name: str, shape: Any, device: str, code: str) -> Any:

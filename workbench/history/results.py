@@ -208,6 +208,17 @@ class History(Shown):
         where = " AND ".join(filter(None, (self._where, *(text for text, _ in more))))
         return History(self._store, where, (*self._values, *(value for _, value in more)))
 
+    def latest(self, count: int) -> tuple[RecordedRun, ...]:
+        """The last runs of these, oldest first."""
+        where = f"WHERE {self._where} " if self._where else ""
+        first = self._store.rows(
+            f"SELECT number FROM run {where}ORDER BY number DESC LIMIT 1 OFFSET ?", (*self._values, count)
+        )
+        if not first:
+            return tuple(self)
+        more = " AND ".join(filter(None, (self._where, "number > ?")))
+        return tuple(_read(self._store, more, (*self._values, first[0][0])))
+
     @property
     def kernels(self) -> list[str]:
         """Names of what ran, the latest first."""

@@ -105,8 +105,10 @@ def compile_source(source: str, options: CompileOptions) -> Module:
     except CompileError as error:
         _tell_compile(options.name, arch, error=str(error).partition("\n")[0])
         raise
-    _tell_compile(options.name, arch, result.seconds, result.cached, len(result.diagnostics))
-    return Module(result.code_object, name=options.name, result=result)
+    module = Module(result.code_object, name=options.name, result=result)
+    warnings = len(result.diagnostics)
+    _tell_compile(options.name, arch, result.seconds, result.cached, warnings, code=module.digest)
+    return module
 
 
 def _tell_compile(
@@ -116,9 +118,10 @@ def _tell_compile(
     cached: bool = False,
     warnings: int = 0,
     error: str = "",
+    code: str = "",
 ) -> None:
     facts = {"arch": arch, "seconds": seconds, "cached": cached, "warnings": warnings, "error": error}
-    hub.publish("compile", name, facts)
+    hub.publish("compile", name, {**facts, "code": code})
 
 
 def load(path_or_bytes: str | Path | bytes, *, arch: str | None = None) -> Module:

@@ -1,14 +1,18 @@
-"""What a dashboard knows: the runs of this process, which one is shown, and what it is compared with."""
+"""What a dashboard knows: runs of this session and of those before, which one is shown, and its baselines."""
 
 from __future__ import annotations
 
 import threading
+import time
 from collections import deque
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from workbench.events import Event, shape_told
+from workbench.history.changes import Changes
+from workbench.history.recorder import Recorder
+from workbench.history.results import History, RecordedRun
 from workbench.origin import Figure
 from workbench.profile.profiler import ProfileResult
 from workbench.profile.timing import TimeResult
@@ -19,6 +23,15 @@ RUNS = 1000
 
 FAILURES = 100
 """Failed launches and measurements that a board keeps."""
+
+PAST = 500
+"""Runs of earlier sessions that are offered, the latest."""
+
+BASELINE_SECONDS = 2.0
+"""How long the baselines of the file are taken to be the same."""
+
+CELL = ".hip"
+"""How the names of notebook cells end, of all that is compiled."""
 
 NOTES = 100
 """Lines of the log that a board keeps."""
@@ -40,6 +53,7 @@ class Run:
         verified: whether the last verification of the same code, shape and device before it passed; None
             where there was none.
         seconds: Unix time.
+        session: when the session began that it is of, Unix time; 0 for this one.
     """
 
     number: int
@@ -47,6 +61,20 @@ class Run:
     profile: ProfileResult | None = field(default=None, repr=False)
     verified: bool | None = None
     seconds: float = 0.0
+    session: float = 0.0
+
+    @classmethod
+    def recorded(cls, run: RecordedRun, *, whole: bool = False) -> Run:
+        """A run of the file that ended well.
+
+        Args:
+            whole: with its counters and all that is known of its time, which takes longer.
+        """
+        assert run.time is not None
+        plain = TimeResult(run.kernel, run.device, run.shape, run.time, run.time, run.time, 0, code=run.code)
+        timing = (run.timing if whole else None) or plain
+        profile = run.profile if whole else None
+        return cls(run.number, timing, profile, run.verified, run.seconds, run.session.started)
 
     @property
     def name(self) -> str:
@@ -87,10 +115,17 @@ class Failure:
 
 @dataclass(frozen=True)
 class Pinned:
-    """A baseline: the run that was shown, and the times over shapes of its kernel as they were then."""
+    """A baseline.
+
+    Attributes:
+        run: that was pinned.
+        shapes: times over shapes of its kernel as they were then.
+        name: what it is called.
+    """
 
     run: Run
     shapes: Sequence[TimeResult]
+    name: str = ""
 
 
 @dataclass(frozen=True)
@@ -113,22 +148,34 @@ class Note:
 class Board:
     """Takes events, keeps a bounded number of runs. Safe to call from any thread.
 
+    With a recorder, runs have the numbers of its file, runs of earlier sessions can be shown, and baselines
+    stay.
+
+    Args:
+        runs: of this session that are kept.
+        recorder: of this session.
+
     Attributes:
         shown: the run whose counters are drawn; the latest one unless another was chosen.
-        pinned: the baseline.
         launches: launches that were not part of a measurement.
         progress: (name, done, total) of the sweep that is under way; None where there is none.
         version: grows with every change that a view could show.
     """
 
-    def __init__(self, runs: int = RUNS) -> None:
+    def __init__(self, runs: int = RUNS, recorder: Recorder | None = None) -> None:
+        self._recorder = recorder
+        self._baselines: dict[str, Pinned] = {}
+        self._asked = float("-inf")
+        self._compared: str | None = None
+        self._compiled: dict[str, str] = {}
+        self._name_of: dict[str, str] = {}
+        self._past: list[Run] | None = None
         self._lock = threading.RLock()
         self._runs: deque[Run] = deque(maxlen=runs)
         self._failures: deque[Failure] = deque(maxlen=FAILURES)
         self._verified: dict[Any, bool] = {}
         self._number = 0
         self._chosen: Run | None = None
-        self.pinned: Pinned | None = None
         self.launches = 0
         self.progress: tuple[str, int, int] | None = None
         self.version = 0
@@ -149,11 +196,14 @@ class Board:
                 while len(self._verified) > RUNS:
                     self._verified.pop(next(iter(self._verified)))
             elif event.kind == "time" and isinstance(event.data, TimeResult):
-                self._add(event.data, None, event.seconds)
+                self._add(event, event.data, None)
             elif event.kind == "profile" and isinstance(event.data, ProfileResult):
-                self._add(event.data.timing, event.data, event.seconds)
+                self._add(event, event.data.timing, event.data)
+            elif event.kind == "compile" and event.data.get("code"):
+                self._compiled[event.name] = event.data["code"]
+                self._name_of[event.data["code"]] = event.name
             elif event.kind == "failed":
-                self._number += 1
+                self._count(event)
                 told = event.data
                 failure = Failure(
                     self._number,
@@ -175,10 +225,15 @@ class Board:
         with self._lock:
             return list(self._notes)
 
-    def _add(self, timing: TimeResult, profile: ProfileResult | None, seconds: float) -> None:
-        self._number += 1
+    def _count(self, event: Event) -> None:
+        """Sets the number of what comes next: that of the file, so that it means the same in any session."""
+        known = self._recorder.number_of(event) if self._recorder is not None else None
+        self._number = known if known is not None else self._number + 1
+
+    def _add(self, event: Event, timing: TimeResult, profile: ProfileResult | None) -> None:
+        self._count(event)
         verified = self._verified.get(_key(timing.name, timing.shape, timing.device, timing.code))
-        self._runs.append(Run(self._number, timing, profile, verified, seconds))
+        self._runs.append(Run(self._number, timing, profile, verified, event.seconds))
         if len(self._runs) > PROFILES:
             old = self._runs[-PROFILES - 1]
             if old.profile is not None:
@@ -213,24 +268,115 @@ class Board:
             return next(profiled, self._runs[-1] if self._runs else None)
 
     def show(self, number: int) -> None:
-        """Shows the run of this number, until another is profiled."""
+        """Shows the run of this number, of any session, until another is profiled."""
         with self._lock:
-            self._chosen = next((r for r in self._runs if r.number == number), self._chosen)
+            self._chosen = self.find(number) or self._chosen
             self.version += 1
 
-    def pin(self) -> Run | None:
-        """Makes the shown run the baseline; gives it back."""
+    def find(self, number: int) -> Run | None:
+        """The run of this number with its counters, as far as they are kept; None where there is none."""
+        with self._lock:
+            own = next((r for r in self._runs if r.number == number), None)
+            if own is not None or self._history is None:
+                return own
+            found = self._history[number]
+            return Run.recorded(found, whole=True) if found.time is not None else None
+
+    @property
+    def _history(self) -> History | None:
+        return History(self._recorder.store) if self._recorder and not self._recorder.failed else None
+
+    @property
+    def past(self) -> list[Run]:
+        """Runs of earlier sessions that ended well, oldest first, without their counters."""
+        with self._lock:
+            if self._past is None:
+                history, recorder = self._history, self._recorder
+                known = history.latest(PAST) if history is not None else ()
+                self._past = [
+                    Run.recorded(run)
+                    for run in known
+                    if run.time is not None and recorder is not None and run.session.id != recorder.session
+                ]
+            return self._past
+
+    @property
+    def baselines(self) -> list[Pinned]:
+        """Pinned runs, in the order in which they were pinned."""
+        with self._lock:
+            # Other notebooks pin runs as well; a page that is drawn asks a dozen times.
+            if time.monotonic() > self._asked + BASELINE_SECONDS and (history := self._history) is not None:
+                self._asked = time.monotonic()
+                self._baselines = {
+                    name: self._baselines.get(name) or self._restored(name, run)
+                    for name, run in history.baselines.items()
+                }
+            return list(self._baselines.values())
+
+    def _restored(self, name: str, run: RecordedRun) -> Pinned:
+        """A baseline of the file, with the times that its session had until then."""
+        assert self._history is not None
+        found: dict[Any, TimeResult] = {}
+        for other in self._history.of(run.kernel, session=run.session.id).latest(PAST):
+            if other.number <= run.number and other.shape and other.timing is not None:
+                found[_key(other.kernel, other.shape, other.device)] = other.timing
+        own = next((r for r in self._runs if r.number == run.number), None)
+        return Pinned(own or Run.recorded(run, whole=True), list(found.values()), name)
+
+    @property
+    def pinned(self) -> Pinned | None:
+        """The baseline that is compared with: the chosen one, else the latest of the shown kernel."""
+        with self._lock:
+            known = self.baselines
+            if self._compared is not None:
+                return next((each for each in known if each.name == self._compared), None)
+            shown = self.shown
+            fitting = (each for each in reversed(known) if shown is not None and each.run.name == shown.name)
+            return next(fitting, None)
+
+    def compare_with(self, name: str | None) -> None:
+        """Chooses a baseline by name: "" for none, None for the latest of the shown kernel."""
+        with self._lock:
+            self._compared = name
+            self.version += 1
+
+    def pin(self, name: str = "") -> Run | None:
+        """Makes the shown run a baseline, and compares with it; gives it back."""
         with self._lock:
             shown = self.shown
-            self.pinned = Pinned(shown, self.over_shapes()) if shown is not None else None
+            if shown is not None:
+                chosen = name or f"{shown.name} #{shown.number}"
+                if self._history is not None:
+                    self._history.pin(shown.number, chosen)
+                self._baselines[chosen] = Pinned(shown, self.over_shapes(), chosen)
+                self._compared = None
             self.version += 1
             return shown
 
-    def unpin(self) -> None:
-        """Drops the baseline."""
+    def unpin(self, name: str = "") -> None:
+        """Drops a baseline; the one that is compared with where no name is given."""
         with self._lock:
-            self.pinned = None
+            pinned = self.pinned
+            chosen = name or (pinned.name if pinned is not None else "")
+            if self._baselines.pop(chosen, None) is not None and self._history is not None:
+                self._history.unpin(chosen)
+            if self._compared == chosen:
+                self._compared = None
             self.version += 1
+
+    def changes(self, before: int, after: int) -> Changes | None:
+        """What is different between two runs; None where no file is kept, which has the sources."""
+        with self._lock:
+            return self._history.compare(before, after) if self._history is not None else None
+
+    def stale(self, run: Run) -> str:
+        """Why a run's figures are not those of the code as it is now; "" where they are."""
+        with self._lock:
+            for digest in run.timing.code.split("+"):
+                name = self._name_of.get(digest, "")
+                if name.endswith(CELL) and self._compiled[name] != digest:
+                    return f"{name.removesuffix(CELL)} was compiled anew since: time or profile it again"
+            return ""
 
     def over_shapes(self) -> list[TimeResult]:
         """The latest time of the shown run's kernel for each shape and device, in order of appearance."""

@@ -36,10 +36,19 @@ function plotly(model) {
   return globalThis[PLOTLY];
 }
 
+const ACTS = [
+  ['alone', '⤢', 'Show this card alone, or all again'],
+  ['before', '←', 'Move this card forward'],
+  ['after', '→', 'Move this card back'],
+  ['hide', '✕', 'Hide this card']
+];
+
 class Card {
-  constructor(model, key, root) {
+  constructor(model, key, root, acts) {
     this.model = model;
     this.key = key;
+    this.alone = false;
+    this.title = key;
     this.wanted = null;
     this.visible = false;
     this.drawing = false;
@@ -49,7 +58,23 @@ class Card {
     this.plot = document.createElement('div');
     this.plot.className = 'wb-plot';
     this.table = document.createElement('div');
-    this.card.append(this.plot, this.table);
+    this.table.className = 'wb-table';
+    const foot = document.createElement('div');
+    foot.className = 'wb-foot';
+    this.mark = document.createElement('span');
+    this.mark.className = 'wb-stale-mark';
+    this.tools = ACTS.map(([act, sign, label]) => {
+      const tool = document.createElement('button');
+      tool.type = 'button';
+      tool.className = 'wb-tool';
+      tool.dataset.act = act;
+      tool.textContent = sign;
+      tool.title = label;
+      tool.addEventListener('click', () => acts[act](this));
+      return tool;
+    });
+    foot.append(this.table, this.mark, ...this.tools);
+    this.card.append(this.plot, foot);
     root.append(this.card);
     this.take = this.take.bind(this);
     this.trait = `figure_${key}`;
@@ -90,7 +115,9 @@ class Card {
   take() {
     if (this.model.get(this.trait)) {
       this.wanted = this.read();
-      this.card.setAttribute('aria-label', this.wanted.title);
+      this.title = this.wanted.title;
+      this.card.setAttribute('aria-label', this.title);
+      this.tools.forEach((tool, index) => tool.setAttribute('aria-label', `${ACTS[index][2]}: ${this.title}`));
       const open = this.table.querySelector('details')?.open ?? false;
       this.table.innerHTML = this.wanted.table;
       const details = this.table.querySelector('details');
@@ -109,6 +136,9 @@ class Card {
     try {
       const Plotly = await plotly(this.model);
       const { figure } = this.wanted;
+      if (this.alone) {
+        figure.layout.height = Math.max(figure.layout.height, Math.round(window.innerHeight * 0.6));
+      }
       this.plot.style.minHeight = `${figure.layout.height}px`;
       this.wanted = null;
       await Plotly.react(this.plot, figure.data, figure.layout, {
@@ -142,9 +172,102 @@ class Card {
   }
 }
 
+// Which cards are shown, in which order; the kernel keeps it for the next dashboard.
+class Arrangement {
+  constructor(model, root) {
+    this.model = model;
+    this.root = root;
+    this.hiddenOnes = document.createElement('div');
+    this.hiddenOnes.className = 'wb-hidden-cards';
+    this.hiddenOnes.setAttribute('role', 'group');
+    this.hiddenOnes.setAttribute('aria-label', 'hidden cards');
+    const acts = {
+      alone: card => this.alone(card.alone ? null : card),
+      before: card => this.move(card, -1),
+      after: card => this.move(card, 1),
+      hide: card => {
+        this.alone(null);
+        this.keep('hidden', [...model.get('hidden'), card.key]);
+      }
+    };
+    this.cards = model.get('order').map(key => new Card(model, key, root, acts));
+    root.append(this.hiddenOnes);
+    this.arrange = this.arrange.bind(this);
+    this.events = 'change:order change:hidden change:stale';
+    model.on(this.events, this.arrange);
+    root.addEventListener('keydown', event => {
+      if (event.key === 'Escape') {
+        this.alone(null);
+      }
+    });
+    this.arrange();
+  }
+
+  keep(name, value) {
+    this.model.set(name, value);
+    this.model.save_changes();
+  }
+
+  move(card, step) {
+    const hidden = new Set(this.model.get('hidden'));
+    const shown = this.model.get('order').filter(key => !hidden.has(key));
+    const at = shown.indexOf(card.key);
+    const to = at + step;
+    if (to >= 0 && to < shown.length) {
+      [shown[at], shown[to]] = [shown[to], shown[at]];
+      this.keep('order', [...shown, ...hidden]);
+      card.tools[step < 0 ? 1 : 2].focus();
+    }
+  }
+
+  alone(chosen) {
+    this.root.classList.toggle('wb-has-alone', chosen !== null);
+    for (const card of this.cards) {
+      const changed = card.alone !== (card === chosen);
+      card.alone = card === chosen;
+      card.card.classList.toggle('wb-alone', card.alone);
+      if (changed) {
+        card.recolour();
+      }
+    }
+  }
+
+  arrange() {
+    const order = this.model.get('order');
+    const hidden = new Set(this.model.get('hidden'));
+    const stale = this.model.get('stale');
+    for (const card of this.cards) {
+      card.card.style.order = order.indexOf(card.key);
+      card.card.hidden = hidden.has(card.key);
+      // Times of all runs stay what they are.
+      const old = stale !== '' && !['timeline', 'shapes'].includes(card.key);
+      card.card.classList.toggle('wb-stale', old);
+      card.mark.textContent = old ? 'stale' : '';
+      card.mark.title = stale;
+    }
+    const back = this.cards.filter(card => hidden.has(card.key)).map(card => {
+      const button = document.createElement('button');
+      button.type = 'button';
+      button.className = 'wb-tool';
+      button.textContent = `+ ${card.title}`;
+      button.setAttribute('aria-label', `Show the card ${card.title}`);
+      button.addEventListener('click', () =>
+        this.keep('hidden', this.model.get('hidden').filter(key => key !== card.key)));
+      return button;
+    });
+    this.hiddenOnes.replaceChildren(...(back.length ? ['hidden: ', ...back] : []));
+  }
+
+  remove() {
+    this.model.off(this.events, this.arrange);
+    this.cards.forEach(card => card.remove());
+  }
+}
+
 function render({ model, el }) {
   el.classList.add('wb-grid');
-  const cards = model.get('order').map(key => new Card(model, key, el));
+  const arrangement = new Arrangement(model, el);
+  const { cards } = arrangement;
   const show = hideCopies(el);
   const themes = new MutationObserver(() => cards.forEach(card => card.recolour()));
   themes.observe(document.body, { attributes: true, attributeFilter: ['data-jp-theme-name'] });
@@ -152,9 +275,7 @@ function render({ model, el }) {
   requestAnimationFrame(() => cards.forEach(card => card.recolour()));
   return () => {
     themes.disconnect();
-    for (const card of cards) {
-      card.remove();
-    }
+    arrangement.remove();
     show();
   };
 }

@@ -63,7 +63,7 @@ def _grid_class(keys: tuple[str, ...]) -> Any:
         _css = files.joinpath("grid.css").read_text()
 
         def __init__(self) -> None:
-            super().__init__(order=list(keys))
+            super().__init__(order=list(keys), hidden=[])
             self.on_msg(self._answer)
 
         def _answer(self, _: Any, message: Any, buffers: Any) -> None:
@@ -73,4 +73,9 @@ def _grid_class(keys: tuple[str, ...]) -> Any:
                 self.send({"type": "plotly"}, buffers=[get_plotlyjs().encode()])
 
     figures = {trait(key): traitlets.Unicode("").tag(sync=True) for key in keys}
-    return type("Grid", (Grid,), {"order": traitlets.List(traitlets.Unicode()).tag(sync=True), **figures})
+    settings = {
+        "order": traitlets.List(traitlets.Unicode()).tag(sync=True),
+        "hidden": traitlets.List(traitlets.Unicode()).tag(sync=True),
+        "stale": traitlets.Unicode("").tag(sync=True),
+    }
+    return type("Grid", (Grid,), {**settings, **figures})

@@ -7,21 +7,26 @@ takes more than a fifth of the time.
 
 from __future__ import annotations
 
+import contextlib
+import json
 import threading
 import time
 import weakref
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from workbench.check.verify import verify
 from workbench.errors import WorkbenchError
 from workbench.events import Event, Hub, hub
+from workbench.history import recorder
 from workbench.spec import KernelSpec, Shape, kernels, shape_text, spec_of
-from workbench.views import grid
+from workbench.views import grid, runlist
 from workbench.views.board import Board
 from workbench.views.controls import control
 from workbench.views.figures import FAILURE_KEYS, TIME_KEYS, View, views
 from workbench.views.html import report
+from workbench.views.markup import notice
 from workbench.views.measure import measured
 from workbench.views.pace import Pace
 from workbench.views.saved import Copy, display_live
@@ -31,6 +36,9 @@ NOTHING: frozenset[str] = frozenset()
 EVERYTHING = frozenset({"all"})
 _DRAWS = {"time": frozenset(TIME_KEYS), "profile": EVERYTHING, "failed": frozenset(FAILURE_KEYS)}
 """Figures that an event changes; the head and the log are written for every one."""
+
+CARDS_KEY = "cards"
+"""Under which the file of runs keeps which cards are shown, and in which order."""
 
 STATIC_SECONDS = 2.0
 """Seconds between two updates of the copy that is saved with the notebook, at least."""
@@ -76,7 +84,9 @@ class Dashboard:
         self, spec: KernelSpec | None = None, device: str | None = None, *, source: Hub | None = None
     ) -> None:
         source = source if source is not None else hub
-        self.board = Board()
+        # A hub of its own is a test's, or a replay: what it tells did not run here.
+        self._recorder = recorder.start() if source is hub else None
+        self.board = Board(recorder=self._recorder)
         self.board.extend(source.history())
         self.updates = 0
         self._lock = threading.RLock()
@@ -92,6 +102,7 @@ class Dashboard:
         self.box = self.widgets.box
         self.pace = Pace(self._draw_in_time)
         self.choose(spec)
+        self._restore_cards()
         self._listen_to_widgets()
         self.refresh()
         # The hub must not keep a dashboard alive that nobody shows.
@@ -102,12 +113,19 @@ class Dashboard:
         page = self.widgets
         page.pin.on_click(self.pin)
         page.run.on_click(self.run)
-        page.choice.observe(self._shown_chosen, "value")
+        page.changed.on_click(self.what_changed)
+        page.grid.observe(self._keep_cards, ["order", "hidden"])
+        runlist.listen(
+            page.runs,
+            {
+                "show": lambda told: self.show(int(told["number"])),
+                "pin": lambda told: self._pin_run(int(told["number"])),
+                "unpin": lambda told: self._unpin(str(told["name"])),
+                "compare": lambda told: self._compare_with(str(told["name"])),
+                "changes": lambda told: self.what_changed(since=int(told["number"])),
+            },
+        )
         page.kernel.observe(self._kernel_chosen, "value")
-
-    def _shown_chosen(self, change: Any) -> None:
-        if not self.widgets.quiet and change["new"] is not None:
-            self.show(change["new"])
 
     def _kernel_chosen(self, change: Any) -> None:
         if not self.widgets.quiet:
@@ -116,6 +134,8 @@ class Dashboard:
     def _moved(self, _: Any) -> None:
         if self.widgets.live.value:
             self.run()
+        else:
+            self.widgets.write_stale(self.stale)
 
     def choose(self, spec: KernelSpec | None) -> None:
         """Offers another kernel's parameters; none where it is None."""
@@ -157,12 +177,88 @@ class Dashboard:
         return {name: control.value for name, control in self.controls.items()}
 
     def pin(self, _: Any = None) -> None:
-        """Makes the shown run the baseline; drops the baseline where there is one."""
-        if self.board.pinned is None:
-            self.board.pin()
-        else:
-            self.board.unpin()
+        """Makes the shown run a baseline; drops it where it is one."""
+        shown = self.board.shown
+        names = [b.name for b in self.board.baselines if shown and b.run.number == shown.number]
+        with self._told():
+            if names:
+                self.board.unpin(names[0])
+            else:
+                self.board.pin()
         self.refresh()
+
+    def _pin_run(self, number: int) -> None:
+        with self._told():
+            self.board.show(number)
+            self.board.pin()
+        self.refresh()
+
+    def _unpin(self, name: str) -> None:
+        with self._told():
+            self.board.unpin(name)
+        self.refresh()
+
+    def _compare_with(self, name: str) -> None:
+        self.board.compare_with(name)
+        self.refresh()
+
+    def what_changed(self, _: Any = None, *, since: int | None = None) -> None:
+        """Shows what is different between the baseline, or a run by its number, and the shown run."""
+        shown, pinned = self.board.shown, self.board.pinned
+        before = since if since is not None else pinned.run.number if pinned is not None else None
+        if shown is None or before is None:
+            return
+        with self._told():
+            found = self.board.changes(before, shown.number)
+            text = 'no history is kept: HIPKITTENS_HISTORY is "off"'
+            self.widgets.write_changes(found._repr_html_() if found is not None else str(notice(text)))
+
+    @contextlib.contextmanager
+    def _told(self) -> Iterator[None]:
+        """Errors of what a button does are shown where the button is."""
+        try:
+            yield
+        except WorkbenchError as error:
+            self.widgets.say(str(error), "wb-bad")
+
+    @property
+    def stale(self) -> str:
+        """Why the figures of the shown run are not those of the settings and the code; "" where they are."""
+        shown, spec = self.board.shown, self._spec
+        if shown is None:
+            return ""
+        if spec is not None and spec.name == shown.name and dict(shown.timing.shape) != dict(self.shape):
+            was, now = shape_text(shown.timing.shape), shape_text(self.shape)
+            return f"these figures are of {was}; the sliders say {now}: press Run"
+        return self.board.stale(shown)
+
+    def _restore_cards(self) -> None:
+        """Puts the cards as this folder's dashboards had them last."""
+        kept = self._setting(CARDS_KEY)
+        known = [str(key) for key in self.widgets.grid.order]
+        if kept:
+            order = [key for key in kept.get("order", ()) if key in known]
+            # A card that came since stands where the page has it.
+            for place, key in enumerate(known):
+                if key not in order:
+                    order.insert(place, key)
+            self.widgets.grid.order = order
+            self.widgets.grid.hidden = [key for key in kept.get("hidden", ()) if key in known]
+
+    def _setting(self, key: str) -> dict[str, Any]:
+        try:
+            kept = self._recorder.store.setting(key) if self._recorder is not None else None
+            found = json.loads(kept) if kept else {}
+        except (WorkbenchError, ValueError):
+            found = {}
+        return found if isinstance(found, dict) else {}
+
+    def _keep_cards(self, _: Any) -> None:
+        if self._recorder is not None:
+            page = self.widgets.grid
+            with self._told():
+                told = {"order": list(page.order), "hidden": list(page.hidden)}
+                self._recorder.store.keep_setting(CARDS_KEY, json.dumps(told))
 
     def show(self, number: int) -> None:
         """Draws the counters of the run of this number."""
@@ -218,6 +314,7 @@ class Dashboard:
                 grid.put(self.widgets.grid, shown)
                 self.figures.update((view.key, view.figure) for view in shown)
             self.widgets.write_summary(self.board)
+            self.widgets.write_stale(self.stale)
             self.widgets.write_log(self.board)
             self.updates += 1
             took, worked = time.monotonic() - started, time.thread_time() - worked

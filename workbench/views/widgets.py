@@ -11,7 +11,7 @@ from markupsafe import Markup
 
 from workbench import runtime
 from workbench.spec import kernels
-from workbench.views import grid
+from workbench.views import grid, runlist
 from workbench.views.badge import badge
 from workbench.views.board import Board, Note
 from workbench.views.figures import View
@@ -36,7 +36,9 @@ class Widgets:
     Attributes:
         box: all of it.
         summary, status, log: lines of HTML: what is shown, what the Run button did, what else happened.
-        choice, pin: which run is shown, and the button that makes it the baseline.
+        runs, pin: the list of runs, and the button that makes the shown one a baseline.
+        changes: what is different between two runs, where it was asked for.
+        stale: that the sliders, or the code, are not those of the figures any more.
         kernel, where, check, live, run: which kernel the Run button runs, on which device, whether it is
             verified, whether a slider that moves runs it too.
         sliders: box of the kernel's parameters.
@@ -51,17 +53,19 @@ class Widgets:
         self.summary: Any = widgets.HTML()
         self.status: Any = widgets.HTML()
         self.log: Any = widgets.HTML()
+        self.stale: Any = widgets.HTML()
+        self.changes: Any = widgets.HTML()
         self.pin: Any = widgets.Button(
             description="Pin as baseline",
             icon="thumb-tack",
-            tooltip="Compare every figure with the shown run",
+            tooltip="Keep the shown run, and compare every figure with it",
         )
-        self.choice: Any = widgets.Dropdown(
-            description="shown",
-            options=[],
-            layout=widgets.Layout(width="auto", min_width="16em", max_width="44em", flex="1 1 16em"),
-            style={"description_width": "4em"},
+        self.changed: Any = widgets.Button(
+            description="What changed",
+            icon="exchange",
+            tooltip="Source, machine code and counters of the shown run beside the baseline's",
         )
+        self.runs: Any = runlist.run_list()
         self.kernel: Any = widgets.Dropdown(
             description="kernel",
             options=[("none", ""), *((name, name) for name in kernels)],
@@ -96,11 +100,14 @@ class Widgets:
         self.box: Any = widgets.VBox(
             [
                 self.summary,
-                widgets.HBox([self.choice, self.pin], layout=row),
+                widgets.HBox([self.pin, self.changed], layout=row),
+                self.runs,
+                self.changes,
                 widgets.HBox(chosen, layout=row),
                 self.sliders,
                 self.status,
                 self.log,
+                self.stale,
                 self.grid,
             ]
         )
@@ -121,16 +128,21 @@ class Widgets:
     def write_summary(self, board: Board) -> None:
         """Writes what is shown and compared, and offers the runs that can be."""
         self.summary.value = str(block(Markup(" · ").join(_summary(board))))
-        shown, runs = board.shown, board.runs
-        self.pin.description = "Unpin" if board.pinned is not None else "Pin as baseline"
+        shown, pinned = board.shown, board.pinned
+        is_pinned = shown is not None and any(b.run.number == shown.number for b in board.baselines)
+        self.pin.description = "Unpin" if is_pinned else "Pin as baseline"
         self.pin.disabled = shown is None
-        options = [(f"{r.label}: {r.time.value:.4g} us", r.number) for r in reversed(runs) if r.profile]
-        with self.quietly():
-            if [n for _, n in options] != [n for _, n in self.choice.options]:
-                self.choice.options = options
-            if shown is not None and shown.profile is not None and self.choice.value != shown.number:
-                with contextlib.suppress(Exception):
-                    self.choice.value = shown.number
+        self.changed.disabled = shown is None or pinned is None or pinned.run.number == shown.number
+        runlist.write(self.runs, board)
+
+    def write_stale(self, reason: str) -> None:
+        """Says why the figures are not those of the settings; nothing where they are."""
+        self.stale.value = str(notice(f"stale: {reason}", "wb-warn")) if reason else ""
+        self.grid.stale = reason
+
+    def write_changes(self, page: str) -> None:
+        """Shows what is different between two runs; nothing where it is ""."""
+        self.changes.value = page
 
     def write_log(self, board: Board) -> None:
         """Writes what happened beside the runs, and how far a sweep is."""
@@ -142,7 +154,10 @@ class Widgets:
 
 
 def _summary(board: Board) -> Iterator[Markup]:
-    counts = Markup("{} runs, {} launches").format(bold(len(board.runs)), bold(board.launches))
+    runs, launches = len(board.runs), board.launches
+    counts = Markup("{} run{}, {} launch{}").format(
+        bold(runs), "" if runs == 1 else "s", bold(launches), "" if launches == 1 else "es"
+    )
     failed = len(board.failures)
     if failed:
         counts += ", " + tag("span", f"{failed} failed", kind="wb-bad")
@@ -157,7 +172,9 @@ def _summary(board: Board) -> Iterator[Markup]:
             _VERDICT[shown.verified],
         )
     if pinned is not None:
-        yield Markup("baseline: {}, {} us").format(bold(pinned.run.label), f"{pinned.run.time.value:.4g}")
+        yield Markup("baseline: {}, {} us").format(
+            bold(pinned.name or pinned.run.label), f"{pinned.run.time.value:.4g}"
+        )
 
 
 def _line(note: Note) -> Markup:

@@ -1,0 +1,182 @@
+// The runs of a dashboard: kernels that unfold, their sessions, a line a run. What a person does is sent to the
+// kernel, which answers with another list; what is open and what was typed stay as they are.
+function element(name, className = '', text = '') {
+  const made = document.createElement(name);
+  if (className) {
+    made.className = className;
+  }
+  if (text) {
+    made.textContent = text;
+  }
+  return made;
+}
+
+function button(text, label, act, pressed = null) {
+  const made = element('button', 'wb-act', text);
+  made.type = 'button';
+  made.title = label;
+  made.setAttribute('aria-label', label);
+  if (pressed !== null) {
+    made.setAttribute('aria-pressed', String(pressed));
+  }
+  made.addEventListener('click', event => {
+    event.stopPropagation();
+    act();
+  });
+  return made;
+}
+
+class List {
+  constructor(model, root) {
+    this.model = model;
+    this.open = new Map();
+    this.bar = element('div', 'wb-baselines');
+    this.bar.setAttribute('role', 'group');
+    this.bar.setAttribute('aria-label', 'baselines');
+    this.filter = element('input', 'wb-filter');
+    this.filter.type = 'search';
+    this.filter.placeholder = 'filter by kernel, shape or baseline';
+    this.filter.setAttribute('aria-label', 'filter runs');
+    this.filter.addEventListener('input', () => this.draw());
+    this.body = element('div', 'wb-kernels');
+    root.append(this.bar, this.filter, this.body);
+    this.take = this.take.bind(this);
+    model.on('change:runs', this.take);
+    this.body.addEventListener('keydown', event => this.key(event));
+    this.take();
+  }
+
+  take() {
+    this.told = JSON.parse(this.model.get('runs') || '{"kernels":[],"baselines":[],"failed":[]}');
+    this.draw();
+  }
+
+  send(what, more) {
+    this.model.send({ do: what, ...more });
+  }
+
+  // Up and down move from run to run, as in any list.
+  key(event) {
+    const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+    const rows = [...this.body.querySelectorAll('details[open] > table .wb-show')];
+    const at = rows.indexOf(document.activeElement);
+    if (step && at >= 0) {
+      event.preventDefault();
+      rows[Math.max(0, Math.min(rows.length - 1, at + step))].focus();
+    }
+  }
+
+  draw() {
+    const focused = this.body.contains(document.activeElement) ? document.activeElement.dataset.focus : null;
+    this.drawBaselines();
+    const wanted = this.filter.value.trim().toLowerCase();
+    const kernels = this.told.kernels.map((kernel, index) => this.kernel(kernel, index, wanted)).filter(Boolean);
+    this.filter.hidden = this.told.kernels.length === 0;
+    this.body.replaceChildren(...kernels);
+    if (!kernels.length) {
+      const text = this.told.kernels.length ? 'no run matches' : 'nothing was timed or profiled yet';
+      this.body.append(element('p', 'wb-none', text));
+    }
+    if (focused) {
+      this.body.querySelector(`[data-focus='${focused}']`)?.focus();
+    }
+  }
+
+  drawBaselines() {
+    const { baselines, compared } = this.told;
+    const chips = baselines.map(({ name, text }) => {
+      const chip = element('span', 'wb-chip');
+      const on = name === compared;
+      chip.append(
+        button(text, on ? `Compare with no baseline` : `Compare with ${name}`, () =>
+          this.send('compare', { name: on ? '' : name }), on),
+        button('×', `Unpin ${name}`, () => this.send('unpin', { name }))
+      );
+      return chip;
+    });
+    this.bar.replaceChildren(...(chips.length ? [element('span', 'wb-label', 'baselines'), ...chips] : []));
+  }
+
+  kernel({ name, sessions }, index, wanted) {
+    const found = sessions
+      .map(session => ({ ...session, runs: session.runs.filter(run => this.fits(run, name, wanted)) }))
+      .filter(({ runs }) => runs.length);
+    if (!found.length) {
+      return null;
+    }
+    const shown = found.some(({ runs }) => runs.some(run => run.number === this.told.shown));
+    const details = element('details');
+    details.open = this.open.get(name) ?? (shown || index === 0 || wanted !== '');
+    details.addEventListener('toggle', () => this.open.set(name, details.open));
+    const summary = element('summary');
+    const count = sessions.reduce((sum, session) => sum + session.count, 0);
+    const times = `${count} run${count === 1 ? '' : 's'}, ${sessions.length} session${sessions.length === 1 ? '' : 's'}`;
+    summary.append(element('b', '', name), element('span', 'wb-label', times));
+    details.append(summary, ...found.map(session => this.session(session, name)));
+    return details;
+  }
+
+  fits({ shape, names, number }, kernel, wanted) {
+    return `${kernel} ${shape} ${names.join(' ')} #${number}`.toLowerCase().includes(wanted);
+  }
+
+  session({ label, count, runs }, kernel) {
+    const table = element('table', 'wb-session');
+    const more = count > runs.length ? `, ${runs.length} of ${count}` : '';
+    table.append(element('caption', '', `${label}${more}`));
+    const body = element('tbody');
+    body.append(...runs.map(run => this.run(run, kernel)));
+    table.append(body);
+    return table;
+  }
+
+  run(run, kernel) {
+    const row = element('tr');
+    const shown = run.number === this.told.shown;
+    row.classList.toggle('wb-shown', shown);
+    const show = button(`#${run.number}`, `Show run ${run.number} of ${kernel}`, () =>
+      this.send('show', { number: run.number }));
+    show.classList.add('wb-show');
+    show.dataset.focus = `show-${run.number}`;
+    show.setAttribute('aria-current', String(shown));
+    const verified = { true: ['✓', 'verified', 'wb-ok'], false: ['✗', 'wrong', 'wb-bad'] }[run.verified] ?? ['', '', ''];
+    const check = element('span', verified[2], verified[0]);
+    check.title = verified[1];
+    const stale = element('span', 'wb-stale-mark', run.stale ? 'stale' : '');
+    stale.title = run.stale;
+    const acts = element('span', 'wb-acts');
+    const pinned = run.names.length > 0;
+    const star = pinned
+      ? button('★', `Unpin run ${run.number}`, () => this.send('unpin', { name: run.names[0] }), true)
+      : button('☆', `Pin run ${run.number} as a baseline`, () => this.send('pin', { number: run.number }), false);
+    star.dataset.focus = `pin-${run.number}`;
+    acts.append(star);
+    if (!shown) {
+      const diff = button('Δ', `What changed from run ${run.number} to the shown one`, () =>
+        this.send('changes', { number: run.number }));
+      diff.dataset.focus = `diff-${run.number}`;
+      acts.append(diff);
+    }
+    const cells = [show, run.when, run.shape, run.device, `${run.us} us`, run.origin, check, stale, acts];
+    const names = ['number', 'when', 'shape', 'device', 'us', 'origin', 'verified', 'stale', 'acts'];
+    cells.forEach((content, index) => {
+      const cell = element('td', `wb-run-${names[index]}`);
+      cell.append(content);
+      row.append(cell);
+    });
+    row.addEventListener('click', () => this.send('show', { number: run.number }));
+    return row;
+  }
+
+  remove() {
+    this.model.off('change:runs', this.take);
+  }
+}
+
+function render({ model, el }) {
+  el.classList.add('wb-runlist');
+  const list = new List(model, el);
+  return () => list.remove();
+}
+
+export default { render };

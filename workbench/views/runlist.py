@@ -1,0 +1,104 @@
+"""The list of runs, by kernel and session, with the baselines; its page stands in runlist.js."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from functools import cache
+from importlib import resources
+from typing import Any
+
+from workbench.spec import shape_text
+from workbench.views.board import Board, Run
+from workbench.views.history import clock
+
+OF_A_SESSION = 50
+"""Runs of a kernel and session that are listed, the latest."""
+
+
+def run_list() -> Any:
+    """The widget, empty; `write` fills it."""
+    return _list_class()()
+
+
+def write(widget: Any, board: Board) -> None:
+    """Lists what a board knows; only what is different from before is sent."""
+    told = json.dumps(told_of(board))
+    if widget.runs != told:
+        widget.runs = told
+
+
+def listen(widget: Any, does: Mapping[str, Callable[[Mapping[str, Any]], None]]) -> None:
+    """Calls a function for each thing that a person does in the list, by its name."""
+
+    def heard(_: Any, message: Mapping[str, Any], __: Any) -> None:
+        if message.get("do") in does:
+            does[message["do"]](message)
+
+    widget.on_msg(heard)
+
+
+def told_of(board: Board) -> dict[str, Any]:
+    """What the page gets: kernels, the latest first, each with its sessions, and these with their runs."""
+    runs = [*board.past, *board.runs]
+    by_kernel: dict[str, dict[float, list[Run]]] = {}
+    for run in reversed(runs):
+        by_kernel.setdefault(run.name, {}).setdefault(run.session, []).append(run)
+    shown, pinned, baselines = board.shown, board.pinned, board.baselines
+    names: dict[int, list[str]] = {}
+    for each in baselines:
+        names.setdefault(each.run.number, []).append(each.name)
+    return {
+        "kernels": [
+            {
+                "name": kernel,
+                "sessions": [
+                    {
+                        "label": f"session of {clock(session)}" if session else "this session",
+                        "count": len(own),
+                        "runs": [_row(run, board, names.get(run.number, ())) for run in own[:OF_A_SESSION]],
+                    }
+                    for session, own in sessions.items()
+                ],
+            }
+            for kernel, sessions in by_kernel.items()
+        ],
+        "failed": [
+            {"number": f.number, "text": f"{f.name}, {f.kind}: {f.text}", "when": clock(f.seconds)}
+            for f in board.failures[-5:]
+        ],
+        "baselines": [
+            {"name": each.name, "text": f"{each.name}: {each.run.time.value:.4g} us"} for each in baselines
+        ],
+        "shown": shown.number if shown is not None else 0,
+        "compared": pinned.name if pinned is not None else "",
+    }
+
+
+def _row(run: Run, board: Board, names: Any) -> dict[str, Any]:
+    return {
+        "number": run.number,
+        "when": clock(run.seconds),
+        "shape": shape_text(run.timing.shape),
+        "device": run.timing.device,
+        "us": f"{run.time.value:.4g}",
+        "origin": str(run.time.origin),
+        "verified": run.verified,
+        "stale": board.stale(run),
+        "names": list(names),
+    }
+
+
+@cache
+def _list_class() -> Any:
+    import anywidget
+    import traitlets
+
+    files = resources.files("workbench.views")
+
+    class RunList(anywidget.AnyWidget):
+        _esm = files.joinpath("runlist.js").read_text()
+        _css = files.joinpath("runlist.css").read_text()
+        runs = traitlets.Unicode("").tag(sync=True)
+
+    return RunList
