@@ -18,7 +18,7 @@ LAYERS = (
     "paths", "magic_options", "errors", "origin", "targets", "progress", "events", "display", "cache",
     "launches",
     "codeobject", "toolchain", "emulator", "runtime", "kernel", "spec", "collection", "check", "profile",
-    "history", "tiles", "triton_driver", "doctor", "views", "lab", "magics", "__main__", "",
+    "history", "tiles", "triton_driver", "doctor", "bench", "views", "lab", "magics", "__main__", "",
 )  # fmt: skip
 """Modules and packages of `workbench` from the lowest to the highest; "" is `workbench` itself."""
 
@@ -26,10 +26,11 @@ ONLY_FROM = {"emulator": {"emulator", "runtime"}, "views": {"views", "lab", "mag
 """Layers that may be imported from these alone."""
 
 LAZY: dict[str, tuple[set[str], str]] = {
+    "workbench.bench.rivals": ({"bench"}, "our Triton kernels import Triton, which is optional"),
     "workbench.collection": ({"collection"}, "the record of a module needs no operators, which take 1 s"),
     "workbench": ({"magics"}, "importing the package costs nothing; IPython is optional"),
     "workbench.__main__": (
-        {"cache", "check", "doctor", "profile", "spec", "views"},
+        {"bench", "cache", "check", "doctor", "profile", "spec", "views"},
         "each command imports what it needs: `doctor` has to answer where a package is missing",
     ),
     "workbench.doctor": (

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from IPython.core.interactiveshell import InteractiveShell
 
     from workbench import errors
+    from workbench.bench import BenchResult, TuneResult, bench, sweep, tune
     from workbench.check.compare import compare
     from workbench.check.results import VerifyResult
     from workbench.check.sanitizer import sanitize, sanitizing
@@ -47,7 +48,6 @@ if TYPE_CHECKING:
         XcdMap,
         advice,
         profile,
-        sweep,
         time,
         timeline,
         xcd_map,
@@ -62,6 +62,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _HOMES = {
+    "BenchResult": "bench",
     "Choice": "spec",
     "CompileError": "errors",
     "Device": "runtime",
@@ -83,10 +84,12 @@ _HOMES = {
     "SweepResult": "profile",
     "TimeResult": "profile",
     "Tolerance": "spec",
+    "TuneResult": "bench",
     "VerifyResult": "check.results",
     "WorkbenchError": "errors",
     "XcdMap": "profile",
     "advice": "profile",
+    "bench": "bench",
     "compare": "check.compare",
     "compile": "kernel",
     "dashboard": "views",
@@ -103,10 +106,11 @@ _HOMES = {
     "run_program": "kernel",
     "sanitize": "check.sanitizer",
     "sanitizing": "check.sanitizer",
-    "sweep": "profile",
+    "sweep": "bench",
     "time": "profile",
     "timeline": "profile",
     "triton": "triton_driver",
+    "tune": "bench",
     "verify": "check.verify",
     "view_layout": "tiles",
     "view_xcd": "views",
@@ -115,6 +119,7 @@ _HOMES = {
 """The module that each public name is defined in."""
 
 __all__ = [
+    "BenchResult",
     "Choice",
     "CompileError",
     "Device",
@@ -136,10 +141,12 @@ __all__ = [
     "SweepResult",
     "TimeResult",
     "Tolerance",
+    "TuneResult",
     "VerifyResult",
     "WorkbenchError",
     "XcdMap",
     "advice",
+    "bench",
     "compare",
     "compile",
     "dashboard",
@@ -161,6 +168,7 @@ __all__ = [
     "time",
     "timeline",
     "triton",
+    "tune",
     "verify",
     "view_layout",
     "view_xcd",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Sequence
+from typing import Any
 
 from workbench.errors import WorkbenchError
 
@@ -25,8 +26,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     run.add_argument("--device", help='such as "emulated:gfx942"; the default device where it is not given')
     run.add_argument("--shapes", action="store_true", help="all shapes of the spec, not only the first")
     run.add_argument("--report", metavar="FILE", help="write a page of the results")
+    _add_bench(commands)
     chosen = parser.parse_args(arguments)
     try:
+        if chosen.command == "bench":
+            return _bench(chosen)
         if chosen.command == "doctor":
             return _doctor()
         if chosen.command in ("devices", "kernels"):
@@ -37,6 +41,65 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except WorkbenchError as error:
         print(f"{type(error).__name__}: {error}", file=sys.stderr)
         return 2
+
+
+def _add_bench(commands: Any) -> None:
+    bench = commands.add_parser(
+        "bench", help="time operators on published problems, beside Triton's, PyTorch's and published figures"
+    )
+    add = bench.add_argument
+    add(
+        "operators",
+        nargs="*",
+        metavar="NAME",
+        help='such as "gemm/bf16", or a category: "gemm"; default all',
+    )
+    add("--shapes", nargs="+", metavar="SHAPE", help='"published" (default), "own", or m=64,n=128')
+    add("--device", help="MI355X, gfx942, gpu:0, ...; the default device where it is not given")
+    add("--against", default="", help="triton, and on a GPU pytorch, pytorch-compiled")
+    add(
+        "--out",
+        metavar="DIR",
+        help="folder for results.sqlite, .json, .md and index.html; goes on there",
+    )
+    add("--largest", type=float, metavar="N", help="operations of the largest emulated problem")
+    add("--cluster", help='"local", a number of processes, or the address of a Dask scheduler')
+    add("--figures", action="store_true", help="HipKittens' own figures, published and ours, too")
+    add("--again", action="store_true", help="time also what --out has already")
+    add("--compare", nargs=2, metavar=("OLD", "NEW"), help="two results; time nothing")
+    add("--fail-above", default="3%", metavar="PART", help="of --compare, default 3%%")
+
+
+def _bench(chosen: argparse.Namespace) -> int:
+    from workbench.bench import bench, compare_results
+    from workbench.bench.command import parsed_cluster, parsed_shapes
+    from workbench.bench.compare import percentage
+
+    if chosen.compare:
+        changes = compare_results(chosen.compare[0], chosen.compare[1], percentage(chosen.fail_above))
+        print(changes)
+        return 0 if changes.passed else 1
+    result = bench(
+        chosen.operators or None,
+        shapes=parsed_shapes(chosen.shapes),
+        device=chosen.device,
+        against=[name for name in chosen.against.split(",") if name],
+        out=chosen.out,
+        cluster=parsed_cluster(chosen.cluster),
+        figures=chosen.figures,
+        again=chosen.again,
+        told=lambda line: print(line, flush=True),
+        **({} if chosen.largest is None else {"largest": chosen.largest}),
+    )
+    if chosen.out is None:
+        print(result)
+    else:
+        from workbench.views.benchmark_page import write_all
+
+        for path in write_all(result, chosen.out):
+            print(f"wrote {path}")
+    wrong = [each for each in result if each.failure and not each.failure.startswith("not run")]
+    return 1 if wrong else 0
 
 
 def _doctor() -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import io
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import cache
 from typing import Any, TypeVar
 
@@ -70,6 +70,21 @@ def announced(what: str) -> Iterator[None]:
         yield
     finally:
         bar.close()
+
+
+@contextlib.contextmanager
+def bar(what: str, total: int, *, shown: bool = True) -> Iterator[Callable[[str], None]]:
+    """A bar of `total` steps; what it gives is called with its new name at the end of each."""
+    made = _bar()(desc=what, total=total, leave=False, delay=_DELAY, disable=not shown)
+
+    def advance(name: str) -> None:
+        made.set_description_str(name, refresh=False)
+        made.update(1)
+
+    try:
+        yield advance
+    finally:
+        made.close()
 
 
 class Steps:

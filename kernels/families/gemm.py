@@ -62,7 +62,7 @@ def epilogue(shape: Mapping[str, Any], element: str, *first: str) -> str:
     return f"epilogue<{', '.join(stages)}>"
 
 
-ORDER = {"window": (0, 2, 4, 8, 16), "chunk": (0, 8, 16, 32, 64)}
+ORDER = {"window": (0, 1, 2, 4, 8, 16, 32), "chunk": (0, 1, 16, 32, 64, 128)}
 """Tunables: rows of tiles in a window, and tiles that an XCD takes in a row; 0: as `chiplet_tile` has it."""
 
 

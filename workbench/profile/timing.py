@@ -190,14 +190,14 @@ def time_target(target: Target) -> TimeResult:
             result = _measure(target)
         else:
             result = together(target, [_model(each) for each in target.each()])
-    hub.publish("time", result.name, _light(result))
+    hub.publish("time", result.name, light(result))
     return result
 
 
-def _light(result: TimeResult) -> TimeResult:
-    """Without the simulated waves: the hub remembers many results."""
+def light(result: TimeResult) -> TimeResult:
+    """A result without its simulated waves, to be remembered or sent."""
     model = replace(result.model, simulation=None) if result.model is not None else None
-    return replace(result, model=model, steps=tuple(map(_light, result.steps)))
+    return replace(result, model=model, steps=tuple(map(light, result.steps)))
 
 
 def sweep(
@@ -397,6 +397,42 @@ def _measure(target: Target) -> TimeResult:
         return _of_samples(target, [run[0] for run in samples])
     each = [_of_samples(part, [run[i] for run in samples]) for i, part in enumerate(target.each())]
     return replace(_of_samples(target, [sum(run) for run in samples]), steps=tuple(each))
+
+
+def measure_call(call: Callable[[], Any], name: str, device: Device) -> TimeResult:
+    """Time of anything that works on PyTorch's current stream of a GPU, such as PyTorch's own operators.
+
+    Measured as `time` measures kernels: warm-up, caches cleared before each run, events around it, until the
+    median is stable or 10 s have passed.
+
+    Raises:
+        DeviceError: the device is no GPU.
+    """
+    import torch
+
+    if device.origin is not Origin.MEASURED:
+        raise DeviceError(f"{name} computes on a GPU; {device.name} is none, so it cannot be timed there")
+    clear = _cache_clearer(device)
+    for _ in range(WARM_UP_RUNS):
+        call()
+    samples: list[float] = []
+    until = clock.monotonic() + MAX_SECONDS
+    while len(samples) < MAX_RUNS:
+        clear()
+        begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))  # type: ignore[no-untyped-call]
+        begin.record()
+        call()
+        end.record()
+        end.synchronize()
+        samples.append(1e3 * begin.elapsed_time(end))
+        if len(samples) >= MIN_RUNS and (clock.monotonic() > until or is_stable(samples)):
+            break
+    deciles = statistics.quantiles(samples, n=10)
+    median, low, high = (
+        Figure(each, "us", Origin.MEASURED, f"HIP events, {device.name}")
+        for each in (statistics.median(samples), deciles[0], deciles[-1])
+    )
+    return TimeResult(name, device.name, {}, median, low, high, len(samples))
 
 
 def _elapsed(record: LaunchRecord, device: Device) -> float:

@@ -138,29 +138,39 @@ class KernelSpec(Definition):
         arch = arch or default_arch()
         return self._chosen(self.shape(shape, arch=arch), arch)[0]
 
+    def untuned_variant(self, shape: Shape | None = None, *, arch: str | None = None) -> str | None:
+        """Which variant would take a shape if no table said anything; None where the spec itself would."""
+        arch = arch or default_arch()
+        return self._first(self.shape(shape, arch=arch), arch)
+
     def _row(self, full: Shape, arch: str) -> Tuned | None:
         row = row_for(self._tuning, full, arch)
         if row is None or not row.variant:
             return row
         # A variant that a table names and nobody has is an error of the table.
         found = self.variant(row.variant)
-        return row if arch in found.targets and self.variants[row.variant].takes(full, arch) else None
+        # `takes` is partly a guess of what is fast; a row with times was verified on this very shape.
+        fits = bool(row.origin) or self.variants[row.variant].takes(full, arch)
+        return row if arch in found.targets and fits else None
 
     def _chosen(self, full: Shape, arch: str) -> tuple[str | None, Settings]:
         row = self._row(full, arch)
         if row is not None:
             return row.variant or None, row.settings
+        return self._first(full, arch), {}
+
+    def _first(self, full: Shape, arch: str) -> str | None:
         if not self.variants:
-            return None, {}
+            return None
         for name, variant in self.variants.items():
             if arch in self._made_variants[name].targets and variant.takes(full, arch):
-                return name, {}
+                return name
         if self.entry is None and not self.steps:
             raise ShapeError(
                 f"{self.name}: none of its variants ({', '.join(self.variants)}) takes "
                 f"{', '.join(f'{k}={v}' for k, v in full.items())} on {arch}"
             )
-        return None, {}
+        return None
 
     def implementation(self, shape: Shape | None = None, *, arch: str | None = None) -> KernelSpec:
         """The variant that takes a shape, or the spec itself where it has none that does; as it is tuned."""

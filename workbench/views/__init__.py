@@ -8,6 +8,7 @@ else, `view_xcd` the dies that compute a kernel's output.
 from workbench.display import add_pictures
 from workbench.views import (
     advice,
+    benchmarks,
     doctor,
     history,
     layout,
@@ -28,6 +29,7 @@ from workbench.views.xcd import view_xcd
 
 DRAWERS = (
     advice,
+    benchmarks,
     doctor,
     history,
     layout,

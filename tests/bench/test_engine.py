@@ -1,0 +1,126 @@
+"""Tasks on Dask: workers that die, a scheduler that goes away, candidates that hang and fault."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from workbench.bench import engine
+from workbench.bench.engine import Engine, Task
+from workbench.errors import UsageError, WorkbenchError
+
+sys.path.insert(0, str(Path(__file__).parent))
+import fakes
+
+
+def tasks(count: int, *more: Any) -> list[Task]:
+    return [Task(f"candidate {n}", (n, *more)) for n in range(count)]
+
+
+def test_in_this_process() -> None:
+    assert [each.value for each in Engine().run(fakes.square, tasks(4))] == [0, 1, 4, 9]
+
+
+def test_in_this_process_faults_and_hangs_are_outcomes(tmp_path: Path) -> None:
+    found = {o.key: o for o in Engine(seconds=0.2).run(fakes.troubled, tasks(3, str(tmp_path)))}
+    assert found["candidate 0"].value == 0
+    assert found["candidate 1"].failure == "ValueError: candidate 1 faults"
+    assert found["candidate 2"].failure == "Overtime: took longer than 0.2 s"
+    assert found["candidate 2"].seconds < 5
+
+
+def test_what_is_no_cluster_is_refused() -> None:
+    pytest.importorskip("distributed")
+    with pytest.raises(UsageError, match=r"cluster is 2\.5; expected None, 'local'"):
+        list(Engine(cluster=2.5).run(fakes.square, tasks(1)))
+    with pytest.raises(UsageError, match="same key"):
+        list(Engine().run(fakes.square, tasks(1) * 2))
+
+
+def test_no_scheduler_to_begin_with_is_an_error() -> None:
+    pytest.importorskip("distributed")
+    with pytest.raises(WorkbenchError, match=r"no Dask scheduler answers at tcp://127\.0\.0\.1:1"):
+        list(Engine(cluster="tcp://127.0.0.1:1").run(fakes.square, tasks(1)))
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[Any]:
+    """Two worker processes, shared: starting them takes seconds. Dask is told that the first has a GPU."""
+    pytest.importorskip("distributed")
+    path = os.environ.get("PYTHONPATH", "")
+    os.environ["PYTHONPATH"] = os.pathsep.join(
+        (str(Path(__file__).parent), str(Path(__file__).parents[2]), path)
+    )
+    with engine.local_cluster(2, {"GPU": 1}) as made:
+        yield made
+    os.environ["PYTHONPATH"] = path
+
+
+def test_a_killed_worker_loses_nothing(cluster: Any, tmp_path: Path) -> None:
+    done = []
+    for outcome in Engine(cluster=cluster).run(fakes.square, tasks(200, str(tmp_path))):
+        done.append(outcome)
+        if len(done) == 60:
+            victim = int(next(tmp_path.iterdir()).name.split()[1])
+            os.kill(victim, signal.SIGKILL)
+    assert sorted(each.value for each in done) == sorted(n * n for n in range(200))
+    assert not [each.failure for each in done if each.failure]
+    assert len({int(file.name.split()[1]) for file in tmp_path.iterdir()}) >= 2
+
+
+def test_faults_hangs_and_deaths_are_outcomes_and_the_rest_goes_on(cluster: Any, tmp_path: Path) -> None:
+    told: list[str] = []
+    started = time.monotonic()
+    run = Engine(cluster=cluster, seconds=4, told=told.append)
+    found = {o.key: o for o in run.run(fakes.troubled, tasks(12, str(tmp_path)))}
+    assert len(found) == 12
+    failed = {key for key, outcome in found.items() if outcome.failure}
+    assert failed == {"candidate 1", "candidate 2", "candidate 3"}
+    assert found["candidate 1"].failure == "ValueError: candidate 1 faults"
+    assert found["candidate 2"].failure == "Overtime: took longer than 4 s"
+    assert found["candidate 3"].failure.startswith("KilledWorker")
+    assert found["candidate 4"].value == 16, "what dies once is tried again"
+    assert any("candidate 2 took longer than 4 s; its worker" in line for line in told)
+    assert time.monotonic() - started < 60
+
+
+def test_resources_send_tasks_to_the_worker_that_has_them(cluster: Any) -> None:
+    some = [Task(str(n)) for n in range(6)]
+    measuring = list(Engine(cluster=cluster, resources={"GPU": 1}, before=fakes.pid).run(fakes.pid, some))
+    assert len({outcome.worker for outcome in measuring}) == 1
+
+
+def test_a_lost_scheduler_is_looked_for_then_work_goes_on_here(monkeypatch: pytest.MonkeyPatch) -> None:
+    distributed = pytest.importorskip("distributed")
+    monkeypatch.setattr(engine, "RECONNECT_SECONDS", 0.05)
+    monkeypatch.setattr(engine, "RECONNECTS", 1)
+    told: list[str] = []
+    made = distributed.LocalCluster(
+        n_workers=1, threads_per_worker=1, processes=False, dashboard_address=None, silence_logs=50
+    )
+    address = made.scheduler_address
+    done = []
+    gone = threading.Event()
+    for outcome in Engine(cluster=address, told=told.append).run(
+        slow, [Task(str(n), (n,)) for n in range(20)]
+    ):
+        done.append(outcome)
+        if len(done) == 3 and not gone.is_set():
+            gone.set()
+            made.close(timeout=5)
+    assert sorted(each.value for each in done if not each.failure) == list(range(20))
+    assert "the scheduler was lost" in told[0]
+    assert "they run in this process" in told[-1]
+
+
+def slow(n: int) -> int:
+    time.sleep(0.02)
+    return n

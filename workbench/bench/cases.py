@@ -1,0 +1,221 @@
+"""Which problems are timed: those that somebody published figures for, else the operators' own."""
+
+from __future__ import annotations
+
+import functools
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from workbench.errors import ShapeError, UsageError
+from workbench.runtime import Device
+from workbench.runtime.registry import device as device_named
+from workbench.spec import KernelSpec, Published, Shape, kernels
+from workbench.targets import product
+
+ANALYSIS = Path(__file__).with_name("hipkittens.json")
+"""The figures of HipKittens' own analysis, point by point."""
+
+
+@dataclass(frozen=True)
+class Point:
+    """One place on the axis of a figure.
+
+    Attributes:
+        x: its label.
+        shape: the problem.
+        published: figures by implementation, in the unit of the figure.
+        operator: what of ours computes it; "" where nothing of ours is like it.
+        settings: of its tunables.
+    """
+
+    x: str
+    shape: Shape
+    published: Mapping[str, float]
+    operator: str = ""
+    settings: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Analysis:
+    """A figure that HipKittens published of its kernels.
+
+    Attributes:
+        key, title: short name, and in words.
+        operator: ours for the same.
+        gpu: it was measured on.
+        unit: of what was published: "TFLOP/s" or "us".
+        axis: what its points differ in.
+        source: where the figures stand.
+        note: what to know when comparing.
+        points: in the order of the axis.
+    """
+
+    key: str
+    title: str
+    operator: str
+    gpu: str
+    unit: str
+    axis: str
+    source: str
+    note: str
+    points: Sequence[Point]
+
+    def published(self) -> list[Published]:
+        """Its points as figures of the operator, those of other settings or variants left out."""
+        return [
+            Published(point.shape, value, self.unit, self.gpu, who, self.source)
+            for point in self.points
+            if point.operator == self.operator and not point.settings
+            for who, value in point.published.items()
+        ]
+
+
+@functools.cache
+def analyses() -> tuple[Analysis, ...]:
+    """HipKittens' figures, in its paper's order."""
+    found = []
+    for told in json.loads(ANALYSIS.read_text(encoding="utf-8")):
+        points = [Point(**{"operator": told["operator"], **point}) for point in told.pop("points")]
+        found.append(Analysis(**told, points=points))
+    return tuple(found)
+
+
+def published_of(spec: KernelSpec) -> list[Published]:
+    """Every figure that is known for an operator: the spec's, and those of HipKittens' analysis."""
+    return [
+        *spec.published,
+        *(each for figure in analyses() if figure.operator == spec.name for each in figure.published()),
+    ]
+
+
+def device_of_name(name: str | None) -> Device:
+    """A device by its name, or by that of a target or a product: "MI355X" is the emulated one.
+
+    Raises:
+        DeviceError: there is none.
+    """
+    if name is None or ":" in name or name in ("gpu", "emulated"):
+        return device_named(name)
+    return device_named(f"emulated:{name}")
+
+
+def product_name(device: Device) -> str:
+    """The product behind a device, such as "MI355X"; its own name where none is known."""
+    if device.product:
+        return device.product
+    try:
+        return product(str(device.properties.get("name", ""))).name
+    except UsageError:
+        return device.name
+
+
+@dataclass(frozen=True)
+class Case:
+    """A problem of an operator.
+
+    Attributes:
+        operator: its name, perhaps with a variant.
+        shape: every parameter.
+        settings: of its tunables.
+    """
+
+    operator: str
+    shape: Shape
+    settings: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def spec(self) -> KernelSpec:
+        """The operator with these settings."""
+        return kernels[self.operator].tuned(**self.settings)
+
+    @property
+    def name(self) -> str:
+        """The operator's name, its settings behind it."""
+        return self.spec.name
+
+
+def cases(
+    operators: Iterable[str] | None, shapes: str | Sequence[Shape], device: Device, figures: bool = False
+) -> list[Case]:
+    """What is to be timed on a device, small problems of each operator first.
+
+    Args:
+        operators: names, perhaps with variants, or of categories such as "gemm"; all where it is None.
+        shapes: "published" (each operator's problems with figures for the device's product, else for any,
+            else the first of its own), "own" (all of the operator's own), or shapes to take.
+        figures: the points of HipKittens' figures that need a variant or settings, too.
+
+    Raises:
+        UnknownKernel: no operator has that name.
+        UsageError: `shapes` is neither.
+        ShapeError: a given shape that an operator does not support.
+    """
+    if isinstance(shapes, str) and shapes not in ("published", "own"):
+        raise UsageError(f'bench: shapes is {shapes!r}; expected "published", "own" or a list of shapes')
+    found: dict[str, Case] = {}
+    for name in named(operators):
+        spec = kernels[name]
+        if device.arch not in spec.targets:
+            continue
+        for shape in _shapes(spec, shapes, device):
+            found.setdefault(repr((name, sorted(shape.items()))), Case(name, shape))
+    if figures:
+        for case in figure_cases(named(operators), device):
+            found.setdefault(repr((case.name, sorted(case.shape.items()))), case)
+    order = {name: n for n, name in enumerate(dict.fromkeys(case.operator for case in found.values()))}
+    return sorted(found.values(), key=lambda case: (order[case.operator], cost(case.spec, case.shape)))
+
+
+def figure_cases(operators: Iterable[str], device: Device) -> list[Case]:
+    """Points of HipKittens' figures that are not an operator's own choice of code."""
+    wanted = set(operators)
+    found = []
+    for figure in analyses():
+        for point in figure.points:
+            special = point.operator != figure.operator or point.settings
+            if special and point.operator and figure.operator in wanted:
+                spec = kernels[point.operator].tuned(**point.settings)
+                found.append(Case(point.operator, spec.shape(point.shape, arch=device.arch), point.settings))
+    return found
+
+
+def named(operators: Iterable[str] | None) -> list[str]:
+    """Names of operators, categories spelled out."""
+    if operators is None:
+        return list(kernels)
+    found: list[str] = []
+    for name in operators:
+        inside = [each for each in kernels if each.partition("/")[0] == name]
+        found += inside or [kernels[name].name]
+    return list(dict.fromkeys(found))
+
+
+def _shapes(spec: KernelSpec, shapes: str | Sequence[Shape], device: Device) -> list[dict[str, Any]]:
+    if not isinstance(shapes, str):
+        return [spec.shape(shape, arch=device.arch) for shape in shapes]
+    if shapes == "own":
+        return _supported(spec, spec.shapes, device)
+    figures = published_of(spec)
+    here = [each.shape for each in figures if each.gpu == product_name(device)]
+    return _supported(spec, here or [each.shape for each in figures] or spec.shapes[:1], device)
+
+
+def _supported(spec: KernelSpec, shapes: Iterable[Shape], device: Device) -> list[dict[str, Any]]:
+    """Complete shapes that the target takes, each once."""
+    found: dict[str, dict[str, Any]] = {}
+    for shape in shapes:
+        try:
+            full = spec.shape(shape, arch=device.arch)
+        except ShapeError:
+            continue
+        found.setdefault(repr(full), full)
+    return list(found.values())
+
+
+def cost(spec: KernelSpec, shape: Shape) -> float:
+    """What running a problem takes, in operations; a byte counts as ten."""
+    work = spec.work(shape)
+    return float(max(work.get("flops", 0), 10 * work.get("bytes", 0)))

@@ -1,0 +1,309 @@
+"""Many independent tasks in this process, on its cores, or on a cluster that Dask schedules.
+
+A task that fails, hangs or takes its worker with it becomes an outcome like any other, and the rest goes on.
+Dask restarts what a lost worker was doing elsewhere; what is done here is to notice hangs, to outlive a lost
+scheduler, and to tell.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import threading
+import time
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from workbench.errors import UsageError, WorkbenchError
+
+TOPIC = "hipkittens-tasks"
+"""Of the events by which workers tell that a task has begun."""
+
+POLL_SECONDS = 0.1
+RECONNECTS = 5
+RECONNECT_SECONDS = 5.0
+"""A lost scheduler is looked for so many times, so long apart, before work goes on in this process."""
+
+
+@dataclass(frozen=True)
+class Task:
+    """A call to make somewhere.
+
+    Attributes:
+        key: tells it from all others.
+        arguments: of the function, positional; they are pickled.
+    """
+
+    key: str
+    arguments: tuple[Any, ...] = ()
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of a task.
+
+    Attributes:
+        key: the task's.
+        value: what the function returned; None where it failed.
+        failure: why there is no value; "" where there is.
+        worker: who did it; "" for this process.
+        seconds: that it took, as far as known.
+    """
+
+    key: str
+    value: Any = None
+    failure: str = ""
+    worker: str = ""
+    seconds: float = 0.0
+
+
+class Overtime(WorkbenchError):
+    """A task took longer than it may."""
+
+
+@dataclass
+class Engine:
+    """Where tasks run.
+
+    Attributes:
+        cluster: None for this process; "local" for a worker process a core; a number for so many; the address
+            of a scheduler, "tcp://..."; or a cluster or client of `dask.distributed`.
+        seconds: that one task may take.
+        resources: of a worker that a task takes, such as {"GPU": 1}, so that one at a time measures.
+        before: a function of the same arguments that needs none of these resources and runs first, anywhere:
+            compiling.
+        told: called with each line of what went wrong and was survived.
+    """
+
+    cluster: Any = None
+    seconds: float = 600.0
+    resources: Mapping[str, float] = field(default_factory=dict)
+    before: Callable[..., Any] | None = None
+    told: Callable[[str], None] = lambda line: warnings.warn(line, stacklevel=3)
+
+    def run(self, function: Callable[..., Any], tasks: Sequence[Task]) -> Iterator[Outcome]:
+        """Calls the function for each task; outcomes as they come.
+
+        Raises:
+            UsageError: two tasks have one key; `cluster` is nothing of the kind.
+            WorkbenchError: Dask is wanted and not installed; no scheduler is at the address to begin with.
+        """
+        left = {task.key: task for task in tasks}
+        if len(left) < len(tasks):
+            raise UsageError("two tasks have the same key; expected different ones")
+        if self.cluster is None:
+            yield from self._here(function, left)
+            return
+        lost = 0
+        while left:
+            try:
+                with self._client(first=not lost) as client:
+                    yield from _Round(self, client, function, left).outcomes()
+                return
+            except _Lost as error:
+                lost += 1
+                again = f"{len(left)} of {len(tasks)} tasks are left"
+                if lost > RECONNECTS:
+                    self.told(f"the scheduler did not come back ({error}); {again}: they run in this process")
+                    yield from self._here(function, left)
+                    return
+                self.told(f"the scheduler was lost ({error}); {again}, looking for it again")
+                time.sleep(RECONNECT_SECONDS)
+
+    def _here(self, function: Callable[..., Any], left: dict[str, Task]) -> Iterator[Outcome]:
+        for task in list(left.values()):
+            start = time.monotonic()
+            value, failure = None, ""
+            try:
+                with _alarm(self.seconds):
+                    if self.before is not None:
+                        self.before(*task.arguments)
+                    value = function(*task.arguments)
+            except Exception as error:
+                failure = _told_of(error)
+            del left[task.key]
+            yield Outcome(task.key, value, failure, seconds=time.monotonic() - start)
+
+    @contextlib.contextmanager
+    def _client(self, first: bool) -> Iterator[Any]:
+        distributed = _distributed()
+        with contextlib.ExitStack() as stack:
+            given = self.cluster
+            if isinstance(given, distributed.Client):
+                yield given
+                return
+            if given == "local" or (isinstance(given, int) and not isinstance(given, bool)):
+                workers = (os.cpu_count() or 1) if given == "local" else given
+                given = stack.enter_context(local_cluster(workers, self.resources))
+            elif not isinstance(given, str) and not hasattr(given, "scheduler_address"):
+                raise UsageError(
+                    f"cluster is {given!r}; expected None, 'local', a number of workers, a scheduler's "
+                    "address such as 'tcp://node1:8786', or a cluster of dask.distributed"
+                )
+            try:
+                client = stack.enter_context(distributed.Client(given, set_as_default=False, timeout=10))
+            except (OSError, TimeoutError, ValueError) as error:
+                if first:
+                    raise WorkbenchError(
+                        f"no Dask scheduler answers at {given}: {error}; start one with `dask scheduler`"
+                    ) from error
+                raise _Lost(str(error)) from error
+            yield client
+
+
+def local_cluster(workers: int, resources: Mapping[str, float]) -> Any:
+    """Worker processes of this computer, one thread each; the first alone has the resources.
+
+    Raises:
+        WorkbenchError: Dask is not installed.
+    """
+    distributed = _distributed()
+    # A worker is one of many: each kernel on a thread of its own, not on all cores.
+    options = {"nthreads": 1, "silence_logs": 50, "env": {"HIPKITTENS_THREADS": "1"}}
+    specs = {
+        n: {"cls": distributed.Nanny, "options": {**options, "resources": dict(resources) if n == 0 else {}}}
+        for n in range(workers)
+    }
+    scheduler = {"cls": distributed.Scheduler, "options": {"dashboard_address": ":0", "dashboard": False}}
+    return distributed.SpecCluster(workers=specs, scheduler=scheduler, silence_logs=50)
+
+
+def call(function: Callable[..., Any], key: str, arguments: tuple[Any, ...], _ready: Any = None) -> Any:
+    """What a worker runs: tells that the task has begun, and how long it took.
+
+    Args:
+        _ready: what was to be done before; its value is not looked at.
+    """
+    worker = _distributed().get_worker()
+    worker.log_event(TOPIC, {"key": key, "worker": worker.address})
+    start = time.monotonic()
+    try:
+        value, failure = function(*arguments), ""
+    except Exception as error:
+        # As text: an exception need not be one that the other side can unpickle.
+        value, failure = None, _told_of(error)
+    return value, failure, worker.address, time.monotonic() - start
+
+
+class _Lost(Exception):
+    """The connection to the scheduler broke."""
+
+
+class _Round:
+    """All tasks that are left, on one client, until they are done or its scheduler is lost."""
+
+    def __init__(
+        self, engine: Engine, client: Any, function: Callable[..., Any], left: dict[str, Task]
+    ) -> None:
+        self.engine, self.client, self.left = engine, client, left
+        self.begun: dict[str, tuple[float, str]] = {}
+        self.lock = threading.Lock()
+        client.subscribe_topic(TOPIC, self._begins)
+        # Submitted in one go; Dask keeps what no worker has room for.
+        resources = dict(engine.resources) or None
+        self.futures = {}
+        for task in left.values():
+            before = engine.before
+            ready = client.submit(before, *task.arguments, pure=False) if before is not None else None
+            self.futures[task.key] = client.submit(
+                call, function, task.key, task.arguments, ready, pure=False, resources=resources
+            )
+
+    def _begins(self, event: tuple[float, Mapping[str, Any]]) -> None:
+        told = event[1]
+        with self.lock:
+            # Told a second time where a worker was lost.
+            self.begun[told["key"]] = (time.monotonic(), told["worker"])
+
+    def outcomes(self) -> Iterator[Outcome]:
+        try:
+            while self.futures:
+                yield from self._finished()
+                yield from self._hung()
+                if self.futures:
+                    time.sleep(POLL_SECONDS)
+        finally:
+            with contextlib.suppress(Exception):
+                self.client.unsubscribe_topic(TOPIC)
+
+    def _finished(self) -> Iterator[Outcome]:
+        done = [key for key, future in self.futures.items() if future.done()]
+        if self.client.status not in ("running", "connecting") or any(
+            self.futures[key].status in ("cancelled", "lost") for key in done
+        ):
+            raise _Lost(f"client is {self.client.status}")
+        for key in done:
+            outcome = self._outcome(key)
+            del self.futures[key], self.left[key]
+            yield outcome
+
+    def _outcome(self, key: str) -> Outcome:
+        future = self.futures[key]
+        try:
+            value, failure, worker, seconds = future.result(timeout=60)
+        except (OSError, TimeoutError) as error:
+            raise _Lost(_told_of(error)) from error
+        except Exception as error:
+            # Of the task: `call` returns what the function raises, so this is a lost worker or a lost result.
+            if future.status in ("cancelled", "lost"):
+                raise _Lost(_told_of(error)) from error
+            return Outcome(key, failure=_told_of(error))
+        return Outcome(key, value, failure, worker, seconds)
+
+    def _hung(self) -> Iterator[Outcome]:
+        now = time.monotonic()
+        with self.lock:
+            late = [
+                (key, worker)
+                for key, (since, worker) in self.begun.items()
+                if key in self.futures and now - since > self.engine.seconds
+            ]
+        for key, worker in late:
+            why = f"took longer than {self.engine.seconds:g} s"
+            self.engine.told(f"{key} {why}; its worker {worker} is restarted")
+            self.futures.pop(key).cancel(force=True)
+            del self.left[key]
+            # Without a nanny a worker cannot be restarted: its thread goes on, and takes no more tasks.
+            with contextlib.suppress(Exception):
+                self.client.restart_workers([worker], timeout=30, raise_for_error=False)
+            yield Outcome(key, failure=f"Overtime: {why}", worker=worker, seconds=self.engine.seconds)
+
+
+@contextlib.contextmanager
+def _alarm(seconds: float) -> Iterator[None]:
+    """Raises Overtime in this thread once time is up; only the main thread can be interrupted.
+
+    Compilers and launches have time limits of their own (HIPKITTENS_COMPILE_TIMEOUT, HIPKITTENS_TIMEOUT).
+    """
+    if threading.current_thread() is not threading.main_thread() or not hasattr(signal, "setitimer"):
+        yield
+        return
+
+    def ring(*_: Any) -> None:
+        raise Overtime(f"took longer than {seconds:g} s")
+
+    before = signal.signal(signal.SIGALRM, ring)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def _told_of(error: BaseException) -> str:
+    return f"{type(error).__name__}: {str(error).strip().partition(chr(10))[0][:300]}"
+
+
+def _distributed() -> Any:
+    try:
+        import distributed
+    except ImportError as error:
+        raise WorkbenchError(
+            f"Dask is not installed ({error}); expected it for cluster=: "
+            "pip install 'hipkittens-workbench[cluster]'"
+        ) from error
+    return distributed

@@ -1,0 +1,159 @@
+"""What a benchmark found, one row a case, in a file that a later run goes on with."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import sqlite3
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, fields
+from pathlib import Path
+from typing import Any
+
+from workbench.errors import UsageError
+from workbench.origin import Expected, Figure, Origin
+from workbench.spec import Shape, shape_text
+
+OURS = "HipKittens workbench"
+"""Name of our implementation beside the others'."""
+
+
+@dataclass(frozen=True)
+class Result:
+    """One implementation's time on one problem, with everything needed to repeat it.
+
+    Attributes:
+        operator, shape: the problem: the operator's name, and every parameter.
+        implementation: `OURS`, or whose: "Triton (Liger-Kernel)", "PyTorch compiled".
+        variant: which implementation of ours ran, with its settings.
+        device, product: "emulated:gfx950", "MI355X".
+        us, low, high: median, 10% and 90% quantile in microseconds; equal where modelled; 0 where it failed.
+        runs: measured launches; 0 where modelled.
+        origin: "measured" or "modelled".
+        error: of a modelled time, how far it may be off: {"rows", "median", "low", "high", "kind"}.
+        flops, bytes: of the problem; 0 where the operator does not say.
+        bound: what the model says limits it.
+        clock_mhz: of the model, or of the GPU under load; 0 where not known.
+        verified: at which shape the same code was compared with the reference.
+        failure: why there is no time; "" where there is one.
+        code, source: digests of the machine code, and of all sources that it is made from and modelled by.
+        setting: compiler, versions, git, this computer.
+        when: ISO 8601, UTC.
+        seconds: that verification and timing took.
+    """
+
+    operator: str
+    shape: Shape
+    implementation: str
+    device: str
+    product: str
+    variant: str = ""
+    us: float = 0.0
+    low: float = 0.0
+    high: float = 0.0
+    runs: int = 0
+    origin: str = ""
+    error: Mapping[str, Any] = field(default_factory=dict)
+    flops: int = 0
+    bytes: int = 0
+    bound: str = ""
+    clock_mhz: float = 0.0
+    verified: str = ""
+    failure: str = ""
+    code: str = ""
+    source: str = ""
+    setting: Mapping[str, Any] = field(default_factory=dict)
+    when: str = ""
+    seconds: float = 0.0
+
+    @property
+    def key(self) -> str:
+        """What is timed: operator, problem, whose, and where."""
+        return key_of(self.operator, self.shape, self.implementation, self.device)
+
+    @property
+    def figure(self) -> Figure:
+        """The time with its origin and, where modelled, its expected error."""
+        error = Expected(**self.error) if self.error else None
+        return Figure(self.us, "us", Origin(self.origin or "modelled"), self.device, error)
+
+    @property
+    def problem(self) -> str:
+        """Operator and shape as text."""
+        return f"{self.operator} {shape_text(self.shape)}"
+
+
+def key_of(operator: str, shape: Shape, implementation: str, device: str) -> str:
+    """See `Result.key`."""
+    return json.dumps([operator, dict(shape), implementation, device], sort_keys=True)
+
+
+_COLUMNS = tuple(each.name for each in fields(Result))
+_QUOTED = ", ".join(f'"{name}"' for name in _COLUMNS)
+_OBJECTS = ("shape", "error", "setting")
+
+
+class Store:
+    """Results in an SQLite file: written as they come, so that a run that was stopped goes on.
+
+    One row a case; a newer result of the same case takes the older one's place.
+
+    Args:
+        path: the file; None keeps results in memory.
+    """
+
+    def __init__(self, path: str | Path | None = None) -> None:
+        self.path = None if path is None else Path(path)
+        if self.path is not None:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+        # Outcomes of a cluster come from the thread that waits for them.
+        self._file = sqlite3.connect(self.path or ":memory:", check_same_thread=False)
+        try:
+            with self._file:
+                self._file.execute(f"CREATE TABLE IF NOT EXISTS results (key TEXT PRIMARY KEY, {_QUOTED})")
+        except sqlite3.DatabaseError as error:
+            raise UsageError(
+                f"{self.path} holds no results: {error}; expected a file that bench wrote"
+            ) from None
+
+    def add(self, result: Result) -> None:
+        """Writes one result, at once."""
+        row = asdict(result)
+        values = [json.dumps(row[name]) if name in _OBJECTS else row[name] for name in _COLUMNS]
+        marks = ", ".join("?" * (len(values) + 1))
+        with self._file:
+            self._file.execute(f"INSERT OR REPLACE INTO results VALUES ({marks})", [result.key, *values])
+
+    def __iter__(self) -> Iterator[Result]:
+        rows = self._file.execute(f"SELECT {_QUOTED} FROM results ORDER BY rowid").fetchall()
+        for row in rows:
+            told = dict(zip(_COLUMNS, row, strict=True))
+            yield Result(**{**told, **{name: json.loads(told[name]) for name in _OBJECTS}})
+
+    def __len__(self) -> int:
+        return int(self._file.execute("SELECT count(*) FROM results").fetchone()[0])
+
+    def close(self) -> None:
+        """Closes the file."""
+        with contextlib.suppress(sqlite3.Error):
+            self._file.close()
+
+
+def read(path: str | Path) -> list[Result]:
+    """The results of a file.
+
+    Raises:
+        UsageError: there is no such file, or it holds no results.
+    """
+    if not Path(path).is_file():
+        raise UsageError(f"there is no file {path}; expected results of an earlier `bench --out`")
+    store = Store(path)
+    try:
+        return list(store)
+    finally:
+        store.close()
+
+
+def to_json(results: Sequence[Result]) -> str:
+    """The results as JSON, one object each."""
+    return "[\n" + ",\n".join(json.dumps(asdict(each)) for each in results) + "\n]\n"

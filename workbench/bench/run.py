@@ -1,0 +1,259 @@
+"""`bench`: problems of operators, ours and others' implementations, verified, timed, and kept."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from workbench.bench.cases import cases, cost, device_of_name, named, product_name, published_of
+from workbench.bench.engine import Engine, Outcome, Task
+from workbench.bench.one import run_case
+from workbench.bench.results import OURS, Result, Store, key_of
+from workbench.bench.rivals import chosen_rivals, run_rival
+from workbench.bench.setting import source_digest
+from workbench.display import Plotted
+from workbench.errors import UsageError
+from workbench.events import hub
+from workbench.progress import bar
+from workbench.runtime import Device
+from workbench.spec import Published, Shape, kernels
+
+LARGEST = 3e12
+"""Operations of the largest problem that is run on an emulated device where nobody says otherwise."""
+
+
+class BenchResult(Plotted, Sequence[Result]):
+    """What a benchmark found.
+
+    Attributes:
+        path: the file that holds it; None for memory.
+        figure: time over problems, or TFLOP/s or TB/s, of all implementations, with published figures.
+    """
+
+    def __init__(self, results: Iterable[Result], path: Path | None = None) -> None:
+        self._results = tuple(results)
+        self.path = path
+
+    def __len__(self) -> int:
+        return len(self._results)
+
+    def __getitem__(self, index: Any) -> Any:
+        return self._results[index]
+
+    def __iter__(self) -> Iterator[Result]:
+        return iter(self._results)
+
+    @property
+    def operators(self) -> list[str]:
+        """Names of the operators, without variants and settings, in order."""
+        return list(dict.fromkeys(base(each.operator) for each in self))
+
+    def of(self, operator: str) -> BenchResult:
+        """The results of one operator."""
+        return BenchResult(each for each in self if base(each.operator) == operator)
+
+    @property
+    def published(self) -> dict[str, list[Published]]:
+        """What others published, by operator."""
+        return {name: published_of(kernels[name]) for name in self.operators if name in kernels}
+
+    @property
+    def title(self) -> str:
+        """What the times are: measured where, or modelled of what."""
+        kinds = {(each.origin, each.product) for each in self if not each.failure}
+        return "; ".join(f"{origin} on {product}" for origin, product in sorted(kinds)) or "no times"
+
+    def __repr__(self) -> str:
+        lines = [f"{len(self)} results, {self.title}"]
+        for each in self:
+            time = f"{each.us:10.4g} us" if not each.failure else each.failure
+            lines.append(f"  {each.operator:36} {each.implementation:24} {time}")
+        return "\n".join(lines)
+
+
+def base(operator: str) -> str:
+    """An operator's name without its variant and settings."""
+    return operator.partition(":")[0].partition("[")[0]
+
+
+def bench(
+    operators: Iterable[str] | str | None = None,
+    *,
+    shapes: str | Sequence[Shape] = "published",
+    device: str | None = None,
+    against: Sequence[str] = (),
+    out: str | Path | None = None,
+    cluster: Any = None,
+    largest: float = LARGEST,
+    figures: bool = False,
+    again: bool = False,
+    seconds: float = 1800.0,
+    told: Callable[[str], None] | None = None,
+) -> BenchResult:
+    """Times operators on the problems that others published figures for, verified before every number.
+
+    On a GPU times are measured as `wb.time` does; on an emulated device they are modelled, with the expected
+    error beside them. Results are written as they come; a run that was stopped goes on where it ended.
+
+    Args:
+        operators: names, perhaps with a variant, or categories such as "gemm"; all where it is None.
+        shapes: "published"; "own" for all shapes of the specs; or shapes to take.
+        device: such as "MI355X", "gfx942" or "gpu:0"; the default device where it is None.
+        against: other implementations: "triton" (Liger-Kernel's, flash-linear-attention's and ours, where
+            Triton is installed), on a GPU also "pytorch" and "pytorch-compiled".
+        out: folder for `results.sqlite`; results stay in memory where it is None.
+        cluster: where cases run, as `wb.sweep` takes it; those that measure on a GPU take the resource "GPU".
+        largest: operations of the largest problem that is run on an emulated device.
+        figures: the points of HipKittens' figures that need a variant or settings, too.
+        again: time also what is there already, made from the same sources.
+        seconds: that one case may take.
+        told: called with a line for each result; without it a bar shows progress.
+
+    Raises:
+        UnknownKernel, UsageError, DeviceError, ShapeError
+    """
+    where = device_of_name(device)
+    chosen = [operators] if isinstance(operators, str) else operators
+    todo = cases(chosen, shapes, where, figures)
+    rivals = chosen_rivals(against, where)
+    if not todo:
+        raise UsageError(f"bench: no problems for {where.name} in {', '.join(named(chosen))}")
+    store = Store(None if out is None else Path(out) / "results.sqlite")
+    known = {each.key: each for each in store}
+    tasks: dict[str, tuple[Callable[..., Result], tuple[Any, ...]]] = {}
+    for case in todo:
+        tasks[key_of(case.name, case.shape, OURS, where.name)] = (run_case, (case, where.name))
+        for rival in rivals:
+            if not case.settings and rival.takes(case):
+                key = key_of(case.name, case.shape, rival.name, where.name)
+                tasks[key] = (run_rival, (rival.name, case, where.name))
+    left = {key: task for key, task in tasks.items() if again or not _is_known(known.get(key), where)}
+    work = {key: cost(task[1][-2].spec, task[1][-2].shape) for key, task in left.items()}
+    if where.observes:
+        for key in [key for key, size in work.items() if size > _limit(tasks[key], largest)]:
+            size, (function, arguments) = work.pop(key), left.pop(key)
+            why = Outcome(key, failure=f"not run: {size:.3g} operations, more than --largest allows")
+            store.add(failed((function, arguments), why, where))
+    engine = Engine(
+        cluster,
+        seconds=seconds,
+        resources={} if where.observes or cluster is None else {"GPU": 1},
+        before=None if where.observes or cluster is None else compile_case,
+    )
+    progress = Progress(work, told)
+    for outcome in engine.run(_run, [Task(key, task) for key, task in left.items()]):
+        result = outcome.value if outcome.value is not None else failed(tasks[outcome.key], outcome, where)
+        store.add(result)
+        progress.add(outcome.key, result)
+    progress.close()
+    found = {each.key: each for each in store}
+    store.close()
+    result = BenchResult([found[key] for key in tasks if key in found], store.path)
+    hub.publish("bench", ", ".join(result.operators[:3]), {"results": len(result)})
+    return result
+
+
+def _run(function: Callable[..., Result], arguments: tuple[Any, ...]) -> Result:
+    return function(*arguments)
+
+
+def compile_case(function: Callable[..., Result], arguments: tuple[Any, ...]) -> None:
+    """Compiles what a case will run, where no GPU is needed; its code is then in the cache."""
+    case, device = arguments[-2], device_of_name(arguments[-1])
+    if function is run_case:
+        case.spec.prepared(dict(case.shape), device.arch)
+
+
+def failed(task: tuple[Callable[..., Result], tuple[Any, ...]], outcome: Outcome, device: Device) -> Result:
+    """The result of a case whose worker was lost, that took too long, or that is too large."""
+    arguments = task[1]
+    case, name = arguments[-2], arguments[0] if task[0] is run_rival else OURS
+    return Result(
+        case.name,
+        dict(case.shape),
+        name,
+        device.name,
+        product_name(device),
+        failure=outcome.failure,
+        source=source_digest(case.operator, device),
+        seconds=outcome.seconds,
+    )
+
+
+def _limit(task: tuple[Callable[..., Result], tuple[Any, ...]], largest: float) -> float:
+    """Operations of the largest problem for a task: others' launches run whole, ours as far as needed."""
+    return largest / 10 if task[0] is run_rival else largest
+
+
+def _is_known(result: Result | None, device: Device) -> bool:
+    """Whether a result still holds: its sources are what they were. What was too large may be run now."""
+    if result is None or result.failure.startswith("not run"):
+        return False
+    return result.source == source_digest(base(result.operator), device)
+
+
+class Progress:
+    """How far a benchmark is, and how long the rest will take.
+
+    What is left takes as long as what was done, by half counted in work, by half in cases: each case also has
+    a part, compiling and verifying, that its size does not change.
+
+    Args:
+        work: operations of each case, by key.
+        told: takes a line for each result; a bar is shown where it is None.
+    """
+
+    def __init__(self, work: dict[str, float], told: Callable[[str], None] | None) -> None:
+        self._left = dict(work)
+        self._told = told
+        self._total = len(work)
+        self._began = time.monotonic()
+        self._done_work = 0.0
+        self._bar: Any = None
+        self._stack = contextlib.ExitStack()
+        if told is None and work:
+            self._bar = self._stack.enter_context(bar("bench", len(work)))
+
+    @property
+    def done(self) -> int:
+        """Cases that are done."""
+        return self._total - len(self._left)
+
+    def seconds_left(self) -> float:
+        """Of the cases that are left; 0 before the first is done."""
+        spent = time.monotonic() - self._began
+        if not self.done or not self._left:
+            return 0.0
+        typical = self._done_work / self.done + 1e9
+        return (
+            spent
+            / (self._done_work + typical * self.done)
+            * (sum(self._left.values()) + typical * len(self._left))
+        )
+
+    def add(self, key: str, result: Result) -> None:
+        """Counts one result."""
+        self._done_work += self._left.pop(key, 0.0)
+        left = self.seconds_left()
+        if self._bar is not None:
+            self._bar(f"bench, {duration(left)} left: {result.operator}")
+        elif self._told is not None:
+            time_told = f"{result.us:.4g} us {result.origin}" if not result.failure else result.failure
+            self._told(
+                f"[{self.done}/{self._total}, {duration(left)} left] {result.problem}: "
+                f"{result.implementation}: {time_told}"
+            )
+
+    def close(self) -> None:
+        """Takes the bar away."""
+        self._stack.close()
+
+
+def duration(seconds: float) -> str:
+    """Such as "3 min"."""
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"

@@ -1,0 +1,126 @@
+"""What a result depends on beside its problem: sources, compiler, versions, git, the computer, clocks."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import hashlib
+import importlib.metadata
+import json
+import os
+import platform
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from workbench import paths
+from workbench.errors import WorkbenchError
+from workbench.runtime import Device
+from workbench.toolchain.search import find_compiler
+
+_SHARED = ("include", "families", "references")
+_MODEL = ("profile", "targets.py", "emulator")
+_PACKAGES = ("torch", "llvmlite", "hip-python", "triton", "liger-kernel", "fla-core")
+_SETTINGS = ("HIPKITTENS_TUNING", "HIPKITTENS_COMPILER", "HIPKITTENS_THREADS", "HIPKITTENS_CPU")
+
+
+@functools.cache
+def _digest(*roots: Path) -> str:
+    """Of all sources below some folders, by content, so that two checkouts agree."""
+    found = hashlib.sha256()
+    for root in roots:
+        for file in sorted(root.rglob("*")) if root.is_dir() else [root]:
+            if file.suffix in (".py", ".c", ".h", ".cpp", ".cuh", ".json") and file.is_file():
+                found.update(f"{file.relative_to(root.parent)}\n".encode())
+                found.update(file.read_bytes())
+    return found.hexdigest()[:16]
+
+
+def source_digest(operator: str, device: Device) -> str:
+    """Digest of what an operator's time follows from: its sources, and for an emulated device the model's."""
+    root = paths.kernels_dir()
+    category = operator.partition("/")[0]
+    files = [root / category, *(root / name for name in _SHARED)]
+    if device.observes:
+        package = Path(__file__).resolve().parents[1]
+        files += [package / name for name in _MODEL]
+    return _digest(*files)
+
+
+@functools.cache
+def _git() -> Mapping[str, Any]:
+    """Commit of the checkout, and whether anything was changed since; empty without one."""
+
+    def run(*arguments: str) -> str:
+        told = subprocess.run(
+            ["git", "-C", os.fspath(paths.kernels_dir()), *arguments],
+            capture_output=True,
+            text=True,
+            timeout=20,
+        )
+        return told.stdout.strip() if told.returncode == 0 else ""
+
+    with contextlib.suppress(OSError, subprocess.SubprocessError):
+        if commit := run("rev-parse", "HEAD"):
+            return {"commit": commit, "changed": bool(run("status", "--porcelain", "--untracked-files=no"))}
+    return {}
+
+
+@functools.cache
+def _versions() -> Mapping[str, str]:
+    found = {"python": platform.python_version()}
+    for name in _PACKAGES:
+        with contextlib.suppress(importlib.metadata.PackageNotFoundError):
+            found[name] = importlib.metadata.version(name)
+    return found
+
+
+def setting(device: Device) -> dict[str, Any]:
+    """Everything around a run that its result may depend on."""
+    try:
+        compiler = find_compiler(device.arch)
+        told = {"compiler": compiler.version, "compiler_identity": compiler.identity[:16]}
+    except WorkbenchError as error:
+        told = {"compiler": f"none: {type(error).__name__}"}
+    return {
+        **told,
+        "git": dict(_git()),
+        "versions": dict(_versions()),
+        "processor": f"{platform.machine()}, {os.cpu_count()} processors",
+        "system": platform.platform(terse=True),
+        "variables": {name: os.environ[name] for name in _SETTINGS if name in os.environ},
+    }
+
+
+def gpu_clock_mhz(device: Device) -> float:
+    """The engine clock of a GPU now, as amd-smi tells it; 0 where it cannot be asked."""
+    number = device.name.partition(":")[2]
+    if device.observes or not number.isdigit():
+        return 0.0
+    try:
+        told = subprocess.run(
+            ["amd-smi", "metric", "--gpu", number, "--clock", "--json"],
+            capture_output=True,
+            text=True,
+            timeout=10,
+        )
+        return clock_told(json.loads(told.stdout))
+    except (OSError, subprocess.SubprocessError, ValueError):
+        return 0.0
+
+
+def clock_told(metrics: Any) -> float:
+    """The highest engine clock in what amd-smi prints, in MHz; 0 where it has none."""
+    if isinstance(metrics, list):
+        return max(map(clock_told, metrics), default=0.0)
+    if not isinstance(metrics, Mapping):
+        return 0.0
+    found = 0.0
+    for name, value in metrics.items():
+        if str(name).startswith("gfx") and isinstance(value, Mapping):
+            now = value.get("clk")
+            found = max(found, float(now.get("value", 0) if isinstance(now, Mapping) else now or 0))
+        else:
+            found = max(found, clock_told(value))
+    return found

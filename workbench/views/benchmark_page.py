@@ -1,0 +1,143 @@
+"""A benchmark as files: JSON, Markdown with pictures, and a page that opens anywhere."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from workbench.bench.cases import Analysis
+from workbench.bench.results import OURS, to_json
+from workbench.bench.run import BenchResult
+from workbench.origin import Origin
+from workbench.views.benchmarks import (
+    analyses_of,
+    analysis_bars,
+    analysis_figure,
+    bench_table,
+    operator_bars,
+    operator_lines,
+    roofline,
+)
+from workbench.views.html import report
+from workbench.views.picture import svg_of
+from workbench.views.table import Table
+
+
+def write_all(result: BenchResult, folder: str | Path) -> list[Path]:
+    """Writes results.json, benchmarks.md with its pictures, and index.html.
+
+    Returns:
+        the files, pictures left out.
+    """
+    root = Path(folder)
+    root.mkdir(parents=True, exist_ok=True)
+    told = root / "results.json"
+    told.write_text(to_json(list(result)), encoding="utf-8")
+    page = root / "benchmarks.md"
+    page.write_text(markdown(result, root, "figures"), encoding="utf-8")
+    return [told, page, report(root / "index.html", *_items(result), title=title_of(result))]
+
+
+def title_of(result: BenchResult) -> str:
+    """Such as "Benchmarks: modelled on MI355X"."""
+    return f"Benchmarks: {result.title}"
+
+
+def _items(result: BenchResult) -> Iterator[Any]:
+    yield notes(result)
+    yield roofline(result)
+    for analysis in analyses_of(result):
+        yield f"# {analysis.title}"
+        yield analysis_figure(analysis, list(result))
+        yield f"{analysis.source}. {analysis.note}"
+    for operator in _timed(result):
+        yield f"# {operator}"
+        yield operator_bars(result, operator)
+        if _several(result, operator):
+            yield operator_lines(result, operator)
+        yield bench_table(result, operator)
+
+
+def _timed(result: BenchResult) -> list[str]:
+    return [name for name in result.operators if any(not each.failure for each in result.of(name))]
+
+
+def _several(result: BenchResult, operator: str) -> bool:
+    return len({repr(each.shape) for each in result.of(operator) if not each.failure}) > 2
+
+
+def notes(result: BenchResult) -> str:
+    """What these numbers are."""
+    origins = {each.origin for each in result if not each.failure}
+    parts = []
+    if str(Origin.MODELLED) in origins:
+        parts.append(
+            "Modelled times are computed from what an emulated device executed; no GPU was used. How far "
+            "they may be off stands beside each (docs/model_error.md); of operators that were never compared "
+            "nothing is known. They are kernel times, as a profiler reports them; published ones are mostly "
+            "of events around a launch, some 4.5 us more."
+        )
+    if str(Origin.MEASURED) in origins:
+        parts.append(
+            "Measured times are of HIP events around each launch, caches cleared before it, medians with 10% "
+            "and 90% quantiles."
+        )
+    parts.append(
+        "Every implementation was compared with the reference before it was timed, at the shape that is "
+        "named: the problem itself, or a smaller one that runs the same code."
+    )
+    return " ".join(parts)
+
+
+def markdown(result: BenchResult, root: Path, pictures: str) -> str:
+    """The page as Markdown; pictures go to the folder `pictures` below `root`."""
+    folder = root / pictures
+    folder.mkdir(parents=True, exist_ok=True)
+
+    def picture(name: str, figure: Any) -> str:
+        figure.update_layout(width=900, height=420)
+        (folder / f"{name}.svg").write_text(svg_of(figure), encoding="utf-8")
+        return f"![{figure.layout.title.text}]({pictures}/{name}.svg)"
+
+    parts = [f"# {title_of(result)}", notes(result), picture("roofline", roofline(result))]
+    if shown := analyses_of(result):
+        parts.append("## HipKittens' figures, published and ours")
+        parts.append(pipes(_summary(shown, result)))
+    for analysis in shown:
+        source = f"Published: {analysis.source}. {analysis.note}".strip()
+        parts += [
+            f"### {analysis.title}",
+            picture(analysis.key, analysis_figure(analysis, list(result))),
+            source,
+        ]
+    parts.append("## Operator by operator")
+    for operator in result.operators:
+        parts.append(f"### {operator}")
+        name = operator.replace("/", "-")
+        if operator in _timed(result):
+            parts.append(picture(name, operator_bars(result, operator)))
+            if _several(result, operator):
+                parts.append(picture(f"{name}-sizes", operator_lines(result, operator)))
+        parts.append(pipes(bench_table(result, operator)))
+    return "\n\n".join(parts) + "\n"
+
+
+def _summary(shown: Sequence[Analysis], result: BenchResult) -> Table:
+    """Of each figure how ours, modelled or measured, stands to what HipKittens published."""
+    rows = []
+    for analysis in shown:
+        bars, _ = analysis_bars(analysis, list(result))
+        ours = {bar.x: bar.us for bar in bars if bar.who == OURS}
+        theirs = {bar.x: bar.us for bar in bars if bar.who == "HipKittens"}
+        ratios = [ours[x] / theirs[x] for x in ours if x in theirs]
+        span = f"{min(ratios):.2f} to {max(ratios):.2f}" if ratios else ""
+        rows.append((analysis.title, analysis.gpu, f"{len(ours)} of {len(analysis.points)}", span))
+    return Table(("figure", "GPU", "points with ours", "our time over HipKittens' published"), rows)
+
+
+def pipes(table: Table) -> str:
+    """A table as Markdown."""
+    lines = [f"| {' | '.join(table.head)} |", f"|{' --- |' * len(table.head)}"]
+    lines += [f"| {' | '.join(cell.text.replace('|', '/') for cell in row)} |" for row in table.rows]
+    return "\n".join(lines)
