@@ -25,11 +25,10 @@ struct block_scaled;
 template <typename TA, typename TB, typename ScaleA, typename ScaleB, typename U, typename Epilogue, typename Problem>
 struct block_scaled<scaled_products<TA, TB, ScaleA, ScaleB>, U, Epilogue, Problem> {
     using products = scaled_products<TA, TB, ScaleA, ScaleB>;
-    using of_a = typename products::template operand<TA>;
-    using of_b = typename products::template operand<TB>;
+    using of_a = typename products::of_a;
+    using of_b = typename products::of_b;
     struct arguments : globals<typename of_a::stored, U, Problem, Epilogue, typename of_b::stored>,
-                       ScaleA::of_a,
-                       ScaleB::of_b {};
+                       products::arguments {};
 
     static constexpr int PART = SCALED_PART;
     static constexpr int TILE = 2 * PART;
@@ -45,15 +44,6 @@ struct block_scaled<scaled_products<TA, TB, ScaleA, ScaleB>, U, Epilogue, Proble
     static constexpr bool alone = 2 * 2 * (sizeof(shared_a) + sizeof(shared_b)) > MAX_SHARED_MEMORY;
     static constexpr int waves_per_simd = alone ? 1 : products::waves_per_simd;
 
-    /** A matrix of a tensor, of which memory holds bytes or elements. */
-    template <typename Operand, ducks::gl::all GL>
-    static __device__ inline typename Operand::matrix elements_of(const GL &whole, int index, int first, int rows) {
-        using T = typename Operand::T;
-        constexpr size_t size = sizeof(T) / sizeof(typename GL::dtype);
-        return typename Operand::matrix(reinterpret_cast<T *>(whole.raw_ptr + whole.offset({0, index, first, 0})),
-                                        nullptr, size_t{1}, static_cast<size_t>(rows), whole.cols() / size);
-    }
-
     static __device__ inline void run(const arguments &g) {
         extern __shared__ alignment_dummy __shm[];
         shared_allocator al(reinterpret_cast<int *>(&__shm[0]));
@@ -64,8 +54,8 @@ struct block_scaled<scaled_products<TA, TB, ScaleA, ScaleB>, U, Epilogue, Proble
         const size_t columns = g.a.cols() * sizeof(typename of_a::stored) * of_a::numbers / sizeof(TA);
         const share at = g.template find<TILE, 2>(g, static_cast<int>(columns));
         if (at.rows == 0) return;
-        const auto matrix_a = elements_of<operand_a>(g.a, at.a, at.first, at.rows);
-        const auto matrix_b = elements_of<operand_b>(g.b, at.b, 0, static_cast<int>(g.b.rows()));
+        const auto matrix_a = elements_of<TA>(g.a, at.a, at.first, at.rows);
+        const auto matrix_b = elements_of<TB>(g.b, at.b, 0, static_cast<int>(g.b.rows()));
         const operand_a from_a(matrix_a, at.row, As[0], As[1]);
         const operand_b from_b(matrix_b, at.col, Bs[0], Bs[1]);
         const auto start_loads = [&](int step, int half) {

@@ -10,28 +10,57 @@
  */
 #pragma once
 
-#include "families/gemm_epilogue.cuh"
-#include "families/gemm_operands.cuh"
+#include "families/gemm_scaled_products.cuh"
 
 namespace kittens::families::gemm {
 
+/** What a chunk multiplies of elements that matrix instructions take as they are: 256 bytes of each row. */
+template <typename T, int ROWS, int COLS>
+struct plain_products {
+    struct operand {
+        using element = T;
+        using stored = T;
+        static constexpr int numbers = 1;
+        static constexpr int K_STEP = 256 / static_cast<int>(sizeof(T));
+        using shape = typename along_k<T>::shape;
+    };
+    using of_a = operand;
+    using of_b = operand;
+    static constexpr int COLUMNS = operand::K_STEP;
+    using sums = rt<typename along_k<T>::sum, ROWS, COLS, row_l, rt_16x16_s>;
+    struct arguments {};
+    struct scales {};
+
+    template <typename G>
+    static __device__ inline scales read(const G &, const share &, int, int, int) {
+        return {};
+    }
+    template <typename A, typename B>
+    static __device__ inline void multiply(sums &c, const A &a, const B &b, const scales &) {
+        mma_ABt(c, a, b, c);
+    }
+};
+
 /**
- * @tparam T,U element types of A and B, and of C.
- * @tparam ROWS rows of C, a multiple of 16; M is at most that.
- * @tparam COLS columns of C that a work-group computes, a multiple of 16.
+ * @tparam Products plain_products, or scaled_products by registers: ROWS x COLS of C, multiples of 16; M is at most
+ *         ROWS.
+ * @tparam U element type of C.
  * @tparam Epilogue from gemm_epilogue.cuh.
  */
-template <typename T, typename U, int ROWS, int COLS, typename Epilogue = epilogue<>>
-struct few_rows {
-    using arguments = globals<T, U, batches, Epilogue>;
+template <typename Products, typename U, typename Epilogue = epilogue<>>
+struct few_rows_of {
+    using of_a = typename Products::of_a;
+    using of_b = typename Products::of_b;
+    using TA = typename of_a::element;
+    using TB = typename of_b::element;
+    struct arguments : globals<typename of_a::stored, U, batches, Epilogue, typename of_b::stored>,
+                       Products::arguments {};
 
     static constexpr int NUM_WARPS = 4;
     static constexpr int threads = NUM_WARPS * WARP_THREADS;
     static constexpr int waves_per_simd = 1;
-    /** Columns of a chunk: 256 bytes of each row. */
-    static constexpr int CHUNK = 256 / static_cast<int>(sizeof(T));
-
-    using shape = typename along_k<T>::shape;
+    static constexpr int ROWS = Products::sums::rows;
+    static constexpr int COLS = Products::sums::cols;
     using shared = st_fl<ROWS, COLS, st_16x16_swizzled_s>;
 
     static __device__ inline void run(const arguments &g) {
@@ -39,27 +68,32 @@ struct few_rows {
         shared_allocator al(reinterpret_cast<int *>(&__shm[0]));
         shared(&sums)[NUM_WARPS] = al.template allocate<shared, NUM_WARPS>();
 
-        const int m = static_cast<int>(g.c.rows()), k = static_cast<int>(g.a.cols());
-        __builtin_assume(k % (16 / static_cast<int>(sizeof(T))) == 0);
         const int batch = static_cast<int>(blockIdx.y), tile = static_cast<int>(blockIdx.x), wave = warpid();
-        const share at = {batch, g.b.depth() == 1 ? 0 : batch, batch, 0, m, 0, tile * COLS, 0, k};
+        const int m = static_cast<int>(g.c.rows()), of_b_at = g.b.depth() == 1 ? 0 : batch;
+        const auto matrix_a = elements_of<TA>(g.a, batch, 0, m);
+        const auto matrix_b = elements_of<TB>(g.b, of_b_at, 0, static_cast<int>(g.b.rows()));
+        const int k = static_cast<int>(matrix_a.cols()) * of_a::numbers;
+        __builtin_assume(k % (16 * of_a::numbers / static_cast<int>(sizeof(TA))) == 0);
+        const share at = {batch, of_b_at, batch, 0, m, 0, tile * COLS, 0, k};
 
-        rt<T, ROWS, CHUNK, row_l, shape> a[2];
-        rt<T, COLS, CHUNK, row_l, shape> b[2];
-        rt<typename along_k<T>::sum, ROWS, COLS, row_l, rt_16x16_s> c;
+        rt<TA, ROWS, of_a::K_STEP, row_l, typename of_a::shape> a[2];
+        rt<TB, COLS, of_b::K_STEP, row_l, typename of_b::shape> b[2];
+        typename Products::scales scales[2];
+        typename Products::sums c;
         zero(c);
-        const int chunks = ceil_div(k, CHUNK);
+        const int chunks = ceil_div(k, Products::COLUMNS);
         const auto fetch = [&](int half, int chunk) {
-            load_bounded(b[half], g.b, {0, at.b, tile, chunk});
-            load_bounded(a[half], g.a, {0, at.a, 0, chunk});
+            load_bounded(b[half], matrix_b, {0, 0, tile, chunk});
+            load_bounded(a[half], matrix_a, {0, 0, 0, chunk});
+            scales[half] = Products::read(g, at, 0, at.col, chunk < chunks ? chunk : chunks - 1);
         };
         // Chunks past the last are zeros.
         fetch(0, wave);
         for (int chunk = wave; chunk < chunks; chunk += 2 * NUM_WARPS) {
             fetch(1, chunk + NUM_WARPS);
-            mma_ABt(c, a[0], b[0], c);
+            Products::multiply(c, a[0], b[0], scales[0]);
             fetch(0, chunk + 2 * NUM_WARPS);
-            mma_ABt(c, a[1], b[1], c);
+            Products::multiply(c, a[1], b[1], scales[1]);
         }
 
         rt_fl<ROWS, COLS, row_l, rt_16x16_s> part_of_k;
@@ -79,5 +113,12 @@ struct few_rows {
         }
     }
 };
+
+template <typename T, typename U, int ROWS, int COLS, typename Epilogue = epilogue<>>
+using few_rows = few_rows_of<plain_products<T, ROWS, COLS>, U, Epilogue>;
+/** Of numbers with scales, as `scaled_products` takes them. */
+template <typename TA, typename TB, typename ScaleA, typename ScaleB, typename U, int ROWS, int COLS,
+          typename Epilogue = epilogue<>>
+using few_rows_scaled = few_rows_of<scaled_products<TA, TB, ScaleA, ScaleB, by_registers<ROWS, COLS>>, U, Epilogue>;
 
 } // namespace kittens::families::gemm

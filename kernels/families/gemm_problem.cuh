@@ -120,6 +120,13 @@ __device__ inline GL rows_of(const GL &whole, int index, int first, int rows) {
     return GL(whole.raw_ptr + whole.offset({0, index, first, 0}), nullptr, size_t{1}, static_cast<size_t>(rows),
               whole.cols());
 }
+/** The same of a tensor in which memory holds bytes, of elements of type T. */
+template <typename T, ducks::gl::all GL>
+__device__ inline gl<T, 1, -1, -1, -1> elements_of(const GL &whole, int index, int first, int rows) {
+    constexpr size_t size = sizeof(T) / sizeof(typename GL::dtype);
+    return gl<T, 1, -1, -1, -1>(reinterpret_cast<T *>(whole.raw_ptr + whole.offset({0, index, first, 0})), nullptr,
+                                size_t{1}, static_cast<size_t>(rows), whole.cols() / size);
+}
 /** Matrix `index` of a tensor. */
 template <ducks::gl::all GL>
 __device__ inline GL matrix_of(const GL &whole, int index) {

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 
 from workbench.errors import ShapeError
-from workbench.spec import Choice, KernelSpec, Launch, Range
+from workbench.spec import Choice, KernelSpec, Launch, Range, Tunables, Variant
 from workbench_kernels.families import gemm as family
 from workbench_kernels.references.gemm import quantized_gemm
 
@@ -101,11 +101,52 @@ SCALES = {
 """Kinds of scales by name."""
 
 
+def policies(shape: Mapping[str, Any]) -> str:
+    """Template arguments: element types and scales of what is multiplied."""
+    elements = (FORMATS[shape[name]].element for name in "ab")
+    return ", ".join([*elements, *(SCALES[shape[f"scale_{name}"]].policy for name in "ab")])
+
+
 def products(shape: Mapping[str, Any]) -> str:
     """The C++ type of what is multiplied."""
-    left, right = FORMATS[shape["a"]].element, FORMATS[shape["b"]].element
-    scales = (SCALES[shape[f"scale_{name}"]].policy for name in "ab")
-    return f"scaled_products<{left}, {right}, {', '.join(scales)}>"
+    return f"scaled_products<{policies(shape)}>"
+
+
+def few_rows(
+    policies: Callable[[Mapping[str, Any]], str],
+    epilogue: Callable[[Mapping[str, Any]], str],
+    check: Callable[[Mapping[str, Any], str], None],
+    shapes: Sequence[Mapping[str, Any]],
+) -> Variant:
+    """Up to 64 rows of A, by operands straight into registers.
+
+    Args:
+        policies: template arguments by shape: element types and scales.
+        epilogue: the C++ type of the epilogue by shape.
+        check: raises for what the operator does not take.
+    """
+
+    def check_few_rows(shape: Mapping[str, Any], arch: str) -> None:
+        check(shape, arch)
+        family.check_few_rows(shape)
+        if shape.get("scale_b") == "columns_32":
+            raise ShapeError(
+                "GEMM: scale_b has floats for 32 columns; the kernel for few rows takes powers of two and "
+                "floats for 128"
+            )
+
+    def define(shape: Mapping[str, Any], arch: str) -> dict[str, object]:
+        rows, cols = family.few_rows(shape)
+        return {"GEMM": f"few_rows_scaled<{policies(shape)}, bf16, {rows}, {cols}, {epilogue(shape)}>"}
+
+    return Variant(
+        lambda shape, arch: shape["m"] <= 64 and shape.get("scale_b") != "columns_32",
+        define=define,
+        launch=family.launch_few_rows,
+        tunables=Tunables(cols=(0, 16, 32)),
+        shapes=shapes,
+        check=check_few_rows,
+    )
 
 
 def epilogue(shape: Mapping[str, Any], *stages: str) -> str:
@@ -256,11 +297,13 @@ def quantized(
     k: Range,
     finish: Mapping[str, Choice] = NO_FINISH,
     shapes: Sequence[Mapping[str, Any]],
+    few: int = 2,
     **more: Any,
 ) -> KernelSpec:
     """An operator A Bᵀ of formats `a` and `b` with kinds of scales, the default first of each.
 
     Args:
+        few: of how many of the shapes the kernel for few rows has its own; 0: there is none.
         more: further fields of the spec.
     """
     parameters = {
@@ -286,5 +329,16 @@ def quantized(
         "check": check,
         "flops": family.flops,
         "bytes": bytes_moved,
+        "variants": {
+            "few_rows": few_rows(
+                policies,
+                epilogue,
+                check,
+                [{**shape, "m": m} for shape, m in zip(shapes, (16, 5, 40), strict=False)][:few],
+            ),
+            "double_buffer": Variant(),
+        }
+        if few
+        else {},
     }
     return KernelSpec(name=name, doc=doc, **{**fields, **more})

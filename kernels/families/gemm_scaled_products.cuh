@@ -15,9 +15,18 @@
 
 namespace kittens::families::gemm {
 
-/** Rows and columns of C that a wave computes. */
+/** Rows and columns of C that a wave computes where operands come by way of shared memory. */
 inline constexpr int SCALED_PART = 64;
-using scaled_sums = rt_fl<SCALED_PART, SCALED_PART, row_l, rt_16x16_s>;
+struct by_shared_memory {
+    static constexpr int rows = SCALED_PART, cols = SCALED_PART;
+    static constexpr bool direct = false;
+};
+/** What a wave computes where they come straight from global memory: 16 to 64 rows and columns. */
+template <int ROWS, int COLS>
+struct by_registers {
+    static constexpr int rows = ROWS, cols = COLS;
+    static constexpr bool direct = true;
+};
 
 /** What a lane is told of where a step is: the wave's first row of the operand, its matrix, and columns before. */
 struct step_place {
@@ -30,13 +39,13 @@ struct unscaled {
     struct of_a {};
     struct of_b {};
     struct none {};
-    template <int>
+    template <int, typename>
     using registers = none;
-    template <int, typename G>
+    template <int, typename, typename G>
     static __device__ inline none read_a(const G &, const step_place &) {
         return {};
     }
-    template <int, typename G>
+    template <int, typename, typename G>
     static __device__ inline none read_b(const G &, const step_place &) {
         return {};
     }
@@ -53,26 +62,29 @@ struct powers {
     };
     /** Where a step has four blocks a lane has one of them in each base tile, where it has two both. */
     template <int columns>
-    struct registers {
+    struct of_step {
         static constexpr int parts = columns == 64 ? 2 : 1;
         fp8e8m0_4 of[parts];
     };
-    template <int columns, ducks::gl::all GL>
-    static __device__ inline registers<columns> read(const GL &scales, const step_place &at) {
-        registers<columns> made;
-        constexpr int parts = registers<columns>::parts;
+    template <int columns, typename>
+    using registers = of_step<columns>;
+    template <int columns, int tiles, ducks::gl::all GL>
+    static __device__ inline of_step<columns> read(const GL &scales, const step_place &at) {
+        of_step<columns> made;
+        constexpr int parts = of_step<columns>::parts;
 #pragma unroll
         for (int part = 0; part < parts; part++)
-            made.of[part] = load_scales<parts == 1 ? 4 : 1>(scales, {0, at.matrix, at.row, at.column / 32 + part});
+            made.of[part] =
+                load_scales<parts == 1 ? 4 : 1, tiles>(scales, {0, at.matrix, at.row, at.column / 32 + part});
         return made;
     }
-    template <int columns, typename G>
-    static __device__ inline registers<columns> read_a(const G &g, const step_place &at) {
-        return read<columns>(g.scale_a, at);
+    template <int columns, typename Sums, typename G>
+    static __device__ inline of_step<columns> read_a(const G &g, const step_place &at) {
+        return read<columns, Sums::height>(g.scale_a, at);
     }
-    template <int columns, typename G>
-    static __device__ inline registers<columns> read_b(const G &g, const step_place &at) {
-        return read<columns>(g.scale_b, at);
+    template <int columns, typename Sums, typename G>
+    static __device__ inline of_step<columns> read_b(const G &g, const step_place &at) {
+        return read<columns, Sums::width>(g.scale_b, at);
     }
 };
 
@@ -84,11 +96,11 @@ struct floats_of_rows {
     struct of_a {
         gl<float, 1, -1, -1, -1> scale_a;
     };
-    template <int>
-    using registers = scaled_sums::col_vec;
-    template <int, typename G>
-    static __device__ inline scaled_sums::col_vec read_a(const G &g, const step_place &at) {
-        scaled_sums::col_vec made;
+    template <int, typename Sums>
+    using registers = typename Sums::col_vec;
+    template <int, typename Sums, typename G>
+    static __device__ inline typename Sums::col_vec read_a(const G &g, const step_place &at) {
+        typename Sums::col_vec made;
         load_along(made, g.scale_a, {0, at.matrix, at.row, at.column / block});
         return made;
     }
@@ -102,12 +114,12 @@ struct floats_of_columns {
     struct of_b {
         gl<float, 1, -1, -1, -1> scale_b;
     };
-    template <int>
-    using registers = scaled_sums::row_vec;
-    template <int, typename G>
-    static __device__ inline scaled_sums::row_vec read_b(const G &g, const step_place &at) {
-        scaled_sums::row_vec made;
-        load(made, g.scale_b, {0, at.matrix, at.column / block, at.row / SCALED_PART});
+    template <int, typename Sums>
+    using registers = typename Sums::row_vec;
+    template <int, typename Sums, typename G>
+    static __device__ inline typename Sums::row_vec read_b(const G &g, const step_place &at) {
+        typename Sums::row_vec made;
+        load(made, g.scale_b, {0, at.matrix, at.column / block, at.row / Sums::cols});
         return made;
     }
 };
@@ -121,9 +133,9 @@ struct floats_of_squares {
     struct of_b {
         gl<float, 1, -1, -1, -1> scale_b;
     };
-    template <int>
+    template <int, typename>
     using registers = float;
-    template <int, typename G>
+    template <int, typename, typename G>
     static __device__ inline float read_b(const G &g, const step_place &at) {
         return g.scale_b[{at.matrix, at.row / block, at.column / block}];
     }
@@ -135,8 +147,9 @@ struct floats_of_squares {
  * @tparam TA,TB element types: bf16, int8, fp8, fours of fp6 or pairs of fp4.
  * @tparam ScaleA unscaled, powers or floats_of_rows.
  * @tparam ScaleB unscaled, powers, floats_of_columns or floats_of_squares.
+ * @tparam Part what a wave computes, and where its operands come from.
  */
-template <typename TA, typename TB, typename ScaleA, typename ScaleB>
+template <typename TA, typename TB, typename ScaleA, typename ScaleB, typename Part = by_shared_memory>
 struct scaled_products {
     static constexpr bool small = sizeof(TA) == 1 && sizeof(TB) == 1;
     static constexpr bool alike = detail::is_same<TA, TB>;
@@ -154,7 +167,10 @@ struct scaled_products {
     static constexpr bool wide = sizeof(TA) == 2 || sizeof(TB) == 2;
     static constexpr bool one_block = detail::is_same<ScaleB, floats_of_columns<32>>;
     /** Columns of a step: a block of scales that are floats, or 128 bytes of a row of bf16. */
-    static constexpr int COLUMNS = one_block ? 32 : wide ? 64 : 128;
+    static constexpr int COLUMNS = one_block ? 32 : wide && !Part::direct ? 64 : 128;
+    /** Neighbours in a row that a lane holds where numbers become bf16: beside bf16 those that it reads of it at once
+     * from shared memory, else a block of powers of two. */
+    static constexpr int RUN = wide && (!Part::direct || one_block) ? 8 : 32;
 
     /** An operand of a step, as `operand_along_k` takes it. */
     template <typename T>
@@ -167,26 +183,27 @@ struct scaled_products {
             detail::select<K_STEP == 128, st_16x128_s, detail::select<K_STEP == 64, st_16x64_s, st_16x32_s>>;
         using matrix_shape = detail::select<sizeof(T) == 2 || K_STEP == 32, rt_16x32_s,
                                             detail::select<K_STEP == 128, rt_16x128_s, rt_16x64_s>>;
-        /**
-         * Where numbers become bf16 a lane holds as many neighbours of either operand: beside bf16 those that it reads
-         * of bf16 at once, else a block.
-         */
-        using shape = detail::select<as_stored, matrix_shape, rt_shape<16, K_STEP, (wide ? 8 : 32) / numbers>>;
+        /** Where numbers become bf16 a lane holds as many neighbours of either operand. */
+        using shape = detail::select<as_stored, matrix_shape, rt_shape<16, K_STEP, RUN / numbers>>;
     };
     /** At most: small numbers that become bf16 want more than half of the registers. */
     static constexpr int waves_per_simd = as_stored || wide ? 2 : 1;
 
-    using sums = scaled_sums;
+    using sums = rt_fl<Part::rows, Part::cols, row_l, rt_16x16_s>;
     struct scales {
-        typename ScaleA::template registers<COLUMNS> of_a;
-        typename ScaleB::template registers<COLUMNS> of_b;
+        typename ScaleA::template registers<COLUMNS, sums> of_a;
+        typename ScaleB::template registers<COLUMNS, sums> of_b;
     };
     /** Scales of step `step`, of rows `row` and columns `col` of C. */
     template <typename G>
     static __device__ inline scales read(const G &g, const share &at, int row, int col, int step) {
-        return {ScaleA::template read_a<COLUMNS>(g, {at.a, row, step * COLUMNS}),
-                ScaleB::template read_b<COLUMNS>(g, {at.b, col, step * COLUMNS})};
+        return {ScaleA::template read_a<COLUMNS, sums>(g, {at.a, row, step * COLUMNS}),
+                ScaleB::template read_b<COLUMNS, sums>(g, {at.b, col, step * COLUMNS})};
     }
+
+    using of_a = operand<TA>;
+    using of_b = operand<TB>;
+    struct arguments : ScaleA::of_a, ScaleB::of_b {};
 
     template <typename A, typename B>
     static __device__ inline void multiply(sums &c, const A &a, const B &b, const scales &by) {
@@ -211,7 +228,7 @@ struct scaled_products {
 
   private:
     template <typename Scale>
-    static constexpr bool are_powers = detail::is_same<Scale, powers::registers<COLUMNS>>;
+    static constexpr bool are_powers = detail::is_same<Scale, powers::of_step<COLUMNS>>;
 
     /** Those that there are, or four scales of one. */
     template <typename Scale>
@@ -222,7 +239,7 @@ struct scaled_products {
             return 0x7f7f7f7fu;
     }
 
-    using wide_tile = rt<bf16, 16, COLUMNS, row_l, rt_shape<16, COLUMNS, wide ? 8 : 32>>;
+    using wide_tile = rt<bf16, 16, COLUMNS, row_l, rt_shape<16, COLUMNS, RUN>>;
 
     /** Base tile `index` of an operand with its scales, bytes `index` of registers. */
     template <typename A, typename Scale>
@@ -255,7 +272,8 @@ struct scaled_products {
 
     /** c += products times the factors of their rows and columns. */
     static __device__ inline void add_scaled(sums &c, sums &products, const scales &by) {
-        constexpr bool of_columns = detail::is_same<typename ScaleB::template registers<COLUMNS>, sums::row_vec>;
+        constexpr bool of_columns =
+            detail::is_same<typename ScaleB::template registers<COLUMNS, sums>, typename sums::row_vec>;
         if constexpr (!ScaleA::floats) {
             if constexpr (of_columns)
                 col_map<base_ops::fma_AxCtB>(c, products, c, by.of_b);

@@ -74,6 +74,7 @@ base = quantized.quantized(
     scale_a=("rows", "powers"),
     scale_b=("squares", "columns", "powers"),
     k=Range(16, 1 << 20, step=16, default=512, doc="columns of A; a row is whole 16 bytes"),
+    few=0,
     shapes=[
         {"m": 256, "n": 256, "k": 256},
         {"m": 130, "n": 300, "k": 256, "c_a": "row", "c_b": "one"}

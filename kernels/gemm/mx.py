@@ -8,8 +8,9 @@ from typing import Any
 import torch
 
 from workbench.errors import ShapeError
-from workbench.spec import Choice, KernelSpec, Launch, Published, Range
+from workbench.spec import Choice, KernelSpec, Launch, Published, Range, Variant
 from workbench_kernels.families import gemm as family
+from workbench_kernels.families import gemm_quantized
 from workbench_kernels.references.gemm import MICROSCALED, microscaled_gemm
 
 BLOCK = 32
@@ -64,6 +65,18 @@ def inputs(shape: Mapping[str, Any], generator: torch.Generator, scale: int = 12
     return made | family.finish_inputs(shape, generator, torch.bfloat16)
 
 
+def check(shape: Mapping[str, Any], arch: str) -> None:
+    family.within_offsets(shape, 1)
+
+
+FEW_ROWS = gemm_quantized.few_rows(
+    lambda shape: f"{TYPES[shape['format']]}, {TYPES[shape['format']]}, powers, powers",
+    lambda shape: family.epilogue(shape, "bf16"),
+    check,
+    [{"m": 16, "n": 256, "k": 512}, {"m": 33, "n": 301, "k": 384, "format": "e4m3"}],
+)
+
+
 def launch(shape: Mapping[str, Any], arch: str) -> Launch:
     return family.launch_steps_of(16 * bits(shape))(shape, arch)
 
@@ -95,7 +108,8 @@ spec = KernelSpec(
         "GEMM": f"block_scaled<microscaled<{TYPES[shape['format']]}>, bf16, {family.epilogue(shape, 'bf16')}>"
     },
     launch=launch,
-    check=lambda shape, arch: family.within_offsets(shape, 1),
+    check=check,
+    variants={"few_rows": FEW_ROWS, "double_buffer": Variant()},
     flops=family.flops,
     bytes=lambda shape: (
         family.bytes_moved(shape, 1)

@@ -198,22 +198,24 @@ __device__ inline fp8e8m0_4 pack_scales(const T *scales, int row) {
  *
  * @tparam blocks that base tiles are wide: four, as the matrix instructions take them, a quarter of the lanes for each,
  * or one.
+ * @tparam tiles base tiles that are wanted, four at most.
  * @param scales a row for each row of the operand, of a scale for each block of 32 along K; `unsigned char` or fp8e8m0.
  * @param at the first of the 64 rows, and the first of the blocks. Rows past the end read as zero.
  *
- * Costs four loads of 1 byte a lane.
+ * Costs a load of 1 byte a lane for each base tile.
  */
-template <int blocks = 4, ducks::gl::all GL>
+template <int blocks = 4, int tiles = 4, ducks::gl::all GL>
 __device__ inline fp8e8m0_4 load_scales(const GL &scales, const coord<> &at) {
     static_assert(sizeof(typename GL::dtype) == 1, "load_scales: scales have 1 byte");
     static_assert(blocks == 4 || blocks == 1, "load_scales: base tiles are four blocks wide, or one");
+    static_assert(tiles >= 1 && tiles <= 4, "load_scales: a register has the scales of one to four base tiles");
     const detail::program_order order;
     const detail::window<2, GL> view(scales, at);
     const detail::buffer memory(view.base, view.bytes);
     const int lane = laneid();
     fp8e8m0_4 packed = 0;
 #pragma unroll
-    for (int n = 0; n < 4; n++) {
+    for (int n = 0; n < tiles; n++) {
         const uint32_t offset =
             static_cast<uint32_t>(n * 16 + lane % 16) * view.pitch + static_cast<uint32_t>(lane / 16 * blocks / 4);
         packed |= static_cast<fp8e8m0_4>(memory.load<unsigned char>(offset)) << (n * 8);
