@@ -73,7 +73,8 @@ def windowed(window: int) -> str:
     return (
         '#include "kittens.cuh"\n#include "schedules/schedules.cuh"\n'
         "namespace kittens::schedules {\n"
-        "__host__ __device__ constexpr int2 chosen_tile(int workgroup, int rows, int cols, int = 1) {\n"
+        "__host__ __device__ constexpr int2 chosen_tile(int workgroup, int rows, int cols, int = 1,"
+        " int = 0, int = 0) {\n"
         f"    return {order};\n}}\n}}\n"
         "#define chiplet_tile chosen_tile\n" + str(wb.kernels["gemm/bf16"].source)
     )
@@ -127,27 +128,28 @@ RANKINGS = (
     ),
     Ranking(
         "causal",
-        "attention over 4096 tokens, causal over full",
+        "attention over 4096 tokens, eight waves in ping-pong: causal over full",
         "us",
         (
-            Version("causal", 1048.9, variant("attention/forward", attention(1))),
-            Version("full", 1790.1, variant("attention/forward", attention(0))),
+            Version("causal", 1048.9, variant("attention/forward:ping_pong", attention(1))),
+            Version("full", 1790.1, variant("attention/forward:ping_pong", attention(0))),
         ),
         "HipKittens main analysis/attn/fwd/benchmark/mi355x_mha_*_fwd.json",
     ),
     Ranking(
         "tile-order",
-        "bf16 GEMM 8192 cubed by the order of its tiles",
+        "bf16 GEMM 8192 cubed by the order of its tiles, plain double buffering",
         "us",
         tuple(
             Version(
                 f"windows of {window} rows" if window else "row-major",
                 us,
-                variant("gemm/bf16:ping_pong", cube(8192), source=windowed(window)),
+                variant("gemm/bf16:double_buffer", cube(8192), source=windowed(window)),
             )
             for window, us in ((8, 987.1), (0, 1081.6), (32, 1256.4))
         ),
-        f"{PAPER}/grid_micro/data_to_log.json (another GEMM)",
+        f"{PAPER}/grid_micro/data_to_log.json (another GEMM, which waits for loads soon after they start; "
+        "in our ping-pong they are hidden, and the orders are equal)",
     ),
 )
 LEFT_OUT = "Left out: producer-consumer variants and register-pinned schedules, of which no kernel is here."

@@ -222,10 +222,10 @@ def test_modelled_gemm_beside_the_published_one(side, published):
     from workbench import profile
 
     result = profile("gemm/bf16", shape={"m": side, "n": side, "k": side}, device="emulated:gfx950")
-    parts = result.model.parts
-    assert result.model.wave["issue"] + result.model.wave["memory"] + result.model.wave[
-        "lds"
-    ] == pytest.approx(parts["wave"])
-    assert parts["wave"] > parts["mfma"]
+    # A wave issues, waits for loads, or for other waves.
+    assert 0 < sum(result.model.wave.values()) <= result.model.simulation.seconds
+    assert "wave" not in result.model.parts
+    assert result.model.bound in result.model.parts or result.model.bound == result.model.waits
+    assert result.model.bound_text != result.model.bound
     if published is not None:
         assert 0.75 < result.time.value / published < 1.25

@@ -19,6 +19,7 @@ sys.path.insert(0, str(BENCHMARKS))
 import error_document  # noqa: E402
 import model_error  # noqa: E402
 from model_error import Modelled, Store  # noqa: E402
+from own_kernels import SOURCES, own_problem, with_constants  # noqa: E402
 from published_times import DATA, Problem, Row, published  # noqa: E402
 
 
@@ -93,3 +94,28 @@ def test_a_problem_is_modelled_and_one_that_cannot_be_says_why() -> None:
     assert not found.failure
     wrong = model_error.model(Problem("normalization/rmsnorm", "rows=4 cols=0", "MI325X"))
     assert "ShapeError" in wrong.failure
+
+
+def test_rows_of_known_sources_are_of_their_own_kernel() -> None:
+    found = [problem for row in published() if (problem := own_problem(row)) is not None]
+    assert {problem.kernel.removeprefix("own ") for problem in found} == set(SOURCES)
+    for problem in found:
+        sizes = {name: int(value) for name, value in problem.parameters.items()}
+        own = SOURCES[problem.kernel.removeprefix("own ")](sizes)
+        assert all(count > 0 for count in own.grid(sizes)), problem
+        assert targets.product(problem.gpu).arch == "gfx950"
+    rows = [row("gemm", 100.0), row("gemm", 50.0)]
+    problem = own_problem(rows[0])
+    assert problem is not None
+    known = {problem: Modelled(100.0, "mfma"), rows[0].problem: Modelled(90.0, "mfma")}
+    assert [each.ratio for each in error_document.own(rows, known)] == [1.0]
+    assert "HipKittens' kernels themselves" in error_document.document(rows, known)
+
+
+def test_sizes_of_a_source_are_exchanged() -> None:
+    text = "constexpr int N = 4;\n#define M 8192\nint f() { return N * M; }\n"
+    assert with_constants(text, {"N": 7, "M": 9}) == (
+        "constexpr int N = 7;\n#define M 9\nint f() { return N * M; }\n"
+    )
+    with pytest.raises(ValueError, match="no constant K"):
+        with_constants(text, {"K": 1})

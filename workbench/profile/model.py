@@ -41,6 +41,7 @@ from workbench.profile.launch import DISPATCH_SECONDS
 from workbench.profile.machine import memory_latency_cycles
 from workbench.profile.simulation.chip import ChipRun, levels_everywhere, levels_of, simulate_chip
 from workbench.profile.simulation.program import FROM_L2, Levels
+from workbench.profile.simulation.unit import REASONS
 from workbench.targets import Product
 
 if TYPE_CHECKING:
@@ -91,9 +92,13 @@ UNITS: Mapping[str, str] = {
     "l1": "L1 cache bandwidth",
     "wave": "one wave, step by step",
     "l2": "L2 bandwidth",
+    "infinity": "Infinity Cache bandwidth",
     "hbm": "HBM bandwidth",
 }
 """What each part of a breakdown is."""
+
+BOUND_SHARE = 0.7
+"""A kernel that keeps a unit busy for less than this part of its time is bound by what its waves wait for."""
 
 
 @dataclass(frozen=True)
@@ -102,16 +107,17 @@ class TimeModel:
 
     Attributes:
         seconds: launch overhead plus the longest part.
-        parts: seconds that each unit is busy, by the keys of `UNITS`.
+        parts: seconds that each unit is busy, by the keys of `UNITS`; "wave" where nothing was simulated.
         overhead: seconds of launch overhead.
         occupancy: waves that fit.
         machine: the constants used.
-        wave: seconds of the "wave" part by what the wave does: "issue" (and waiting for the matrix core),
+        wave: seconds of an average wave by what it does: "issue" (and waiting for the matrix core),
             "memory" and "lds" (waiting for loads).
         error: how far the time may be off.
         clock_hz: engine clock that all of it was computed at.
         activity: share of the kernel's cycles (0 to 1) in which the units of the whole chip are busy: "mfma",
             "valu", "lds", "hbm"; and "units", the share of the compute units that have work.
+        waits: why simulated waves stand still most, of `simulation.unit.REASONS`; "" without a simulation.
         simulation: the simulated chip that the time is from; None where the launch's ways were not recorded,
             and the time is the longest part's.
     """
@@ -125,6 +131,7 @@ class TimeModel:
     error: Expected = NEVER_COMPARED
     clock_hz: float = 0.0
     activity: Mapping[str, float] = field(default_factory=dict)
+    waits: str = ""
     simulation: ChipRun | None = field(default=None, repr=False, compare=False)
 
     @property
@@ -134,14 +141,20 @@ class TimeModel:
 
     @property
     def bound(self) -> str:
-        """Key of the longest part; "launch" where the overhead is longer than all of them."""
+        """What the time is spent on: "launch" where that takes the greater part; the key of the longest part.
+
+        Of a simulated launch whose longest part is short of its time: why its waves stand most, by `REASONS`.
+        """
         key = max(self.parts, key=lambda part: self.parts[part])
-        return key if self.parts[key] >= self.overhead else "launch"
+        if self.parts[key] < self.overhead:
+            return "launch"
+        work = self.seconds - self.overhead
+        return self.waits if self.waits and self.parts[key] < BOUND_SHARE * work else key
 
     @property
     def bound_text(self) -> str:
-        """The longest part in words."""
-        return UNITS.get(self.bound, "launch overhead")
+        """The same in words."""
+        return {**UNITS, **REASONS}.get(self.bound, "launch overhead")
 
     @property
     def source(self) -> str:
@@ -182,6 +195,7 @@ def model_time(
     argument_bytes: int,
     instructions: Mapping[int, Instruction] | None = None,
     clock_hz: float | None = None,
+    live: float = 1.0,
     spans: int = 0,
 ) -> TimeModel:
     """The modelled time of a counted launch.
@@ -195,6 +209,7 @@ def model_time(
         instructions: of the code by address, for the simulation.
         clock_hz: engine clock; where it is None, the one that the GPU keeps under this load
             (`profile.clock`), or without a simulation its peak.
+        live: part of the operands that is not zero; zeros switch nothing, and the clock stays higher.
         spans: of the timeline that are kept at most.
     """
     if record.steps is None or instructions is None:
@@ -211,22 +226,43 @@ def model_time(
         least = max(seconds for name, seconds in parts.parts.items() if name != "wave")
         seconds = max(run.seconds, least)
         activity = activity_of(tally, machine, seconds * clock, clock, run)
+        shares = run.shares
         return replace(
             parts,
+            parts=_simulated_parts(parts.parts, run),
+            wave={
+                name: run.seconds * sum(shares.get(one, 0.0) for one in of) for name, of in _OF_A_WAVE.items()
+            },
             seconds=DISPATCH_SECONDS + seconds,
             overhead=DISPATCH_SECONDS,
             activity=activity,
+            waits=max(_WAITS & shares.keys(), key=lambda name: shares[name], default=""),
             simulation=run,
         )
 
     if clock_hz is not None:
         return at(clock_hz, spans)
     peak = at(machine.clock_hz, spans)
-    kept = sustained_clock(machine, peak.activity, kind=_matrix_type(tally))
+    kept = sustained_clock(machine, peak.activity, kind=_matrix_type(tally), bits=live)
     return peak if kept > _SAME_CLOCK * machine.clock_hz else at(kept, spans)
 
 
 _SAME_CLOCK = 0.99
+_WAITS = frozenset(REASONS) - {"NONE", "ISSUE", "IDLING"}
+_OF_A_WAVE: Mapping[str, tuple[str, ...]] = {
+    "issue": ("issue", "MATRIX_BUSY", "VECTOR_BUSY", "DEPENDENCE", "ISSUE"),
+    "memory": ("WAIT_MEMORY", "WAIT_SCALAR", "MEMORY_QUEUE"),
+    "lds": ("WAIT_LDS", "LDS_PORT"),
+}
+"""What a simulated wave does, as `TimeModel.wave` tells it; "issue" is "waiting for the matrix core", too."""
+
+
+def _simulated_parts(parts: Mapping[str, float], run: ChipRun) -> dict[str, float]:
+    """Seconds that each unit is busy, with what memory needs at best instead of what one wave would wait."""
+    _, l2, infinity, hbm = (cycles / run.clock_hz for cycles in run.memory)
+    levels = {"l2": l2, "infinity": infinity, "hbm": hbm}
+    kept = {name: seconds for name, seconds in parts.items() if name != "wave"}
+    return {**kept, **{name: max(kept.get(name, 0.0), seconds) for name, seconds in levels.items()}}
 
 
 def _matrix_type(tally: Tally) -> str:

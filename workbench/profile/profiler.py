@@ -34,7 +34,7 @@ from workbench.profile.rocprof import RocprofResult, export
 from workbench.profile.rocprof import collect as run_rocprof
 from workbench.profile.stalls import Branch, stall_tree
 from workbench.profile.timelines import Timeline, timeline_of
-from workbench.profile.timing import TimeResult, counted, modelled, together
+from workbench.profile.timing import TimeResult, counted, live_operands, modelled, together
 from workbench.profile.what_if import Again, change_of
 from workbench.spec import KernelSpec, Shape, shape_text
 from workbench.spec.subject import Target, resolve
@@ -448,6 +448,7 @@ def _counted(target: Target, names: Sequence[str] | None) -> ProfileResult:
             model,
             model.error,
             target.kernel.module.places_of,
+            live_operands(target),
         ),
         kernel=target.kernel,
     )

@@ -22,6 +22,7 @@ from workbench.profile.expected import expected
 from workbench.profile.launch import QUANTITIES
 from workbench.profile.machine import hierarchy, machine
 from workbench.profile.model import TimeModel, model_time
+from workbench.profile.operands import live_share
 from workbench.profile.sampled import estimated_counters
 from workbench.progress import track
 from workbench.runtime import Device, LaunchRecord
@@ -317,6 +318,12 @@ def _machine(target: Target) -> Product:
     return machine(str(target.device.properties.get("name", "")), target.device.arch)
 
 
+def live_operands(target: Target) -> float:
+    """Part of the elements of the last launch's tensors that is not zero."""
+    last = target.kernel.last
+    return live_share((*last.args, *last.kwargs.values())) if last is not None else 1.0
+
+
 def modelled(target: Target, record: LaunchRecord, sums: Tally, *, spans: int = 0) -> TimeModel:
     """The model's time of a counted launch.
 
@@ -331,6 +338,7 @@ def modelled(target: Target, record: LaunchRecord, sums: Tally, *, spans: int = 
         _machine(target),
         argument_bytes=last.argument_bytes if last is not None else 0,
         instructions=_instructions(target, record),
+        live=live_operands(target),
         spans=spans,
     )
     return replace(found, error=expected(target.spec))

@@ -116,6 +116,7 @@ class Again:
         base: the time without a change.
         error: how far its time may be off.
         places: source files and lines of an address, the module's own last.
+        live: part of the operands that is not zero.
     """
 
     tally: Tally = field(repr=False)
@@ -127,6 +128,7 @@ class Again:
     base: TimeModel = field(repr=False)
     error: Expected
     places: Callable[[int], Sequence[tuple[str, int]]] = field(repr=False)
+    live: float = 1.0
 
     def model(self, change: Change) -> TimeModel:
         """The time with a change."""
@@ -148,6 +150,7 @@ class Again:
             argument_bytes=self.argument_bytes,
             instructions=self.instructions,
             clock_hz=change.clock,
+            live=self.live,
         )
 
     def _occupancy(self, change: Change) -> Occupancy:

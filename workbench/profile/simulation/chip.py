@@ -17,7 +17,13 @@ import numpy.typing as npt
 
 from workbench.launches import Steps, WaveSteps
 from workbench.profile.simulation.program import FROM_L2, Levels, Program, program
-from workbench.profile.simulation.unit import REASONS, UnitRun, machine_record, run_unit
+from workbench.profile.simulation.unit import (
+    DISPATCH_CYCLES,
+    REASONS,
+    UnitRun,
+    machine_record,
+    run_unit,
+)
 from workbench.targets import Product
 
 if TYPE_CHECKING:
@@ -61,6 +67,7 @@ class ChipRun:
         unit: the simulated unit of the kind that most of the work is of.
         kinds: how many ways were told apart.
         steps: instructions that were simulated.
+        memory: cycles that the launch needs of L1, L2, Infinity Cache and HBM at what each carries at best.
     """
 
     cycles: float
@@ -69,6 +76,18 @@ class ChipRun:
     unit: UnitRun = field(repr=False)
     kinds: int
     steps: int
+    memory: tuple[float, ...] = (0.0, 0.0, 0.0, 0.0)
+
+    @property
+    def shares(self) -> dict[str, float]:
+        """Parts of the lives of the simulated unit's waves: "issue", and by why they wait, `REASONS`."""
+        lives = sum(wave.end - wave.start for wave in self.unit.waves) or 1.0
+        stood = {
+            name: float(cycles) / lives
+            for name, cycles in zip(REASONS, self.unit.stalls.sum(axis=0), strict=True)
+            if cycles > 0
+        }
+        return {"issue": sum(wave.busy for wave in self.unit.waves) / lives, **stood}
 
     @property
     def seconds(self) -> float:
@@ -152,6 +171,7 @@ def _pace(
     machine: Mapping[str, object],
     resident: int,
     groups: int,
+    dispatch: float,
     spans: int,
 ) -> _Pace:
     listed = [steps.of(group) for group in kind.groups]
@@ -159,7 +179,7 @@ def _pace(
     most = max(resident, min(resident * ROUNDS, STEP_BUDGET // size))
     count = min(groups, most)
     taken: list[Sequence[WaveSteps]] = [listed[i % len(listed)] for i in range(count)]
-    run = run_unit(code, taken, machine, resident, spans=spans)
+    run = run_unit(code, taken, machine, resident, dispatch=dispatch, spans=spans)
     ends = np.sort(run.group_ends)
     full = min(resident, count)
     before = float(ends[count - 1 - full]) if count > full else 0.0
@@ -199,8 +219,10 @@ def simulate_chip(
     resident = min(occupancy.groups_per_cu, per_unit)
     work = [float(np.sum(of == i)) * kind.executed for i, kind in enumerate(kinds)]
     main = int(np.argmax(work))
+    # A die starts waves on all its units in turn.
+    dispatch = float(DISPATCH_CYCLES * -(-units // min(int(product.xcds), units)))
     paces = [
-        _pace(code, steps, kind, machine, resident, per_unit, spans if i == main else 0)
+        _pace(code, steps, kind, machine, resident, per_unit, dispatch, spans if i == main else 0)
         for i, kind in enumerate(kinds)
     ]
     cycles = paces[0].cycles(per_unit) if len(kinds) == 1 else _placed(of, paces, product, resident)
@@ -211,7 +233,17 @@ def simulate_chip(
         paces[main].run,
         len(kinds),
         int(sum(pace.run.issued.sum() for pace in paces)),
+        tuple(
+            np.sum(
+                list(map(_memory_of, paces, np.bincount(of, minlength=len(kinds)) / units)), axis=0
+            ).tolist()
+        ),
     )
+
+
+def _memory_of(pace: _Pace, groups: float) -> npt.NDArray[np.float64]:
+    """Cycles of the levels of memory for so many work-groups."""
+    return np.array(pace.run.memory_busy) / pace.groups * groups
 
 
 def _placed(of: npt.NDArray[np.int64], paces: Sequence[_Pace], product: Product, resident: int) -> float:
