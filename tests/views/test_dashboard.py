@@ -568,10 +568,7 @@ def kept(tmp_path, monkeypatch):
 
 def test_runs_and_baselines_of_earlier_sessions(kept, small, large):
     page = wb.dashboard()
-    # As a profile publishes it.
-    record = replace(small.record, counts=None, traffic=None, steps=None)
-    light = replace(small, lines={}, instructions=None, again=None, record=record)
-    hub.publish("profile", light.name, light)
+    hub.publish("profile", small.name, small.light())
     page.pin()
     page.close()
     kept()

@@ -21,17 +21,14 @@ def encode(value: Any, leave_out: Collection[str] = ()) -> Any:
     """Plain JSON values.
 
     Args:
-        leave_out: fields that are not kept, at any depth; they are to have a default.
+        leave_out: fields that are not kept, as "Class.field"; they are to have a default.
     """
     if isinstance(value, Product):
         return {PRODUCT: value.name}
     if is_dataclass(value) and not isinstance(value, type):
-        kept = {
-            f.name: encode(getattr(value, f.name), leave_out)
-            for f in fields(value)
-            if f.name not in leave_out
-        }
-        return {CLASS: type(value).__name__, **kept}
+        name = type(value).__name__
+        kept = (f.name for f in fields(value) if f"{name}.{f.name}" not in leave_out)
+        return {CLASS: name, **{field: encode(getattr(value, field), leave_out) for field in kept}}
     if isinstance(value, Enum):
         return {CLASS: type(value).__name__, "value": value.value}
     if isinstance(value, Mapping):

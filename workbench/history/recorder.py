@@ -24,9 +24,12 @@ from workbench.events import Event, Hub, hub, shape_told
 from workbench.history.codec import encode
 from workbench.history.store import Store, packed, place
 
-NOT_KEPT = (
-    *("simulation", "rocprof", "levels", "again", "wall", "instructions"),
-    *("counts", "traffic", "findings", "accesses"),
+NOT_KEPT = frozenset(
+    {
+        *(f"ProfileResult.{name}" for name in ("rocprof", "instructions", "again", "kernel", "whole")),
+        *(f"LaunchRecord.{name}" for name in ("counts", "traffic", "steps", "findings", "accesses")),
+        *("TimeModel.simulation", "Replayed.levels", "TimeResult.wall"),
+    }
 )
 """Fields of results that belong to their process, or are too large: simulated waves, what a tool left."""
 

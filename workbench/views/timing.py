@@ -115,7 +115,7 @@ def sweep_figure(results: SweepResult, *, baseline: Sequence[TimeResult] = ()) -
     """
     import plotly.graph_objects as go
 
-    quantity = _quantity(results)
+    quantity = _quantity([*results, *baseline])
     unit = quantity[1] if quantity is not None else "us"
     figure = go.Figure()
     axis = ShapeAxis([r.shape for r in (*results, *baseline)])
