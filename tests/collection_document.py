@@ -3,6 +3,7 @@
 python tests/collection_document.py            # the page, of what `tests/data/collection_results.json` has
 python tests/collection_document.py --run      # runs every case on both targets before
 python tests/collection_document.py --time     # models the time of every problem that was published, before
+python tests/collection_document.py --sources DIR  # compiles the collection's sources there, before
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 import argparse
 import csv
 import json
+import sys
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -21,6 +23,7 @@ from collection.running import CASES, drawn, run
 import workbench as wb
 from workbench import collection, paths
 from workbench.collection.record import PortModule
+from workbench.errors import CompileError, WorkbenchError
 from workbench.profile.expected import expected
 from workbench.profile.launch import QUANTITIES
 from workbench.spec import Published, shape_text
@@ -32,6 +35,8 @@ DATA = ROOT / "tests" / "data"
 RESULTS = DATA / "collection_results.json"
 SOURCE = "m8than/amd-kernels"
 GPU = "MI325X"
+SOURCES = "gfx942"
+"""What the collection is written for."""
 
 STATES = {
     "ok": "works",
@@ -98,6 +103,7 @@ def page(results: Mapping[str, Any]) -> str:
             *_summary(here, results),
             *_modules(here, results),
             *_differences(here),
+            *_sources(results),
             *_lines(),
             *_tables(results),
             "",
@@ -289,6 +295,47 @@ def time_problems(results: dict[str, Any], largest: float) -> None:
             print(key, results["times"][key], flush=True)
 
 
+def compile_sources(results: dict[str, Any], checkout: Path) -> None:
+    """Compiles the device code of the collection's sources, as they are, with our headers."""
+    sys.path.append(str(ROOT / "tests" / "kernels"))
+    from hipkittens_sources import first_error, host_headers
+
+    files = {path.parent.name: path for path in sorted(checkout.glob("kernels/*/*/kernel.cpp"))}
+    told = results.setdefault("sources", {})
+    for row in rows():
+        path = files.get(row.module.removesuffix("_tk"))
+        if path is None or row.module in told:
+            continue
+        told[row.module] = ""
+        try:
+            wb.compile(
+                path.read_text(encoding="utf-8"),
+                **{"arch": SOURCES, "name": str(path), "include": host_headers(), "timeout": 300.0},
+                **{"define": ["HIP_ENABLE_WARP_SYNC_BUILTINS"], "flags": ["-w", "-ferror-limit=1"]},
+            )
+        except CompileError as error:
+            told[row.module] = first_error(error)[:160]
+        except WorkbenchError as error:
+            told[row.module] = str(error).splitlines()[0][:160]
+        _store(results)
+        print(row.module, told[row.module] or "compiles", flush=True)
+
+
+def _sources(results: Mapping[str, Any]) -> Iterator[str]:
+    told = results.get("sources", {})
+    if not told:
+        return
+    failed = {module: why for module, why in told.items() if why}
+    yield "\n## Its own sources\n"
+    yield (
+        f"Of the C++ sources of {len(told)} of its modules, {len(told) - len(failed)} compile for {SOURCES} "
+        "with the headers here, as they are: device code, with the host's bindings read. They were not run."
+    )
+    if failed:
+        yield "\n| module | the first error |\n| --- | --- |"
+        yield from (f"| `{module}` | {why.replace('|', chr(92) + '|')} |" for module, why in failed.items())
+
+
 def _store(results: Mapping[str, Any]) -> None:
     RESULTS.write_text(json.dumps(results, indent=1, sort_keys=True) + "\n", encoding="utf-8")
 
@@ -297,6 +344,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--run", action="store_true", help="run cases that have no result")
     parser.add_argument("--time", action="store_true", help="model problems that have no time")
+    parser.add_argument(
+        "--sources", type=Path, help="a checkout of the collection, whose sources are compiled"
+    )
     parser.add_argument("--again", action="store_true", help="forget the results that there are")
     parser.add_argument("--largest", type=float, default=1e9, help="bytes of a problem that is modelled")
     options = parser.parse_args()
@@ -305,6 +355,8 @@ def main() -> None:
         run_cases(results)
     if options.time:
         time_problems(results, options.largest)
+    if options.sources:
+        compile_sources(results, options.sources)
     PAGE.write_text(page(results), encoding="utf-8")
 
 

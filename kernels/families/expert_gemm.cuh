@@ -3,8 +3,10 @@
  * @brief Mixtures of experts: rows of tokens that a list names, each times the matrix of its expert, summed in float.
  *
  * A work-group of 4 waves computes ROWS entries of a list and some columns. Along K it goes in steps: numbers of the
- * next step travel from global memory into registers while the matrix cores work on this one; then they become bf16
- * and go to the other half of shared memory. A matrix of an expert is K x N, or N x K where `along_k`.
+ * next step travel from global memory into registers while the matrix cores work on this one; then they go to the other
+ * half of shared memory: int8, fp8 and int4 less 8 as bytes, fp4 too where the instructions take it with its scales
+ * (gfx950), all others as bf16. A matrix of an expert is K x N, or N x K where `along_k`. Bytes of K x N are turned on
+ * the way.
  *
  * A row of A is a multiple of 8 numbers, one of a K x N matrix too. Past K, N and the list's end there are zeros, and
  * nothing is written.
@@ -30,11 +32,11 @@ struct block_factors {
 struct no_factors {};
 
 /**
- * @tparam A,B `whole<T>`, `fp4`; B also `nibbles`.
+ * @tparam A,B `whole<T>`, `fp4`; B also `nibbles`, `eights`.
  * @tparam List from expert_lists.cuh.
  * @tparam Factors block_factors, whose blocks are whole steps, or no_factors.
  * @tparam how,op what becomes of sums.
- * @tparam ROWS 16, 32, 64 or 128; K_STEP 32 or 64.
+ * @tparam ROWS 16, 32, 64 or 128; K_STEP 32 or 64, 128 of fp4 as it is.
  */
 template <typename A, typename B, typename List, typename Factors, bool along_k, finish how, typename op, int ROWS,
           int K_STEP>
@@ -59,14 +61,27 @@ struct multiply {
     static constexpr bool scaled = detail::is_same<Factors, block_factors>;
     static constexpr int packed = along_k ? 1 : B::per_element;
 
-    using shared_a = st_bf<ROWS, K_STEP, st_16x32_s>;
-    using shared_b = detail::select<along_k, st_bf<COLS, K_STEP, st_16x32_s>, st_bf<K_STEP, COLS, st_32x32_s>>;
-    using registers_a = rt_bf<PART, K_STEP, row_l, rt_16x32_s>;
+    using as = multiplied<A, B>;
+    using element = typename as::element;
+    static constexpr bool as_stored = as::as_stored;
+    static_assert(!(as_stored && along_k), "experts: bytes of N x K are not turned");
+    /** Elements of a tile along K, of which each holds one number or two; whether a row of B's tile is a column of B.
+     */
+    static constexpr int DEEP = as_stored ? K_STEP / A::per_element : K_STEP;
+    static constexpr bool rows_of_columns = along_k || as_stored;
+    static constexpr bool wide = as_stored && DEEP == 64;
+    using shared_shape = detail::select<wide, st_16x64_s, st_16x32_s>;
+    using shape = detail::select<wide, rt_16x64_s, rt_16x32_s>;
+    using shared_a = st<element, ROWS, DEEP, shared_shape>;
+    using shared_b =
+        detail::select<rows_of_columns, st<element, COLS, DEEP, shared_shape>, st_bf<K_STEP, COLS, st_32x32_s>>;
+    using registers_a = rt<element, PART, DEEP, row_l, shape>;
     using registers_b =
-        detail::select<along_k, rt_bf<HALF, K_STEP, row_l, rt_16x32_s>, rt_bf<K_STEP, HALF, col_l, rt_32x16_s>>;
+        detail::select<rows_of_columns, rt<element, HALF, DEEP, row_l, shape>, rt_bf<K_STEP, HALF, col_l, rt_32x16_s>>;
     using sums = rt_fl<PART, HALF, row_l, rt_16x16_s>;
+    /** What the instructions sum in: whole numbers for int8. */
+    using exact = rt<detail::select<detail::is_same<element, int8>, int, float>, PART, HALF, row_l, rt_16x16_s>;
     using base = rt_base<float, row_l, rt_16x16_s>;
-    static constexpr int shared_bytes = 2 * (ROWS + COLS) * K_STEP * 2;
 
     /** Where a work-group is. */
     struct place {
@@ -75,12 +90,13 @@ struct multiply {
         int col, second, end;
     };
 
-    /** The lane's share of A's step: some eights of rows that the list names. */
+    /** The lane's share of A's step: some eights of rows that the list names, of numbers or of bytes. */
     struct share_of_a {
-        static constexpr int PER_ROW = K_STEP / 8, EIGHTS = ROWS * PER_ROW, COUNT = (EIGHTS + threads - 1) / threads;
+        static constexpr int PER_ROW = DEEP / 8, EIGHTS = ROWS * PER_ROW, COUNT = (EIGHTS + threads - 1) / threads;
+        using number = detail::select<as_stored, eight_bytes, typename A::along>;
         const typename A::stored *rows[COUNT];
         const unsigned char *powers[COUNT];
-        typename A::along numbers[COUNT];
+        number numbers[COUNT];
         bool there[COUNT];
 
         __device__ inline share_of_a(const arguments &g, const entries &at) {
@@ -96,23 +112,28 @@ struct multiply {
         __device__ inline void fetch(int step, int k) {
 #pragma unroll
             for (int i = 0; i < COUNT; i++) {
-                const int col = step * K_STEP + (i * threads + static_cast<int>(threadIdx.x)) % PER_ROW * 8;
-                there[i] = rows[i] != nullptr && col < k;
-                if (there[i]) numbers[i].fetch(rows[i], col, powers[i]);
+                const int col = step * DEEP + (i * threads + static_cast<int>(threadIdx.x)) % PER_ROW * 8;
+                there[i] = rows[i] != nullptr && col < (as_stored ? k / A::per_element : k);
+                if (!there[i]) continue;
+                if constexpr (as_stored)
+                    numbers[i].fetch(rows[i], col);
+                else
+                    numbers[i].fetch(rows[i], col, powers[i]);
             }
         }
         __device__ inline void put(shared_a &to) const {
+            using unit = decltype(numbers[0].widen());
 #pragma unroll
             for (int i = 0; i < COUNT; i++) {
                 const int id = i * threads + static_cast<int>(threadIdx.x);
                 if (EIGHTS % threads == 0 || id < EIGHTS)
-                    *reinterpret_cast<eight *>(shared_a::idx(&to.data[0], {id / PER_ROW, id % PER_ROW * 8})) =
-                        there[i] ? numbers[i].widen() : eight{};
+                    *reinterpret_cast<unit *>(shared_a::idx(&to.data[0], {id / PER_ROW, id % PER_ROW * 8})) =
+                        there[i] ? numbers[i].widen() : unit{};
             }
         }
     };
 
-    /** The lane's share of B's step. */
+    /** The lane's share of B's step, which becomes bf16. */
     struct share_of_b {
         /** Eights of a row of the tile, and how many there are, counting rows that share bytes once. */
         static constexpr int PER_ROW = (along_k ? K_STEP : COLS) / 8;
@@ -158,6 +179,87 @@ struct multiply {
             }
         }
     };
+
+    /** The lane's share of B's step of bytes: blocks of eight rows and four columns. */
+    struct share_of_bytes {
+        static constexpr int PER_ROW = COLS / 4, BLOCKS = COLS * DEEP / 32, COUNT = (BLOCKS + threads - 1) / threads;
+        turned_bytes blocks[COUNT];
+
+        __device__ inline void fetch(const arguments &g, const place &to, int step) {
+#pragma unroll
+            for (int i = 0; i < COUNT; i++) {
+                const int id = i * threads + static_cast<int>(threadIdx.x), across = id % PER_ROW * 4;
+                const int within = to.col + across % SPAN, col = within + (across < SPAN ? 0 : to.second);
+                const int deep = step * DEEP + id / PER_ROW * 8;
+                const bool there = within + (how == finish::halves || across < SPAN ? 0 : to.second) < to.end &&
+                                   deep < g.k / A::per_element && (BLOCKS % threads == 0 || id < BLOCKS);
+                // Rows of memory may hold two rows of the tile.
+                constexpr int each = B::per_element / A::per_element;
+#pragma unroll
+                for (int row = 0; row < 8; row += each) {
+                    const unsigned four =
+                        there ? *reinterpret_cast<const unsigned *>(&g.b[{to.at.expert, (deep + row) / each, col}]) : 0;
+                    blocks[i].rows[row] = four;
+                    if constexpr (each == 2) {
+                        blocks[i].rows[row] = there ? B::widened(four, 0) : 0;
+                        blocks[i].rows[row + 1] = there ? B::widened(four, 1) : 0;
+                    }
+                }
+            }
+        }
+        __device__ inline void put(shared_b &to) const {
+#pragma unroll
+            for (int i = 0; i < COUNT; i++) {
+                const int id = i * threads + static_cast<int>(threadIdx.x);
+                if (BLOCKS % threads != 0 && id >= BLOCKS) continue;
+                detail::for_constants<4>([&]<int which>() {
+                    *reinterpret_cast<uint2 *>(
+                        shared_b::idx(&to.data[0], {id % PER_ROW * 4 + which, id / PER_ROW * 8})) =
+                        blocks[i].template column<which>();
+                });
+            }
+        }
+    };
+
+    /** The powers of two of a lane's rows of A and of both halves of B, as the instructions take them. */
+    struct powers {
+        fp8e8m0_4 of_a = 0, of_b[2] = {};
+
+        __device__ inline void fetch(const arguments &g, const place &to, int step, int row, int col) {
+            const int blocks = g.k / 32, block = step * (K_STEP / 32) + laneid() / 16, own = laneid() % 16;
+            of_a = of_b[0] = of_b[1] = 0;
+            // Past the end there are zeros, whatever their scale is.
+            if (block >= blocks) return;
+#pragma unroll
+            for (int i = 0; i < PART / 16; i++) {
+                const int entry = row + i * 16 + own, token = entry < to.at.rows ? g.token(to.at.first + entry) : -1;
+                if (token >= 0) of_a |= unsigned{g.powers_a[static_cast<size_t>(token) * blocks + block]} << 8 * i;
+            }
+            const unsigned char *of = g.powers_b + (static_cast<size_t>(to.at.expert) * blocks + block) * g.n;
+#pragma unroll
+            for (int j = 0; j < 2 * HALF / 16; j++) {
+                const int within = j % (HALF / 16), half = j / (HALF / 16);
+                const int n = col + half * to.second + within * 16 + own;
+                of_b[half] |= unsigned{of[detail::min(n, g.n - 1)]} << 8 * within;
+            }
+        }
+    };
+
+    /** c += the products of a step, of half `which` of the columns. */
+    static __device__ inline void multiply_step(exact &c, const registers_a &a, shared_b &from, const powers &by,
+                                                int part, int which) {
+        registers_b b;
+        if constexpr (rows_of_columns)
+            load(b, subtile_inplace<HALF, DEEP>(from, {which * WARPS_N + part, 0}));
+        else
+            load(b, subtile_inplace<K_STEP, HALF>(from, {0, which * WARPS_N + part}));
+        if constexpr (as::powers)
+            mma_ABt_scaled(c, a, b, c, &by.of_a, &by.of_b[which]);
+        else if constexpr (rows_of_columns)
+            mma_ABt(c, a, b, c);
+        else
+            mma_AB(c, a, b, c);
+    }
 
     /** c += the factors of a step times its products. */
     static __device__ inline void add_scaled(sums &c, const sums &products, const arguments &g, const place &to,
@@ -252,11 +354,14 @@ struct multiply {
         to.col = static_cast<int>(blockIdx.y) * (how == finish::halves ? SPAN : COLS);
 
         share_of_a from_a(g, to.at);
-        share_of_b from_b;
+        detail::select<as_stored, share_of_bytes, share_of_b> from_b;
         sums c[2];
-        zero(c[0]), zero(c[1]);
+        exact raw[2];
+        zero(c[0]), zero(c[1]), zero(raw[0]), zero(raw[1]);
         const int row = warpid() / WARPS_N * PART, part = warpid() % WARPS_N;
         const int steps = to.at.expert < 0 ? 0 : ceil_div(g.k, K_STEP);
+        const int col = to.col + part * HALF;
+        powers by;
         const auto fetch = [&](int step) {
             from_a.fetch(step, g.k);
             from_b.fetch(g, to, step);
@@ -266,6 +371,7 @@ struct multiply {
             from_b.put(Bs[half]);
         };
         if (steps > 0) {
+            if constexpr (as::powers) by.fetch(g, to, 0, row, col);
             fetch(0);
             put(0);
         }
@@ -273,26 +379,22 @@ struct multiply {
             __syncthreads();
             if (step + 1 < steps) fetch(step + 1);
             registers_a a;
-            load(a, subtile_inplace<PART, K_STEP>(As[half], {row / PART, 0}));
+            load(a, subtile_inplace<PART, DEEP>(As[half], {row / PART, 0}));
+            const powers own = by;
+            if constexpr (as::powers) by.fetch(g, to, step + 1, row, col);
             detail::for_constants<2>([&]<int which>() {
-                registers_b b;
-                sums products;
-                if constexpr (along_k)
-                    load(b, subtile_inplace<HALF, K_STEP>(Bs[half], {which * WARPS_N + part, 0}));
-                else
-                    load(b, subtile_inplace<K_STEP, HALF>(Bs[half], {0, which * WARPS_N + part}));
-                if constexpr (scaled) zero(products);
-                sums &into = scaled ? products : c[which];
-                if constexpr (along_k)
-                    mma_ABt(into, a, b, into);
-                else
-                    mma_AB(into, a, b, into);
-                add_scaled(c[which], products, g, to, step, row, to.col + part * HALF + which * to.second);
+                if constexpr (scaled) zero(raw[which]);
+                multiply_step(raw[which], a, Bs[half], own, part, which);
+                if constexpr (scaled) {
+                    sums products;
+                    copy(products, raw[which]);
+                    add_scaled(c[which], products, g, to, step, row, col + which * to.second);
+                }
             });
             if (step + 1 < steps) put(half ^ 1);
         }
 
-        const int col = to.col + part * HALF;
+        if constexpr (!scaled) copy(c[0], raw[0]), copy(c[1], raw[1]);
         finish_sums(c[0], g, to, row, col);
         finish_sums(c[1], g, to, row, col + to.second);
         if constexpr (how == finish::halves) {

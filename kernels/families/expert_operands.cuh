@@ -1,8 +1,9 @@
 /**
  * @file
- * @brief Mixtures of experts: numbers of 16, 8 and 4 bits on their way from global memory into tiles of bf16.
+ * @brief Mixtures of experts: numbers of 16, 8 and 4 bits on their way from global memory into tiles.
  *
- * A lane brings eight neighbours at a time. Nothing is lost but where said: bf16 has 8 significant bits.
+ * Where the matrix instructions take numbers as they are stored, a lane brings eight bytes at a time. Elsewhere they
+ * become bf16 on the way, eight neighbours at a time; nothing is lost but where said: bf16 has 8 significant bits.
  */
 #pragma once
 
@@ -152,6 +153,72 @@ struct nibbles {
             return rounded(numbers);
         }
     };
+};
+
+/** The same less 8, which int8 holds. */
+struct eights : nibbles {
+    /** Both numbers of each of four bytes as bytes: the first ones, or the second. */
+    static __device__ inline unsigned widened(unsigned codes, int which) {
+        // Less 8 turns the highest bit of four; above it stands the sign.
+        const unsigned turned = (codes >> 4 * which & 0x0f0f0f0fu) ^ 0x08080808u;
+        return turned | (turned & 0x08080808u) * 0x1e;
+    }
+};
+
+/** What the matrix cores multiply numbers of A and of B as: bf16. */
+template <typename A, typename B>
+struct multiplied {
+    using element = bf16;
+    static constexpr bool as_stored = false, powers = false;
+};
+/** int8 and fp8 as they are. */
+template <typename T>
+    requires(sizeof(T) == 1)
+struct multiplied<whole<T>, whole<T>> {
+    using element = T;
+    static constexpr bool as_stored = true, powers = false;
+};
+/** int8 by int4 as int8. */
+template <>
+struct multiplied<whole<int8>, eights> : multiplied<whole<int8>, whole<int8>> {};
+#if defined(KITTENS_CDNA4)
+/** fp4 by instructions that take the powers of two besides. */
+template <>
+struct multiplied<fp4, fp4> {
+    using element = fp4e2m1_2;
+    static constexpr bool as_stored = true, powers = true;
+};
+#endif
+
+/** Eight bytes along a row, as they are. */
+struct eight_bytes {
+    uint2 bytes;
+    /** @param col counts bytes. */
+    __device__ inline void fetch(const void *row, int col) {
+        bytes = *reinterpret_cast<const uint2 *>(static_cast<const unsigned char *>(row) + col);
+    }
+    __device__ inline uint2 widen() const { return bytes; }
+};
+
+/** Four neighbouring columns of eight rows of bytes, which a tile has the other way round. */
+struct turned_bytes {
+    unsigned rows[8];
+    /** Eight bytes of column `col`, of the four. */
+    template <int col>
+    __device__ inline uint2 column() const {
+        return {four<col, 0>(), four<col, 4>()};
+    }
+
+  private:
+    template <int col, int first>
+    __device__ inline unsigned four() const {
+        // Bytes `col` and the next even ones of two rows side by side, and of those pairs the one that is meant.
+        constexpr unsigned both = col < 2 ? 0x05010400u : 0x07030602u;
+        constexpr unsigned own = col % 2 == 0 ? 0x05040100u : 0x07060302u;
+        const unsigned low = __builtin_amdgcn_perm(rows[first + 1], rows[first], both);
+        const unsigned high = __builtin_amdgcn_perm(rows[first + 3], rows[first + 2], both);
+        return __builtin_amdgcn_perm(high, low, own);
+    }
 };
 
 } // namespace kittens::families::experts

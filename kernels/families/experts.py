@@ -9,6 +9,7 @@ import torch
 
 from workbench.errors import ShapeError
 from workbench.spec import Choice, KernelSpec, Launch, Range
+from workbench.targets import target
 from workbench_kernels.references.experts import FINISHES
 
 SOURCE = """#include "families/expert_gemm.cuh"
@@ -107,10 +108,20 @@ def rows(shape: Mapping[str, Any]) -> int:
     return next(r for r in (128, 64, 32, 16) if r <= wanted and block % r == 0)
 
 
-def step(shape: Mapping[str, Any], arch: str) -> int:
+def stored_bits(shape: Mapping[str, Any], arch: str, elements: Sequence[str]) -> int:
+    """Bits of a number in shared memory: of int8 (or int4 less 8), fp8, on gfx950 fp4 its own; or 16."""
+    a, b = (element.format(**shape) for element in elements)
+    if a == b in ("int8", "fp8") or (a, b) == ("int8", "int4_0"):
+        return 8
+    return 4 if a == b == "fp4" and "F6F4" in target(arch).matrix_rates else 16
+
+
+def step(shape: Mapping[str, Any], arch: str, elements: Sequence[str]) -> int:
     """Numbers along K of a step."""
-    groups = shape.get("group_k", 64)
-    return 32 if rows(shape) == 16 or arch == "gfx942" or groups % 64 else 64
+    bits, groups = stored_bits(shape, arch, elements), shape.get("group_k", 64)
+    if bits == 16:
+        return 32 if rows(shape) == 16 or arch == "gfx942" or groups % 64 else 64
+    return 32 if groups % 64 else 512 // bits
 
 
 def columns(shape: Mapping[str, Any]) -> int:
@@ -138,7 +149,7 @@ def instance(
                     f"finish::{how}",
                     f"base_ops::{operation}",
                     str(rows(shape)),
-                    str(step(shape, arch)),
+                    str(step(shape, arch, (a, b))),
                 ]
             )
         }
@@ -151,24 +162,30 @@ TYPES = {
     "int8": "whole<int8>",
     "fp8": "whole<fp8e4m3>",
     "fp4": "fp4",
-    "int4": "nibbles",
+    "int4_0": "eights",
+    "int4_1": "nibbles",
 }
 
 
-def launch(shape: Mapping[str, Any], arch: str) -> Launch:
-    """As many work-groups as any list has tiles; two steps of A and B in shared memory."""
-    high, tile, wide = entries(shape), rows(shape), columns(shape)
-    if "block" in shape:
-        # The longest list: every expert's last block is padding but for one id.
-        most = high + min(shape["experts"], high) * (shape["block"] - 1) + shape["block"]
-        tiles = -(-most // tile)
-    else:
-        tiles = -(-high // tile) + shape["experts"]
-    return Launch(
-        grid=(tiles, -(-shape["n"] // wide)),
-        block=256,
-        dynamic_shared=2 * 2 * step(shape, arch) * (tile + wide),
-    )
+def launch(elements: Sequence[str]) -> Callable[[Mapping[str, Any], str], Launch]:
+    """As many work-groups as any list has tiles; two steps of A and B, of these types, in shared memory."""
+
+    def of(shape: Mapping[str, Any], arch: str) -> Launch:
+        high, tile, wide = entries(shape), rows(shape), columns(shape)
+        if "block" in shape:
+            # The longest list: every expert's last block is padding but for one id.
+            most = high + min(shape["experts"], high) * (shape["block"] - 1) + shape["block"]
+            tiles = -(-most // tile)
+        else:
+            tiles = -(-high // tile) + shape["experts"]
+        numbers = step(shape, arch, elements) * (tile + wide)
+        return Launch(
+            grid=(tiles, -(-shape["n"] // wide)),
+            block=256,
+            dynamic_shared=2 * numbers * stored_bits(shape, arch, elements) // 8,
+        )
+
+    return of
 
 
 POINTERS = (
@@ -300,6 +317,8 @@ def check(shape: Mapping[str, Any], arch: str) -> None:
     """Refuses what the kernel's columns and offsets do not reach."""
     if shape.get("layout") == "nt" and shape["k"] % 8:
         raise ShapeError(f"experts: k is {shape['k']}; expected a multiple of 8")
+    if shape.get("element") == "int8" and shape["k"] >= 1 << 17:
+        raise ShapeError(f"experts: k is {shape['k']}; expected less than {1 << 17}, so that sums fit int32")
     for name, count in (("a", shape["tokens"] * shape["k"]), ("c", entries(shape) * shape["n"])):
         if 2 * count >= 1 << 32:
             raise ShapeError(f"experts: {name} has {2 * count:,} bytes; expected less than 4 GiB")
@@ -314,11 +333,11 @@ def width(shape: Mapping[str, Any]) -> int:
 def spec(name: str, doc: str, elements: tuple[str, str], **fields: Any) -> KernelSpec:
     """`moe_gemm/<name>`: elements are types of A and B, and whatever fields of a spec differ."""
     listing = "sorted_blocks" if "block" in fields["parameters"] else "ragged"
-    bits = {"bf16": 16, "fp4": 4, "int4": 4}
+    bits = {"bf16": 16, "fp4": 4, "int4_{zero}": 4}
     made: dict[str, Any] = {
         "source": SOURCE,
         "entry": "expert_gemm",
-        "launch": launch,
+        "launch": launch(elements),
         "define": instance(*elements, listing=listing, factors="group_n" in fields["parameters"]),
         "arguments": arguments,
         "check": check,

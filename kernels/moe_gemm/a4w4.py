@@ -79,7 +79,7 @@ spec = experts.spec(
     "a4w4",
     "scale_a scale_b[e] A B_e for entries of a ragged list of tokens, of e2m1 numbers with a power of two "
     "for each 32 along K; perhaps x sigmoid(alpha x) (y + 1) of neighbouring columns. B_e is K / 2 x N "
-    "bytes. Multiplied as bf16, which holds numbers times powers exactly; sums in float.",
+    "bytes. By the scaled matrix instructions on gfx950, as bf16 on gfx942; sums in float.",
     ("fp4", "fp4"),
     parameters={
         **experts.RAGGED,

@@ -63,15 +63,14 @@ spec = experts.spec(
     "a8w4",
     "scale_a A ((B_e - zero) * factors) for entries of a ragged list of tokens: A of int8, B_e of integers "
     "from 0 to 15, two of neighbours along K in a byte, less a zero point (8 where there is none) and times"
-    " a factor for each group_k of a column. Multiplied as bf16, which holds whole numbers exactly; sums in"
-    " float.",
-    ("int8", "int4"),
+    " a factor for each group_k of a column. Multiplied as int8 or, with zero points, as bf16: exactly.",
+    ("int8", "int4_{zero}"),
     parameters={
         **experts.RAGGED,
         "group_k": Range(32, 1024, step=32, default=128, doc="numbers along K that share a factor"),
         "zero": Choice((0, 1), doc="whether there are zero points"),
     },
-    define=experts.instance("int8", "int4", listing="ragged", factors=True),
+    define=experts.instance("int8", "int4_{zero}", listing="ragged", factors=True),
     shapes=[
         {"tokens": 50, "top_k": 2, "experts": 6, "n": 144, "k": 288, "zero": 1},
         {"tokens": 60, "top_k": 2, "experts": 3, "n": 160, "k": 160, "group_k": 32},

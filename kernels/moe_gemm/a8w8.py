@@ -63,8 +63,8 @@ def inputs(shape: Mapping[str, Any], generator: torch.Generator, one: bool = Fal
 spec = experts.spec(
     "a8w8",
     "scale_a scale_b[e] A B_e + bias[e] for entries of a ragged list of tokens, an expert's one behind the "
-    "other; perhaps x sigmoid(alpha x) (y + 1) of neighbouring columns. int8 or fp8, multiplied as bf16, "
-    "which holds both exactly; B_e is K x N; sums in float.",
+    "other; perhaps x sigmoid(alpha x) (y + 1) of neighbouring columns. int8, summed "
+    "exactly, or fp8, summed in float; multiplied as they are. B_e is K x N.",
     ("{element}", "{element}"),
     parameters={
         **experts.RAGGED,

@@ -56,7 +56,7 @@ spec = experts.spec(
     "a8w8_blockscale",
     "A B_e + bias[e] for entries of a ragged list of tokens, where products of group_k numbers are "
     "multiplied by a factor of their row of A and one of their group_n columns of B_e. int8 or fp8, "
-    "multiplied as bf16, which holds both exactly; B_e is K x N; sums in float.",
+    "multiplied as they are; B_e is K x N; sums in float.",
     ("{element}", "{element}"),
     parameters={
         **PARAMETERS,

@@ -67,10 +67,11 @@ def inputs(shape: Mapping[str, Any], generator: torch.Generator, one: bool = Fal
 def step(name: str, of: Any, **names: str) -> Step:
     """A layer; names are the tensors that it takes as a, b, c and weights, and its top_k."""
     own = experts.instance("bf16", "bf16", listing="sorted_blocks")
+    launch = experts.launch(("bf16", "bf16"))
     return Step(
         name=name,
         entry="expert_gemm",
-        launch=lambda shape, arch: experts.launch(of(shape), arch),
+        launch=lambda shape, arch: launch(of(shape), arch),
         define=lambda shape, arch: own(of(shape), arch),
         arguments=lambda shape, tensors: experts.arguments(
             of(shape),

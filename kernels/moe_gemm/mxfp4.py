@@ -58,7 +58,7 @@ spec = experts.spec(
     "mxfp4",
     "activation(weight scale_a scale_b[e] A B_e) for rows of tokens and their experts, by a list of ids in "
     "blocks of one expert each, of e2m1 numbers with a power of two for each 32 along K. B_e is K / 2 x N "
-    "bytes. Multiplied as bf16, which holds numbers times powers exactly; sums in float.",
+    "bytes. By the scaled matrix instructions on gfx950, as bf16 on gfx942; sums in float.",
     ("fp4", "fp4"),
     parameters={
         **experts.SORTED,

@@ -124,7 +124,7 @@ def attempt(source: Source, own_headers: bool) -> dict[str, object]:
             return _run_unit_test(source, include)
         module = _compile(source, include)
     except CompileError as error:
-        return {"result": "no", "text": _first_error(error)}
+        return {"result": "no", "text": first_error(error)}
     except WorkbenchError as error:
         return {"result": "no", "text": str(error).splitlines()[0]}
     check = next((check for pattern, check in CHECKS if re.search(pattern, source.name)), None)
@@ -143,7 +143,8 @@ def attempt(source: Source, own_headers: bool) -> dict[str, object]:
         return {"result": "fails", "text": f"{type(error).__name__}: {error}"}
 
 
-def _first_error(error: CompileError) -> str:
+def first_error(error: CompileError) -> str:
+    """What the compiler says first."""
     first = next((d for d in error.diagnostics if d.severity == "error"), None)
     return first.message if first else str(error).splitlines()[0]
 
