@@ -2,6 +2,7 @@
 
     python tests/kernels/compatibility.py names --main FOLDER --cdna3 FOLDER --fp6 FOLDER
     python tests/kernels/compatibility.py sources --main FOLDER ... --results FILE  # hours, resumable
+    python tests/kernels/compatibility.py modules --main FOLDER  # minutes
 
 A folder is a checkout of a branch of HipKittens. Nothing of it is kept here but names. Each name is looked up
 by the compiler, which compiles a line about it with the tile library; each source is compiled as it is.
@@ -34,6 +35,8 @@ HEADERS = Path(__file__).resolve().parents[2] / "kernels" / "include"
 MEMBER_FILES = r"ops/group/(?!group\.cuh)"
 BINDINGS = "pyutils/"
 """Host code, held by the tests of host modules."""
+MODULES = r"^kernels/(layernorm|rotary)/kernel"
+"""Modules whose whole grid takes seconds."""
 SOURCE_TIMEOUT = 900
 """Seconds for a source to compile and run."""
 LONGEST = 200
@@ -291,9 +294,10 @@ def read(source: Source, compiler: str, own: bool) -> dict[str, str]:
     return {"result": "no" if said else "compiles", "text": error[1] if error else said.strip() or READ}
 
 
-def attempt(source: Source, compiler: str, own: bool) -> dict[str, str]:
+def attempt(source: Source, compiler: str, own: bool, as_module: bool = False) -> dict[str, str]:
     """Compile and run a source in a process of its own."""
-    what = {**vars(source), "root": str(source.root), "path": str(source.path), "own_headers": own}
+    what = {**vars(source), "root": str(source.root), "path": str(source.path)}
+    what.update(own_headers=own, as_module=as_module)
     try:
         finished = subprocess.run(
             [sys.executable, hipkittens_sources.__file__, json.dumps(what)],
@@ -363,6 +367,23 @@ def sources_table(checkouts: dict[str, Path], given: argparse.Namespace) -> str:
     )
 
 
+def modules_table(checkouts: dict[str, Path], given: argparse.Namespace) -> str:
+    """The table of Python modules, called with CPU tensors, with our headers and with its own."""
+    rows = []
+    for branch, folder in checkouts.items():
+        of = BRANCHES[branch]
+        for source in hipkittens_sources.sources(folder, branch, of.arch, of.define):
+            if not re.search(given.only or MODULES, source.name):
+                continue
+            found = [attempt(source, given.compilers[0], own, as_module=True) for own in (False, True)]
+            print(branch, source.name, found, file=sys.stderr, flush=True)
+            cells = " | ".join(f"{result['result']}, `{result['text']}`" for result in found)
+            rows.append(f"| {branch} | {source.name} | {source.arch} | {cells} |")
+    name = version(given.compilers[0])
+    heads = f"| branch | module | target | our headers, {name} | its own headers, {name} |"
+    return "\n".join([heads, "| --- | --- | --- | --- | --- |", *rows])
+
+
 def write(what: str, table: str) -> None:
     """Puts a table between its marks in the page."""
     marks = f"<!-- {what} -->", f"<!-- end of {what} -->"
@@ -374,7 +395,7 @@ def write(what: str, table: str) -> None:
 
 def main(arguments: Sequence[str]) -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("what", choices=("names", "sources"))
+    parser.add_argument("what", choices=("names", "sources", "modules"))
     for branch in BRANCHES:
         parser.add_argument(f"--{branch}", type=Path, help=f"folder of a checkout of HipKittens' {branch}")
     parser.add_argument("--results", type=Path, help="of sources: file that keeps results, to go on later")
@@ -390,6 +411,8 @@ def main(arguments: Sequence[str]) -> None:
         parser.error("no checkout given")
     if given.what == "names":
         write("names", names_table(checkouts))
+    elif given.what == "modules":
+        write("modules", modules_table(checkouts, given))
     elif given.results is None:
         parser.error("sources wants --results FILE")
     else:

@@ -12,9 +12,10 @@ import re
 import sys
 import sysconfig
 import traceback
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import torch
 
@@ -108,12 +109,13 @@ def digest_of_headers(folder: Path) -> str:
     return content.hexdigest()[:12]
 
 
-def attempt(source: Source, own_headers: bool) -> dict[str, object]:
+def attempt(source: Source, own_headers: bool, as_module: bool = False) -> dict[str, object]:
     """Compile and run a source.
 
     Args:
         source: which.
         own_headers: whether with HipKittens' own tile library instead of ours.
+        as_module: whether its Python module is compiled too, and called as its users call it.
 
     Returns:
         "result": "no", "compiles", "fails", "wrong" or "right"; "text": the first error, or what was checked.
@@ -122,7 +124,7 @@ def attempt(source: Source, own_headers: bool) -> dict[str, object]:
     try:
         if source.is_unit_test:
             return _run_unit_test(source, include)
-        module = _compile(source, include)
+        module = _compile_module(source, include) if as_module else _compile(source, include)
     except CompileError as error:
         return {"result": "no", "text": first_error(error)}
     except WorkbenchError as error:
@@ -240,6 +242,27 @@ def _compile(source: Source, include: list[Path], path: Path | None = None) -> w
     )
 
 
+def _compile_module(source: Source, include: list[Path]) -> wb.HostModule:
+    return wb.compile(
+        source.path.read_text(),
+        arch=source.arch,
+        host=True,
+        name=str(source.path),
+        include=include,
+        define=[*MACROS, *source.define],
+        flags=["-w", "-ferror-limit=1"],
+        timeout=COMPILE_TIMEOUT,
+    )
+
+
+def _call(module: wb.HostModule, text: str, tensors: Mapping[str, torch.Tensor | int]) -> None:
+    """Call the module's first function with the tensors that it binds, in its order."""
+    bound = re.search(r'py::bind_\w+<.*>\(\s*m,\s*"(\w+)",([^;]*)\);', text)
+    if bound is None:
+        raise ValueError("the source binds nothing")
+    getattr(module, bound[1])(*(tensors[name] for name in re.findall(r"::(\w+)\s*[,\n)]", bound[2] + ")")))
+
+
 def _constant(text: str, name: str) -> int:
     """A size of a source: small where it is taken from a macro, else what it defines."""
     from_macro = f"#ifndef {name}" in text and name in ATTENTION
@@ -254,14 +277,17 @@ def _defined(text: str, name: str) -> int:
 
 
 def _start(
-    module: wb.Module,
+    module: wb.Module | wb.HostModule,
     source: Source,
     name: str,
     grid: tuple[int, ...],
     text: str,
     **tensors: torch.Tensor | int,
 ) -> None:
-    """Start a kernel by name with as many threads and as much LDS as it may have."""
+    """Start a kernel by name, with as many threads and as much LDS as it may have, or as its module does."""
+    if isinstance(module, wb.HostModule):
+        _call(module, text, tensors)
+        return
     kernel = module[name]
     target = device(f"emulated:{source.arch}")
     waves = re.search(r"#define NUM_(?:WARPS|WORKERS) \(?(\d+)", text)
@@ -288,7 +314,7 @@ def _compare(what: str, got: torch.Tensor, wanted: torch.Tensor, tolerance: floa
     return f"{what}: {error:.1e}"
 
 
-def _gemm(module: wb.Module, source: Source, include: list[Path]) -> str:
+def _gemm(module: Any, source: Source, include: list[Path]) -> str:
     """C = A Bᵀ."""
     text = source.path.read_text()
     m, n, k = (_defined(text, name) for name in "MNK")
@@ -303,7 +329,7 @@ def _gemm(module: wb.Module, source: Source, include: list[Path]) -> str:
     return _compare("C", part, a[rows].float() @ b[cols].float().T)
 
 
-def _fp8_gemm(module: wb.Module, source: Source, include: list[Path]) -> str:
+def _fp8_gemm(module: Any, source: Source, include: list[Path]) -> str:
     """C = A Bᵀ of fp8; the sizes are those of the kernel that the program starts."""
     text = source.path.read_text()
     name = next(n for n in module if n.startswith("matmul_device<"))
@@ -316,7 +342,7 @@ def _fp8_gemm(module: wb.Module, source: Source, include: list[Path]) -> str:
     return _compare("C", c[rows][:, cols], a[rows].float() @ b[cols].float().T)
 
 
-def _fp6_gemm(module: wb.Module, source: Source, include: list[Path]) -> str:
+def _fp6_gemm(module: Any, source: Source, include: list[Path]) -> str:
     """C = A Bᵀ of fp6 (e2m3), of which four have three bytes."""
     text = source.path.read_text()
     m, n, k = (_defined(text, name) for name in "MNK")
@@ -367,7 +393,7 @@ def _is_causal(source: Source) -> bool:
     return "causal" in source.name and "non_causal" not in source.name
 
 
-def _forward(module: wb.Module, source: Source, include: list[Path]) -> str:
+def _forward(module: Any, source: Source, include: list[Path]) -> str:
     text = source.path.read_text()
     b, h, h_kv, n, d = _attention_inputs(text)
     torch.manual_seed(0)
@@ -382,7 +408,7 @@ def _forward(module: wb.Module, source: Source, include: list[Path]) -> str:
     return ", ".join((_compare("O", out[part], wanted), _compare("L", lse[part], logs.unsqueeze(2), 0.001)))
 
 
-def _prepare(module: wb.Module, source: Source, include: list[Path]) -> str:
+def _prepare(module: Any, source: Source, include: list[Path]) -> str:
     text = source.path.read_text()
     b, h, _, n, d = _attention_inputs(text)
     torch.manual_seed(0)
@@ -395,7 +421,7 @@ def _prepare(module: wb.Module, source: Source, include: list[Path]) -> str:
     return _compare("delta", delta, wanted, 0.001)
 
 
-def _backward(module: wb.Module, source: Source, include: list[Path]) -> str:
+def _backward(module: Any, source: Source, include: list[Path]) -> str:
     text = source.path.read_text()
     b, h, h_kv, n, d = _attention_inputs(text)
     torch.manual_seed(0)
@@ -445,7 +471,7 @@ def _backward(module: wb.Module, source: Source, include: list[Path]) -> str:
     return ", ".join(said)
 
 
-def _layernorm(module: wb.Module, source: Source, include: list[Path]) -> str:
+def _layernorm(module: Any, source: Source, include: list[Path]) -> str:
     """Dropout, residual and normalisation; dropped elements are those where the residual alone came out."""
     text = source.path.read_text()
     b, n = _defined(text, "B"), _defined(text, "N")
@@ -468,7 +494,7 @@ def _layernorm(module: wb.Module, source: Source, include: list[Path]) -> str:
     return ", ".join((_compare("sum", o_resid[0, rows], summed), _compare("o", o[0, rows], normal, 0.05)))
 
 
-def _rotary(module: wb.Module, source: Source, include: list[Path]) -> str:
+def _rotary(module: Any, source: Source, include: list[Path]) -> str:
     text = source.path.read_text()
     b, h, n, d = (_defined(text, name) for name in ("ATTN_B", "ATTN_H", "ATTN_N", "HEAD_DIM"))
     torch.manual_seed(0)
@@ -482,7 +508,7 @@ def _rotary(module: wb.Module, source: Source, include: list[Path]) -> str:
     return _compare("o", out, wanted)
 
 
-def _phases(module: wb.Module, source: Source, include: list[Path]) -> str:
+def _phases(module: Any, source: Source, include: list[Path]) -> str:
     """Bank conflicts of two lanes, against what HipKittens' authors measured: the files beside the source."""
     said = (source.path.parent / "bank_results.txt").read_text()
     listed = re.search(r"All conflicts: \[(.*)\]", said)
@@ -515,14 +541,14 @@ def _conflict(module: wb.Module, offsets: dict[int, int]) -> bool:
     return counters["lds_bank_conflict"] > 0
 
 
-def _copied(module: wb.Module, source: Source, include: list[Path]) -> str:
+def _copied(module: Any, source: Source, include: list[Path]) -> str:
     x = torch.randn(1, 1, 32, 32, generator=torch.Generator().manual_seed(0)).bfloat16()
     out = torch.full_like(x, float("nan"))
     _start(module, source, "micro_tk", (1,), source.path.read_text(), **{"in": x}, out=out)
     return _compare("out", out, x, 1e-6)
 
 
-Check = Callable[[wb.Module, Source, list[Path]], str]
+Check = Callable[[Any, Source, list[Path]], str]
 CHECKS: list[tuple[str, Check | None]] = [
     (r"bkwd_prep", _prepare),
     (r"bkwd", _backward),
@@ -541,9 +567,9 @@ CHECKS: list[tuple[str, Check | None]] = [
 def main(arguments: Iterable[str]) -> None:
     """One source in a process of its own, which may crash: a Source as JSON, the result as JSON."""
     given = json.loads(next(iter(arguments)))
-    own = given.pop("own_headers")
+    own, as_module = given.pop("own_headers"), given.pop("as_module", False)
     given.update(root=Path(given["root"]), path=Path(given["path"]), define=tuple(given["define"]))
-    print(json.dumps(attempt(Source(**given), own)))
+    print(json.dumps(attempt(Source(**given), own, as_module)))
 
 
 if __name__ == "__main__":

@@ -17,7 +17,18 @@ from workbench import toolchain
 from workbench.cache import Cache
 from workbench.errors import CompileError, CompilerCrashed, CompilerNotFound, CompilerTimeout, UsageError
 from workbench.targets import NAMES, TARGETS, TILE_TARGETS
-from workbench.toolchain import CompileOptions, compilation, compile_device, examine, job, precompiled, search
+from workbench.toolchain import (
+    CompileOptions,
+    compilation,
+    compile_device,
+    examine,
+    host,
+    host_library,
+    job,
+    precompiled,
+    retry,
+    search,
+)
 
 RUNTIME = (precompiled.RUNTIME,)
 SCALE = "__global__ void scale(float *x, float by) { x[threadIdx.x] *= by; }\n"
@@ -588,7 +599,7 @@ def test_another_compiler_compiles_what_one_has_no_registers_for(
     """It is the result's compiler, also from the cache, and a note says so; a chosen one is not replaced."""
     write(impostor, "echo 'error: no registers from class available to allocate' >&2; exit 1")
     monkeypatch.setattr(job, "other_compilers", lambda compiler, arch: [zig])
-    monkeypatch.setattr(compilation, "other_compilers", lambda compiler, arch: [zig])
+    monkeypatch.setattr(retry, "other_compilers", lambda compiler, arch: [zig])
     monkeypatch.delenv("HIPKITTENS_COMPILER", raising=False)
     for cached in (False, True):
         result = compile_device(SCALE, CompileOptions("gfx950"))
@@ -600,6 +611,27 @@ def test_another_compiler_compiles_what_one_has_no_registers_for(
     monkeypatch.setenv("HIPKITTENS_COMPILER", "clang")
     with pytest.raises(CompileError, match="found no allocation of registers"):
         compile_device(SCALE + "// other", CompileOptions("gfx950"))
+
+
+def test_another_compiler_compiles_a_module_or_a_program_too(
+    impostor: Path, zig: toolchain.Compiler, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(impostor, "echo 'error: no registers from class available to allocate' >&2; exit 1")
+    monkeypatch.setattr(job, "other_compilers", lambda compiler, arch: [zig])
+    monkeypatch.setattr(retry, "other_compilers", lambda compiler, arch: [zig])
+    known = host_library._problem
+    monkeypatch.setattr(host_library, "_problem", lambda of, library: known(of, library) if of is zig else "")
+    monkeypatch.delenv("HIPKITTENS_COMPILER", raising=False)
+    source = "__global__ void k() {}\nint main() { k<<<1, 1>>>(); return hipDeviceSynchronize(); }\n"
+    for cached in (False, True):
+        result = host.compile_host(source, CompileOptions("gfx950"), module=False)
+        assert result.compiler is zig
+        assert result.cached == cached
+        [note] = result.diagnostics
+        assert f"compiled by {zig.version} ({zig.path}): " in note.message
+    monkeypatch.setenv("HIPKITTENS_COMPILER", "clang")
+    with pytest.raises(CompileError, match="found no allocation of registers"):
+        host.compile_host(source + "// other", CompileOptions("gfx950"), module=False)
 
 
 @pytest.mark.parametrize(

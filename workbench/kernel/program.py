@@ -39,6 +39,7 @@ class ProgramResult:
         exit_code: its exit status; negative where a signal ended it, as in subprocess.
         seconds: wall time of the run on this computer, without compiling; no measure of a GPU's.
         device: on which its kernels ran.
+        notes: what is to be known of its compilation: another compiler than the usual one, warnings.
     """
 
     name: str
@@ -47,6 +48,7 @@ class ProgramResult:
     exit_code: int
     seconds: float = field(compare=False)
     device: str
+    notes: tuple[str, ...] = field(default=(), compare=False)
 
     def check(self) -> ProgramResult:
         """Itself where the program ended well.
@@ -134,6 +136,7 @@ def run_program(
         exit_code=code if code is not None else -signal.SIGKILL,
         seconds=time.perf_counter() - started,
         device=chosen.name,
+        notes=tuple(str(diagnostic) for diagnostic in built.diagnostics),
     )
     if code is None:
         raise ProgramTimeout(

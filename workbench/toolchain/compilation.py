@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import os
 import tempfile
 import time
@@ -15,11 +14,11 @@ from workbench.targets import TILE_TARGETS, target
 from workbench.toolchain import precompiled
 from workbench.toolchain.compiler import Compiler, include_folders, kernel_headers
 from workbench.toolchain.diagnostics import Diagnostic
-from workbench.toolchain.failures import NoRegistersError
 from workbench.toolchain.job import Job, to_front_end
 from workbench.toolchain.options import CompileOptions
 from workbench.toolchain.precompiled import PrecompiledHeader
-from workbench.toolchain.search import find_compiler, other_compilers
+from workbench.toolchain.retry import compile_with_any, compiler_of
+from workbench.toolchain.search import find_compiler
 from workbench.toolchain.store import Entry, Store, headers_of, hiding_places
 
 
@@ -80,7 +79,7 @@ def compile_device(source: str, options: CompileOptions, *, use_cache: bool = Tr
             entry = store.get(job.key) if use_cache else None
             cached = entry is not None
             if entry is None:
-                entry, headers = _compiled(job)
+                entry, headers = compile_with_any(job, compile_job)
                 store.put(job.key, entry, headers, hiding_places(headers, job.folders))
     return CompileResult(
         entry.code_object,
@@ -90,43 +89,9 @@ def compile_device(source: str, options: CompileOptions, *, use_cache: bool = Tr
         entry.seconds,
         cached,
         entry.command,
-        _compiler_of(entry, job),
+        compiler_of(entry, job),
         job.source,
     )
-
-
-def _compiled(job: Job) -> tuple[Entry, list[str]]:
-    """What the job's compiler makes; where it finds no registers, what the first other one makes that does.
-
-    A compiler that HIPKITTENS_COMPILER names is taken at its word.
-    """
-    try:
-        return compile_job(job)
-    except NoRegistersError as error:
-        if os.environ.get("HIPKITTENS_COMPILER"):
-            raise
-        for other in error.others:
-            with contextlib.suppress(NoRegistersError):
-                entry, headers = compile_job(Job(job.source, job.options, other))
-                note = (
-                    f"compiled by {other.version} ({other.path}): {job.compiler.version} found no allocation "
-                    f"of registers. HIPKITTENS_COMPILER={other.path} spares the first attempt."
-                )
-                said = (*entry.diagnostics, Diagnostic(0, 0, "note", note))
-                return dataclasses.replace(entry, diagnostics=said), headers
-        raise
-
-
-def _compiler_of(entry: Entry, job: Job) -> Compiler:
-    """Which compiler made an entry: the job's, but where that found no registers."""
-
-    def made(compiler: Compiler) -> bool:
-        return entry.command[: len(compiler.command)] == tuple(compiler.command)
-
-    if made(job.compiler):
-        return job.compiler
-    others = other_compilers(job.compiler, job.options.arch)
-    return next((other for other in others if made(other)), job.compiler)
 
 
 def compile_job(job: Job) -> tuple[Entry, list[str]]:

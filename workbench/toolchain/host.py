@@ -29,6 +29,7 @@ from workbench.toolchain.host_library import host_library, link
 from workbench.toolchain.job import Job, to_front_end
 from workbench.toolchain.options import CompileOptions
 from workbench.toolchain.precompiled import PrecompiledHeader
+from workbench.toolchain.retry import compile_with_any, compiler_of
 from workbench.toolchain.store import Entry, Store, headers_of, hiding_places
 
 # The fat binary beside the host part, whose code refers to it by this name.
@@ -109,7 +110,7 @@ def compile_host(source: str, options: CompileOptions, *, module: bool, use_cach
             entry = store.get(build.key) if use_cache else None
             cached = entry is not None
             if entry is None:
-                entry, headers = build.compile()
+                entry, headers = compile_with_any(job, lambda of: _Build(of, linking, module).compile())
                 store.put(build.key, entry, headers, hiding_places(headers, job.folders))
     content = caches.digest(entry.code_object)
     library = shelf.find_file(content) or shelf.put_file(content, entry.code_object)
@@ -118,6 +119,7 @@ def compile_host(source: str, options: CompileOptions, *, module: bool, use_cach
             f"{options.name} was compiled but could not be kept in {shelf.path(content).parent}; set "
             "HIPKITTENS_CACHE to a folder that can be written and has room."
         )
+    compiler = compiler_of(entry, job)
     return HostResult(
         library=library,
         key=content,
@@ -127,8 +129,8 @@ def compile_host(source: str, options: CompileOptions, *, module: bool, use_cach
         compile_seconds=entry.seconds,
         cached=cached,
         command=entry.command,
-        compiler=job.compiler,
-        standard_library=build.library.name,
+        compiler=compiler,
+        standard_library=host_library(compiler).name,
         source=source,
     )
 
