@@ -111,8 +111,15 @@ def test_what_a_page_gets_can_be_read_back(line):
         assert at % 4 == 0
         assert np.array_equal(np.frombuffer(data, kind, count, at), packed.columns[name])
     widget = waves_widget([line, line])
-    told = json.loads(widget.told)
-    assert sum(each["bytes"] for each in told["timelines"]) == len(widget.data)
+    sent = []
+    widget.send = lambda message, buffers: sent.append((message, buffers))
+    widget._handle_custom_msg({"type": "timelines"}, [])
+    (message, (text, columns)) = sent[0]
+    told = json.loads(text)
+    assert message == {"type": "timelines"}
+    assert sum(each["bytes"] for each in told["timelines"]) == len(columns)
+    state = {name: value for name, value in widget.get_state().items() if not name.startswith("_")}
+    assert len(json.dumps(state, default=str)) < 1000, "what a notebook keeps of it"
     assert len(told["meanings"]["kinds"]) == len(KINDS)
     assert meanings()["reasons"][meanings()["barrier"]][0] == REASONS["AT_BARRIER"]
     widget.close()

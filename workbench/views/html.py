@@ -13,6 +13,7 @@ from workbench.events import hub
 from workbench.views.board import Board
 from workbench.views.figures import View, views
 from workbench.views.markup import STYLE, tag
+from workbench.views.story import Told
 
 _PAGE = Markup("""<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">
@@ -65,7 +66,8 @@ def dashboard_items() -> list[Any]:
     """The figures of a dashboard that had followed this process from the start of the hub's history."""
     board = Board()
     board.extend(hub.history())
-    return list(views(board))
+    shown = board.shown
+    return [*([Told(shown)] if shown is not None else []), *views(board)]
 
 
 class _Page:

@@ -30,6 +30,7 @@ from workbench.views.markup import notice
 from workbench.views.measure import measured
 from workbench.views.pace import Pace
 from workbench.views.saved import Copy, display_live
+from workbench.views.story import Told
 from workbench.views.widgets import Widgets
 
 NOTHING: frozenset[str] = frozenset()
@@ -98,7 +99,7 @@ class Dashboard:
         self._copied = -1
         shown = self.views()
         self.figures: dict[str, Any] = {view.key: view.figure for view in shown}
-        self.widgets = Widgets(shown, device)
+        self.widgets = Widgets(shown, device, self._story_told)
         self.box = self.widgets.box
         self.pace = Pace(self._draw_in_time)
         self.choose(spec)
@@ -271,12 +272,14 @@ class Dashboard:
 
     def report(self, path: str | Path, title: str = "HipKittens dashboard") -> Path:
         """Writes the figures and their tables as one HTML page that needs nothing else."""
-        return report(path, *self.views(), title=title)
+        shown = self.board.shown
+        return report(path, *([Told(shown)] if shown is not None else []), *self.views(), title=title)
 
     def close(self) -> None:
         """Stops following what happens, takes the widgets off the page and lets go of them."""
         self._unsubscribe()
         self.pace.cancel()
+        self.widgets.story.close()
         grid.close(self.box)
 
     def take(self, event: Event) -> None:
@@ -313,6 +316,8 @@ class Dashboard:
                 shown = views(self.board, None if due >= EVERYTHING else due)
                 grid.put(self.widgets.grid, shown)
                 self.figures.update((view.key, view.figure) for view in shown)
+            if due >= EVERYTHING:
+                self.widgets.story.put(self.board.shown)
             self.widgets.write_summary(self.board)
             self.widgets.write_stale(self.stale)
             self.widgets.write_log(self.board)
@@ -330,8 +335,13 @@ class Dashboard:
 
     def _ipython_display_(self, **_: Any) -> None:
         display_live(self.box, str(self))
-        self._copy = Copy("Dashboard", self.views())
+        self._copy = Copy("Dashboard", self.views(), self.widgets.story.html)
         self._copied = self.board.version
+
+    def _story_told(self) -> None:
+        """The story has come to its end, after the figures: it is kept with them."""
+        self._copied = -1
+        self._keep_copy()
 
     def _keep_copy(self) -> None:
         """Replaces what is saved with the notebook, not too often."""
@@ -339,7 +349,7 @@ class Dashboard:
             return
         if time.monotonic() >= self._copy_next:
             started = time.monotonic()
-            self._copy.update(self.views())
+            self._copy.update(self.views(), self.widgets.story.html)
             self._copied = self.board.version
             now = time.monotonic()
             self._copy_next = now + max(STATIC_SECONDS, STATIC_IDLE * (now - started))

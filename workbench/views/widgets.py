@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from markupsafe import Markup
@@ -16,6 +16,7 @@ from workbench.views.badge import badge
 from workbench.views.board import Board, Note
 from workbench.views.figures import View
 from workbench.views.markup import NOTHING, STYLE, block, bold, notice, tag
+from workbench.views.story import Story
 
 LOG_LINES = 5
 """Lines of the log on the page, the latest."""
@@ -42,11 +43,12 @@ class Widgets:
         kernel, where, check, live, run: which kernel the Run button runs, on which device, whether it is
             verified, whether a slider that moves runs it too.
         sliders: box of the kernel's parameters.
+        story: the first cards: verdict, advice, timeline, where the time goes.
         grid: the figures.
         quiet: whether a widget is being set by the page, not by a person.
     """
 
-    def __init__(self, views: Sequence[View], device: str | None) -> None:
+    def __init__(self, views: Sequence[View], device: str | None, done: Callable[[], None]) -> None:
         import ipywidgets as widgets
 
         self.quiet = False
@@ -94,6 +96,7 @@ class Widgets:
             layout=widgets.Layout(width="6em"),
         )
         self.sliders: Any = widgets.HBox(layout=widgets.Layout(flex_flow="row wrap"))
+        self.story = Story(done)
         self.grid: Any = grid.grid(views)
         row = widgets.Layout(flex_flow="row wrap", align_items="center")
         chosen = [self.kernel, self.where, self.run, self.check, self.live]
@@ -108,6 +111,7 @@ class Widgets:
                 self.status,
                 self.log,
                 self.stale,
+                self.story.box,
                 self.grid,
             ]
         )

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -166,13 +167,14 @@ def _operations(line: Timeline, addresses: Sequence[int], used: set[int]) -> lis
     """[address, text, file, line] of each operation; of those that no span has, the address alone."""
     module = line.kernel.module
     found: list[list[Any]] = []
+    is_own = cache(module.is_own_source)
     for i, address in enumerate(addresses):
         if i not in used:
             found.append([address])
             continue
         places = module.places_of(address)
         file, number = places[-1] if places else ("", 0)
-        own = bool(places) and module.is_own_source(file)
+        own = bool(places) and is_own(file)
         text = printer.text(module.instruction(address))
         found.append([address, text, file.replace("\\", "/").rpartition("/")[2], number, own])
     return found

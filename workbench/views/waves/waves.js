@@ -686,26 +686,31 @@ export class Waves {
 
 function render({ model, el }) {
   let waves = null;
-  const make = () => {
+  const make = (message, buffers) => {
+    if (message?.type !== 'timelines') {
+      return;
+    }
     waves?.destroy();
     waves = null;
-    const told = JSON.parse(model.get('told') || '{}');
+    const told = JSON.parse(new TextDecoder().decode(buffers[0]));
     if (told.timelines?.length) {
-      waves = new Waves(el, told, model.get('data'), {
+      waves = new Waves(el, told, buffers[1], {
         selected: place => {
           model.set('selected', place ?? {});
           model.save_changes();
         }
       });
     }
-    el.hidden = !waves;
   };
-  // What is told comes with its columns in one message.
-  model.on('change:told', make);
-  make();
+  // Not traits of the widget: a notebook that keeps its widgets' state would keep megabytes.
+  const ask = () => model.send({ type: 'timelines' });
+  model.on('msg:custom', make);
+  model.on('change:version', ask);
+  ask();
   const show = hideCopies(el);
   return () => {
-    model.off('change:told', make);
+    model.off('msg:custom', make);
+    model.off('change:version', ask);
     waves?.destroy();
     show();
   };

@@ -32,9 +32,8 @@ def put(widget: Any, timelines: Sequence[Timeline | Packed]) -> None:
         "meanings": meanings(),
         "timelines": [{**each.told, "bytes": len(part)} for each, part in zip(packed, data, strict=True)],
     }
-    with widget.hold_sync():
-        widget.data = b"".join(data)
-        widget.told = json.dumps(told, separators=(",", ":"))
+    widget.shown = (json.dumps(told, separators=(",", ":")).encode(), b"".join(data))
+    widget.version += 1
 
 
 def show(timelines: Sequence[Timeline]) -> None:
@@ -57,8 +56,17 @@ def _waves_class() -> Any:
     class Waves(anywidget.AnyWidget):
         _esm = shared.joinpath("copies.js").read_text() + files.joinpath("waves.js").read_text()
         _css = files.joinpath("waves.css").read_text()
-        told = traitlets.Unicode("").tag(sync=True)
-        data = traitlets.Bytes(b"").tag(sync=True)
+        version = traitlets.Int(0).tag(sync=True)
         selected = traitlets.Dict().tag(sync=True)
+
+        def __init__(self) -> None:
+            # No trait: a notebook that keeps its widgets' state would keep megabytes.
+            self.shown = (b"{}", b"")
+            super().__init__()
+            self.on_msg(self._answer)
+
+        def _answer(self, _: Any, message: Any, buffers: Any) -> None:
+            if message.get("type") == "timelines":
+                self.send({"type": "timelines"}, buffers=list(self.shown))
 
     return Waves

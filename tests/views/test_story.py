@@ -1,0 +1,122 @@
+"""The first cards of a dashboard: verdict and advice, what-if, timeline, where the time goes."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import threading
+
+import pytest
+import torch
+
+import workbench as wb
+from workbench.events import Hub
+from workbench.profile.findings import advise
+from workbench.views.latest import Latest
+from workbench.views.live import Dashboard
+
+SOURCE = r"""
+extern "C" __global__ void turned(float *out) {
+    __shared__ float tile[64 * 64];
+    for (int turn = 0; turn < 32; turn++) {
+        for (int k = 0; k < 8; k++) tile[threadIdx.x % 64 * 64 + (turn * 8 + k) % 64] = turn + k;
+        __syncthreads();
+        out[(blockIdx.x * 32 + turn) * 256 + threadIdx.x] = tile[threadIdx.x % 64 * 64 + turn];
+        __syncthreads();
+    }
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def profiled():
+    kernel = wb.compile(SOURCE, arch="gfx950")["turned"]
+    return wb.profile(kernel[512, 256], torch.zeros(512 * 32 * 256), device="emulated:gfx950")
+
+
+@pytest.fixture
+def page(profiled):
+    hub = Hub()
+    made = Dashboard(source=hub)
+    hub.publish("profile", profiled.name, profiled.light())
+    # It draws soon; a test does not wait for that.
+    made.refresh()
+    made.widgets.story.wait()
+    yield made
+    made.close()
+
+
+def test_the_first_card_says_what_limits_and_what_next(page, profiled):
+    first = page.widgets.story.first.value
+    assert first.index("not verified") < first.index("limited by") < first.index("LDS bank conflicts")
+    tree = page.widgets.story.tree.value
+    assert "waves of a compute unit" in tree
+    told = json.loads(page.widgets.story.waves.shown[0])
+    assert [one["name"] for one in told["timelines"]] == [profiled.name]
+    boxes = page.box.children
+    assert boxes.index(page.widgets.story.box) + 1 == boxes.index(page.widgets.grid), "before all figures"
+
+
+def test_sliders_model_the_launch_again(page, profiled):
+    what_if = page.widgets.story.what_if
+    assert what_if.changes() == {}
+    what_if.sliders["bank_conflicts"].value = 0.0
+    what_if.wait()
+    again = profiled.what_if(bank_conflicts=0)
+    assert f"{profiled.model.seconds / again.seconds:.2f} times as fast" in what_if.answer.value
+    assert f"{again.time.value:.4g} us" in what_if.answer.value
+    assert "modelled" in what_if.answer.value
+    what_if.sliders["clock"].value = 1.2
+    assert what_if.changes() == {"bank_conflicts": 0.0, "clock": pytest.approx(1.2e9)}
+    what_if._reset.click()
+    assert what_if.changes() == {}
+    assert what_if.answer.value == ""
+    what_if.wait()
+
+
+def test_a_report_begins_with_the_story(page, tmp_path):
+    text = page.report(tmp_path / "page.html").read_text()
+    body = text[text.index("<body>") :]
+    assert body.index("limited by") < body.index("LDS bank conflicts") < body.index("plotly")
+    assert "<svg" in body
+    assert "<image" in page.widgets.story.html
+
+
+def test_a_run_without_counters_has_none(profiled):
+    hub = Hub()
+    page = Dashboard(source=hub)
+    hub.publish("time", profiled.name, profiled.timing)
+    assert page.widgets.story.box.layout.display == "none"
+    assert not page.widgets.story.html
+    page.close()
+
+
+def test_the_latest_job_is_the_one_that_runs():
+    ran, failed, go = [], [], threading.Event()
+    work = Latest(failed.append)
+    begun = threading.Event()
+
+    def first():
+        begun.set()
+        go.wait(10)
+        ran.append("first")
+
+    work.run(first)
+    begun.wait(10)
+    work.run(lambda: ran.append("second"))
+    work.run(lambda: ran.append("third"))
+    assert work.is_asked
+    go.set()
+    work.wait()
+    assert ran == ["first", "third"]
+    work.run(lambda: 1 / 0)
+    work.wait()
+    assert isinstance(failed[0], ZeroDivisionError)
+
+
+def test_advice_is_looked_for_once(profiled, monkeypatch):
+    before = profiled.advice
+    profiler = importlib.import_module("workbench.profile.profiler")
+    monkeypatch.setattr(profiler, "advise", lambda profile: pytest.fail("again"))
+    assert profiled.advice is before
+    assert [each.rule for each in advise(profiled)] == [each.rule for each in before]

@@ -1,0 +1,130 @@
+"""What a run tells at first sight: verdict and advice, what-if, the waves' timeline, where the time goes.
+
+The verdict is there at once; the rest is modelled and packed in a thread, and comes when it is ready.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from markupsafe import Markup
+
+from workbench.profile.profiler import ProfileResult
+from workbench.views.advice import advice_list
+from workbench.views.board import Run
+from workbench.views.latest import Latest
+from workbench.views.markup import NOTHING, block, bold, details, tag
+from workbench.views.stalls import tree_html
+from workbench.views.timelines import timeline_html
+from workbench.views.verdict import verdict
+from workbench.views.waves import waves_widget
+from workbench.views.waves.packed import pack
+from workbench.views.waves.widget import put
+from workbench.views.what_if import WhatIf
+
+_WAITING = tag("div", "the model looks for advice …", kind="wb-dim")
+
+
+class Story:
+    """The first cards of a dashboard.
+
+    Attributes:
+        box: their widgets.
+        first, tree: verdict with advice, and where the time goes, as HTML.
+        waves: the timeline.
+        what_if: sliders of what could be different.
+    """
+
+    def __init__(self, done: Callable[[], None]) -> None:
+        import ipywidgets as widgets
+
+        self._done = done
+        self._closed = False
+        self._shown: ProfileResult | None = None
+        self._told = NOTHING
+        self._work = Latest(self._failed)
+        self.first: Any = widgets.HTML()
+        self.tree: Any = widgets.HTML()
+        self.waves: Any = waves_widget()
+        self.what_if = WhatIf()
+        self.box: Any = widgets.VBox([self.first, self.what_if.box, self.waves, self.tree])
+        self.box.layout.display = "none"
+
+    def put(self, run: Run | None) -> None:
+        """Shows what a run tells; nothing of a run without counters."""
+        profile = run.profile if run is not None else None
+        self.box.layout.display = "none" if profile is None else ""
+        if run is None or profile is None:
+            self._shown, self._told = None, NOTHING
+            return
+        head = tag("div", bold(run.label), kind="wb-dim") + verdict(profile, run.verified)
+        if profile is self._shown:
+            self._write_first(head, profile)
+            return
+        self._shown, self._told = profile, NOTHING
+        self.first.value = str(block(head, _WAITING if profile.complete.again is not None else NOTHING))
+        self.what_if.put(profile)
+        self._work.run(lambda: self._fill(head, profile))
+
+    def _write_first(self, head: Markup, profile: ProfileResult) -> None:
+        """Advice that was found before is not looked for again."""
+        if profile.complete.again is None or "_advice" in vars(profile.complete):
+            self.first.value = str(block(head, _advice(profile)))
+
+    def _fill(self, head: Markup, profile: ProfileResult) -> None:
+        line, tree = profile.timeline, profile.stalls
+        if self._work.is_asked or self._closed:
+            return
+        put(self.waves, [pack(line)] if line is not None else [])
+        self.tree.value = str(tree_html(tree)) if tree is not None else ""
+        self.first.value = str(block(head, _advice(profile)))
+        self._told = story_html(profile, head)
+        if not self._closed:
+            self._done()
+
+    def _failed(self, error: Exception) -> None:
+        if not self._closed:
+            self.tree.value = str(block(tag("div", f"{type(error).__name__}: {error}", kind="wb-bad")))
+
+    @property
+    def html(self) -> Markup:
+        """What is kept with the notebook."""
+        return self._told
+
+    def wait(self) -> None:
+        """Waits until everything is shown."""
+        self._work.wait()
+        self.what_if.wait()
+
+    def close(self) -> None:
+        """Nothing that is under way is shown any more."""
+        self._closed = True
+
+
+class Told:
+    """The story of a run as an item of a report."""
+
+    def __init__(self, run: Run) -> None:
+        self._run = run
+
+    def _repr_html_(self) -> str:
+        profile = self._run.profile
+        if profile is None:
+            return ""
+        head = tag("div", bold(self._run.label), kind="wb-dim") + verdict(profile, self._run.verified)
+        return str(story_html(profile, head))
+
+
+def story_html(profile: ProfileResult, head: Markup) -> Markup:
+    """The story without widgets."""
+    parts = [block(head, _advice(profile))]
+    if (line := profile.timeline) is not None:
+        parts.append(timeline_html(line))
+    if (tree := profile.stalls) is not None:
+        parts.append(details("where the time goes", tree_html(tree)))
+    return NOTHING.join(parts)
+
+
+def _advice(profile: ProfileResult) -> Markup:
+    return advice_list(profile.advice) if profile.complete.again is not None else NOTHING
