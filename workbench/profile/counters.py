@@ -8,7 +8,8 @@ counters are sums of exact execution counts of each instruction over all waves; 
 Counters of the L2 caches and beyond (TCC_*) are counted in modelled caches: the lines that each wave touched
 are the kernel's own, exactly; which of them a cache still had comes from a model of the caches and of the
 order in which work-groups come to them (`Traffic.replay`), so these figures are modelled. Instruction
-fetch, scalar loads, scratch and address translation are not in them.
+fetch, scalar loads, scratch and address translation are not in them. Busy and waiting cycles (SQ_BUSY_CYCLES,
+SQ_WAIT_*, VALUBusy, MfmaUtil) are the simulated chip's.
 """
 
 from __future__ import annotations
@@ -52,6 +53,7 @@ class Tally:
         pieces: 64-byte pieces that vector memory instructions touched, by class ("..._return" for atomics
             that return a value); None where not collected.
         replayed: what the modelled caches did, die by die; None where they were not asked.
+        simulated: busy and waiting cycles of the simulated chip (`profile.waits`), by rocprof's names.
     """
 
     arch: str
@@ -66,6 +68,7 @@ class Tally:
     device: Mapping[str, int] = field(default_factory=dict)
     pieces: Mapping[str, int] | None = None
     replayed: Replayed | None = None
+    simulated: Mapping[str, float] = field(default_factory=dict)
 
     def of(self, *classes: str) -> int:
         """Wave instructions of the classes together."""
@@ -138,6 +141,11 @@ def _modelled(
     name: str, unit: str, doc: str, formula: Callable[[CacheCounts], float], targets: tuple[str, ...] = ()
 ) -> Counter:
     return Counter(name, unit, doc, _caches(formula), targets, Origin.MODELLED)
+
+
+def _simulated(name: str, unit: str, doc: str) -> Counter:
+    targets = tuple(known.name for known in TARGETS if known.tiles)
+    return Counter(name, unit, doc, lambda tally: tally.simulated.get(name), targets, Origin.MODELLED)
 
 
 def _matrix_count(kind: str) -> Callable[[Tally], int]:
@@ -234,6 +242,22 @@ COUNTERS: Sequence[Counter] = (
         lambda tally: tally.matrix_cycles,
         origin=Origin.MODELLED,
     ),
+    _simulated("SQ_BUSY_CYCLES", "cycles", "Cycles that sequencers are busy, four of them on a die."),
+    _simulated(
+        "GRBM_GUI_ACTIVE", "cycles", "Cycles that the GPU is active, dies added up; the launch included."
+    ),
+    _simulated(
+        "SQ_WAVE_CYCLES", "quad-cycles", "Lives of the waves: issuing, waiting, and waiting to issue."
+    ),
+    _simulated("SQ_WAIT_ANY", "quad-cycles", "Waves at s_waitcnt, s_barrier and s_sleep."),
+    _simulated("SQ_WAIT_INST_ANY", "quad-cycles", "Waves whose next instruction cannot issue yet."),
+    _simulated(
+        "SQ_WAIT_INST_LDS", "quad-cycles", "Those whose next instruction goes to LDS, whose queue is full."
+    ),
+    _simulated(
+        "VALUBusy", "%", "Part of the time in which SIMDs issue vector instructions, MFMA's issue included."
+    ),
+    _simulated("MfmaUtil", "%", "Part of the time in which the matrix cores are busy."),
     Counter(
         "SQ_LDS_BANK_CONFLICT",
         "cycles",

@@ -35,6 +35,7 @@ from workbench.profile.rocprof import collect as run_rocprof
 from workbench.profile.stalls import Branch, stall_tree
 from workbench.profile.timelines import Timeline, timeline_of
 from workbench.profile.timing import TimeResult, counted, live_operands, modelled, together
+from workbench.profile.waits import wait_counters
 from workbench.profile.what_if import Again, change_of
 from workbench.spec import KernelSpec, Shape, shape_text
 from workbench.spec.subject import Target, resolve
@@ -414,12 +415,13 @@ def _profiled(
 
 def _counted(target: Target, names: Sequence[str] | None) -> ProfileResult:
     record, sums = counted(target, caches=True)
+    model = modelled(target, record, sums, spans=SPANS)
+    sums = replace(sums, simulated=wait_counters(model, sums, record.counts or {}))
     found = collect(sums, target.device.name)
     missing: tuple[str, ...] = ()
     if names is not None:
         missing = tuple(name for name in names if name not in found)
         found = {name: found[name] for name in names if name in found}
-    model = modelled(target, record, sums, spans=SPANS)
     costs = counted_instructions(target.kernel, record, model.simulation)
     return ProfileResult(
         name=target.name,
