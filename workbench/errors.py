@@ -224,5 +224,13 @@ class VerificationError(WorkbenchError):
     """A result differs from its reference by more than the tolerance."""
 
 
+class KernelInterrupt(KeyboardInterrupt):
+    """A person interrupted a launch: the message names the kernel, its line, and how far it was."""
+
+    def _render_traceback_(self) -> list[str]:
+        """What IPython shows: the message alone, since no line of a traceback would be the user's doing."""
+        return f"{type(self).__name__}: {self}".splitlines()
+
+
 class HistoryError(WorkbenchError):
     """The file of runs cannot be used, or has no such run or baseline."""

@@ -26,7 +26,7 @@ class Event:
 
     Attributes:
         number: counts up from 1.
-        kind: "launch", "time", "profile", "verify", "sweep", "progress" (of a sweep), "compile",
+        kind: "launch", "time", "profile", "verify", "sweep", "progress" (of a sweep or a launch), "compile",
             "sanitize", "print" (what a kernel printed) or "failed" (see `Hub.failures`).
         name: kernel or spec.
         data: facts for this kind: plain values, or a result.
@@ -66,12 +66,22 @@ class Hub:
             event = Event(self._number, kind, name, data, time.time())
             self._events.append(event)
             listeners = tuple(self._listeners)
+        self._tell(event, listeners)
+
+    def _tell(self, event: Event, listeners: tuple[Listener, ...]) -> None:
         for listener in listeners:
             try:
                 listener(event)
             except Exception as error:
                 self.unsubscribe(listener)
                 warnings.warn(f"a view stopped listening after {type(error).__name__}: {error}", stacklevel=2)
+
+    def progress(self, name: str, done: int, total: int) -> None:
+        """Tells listeners how far a launch is, also inside of `muted`; nobody remembers it."""
+        event = Event(0, "progress", name, {"done": done, "total": total}, time.time())
+        with self._lock:
+            listeners = tuple(self._listeners)
+        self._tell(event, listeners)
 
     @contextlib.contextmanager
     def muted(self) -> Iterator[None]:

@@ -63,9 +63,7 @@ def announced(what: str) -> Iterator[None]:
 
     For work that is one long step. Output that a program collects stays free of it.
     """
-    ipython = sys.modules.get("IPython")
-    watched = (ipython is not None and ipython.get_ipython() is not None) or sys.stderr.isatty()
-    bar = _bar()(desc=what, total=1, leave=False, disable=not watched)
+    bar = _bar()(desc=what, total=1, leave=False, disable=not _watched())
     try:
         yield
     finally:
@@ -85,6 +83,31 @@ def bar(what: str, total: int, *, shown: bool = True) -> Iterator[Callable[[str]
         yield advance
     finally:
         made.close()
+
+
+@contextlib.contextmanager
+def counted(what: str) -> Iterator[Callable[[int, int], None]]:
+    """Gives what shows how much of something is done, and the time left, where a person looks on."""
+    bar: Any = None
+
+    def show(done: int, total: int) -> None:
+        nonlocal bar
+        if bar is None:
+            bar = _bar()(desc=what, total=total, leave=False, disable=not _watched())
+        bar.n = done
+        bar.refresh()
+
+    try:
+        yield show
+    finally:
+        if bar is not None:
+            bar.close()
+
+
+def _watched() -> bool:
+    """Whether a person looks on: in a notebook or a terminal."""
+    ipython = sys.modules.get("IPython")
+    return (ipython is not None and ipython.get_ipython() is not None) or sys.stderr.isatty()
 
 
 class Steps:

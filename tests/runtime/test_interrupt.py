@@ -53,3 +53,39 @@ def test_sigint_stops_a_launch_and_the_process_goes_on() -> None:
         assert process.wait(timeout=60) == 0
         assert process.stderr is not None
         assert "ignored" not in process.stderr.read()
+
+
+INTERRUPTED = """
+import signal, threading, time
+import torch
+import workbench as wb
+from workbench.events import hub
+kernel = wb.compile('''
+extern "C" __global__ void slow(int* x) {
+    for (int i = 0; blockIdx.x > 3 && i < 2000000000; i++)
+        if (__hip_atomic_load(x, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_AGENT)) return;
+}''', arch="gfx950", name="slow.hip")["slow"]
+def interrupt(event):
+    if event.kind == "progress" and event.data["done"] >= 4 and event.data["done"] < event.data["total"]:
+        print("told", event.data["total"], flush=True)
+        signal.raise_signal(signal.SIGINT)
+hub.subscribe(interrupt)
+with hub.muted():
+    try:
+        kernel[8, 64](torch.zeros(1, dtype=torch.int32))
+    except KeyboardInterrupt as error:
+        print(type(error).__name__, *error._render_traceback_(), sep="\\n")
+"""
+
+
+def test_an_interrupt_says_what_ran_where_and_how_far_it_was() -> None:
+    environment = {**os.environ, "HIPKITTENS_THREADS": "1", "HIPKITTENS_TIMEOUT": "60"}
+    run = subprocess.run(
+        [sys.executable, "-c", INTERRUPTED], env=environment, capture_output=True, text=True, timeout=120
+    )
+    told, name, *message = run.stdout.splitlines()
+    assert (told, name) == ("told 8", "KernelInterrupt"), run.stderr
+    assert len(message) <= 5
+    assert "kernel slow at slow.hip:" in message[0]
+    assert "of 8 work-groups had ended (50%)" in message[1]
+    assert "wave 0 in work-group (" in "\n".join(message)

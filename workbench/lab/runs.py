@@ -29,10 +29,17 @@ class Runs:
         self._lock = threading.Lock()
         self._runs: deque[dict[str, Any]] = deque(maxlen=RUNS)
         self._timer: threading.Timer | None = None
+        self._told = 0.0
         self.told_by_cell = False
 
     def take(self, event: Event) -> None:
         """Takes an event of the hub."""
+        if event.kind == "progress":
+            # A sweep of small shapes tells of hundreds a second.
+            if event.data["done"] >= event.data["total"] or event.seconds > self._told + RUNS_SECONDS:
+                self._told = event.seconds
+                self._send({"event": "progress", "name": event.name, **event.data})
+            return
         run = None if self.told_by_cell else _run(event)
         if run is None:
             return

@@ -145,6 +145,31 @@ class Note:
     good: bool | None = None
 
 
+@dataclass(frozen=True)
+class Progress:
+    """A sweep or a long launch under way.
+
+    Attributes:
+        name: kernel or spec.
+        done, total: shapes, or work-groups.
+        first_seconds, first_done: when it was first told of, Unix time, and how far it was then.
+        seconds: when it was last told of.
+    """
+
+    name: str
+    done: int
+    total: int
+    first_seconds: float
+    first_done: int
+    seconds: float
+
+    @property
+    def left(self) -> float | None:
+        """Seconds that the rest takes if it goes on so; None before there is a pace."""
+        done, took = self.done - self.first_done, self.seconds - self.first_seconds
+        return (self.total - self.done) * took / done if done > 0 and took > 0 else None
+
+
 class Board:
     """Takes events, keeps a bounded number of runs. Safe to call from any thread.
 
@@ -158,7 +183,7 @@ class Board:
     Attributes:
         shown: the run whose counters are drawn; the latest one unless another was chosen.
         launches: launches that were not part of a measurement.
-        progress: (name, done, total) of the sweep that is under way; None where there is none.
+        progress: of the sweep or launch that is under way; None where there is none.
         version: grows with every change that a view could show.
     """
 
@@ -177,7 +202,7 @@ class Board:
         self._number = 0
         self._chosen: Run | None = None
         self.launches = 0
-        self.progress: tuple[str, int, int] | None = None
+        self.progress: Progress | None = None
         self.version = 0
         self._notes: deque[Note] = deque(maxlen=NOTES)
 
@@ -189,7 +214,7 @@ class Board:
                 self.launches += 1
             elif event.kind == "progress":
                 done, total = event.data["done"], event.data["total"]
-                self.progress = (event.name, done, total) if done < total else None
+                self._went(event.name, done, total, event.seconds)
             elif event.kind == "verify":
                 key = _key(event.name, event.data["shape"], event.data["device"], event.data["code"])
                 self._verified[key] = event.data["passed"]
@@ -218,6 +243,15 @@ class Board:
             note = _note(event)
             if note is not None:
                 self._notes.append(note)
+
+    def _went(self, name: str, done: int, total: int, seconds: float) -> None:
+        if done >= total:
+            self.progress = None
+            return
+        if self.progress is None or self.progress.name != name or done < self.progress.done:
+            self.progress = Progress(name, done, total, seconds, done, seconds)
+        else:
+            self.progress = replace(self.progress, done=done, total=total, seconds=seconds)
 
     @property
     def notes(self) -> list[Note]:

@@ -27,7 +27,9 @@ _VERDICT = {
     None: NOTHING,
 }
 _TONE = {True: "wb-ok", False: "wb-warn", None: "wb-dim"}
-_PROGRESS = Markup('<div>{}: {} of {} <progress value="{}" max="{}" aria-label="sweep"></progress></div>')
+_PROGRESS = Markup(
+    '<div>{}: {} of {}{} <progress value="{}" max="{}" aria-label="progress"></progress></div>'
+)
 _LOG = Markup('<div class="wb" role="log">{}</div>')
 
 
@@ -152,8 +154,9 @@ class Widgets:
         """Writes what happened beside the runs, and how far a sweep is."""
         lines = [_line(note) for note in board.notes[-LOG_LINES:]]
         if board.progress is not None:
-            name, done, total = board.progress
-            lines.insert(0, _PROGRESS.format(name, done, total, done, total))
+            p = board.progress
+            left = f", {p.left:.0f} s left" if p.left is not None else ""
+            lines.insert(0, _PROGRESS.format(p.name, f"{p.done:,}", f"{p.total:,}", left, p.done, p.total))
         self.log.value = str(STYLE + _LOG.format(NOTHING.join(lines))) if lines else ""
 
 

@@ -14,6 +14,7 @@ torch = pytest.importorskip("torch")
 
 import workbench as wb  # noqa: E402
 from workbench.emulator.node import interrupts  # noqa: E402
+from workbench.errors import KernelInterrupt  # noqa: E402
 from workbench.runtime import LaunchOptions  # noqa: E402
 
 SOURCE = """
@@ -156,7 +157,7 @@ def test_an_interrupt_stops_the_launch_of_another_thread(monkeypatch: pytest.Mon
         # A join that was interrupted makes Python take the thread for ended.
         assert ended.wait(50)
         ended.clear()
-    assert raised == [KeyboardInterrupt] * 2
+    assert raised == [KernelInterrupt] * 2
     # Python's own handler is in its place again.
     with pytest.raises(KeyboardInterrupt):
         interrupt()

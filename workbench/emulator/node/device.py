@@ -19,7 +19,9 @@ from workbench.emulator.node.dispatch import Dispatch, Geometry, Outcome, Transl
 from workbench.emulator.node.loaded import LoadedCode
 from workbench.emulator.node.observer import Observer, counts_addresses
 from workbench.emulator.node.services import Served, Services
+from workbench.events import hub
 from workbench.launches import LaunchOptions, LaunchRecord
+from workbench.progress import counted
 from workbench.targets import Product, default_product
 
 # The argument block lies this far behind the dispatch packet, with as many zeros after it; the ABI wants it
@@ -206,7 +208,7 @@ class EmulatedDevice:
             LaunchError: a bad shape, too much shared memory, too few argument bytes.
             UnsupportedInstruction: before anything ran.
             KernelFault: what the kernel did wrong, or KernelTimeout.
-            KeyboardInterrupt: the launch was interrupted and has stopped.
+            KernelInterrupt: the launch was interrupted and has stopped.
         """
         kernel = loaded.code_object.kernels[kernel_name]
         self.check(kernel, geometry, dynamic_shared)
@@ -220,7 +222,10 @@ class EmulatedDevice:
             scene = self._scene(loaded, kernel, translation, geometry, dynamic_shared)
             prepared = self._prepare(scene, loaded, translation, block, served, counts_addresses(options))
             observer = Observer(options, prepared, loaded, kernel_name, geometry, self.node.memory)
-            outcome, assertions = _run(prepared, observer, served, timeout)
+            try:
+                outcome, assertions = _run(prepared, observer, served, timeout, kernel.short_name)
+            except dispatch.Interrupted as stopped:
+                raise faults.interruption(scene, stopped.outcome) from None
             record = LaunchRecord(
                 kernel=kernel_name,
                 grid=geometry.groups,
@@ -319,18 +324,39 @@ class EmulatedDevice:
         return packet, kernarg
 
 
+@contextmanager
+def _telling(name: str) -> Iterator[dispatch.Progress]:
+    """Tells how far a launch is: a bar where a person looks on, and the hub's listeners; its end, too."""
+    last = (0, 0)
+    with counted(f"{name}, work-groups") as show:
+
+        def tell(done: int, total: int) -> None:
+            nonlocal last
+            last = (done, total)
+            show(done, total)
+            hub.progress(name, done, total)
+
+        try:
+            yield tell
+        finally:
+            if last[1]:
+                hub.progress(name, last[1], last[1])
+
+
 def _run(
-    prepared: Dispatch, observer: Observer, served: Served, timeout: float | None
+    prepared: Dispatch, observer: Observer, served: Served, timeout: float | None, name: str
 ) -> tuple[Outcome, list[console.Assertion]]:
     """Runs a launch, shows what it printed whatever ends it; its outcome and the assertions that failed."""
     outcome = None
     try:
-        outcome = dispatch.run(
-            prepared,
-            timeout=timeout,
-            threads=1 if observer.one_thread or served.one_thread else None,
-            traffic=observer.traffic,
-        )
+        with _telling(name) as tell:
+            outcome = dispatch.run(
+                prepared,
+                timeout=timeout,
+                threads=1 if observer.one_thread or served.one_thread else None,
+                traffic=observer.traffic,
+                progress=tell,
+            )
     finally:
         report = outcome.fault if outcome is not None else None
         is_trap = report is not None and report.fault.kind == abi.FAULT_TRAP

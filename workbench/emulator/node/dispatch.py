@@ -10,7 +10,7 @@ import os
 import struct
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -41,6 +41,9 @@ _TURN_BLOCKS = 1024
 _TURN_ROUNDS = 256
 # After a fault, work-groups before the faulting one get this long to end or to fault themselves, so that
 # the fault that is reported does not depend on the number of threads.
+PROGRESS_SECONDS = 0.5
+"""Between two tellings of how far a launch is, and before the first."""
+
 _FAULT_GRACE_SECONDS = 1.0
 _RESIDENT_BYTES = 1 << 29
 MOST_RESIDENT = 64
@@ -101,6 +104,7 @@ class Outcome:
         seconds: wall time.
         fault: the `FaultReport` of the work-group with the lowest index that faulted, None without a fault.
         timed_out: whether the time limit ended it; `stopped_at` then says where a wave was.
+        groups_done: work-groups that have ended.
     """
 
     counts: npt.NDArray[np.uint64]
@@ -109,6 +113,23 @@ class Outcome:
     fault: CData | None = None
     timed_out: bool = False
     stopped_at: CData | None = None
+    groups_done: int = 0
+
+
+class Interrupted(KeyboardInterrupt):
+    """A launch was interrupted and has stopped.
+
+    Attributes:
+        outcome: how far it was; `stopped_at` says where a wave was.
+    """
+
+    def __init__(self, outcome: Outcome) -> None:
+        super().__init__()
+        self.outcome = outcome
+
+
+Progress = Callable[[int, int], None]
+"""Told of work-groups that have ended, and of all, a few times a second."""
 
 
 def thread_count() -> int:
@@ -355,22 +376,27 @@ def run(
     timeout: float | None = None,
     threads: int | None = None,
     traffic: TrafficRecorder | None = None,
+    progress: Progress | None = None,
 ) -> Outcome:
     """Run a launch to its end, its first fault, its time limit or an interrupt.
 
     Args:
         traffic: records what the launch asks of memory.
+        progress: told how far a long launch is.
         timeout: seconds, None for no limit.
         threads: how many run work-groups; by default `thread_count()`.
 
     Raises:
-        KeyboardInterrupt: the launch was interrupted; every thread has stopped.
+        Interrupted: the launch was interrupted; every thread has stopped.
         LaunchError: no memory for the registers of one work-group.
     """
-    running = _Running(dispatch, threads or thread_count(), timeout, traffic)
+    running = _Running(dispatch, threads or thread_count(), timeout, traffic, progress)
     try:
         with interrupts.heard() as running.interrupted:
             running.work()
+    except KeyboardInterrupt:
+        running.stop()
+        raise Interrupted(running.outcome()) from None
     finally:
         running.stop()
     return running.outcome()
@@ -384,7 +410,12 @@ class _Running:
     """
 
     def __init__(
-        self, dispatch: Dispatch, threads: int, timeout: float | None, traffic: TrafficRecorder | None
+        self,
+        dispatch: Dispatch,
+        threads: int,
+        timeout: float | None,
+        traffic: TrafficRecorder | None,
+        progress: Progress | None,
     ) -> None:
         self._launch = dispatch.launch
         self._timeout = timeout
@@ -402,6 +433,9 @@ class _Running:
             for counts in self._counts
         ]
         self._helpers: list[threading.Thread] = []
+        self._progress = progress
+        self._told = 0.0
+        self._groups_done: int | None = None
         self.interrupted = interrupts.deliver
         self._library = native_library()
         self._started = time.monotonic()
@@ -439,9 +473,12 @@ class _Running:
         return result
 
     def _look(self) -> None:
-        """Stop the launch where it was interrupted, took too long, or faulted a while ago."""
+        """Stop the launch where it was interrupted, took too long, or faulted; tell how far it is."""
         self.interrupted()
         now = time.monotonic()
+        if self._progress is not None and now - max(self._told, self._started) > PROGRESS_SECONDS:
+            self._told = now
+            self._progress(self._done(), int(self._launch.group_total))
         if self._timeout is not None and now - self._started > self._timeout:
             self._timed_out = True
             self._launch.stop = 1
@@ -450,10 +487,20 @@ class _Running:
             if now - self._fault_seen > _FAULT_GRACE_SECONDS:
                 self._launch.stop = 1
 
+    def _done(self) -> int:
+        """Work-groups that have ended, as far as the workers' own counts say."""
+        begun = min(int(self._launch.next_group), int(self._launch.group_total))
+        return max(0, begun - sum(int(worker.resident_count) for worker in self._workers))
+
     def stop(self) -> None:
         """End all threads and free what they hold; counts and reports stay."""
+        if self._groups_done is not None:
+            return
         self._launch.stop = 1
+        # The first worker belongs to this thread, which may have been interrupted between two turns of it.
+        self._turn(self._workers[0], 0)
         _join(self._helpers)
+        self._groups_done = self._done()
         for worker in self._workers:
             self._library.hk_release(worker)
         self._seconds = time.monotonic() - self._started
@@ -480,6 +527,7 @@ class _Running:
             fault=_copied(fault),
             timed_out=self._timed_out and fault is None,
             stopped_at=_copied(stopped_at),
+            groups_done=self._groups_done or 0,
         )
 
 

@@ -13,7 +13,7 @@ from workbench.emulator.native import abi
 from workbench.emulator.node import hostcall
 from workbench.emulator.node.allocations import Memory
 from workbench.emulator.node.console import Assertion
-from workbench.emulator.node.dispatch import Geometry
+from workbench.emulator.node.dispatch import Geometry, Outcome
 
 SourceOf = Callable[[int], tuple[str, int, int] | None]
 VariableAt = Callable[[str, int, int], tuple[str, int] | None]
@@ -146,6 +146,24 @@ def timeout(scene: Scene, report: abi.CData | None, seconds: float, remedy: str)
         workgroup=group,
         wave=int(report.wave),
     )
+
+
+def interruption(scene: Scene, outcome: Outcome) -> errors.KernelInterrupt:
+    """The exception for a launch that a person stopped: what ran, where it was, how far it was."""
+    report = outcome.stopped_at
+    address = int(scene.blocks[report.block].address) if report is not None and report.block >= 0 else None
+    total = scene.geometry.group_count
+    lines = [
+        f"{scene.who(address)} was interrupted after {outcome.seconds:.1f} s",
+        f"{outcome.groups_done:,} of {total:,} work-groups had ended ({outcome.groups_done / total:.0%})",
+    ]
+    if report is not None:
+        group = group_id(scene.geometry, int(report.group))
+        waits = _waiting(scene, report)
+        where = f"wave {report.wave} in work-group {group} was in the block that begins with"
+        lines.append(f"{where} {scene.what(address)}{f' ({waits})' if waits else ''}")
+    lines.append("what ended has written its results; the rest of the outputs is as before")
+    return errors.KernelInterrupt("\n".join(lines))
 
 
 def _address(scene: Scene, report: abi.CData) -> int | None:
