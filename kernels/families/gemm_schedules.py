@@ -152,7 +152,7 @@ class Product:
             "sum",
             "gemm",
             lambda shape, arch: Launch(
-                grid=-(-(-(-shape["m"] // 16) * -(-shape["n"] // 64)) // 4), block=256
+                grid=-(-(-(-shape["m"] // 16) * -(-shape["n"] // 16)) // 4), block=256
             ),
             define=lambda shape, arch: {"GEMM": f"sum_parts<{self.result(shape)}, {self.epilogue(shape)}>"},
         )

@@ -26,9 +26,11 @@ struct sum_parts {
     static constexpr int NUM_WARPS = 4;
     static constexpr int threads = NUM_WARPS * WARP_THREADS;
     static constexpr int waves_per_simd = 4;
-    /** Rows and columns that a wave finishes. */
+    /** Rows and columns that a wave finishes, few, since there are few tiles of C where K is split. */
     static constexpr int ROWS = 16;
-    static constexpr int COLS = 64;
+    static constexpr int COLS = 16;
+    /** Parts that are on their way at once. */
+    static constexpr int AHEAD = 8;
 
     static __device__ inline void run(const arguments &g) {
         const int m = static_cast<int>(g.c.rows()), n = static_cast<int>(g.c.cols());
@@ -36,11 +38,19 @@ struct sum_parts {
         const int row = tile / wide, col = tile % wide;
         if (row * ROWS >= m) return;
         const share at = {0, 0, 0, 0, m, row * ROWS, col * COLS, 0, 0};
-        rt_fl<ROWS, COLS, row_l, rt_16x16_s> sum, other;
-        load_bounded(sum, g.parts, {0, 0, row, col});
-        for (int part = 1; part < static_cast<int>(g.parts.depth()); part++) {
-            load_bounded(other, g.parts, {0, part, row, col});
-            add(sum, sum, other);
+        rt_fl<ROWS, COLS, row_l, rt_16x16_s> sum, others[AHEAD];
+        zero(sum);
+        const int parts = static_cast<int>(g.parts.depth());
+        int part = 0;
+        for (; part + AHEAD <= parts; part += AHEAD) {
+#pragma unroll
+            for (int i = 0; i < AHEAD; i++) load_bounded(others[i], g.parts, {0, part + i, row, col});
+#pragma unroll
+            for (int i = 0; i < AHEAD; i++) add(sum, sum, others[i]);
+        }
+        for (; part < parts; part++) {
+            load_bounded(others[0], g.parts, {0, part, row, col});
+            add(sum, sum, others[0]);
         }
         g.store(g.c, sum, at, row, col);
     }

@@ -166,6 +166,21 @@ def test_globals_by_member_name():
     assert "gl<__bf16, 1, 1, -1, 128> out" in p.signature
 
 
+def test_no_tensor_for_a_gl_inside_a_struct():
+    """As for a pointer: its memory is null and it has no rows, the struct's other members are as given."""
+    kind = globals_struct()
+    outer = Type(
+        "struct", "both", kind.size + 8, members=(Field("first", 0, kind), Field("n", kind.size, INT))
+    )
+    x = torch.zeros(64, 128, dtype=torch.bfloat16)
+    packed = pack(plan(("g", outer)), first={"x": x, "out": None, "eps": 1.0}, n=3)
+    gx, gout = kind.members[0].type, kind.members[1].type
+    assert bytes(packed.data[gx.size : gx.size + gout.size]) == bytes(gout.size)
+    assert struct.unpack_from("<Q", packed.data, gx.members[0].offset)[0] == x.data_ptr()
+    assert struct.unpack_from("<f", packed.data, gx.size + gout.size)[0] == 1.0
+    assert packed.buffers == [(x.data_ptr(), 16384)]
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [

@@ -187,6 +187,9 @@ class Plan:
                 self._put(packed, m.name, m.type, offset + m.offset, value[m.name], place)
 
     def _put_gl(self, packed: Packed, name: str, kind: Type, offset: int, value: Any, place: Place) -> None:
+        if value is None:
+            # As for a pointer: no memory, and no rows or columns where the type does not fix them.
+            return
         members = {m.name: m for m in kind.members}
         steps = [axis for axis in AXES if f"{axis}_stride" in members]
         strided = isinstance(value, Strided) or bool(steps)
