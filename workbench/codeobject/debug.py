@@ -20,6 +20,7 @@ from elftools.elf.elffile import ELFFile
 from workbench import paths
 from workbench.codeobject.damage import damage_reported
 from workbench.codeobject.elf import CodeObject
+from workbench.codeobject.shared import SharedArray, shared_arrays
 from workbench.codeobject.variables import Located, located
 
 _WHAT = "the debug information of the code object"
@@ -237,6 +238,12 @@ class DebugInfo:
         )
         found = next(holds, None)
         return (found.name, found.line) if found is not None else None
+
+    def shared_arrays(self, kernel: str, total: int) -> tuple[SharedArray, ...]:
+        """Variables in a kernel's `total` bytes of shared memory, as far as `shared_arrays` is certain."""
+        with damage_reported(_WHAT):
+            function = self._kernels.get(kernel)
+            return shared_arrays(function, total) if function is not None and total else ()
 
     @cached_property
     def _variables(self) -> tuple[Located, ...]:

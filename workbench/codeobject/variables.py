@@ -77,7 +77,7 @@ def _of(die: DIE, scope: Any, lists: Any, expressions: Any) -> Iterator[Located]
         place = _place(expressions.parse_expr(expression))
         if place is not None:
             kind, first = place
-            size = _size(declared) if kind == "scratch" else 1
+            size = size_of(declared) if kind == "scratch" else 1
             yield Located(low, high, kind, first, size, name.value.decode(errors="replace"), line.value)
 
 
@@ -106,7 +106,7 @@ def _place(operations: list[Any]) -> tuple[str, int] | None:
     return None
 
 
-def _size(die: DIE) -> int:
+def size_of(die: DIE) -> int:
     """Bytes of a variable's type; an array's elements times their number."""
     count = 1
     while "DW_AT_type" in die.attributes:

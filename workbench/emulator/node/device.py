@@ -264,6 +264,7 @@ class EmulatedDevice:
             scratch_bytes=dispatch.scratch_bytes(kernel),
             source_of=loaded.source_of,
             variable_at=loaded.variable_at,
+            shared_arrays=loaded.shared_arrays,
         )
 
     def _prepare(

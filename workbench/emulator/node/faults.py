@@ -9,6 +9,7 @@ from typing import Any
 
 from workbench import errors
 from workbench.codeobject import Instruction, KernelInfo, printer
+from workbench.codeobject.shared import SharedArray
 from workbench.emulator.native import abi
 from workbench.emulator.node import hostcall
 from workbench.emulator.node.allocations import Memory
@@ -16,6 +17,7 @@ from workbench.emulator.node.console import Assertion
 from workbench.emulator.node.dispatch import Geometry, Outcome
 
 SourceOf = Callable[[int], tuple[str, int, int] | None]
+SharedArrays = Callable[[str, int], tuple[SharedArray, ...]]
 VariableAt = Callable[[str, int, int], tuple[str, int] | None]
 
 
@@ -31,6 +33,7 @@ class Scene:
         shared_bytes, scratch_bytes: LDS of a work-group, scratch of a lane.
         source_of: source position of a code object address, from debug information.
         variable_at: name and line of the variable in a place at a code object address, likewise.
+        shared_arrays: variables in the shared memory of a kernel with so many bytes, likewise.
     """
 
     kernel: KernelInfo
@@ -42,6 +45,7 @@ class Scene:
     scratch_bytes: int
     source_of: SourceOf
     variable_at: VariableAt
+    shared_arrays: SharedArrays = lambda kernel, total: ()
 
     @cached_property
     def _instructions(self) -> dict[int, Instruction]:
@@ -51,6 +55,14 @@ class Scene:
 
     def instruction(self, address: int) -> Instruction | None:
         return self._instructions.get(address)
+
+    def shared_at(self, byte: int) -> str:
+        """The variable at a byte of shared memory, " ('tile' of line 3, byte 12)"; "" if not known."""
+        total = self.kernel.descriptor.group_segment_fixed_size
+        for each in self.shared_arrays(self.kernel.name, total):
+            if each.first <= byte < each.first + each.size:
+                return f" ('{each.name}' of line {each.line}, byte {byte - each.first})"
+        return ""
 
     def who(self, address: int | None) -> str:
         """Kernel and source line, for the beginning of a message."""

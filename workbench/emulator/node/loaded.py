@@ -11,6 +11,7 @@ import numpy.typing as npt
 from workbench import errors
 from workbench.codeobject import CodeObject
 from workbench.codeobject.debug import DebugInfo
+from workbench.codeobject.shared import SharedArray
 from workbench.emulator.native.observe.traffic import line_kinds
 from workbench.emulator.node import hostcall
 from workbench.emulator.node.allocations import Allocation
@@ -98,3 +99,10 @@ class LoadedCode:
             return self._debug.variable_at(place, number, address)
         except errors.CodeObjectError:
             return None
+
+    def shared_arrays(self, kernel: str, total: int) -> tuple[SharedArray, ...]:
+        """The variables in shared memory of a kernel, as `DebugInfo.shared_arrays`; likewise."""
+        try:
+            return self._debug.shared_arrays(kernel, total)
+        except errors.CodeObjectError:
+            return ()

@@ -174,19 +174,24 @@ def _race(scene: Scene, report: CData, where: str) -> str:
     )
 
 
+def _shared(scene: Scene, report: CData) -> str:
+    address = int(report.address)
+    return f"shared memory at byte {address}{scene.shared_at(address)}"
+
+
 def _overwrite(scene: Scene, report: CData) -> str:
     detail = int(report.detail)
     access = _place(scene, int(report.other_pc))
     what = "read" if detail in (abi.SAN_UNDER_WAY_READ, abi.SAN_UNDER_WAY_OWN_READ) else "write"
     if detail in (abi.SAN_UNDER_WAY_OWN_READ, abi.SAN_UNDER_WAY_OWN_WRITE):
         return (
-            f"missing wait: shared memory at byte {report.address} is loaded over while the same wave's "
+            f"missing wait: {_shared(scene, report)} is loaded over while the same wave's "
             f"{what} {access} is not known to be done; a load to LDS does not wait for it: put an "
             "s_waitcnt lgkmcnt between them"
         )
     counter = "vmcnt" if detail == abi.SAN_UNDER_WAY_VECTOR else "lgkmcnt"
     return (
-        f"missing wait: shared memory is written at byte {report.address} after a barrier that wave "
+        f"missing wait: {_shared(scene, report)} is written after a barrier that wave "
         f"{report.other_wave} passed before its {what} {access} was known to be done; put s_waitcnt "
         f"{counter} before the barrier"
     )
@@ -306,7 +311,7 @@ def _message(scene: Scene, report: CData) -> str:
             )
         case abi.SAN_FOUND_WAIT_LDS:
             return (
-                f"missing wait: shared memory at byte {report.address} is used while the load to LDS "
+                f"missing wait: {_shared(scene, report)} is used while the load to LDS "
                 f"{_place(scene, other)} of the same wave is under way; expected an s_waitcnt vmcnt between "
                 "them"
             )
@@ -320,7 +325,7 @@ def _message(scene: Scene, report: CData) -> str:
         case abi.SAN_FOUND_OVERWRITE_LDS:
             return _overwrite(scene, report)
         case abi.SAN_FOUND_RACE_LDS:
-            return _race(scene, report, f"shared memory at byte {report.address}")
+            return _race(scene, report, _shared(scene, report))
         case abi.SAN_FOUND_RACE_GLOBAL:
             return _race(scene, report, f"global memory{_memory(scene, report)}")
         case abi.SAN_FOUND_UNDEFINED_STORE:
@@ -339,10 +344,7 @@ def _message(scene: Scene, report: CData) -> str:
                 "make_srsrc the allocation's size"
             )
         case abi.SAN_FOUND_ALIGNMENT:
-            return (
-                f"shared memory at byte {report.address} is accessed by an instruction that wants a multiple "
-                f"of {detail}"
-            )
+            return f"{_shared(scene, report)} is accessed by an instruction that wants a multiple of {detail}"
         case abi.SAN_FOUND_HAZARD:
             return _hazard(scene, report)
         case abi.SAN_FOUND_BARRIER:
