@@ -550,6 +550,62 @@ struct softmax_backward : row_plan<T, cols> {
     }
 };
 
+/** y = x rstd along rows, rstd = 1 / sqrt(sum(x^2) + eps); `rstd`, a float for each row, may be null. */
+template <typename T, int cols>
+struct l2_normalize : row_plan<T, cols> {
+    static_assert(row_plan<T, cols>::passes == 1, "l2_normalize: a work-group holds a row");
+
+    struct arguments {
+        const typename row_plan<T, cols>::matrix x;
+        T *y;
+        float *rstd;
+        float eps;
+    };
+    static __device__ inline void run(const arguments &g) {
+        using worker = row_worker<T, cols>;
+        const worker w(g.x.rows());
+        __shared__ sv_fl<slots<T, cols>> slot;
+        typename worker::tile x, squares;
+        typename worker::per_row rstd;
+        w.load(x, g.x.raw_ptr);
+        mul(squares, x, x);
+        w.template reduce<base_ops::sum>(rstd, squares, slot);
+        map(rstd, rstd, [=](float sum) { return __builtin_amdgcn_rsqf(sum + g.eps); });
+        if (g.rstd != nullptr) w.store_rows(g.rstd, rstd);
+        mul_row(x, x, rstd);
+        w.store(g.y, x);
+    }
+};
+
+/** dx = rstd (dy - y sum(dy y)) along rows: the gradient of `l2_normalize`. */
+template <typename T, int cols>
+struct l2_normalize_backward : row_plan<T, cols> {
+    static_assert(row_plan<T, cols>::passes == 1, "l2_normalize_backward: a work-group holds a row");
+
+    struct arguments {
+        const typename row_plan<T, cols>::matrix y;
+        const float *rstd;
+        const T *dy;
+        T *dx;
+    };
+    static __device__ inline void run(const arguments &g) {
+        using worker = row_worker<T, cols>;
+        const worker w(g.y.rows());
+        __shared__ sv_fl<slots<T, cols>> slot;
+        typename worker::tile y, dy, products;
+        typename worker::per_row sums, rstd;
+        w.load(y, g.y.raw_ptr);
+        w.load(dy, g.dy);
+        mul(products, y, dy);
+        w.template reduce<base_ops::sum>(sums, products, slot);
+        mul_row(y, y, sums);
+        sub(dy, dy, y);
+        w.load_rows(rstd, g.rstd);
+        mul_row(dy, dy, rstd);
+        w.store(g.dx, dy);
+    }
+};
+
 /**
  * @brief loss = log(sum(exp(x))) - x[target] of each row, zero where the target is `ignore_index`; and the logarithm
  * itself.

@@ -11,10 +11,11 @@ import math
 import os
 import random
 from collections.abc import Iterator, Mapping
+from functools import cache
 from typing import Any
 
 from workbench.errors import ShapeError
-from workbench.spec import Choice, KernelSpec, Range
+from workbench.spec import Choice, KernelSpec, Range, kernels
 from workbench.spec.building import macros_of
 
 EVERY = int(os.environ.get("HIPKITTENS_TEST_ALL", "0"))
@@ -92,6 +93,19 @@ def instance(spec: KernelSpec, shape: Shape, arch: str) -> object:
     chosen = spec.implementation(shape, arch=arch)
     steps = chosen.active_steps(shape, arch)
     return chosen.name, [(s.entry_name(shape), macros_of(chosen, s, shape, arch)) for s in steps]
+
+
+@cache
+def parts() -> frozenset[str]:
+    """Operators that another one launches as a whole, by the same kernels' records."""
+    entries = {name: {step.entry for step in kernels[name].steps} for name in kernels}
+    made = {name: own for name, own in entries.items() if own and all(callable(entry) for entry in own)}
+    return frozenset(name for name, own in made.items() for other in entries.values() if own < other)
+
+
+def has_turn(name: str, arch: str, seed: str) -> bool:
+    """Whether an operator is tested on a target in a run of thin sets: parts of others on one each."""
+    return name not in parts() or arch == random.Random(f"{seed} {name}").choice(kernels[name].targets)
 
 
 def thin(spec: KernelSpec, arch: str, seed: str) -> list[Shape]:

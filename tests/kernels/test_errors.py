@@ -257,7 +257,6 @@ def multiplication() -> Programs:
             wrong.append((f"{declared} mma_{form}(d, a, b, d);", says))
     start = "rt_fl<32, 32> d; zero(d);"
     wrong += [
-        (f"{start} rt_fl<32, 32> a, b; zero(a); zero(b); mma_ABt(d, a, b, d);", "no instruction for these"),
         (
             "rt_fl<16, 16> d; zero(d); rt_fp8e4m3<16, 16, row_l, rt_16x16_s> a, b; zero(a); zero(b); "
             "mma_ABt(d, a, b, d);",

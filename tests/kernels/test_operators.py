@@ -28,6 +28,8 @@ def chosen(name: str, arch: str) -> tuple[KernelSpec, Device, list[cases.Shape]]
     spec = wb.kernels[name]
     if arch not in spec.targets:
         pytest.skip(f"{name} is not for {arch}")
+    if not cases.EVERY and not cases.has_turn(name, arch, SEED):
+        pytest.skip(f"{name} is launched by another operator too, and takes turns on targets")
     shapes = cases.thin(spec, arch, SEED)
     assert shapes, f"{name} supports no small problem on {arch}"
     return spec, device(f"emulated:{arch}"), shapes

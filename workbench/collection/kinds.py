@@ -1,9 +1,9 @@
 """What an argument must be, in a few characters, and whether values fit: `"bf16|fp16 [*M D]"`.
 
-A kind is one or more alternatives, joined by " or ". An alternative is `int`, `float`, `bool`, `none`, or
-dtypes joined by "|" with the dimensions of a tensor in brackets. A dimension is a number, a size such as `K`
-that means the same in all arguments of a call, a size times, over (rounded up) or plus a number (`2*N`,
-`K/32`, `E+1`), or `*M`: any number of dimensions, equal wherever `*M` stands.
+A kind is one or more alternatives, joined by " or ". An alternative is `int`, `float`, `bool`, `none`,
+`ints` (a list of them), or dtypes joined by "|" with the dimensions of a tensor in brackets. A dimension is
+a number, a size such as `K` that means the same in all arguments of a call, a size times, over (rounded up)
+or plus a number (`2*N`, `K/32`, `E+1`), or `*M`: any number of dimensions, equal wherever `*M` stands.
 """
 
 from __future__ import annotations
@@ -105,6 +105,8 @@ def _is_plain(value: Any, kind: str) -> bool:
     if kind == "bool":
         # What pybind11 takes for one: Python's, or 0 and 1.
         return isinstance(value, bool) or value in (0, 1)
+    if kind == "ints":
+        return isinstance(value, (list, tuple)) and all(_is_plain(each, "int") for each in value)
     return isinstance(value, int) and not isinstance(value, bool)
 
 

@@ -80,6 +80,7 @@ def kernel_of(arch: str, number: int, form: str, dtype: str, shape: str, layout:
 SHAPES_OF = {
     "bf16": [*OPERANDS, *SCALED_SHAPES],
     "half": [*OPERANDS, *SCALED_SHAPES],
+    "float": OPERANDS,
     "fp8e4m3": [*OPERANDS_FP8, *SCALED_SHAPES],
 }
 

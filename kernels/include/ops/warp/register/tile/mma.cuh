@@ -17,7 +17,8 @@
  *
  * The matrix cores sum over K in whatever order the operands agree on, so base shapes with several instructions' worth
  * of K just take several instructions; on gfx942 these are 16x16x16 and 32x32x8 for 2-byte types, on gfx950 16x16x32
- * and 32x32x16 where a lane holds 8 elements.
+ * and 32x32x16 where a lane holds 8 elements. Floats are multiplied as they are, by 16x16x4 and 32x32x2 on both, at an
+ * eighth of the rate of 2-byte types or less.
  */
 #pragma once
 
@@ -94,6 +95,18 @@ template <>
 struct mfma<half, 32, 8> : mfma_of<f16x4, f32x16> {
     static __device__ inline f32x16 run(f16x4 a, f16x4 b, f32x16 c) {
         return __builtin_amdgcn_mfma_f32_32x32x8f16(a, b, c, 0, 0, 0);
+    }
+};
+template <>
+struct mfma<float, 16, 4> : mfma_of<float, f32x4> {
+    static __device__ inline f32x4 run(float a, float b, f32x4 c) {
+        return __builtin_amdgcn_mfma_f32_16x16x4f32(a, b, c, 0, 0, 0);
+    }
+};
+template <>
+struct mfma<float, 32, 4> : mfma_of<float, f32x16> {
+    static __device__ inline f32x16 run(float a, float b, f32x16 c) {
+        return __builtin_amdgcn_mfma_f32_32x32x2f32(a, b, c, 0, 0, 0);
     }
 };
 template <>
@@ -196,6 +209,8 @@ __host__ __device__ constexpr int mfma_bytes() {
         return 16;
     else if constexpr (have % 8 == 0 && mfma<T, side, 8>::exists)
         return 8;
+    else if constexpr (have % 4 == 0 && mfma<T, side, 4>::exists)
+        return 4;
     else
         return 0;
 }
@@ -207,7 +222,7 @@ __device__ inline void mma_base(D &d, const A &a, const B &b) {
     constexpr int bytes = mfma_bytes<T, side, have>();
     static_assert(bytes != 0,
                   "mma: the matrix cores of this target have no instruction for these operands; they take "
-                  "bf16, half, int8, fp8e4m3, fp8e5m2, from 8 bytes a lane on, on gfx950 fp4e2m1_2 (16), fp6 (24)");
+                  "float, bf16, half, int8, fp8, from 8 bytes a lane on, on gfx950 fp4e2m1_2 (16), fp6 (24)");
     if constexpr (bytes != 0) {
         using instruction = mfma<T, side, bytes>;
         typename instruction::accumulator sum;

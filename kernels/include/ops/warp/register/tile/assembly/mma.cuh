@@ -62,6 +62,8 @@ struct mfma_pinned;
             }                                                                                                          \
         }                                                                                                              \
     };
+KITTENS_MFMA_PINNED(float, 16, 4, "16x16x4_f32", "")
+KITTENS_MFMA_PINNED(float, 32, 4, "32x32x2_f32", "")
 KITTENS_MFMA_PINNED(bf16, 16, 8, "16x16x16_bf16", "")
 KITTENS_MFMA_PINNED(bf16, 32, 8, "32x32x8_bf16", "")
 KITTENS_MFMA_PINNED(half, 16, 8, "16x16x16_f16", "")
@@ -123,7 +125,7 @@ struct pinned_product {
     static constexpr bool has_instruction = bytes != 0;
     static_assert(has_instruction,
                   "mma: the matrix cores of this target have no instruction for these operands; they take "
-                  "bf16, half, fp8e4m3 and fp8e5m2, 8 bytes or more a lane, on gfx950 fp4e2m1_2, 16 bytes");
+                  "float, bf16, half, fp8e4m3 and fp8e5m2, 8 bytes or more a lane, on gfx950 fp4e2m1_2, 16 bytes");
 
     /** Base tile {i, j} of d: plus, or where `from_c` c plus, a's and b's product at base tile s along K. */
     template <int i, int j, int s, bool from_c>

@@ -1,0 +1,376 @@
+"""What specs of operators by `delta_chunks.cuh` share: tensors by name, launches, random inputs, steps."""
+
+from __future__ import annotations
+
+import inspect
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+
+from workbench.errors import ShapeError
+from workbench.spec import Choice, KernelSpec, Launch, Parameter, Range, Step
+from workbench_kernels.attention.forward import check_starts
+from workbench_kernels.families.experts import fits
+from workbench_kernels.families.rowwise import DTYPES
+from workbench_kernels.references import delta_chunks as references
+
+SOURCE = '#include "families/delta_chunks.cuh"\nusing namespace kittens;\n'
+SLICE, SIDE = 64, 16
+"""Keys that a product takes at a time; tokens of a wave, and columns."""
+
+Shape = Mapping[str, Any]
+FLOAT = (torch.float32, torch.float64)
+OPERANDS = (*DTYPES.values(), torch.float64)
+"""float64 is what references are given."""
+
+NAMES = {"bf16": "__hip_bfloat16", "fp16": "__half", "fp32": "float"}
+"""Element types as kernels' symbols have them."""
+
+_TOKENS = ("batch", "tokens")
+DIMS: dict[str, tuple[tuple[torch.dtype, ...], tuple[str, ...]]] = {
+    "q": (OPERANDS, (*_TOKENS, "heads", "keys")),
+    "k": (OPERANDS, (*_TOKENS, "heads", "keys")),
+    "v": (OPERANDS, (*_TOKENS, "of_values", "values")),
+    "w": (OPERANDS, (*_TOKENS, "of_values", "keys")),
+    "u": (OPERANDS, (*_TOKENS, "of_values", "values")),
+    "g": (FLOAT, (*_TOKENS, "of_values")),
+    "beta": (FLOAT, (*_TOKENS, "of_values")),
+    "sums": (FLOAT, (*_TOKENS, "of_values")),
+    "a": (FLOAT, (*_TOKENS, "of_values", "chunk")),
+    "inverse": (FLOAT, (*_TOKENS, "of_values", "chunk")),
+    "h": (OPERANDS, ("batch", "chunks", "of_values", "keys", "values")),
+    "corrections": (OPERANDS, (*_TOKENS, "of_values", "values")),
+    "o": (OPERANDS, (*_TOKENS, "of_values", "values")),
+    "initial_state": (FLOAT, ("sequences", "of_values", "keys", "values")),
+    "last_state": (FLOAT, ("sequences", "of_values", "keys", "values")),
+}
+"""Dtypes and dimensions of tensors by name: inputs, outputs and what is between steps."""
+
+PARAMETERS: dict[str, Parameter] = {
+    "batch": Range(1, 65535, default=1, doc="batches"),
+    "tokens": Range(1, 1 << 20, default=256, doc="tokens of a batch"),
+    "heads": Range(1, 1024, default=2, doc="heads of q and k"),
+    "groups": Range(1, 64, default=2, doc="heads of v for each of q and k"),
+    "keys": Choice((64, 128, 256), default=128, doc="rows of a state"),
+    "values": Range(16, 512, 16, default=128, doc="columns of a state"),
+    "sequences": Range(1, 65535, default=1, doc="sequences: as many as batches, or packed into one"),
+    "chunk": Choice((16, 32, 64), default=64, doc="tokens of a chunk"),
+    "dtype": Choice(tuple(DTYPES), doc="element type in memory"),
+}
+
+
+def of_values(shape: Shape) -> int:
+    """Heads of v: of operators without keys all heads."""
+    return int(shape["heads"] * shape.get("groups", 1))
+
+
+def chunks(shape: Shape) -> int:
+    """Chunks of all batches, of packed sequences what they may be at most."""
+    if shape["sequences"] == shape["batch"]:
+        return int(shape["batch"] * -(-shape["tokens"] // shape["chunk"]))
+    return references.at_most(shape["tokens"], shape["sequences"], shape["chunk"])
+
+
+def columns(shape: Shape) -> int:
+    """Columns of values that a work-group takes at a time: 64, or what divides their number."""
+    return math.gcd(shape.get("values", SLICE), SLICE)
+
+
+def space(name: str, shape: Shape) -> tuple[tuple[int, ...], torch.dtype]:
+    """Dimensions and dtype of a tensor by name."""
+    sizes = {**shape, "of_values": of_values(shape), "chunks": chunks(shape) // shape["batch"]}
+    kinds, dims = DIMS[name]
+    return tuple(sizes[dim] for dim in dims), torch.float32 if kinds is FLOAT else DTYPES[shape["dtype"]]
+
+
+Name = str | Callable[[Shape], str]
+"""A tensor's, perhaps by shape."""
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """A kernel of the family.
+
+    Attributes:
+        entry: name of the instance for a shape.
+        grid: work-groups, from the shape.
+        waves: of a work-group.
+        tensors: parameters that are tensors, each with the name of the tensor that it usually is.
+        sizes: numbers among the parameters, beside those of all.
+    """
+
+    entry: Callable[[Shape], str]
+    grid: Callable[[Shape], tuple[int, ...]]
+    waves: Callable[[Shape], int]
+    tensors: Mapping[str, str]
+    sizes: Callable[[Shape, Mapping[str, Any]], Mapping[str, Any]] = field(
+        default=lambda shape, tensors: {"groups": shape["groups"], "values": shape["values"]}
+    )
+
+    def arguments(
+        self, names: Mapping[str, Name], shape: Shape, tensors: Mapping[str, Any]
+    ) -> dict[str, Any]:
+        """Arguments; `names` are tensors that differ from the usual ones."""
+        chosen = {**self.tensors, **names}
+        found = {to: tensors.get(n if isinstance(n, str) else n(shape)) for to, n in chosen.items()}
+        return {
+            **{to: None if x is None else x.contiguous() for to, x in found.items()},
+            **{"starts": tensors.get("cu_seqlens"), "count": shape["sequences"], "tokens": shape["tokens"]},
+            **self.sizes(shape, tensors),
+        }
+
+    def step(self, name: str, **names: Name) -> Step:
+        """A launch of it among others."""
+        return Step(
+            name=name,
+            entry=self.entry,
+            launch=lambda shape, arch: Launch(self.grid(shape), 64 * self.waves(shape)),
+            arguments=lambda shape, tensors: self.arguments(names, shape, tensors),
+        )
+
+
+def _instance(name: str, *sizes: str) -> Callable[[Shape], str]:
+    """Entry of a template of operands' type and these sizes."""
+
+    def entry(shape: Shape) -> str:
+        known = {**shape, "columns": columns(shape), "waves": columns(shape) // SIDE}
+        return f"families::delta_chunks::{name}<{NAMES[shape['dtype']]}, " + (
+            ", ".join(str(known.get(size, size)) for size in sizes) + ">"
+        )
+
+    return entry
+
+
+def _of_chunks(shape: Shape) -> tuple[int, ...]:
+    return chunks(shape), of_values(shape)
+
+
+def _waves(shape: Shape) -> int:
+    return int(shape["chunk"] // SIDE)
+
+
+def _groups(shape: Shape, tensors: Mapping[str, Any]) -> dict[str, Any]:
+    return {"groups": shape["groups"]}
+
+
+SUMS = Kernel(
+    lambda shape: f"families::delta_chunks::cumulative_sums<{shape['chunk']}>",
+    lambda shape: (chunks(shape), -(-shape["cols"] // 64)),
+    lambda shape: 1,
+    {"x": "x", "sums": "sums"},
+    lambda shape, tensors: {
+        **{"cols": shape["cols"], "scale": tensors["scale"]},
+        "reverse": int(tensors["reverse"]),
+    },
+)
+_OF_PRODUCTS = {"k": "k", "g": "g", "beta": "beta", "A": "a", "sums": "sums"}
+PRODUCTS = Kernel(
+    _instance("products", "chunk", "keys", "false"), _of_chunks, _waves, {**_OF_PRODUCTS, "sums": ""}, _groups
+)
+SUMMED_PRODUCTS = Kernel(
+    _instance("products", "chunk", "keys", "true"), _of_chunks, _waves, _OF_PRODUCTS, _groups
+)
+INVERSE = Kernel(
+    lambda shape: f"families::delta_chunks::inverse<{shape['chunk']}>",
+    _of_chunks,
+    lambda shape: 1,
+    {"A": "a", "inverses": "inverse"},
+    lambda shape, tensors: {},
+)
+REPRESENTATION = Kernel(
+    _instance("represent", "chunk", "keys", "columns"),
+    _of_chunks,
+    _waves,
+    {"k": "k", "v": "v", "beta": "beta", "A": "a", "g": "g", "w": "w", "u": "u"},
+)
+STATES = Kernel(
+    _instance("states", "chunk", "keys", "waves"),
+    lambda shape: (shape["values"] // columns(shape), of_values(shape), shape["sequences"]),
+    lambda shape: columns(shape) // SIDE,
+    {
+        **{"k": "k", "w": "w", "u": "u", "g": "g", "initial": "initial_state"},
+        **{"h": "h", "corrections": "corrections", "last": "last_state"},
+    },
+    lambda shape, tensors: {
+        **{"groups": shape["groups"], "values": shape["values"]},
+        "chunks": chunks(shape),
+    },
+)
+OUTPUTS = Kernel(
+    _instance("outputs", "chunk", "keys", "columns"),
+    lambda shape: (*_of_chunks(shape), shape["values"] // columns(shape)),
+    _waves,
+    {"q": "q", "k": "k", "corrections": "v", "h": "h", "g": "g", "o": "o"},
+    lambda shape, tensors: {
+        **{"groups": shape["groups"], "values": shape["values"]},
+        "scale": shape["keys"] ** -0.5 if tensors["scale"] is None else tensors["scale"],
+    },
+)
+
+
+def check(shape: Shape, arch: str) -> None:
+    """Refuses several batches of packed sequences."""
+    if shape["sequences"] != shape["batch"] and shape["batch"] != 1:
+        raise ShapeError(
+            f"delta rule: {shape['sequences']} sequences in {shape['batch']} batches; expected 1"
+        )
+
+
+def sequences_of(name: str, batch: int, starts: torch.Tensor | None) -> int:
+    """How many sequences a call has."""
+    if starts is None:
+        return batch
+    check_starts("cu_seqlens", starts)
+    if batch != 1:
+        raise ShapeError(f"{name}: B is {batch} with cu_seqlens; expected 1, sequences behind one another")
+    return starts.numel() - 1
+
+
+def _shape_of(name: str, takes: Sequence[str], given: Mapping[str, Any]) -> dict[str, Any]:
+    """Shape of a call with tensors by these names."""
+    sizes: dict[str, Any] = fits(name, **{each: (given[each], *DIMS[each]) for each in takes})
+    operands = [given[each] for each in takes if DIMS[each][0] is OPERANDS and given[each] is not None]
+    for each, tensor in zip((n for n in takes if DIMS[n][0] is OPERANDS), operands, strict=False):
+        if tensor.dtype != operands[0].dtype:
+            raise ShapeError(f"{name}: {each} is {tensor.dtype}; expected {operands[0].dtype}, as k")
+    all_heads = sizes.pop("of_values")
+    heads = sizes.setdefault("heads", all_heads)
+    if all_heads % heads:
+        raise ShapeError(f"{name}: {all_heads} heads of values for {heads} of keys; expected a multiple")
+    sequences = sequences_of(name, sizes["batch"], given.get("cu_seqlens"))
+    if sizes.setdefault("sequences", sequences) != sequences:
+        raise ShapeError(f"{name}: initial_state is of {sizes['sequences']} sequences; expected {sequences}")
+    sizes["groups"] = all_heads // heads
+    sizes.setdefault("chunk", given.get("chunk"))
+    names = {dtype: name for name, dtype in DTYPES.items()}
+    if operands:
+        sizes["dtype"] = names.get(operands[0].dtype, "fp32")
+    has = sizes.pop("chunks", None)
+    if has is not None and has != chunks(sizes) // sizes["batch"]:
+        raise ShapeError(f"{name}: h has {has} chunks; expected {chunks(sizes) // sizes['batch']}")
+    return sizes
+
+
+def random_starts(shape: Shape, generator: torch.Generator) -> torch.Tensor | None:
+    """Where packed sequences begin, some perhaps empty; None for sequences of one length."""
+    if shape["sequences"] == shape["batch"]:
+        return None
+    tokens = shape["tokens"]
+    inner = torch.randint(0, tokens + 1, (shape["sequences"] - 1,), generator=generator).sort()[0]
+    return torch.tensor([0, *inner.tolist(), tokens], dtype=torch.int32)
+
+
+def raw(shape: Shape, generator: torch.Generator, wanted: Sequence[str]) -> dict[str, Any]:
+    """What a layer gives: decays below one, strengths between zero and one, keys of length one.
+
+    Of a state, which may be large, only where it, or what depends on it, is wanted.
+    """
+    batch, tokens, heads, all_heads = shape["batch"], shape["tokens"], shape["heads"], of_values(shape)
+    dtype = DTYPES[shape.get("dtype", "fp32")]
+    keys, values = shape.get("keys", SLICE), shape.get("values", SIDE)
+
+    def normal(*dims: int) -> torch.Tensor:
+        return torch.randn(batch, tokens, *dims, generator=generator)
+
+    made: dict[str, Any] = {
+        "q": normal(heads, keys).to(dtype),
+        "k": torch.nn.functional.normalize(normal(heads, keys), dim=-1).to(dtype),
+        "v": normal(all_heads, values).to(dtype),
+        "g": torch.nn.functional.logsigmoid(normal(all_heads) + 3),
+        "beta": torch.sigmoid(normal(all_heads)),
+        "chunk": shape["chunk"],
+        "initial_state": None,
+        "cu_seqlens": random_starts(shape, generator),
+    }
+    if tokens % 5 and {"initial_state", "h", "corrections"} & {*wanted}:
+        state = torch.randn(shape["sequences"], all_heads, keys, values, generator=generator)
+        made["initial_state"] = state / 4
+    return made
+
+
+def halfway(shape: Shape, generator: torch.Generator, wanted: Sequence[str]) -> dict[str, Any]:
+    """The same, with what the steps make of it; g is its sums, left out for one number of tokens in seven."""
+    made = raw(shape, generator, wanted)
+    starts, size, names = made["cu_seqlens"], made["chunk"], {*wanted}
+    g = references.cumulative_sums(made["g"], starts, size) if shape["tokens"] % 7 else None
+    made["g"] = g
+    if names & {"a", "inverse", "w", "u", "h", "corrections"}:
+        made["a"] = references.products(made["k"], made["beta"], g, starts, size)
+    if names & {"inverse", "w", "u", "h", "corrections"}:
+        made["inverse"] = references.inverse(made["a"], starts)
+    if names & {"w", "u", "h", "corrections"}:
+        made["w"], made["u"] = references.representation(
+            made["k"], made["v"], made["beta"], made["inverse"], g, starts
+        )
+    if names & {"h", "corrections"}:
+        made["h"], made["corrections"], _ = references.states(
+            *(made[name] for name in ("k", "w", "u", "g", "initial_state")), starts, size
+        )
+    return made
+
+
+def spec(
+    name: str,
+    *,
+    doc: str,
+    takes: Sequence[str],
+    gives: Sequence[str],
+    steps: Sequence[Step],
+    reference: Callable[..., Any],
+    between: Sequence[str] = (),
+    inputs: Callable[[Shape, torch.Generator, Sequence[str]], Mapping[str, Any]] = halfway,
+    named: Mapping[str, str] | None = None,
+    multiplications: Callable[[Shape], int] = lambda shape: 0,
+    **others: Any,
+) -> KernelSpec:
+    """`gated_delta/<name>`.
+
+    Args:
+        takes: inputs by their names in `DIMS`.
+        gives, between: outputs, and tensors between steps.
+        inputs: random tensors by these names: those that the operator takes, and perhaps others.
+        named: what an input is called, where that is not its name in `DIMS`.
+        multiplications: of matrix products, for each head of values and each token.
+    """
+    called = named or {}
+    every = (*takes, *gives, *between)
+    used = {dim for each in every for dim in DIMS[each][1]} | {*_TOKENS, "sequences", "chunk"}
+    if "heads" in used:
+        used |= {"groups"}
+    if any(DIMS[each][0] is OPERANDS for each in every):
+        used |= {"dtype"}
+    parameters = {p: of for p, of in PARAMETERS.items() if p in used or p == "heads"}
+
+    def drawn(shape: Shape, generator: torch.Generator) -> dict[str, Any]:
+        made = inputs(shape, generator, takes)
+        extra = [each for each in ("cu_seqlens", "chunk") if each in inspect.signature(reference).parameters]
+        return {called.get(each, each): made[each] for each in (*takes, *extra)}
+
+    def shape_of_call(**given: Any) -> dict[str, Any]:
+        known = {**given, **{each: given[to] for each, to in called.items()}}
+        found = _shape_of(name, takes, known)
+        return {p: size for p, size in found.items() if p in parameters}
+
+    def moved(shape: Shape) -> int:
+        spaces = [space(each, shape) for each in (*takes, *gives)]
+        return sum(math.prod(dims) * dtype.itemsize for dims, dtype in spaces)
+
+    return KernelSpec(
+        name=f"gated_delta/{name}",
+        doc=doc,
+        source=SOURCE,
+        parameters=parameters,
+        inputs=drawn,
+        outputs=lambda shape, given: {each: space(each, shape) for each in gives},
+        workspace=lambda shape, given: {each: space(each, shape) for each in between},
+        reference=reference,
+        shape_of=shape_of_call,
+        check=check,
+        steps=steps,
+        flops=lambda shape: 2 * multiplications(shape) * shape["batch"] * shape["tokens"] * of_values(shape),
+        bytes=moved,
+        **others,
+    )

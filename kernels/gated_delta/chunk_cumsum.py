@@ -1,0 +1,59 @@
+"""Cumulative sums within chunks."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+
+from workbench.errors import ShapeError
+from workbench.spec import KernelSpec, Range
+from workbench_kernels.families import delta_chunks as family
+from workbench_kernels.references.delta_chunks import cumulative_sums
+
+
+def shape_of(
+    x: torch.Tensor, cu_seqlens: torch.Tensor | None, chunk: int, scale: float, reverse: bool
+) -> dict[str, Any]:
+    """Shape of a call; what is behind (B, T) are columns."""
+    if x.dim() < 2 or x.dtype not in family.FLOAT:
+        raise ShapeError(f"chunk_cumsum: x is {tuple(x.shape)} {x.dtype}; expected (B, T, ..) torch.float32")
+    sequences = family.sequences_of("chunk_cumsum", x.shape[0], cu_seqlens)
+    return {
+        **{"batch": x.shape[0], "tokens": x.shape[1], "cols": x[0, 0].numel()},
+        **{"sequences": sequences, "chunk": chunk},
+    }
+
+
+def inputs(shape: Mapping[str, Any], generator: torch.Generator) -> dict[str, Any]:
+    tokens = shape["tokens"]
+    return {
+        "x": torch.randn(shape["batch"], tokens, shape["cols"], generator=generator),
+        "cu_seqlens": family.random_starts(shape, generator),
+        **{"chunk": shape["chunk"], "scale": 0.7 if tokens % 3 else 1.0, "reverse": tokens % 2 == 0},
+    }
+
+
+spec = KernelSpec(
+    name="gated_delta/chunk_cumsum",
+    doc="Of each chunk of x (B, T, ..) the sums over its tokens up to each, or from each on, times a number.",
+    source=family.SOURCE,
+    parameters={
+        **{name: family.PARAMETERS[name] for name in ("batch", "tokens", "sequences", "chunk")},
+        "cols": Range(1, 1 << 16, default=32, doc="numbers of a token"),
+    },
+    shapes=[
+        {"tokens": 130, "cols": 8},
+        {"batch": 2, "sequences": 2, "tokens": 33, "cols": 70, "chunk": 32},
+        {"tokens": 70, "sequences": 5, "cols": 3, "chunk": 16},
+    ],
+    inputs=inputs,
+    outputs=lambda shape, given: {"sums": (given["x"].shape, torch.float32)},
+    reference=cumulative_sums,
+    shape_of=shape_of,
+    check=family.check,
+    steps=(family.SUMS.step("sums"),),
+    flops=lambda shape: 2 * shape["batch"] * shape["tokens"] * shape["cols"],
+    bytes=lambda shape: 8 * shape["batch"] * shape["tokens"] * shape["cols"],
+)

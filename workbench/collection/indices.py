@@ -1,0 +1,98 @@
+"""Where sequences and their chunks lie behind one another: functions of the collection that run on the host.
+
+Lists give lists, as the port's do; tensors give tensors of their dtype on their device, as AITER's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+from workbench.collection.record import Function, Given
+from workbench.errors import ArgumentError
+
+if TYPE_CHECKING:
+    import torch
+
+
+def lengths(starts: Sequence[int]) -> list[int]:
+    """Tokens of each sequence, of starts with the end of the last behind them."""
+    return [end - start for start, end in pairwise(starts)]
+
+
+def sums(counts: Sequence[int]) -> list[int]:
+    """Where each of so many begins, and the end of the last."""
+    found = [0]
+    for count in counts:
+        found.append(found[-1] + count)
+    return found
+
+
+def chunks(starts: Sequence[int], size: int) -> list[int]:
+    """Chunks of each sequence, the last perhaps shorter."""
+    return [-(-length // size) for length in lengths(starts)]
+
+
+def positions(starts: Sequence[int]) -> list[int]:
+    """Of each token its place in its sequence."""
+    return [at for length in lengths(starts) for at in range(length)]
+
+
+def sequences(starts: Sequence[int]) -> list[int]:
+    """Of each token its sequence, counted as the port does: those without tokens are left out."""
+    filled = [length for length in lengths(starts) if length]
+    return [n for n, length in enumerate(filled) for _ in range(length)]
+
+
+def function(
+    name: str, argument: str, of: Callable[..., list[int] | int], *, sized: bool = False
+) -> Function:
+    """A function of a list of integers, or a tensor of them; with `sized` of a chunk's size, too."""
+
+    def host(given: Given) -> Any:
+        value = given[argument]
+        numbers = value.tolist() if hasattr(value, "tolist") else [*value]
+        _check(argument, numbers, argument == "cu_seqlens")
+        size = [given["chunk_size"]] if sized else []
+        if sized and size[0] < 1:
+            raise ArgumentError(f"chunk_size is {size[0]}; expected at least 1 token")
+        return _like(value, of(numbers, *size))
+
+    return Function(
+        name=name,
+        arguments={argument: "ints or i32|i64 [N]", **({"chunk_size": "int"} if sized else {})},
+        host=host,
+        differs="Tensors are taken as well as lists, and give tensors.",
+    )
+
+
+def _check(name: str, numbers: Sequence[int], are_starts: bool) -> None:
+    steps = lengths(numbers) if are_starts else numbers
+    if (are_starts and not numbers) or any(step < 0 for step in steps):
+        wanted = "starts that don't decrease, one at least" if are_starts else "lengths of 0 or more"
+        raise ArgumentError(f"{name} is {list(numbers)}; expected {wanted}")
+
+
+def _like(value: Any, made: list[int] | int) -> list[int] | int | torch.Tensor:
+    if isinstance(made, int) or not hasattr(value, "new_tensor"):
+        return made
+    tensor: torch.Tensor = value.new_tensor(made)
+    return tensor
+
+
+FUNCTIONS = (
+    function("prepare_lens", "cu_seqlens", lengths),
+    function("prepare_cu_seqlens_from_lens", "lens", sums),
+    function("prepare_position_ids", "cu_seqlens", positions),
+    function("prepare_sequence_ids", "cu_seqlens", sequences),
+    function(
+        "prepare_chunk_offsets", "cu_seqlens", lambda starts, size: sums(chunks(starts, size)), sized=True
+    ),
+    function(
+        "get_max_num_splits",
+        "cu_seqlens",
+        lambda starts, size: max(chunks(starts, size), default=0),
+        sized=True,
+    ),
+)
