@@ -96,6 +96,18 @@ def test_a_problem_is_modelled_and_one_that_cannot_be_says_why() -> None:
     assert "ShapeError" in wrong.failure
 
 
+def test_a_class_is_judged_by_what_fits_the_others() -> None:
+    rows = [row("gemm", 100.0), row("gemm", 50.0), row("rotary", 80.0)]
+    known = {each.problem: Modelled(0.5 * each.us, "hbm") for each in rows[:2]}
+    known[rows[2].problem] = Modelled(80.0, "hbm")
+    compared = error_document.compare(rows, known)
+    assert error_document.left_out(compared) == [
+        ("gemm", 2, pytest.approx(0.5), pytest.approx(1.0), pytest.approx(0.5)),
+        ("rotary", 1, pytest.approx(0.0), pytest.approx(2.0), pytest.approx(1.0)),
+    ]
+    assert "A class left out" in error_document.document(rows, known)
+
+
 def test_rows_of_known_sources_are_of_their_own_kernel() -> None:
     found = [problem for row in published() if (problem := own_problem(row)) is not None]
     assert {problem.kernel.removeprefix("own ") for problem in found} == set(SOURCES)
