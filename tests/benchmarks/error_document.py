@@ -188,8 +188,8 @@ LEFT_OUT = """What one factor on all times would do, fitted to the median ratio 
 judged on the class left out: where it does not help, there is no common fault left that a fit could hide.
 """
 
-CAUSES = """- *Ours is another kernel.* HipKittens' rotary kernel reads and writes pieces of 32 bytes in 32 rows, where
-  ours touches whole lines; its LayerNorm spends twice the vector work on random numbers. Modelled
+CAUSES = """- *Ours is another kernel.* HipKittens' rotary kernel reads and writes pieces of 32 bytes in 32
+  rows, where ours touches whole lines; its LayerNorm spends twice the vector work on random numbers. Modelled
   themselves, both are near what was published beyond 256 MiB; ours come out faster.
 - *Caches are warm in the published loops.* They do not clear them, the model does, as `wb.time` on a GPU:
   small GEMMs, and streams of up to the Infinity Cache's 256 MiB, come out slower than published.

@@ -136,10 +136,18 @@ SOURCES: Mapping[str, Callable[[Sizes], Own]] = {
 """By the spec of the rows that were published of them."""
 
 
+LEAST_GEMM = 4096
+"""Rows and columns from which HipKittens' times can be those of `GEMM`: below, its tiles are on so few
+compute units that their matrix cores would need longer than was published."""
+
+
 def own_problem(row: Row) -> Problem | None:
     """The problem that is HipKittens' own kernel for a row; None where its source is not known."""
     known = row.like and row.problem.kernel in SOURCES and "older version" not in row.caveat
     if not known or targets.product(row.problem.gpu).arch != "gfx950":
+        return None
+    sizes = row.problem.parameters
+    if row.problem.kernel == "gemm/bf16" and int(min(sizes["m"], sizes["n"])) < LEAST_GEMM:
         return None
     return replace(row.problem, kernel=PREFIX + row.problem.kernel)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import sys
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -116,7 +117,10 @@ def test_rows_of_known_sources_are_of_their_own_kernel() -> None:
         own = SOURCES[problem.kernel.removeprefix("own ")](sizes)
         assert all(count > 0 for count in own.grid(sizes)), problem
         assert targets.product(problem.gpu).arch == "gfx950"
-    rows = [row("gemm", 100.0), row("gemm", 50.0)]
+    # A row of one tile cannot be of the kernel with large tiles.
+    assert own_problem(row("gemm", 50.0)) is None
+    shape = Problem("gemm/bf16", "m=4096 n=4096 k=4096", "MI355X")
+    rows = [replace(row("gemm", 100.0), problem=shape), row("gemm", 50.0)]
     problem = own_problem(rows[0])
     assert problem is not None
     known = {problem: Modelled(100.0, "mfma"), rows[0].problem: Modelled(90.0, "mfma")}
