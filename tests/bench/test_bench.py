@@ -172,6 +172,7 @@ def test_other_sources_are_timed_anew(
 def test_too_large_ones_are_left_out_and_run_later(ran: list[Case], tmp_path: Path) -> None:
     result = wb.bench("gemm/bf16", device="MI355X", out=tmp_path, largest=1e11)
     assert [each.failure.partition(":")[0] for each in result] == ["", "", *["not run"] * 3]
+    assert len(read(tmp_path / "results.sqlite")) == 2, "what did not run replaces nothing"
     wb.bench("gemm/bf16", device="MI355X", out=tmp_path, largest=1e12)
     assert len(ran) == 3
 

@@ -78,7 +78,6 @@ def test_a_killed_worker_loses_nothing(cluster: Any, tmp_path: Path) -> None:
 
 def test_faults_hangs_and_deaths_are_outcomes_and_the_rest_goes_on(cluster: Any, tmp_path: Path) -> None:
     told: list[str] = []
-    started = time.monotonic()
     run = Engine(cluster=cluster, seconds=4, told=told.append)
     found = {o.key: o for o in run.run(fakes.troubled, tasks(12, str(tmp_path)))}
     assert len(found) == 12
@@ -89,7 +88,6 @@ def test_faults_hangs_and_deaths_are_outcomes_and_the_rest_goes_on(cluster: Any,
     assert found["candidate 3"].failure.startswith("KilledWorker")
     assert found["candidate 4"].value == 16, "what dies once is tried again"
     assert any("candidate 2 took longer than 4 s; its worker" in line for line in told)
-    assert time.monotonic() - started < 60
 
 
 def test_resources_send_tasks_to_the_worker_that_has_them(cluster: Any) -> None:

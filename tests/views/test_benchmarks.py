@@ -59,10 +59,10 @@ def test_bars_have_every_implementation_and_its_value(found: BenchResult) -> Non
     ours = figure.data[0]
     assert list(ours.x) == ["1024", "2048", "4096"]
     assert ours.y[2] == pytest.approx(2 * 4096**3 / 92.1e-6 / 1e12)
-    assert ours.text[2] == "1.49e+03"
+    assert ours.text[2] == "1,492"
     hipkittens = next(trace for trace in figure.data if trace.name.startswith("HipKittens ("))
     assert hipkittens.y[2] == pytest.approx(1412.85, rel=1e-3)
-    assert "1.49e+03" in svg_of(figure)
+    assert "1,492" in svg_of(figure)
 
 
 def test_memory_bound_operators_are_in_bytes_a_second(found: BenchResult) -> None:

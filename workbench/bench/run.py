@@ -132,11 +132,13 @@ def bench(
                 tasks[key] = (run_rival, (rival.name, case, where.name))
     left = {key: task for key, task in tasks.items() if again or not _is_known(known.get(key), where)}
     work = {key: cost(task[1][-2].spec, task[1][-2].shape) for key, task in left.items()}
+    too_large: dict[str, Result] = {}
     if where.observes:
         for key in [key for key, size in work.items() if size > _limit(tasks[key], largest)]:
             size, (function, arguments) = work.pop(key), left.pop(key)
             why = Outcome(key, failure=f"not run: {size:.3g} operations, more than --largest allows")
-            store.add(failed((function, arguments), why, where))
+            # Told, not kept: it would take the place of what an earlier run found.
+            too_large[key] = failed((function, arguments), why, where)
     engine = Engine(
         cluster,
         seconds=seconds,
@@ -149,7 +151,7 @@ def bench(
         store.add(result)
         progress.add(outcome.key, result)
     progress.close()
-    found = {each.key: each for each in store}
+    found = {each.key: each for each in store} | too_large
     store.close()
     result = BenchResult([found[key] for key in tasks if key in found], store.path)
     hub.publish("bench", ", ".join(result.operators[:3]), {"results": len(result)})

@@ -367,7 +367,8 @@ def _search(
                 space[name].append(value)
     by_name = {candidate.name: candidate for candidate in fit}
     # What holds untuned, so that it has a time to be compared with.
-    study.enqueue_trial({"variant": fit[0].variant})
+    untuned = {f"{fit[0].variant} {name}": None for name in spaces[fit[0].variant]}
+    study.enqueue_trial({"variant": fit[0].variant, **untuned})
     seen: set[str] = set()
     while len(seen) < min(budget, len(fit)):
         chosen: list[tuple[Any, Candidate]] = []

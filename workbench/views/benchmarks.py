@@ -194,9 +194,9 @@ def _grouped(values: Sequence[Bar], unit: str, title: str, axis: str = "") -> An
                 y=heights,
                 name=f"{who} ({some.figure.origin})",
                 marker_color=hue(who),
-                text=["" if height is None else f"{height:.3g}" for height in heights],
+                text=["" if height is None else short(height) for height in heights],
                 textposition="outside",
-                textfont={"size": 10},
+                textfont={"size": 9},
                 cliponaxis=False,
                 customdata=[own[x].us if x in own else None for x in places],
                 hovertemplate="%{x}<br>%{y:.4g} "
@@ -239,12 +239,19 @@ def operator_lines(result: BenchResult, operator: str) -> Any:
     return style(figure, [bar.figure for bar in values], f"{operator} over sizes")
 
 
+def short(value: float) -> str:
+    """Three digits or more, without an exponent: it stands above a bar."""
+    return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
+
+
 def _in_order(names: set[str]) -> list[str]:
     return sorted(names, key=lambda name: (_rank(name), name))
 
 
 def _rank(name: str) -> int:
-    return next((n for n, known in enumerate(ORDER) if name == known), len(ORDER))
+    """Its place in `ORDER`; what has words in brackets, "Triton (ours)", is a kind of the one before them."""
+    kind = name.partition(" (")[0]
+    return next((n for n, known in enumerate(ORDER) if kind == known), len(ORDER))
 
 
 def hue(who: str) -> str:
