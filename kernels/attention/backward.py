@@ -44,23 +44,16 @@ __global__ __launch_bounds__(WARP_THREADS) void attention_sinks(const globals g)
 """
 
 
-def shape_of(
-    q: torch.Tensor,
-    k: torch.Tensor,
-    v: torch.Tensor,
-    out: torch.Tensor,
-    lse: torch.Tensor,
-    dout: torch.Tensor,
-    dlse: torch.Tensor | None = None,
-    causal: bool = False,
-    window: int = 0,
-    scale: float | None = None,
-    softcap: float = 0.0,
-    sinks: torch.Tensor | None = None,
-) -> dict[str, Any]:
+def shape_of(**given: Any) -> dict[str, Any]:
     """Shape of a call: q, k and v as in attention/forward, out and lse as it gave them, dout, dlse alike."""
-    shape = forward.shape_of(q, k, v, causal, window, scale, softcap, sinks)
-    for name, tensor, like in (("out", out, q), ("dout", dout, q), ("lse", lse, None), ("dlse", dlse, None)):
+    q, out, dout, lse = (given[name] for name in ("q", "out", "dout", "lse"))
+    shape = forward.shape_of(**given)
+    for name, tensor, like in (
+        ("out", out, q),
+        ("dout", dout, q),
+        ("lse", lse, None),
+        ("dlse", given["dlse"], None),
+    ):
         dims = (q.shape[0], q.shape[2], q.shape[1]) if like is None else tuple(q.shape)
         dtype = torch.float32 if like is None else q.dtype
         if tensor is not None and (tuple(tensor.shape) != dims or tensor.dtype != dtype):

@@ -141,17 +141,9 @@ def check_starts(name: str, starts: torch.Tensor) -> None:
         )
 
 
-def shape_of(
-    q: torch.Tensor,
-    k: torch.Tensor,
-    v: torch.Tensor,
-    causal: bool = False,
-    window: int = 0,
-    scale: float | None = None,
-    softcap: float = 0.0,
-    sinks: torch.Tensor | None = None,
-) -> dict[str, Any]:
+def shape_of(**given: Any) -> dict[str, Any]:
     """Shape of a call: q is (B, N_q, H, D), k (B, N_k, H_kv, D), v (B, N_k, H_kv, D_v)."""
+    q, k, v = (given[name] for name in ("q", "k", "v"))
     dtype = dtype_of(q=q, k=k, v=v)
     fits = q.dim() == k.dim() == v.dim() == 4 and q.shape[0] == k.shape[0] and q.shape[3] == k.shape[3]
     if not fits or k.shape[:3] != v.shape[:3]:
@@ -160,7 +152,7 @@ def shape_of(
             "expected (B, N_q, H, D), (B, N_k, H_kv, D) and (B, N_k, H_kv, D_v)"
         )
     check_distances(q=q, k=k, v=v)
-    check_settings(scale, window, softcap, q.shape[2], sinks)
+    check_settings(given["scale"], given["window"], given["softcap"], q.shape[2], given["sinks"])
     return {
         "batch": q.shape[0],
         "queries": q.shape[1],
@@ -170,10 +162,10 @@ def shape_of(
         "dim": q.shape[3],
         "dim_v": v.shape[3],
         "dtype": dtype,
-        "causal": int(causal),
-        "window": window,
-        "capped": int(softcap > 0),
-        "sinks": int(sinks is not None),
+        "causal": int(given["causal"]),
+        "window": given["window"],
+        "capped": int(given["softcap"] > 0),
+        "sinks": int(given["sinks"] is not None),
     }
 
 

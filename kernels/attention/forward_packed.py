@@ -14,19 +14,11 @@ from workbench_kernels.attention import forward
 from workbench_kernels.references.attention import attention_packed
 
 
-def shape_of(
-    q: torch.Tensor,
-    k: torch.Tensor,
-    v: torch.Tensor,
-    cu_seqlens_q: torch.Tensor,
-    cu_seqlens_k: torch.Tensor,
-    causal: bool = False,
-    window: int = 0,
-    scale: float | None = None,
-    softcap: float = 0.0,
-    sinks: torch.Tensor | None = None,
-) -> dict[str, Any]:
+def shape_of(**given: Any) -> dict[str, Any]:
     """Shape of a call: q is (total_q, H, D), k (total_k, H_kv, D), v (total_k, H_kv, D_v)."""
+    q, k, v, cu_seqlens_q, cu_seqlens_k = (
+        given[name] for name in ("q", "k", "v", "cu_seqlens_q", "cu_seqlens_k")
+    )
     if q.dim() != 3 or k.dim() != 3 or v.dim() != 3:
         raise ShapeError(
             f"attention: q is {tuple(q.shape)}, k {tuple(k.shape)}, v {tuple(v.shape)}; "
@@ -39,7 +31,7 @@ def shape_of(
             f"attention: cu_seqlens_q has {cu_seqlens_q.numel()} values, cu_seqlens_k "
             f"{cu_seqlens_k.numel()}; expected as many"
         )
-    shape = forward.shape_of(q[None], k[None], v[None], causal, window, scale, softcap, sinks)
+    shape = forward.shape_of(**{**given, "q": q[None], "k": k[None], "v": v[None]})
     return {**shape, "batch": cu_seqlens_q.numel() - 1}
 
 
