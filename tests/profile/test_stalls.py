@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import json
+from types import SimpleNamespace
+
 import pytest
 import torch
 
 import workbench as wb
 from workbench.codeobject.instructions import Access
+from workbench.lab import panel
+from workbench.lab.listing import listing
 from workbench.profile.simulation.unit import REASONS
 
 SOURCE = r"""
@@ -60,3 +65,23 @@ def test_the_tree_is_seen(profiled):
         assert text in shown, text
     assert "% " in str(profiled.stalls)
     assert profiled.light().stalls == profiled.stalls
+
+
+def test_the_isa_view_is_told_which_load_a_wait_is_for(profiled):
+    found = listing(profiled.kernel)
+    told = {found.texts[wait].split()[0]: found.texts[load].split()[0] for wait, load in found.waits}
+    assert told["s_waitcnt"].startswith(("global_load", "s_load")), told
+    assert found.to_dict()["waits"] == [list(pair) for pair in found.waits]
+    other = wb.compile(SOURCE, arch="gfx950")["chase"]
+    assert not listing(other).waits, "of another module nothing is known"
+
+
+def test_the_panel_beside_the_isa_view_shows_the_latest_timeline(profiled, monkeypatch, capsys):
+    shown = []
+    monkeypatch.setattr("IPython.display.display", shown.append)
+    told = SimpleNamespace(data=profiled.light())
+    monkeypatch.setattr(panel.hub, "history", lambda kind: [told])
+    panel.timeline("chase")
+    assert json.loads(shown[0].shown[0])["timelines"][0]["kernel"] == "chase"
+    panel.timeline("unknown")
+    assert "No profile of unknown is at hand" in capsys.readouterr().out

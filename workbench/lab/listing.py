@@ -6,12 +6,13 @@ Everything is derived from the decoded instructions; no compiler is asked.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from workbench.codeobject import printer, registers
 from workbench.codeobject.graph import Graph, Loop
 from workbench.profile.instructions import InstructionProfile, latest
+from workbench.profile.profiler import waits_of
 
 if TYPE_CHECKING:
     from workbench.codeobject import Instruction, Operand
@@ -69,6 +70,7 @@ class Listing:
         blocks: first row of each basic block.
         loops: outer before inner.
         measures: further costs of the last profiled launch; empty where there was none.
+        waits: (row of a wait, row of the load that it waits for longest), of the last profile.
     """
 
     kernel: str
@@ -84,6 +86,7 @@ class Listing:
     blocks: Sequence[int]
     loops: Sequence[Loop]
     measures: Sequence[Column] = ()
+    waits: Sequence[tuple[int, int]] = ()
 
     def to_dict(self) -> dict[str, Any]:
         return {
@@ -100,12 +103,18 @@ class Listing:
             "blocks": list(self.blocks),
             "loops": [{"first": loop.first, "last": loop.last, "depth": loop.depth} for loop in self.loops],
             "measures": [column.to_dict() for column in self.measures],
+            "waits": [list(pair) for pair in self.waits],
         }
 
 
 def listing(kernel: Kernel) -> Listing:
     """The listing of a kernel, with the costs of its last counted launch or of its last profile."""
-    return build(kernel.name, kernel.arch, kernel.instructions, places(kernel), latest(kernel))
+    found = build(kernel.name, kernel.arch, kernel.instructions, places(kernel), latest(kernel))
+    row_of = {address: row for row, address in enumerate(found.addresses)}
+    causes = waits_of(kernel)
+    return replace(
+        found, waits=[(row_of[a], row_of[b]) for a, b in causes.items() if a in row_of and b in row_of]
+    )
 
 
 def places(kernel: Kernel) -> Callable[[int], Place]:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from workbench.events import hub
 from workbench.views import Dashboard, dashboard
+from workbench.views.waves import waves_widget
 
 _open: Dashboard | None = None
 
@@ -17,6 +19,19 @@ def show() -> None:
     else:
         _open.refresh()
     display(_open.box)  # type: ignore[no-untyped-call]
+
+
+def timeline(kernel: str) -> None:
+    """Displays the timeline of the latest profile of a kernel that still has one."""
+    from IPython.display import display
+
+    for event in reversed(hub.history("profile")):
+        told = event.data.kernel
+        line = event.data.timeline if told is not None and told.name == kernel else None
+        if line is not None:
+            display(waves_widget([line]))  # type: ignore[no-untyped-call]
+            return
+    print(f"No profile of {kernel} is at hand: profile the cell (wb.profile, or --profile), then again.")
 
 
 def close() -> None:

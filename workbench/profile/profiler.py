@@ -32,7 +32,7 @@ from workbench.profile.metrics import (
 from workbench.profile.model import TimeModel, issue_cycles
 from workbench.profile.rocprof import RocprofResult, export
 from workbench.profile.rocprof import collect as run_rocprof
-from workbench.profile.stalls import Branch, stall_tree
+from workbench.profile.stalls import Branch, stall_tree, wait_causes
 from workbench.profile.timelines import Timeline, timeline_of
 from workbench.profile.timing import TimeResult, counted, live_operands, modelled, together
 from workbench.profile.waits import wait_counters
@@ -53,6 +53,15 @@ WHOLE = 4
 """Profiles that stay whole, whoever holds them: the latest ones. Steps of thousands of waves are large."""
 
 _whole: deque[ProfileResult] = deque(maxlen=WHOLE)
+
+
+def waits_of(kernel: Kernel) -> dict[int, int]:
+    """Of each wait in a kernel's latest profile, the load that it waits for longest; empty without one."""
+    for result in reversed(_whole):
+        if result.kernel is kernel and result.model is not None and result.model.simulation is not None:
+            causes = wait_causes(result.model.simulation.unit)
+            return {address: loads[0] for (address, _), loads in causes.items()}
+    return {}
 
 
 @dataclass

@@ -24,7 +24,7 @@ import { Token } from '@lumino/coreutils';
 import { Menu, TabPanel, type Widget } from '@lumino/widgets';
 
 import { currentCell, runWithOptions, verifyOptions } from './actions';
-import { NotebookWatcher, recordOf } from './cells';
+import { NotebookWatcher, compiledCells, recordOf } from './cells';
 import { CommandIDs } from './commands';
 import { HipkittensCompletions } from './completion';
 import { DashboardView } from './dashboard';
@@ -40,6 +40,7 @@ import { moduleName } from './magic';
 import { Names } from './names';
 import { Preferences } from './preferences';
 import { Sidebar, WorkbenchModel } from './sidebar';
+import { connectTimelines } from './timelines';
 
 const ID = 'hipkittens-workbench';
 
@@ -234,6 +235,11 @@ const workbench: JupyterFrontEndPlugin<void> = {
       place(widget, path);
       return widget;
     };
+
+    connectTimelines(shared.links, kernel => {
+      const cells = compiledCells(tracker.currentWidget?.content.model).reverse();
+      return cells.find(one => one.payload?.kernels.some(({ name }) => name === kernel)) ?? null;
+    });
 
     const cell = () => currentCell(tracker.currentWidget);
     const withCell = { isEnabled: () => cell() !== null };

@@ -33,6 +33,8 @@ export interface IListing {
   loops: ILoop[];
   /** Costs of the last profiled launch. */
   measures?: IColumn[];
+  /** [row of a wait, row of the load that it waits for longest], of the last profile. */
+  waits?: [number, number][];
 }
 
 export type ILine =

@@ -23,6 +23,7 @@ import {
 } from '@codemirror/view';
 import { jupyterTheme } from '@jupyterlab/codemirror';
 import type { NotebookPanel } from '@jupyterlab/notebook';
+import { OutputAreaModel, SimplifiedOutputArea } from '@jupyterlab/outputarea';
 import { Toolbar, ToolbarButton } from '@jupyterlab/ui-components';
 import type { TranslationBundle } from '@jupyterlab/translation';
 import { PanelLayout, Widget } from '@lumino/widgets';
@@ -60,6 +61,61 @@ interface IShown {
 }
 
 const setRows = StateEffect.define<readonly number[]>();
+const setArrow = StateEffect.define<IArrow | null>();
+
+/** From a wait to the load that it waits for, as lines of the document. */
+interface IArrow {
+  wait: number;
+  load: number;
+}
+
+/** The arrow that is drawn beside the rows: of the wait that is pointed at. */
+const arrowField = StateField.define<IArrow | null>({
+  create: () => null,
+  update(arrow, transaction) {
+    for (const effect of transaction.effects) {
+      if (effect.is(setArrow)) {
+        return effect.value;
+      }
+    }
+    return transaction.docChanged ? null : arrow;
+  }
+});
+
+class ArrowMarker extends GutterMarker {
+  constructor(
+    readonly part: 'wait' | 'load' | 'between',
+    readonly up: boolean
+  ) {
+    super();
+  }
+
+  eq(other: ArrowMarker): boolean {
+    return other.part === this.part && other.up === this.up;
+  }
+
+  toDOM(): Node {
+    const dom = document.createElement('span');
+    const corner = this.up ? { wait: '└─', load: '┌▸' } : { wait: '┌─', load: '└▸' };
+    dom.textContent = this.part === 'between' ? '│' : corner[this.part];
+    dom.title = this.part === 'load' ? 'what the wait is for' : '';
+    return dom;
+  }
+}
+
+const arrowGutter = gutter({
+  class: 'jp-hipkittens-IsaArrow',
+  lineMarker: (view, block) => {
+    const arrow = view.state.field(arrowField);
+    const line = view.state.doc.lineAt(block.from).number - 1;
+    if (!arrow || line < Math.min(arrow.wait, arrow.load) || line > Math.max(arrow.wait, arrow.load)) {
+      return null;
+    }
+    const part = line === arrow.wait ? 'wait' : line === arrow.load ? 'load' : 'between';
+    return new ArrowMarker(part, arrow.load < arrow.wait);
+  },
+  lineMarkerChange: update => update.startState.field(arrowField) !== update.state.field(arrowField)
+});
 
 /** Rows that a cell's line points at. */
 const pointedRows = StateField.define<DecorationSet>({
@@ -268,6 +324,7 @@ function decorate({ document: doc, listing, column }: IShown): Extension {
           : null;
       })
     }),
+    listing.waits?.length ? arrowGutter : [],
     foldGutter()
   ];
 }
@@ -359,6 +416,7 @@ export class IsaView extends Widget {
           }),
           codeFolding(),
           pointedRows,
+          arrowField,
           this.content.of([]),
           EditorView.domEventHandlers({
             mousemove: event => this.report(event, 'hover'),
@@ -484,6 +542,34 @@ export class IsaView extends Widget {
       }
     });
     this.toolbar.addItem('compare', this.compare);
+    this.waves = new ToolbarButton({
+      label: this.trans.__('Timeline'),
+      tooltip: this.trans.__('Show what the waves of the last profile did, above the instructions'),
+      onClick: () => this.toggleTimeline()
+    });
+    this.toolbar.addItem('timeline', this.waves);
+  }
+
+  /** Shows the timeline of the kernel's last profile above its instructions, or hides it. */
+  private toggleTimeline(): void {
+    const layout = this.layout as PanelLayout;
+    const kernel = this.panel?.sessionContext.session?.kernel;
+    if (this.timeline || !this.panel || !kernel) {
+      this.timeline?.dispose();
+      this.timeline = null;
+    } else {
+      const area = new SimplifiedOutputArea({
+        model: new OutputAreaModel({ trusted: true }),
+        rendermime: this.panel.content.rendermime
+      });
+      area.addClass('jp-hipkittens-IsaTimeline');
+      layout.insertWidget(2, area);
+      const code = `__import__('workbench.lab.panel', fromlist=['timeline']).timeline(${JSON.stringify(this.target.kernel)})`;
+      // Neither a number in the notebook's prompts nor an entry in its history.
+      area.future = kernel.requestExecute({ code, store_history: false });
+      this.timeline = area;
+    }
+    this.waves.pressed = this.timeline !== null;
   }
 
   private render(): void {
@@ -551,8 +637,13 @@ export class IsaView extends Widget {
       return;
     }
     const { document, listing } = this.shown;
-    const rows = link.line ? rowsOfLine(listing, link.line).map(row => document.lineOfRow[row]) : [];
-    const effects: StateEffect<unknown>[] = [setRows.of(rows)];
+    const meant = link.addresses
+      ? link.addresses.map(address => listing.addresses.indexOf(address)).filter(row => row >= 0)
+      : link.line
+        ? rowsOfLine(listing, link.line)
+        : [];
+    const rows = meant.map(row => document.lineOfRow[row]);
+    const effects: StateEffect<unknown>[] = [setRows.of(rows), setArrow.of(this.arrowOf(meant[0]))];
     if (link.action === 'select' && rows.length) {
       effects.push(EditorView.scrollIntoView(this.view.state.doc.line(rows[0] + 1).from, { y: 'center' }));
     }
@@ -563,18 +654,40 @@ export class IsaView extends Widget {
     const position = this.view.posAtCoords({ x: event.clientX, y: event.clientY });
     const line =
       position === null ? null : this.shown?.document.lines[this.view.state.doc.lineAt(position).number - 1];
-    this.reportLine(line?.kind === 'code' ? (this.shown?.listing.lines[line.row] ?? 0) : 0, action);
+    const row = line?.kind === 'code' ? line.row : undefined;
+    const arrow = this.arrowOf(row);
+    if (arrow !== this.view.state.field(arrowField)) {
+      this.view.dispatch({ effects: setArrow.of(arrow) });
+    }
+    this.reportLine(row === undefined ? 0 : (this.shown?.listing.lines[row] ?? 0), action, row);
     return false;
   }
 
-  private reportLine(line: number, action: ILink['action']): void {
+  /** From a row to the load that it waits for. */
+  private arrowOf(row: number | undefined): IArrow | null {
+    const found = this.shown?.listing.waits?.find(([wait]) => wait === row);
+    if (!this.shown || !found) {
+      return null;
+    }
+    const [wait, load] = found.map(each => this.shown!.document.lineOfRow[each]);
+    return { wait, load };
+  }
+
+  private reportLine(line: number, action: ILink['action'], row?: number): void {
     if (action === 'hover' && line === this.pointed) {
       return;
     }
     this.pointed = line;
     const record = this.record();
     if (record) {
-      this.links.pointInIsa({ record, line, action });
+      const address =
+        action === 'select' && row !== undefined ? this.shown?.listing.addresses[row] : undefined;
+      this.links.pointInIsa({
+        record,
+        line,
+        action,
+        ...(address === undefined ? {} : { addresses: [address] })
+      });
       if (this.shown) {
         const { document, listing } = this.shown;
         const rows = line ? rowsOfLine(listing, line).map(row => document.lineOfRow[row]) : [];
@@ -592,6 +705,8 @@ export class IsaView extends Widget {
   private measure = '';
   private compare!: ToolbarButton;
   private comparing = false;
+  private waves!: ToolbarButton;
+  private timeline: SimplifiedOutputArea | null = null;
   private panel: NotebookPanel | null = null;
   private line: KernelLine | null = null;
   private reply: IIsaReply | null = null;

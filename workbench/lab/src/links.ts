@@ -14,6 +14,8 @@ export interface ILink {
   line: number;
   /** Whether the user only points at it, or went there. */
   action: 'hover' | 'select';
+  /** Of the instructions that are meant, where they are known; else all of the line. */
+  addresses?: number[];
 }
 
 /**
