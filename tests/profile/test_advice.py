@@ -220,6 +220,7 @@ def test_advice_is_a_table_in_a_notebook() -> None:
     shown = profiled("conflicts").advice._repr_html_()
     assert "LDS bank conflicts" in shown
     assert "SQ_LDS_BANK_CONFLICT" in shown
+    assert "e+0" not in shown, "counts are written out"
     assert "No rule found a change" in Advice("quiet", ())._repr_html_()
 
 

@@ -35,14 +35,18 @@ def advice_list(advice: Advice) -> Markup:
 
 
 def _entry(found: Finding) -> Markup:
-    gain = Markup('<b title="{}">{}</b>').format(
-        "by the model: the same launch again, with the change", f"{found.gain.value:.2f} ×"
+    gain = Markup('<b title="{}">{} times as fast</b> without').format(
+        "by the model: the same launch again, with the change", f"{found.gain.value:.2f}"
     )
     where = f", line {found.place[1]}" if found.place else ""
-    head = Markup("{} {}{} ").format(gain, bold(found.title), where) + badge(found.gain)
+    head = Markup("{}{}: {} {}").format(bold(found.title), where, gain, badge(found.gain))
     seen = Markup(", ").join(
-        Markup("{} {:,.6g} {}").format(name, figure.value, figure.unit)
+        Markup("{} {} {}").format(name, _amount(figure.value), figure.unit)
         for name, figure in found.evidence.items()
     )
     told = Markup("{} {}").format(seen, badges(found.evidence.values()))
     return tag("li", tag("div", head), tag("div", found.what), tag("div", told, kind="wb-dim"))
+
+
+def _amount(value: float) -> str:
+    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}"

@@ -37,7 +37,7 @@ FAMILIES = (
     Family("scalar load", "#c0508f", ("SMEM",), ("WAIT_SCALAR",)),
     Family("barrier", "#d2454f", ("BARRIER",), ("AT_BARRIER",)),
     Family("scalar, branch", "#a8921a", ("SALU", "BRANCH", "PRIORITY", "END", "OTHER"), ("ISSUE", "FETCH")),
-    Family("wait, nop", "#808691", ("WAIT", "IDLE"), ("DEPENDENCE", "IDLING")),
+    Family("wait, dependence", "#808691", ("WAIT", "IDLE"), ("DEPENDENCE", "IDLING")),
 )
 """In the order of the legend."""
 
