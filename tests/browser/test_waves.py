@@ -1,0 +1,58 @@
+"""A timeline in JupyterLab: live with its kernel, its copy hidden, linked with the lines of the cell."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from conftest import Lab, Server
+
+pytestmark = pytest.mark.timeout(900)
+
+SOURCE = """\
+%%hipkittens turns
+__global__ void turns(const float *x, float *out) {
+    __shared__ float tile[256];
+    float sum = 0;
+    for (int turn = 0; turn < 8; turn++) {
+        tile[threadIdx.x] = x[turn * 256 + threadIdx.x];
+        __syncthreads();
+        sum += tile[255 - threadIdx.x];
+        __syncthreads();
+    }
+    out[threadIdx.x] = sum;
+}"""
+CELLS = [
+    "%load_ext workbench\nimport torch\nimport workbench as wb",
+    SOURCE,
+    'given = (torch.zeros(2048), torch.zeros(256))\nwb.timeline(turns["turns"][1, 256], *given)',
+]
+
+
+def test_a_timeline_is_live_and_selects_the_line(open_lab: Callable[..., Lab], server: Server) -> None:
+    lab = open_lab()
+    lab.open_beside_sidebar(server.notebook("timeline.ipynb", CELLS))
+    for number in range(len(CELLS)):
+        lab.run(number)
+    waves = lab.page.locator(".wb-waves")
+    waves.locator("canvas").wait_for()
+    lab.page.wait_for_function("Number(document.querySelector('.wb-waves').dataset.drawn) > 0")
+    assert lab.page.locator(".wb-waves-entry").count() == 9
+    lab.page.wait_for_function(
+        "[...document.querySelectorAll('.jp-OutputArea-child')].some("
+        "one => one.querySelector('.wb-static') && one.style.display === 'none')"
+    )
+    waves.scroll_into_view_if_needed()
+    # What is under the pointer is found by trying: which cycle has which instruction is the model's to say.
+    canvas = waves.locator("canvas").bounding_box()
+    assert canvas is not None
+    linked = lab.page.locator(".jp-hipkittens-linked")
+    for step in range(40):
+        lab.page.mouse.click(canvas["x"] + 100 + 6 * step, canvas["y"] + 44)
+        if linked.count():
+            break
+    assert linked.count(), "no click selected a line of the cell"
+    lab.shot("timeline-lab")
