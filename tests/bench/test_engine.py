@@ -76,6 +76,7 @@ def test_a_killed_worker_loses_nothing(cluster: Any, tmp_path: Path) -> None:
     assert len({int(file.name.split()[1]) for file in tmp_path.iterdir()}) >= 2
 
 
+@pytest.mark.skipif("HIPKITTENS_TEST_ALL" not in os.environ, reason="six workers start anew: 10 s of CPU")
 def test_faults_hangs_and_deaths_are_outcomes_and_the_rest_goes_on(cluster: Any, tmp_path: Path) -> None:
     told: list[str] = []
     run = Engine(cluster=cluster, seconds=4, told=told.append)
