@@ -15,8 +15,8 @@ from typing import NamedTuple
 ROOT = Path(__file__).resolve().parents[1]
 
 LAYERS = (
-    "paths", "magic_options", "errors", "origin", "targets", "progress", "events", "display", "cache",
-    "launches",
+    "paths", "magic_options", "errors", "origin", "targets", "progress", "events", "theme", "display",
+    "cache", "launches",
     "codeobject", "toolchain", "emulator", "runtime", "kernel", "spec", "collection", "check", "profile",
     "history", "tiles", "triton_driver", "doctor", "bench", "views", "lab", "magics", "__main__", "",
 )  # fmt: skip
@@ -46,6 +46,10 @@ LAZY: dict[str, tuple[set[str], str]] = {
     "workbench.lab.service": ({"lab"}, "%load_ext stays fast: a listing needs all of profile, 0.7 s"),
     "workbench.lab.told": ({"spec"}, "the sidebar starts nothing: only once the notebook has used kernels"),
     "workbench.magics.cell": (
+        {"magics"},
+        "%load_ext stays fast: a cell needs 0.7 s of imports",
+    ),
+    "workbench.magics.triton": (
         {"magics"},
         "%load_ext stays fast: a cell needs 0.7 s of imports",
     ),

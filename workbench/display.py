@@ -11,6 +11,8 @@ from collections.abc import Callable, Mapping
 from importlib import import_module
 from typing import Any, TypeVar
 
+from workbench import theme
+
 RENDERER = "hipkittens"
 """Its name in plotly.io.renderers."""
 
@@ -83,7 +85,8 @@ class Plotted(Shown):
 
 
 def add_pictures() -> None:
-    """Has plotly add a picture wherever IPython shows a figure, anyone's; in a terminal, show its text.
+    """Has plotly add a picture wherever IPython shows a figure, anyone's, and use our theme where none was
+    chosen; in a terminal, show the figure's text.
 
     Nothing changes without IPython, and renderers that a user chose stay.
     """
@@ -92,6 +95,8 @@ def add_pictures() -> None:
         return
     import plotly.io
     from plotly.io.base_renderers import MimetypeRenderer
+
+    theme.register()
 
     in_terminal = not hasattr(shell, "kernel")
 

@@ -18,6 +18,7 @@ import workbench as wb
 from workbench.events import Event, Hub, hub
 from workbench.history import recorder
 from workbench.origin import Origin
+from workbench.theme import CLEAR
 from workbench.views import live, pace, report
 from workbench.views.board import PROFILES, RUNS, Board
 from workbench.views.figures import views
@@ -76,7 +77,7 @@ def test_every_figure_has_data_origin_and_table(small):
         assert view.rows, view.key
         shown = [a.text for a in view.figure.layout.annotations if a.name == "origin"]
         assert sorted(shown) == sorted(str(o) for o in view.origins), view.key
-        assert view.figure.layout.paper_bgcolor == "rgba(0,0,0,0)"
+        assert view.figure.layout.template.layout.paper_bgcolor == CLEAR
         assert all(str(o) in view.table for o in view.origins)
 
 

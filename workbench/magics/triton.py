@@ -1,30 +1,15 @@
-"""`%%triton`: a cell of Python whose Triton kernels are shown, checked and timed as C++ ones are."""
+"""`%%triton`: its help and its failures; what the cell asks for is done in `magics.run_triton`."""
 
 from __future__ import annotations
 
-import argparse
-import ast
-from collections.abc import Iterator, Mapping
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from IPython.core.error import UsageError as IPythonUsageError
-from IPython.display import display
 
 from workbench import magic_options
-from workbench.check.sanitizer import sanitize_target
-from workbench.errors import KernelFault, UsageError, WorkbenchError
-from workbench.kernel import Kernel, Kernels, recording
-from workbench.lab.cell import fault_bundle, uncompiled_bundle
-from workbench.lab.payload import Finding
+from workbench.errors import UsageError, WorkbenchError
 from workbench.magics.failures import quiet
 from workbench.magics.line import parsed, split
-from workbench.magics.run import show
-from workbench.profile.profiler import profile_target
-from workbench.profile.timing import time_target
-from workbench.spec.subject import resolve
-from workbench.triton_driver import triton
-from workbench.views.cell import CellResult
 
 if TYPE_CHECKING:
     from IPython.core.interactiveshell import InteractiveShell
@@ -54,74 +39,11 @@ def triton_cell(shell: InteractiveShell, line: str, cell: str) -> None:
         print(TRITON_HELP)
         return
     options = parsed(MAGIC, words, magic_options.TRITON_OPTIONS, shell)
-    # The magic itself is line 1 of what the editor shows.
-    text = "\n" + shell.transform_cell(cell)  # type: ignore[no-untyped-call]
-    file = shell.compile.cache(text, shell.execution_count, raw_code=cell)
+    from workbench.magics import run_triton
+
     try:
-        with triton(options.device or None) as device, recording() as made:
-            _run(text, file, shell.user_ns)
-        kernels = Kernels(options.name, [kernel for kernel, _ in made])
-        results, failure = _checked(options, kernels)
+        run_triton.run_cell(shell, options, cell)
     except UsageError as error:
         raise IPythonUsageError(f"{MAGIC}: {error}") from None
-    except KernelFault as fault:
-        display(fault_bundle(options.name, cell, fault, Path(file).name), raw=True)  # type: ignore[no-untyped-call]
-        raise quiet(fault) from None
     except WorkbenchError as error:
         raise quiet(error) from None
-    except Exception as error:
-        found = tuple(_findings(error, cell))
-        if found:
-            told = uncompiled_bundle(options.name, cell, found[-1].message.partition("\n")[0], found)
-            display(told, raw=True)  # type: ignore[no-untyped-call]
-        raise
-    previous = shell.user_ns.get(options.name)
-    before: Mapping[str, Kernel] = previous.kernels if isinstance(previous, Kernels) else {}
-    shell.user_ns[options.name] = kernels
-    show(CellResult(options.name, kernels, device, before, results, failure), cell)
-    if failure is not None:
-        raise quiet(failure) from None
-
-
-def _run(text: str, file: str, namespace: dict[str, Any]) -> None:
-    """Runs Python text; the value of an expression at its end is shown, as that of a cell is."""
-    tree = ast.parse(text, file)
-    last = tree.body.pop() if tree.body and isinstance(tree.body[-1], ast.Expr) else None
-    exec(compile(tree, file, "exec"), namespace)
-    if last is not None:
-        exec(compile(ast.Interactive([last]), file, "single"), namespace)
-
-
-def _checked(options: argparse.Namespace, kernels: Kernels) -> tuple[list[Any], WorkbenchError | None]:
-    """The result of each check that is asked for, and what ended them early."""
-    results: list[Any] = []
-    try:
-        for kernel in kernels.kernels.values():
-            target = resolve(kernel)
-            if options.sanitize:
-                results.append(sanitize_target(target))
-            profiled = profile_target(target) if options.profile else None
-            if options.time:
-                results.append(profiled.timing if profiled is not None else time_target(target))
-            if profiled is not None:
-                results.append(profiled)
-    except KernelFault as fault:
-        return results, fault
-    return results, None
-
-
-def _findings(error: BaseException, cell: str) -> Iterator[Finding]:
-    """A compile error of Triton at its lines of the cell, the call before what it calls."""
-    lines = cell.splitlines()
-    each: BaseException | None = error
-    while each is not None:
-        node, source = getattr(each, "node", None), getattr(each, "src", None)
-        # Triton counts lines from the `def`, and says a message only where it knows one.
-        first = source.partition("\n")[0].strip() if source else ""
-        starts = [number for number, text in enumerate(lines, 2) if first and text.strip() == first]
-        if starts and node is not None and hasattr(node, "lineno"):
-            text = lines[starts[-1] - 2]
-            column = node.col_offset + len(text) - len(text.lstrip()) + 1
-            message = getattr(each, "error_message", None) or f"{each.__cause__ or each}"
-            yield Finding(starts[-1] + node.lineno - 1, column, "error", message.strip())
-        each = each.__cause__

@@ -7,6 +7,7 @@ from typing import Any
 
 from markupsafe import Markup
 
+from workbench import theme
 from workbench.origin import Figure, Origin
 
 COLOURS: Mapping[Origin, str] = {
@@ -16,12 +17,6 @@ COLOURS: Mapping[Origin, str] = {
     Origin.PUBLISHED: "#6b5b95",
 }
 """One colour an origin, readable with white text on it, the same in tables and plots."""
-
-SERIES = ("#3a86d4", "#d97f2b", "#2a9d77", "#c0508f", "#8a75d6", "#a8921a", "#3f9fb5", "#d2555f")
-"""Hues of kernels, devices and other series, in their order, on light and dark; no origin has one of them."""
-
-GREY = "rgba(128,134,145,0.55)"
-"""Of the baseline: neither an origin's colour, nor a series', nor a theme's text."""
 
 MEANINGS: Mapping[Origin, str] = {
     Origin.MEASURED: "read from a clock or a hardware counter",
@@ -54,24 +49,15 @@ def badges(of: Iterable[Figure | Origin]) -> Markup:
 
 
 def style(figure: Any, origins: Iterable[Figure | Origin], title: str) -> Any:
-    """Gives a plotly figure its title, its badges in the upper right corner, and colours for both themes.
+    """Gives a plotly figure its title, its badges in the upper right corner, and the look of all.
 
     Under the title of a figure with modelled times, left of the badges, stands how far they may be off.
     """
     given = list(origins)
     shown = list(dict.fromkeys(each.origin if isinstance(each, Figure) else each for each in given))
     errors = dict.fromkeys(each.error for each in given if isinstance(each, Figure) and each.error)
-    figure.update_layout(
-        title={"text": title, "x": 0, "xanchor": "left", "xref": "paper", "font": {"size": 15}},
-        paper_bgcolor="rgba(0,0,0,0)",
-        plot_bgcolor="rgba(0,0,0,0)",
-        font={"color": "#808691"},
-        margin={"l": 60, "r": 20, "t": 60, "b": 50},
-        autosize=True,
-        legend={"orientation": "h", "y": -0.2},
-    )
-    figure.update_xaxes(gridcolor="rgba(128,134,145,0.25)", zerolinecolor="rgba(128,134,145,0.4)")
-    figure.update_yaxes(gridcolor="rgba(128,134,145,0.25)", zerolinecolor="rgba(128,134,145,0.4)")
+    theme.register()
+    figure.update_layout(template=theme.NAME, title={"text": title})
     above = {"xref": "paper", "yref": "paper", "y": 1, "yanchor": "bottom", "yshift": 8, "showarrow": False}
     if errors:
         said = "modelled times: " + "; ".join(error.short for error in errors)

@@ -19,7 +19,8 @@ from workbench.errors import UsageError
 from workbench.origin import Figure, Origin
 from workbench.spec import Published, Shape, kernels, shape_text
 from workbench.targets import Product, product
-from workbench.views.badge import GREY, SERIES, badge, style
+from workbench.theme import GREY, INK, SERIES
+from workbench.views.badge import badge, style
 from workbench.views.markup import block
 from workbench.views.table import Table, number
 from workbench.views.timing import MEMORY_BOUND, ShapeAxis
@@ -485,8 +486,8 @@ def _scales(figure: Any, axes: Mapping[str, Mapping[Any, float]]) -> None:
                 text=[str(value) for value in shown],
                 textposition="middle right",
                 textfont={"size": 10},
-                line={"color": "#808691", "width": 1},
-                marker={"size": 3, "color": "#808691"},
+                line={"color": INK, "width": 1},
+                marker={"size": 3, "color": INK},
                 showlegend=False,
                 hoverinfo="skip",
             )

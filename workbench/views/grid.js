@@ -6,7 +6,7 @@
 // this code never runs, so a notebook that is reopened from disk shows the copy.
 const PLOTLY = Symbol.for('hipkittens-workbench.plotly');
 // The figures' own colour of text is readable on light and dark; a page that has a theme knows a better one.
-const INK = /#808691/g;
+const INK = /#767c87/g;
 const TITLE = '--jp-ui-font-color1';
 const TEXT = '--jp-ui-font-color2';
 

@@ -9,7 +9,7 @@ from markupsafe import Markup
 
 from workbench.display import shows
 from workbench.errors import WorkbenchError
-from workbench.kernel import Kernel, Module, Resources
+from workbench.kernel import Kernel, Kernels, Module, Resources
 from workbench.views.markup import block, bold, tag
 from workbench.views.table import Cell, Table
 
@@ -90,7 +90,7 @@ def kernel_html(kernel: Kernel) -> Markup:
     return block(kernel_table([kernel]))
 
 
-@shows(Module)
-def module_html(module: Module) -> Markup:
+@shows(Module, Kernels)
+def module_html(module: Module | Kernels) -> Markup:
     """A module's kernels."""
     return block(bold(f"{module.name} for {module.arch}"), kernel_table(module.kernels.values()))

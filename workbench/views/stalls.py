@@ -7,11 +7,11 @@ from markupsafe import Markup
 from workbench.display import shows
 from workbench.origin import Origin
 from workbench.profile.stalls import Branch
+from workbench.theme import INK
 from workbench.views.badge import badge
 from workbench.views.markup import NOTHING, block, bold, tag
 from workbench.views.waves.hues import FAMILIES, OF_REASON
 
-INK = "#808691"
 OPEN = 0.15
 """Branches with so much of the whole stand open."""
 

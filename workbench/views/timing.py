@@ -13,7 +13,8 @@ from workbench.origin import Figure, Origin
 from workbench.profile.model import UNITS
 from workbench.profile.timing import SweepResult, TimeResult
 from workbench.spec import Published, Shape, shape_text
-from workbench.views.badge import COLOURS, GREY, SERIES, badge, style
+from workbench.theme import GREY, SERIES
+from workbench.views.badge import COLOURS, badge, style
 from workbench.views.markup import block
 from workbench.views.table import Table
 

@@ -7,9 +7,9 @@ from typing import Any
 
 from workbench.origin import Figure
 from workbench.profile.profiler import ProfileResult
-from workbench.views.badge import SERIES
+from workbench.theme import INK, SERIES
 from workbench.views.figures.memory import shown_bytes, traffic_by_level
-from workbench.views.figures.view import INK, View, difference, finish
+from workbench.views.figures.view import View, difference, finish
 
 HEIGHT = 430
 """Pixels of the figure: five boxes with their paths between them."""

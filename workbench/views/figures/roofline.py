@@ -9,8 +9,9 @@ from typing import Any
 
 from workbench.profile.profiler import ProfileResult
 from workbench.targets import Product
-from workbench.views.badge import COLOURS, GREY
-from workbench.views.figures.view import INK, View, finish
+from workbench.theme import GREY, INK
+from workbench.views.badge import COLOURS
+from workbench.views.figures.view import View, finish
 
 
 @dataclass(frozen=True)

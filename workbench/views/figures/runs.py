@@ -11,9 +11,9 @@ from markupsafe import escape
 from workbench.origin import Origin
 from workbench.profile.timing import SweepResult
 from workbench.spec import shape_text
-from workbench.views.badge import SERIES
+from workbench.theme import INK, SERIES
 from workbench.views.board import Board, Failure, Run
-from workbench.views.figures.view import FAILED, INK, View, difference, finish
+from workbench.views.figures.view import FAILED, View, difference, finish
 from workbench.views.timing import sweep_figure
 
 MARKED = 200

@@ -10,12 +10,10 @@ from markupsafe import Markup
 
 from workbench.origin import Figure, Origin
 from workbench.profile.metrics import NOT_COLLECTED, NOTHING
-from workbench.views.badge import GREY, badges, style
+from workbench.theme import GREY, INK, RIGHT
+from workbench.views.badge import badges, style
 from workbench.views.markup import block, details, tag
 from workbench.views.table import Cell, Table
-
-INK = "#808691"
-"""Of text and lines, readable in both themes."""
 
 FAILED = "#c0392b"
 """Of what failed, as in the tables."""
@@ -84,15 +82,12 @@ def finish(
     shown = list(dict.fromkeys(each.origin if isinstance(each, Figure) else each for each in origins))
     figure.update_layout(
         height=HEIGHT + _legend(figure),
-        margin={"l": 10, "r": 44, "t": 52, "b": 40 + _legend(figure)},
+        margin={"l": 10, "r": RIGHT, "t": 52, "b": 40 + _legend(figure)},
         legend={"orientation": "h", "y": 0, "yref": "container", "yanchor": "bottom", "x": 0},
         barmode="group",
-        bargap=0.25,
         bargroupgap=0.1,
         # Plotly keeps a reader's zoom through updates.
         uirevision=key,
-        hoverlabel={"font": {"size": 12}},
-        modebar={"orientation": "v", "bgcolor": "rgba(0,0,0,0)", "color": INK},
     )
     figure.update_layout(
         title={"font": {"size": 14}, "yref": "container", "y": 1, "yanchor": "top", "pad": {"t": 6}}

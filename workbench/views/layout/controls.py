@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from workbench.theme import CLEAR, INK
 from workbench.views.layout.panels import Mode, Panel, top_value
 from workbench.views.layout.steps import Step
-from workbench.views.layout.traces import CLEAR
 
 
 def menu(panels: Sequence[Panel], modes: Sequence[Mode], active: int) -> dict[str, Any]:
@@ -52,7 +52,7 @@ def slider(steps: Sequence[Step], active: int) -> dict[str, Any]:
         "ticklen": 3,
         # Only the label of the chosen step: the others would overlap.
         "font": {"color": CLEAR, "size": 1},
-        "currentvalue": {"font": {"size": 13, "color": "#808691"}, "xanchor": "left"},
+        "currentvalue": {"font": {"size": 13, "color": INK}, "xanchor": "left"},
         "steps": [
             {"label": step.label, "method": "animate", "args": [[str(n)], _AT_ONCE]}
             for n, step in enumerate(steps)

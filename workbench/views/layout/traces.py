@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from workbench.theme import CLEAR
 from workbench.tiles import Row
 from workbench.views.layout.panels import CONFLICTING, FIELDS, SEEN, Mode, Panel, top_value
 from workbench.views.layout.steps import Step
@@ -14,7 +15,6 @@ from workbench.views.layout.steps import Step
 CONFLICT = "#e0312d"
 CONFLICTS = "rgba(224,49,45,0.7)"
 VEIL = "rgba(128,134,145,0.78)"
-CLEAR = "rgba(0,0,0,0)"
 
 
 def base(panel: Panel, mode: Mode, scale: bool, numbers: bool) -> Any:

@@ -7,15 +7,13 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from workbench.theme import CLEAR, INK
 from workbench.views.picture.axes import Scale, anchored, dress
 from workbench.views.picture.traces import DRAWERS, Place, draw_bars, legend_mark, values_of
 from workbench.views.picture.values import COLOURWAY, DASHES, array, at, colour, number, plain
 
 WIDTH, HEIGHT = 760, 450
 """Pixels of a figure that doesn't say its own; plotly's height."""
-
-INK = "#808691"
-"""Of text where a figure says nothing: readable in both themes."""
 
 FONTS = ("DejaVu Sans", "Verdana", "sans-serif")
 """What texts are measured with comes first; the second is as wide, for machines that lack it."""
@@ -35,7 +33,7 @@ def svg_of(figure: Any) -> str:
     from matplotlib.figure import Figure
 
     tree: Mapping[str, Any] = figure if isinstance(figure, Mapping) else figure.to_dict()
-    layout = tree.get("layout") or {}
+    layout = _resolved(tree.get("layout") or {})
     width, height = number(layout.get("width") or WIDTH), number(layout.get("height") or HEIGHT)
     # Of 72 points an inch, a point is a pixel, so sizes of text are plotly's. Text stays text; equal figures
     # make equal pictures.
@@ -67,6 +65,26 @@ def svg_of(figure: Any) -> str:
         text[text.index("<svg") :],
         count=1,
     )
+
+
+def _resolved(layout: Mapping[str, Any]) -> Mapping[str, Any]:
+    """A layout with what its template says where it says nothing itself.
+
+    Only of a template for any page: what stands on a background of its own would be lost without it.
+    """
+    under = at(layout, "template.layout") or {}
+    if under.get("paper_bgcolor") != CLEAR:
+        return layout
+    axes = {name: under.get(name[:5]) for name in layout if name[:5] in ("xaxis", "yaxis")}
+    made: Mapping[str, Any] = _over({**under, **axes}, layout)
+    return made
+
+
+def _over(under: Any, above: Any) -> Any:
+    """One tree on another: entries of both are merged, of others the upper one stays."""
+    if not isinstance(under, Mapping) or not isinstance(above, Mapping):
+        return above if above is not None else under
+    return {name: _over(under.get(name), above.get(name)) for name in {**under, **above}}
 
 
 class _Drawing:

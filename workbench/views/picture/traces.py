@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from workbench.theme import INK
 from workbench.views.picture.axes import Scale
 from workbench.views.picture.values import (
     DASHES,
@@ -201,7 +202,7 @@ def _bar(
     ends = [s + v for s, v in zip(starts, lengths, strict=True)]
     x, y = (ends, centres) if lies else (centres, ends)
     for side in ("x", "y"):
-        _errors(place, trace, side, x, y, "#808691")
+        _errors(place, trace, side, x, y, INK)
     texts = each(trace.get("text"), count)
     if trace.get("textposition") != "none" and any(t not in (None, "") for t in texts):
         outside = trace.get("textposition") == "outside"

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from workbench.profile.simulation.unit import KINDS, REASONS
+from workbench.theme import INK
 
 PALE = 0.38
 """Opacity of a stall: pale on a light page, dim on a dark one."""
@@ -37,7 +38,7 @@ FAMILIES = (
     Family("scalar load", "#c0508f", ("SMEM",), ("WAIT_SCALAR",)),
     Family("barrier", "#d2454f", ("BARRIER",), ("AT_BARRIER",)),
     Family("scalar, branch", "#a8921a", ("SALU", "BRANCH", "PRIORITY", "END", "OTHER"), ("ISSUE", "FETCH")),
-    Family("wait, dependence", "#808691", ("WAIT", "IDLE"), ("DEPENDENCE", "IDLING")),
+    Family("wait, dependence", INK, ("WAIT", "IDLE"), ("DEPENDENCE", "IDLING")),
 )
 """In the order of the legend."""
 

@@ -11,6 +11,7 @@ import numpy.typing as npt
 from markupsafe import escape
 
 from workbench.profile.simulation.unit import KINDS, REASONS
+from workbench.theme import INK
 from workbench.views.waves.hues import FAMILIES, OF_KIND, OF_REASON, PALE
 from workbench.views.waves.packed import STALL, WORK, Packed
 
@@ -24,7 +25,6 @@ PIXELS = 1600
 LANE, GAP, SIMD_GAP = 13, 3, 7
 """Pixels of a lane, between lanes, and more between SIMDs."""
 
-_INK = "#808691"
 _HEAD = 40
 _AXIS = 26
 _ROW = 18
@@ -43,7 +43,7 @@ def waves_svg(timelines: Sequence[Packed]) -> str:
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {y:.0f}" '
         f'style="width:{WIDTH}px;max-width:100%" font-family="DejaVu Sans,Verdana,sans-serif" '
-        f'font-size="11" fill="{_INK}" role="img" aria-label="{escape(_alt(timelines))}">'
+        f'font-size="11" fill="{INK}" role="img" aria-label="{escape(_alt(timelines))}">'
         + "".join(parts)
         + "</svg>"
     )
@@ -156,7 +156,7 @@ def _axis(told: dict, y: float, span: float) -> str:  # type: ignore[type-arg]
     for cycle in np.arange(0, span * 1.0001, step):
         x = LABEL + cycle / span * (WIDTH - LABEL)
         anchor = "start" if cycle == 0 else "end" if x > WIDTH - 30 else "middle"
-        parts.append(f'<path d="M{x:.1f} {y:.0f}v4" stroke="{_INK}"/>')
+        parts.append(f'<path d="M{x:.1f} {y:.0f}v4" stroke="{INK}"/>')
         parts.append(f'<text x="{x:.1f}" y="{y + 16:.0f}" text-anchor="{anchor}">{cycle:,.0f}</text>')
     return "".join(parts) + f'<text x="{LABEL - 6}" y="{y + 16:.0f}" text-anchor="end">cycle</text>'
 

@@ -235,8 +235,8 @@ export class Waves {
   recolour() {
     const style = getComputedStyle(this.root);
     this.ink = style.getPropertyValue('--jp-ui-font-color1').trim() || style.color;
-    this.faint = style.getPropertyValue('--jp-ui-font-color2').trim() || '#808691';
-    this.line = style.getPropertyValue('--jp-border-color2').trim() || '#80869155';
+    this.faint = style.getPropertyValue('--jp-ui-font-color2').trim() || '#767c87';
+    this.line = style.getPropertyValue('--jp-border-color2').trim() || '#767c8755';
     this.ask();
   }
 
