@@ -43,7 +43,10 @@ LAZY: dict[str, tuple[set[str], str]] = {
         "%load_ext stays fast, and starts a recorder: whoever publishes a run has kernels loaded",
     ),
     "workbench.lab.clangd": ({"toolchain"}, "%load_ext stays fast: the compiler is looked for when asked"),
-    "workbench.lab.service": ({"lab"}, "%load_ext stays fast: a listing needs all of profile, 0.7 s"),
+    "workbench.lab.service": (
+        {"codeobject", "history", "lab"},
+        "%load_ext stays fast: a listing needs all of profile, 0.7 s",
+    ),
     "workbench.lab.told": ({"spec"}, "the sidebar starts nothing: only once the notebook has used kernels"),
     "workbench.magics.cell": (
         {"magics"},

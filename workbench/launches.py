@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, fields
 from enum import IntEnum
 from typing import TYPE_CHECKING, Protocol
 
+from workbench.display import Shown
 from workbench.origin import Figure
 
 if TYPE_CHECKING:
@@ -407,8 +408,8 @@ class LaunchOptions:
         return self.count or self.profile or self.sanitize or self.trace or asked
 
 
-@dataclass(frozen=True)
-class LaunchRecord:
+@dataclass(frozen=True, repr=False)
+class LaunchRecord(Shown):
     """A launch that has ended.
 
     Attributes:
@@ -441,3 +442,14 @@ class LaunchRecord:
     accesses: tuple[Access, ...] = field(default=(), repr=False)
     traffic: Traffic | None = field(default=None, repr=False, compare=False)
     steps: Steps | None = field(default=None, repr=False, compare=False)
+
+    def __repr__(self) -> str:
+        time = f", {self.elapsed}" if self.elapsed is not None else ""
+        return (
+            f"{self.kernel} on {self.device}: grid {_dim(self.grid)}, block {_dim(self.block)}{time}, "
+            f"{self.wall_seconds:.3g} s of this computer"
+        )
+
+
+def _dim(dim: Dim) -> str:
+    return " x ".join(map(str, dim))

@@ -6,9 +6,12 @@ import threading
 from collections import deque
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from workbench.events import Event, shape_told
+
+if TYPE_CHECKING:
+    from workbench.history.results import RecordedRun
 
 RUNS = 200
 """Runs told at once, the latest: as many as the history keeps of a notebook (`LIMIT` in src/history.ts)."""
@@ -58,6 +61,24 @@ class Runs:
             self._timer = None
         if runs:
             self._send({"event": "runs", "runs": runs})
+
+
+def recorded(run: RecordedRun) -> dict[str, Any]:
+    """A run of the file as the extension's run history keeps it."""
+    size = ", ".join(f"{key}={value}" for key, value in run.shape.items())
+    figure = run.time
+    return {
+        "kind": run.kind,
+        "at": datetime.fromtimestamp(run.seconds, UTC).isoformat(timespec="microseconds"),
+        "module": run.kernel,
+        "kernel": "",
+        "time": None
+        if figure is None
+        else {"value": figure.value, "unit": figure.unit, "origin": str(figure.origin)},
+        "verified": run.verified,
+        "changes": [size] if size else [],
+        "error": run.error,
+    }
 
 
 def _run(event: Event) -> dict[str, Any] | None:

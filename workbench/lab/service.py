@@ -11,9 +11,11 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from workbench import magic_options
-from workbench.errors import UnknownKernel, UsageError
+from workbench.errors import HistoryError, UnknownKernel, UsageError
+from workbench.history import recorder
 from workbench.lab import completer, told
 from workbench.lab import index as names
+from workbench.lab.runs import RUNS, recorded
 
 if TYPE_CHECKING:
     from workbench.kernel import Kernels, Module
@@ -39,6 +41,7 @@ class Service:
             "isa": self.isa,
             "complete": self.complete,
             "hover": self.hover,
+            "runs": self.runs,
             "close_dashboard": self.close_dashboard,
         }
 
@@ -134,6 +137,7 @@ class Service:
         Raises:
             UnknownKernel: no such module or kernel.
         """
+        from workbench.codeobject.difference import difference
         from workbench.lab.listing import listing
 
         self.refresh()
@@ -145,12 +149,30 @@ class Service:
         chosen = found[kernel] if kernel else next(iter(found.kernels.values()))
         before = self._previous.get(module)
         old = before.kernels.get(chosen.name) if before is not None else None
+        edits = None
+        if old is not None:
+            rows = difference(list(old.instructions), list(chosen.instructions))
+            edits = [[str(row.edit), row.before, row.after] for row in rows]
         return {
             "module": module,
+            "edits": edits,
             "kernels": list(found.kernels),
             "listing": listing(chosen).to_dict(),
             "previous": listing(old).to_dict() if old is not None else None,
         }
+
+    def runs(self) -> dict[str, Any]:
+        """The latest runs of the folder's file, oldest first; none where none is kept, or it is damaged."""
+        recording = recorder.current()
+        if recording is None or not recording.path.is_file():
+            return {"runs": []}
+        from workbench.history.results import History
+
+        try:
+            found = History(recording.store).latest(RUNS)
+        except HistoryError:
+            return {"runs": []}
+        return {"runs": [recorded(run) for run in found]}
 
     def close_dashboard(self) -> None:
         """Ends the dashboard of the extension's panel: nothing is drawn that nobody sees."""

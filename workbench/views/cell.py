@@ -93,7 +93,8 @@ class CellResult:
             bold(self.name),
             self.module.arch,
             self.device.name,
-            badge(self.origin),
+            # A compilation has no figure that could be modelled or measured.
+            badge(self.origin) if self.results else "",
             tag("span", f"{self.compile_text} {compiler}", kind="wb-dim"),
         )
         parts = [block(head)]

@@ -21,6 +21,7 @@ STYLE = Markup(
     "border-bottom:1px solid var(--jp-border-color2,#8884);"
     # A narrow window scrolls a table; it does not break its words.
     "overflow-wrap:normal;word-break:normal}"
+    ".wb td.wb-line{white-space:nowrap}"
     ".wb th{font-weight:600;color:var(--jp-content-font-color2,inherit)}"
     ".wb table td.wb-num{text-align:right !important;font-variant-numeric:tabular-nums}"
     ".wb .wb-ok{color:var(--jp-success-color1,#1a7f4b);white-space:nowrap}"

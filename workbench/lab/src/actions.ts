@@ -9,6 +9,7 @@ import { OutputArea } from '@jupyterlab/outputarea';
 import type { KernelMessage } from '@jupyterlab/services';
 import type { TranslationBundle } from '@jupyterlab/translation';
 
+import { kernelLine } from './kernel';
 import { isOurs, isTriton, parseMagicLine, withOptions } from './magic';
 
 /**
@@ -19,6 +20,19 @@ export function currentCell(panel: NotebookPanel | null): CodeCell | null {
   return cell && cell.model.type === 'code' && isOurs(cell.model.sharedModel.getSource())
     ? (cell as CodeCell)
     : null;
+}
+
+/**
+ * Loads the workbench into a kernel that does not have it, such as one that was restarted.
+ */
+export async function loadWorkbench(panel: NotebookPanel): Promise<void> {
+  const kernel = panel.sessionContext.session?.kernel;
+  if (!kernel || kernelLine(panel.sessionContext).isOpen) {
+    return;
+  }
+  // A second loading would only say that it is loaded; neither leaves a trace in the notebook.
+  const code = "get_ipython().extension_manager.load_extension('workbench')";
+  await kernel.requestExecute({ code, store_history: false }).done;
 }
 
 /**
@@ -37,6 +51,7 @@ export async function runWithOptions(
     await showErrorMessage('HipKittens', 'The notebook has no kernel. Choose one in the Kernel menu.');
     return undefined;
   }
+  await loadWorkbench(panel);
   model.clearExecution();
   cell.outputHidden = false;
   cell.setPrompt('*');

@@ -12,6 +12,7 @@ export const CommandIDs = {
   toggleHeat: 'hipkittens:toggle-line-heat',
   nextFinding: 'hipkittens:next-finding',
   previousFinding: 'hipkittens:previous-finding',
+  guide: 'hipkittens:show-guide',
   showSidebar: 'hipkittens:show-sidebar',
   clearHistory: 'hipkittens:clear-history'
 } as const;

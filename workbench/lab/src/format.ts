@@ -38,3 +38,20 @@ export function quantity(value: number, unit: string): string {
   }
   return `${count(value)}${unit ? ` ${unit}` : ''}`;
 }
+
+/**
+ * A moment as the dashboard and the log write it: the time of day of today's, the date too of others.
+ */
+export function clock(when: Date, now = new Date()): string {
+  const two = (value: number) => String(value).padStart(2, '0');
+  const time = [when.getHours(), when.getMinutes(), when.getSeconds()].map(two).join(':');
+  const date = [when.getFullYear(), two(when.getMonth() + 1), two(when.getDate())].join('-');
+  return when.toDateString() === now.toDateString() ? time : `${date} ${time}`;
+}
+
+/**
+ * A text without the marks that documentation puts around code.
+ */
+export function plain(text: string): string {
+  return text.replace(/`([^`]*)`/g, '$1');
+}

@@ -23,7 +23,7 @@ import { ITranslator, nullTranslator } from '@jupyterlab/translation';
 import { Token } from '@lumino/coreutils';
 import { Menu, TabPanel, type Widget } from '@lumino/widgets';
 
-import { currentCell, runWithOptions, verifyOptions } from './actions';
+import { currentCell, loadWorkbench, runWithOptions, verifyOptions } from './actions';
 import { NotebookWatcher, compiledCells, recordOf } from './cells';
 import { CommandIDs } from './commands';
 import { HipkittensCompletions } from './completion';
@@ -157,6 +157,14 @@ const workbench: JupyterFrontEndPlugin<void> = {
     shell.add(sidebar, 'right', { rank: 600, type: 'HipKittens' });
     restorer?.add(sidebar, sidebar.id);
     model.changed.connect(() => commands.notifyCommandChanged());
+    // Once, for the first notebook that has to do with kernels.
+    let greeted = false;
+    model.changed.connect(() => {
+      if (!greeted && shared.preferences.isReady && shared.preferences.welcome && model.mentionsUs) {
+        greeted = true;
+        shell.activateById(sidebar.id);
+      }
+    });
 
     // Notebook 7 has one widget in its main area; a panel below it is where other views go.
     const area = labShell ? 'main' : 'down';
@@ -259,6 +267,7 @@ const workbench: JupyterFrontEndPlugin<void> = {
       execute: async () => {
         const panel = tracker.currentWidget;
         if (panel) {
+          await loadWorkbench(panel);
           await NotebookActions.run(panel.content, panel.sessionContext);
         }
       }
@@ -284,7 +293,7 @@ const workbench: JupyterFrontEndPlugin<void> = {
     commands.addCommand(CommandIDs.sanitize, {
       label: trans.__('Sanitize HipKittens Cell'),
       caption: understandsCaption(trans.__('Run the current cell with checks of memory and races')),
-      isEnabled: () => cell() !== null && understands('--sanitize'),
+      isEnabled: () => cell() !== null && (model.state === null || understands('--sanitize')),
       execute: () => runOptions(['--sanitize'])
     });
     commands.addCommand(CommandIDs.isa, {
@@ -308,7 +317,7 @@ const workbench: JupyterFrontEndPlugin<void> = {
       icon: dashboardIcon,
       isEnabled: args =>
         Boolean(args.path) ||
-        (tracker.currentWidget !== null && (model.state?.functions.includes('dashboard') ?? false)),
+        (tracker.currentWidget !== null && (model.state?.functions.includes('dashboard') ?? true)),
       execute: args => {
         const path = String(args.path ?? '') || tracker.currentWidget?.context.path;
         if (path) {
@@ -342,6 +351,13 @@ const workbench: JupyterFrontEndPlugin<void> = {
       icon: workbenchIcon,
       execute: () => shell.activateById(sidebar.id)
     });
+    commands.addCommand(CommandIDs.guide, {
+      label: trans.__('HipKittens: What Is Where'),
+      execute: async () => {
+        await shared.preferences.set('welcome', true);
+        shell.activateById(sidebar.id);
+      }
+    });
     commands.addCommand(CommandIDs.clearHistory, {
       label: trans.__('Clear HipKittens Run History'),
       isEnabled: () => tracker.currentWidget !== null,
@@ -359,6 +375,7 @@ const workbench: JupyterFrontEndPlugin<void> = {
       for (const command of all) {
         menu.addItem({ command });
       }
+      mainMenu.helpMenu.addGroup([{ command: CommandIDs.guide }], 20);
       mainMenu.addMenu(menu, false, { rank: 450 });
     }
     void restorer?.restore(views, {
@@ -375,7 +392,7 @@ const workbench: JupyterFrontEndPlugin<void> = {
     function understandsCaption(caption: string): () => string {
       return () =>
         model.state === null
-          ? trans.__('%1 (load the workbench first: %load_ext workbench)', caption)
+          ? caption
           : understands('--sanitize')
             ? caption
             : trans.__('This version of the workbench in the kernel has no sanitizer.');

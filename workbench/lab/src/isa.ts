@@ -38,7 +38,7 @@ export interface IListing {
 }
 
 export type ILine =
-  | { kind: 'code'; row: number; added: boolean }
+  | { kind: 'code'; row: number; added: boolean; renamed: boolean }
   | { kind: 'removed'; text: string }
   | { kind: 'block'; block: number; row: number }
   | { kind: 'loop'; loop: number; row: number };
@@ -52,6 +52,8 @@ export interface IDocument {
   lineOfRow: number[];
   added: number;
   removed: number;
+  /** Instructions that only have other registers than before. */
+  renamed: number;
 }
 
 /**
@@ -61,7 +63,10 @@ export function comparable(text: string): string {
   return /^s_(?:c?branch|call)/.test(text) ? text.replace(/0x[0-9a-f]+|\d+/gi, '@') : text;
 }
 
-export type Edit = { kind: 'same' | 'added'; row: number } | { kind: 'removed'; row: number };
+export type Edit = { kind: 'same' | 'renamed' | 'added'; row: number } | { kind: 'removed'; row: number };
+
+/** A step as the kernel tells it: what it is, the row before and the row after. */
+export type ToldEdit = [kind: Edit['kind'], before: number | null, after: number | null];
 
 /** Beyond so many differences the two have little in common, and the middle is shown as replaced. */
 const MAX_EDITS = 3000;
@@ -166,11 +171,14 @@ function walkBack(trace: readonly Map<number, number>[], n: number, m: number): 
  * @param listing - what is shown.
  * @param previous - what it is compared with, null for no comparison.
  * @param column - measure of which headings show the share of their block or loop, null for none.
+ * @param told - the way from `previous` as the kernel knows it, which folds renamed registers away; null for a
+ *   comparison of the texts.
  */
 export function toDocument(
   listing: IListing,
   previous: IListing | null,
-  column: IColumn | null = null
+  column: IColumn | null = null,
+  told: readonly ToldEdit[] | null = null
 ): IDocument {
   const lines: ILine[] = [];
   const text: string[] = [];
@@ -183,9 +191,12 @@ export function toDocument(
   );
   const open: { line: number; lastRow: number }[] = [];
   const edits: Edit[] = previous
-    ? difference(previous.texts.map(comparable), listing.texts.map(comparable))
+    ? told
+      ? told.map(([kind, before, after]): Edit => ({ kind, row: (kind === 'removed' ? before : after) ?? 0 }))
+      : difference(previous.texts.map(comparable), listing.texts.map(comparable))
     : listing.texts.map((_, row) => ({ kind: 'same', row }));
   let added = 0;
+  let renamed = 0;
   let removed = 0;
 
   const push = (line: ILine, shown: string) => {
@@ -210,7 +221,11 @@ export function toDocument(
     }
     lineOfRow[row] = lines.length;
     added += edit.kind === 'added' ? 1 : 0;
-    push({ kind: 'code', row, added: edit.kind === 'added' }, listing.texts[row]);
+    renamed += edit.kind === 'renamed' ? 1 : 0;
+    push(
+      { kind: 'code', row, added: edit.kind === 'added', renamed: edit.kind === 'renamed' },
+      listing.texts[row]
+    );
     for (let i = open.length - 1; i >= 0; i--) {
       if (open[i].lastRow === row) {
         folds.set(open[i].line, lines.length - 1);
@@ -218,7 +233,7 @@ export function toDocument(
       }
     }
   }
-  return { lines, text: text.join('\n'), folds, lineOfRow, added, removed };
+  return { lines, text: text.join('\n'), folds, lineOfRow, added, removed, renamed };
 }
 
 function loopHeading(listing: IListing, index: number, column: IColumn | null): string {

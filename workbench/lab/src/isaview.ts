@@ -135,6 +135,7 @@ const pointedRows = StateField.define<DecorationSet>({
 const linkedRow = Decoration.line({ class: 'jp-hipkittens-linked' });
 const addedRow = Decoration.line({ class: 'jp-hipkittens-added' });
 const removedRow = Decoration.line({ class: 'jp-hipkittens-removed' });
+const renamedRow = Decoration.line({ class: 'jp-hipkittens-renamed' });
 const headingRow = Decoration.line({ class: 'jp-hipkittens-heading' });
 const neverRow = Decoration.line({ class: 'jp-hipkittens-never' });
 
@@ -358,8 +359,8 @@ class RowDecorations {
         } else if (line?.kind === 'block' || line?.kind === 'loop') {
           builder.add(row.from, row.from, headingRow);
         } else if (line) {
-          if (line.added) {
-            builder.add(row.from, row.from, addedRow);
+          if (line.added || line.renamed) {
+            builder.add(row.from, row.from, line.added ? addedRow : renamedRow);
           }
           if (this.listing.counts && !this.listing.counts[line.row]) {
             builder.add(row.from, row.from, neverRow);
@@ -421,7 +422,8 @@ export class IsaView extends Widget {
           EditorView.domEventHandlers({
             mousemove: event => this.report(event, 'hover'),
             mouseleave: () => this.reportLine(0, 'hover'),
-            click: event => this.report(event, 'select')
+            click: event => this.report(event, 'select'),
+            keydown: event => this.step(event)
           })
         ]
       })
@@ -548,6 +550,53 @@ export class IsaView extends Widget {
       onClick: () => this.toggleTimeline()
     });
     this.toolbar.addItem('timeline', this.waves);
+    this.columns = new ToolbarButton({
+      label: this.trans.__('Columns'),
+      tooltip: this.trans.__('Show or hide addresses, live registers and lines beside the instructions'),
+      onClick: () => {
+        this.columns.pressed = this.toggleClass('jp-hipkittens-mod-bare');
+        this.view.requestMeasure();
+      }
+    });
+    this.toolbar.addItem('columns', this.columns);
+    const find = document.createElement('input');
+    find.type = 'search';
+    find.className = 'jp-hipkittens-Find';
+    find.placeholder = this.trans.__('Find');
+    find.setAttribute('aria-label', this.trans.__('Find an instruction'));
+    find.addEventListener('keydown', event => {
+      if (event.key === 'Enter') {
+        this.find(find.value, event.shiftKey ? -1 : 1);
+      }
+    });
+    const findHolder = new Widget({ node: document.createElement('div') });
+    findHolder.node.append(find);
+    this.toolbar.addItem('find', findHolder);
+  }
+
+  /** Goes to the next instruction with a text, around the end. */
+  private find(text: string, by: number): void {
+    const { listing, document } = this.shown ?? {};
+    const wanted = text.trim().toLowerCase();
+    if (!listing || !document || !wanted) {
+      return;
+    }
+    const count = listing.texts.length;
+    for (let n = 1; n <= count; n++) {
+      const row = (Math.max(this.row, by < 0 ? 0 : -1) + by * n + count * 2) % count;
+      if (listing.texts[row].toLowerCase().includes(wanted)) {
+        this.row = row;
+        const line = document.lineOfRow[row];
+        this.view.dispatch({
+          effects: [
+            setRows.of([line]),
+            EditorView.scrollIntoView(this.view.state.doc.line(line + 1).from, { y: 'center' })
+          ]
+        });
+        return;
+      }
+    }
+    this.say(this.trans.__('No instruction has %1.', text));
   }
 
   /** Shows the timeline of the kernel's last profile above its instructions, or hides it. */
@@ -579,7 +628,7 @@ export class IsaView extends Widget {
     }
     const { listing, previous } = reply;
     const column = chosenColumn(listing, this.measure);
-    const document = toDocument(listing, this.comparing ? previous : null, column);
+    const document = toDocument(listing, this.comparing ? previous : null, column, reply.edits ?? null);
     this.shown = { document, listing, column };
     this.measures.hidden = column === null;
     this.measures.title = column?.doc ?? '';
@@ -616,7 +665,10 @@ export class IsaView extends Widget {
       parts.push(this.trans.__('not counted yet: profile the cell'));
     }
     if (this.comparing) {
-      parts.push(`+${document.added} −${document.removed}`);
+      const renamed = document.renamed
+        ? `, ${this.trans.__('%1 only in other registers', document.renamed)}`
+        : '';
+      parts.push(`+${document.added} −${document.removed}${renamed}`);
     } else if (!hasPrevious) {
       parts.push(this.trans.__('no previous compile'));
     }
@@ -673,6 +725,24 @@ export class IsaView extends Widget {
     return { wait, load };
   }
 
+  /** The rows by keyboard: up and down go from instruction to instruction, with its line of the cell. */
+  private step(event: KeyboardEvent): boolean {
+    const by = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+    const rows = this.shown?.document.lineOfRow ?? [];
+    if (!by || !rows.length || event.ctrlKey || event.metaKey || event.altKey) {
+      return false;
+    }
+    event.preventDefault();
+    this.row = Math.max(0, Math.min(rows.length - 1, this.row + by));
+    this.reportLine(this.shown?.listing.lines[this.row] ?? 0, 'hover', this.row);
+    const at = this.view.state.doc.line(rows[this.row] + 1).from;
+    this.view.dispatch({
+      selection: { anchor: at },
+      effects: EditorView.scrollIntoView(at, { y: 'nearest' })
+    });
+    return true;
+  }
+
   private reportLine(line: number, action: ILink['action'], row?: number): void {
     if (action === 'hover' && line === this.pointed) {
       return;
@@ -704,6 +774,7 @@ export class IsaView extends Widget {
   private measures!: HTMLSelectElement;
   private measure = '';
   private compare!: ToolbarButton;
+  private columns!: ToolbarButton;
   private comparing = false;
   private waves!: ToolbarButton;
   private timeline: SimplifiedOutputArea | null = null;
@@ -711,6 +782,7 @@ export class IsaView extends Widget {
   private line: KernelLine | null = null;
   private reply: IIsaReply | null = null;
   private shown: IShown | null = null;
+  private row = -1;
   private request = 0;
   private pointed = 0;
 }

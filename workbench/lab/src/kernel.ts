@@ -11,7 +11,7 @@ import { PromiseDelegate, type JSONObject } from '@lumino/coreutils';
 import { Signal, type ISignal } from '@lumino/signaling';
 
 import type { IHistoryEntry } from './history';
-import type { IListing } from './isa';
+import type { IListing, ToldEdit } from './isa';
 import type { IKernel, Origin } from './payload';
 
 export const COMM_TARGET = 'hipkittens-workbench';
@@ -51,6 +51,17 @@ export interface IIsaReply {
   kernels: string[];
   listing: IListing;
   previous: IListing | null;
+  /** Absent in older kernels. */
+  edits?: ToldEdit[] | null;
+}
+
+/** How far a launch or a sweep is. */
+export interface IProgress {
+  name: string;
+  done: number;
+  total: number;
+  /** Seconds that the rest takes if it goes on so; null before there is a pace. */
+  left: number | null;
 }
 
 /** Raised where the kernel has no workbench; the user loads it with `%load_ext workbench`. */
@@ -64,6 +75,9 @@ interface IAnswer {
   id?: number;
   event?: string;
   runs?: IHistoryEntry[];
+  name?: string;
+  done?: number;
+  total?: number;
   result?: unknown;
   error?: { type: string; message: string };
 }
@@ -83,6 +97,16 @@ export class KernelLine {
   /** Emitted with what ran outside of HipKittens cells. */
   get ran(): ISignal<this, readonly IHistoryEntry[]> {
     return this._ran;
+  }
+
+  /** Of the launch or sweep that is under way. */
+  get progress(): IProgress | null {
+    return this._progress;
+  }
+
+  /** Emitted when `progress` changes. */
+  get went(): ISignal<this, void> {
+    return this._went;
   }
 
   get isOpen(): boolean {
@@ -159,7 +183,9 @@ export class KernelLine {
 
   private receive(answer: IAnswer): void {
     if (answer.event) {
-      if (answer.event === 'runs') {
+      if (answer.event === 'progress') {
+        this.go(answer.name ?? '', answer.done ?? 0, answer.total ?? 0);
+      } else if (answer.event === 'runs') {
         this._ran.emit(answer.runs ?? []);
       } else {
         this._changed.emit();
@@ -175,6 +201,21 @@ export class KernelLine {
         waiting.resolve(answer.result);
       }
     }
+  }
+
+  private go(name: string, done: number, total: number): void {
+    const now = Date.now();
+    if (done >= total) {
+      this._progress = null;
+    } else {
+      if (this._progress?.name !== name || done < this._progress.done) {
+        this.first = { now, done };
+      }
+      const pace = done - this.first.done;
+      const left = pace > 0 ? ((total - done) * (now - this.first.now)) / pace / 1000 : null;
+      this._progress = { name, done, total, left };
+    }
+    this._went.emit();
   }
 
   private onKernel(): void {
@@ -196,6 +237,7 @@ export class KernelLine {
   private drop(): void {
     // A refused comm is no news: saying so would make those who ask try again at once.
     const wasOpen = this._ready;
+    this._progress = null;
     this._comm = null;
     this._ready = false;
     this._opening = null;
@@ -212,6 +254,9 @@ export class KernelLine {
   private _opening: Promise<Kernel.IComm> | null = null;
   private _ready = false;
   private _disposed = false;
+  private _progress: IProgress | null = null;
+  private first = { now: 0, done: 0 };
+  private _went = new Signal<this, void>(this);
   private _next = 1;
   private _waiting = new Map<number, PromiseDelegate<unknown>>();
   private _changed = new Signal<this, void>(this);

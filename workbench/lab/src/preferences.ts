@@ -21,8 +21,18 @@ export class Preferences {
     return this.get('hover', true);
   }
 
+  /** Whether the sidebar says what is where. */
+  get welcome(): boolean {
+    return this.get('welcome', true);
+  }
+
   get changed(): ISignal<this, void> {
     return this._changed;
+  }
+
+  /** Whether the settings are known. */
+  get isReady(): boolean {
+    return this.settings !== null;
   }
 
   /** Follows the settings from now on. */
@@ -32,7 +42,7 @@ export class Preferences {
     this._changed.emit();
   }
 
-  async set(key: 'lineHeat' | 'heatMeasure' | 'hover', value: boolean | string): Promise<void> {
+  async set(key: 'lineHeat' | 'heatMeasure' | 'hover' | 'welcome', value: boolean | string): Promise<void> {
     this.local.set(key, value);
     this._changed.emit();
     await this.settings?.set(key, value);

@@ -12,11 +12,11 @@ import * as React from 'react';
 
 import { compiledCells, type NotebookWatcher } from './cells';
 import { CommandIDs } from './commands';
-import { bytes } from './format';
+import { bytes, clock, plain } from './format';
 import type { IHistoryEntry, RunHistory } from './history';
 import { dashboardIcon, isaIcon, profileIcon } from './icons';
 import type { Names } from './names';
-import { NotLoaded, kernelLine, type IKernelState, type KernelLine } from './kernel';
+import { NotLoaded, kernelLine, type IKernelState, type IProgress, type KernelLine } from './kernel';
 import { chosenMeasure, shares } from './heat';
 import type { ICellPayload, IHeat, IKernel, Origin } from './payload';
 import type { Preferences } from './preferences';
@@ -78,12 +78,14 @@ export class WorkbenchModel {
       return;
     }
     this.line?.changed.disconnect(this.refresh, this);
+    this.line?.went.disconnect(this.onProgress, this);
     this.watcher?.changed.disconnect(this.onCell, this);
     this._panel = panel;
     this._state = null;
     this.line = panel ? kernelLine(panel.sessionContext) : null;
     this.watcher = panel ? this.watcherOf(panel) : null;
     this.line?.changed.connect(this.refresh, this);
+    this.line?.went.connect(this.onProgress, this);
     this.watcher?.changed.connect(this.onCell, this);
     this._changed.emit();
     void panel?.context.ready.then(() => this.refresh());
@@ -94,6 +96,32 @@ export class WorkbenchModel {
     // A result means that the kernel has the workbench now.
     if (!this.line?.isOpen) {
       this.refresh();
+    }
+  }
+
+  /** Of the launch or sweep that is under way. */
+  get progress(): IProgress | null {
+    return this.line?.progress ?? null;
+  }
+
+  /** Whether the current notebook has anything to do with the workbench. */
+  get mentionsUs(): boolean {
+    const cells = this._panel?.content.model?.cells;
+    return [...(cells ?? [])].some(cell => mentions(cell.sharedModel.getSource()));
+  }
+
+  private onProgress(): void {
+    this._changed.emit();
+  }
+
+  /** Runs of the folder's file, where the browser has forgotten its own: after a reset, on another computer. */
+  private restore(line: KernelLine): void {
+    const path = this._panel?.context.path ?? '';
+    if (path && !this.history.of(path).length) {
+      line
+        .ask<{ runs: IHistoryEntry[] }>('runs')
+        .then(({ runs }) => this.history.addAll(path, runs))
+        .catch(() => undefined);
     }
   }
 
@@ -110,6 +138,7 @@ export class WorkbenchModel {
         if (line === this.line) {
           this._state = state;
           this._changed.emit();
+          this.restore(line);
           void this.names.update(line).catch(() => undefined);
         }
       })
@@ -167,11 +196,57 @@ function Contents(props: IProps): JSX.Element {
   return (
     <>
       <DeviceSection {...props} />
+      <Welcome {...props} />
+      <ProgressLine {...props} />
       <Actions {...props} />
       <HeatSwitch {...props} />
       <Kernels {...props} />
       <History {...props} />
     </>
+  );
+}
+
+/** What is where, until one has read it. */
+function Welcome({ model, trans }: IProps): JSX.Element | null {
+  if (!model.preferences.isReady || !model.preferences.welcome) {
+    return null;
+  }
+  return (
+    <Section title={trans.__('What is where')}>
+      <ul className="jp-hipkittens-Welcome">
+        <li>
+          {trans.__('Cells that start with')} <code>%%hipkittens NAME</code>{' '}
+          {trans.__('compile C++; the buttons below run, verify, profile and sanitize them.')}
+        </li>
+        <li>{trans.__('Profiled lines show their heat; ISA opens the machine code beside them.')}</li>
+        <li>
+          {trans.__('The dashboard shows every run, what limits it, and what changed since a baseline.')}
+        </li>
+      </ul>
+      <button
+        className="jp-Button jp-mod-styled jp-mod-minimal"
+        onClick={() => void model.preferences.set('welcome', false)}
+      >
+        {trans.__('Got it')}
+      </button>
+    </Section>
+  );
+}
+
+/** How far a launch or a sweep is. */
+function ProgressLine({ model, trans }: IProps): JSX.Element | null {
+  const progress = model.progress;
+  if (!progress) {
+    return null;
+  }
+  const { name, done, total, left } = progress;
+  const text = trans.__('%1: %2 of %3', name, done.toLocaleString('en-US'), total.toLocaleString('en-US'));
+  return (
+    <div className="jp-hipkittens-Progress" role="status">
+      {text}
+      {left !== null && `, ${trans.__('%1 s left', Math.ceil(left))}`}
+      <progress value={done} max={total} aria-label={text} />
+    </div>
   );
 }
 
@@ -324,7 +399,7 @@ function HeatSwitch({ model, trans }: IProps): JSX.Element | null {
       </select>
       {preferences.lineHeat && (
         <p className="jp-hipkittens-Hint" aria-live="polite">
-          {shown.doc} {heat.note}
+          {plain(`${shown.doc ?? ''} ${heat.note}`)}
         </p>
       )}
     </Section>
@@ -465,7 +540,7 @@ function HistoryItem({ entry, trans }: { entry: IHistoryEntry; trans: Translatio
   return (
     <li title={entry.error || undefined}>
       <div className="jp-hipkittens-Run">
-        <time dateTime={entry.at}>{isNaN(when.getTime()) ? '' : when.toLocaleTimeString()}</time>
+        <time dateTime={entry.at}>{isNaN(when.getTime()) ? '' : clock(when)}</time>
         <span>
           {entry.kind} <b>{entry.module}</b>
         </span>

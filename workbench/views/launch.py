@@ -1,0 +1,26 @@
+"""A launch as a table: what ran, in which shape, for how long."""
+
+from __future__ import annotations
+
+from markupsafe import Markup
+
+from workbench.display import shows
+from workbench.launches import LaunchRecord
+from workbench.views.markup import block
+from workbench.views.table import Table
+
+
+@shows(LaunchRecord)
+def launch_html(record: LaunchRecord) -> Markup:
+    """One launch's table."""
+    grid, items = (" x ".join(map(str, dim)) for dim in (record.grid, record.block))
+    facts = {
+        "kernel": record.kernel,
+        "device": record.device,
+        "work-groups": grid,
+        "work-items of one": items,
+        "dynamic LDS, bytes": record.dynamic_shared,
+        "s of this computer": record.wall_seconds,
+        **({"us, measured": record.elapsed.value} if record.elapsed is not None else {}),
+    }
+    return block(Table(tuple(facts), [tuple(facts.values())]))
