@@ -11,9 +11,10 @@ from __future__ import annotations
 import argparse
 import csv
 import json
+import re
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -213,19 +214,44 @@ def _differences(here: Mapping[str, PortModule]) -> Iterator[str]:
 def _lines() -> Iterator[str]:
     root = paths.kernels_dir()
     yield "\n## Lines\n"
-    yield "Of code, without comments; specs have their C++ in them."
-    yield "\n| | files | lines |\n| --- | --- | --- |"
-    folders = sorted({path.parent.name for path in root.glob("*/*.py")} - {"families", "references"})
-    groups = [
-        ("families, C++", sorted(root.glob("families/*.cuh"))),
-        ("families, specs", sorted(root.glob("families/*.py"))),
-        ("references", sorted(root.glob("references/*.py"))),
-        *((f"`{name}`", sorted(root.glob(f"{name}/*.*"))) for name in folders),
-        ("the collection's bindings", sorted((ROOT / "workbench" / "collection").rglob("*.py"))),
-    ]
-    for name, files in groups:
-        code = [path for path in files if path.suffix in (".py", ".cpp", ".cuh")]
-        yield f"| {name} | {len(code)} | {sum(_code(path) for path in code):,} |"
+    yield (
+        "Of code, without comments. A family's C++ is in headers, and what its specs share in modules; a "
+        "spec has what C++ it needs besides in it. Operators of two families count with the first."
+    )
+    yield "\n| family | C++ | shared by specs | operators | their specs | a spec |"
+    yield "| --- | --- | --- | --- | --- | --- |"
+    families = _families()
+    modules = {path: _family_of(path.stem, families) for path in root.glob("families/*.py")}
+    for family, specs in sorted(families.items()):
+        headers = _sum(root.glob(f"families/{family}*.cuh"))
+        shared = _sum(path for path, of in modules.items() if of == family)
+        lines = [_code(path) for path in specs]
+        cells = [f"`{family}`", f"{headers:,}", f"{shared:,}", str(len(specs)), f"{sum(lines):,}"]
+        yield f"| {' | '.join([*cells, f'{sum(lines) / len(lines):.0f}'])} |"
+    references, bindings = root.glob("references/*.py"), ROOT / "workbench" / "collection"
+    yield f"\nReferences: {_sum(references):,}. The collection's bindings: {_sum(bindings.rglob('*.py')):,}."
+
+
+def _families() -> dict[str, list[Path]]:
+    """Files of operators, by the first word of the first family header that their source includes."""
+    found: dict[str, list[Path]] = {}
+    for name, spec in wb.kernels.items():
+        path = paths.kernels_dir() / f"{name}.py"
+        match = re.search(r'"families/([a-z]+)', spec.read_source())
+        if match and path.exists():
+            found.setdefault(match[1], []).append(path)
+    return found
+
+
+def _family_of(module: str, families: Mapping[str, Sequence[Path]]) -> str:
+    """The family most of whose operators use a module of `kernels/families`."""
+    used = re.compile(rf"families(\.| import (.*, )?){module}\b")
+    count = {name: sum(bool(used.search(p.read_text())) for p in specs) for name, specs in families.items()}
+    return max(count, key=lambda name: count[name])
+
+
+def _sum(files: Iterable[Path]) -> int:
+    return sum(_code(path) for path in files)
 
 
 def _code(path: Path) -> int:

@@ -25,6 +25,16 @@ def test_an_entry_says_how_data_flows() -> None:
     assert Entry.of(wb.kernels["normalization/fused_add_rmsnorm"]).results == ("out", "residual_out")
 
 
+def test_launches_say_what_they_hand_on() -> None:
+    links = Entry.of(wb.kernels["feed_forward/bmm_rope_kv_cache"]).links
+    assert [link.launch for link in links] == ["product", "rows"]
+    assert links[0].takes == ("q_nope", "w_k", "w_k_scale")
+    assert links[0].makes == ("plain",)
+    assert "plain" in links[1].takes
+    assert set(links[1].makes) == {"q_out", "k_pe", "kv_cache"}
+    assert Entry.of(wb.kernels["activations/relu"]).links == ()
+
+
 def test_search_takes_all_words_of_a_category_and_a_target() -> None:
     found = wb.kernels.search("blocks E2M1", category="moe_gemm")
     assert [each.name for each in found] == ["moe_gemm/mxfp4"]

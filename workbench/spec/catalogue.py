@@ -17,6 +17,22 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
+class Link:
+    """One launch of an operator that needs several.
+
+    Attributes:
+        launch: its name.
+        takes: names of the tensors that it is given and that were there before it.
+        makes: names of results and workspace that no launch was given before it, and of inputs written in
+            place that no launch is given after it.
+    """
+
+    launch: str
+    takes: tuple[str, ...]
+    makes: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class Entry:
     """One operator of a catalogue.
 
@@ -29,6 +45,7 @@ class Entry:
         variants: names of its implementations; none where there is one.
         flow: launches in order with what goes into them and comes out, such as
             `"a, w1 → [gate and up] → hidden → [down] → c"`.
+        links: which launch takes and makes what, where there are several and their arguments tell.
         doc: what it computes.
         published: figures of others.
     """
@@ -40,6 +57,7 @@ class Entry:
     settings: dict[str, tuple[Any, ...]]
     variants: tuple[str, ...]
     flow: str
+    links: tuple[Link, ...]
     doc: str
     published: tuple[Published, ...]
 
@@ -64,6 +82,7 @@ class Entry:
             },
             tuple(spec.variants),
             _flow(spec, results),
+            _links(spec),
             " ".join(spec.doc.split()),
             tuple(spec.published),
         )
@@ -151,3 +170,50 @@ def _flow(spec: KernelSpec, results: Sequence[str]) -> str:
     ]
     launches = [f"[{step.name or spec.name.rpartition('/')[2]}]" for step in steps]
     return " → ".join([", ".join(tensors), *launches, ", ".join(results)])
+
+
+def _links(spec: KernelSpec) -> tuple[Link, ...]:
+    """Launches by the tensors among their arguments; none where there is one, or each is given all."""
+    import torch
+
+    try:
+        shape = _shape(spec)
+        implementation = spec.implementation(shape, arch=spec.targets[0])
+        steps = implementation.active_steps(shape, spec.targets[0])
+    except ShapeError:
+        return ()
+    if len(steps) < 2 or any(step.arguments is None for step in steps):
+        return ()
+    given = spec.bind(**spec.inputs(shape, torch.Generator().manual_seed(0)))
+    workspace = implementation.workspace(shape, given) if implementation.workspace else {}
+    spaces = {**implementation.outputs(shape, given), **workspace}
+    tensors = {**given, **{name: torch.empty(*space[:1], dtype=space[1]) for name, space in spaces.items()}}
+    memory = {t.untyped_storage().data_ptr(): n for n, t in tensors.items() if isinstance(t, torch.Tensor)}
+    used = []
+    for step in steps:
+        assert step.arguments is not None
+        found = _tensors_in(step.arguments(shape, tensors).values())
+        used.append(
+            dict.fromkeys(memory[at] for t in found if (at := t.untyped_storage().data_ptr()) in memory)
+        )
+    links = []
+    for n, (step, names) in enumerate(zip(steps, used, strict=True)):
+        before = {name for earlier in used[:n] for name in earlier}
+        later = {name for after in used[n + 1 :] for name in after}
+        new = [name for name in names if name in spaces and name not in before]
+        written = [name for name in names if name in spec.mutates and name not in later]
+        links.append(Link(step.name, tuple(name for name in names if name not in new), (*new, *written)))
+    return tuple(links) if all(link.makes for link in links) else ()
+
+
+def _tensors_in(values: Iterable[Any]) -> list[Any]:
+    """Tensors among arguments of a launch, those in nested ones and views too."""
+    found: list[Any] = []
+    for value in values:
+        if isinstance(value, dict):
+            found += _tensors_in(value.values())
+        elif hasattr(value, "tensor"):
+            found.append(value.tensor)
+        elif hasattr(value, "untyped_storage"):
+            found.append(value)
+    return found

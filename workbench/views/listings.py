@@ -13,6 +13,7 @@ from workbench.profile.expected import expected
 from workbench.spec import KernelRegistry, kernels
 from workbench.spec.catalogue import Entry, Selection
 from workbench.views.badge import badge
+from workbench.views.data_flow import data_flow_svg
 from workbench.views.markup import block, code, details
 from workbench.views.table import Table
 
@@ -71,7 +72,7 @@ def _category_table(library: KernelRegistry, entries: Iterable[Entry]) -> Table:
                 ", ".join(entry.targets),
                 _verified(library, entry),
                 settings,
-                entry.flow,
+                data_flow_svg(entry.links) if entry.links else entry.flow,
                 _published(entry),
                 entry.doc,
             )
