@@ -180,6 +180,13 @@ def reduced(name: str) -> Make:
     return make
 
 
+def l2_normalize(draw: Draw) -> Case:
+    x = draw.normal(5, 100, dtype=torch.float32)
+    out = empty(5, 100, dtype=torch.float32)
+    wanted = torch.nn.functional.normalize(x.double(), dim=-1)
+    return Case({"input": x, "output": out, "N": 5, "vec_len": 100}, {"output": wanted}, rtol=1e-5, atol=1e-5)
+
+
 def cast(source: torch.dtype, to: torch.dtype) -> Make:
     def make(draw: Draw) -> Case:
         x = draw.normal(1003, dtype=source)
@@ -203,6 +210,7 @@ CASES: dict[str, Make] = {
     "gdr_utils_tk.sum_reduce": reduced("sum"),
     "gdr_utils_tk.bf16_to_float": cast(torch.bfloat16, torch.float32),
     "gdr_utils_tk.float_to_bf16": cast(torch.float32, torch.bfloat16),
+    "gdr_utils_tk.l2_normalize": l2_normalize,
 }
 
 SAMPLED = tuple(name for name in CASES if name.startswith("gdr_utils_tk"))

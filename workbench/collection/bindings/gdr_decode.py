@@ -233,6 +233,29 @@ def _reduce(name: str, operation: str) -> Function:
     )
 
 
+def _scratch(given: Given) -> Any:
+    """Lengths, which the port's function keeps to itself."""
+    import torch
+
+    rows = given["input"].shape[:-1]
+    return torch.empty(rows, dtype=torch.float32, device=given["input"].device)
+
+
+_L2_NORMALIZE = Function(
+    name="l2_normalize",
+    arguments={"input": "fp32 [M D]", "output": "fp32 [M D]", "N": "int", "vec_len": "int"},
+    uses=[
+        Use(
+            "gated_delta/l2_norm",
+            {"x": "input", "eps": lambda _: 1e-6},
+            {"y": "output", "rstd": _scratch},
+        )
+    ],
+    checks=[sizes_told({"N": "M", "vec_len": "D"})],
+    differs="Any length; the port loses part of a sum where a length, rounded up to 64, is no power of two.",
+)
+
+
 def _cast(name: str, source: str, to: str) -> Function:
     return Function(
         name=name,
@@ -276,6 +299,7 @@ MODULES = (
             _reduce("sum_reduce", "sum"),
             _cast("bf16_to_float", "bf16", "fp32"),
             _cast("float_to_bf16", "fp32", "bf16"),
+            _L2_NORMALIZE,
         ],
         doc="Differences, reductions of blocks, casts, rows of length one.",
     ),
