@@ -136,8 +136,8 @@ def _summary(here: Mapping[str, PortModule], results: Mapping[str, Any]) -> Iter
         good, seconds = sum(not each["failure"] for each in told), sum(each["seconds"] for each in told)
         yield (
             f"Kept are {len(told)} of {len(CASES) * len(TILE_TARGETS)} runs of a case on a target: {good} as "
-            f"PyTorch has it, {seconds / 60:.0f} minutes one after the other with compiling, on a machine that "
-            "did other work too."
+            f"PyTorch has it, {seconds / 60:.0f} minutes one after the other with compiling, on a machine "
+            "that did other work too."
         )
     if missing:
         yield f"Not here yet: {', '.join(missing)}."
