@@ -225,7 +225,7 @@ def test_only_what_an_event_changes_is_drawn(small):
         == set()
     )
     assert drawn("launch", {}) == set()
-    assert "<b>1</b> launches" in page.widgets.summary.value
+    assert "<b>1</b> launch" in page.widgets.summary.value
     assert drawn("profile", small) == set(KEYS)
     page.close()
 
