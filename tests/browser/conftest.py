@@ -147,6 +147,8 @@ def server(extension: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterato
     overrides = {
         # No question about news over what is tested.
         "@jupyterlab/apputils-extension:notification": {"fetchNews": "false", "checkForUpdates": False},
+        # The first visit's sidebar would stand in what is tested.
+        "hipkittens-workbench:plugin": {"welcome": False},
         # Tests count cells from the first; JupyterLab would take those far from view off the page.
         "@jupyterlab/notebook-extension:tracker": {"windowingMode": "none"},
     }
