@@ -13,7 +13,12 @@ import pytest
 torch = pytest.importorskip("torch")
 
 import workbench as wb  # noqa: E402
+from workbench.bench.compare import Regressions  # noqa: E402
+from workbench.bench.results import Result  # noqa: E402
+from workbench.bench.run import BenchResult  # noqa: E402
+from workbench.bench.tuning import TuneResult  # noqa: E402
 from workbench.check.results import VerifyResults  # noqa: E402
+from workbench.history.changes import Changes  # noqa: E402
 from workbench.kernel.program import ProgramResult  # noqa: E402
 from workbench.profile.rocprof import RocprofResult  # noqa: E402
 from workbench.profile.timing import SweepResult  # noqa: E402
@@ -73,6 +78,12 @@ def results() -> dict[str, Any]:
         wb.doctor(),
         ProgramResult("twice.cpp", "out", "", 0, 1.0, device.name),
         RocprofResult(Path("folder"), {"SQ_WAVES": 1.0}, [2.5], None, None, (), ()),
+        launcher(x, out),
+        Changes("1", "2", (None, None), (("device", "a", "b"),), (), (), ()),
+        (bench := Result("a/b", {"n": 1}, "ours", device.name, "MI355X", us=1.0)),
+        BenchResult([bench]),
+        Regressions([], 0.03, ["a/b n=1"], []),
+        TuneResult("a/b", device, (), {}, {}, 0.0),
         CellResult("twice", module, device, {"twice": module["twice"]}, [timed, verified]),
     )
     return {type(result).__name__: result for result in found}
@@ -89,8 +100,10 @@ def named() -> Iterator[str]:
 
 
 def test_every_kind_is_here(results: dict[str, Any]) -> None:
-    # Modules and kernels are no results; tests/kernel/test_module.py pickles them. The catalogue is of specs.
-    others = {"Plotted", "Presented", "Module", "Kernel", "KernelRegistry", "Selection"}
+    # Modules and kernels are no results; tests/kernel/test_module.py pickles them. The catalogue is of specs,
+    # and the history is a file, which the other process opens itself.
+    others = {"Plotted", "Presented", "Module", "Kernel", "Kernels", "KernelRegistry", "Selection"}
+    others |= {"History", "RecordedRun"}
     assert {*results} == {*named()} - others
 
 
