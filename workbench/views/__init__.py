@@ -20,6 +20,7 @@ from workbench.views import (
     stalls,
     timelines,
     timing,
+    tuning,
     verify,
     xcd,
 )
@@ -42,6 +43,7 @@ DRAWERS = (
     stalls,
     timelines,
     timing,
+    tuning,
     verify,
     xcd,
 )

@@ -1,8 +1,8 @@
-"""Benchmarks and tuning: bars, lines, a roofline of all implementations; candidates over their settings."""
+"""Benchmarks: bars, lines, a roofline of all implementations."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import log10
 from typing import Any
@@ -13,20 +13,18 @@ from workbench.bench.cases import Analysis, analyses
 from workbench.bench.compare import Regressions
 from workbench.bench.results import OURS, Result
 from workbench.bench.run import BenchResult, base
-from workbench.bench.tuning import Trial, TuneResult
 from workbench.display import plots, shows
 from workbench.errors import UsageError
 from workbench.origin import Figure, Origin
-from workbench.spec import Published, Shape, kernels, shape_text
+from workbench.spec import Published, kernels, shape_text
 from workbench.targets import Product, product
-from workbench.theme import GREY, INK, SERIES
+from workbench.theme import GREY, SERIES
 from workbench.views.badge import badge, style
 from workbench.views.markup import block
 from workbench.views.table import Table, number
 from workbench.views.timing import MEMORY_BOUND, ShapeAxis
 
 HEAD = ("problem", "implementation", "us", "10% to 90%", "TFLOP/s", "TB/s", "limited by", "verified at", "")
-TUNE_HEAD = ("problem", "chosen", "us", "untuned", "us", "faster by", "tried", "")
 ORDER = (OURS, "HipKittens", "AITER", "hipBLASLt", "CK", "Triton", "PyTorch", "PyTorch compiled")
 """Implementations in the order of their hues; others follow."""
 
@@ -390,107 +388,3 @@ def regressions_html(found: Regressions) -> Markup:
     return block(
         Table(("problem", "implementation", "old us", "new us", "change", ""), rows, caption=str(found))
     )
-
-
-@shows(TuneResult)
-def tune_html(result: TuneResult) -> Markup:
-    """The choice for each problem, beside what would be taken untuned."""
-    axis = ShapeAxis(result.shapes)
-    rows = []
-    for shape in result.shapes:
-        best, before, tried = result.best(shape), result.untuned(shape), result.of(shape)
-        if best is None:
-            rows.append((axis.place(shape), "nothing ran", "", "", "", "", len(tried), ""))
-            continue
-        old = (before.candidate.name, before.result.us) if before is not None else ("", "")
-        gain = f"{1 - best.result.us / before.result.us:.1%}" if before is not None else ""
-        own = (best.candidate.name, best.result.us)
-        rows.append((axis.place(shape), *own, *old, gain, len(tried), badge(best.result.figure)))
-    return block(Table(TUNE_HEAD, rows, caption=f"tuning of {result.operator} on {result.device.name}"))
-
-
-@plots(TuneResult)
-def tune_figure(result: TuneResult, shape: Shape | None = None) -> Any:
-    """Parallel coordinates of a problem's candidates, the first one's where none is given. A plotly Figure.
-
-    A line is a candidate: its variant, its settings, and its time, the fastest at the top.
-    """
-    chosen = shape if shape is not None else result.shapes[0]
-    trials = result.of(chosen)
-    axes = _axes(trials)
-    import plotly.graph_objects as go
-
-    figure = go.Figure()
-    best, before = result.best(chosen), result.untuned(chosen)
-    plain = [trial for trial in reversed(trials) if trial not in (best, before)]
-    marked = [(before, "untuned", SERIES[1], 3)] if before is not best else []
-    marked += [(best, "chosen", SERIES[2], 4)]
-    named: list[tuple[Trial | None, str, str, int]] = [(t, "candidates", GREY, 1) for t in plain]
-    seen: set[str] = set()
-    for trial, what, colour, width in [*named, *marked]:
-        if trial is None:
-            continue
-        label = what if what == "candidates" else f"{what}: {trial.candidate.name}, {trial.result.us:.4g} us"
-        figure.add_trace(
-            go.Scatter(
-                x=list(axes),
-                y=[places[_value(trial, name)] for name, places in axes.items()],
-                mode="lines",
-                name=label,
-                showlegend=label not in seen,
-                legendgroup=what,
-                line={"color": colour, "width": width},
-                hovertemplate=f"{trial.candidate.name}<br>{trial.result.us:.4g} us<extra></extra>",
-            )
-        )
-        seen.add(label)
-    _scales(figure, axes)
-    title = f"{result.operator}, {ShapeAxis(result.shapes).place(chosen)}: {len(trials)} candidates"
-    return style(figure, [trial.result.figure for trial in trials[:1]], title)
-
-
-def _value(trial: Trial, axis: str) -> Any:
-    if axis == "us":
-        return trial.result.us
-    return trial.candidate.variant if axis == "variant" else trial.candidate.settings.get(axis, "auto")
-
-
-def _axes(trials: Sequence[Trial]) -> dict[str, Mapping[Any, float]]:
-    """For each axis where its values stand, from 0 to 1; times with the shortest at the top."""
-    names = ["variant", *dict.fromkeys(name for trial in trials for name in trial.candidate.settings)]
-    found: dict[str, Mapping[Any, float]] = {}
-    for name in names:
-        values = sorted({_value(trial, name) for trial in trials}, key=lambda v: (isinstance(v, str), v))
-        if len(values) > 1:
-            found[name] = {value: n / (len(values) - 1) for n, value in enumerate(values)}
-    times = [trial.result.us for trial in trials] or [0.0]
-    low, high = log10(max(min(times), 1e-9)), log10(max(*times, 1e-9, 1e-9))
-    found["us"] = {us: 1 - (log10(us) - low) / ((high - low) or 1) for us in times}
-    return found
-
-
-def _scales(figure: Any, axes: Mapping[str, Mapping[Any, float]]) -> None:
-    """The values beside each axis."""
-    import plotly.graph_objects as go
-
-    for name, places in axes.items():
-        shown = dict(places)
-        if name == "us":
-            ends = sorted(places)
-            shown = {f"{us:.4g}": places[us] for us in (ends[0], ends[-1])}
-        figure.add_trace(
-            go.Scatter(
-                x=[name] * len(shown),
-                y=list(shown.values()),
-                mode="lines+markers+text",
-                text=[str(value) for value in shown],
-                textposition="middle right",
-                textfont={"size": 10},
-                line={"color": INK, "width": 1},
-                marker={"size": 3, "color": INK},
-                showlegend=False,
-                hoverinfo="skip",
-            )
-        )
-    figure.update_yaxes(visible=False, range=[-0.08, 1.08])
-    figure.update_xaxes(type="category", categoryorder="array", categoryarray=list(axes), title="")
