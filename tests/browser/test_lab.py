@@ -314,6 +314,8 @@ class TestJourney:
         compare.click()
         status = view.get_by_role("status")
         lab.until(lambda: re.search(r"\+\d+ −\d+", status.inner_text()), "the difference")
+        view.get_by_placeholder("Find").fill("v_exp_f32")
+        view.get_by_placeholder("Find").press("Enter")
         view.locator(".cm-line.jp-hipkittens-added", has_text="v_exp_f32").first.wait_for(state="attached")
         lab.shot("isa-difference")
         compare.click()
@@ -506,11 +508,13 @@ def lit(view: Any) -> list[str]:
 
 
 def points(lab: Lab) -> list[float]:
-    """Numbers of the runs that the dashboard's first figure shows."""
-    found = lab.dashboard.locator(".wb-card[data-key='timeline'] .js-plotly-plot").evaluate(
-        "plot => Array.from(plot._fullData?.[0]?.x ?? [])"
+    """Numbers of the runs in the dashboard's figure of runs, ascending; it is drawn where it is seen."""
+    found = (
+        lab.card("timeline")
+        .locator(".js-plotly-plot")
+        .evaluate("plot => (plot._fullData ?? []).flatMap(trace => Array.from(trace.x ?? []))")
     )
-    return [0.0, *json.loads(json.dumps(found))]
+    return [0.0, *sorted(float(number) for number in found if number is not None)]
 
 
 def contrast(lab: Lab, selector: str) -> float:

@@ -541,6 +541,7 @@ export class IsaView extends Widget {
       onClick: () => {
         this.comparing = !this.comparing;
         this.render();
+        this.goToChange();
       }
     });
     this.toolbar.addItem('compare', this.compare);
@@ -572,6 +573,16 @@ export class IsaView extends Widget {
     const findHolder = new Widget({ node: document.createElement('div') });
     findHolder.node.append(find);
     this.toolbar.addItem('find', findHolder);
+  }
+
+  /** Goes to the first difference to the previous compile; registers that are only named anew are none. */
+  private goToChange(): void {
+    const lines = this.shown?.document.lines ?? [];
+    const at = lines.findIndex(line => line.kind === 'removed' || (line.kind === 'code' && line.added));
+    if (this.comparing && at >= 0) {
+      const from = this.view.state.doc.line(at + 1).from;
+      this.view.dispatch({ effects: EditorView.scrollIntoView(from, { y: 'center' }) });
+    }
   }
 
   /** Goes to the next instruction with a text, around the end. */
