@@ -373,7 +373,7 @@ class TestJourney:
 
     def test_a_baseline_is_in_every_figure(self, lab: Lab) -> None:
         lab.dashboard.get_by_role("button", name="Pin as baseline").click()
-        lab.dashboard.get_by_role("button", name="Unpin").wait_for()
+        lab.dashboard.locator("button.jupyter-button", has_text="Unpin").wait_for()
         slider = lab.dashboard.get_by_role("slider").first
         slider.focus()
         before = int(points(lab)[-1])
