@@ -14,6 +14,13 @@ from collections.abc import Iterator, Mapping
 from functools import cache
 from typing import Any
 
+import torch
+from torch._subclasses.fake_tensor import (
+    DataDependentOutputException,
+    DynamicOutputShapeException,
+    FakeTensorMode,
+)
+
 from workbench.errors import ShapeError
 from workbench.spec import Choice, KernelSpec, Range, kernels
 from workbench.spec.building import macros_of
@@ -32,8 +39,9 @@ TRIES = 400
 Shape = dict[str, Any]
 
 
-MATRICES = 1 << 26
-"""Elements of all experts' matrices, at most."""
+ROOM, LARGE_ROOM = 1 << 23, 1 << 26
+"""Elements of the inputs of a small problem and of a large one, at most: what is not touched is no work, but
+memory, of the reference too."""
 
 
 def settings(spec: KernelSpec) -> list[Shape]:
@@ -49,6 +57,17 @@ def cost(spec: KernelSpec, shape: Mapping[str, Any]) -> float:
         # Its inputs decide: at most every size with every other.
         return 100.0 * math.prod(shape[n] for n, p in spec.parameters.items() if isinstance(p, Range))
     return max(work.get("flops", 0), 10 * work.get("bytes", 0))
+
+
+def room(spec: KernelSpec, shape: Shape) -> int:
+    """Elements of all inputs together."""
+    try:
+        with FakeTensorMode(allow_non_fake_inputs=True):
+            made = spec.inputs(shape, torch.Generator())
+    except (DataDependentOutputException, DynamicOutputShapeException):
+        # Their values say how large others are. Of experts, all have matrices.
+        return math.prod(shape.get(name, 1) for name in ("experts", "n", "k"))
+    return sum(each.numel() for each in made.values() if isinstance(each, torch.Tensor))
 
 
 def size(parameter: Range, limit: float, draw: random.Random) -> int:
@@ -71,9 +90,7 @@ def drawn(
             spec.variant_name(shape, arch=arch)
         except ShapeError:
             continue
-        # Matrices of experts that no token chooses are no work, but memory of the inputs and the reference.
-        matrices = math.prod(shape.get(name, 1) for name in ("experts", "n", "k"))
-        if cost(spec, shape) > most or ("experts" in shape and matrices > MATRICES):
+        if cost(spec, shape) > most or room(spec, shape) > (ROOM if most <= SMALL else LARGE_ROOM):
             limit = max(limit * 0.9, 8.0)
         elif most <= SMALL or cost(spec, shape) > SMALL:
             yield shape
