@@ -38,7 +38,7 @@ def shape_of(**given: Any) -> dict[str, Any]:
     weights = quantized.format_of("w_k", w_k, WEIGHTS)
     (heads, batch, deep), rank, dim = q_nope.shape, w_k.shape[1], q_pe.shape[2]
     tokens, key_heads = k_nope.shape[:2]
-    places = len(given["kv_cache"])
+    places, angles = (given[name].shape[0] if given[name].dim() else 0 for name in ("kv_cache", "cos"))
     cache = given["kv_cache"].dtype if given["kv_cache"].dtype in quantized.FP8 else torch.bfloat16
     table = given["cos"].dtype if given["cos"].dtype in TABLES.values() else torch.float32
     scale = {"fp4": ((heads, rank, deep // 32), torch.uint8), "fp8": ((1,), torch.float32)}.get(weights)
@@ -51,7 +51,7 @@ def shape_of(**given: Any) -> dict[str, Any]:
         "k_rope": ((tokens, key_heads, dim), bf16),
         "kv_cache": ((places, key_heads, rank + dim), cache),
         **{"slots": ((tokens,), torch.int64), "positions": ((tokens,), torch.int64)},
-        **{name: ((len(given["cos"]), dim // 2), table) for name in ("cos", "sin")},
+        **{name: ((angles, dim // 2), table) for name in ("cos", "sin")},
         **({} if scale is None else {"w_k_scale": scale}),
     }
     for name, (dims, dtype) in wanted.items():

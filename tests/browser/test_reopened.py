@@ -36,7 +36,7 @@ def test_a_saved_dashboard(open_lab: Callable[..., Lab], server: Server) -> None
     lab.card("breakdown", panel)
     panel.get_by_role("slider").first.focus()
     lab.page.keyboard.press("ArrowLeft")
-    panel.get_by_role("button", name="Run").click()
+    panel.locator("button.jupyter-button", has_text="Run").click()
     panel.get_by_text("verify: activations/softmax").first.wait_for()
     kept = panel.locator(".wb-static")
     lab.until(lambda: "SQ_WAVES" in kept.inner_html(), "the copy of the run")
