@@ -51,7 +51,7 @@ def shape_of(**given: Any) -> dict[str, Any]:
         "k_rope": ((tokens, key_heads, dim), bf16),
         "kv_cache": ((places, key_heads, rank + dim), cache),
         **{"slots": ((tokens,), torch.int64), "positions": ((tokens,), torch.int64)},
-        **{name: ((angles, dim // 2), table) for name in ("cos", "sin")},
+        **dict.fromkeys(("cos", "sin"), ((angles, dim // 2), table)),
         **({} if scale is None else {"w_k_scale": scale}),
     }
     for name, (dims, dtype) in wanted.items():
