@@ -98,7 +98,7 @@ def _kernels(result: CellResult) -> tuple[payload.Kernel, ...]:
                     r.scratch,
                     r.vgpr_spills + r.sgpr_spills,
                     int(r.occupancy.waves_per_simd),
-                    r.occupancy.limit,
+                    "" if r.occupancy.is_full else r.occupancy.limit,
                 ),
                 tuple(changed[kernel.name].split(", ")) if kernel.name in changed else (),
             )

@@ -23,7 +23,7 @@ def kernel(of: Kernel) -> dict[str, Any]:
             "scratch": r.scratch,
             "spills": r.vgpr_spills + r.sgpr_spills,
             "occupancy": int(r.occupancy.waves_per_simd),
-            "limited_by": r.occupancy.limit,
+            "limited_by": "" if r.occupancy.is_full else r.occupancy.limit,
         },
         "counted": of.last is not None and of.last.record.counts is not None,
     }

@@ -40,7 +40,9 @@ class Finding:
     def __str__(self) -> str:
         where = f" (line {self.place[1]} of {self.place[0]})" if self.place else ""
         seen = ", ".join(f"{name} {figure}" for name, figure in self.evidence.items())
-        return f"{self.title}{where}: {self.gain.value:.2f} times as fast without. {self.what} Seen: {seen}"
+        return (
+            f"{self.title}{where}: {self.gain.value:.2f} times as fast without it. {self.what} Seen: {seen}"
+        )
 
 
 class Advice(Shown, Sequence[Finding]):

@@ -221,7 +221,7 @@ def _launch(facts: Facts) -> Seen | None:
             "kernel": modelled(round(model.seconds * 1e6, 2), "us"),
         },
         Change(launch=False),
-        "The launch takes much of the time: fuse it with its neighbours, or give one launch more work.",
+        "Fuse it with its neighbours, or give one launch more work.",
     )
 
 

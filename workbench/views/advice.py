@@ -35,7 +35,7 @@ def advice_list(advice: Advice) -> Markup:
 
 
 def _entry(found: Finding) -> Markup:
-    gain = Markup('<b title="{}">{} times as fast</b> without').format(
+    gain = Markup('<b title="{}">{} times as fast</b> without it').format(
         "by the model: the same launch again, with the change", f"{found.gain.value:.2f}"
     )
     where = f", line {found.place[1]}" if found.place else ""

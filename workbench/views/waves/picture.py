@@ -100,10 +100,10 @@ def _panel(packed: Packed, top: float, span: float) -> str:
     told = packed.told
     pixels = raster(packed, PIXELS, span)
     scale = (WIDTH - LABEL) / span
-    us = told["cycles"] / told["clock_hz"] * 1e6
+    us, lanes = told["cycles"] / told["clock_hz"] * 1e6, len(told["lanes"])
     parts = [
         f'<text x="0" y="{top + 14:.0f}" font-size="14">{escape(_title(packed))}</text>',
-        f'<text x="0" y="{top + 30:.0f}">{len(told["lanes"])} waves of a compute unit, '
+        f'<text x="0" y="{top + 30:.0f}">{lanes} wave{"" if lanes == 1 else "s"} of a compute unit, '
         f"{told['cycles']:,.0f} cycles, {us:,.2f} us at {told['clock_hz'] / 1e6:,.0f} MHz: modelled</text>",
     ]
     y = top + _HEAD

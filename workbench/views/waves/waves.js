@@ -582,7 +582,7 @@ export class Waves {
       ? `, the first ${whole(told.count)} of ${whole(told.count + told.lost)} spans`
       : '';
     context.fillText(
-      `${told.lanes.length} waves of a compute unit, ${whole(told.cycles)} cycles, ${us} us at ` +
+      `${told.lanes.length} wave${told.lanes.length === 1 ? '' : 's'} of a compute unit, ${whole(told.cycles)} cycles, ${us} us at ` +
         `${whole(told.clock_hz / 1e6)} MHz (modelled)${lost}`,
       0,
       y + 30,
