@@ -358,6 +358,7 @@ class TestJourney:
         lab.editor(RMS).click()
         lab.button("Dashboard").click()
         assert lab.dashboard.count() == 1
+        lab.dashboard.get_by_role("button", name="Pin as baseline").scroll_into_view_if_needed()
         lab.shot("dashboard", lab.dashboard)
 
     def test_a_slider_builds_and_runs_again(self, lab: Lab) -> None:

@@ -26,7 +26,7 @@ import type { NotebookPanel } from '@jupyterlab/notebook';
 import { OutputAreaModel, SimplifiedOutputArea } from '@jupyterlab/outputarea';
 import { Toolbar, ToolbarButton } from '@jupyterlab/ui-components';
 import type { TranslationBundle } from '@jupyterlab/translation';
-import { PanelLayout, Widget } from '@lumino/widgets';
+import { Panel as Row, PanelLayout, Widget } from '@lumino/widgets';
 
 import { compiledCells, type CellRecord } from './cells';
 import { count, percent, quantity } from './format';
@@ -398,7 +398,12 @@ export class IsaView extends Widget {
     layout.addWidget(this.toolbar);
     this.status.addClass('jp-hipkittens-IsaStatus');
     this.status.node.setAttribute('role', 'status');
-    layout.addWidget(this.status);
+    // Beside the status: in a narrow panel the toolbar has no room for it.
+    const row = new Row();
+    row.addClass('jp-hipkittens-IsaRow');
+    row.addWidget(this.status);
+    row.addWidget(this.findBox());
+    layout.addWidget(row);
     this.body.addClass('jp-hipkittens-IsaBody');
     layout.addWidget(this.body);
     this.buildToolbar();
@@ -560,6 +565,9 @@ export class IsaView extends Widget {
       }
     });
     this.toolbar.addItem('columns', this.columns);
+  }
+
+  private findBox(): Widget {
     const find = document.createElement('input');
     find.type = 'search';
     find.className = 'jp-hipkittens-Find';
@@ -570,9 +578,9 @@ export class IsaView extends Widget {
         this.find(find.value, event.shiftKey ? -1 : 1);
       }
     });
-    const findHolder = new Widget({ node: document.createElement('div') });
-    findHolder.node.append(find);
-    this.toolbar.addItem('find', findHolder);
+    const holder = new Widget({ node: document.createElement('div') });
+    holder.node.append(find);
+    return holder;
   }
 
   /** Goes to the first difference to the previous compile; registers that are only named anew are none. */
