@@ -10,6 +10,7 @@ import torch
 from workbench.errors import ShapeError
 from workbench.spec import Choice, Launch, Range
 from workbench_kernels.attention.forward import check_starts
+from workbench_kernels.families import pieces
 from workbench_kernels.families.rowwise import C_TYPES, DTYPES
 
 COLUMNS = 16
@@ -83,10 +84,8 @@ def fit(given: Mapping[str, Any], wanted: Mapping[str, tuple[tuple[int, ...], to
     """Refuses tensors of other shapes and dtypes; those that are None fit."""
     for name, (size, dtype) in wanted.items():
         tensor = given[name]
-        if tensor is not None and (tuple(tensor.shape) != size or tensor.dtype != dtype):
-            raise ShapeError(
-                f"delta rule: {name} is {tuple(tensor.shape)} {tensor.dtype}; expected {size} {dtype}"
-            )
+        if tensor is not None:
+            pieces.like("delta rule", name, tensor, size, dtype)
 
 
 def inputs(shape: Mapping[str, Any], generator: torch.Generator) -> dict[str, Any]:

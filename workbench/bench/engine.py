@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from workbench.bench.results import failure_text
 from workbench.errors import UsageError, WorkbenchError
 
 TOPIC = "hipkittens-tasks"
@@ -123,7 +124,7 @@ class Engine:
                         self.before(*task.arguments)
                     value = function(*task.arguments)
             except Exception as error:
-                failure = _told_of(error)
+                failure = failure_text(error)
             del left[task.key]
             yield Outcome(task.key, value, failure, seconds=time.monotonic() - start)
 
@@ -184,7 +185,7 @@ def call(function: Callable[..., Any], key: str, arguments: tuple[Any, ...], _re
         value, failure = function(*arguments), ""
     except Exception as error:
         # As text: an exception need not be one that the other side can unpickle.
-        value, failure = None, _told_of(error)
+        value, failure = None, failure_text(error)
     return value, failure, worker.address, time.monotonic() - start
 
 
@@ -245,12 +246,12 @@ class _Round:
         try:
             value, failure, worker, seconds = future.result(timeout=60)
         except (OSError, TimeoutError) as error:
-            raise _Lost(_told_of(error)) from error
+            raise _Lost(failure_text(error)) from error
         except Exception as error:
             # Of the task: `call` returns what the function raises, so this is a lost worker or a lost result.
             if future.status in ("cancelled", "lost"):
-                raise _Lost(_told_of(error)) from error
-            return Outcome(key, failure=_told_of(error))
+                raise _Lost(failure_text(error)) from error
+            return Outcome(key, failure=failure_text(error))
         return Outcome(key, value, failure, worker, seconds)
 
     def _hung(self) -> Iterator[Outcome]:
@@ -292,10 +293,6 @@ def _alarm(seconds: float) -> Iterator[None]:
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
-
-
-def _told_of(error: BaseException) -> str:
-    return f"{type(error).__name__}: {str(error).strip().partition(chr(10))[0][:300]}"
 
 
 def _distributed() -> Any:

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from workbench.bench.cases import Case, cost, product_name
-from workbench.bench.results import OURS, Result
+from workbench.bench.results import OURS, Result, failure_text, first_line
 from workbench.bench.setting import gpu_clock_mhz, setting, source_digest
 from workbench.check.verify import verify
 from workbench.errors import ShapeError, VerificationError, WorkbenchError
@@ -102,13 +102,24 @@ def run_case(case: Case, device: str) -> Result:
             told["verified"] = verified(spec, case.shape, where)
         told |= timed_fields(time(spec, shape=case.shape, device=where), where)
     except VerificationError as error:
-        told["failure"] = f"wrong: {_first_line(error)}"
+        told["failure"] = f"wrong: {first_line(error)}"
     except (WorkbenchError, MemoryError, RuntimeError) as error:
-        told["failure"] = f"{type(error).__name__}: {_first_line(error)}"
+        told["failure"] = failure_text(error)
+    return result_of(case, OURS, where, told, start)
+
+
+def result_of(case: Case, whose: str, where: Device, told: Mapping[str, Any], start: float) -> Result:
+    """What became of a case, with everything needed to repeat it.
+
+    Args:
+        whose: implementation.
+        told: fields of the result that the run knows.
+        start: `time.monotonic()` before it.
+    """
     return Result(
         case.name,
         dict(case.shape),
-        OURS,
+        whose,
         where.name,
         product_name(where),
         **told,
@@ -131,7 +142,3 @@ def timed_fields(found: TimeResult, device: Device) -> Mapping[str, Any]:
         "clock_mhz": longest.clock_hz / 1e6 if longest is not None else gpu_clock_mhz(device),
         "code": found.code,
     }
-
-
-def _first_line(error: BaseException) -> str:
-    return str(error).strip().partition("\n")[0][:300]

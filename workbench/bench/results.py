@@ -83,6 +83,16 @@ class Result:
         return f"{self.operator} {shape_text(self.shape)}"
 
 
+def failure_text(error: BaseException) -> str:
+    """What a result says of the error that ended it: its type and first line."""
+    return f"{type(error).__name__}: {first_line(error)}"
+
+
+def first_line(error: BaseException) -> str:
+    """The first line of an error's message, 300 characters at most."""
+    return str(error).strip().partition("\n")[0][:300]
+
+
 def key_of(operator: str, shape: Shape, implementation: str, device: str) -> str:
     """See `Result.key`."""
     return json.dumps([operator, dict(shape), implementation, device], sort_keys=True)

@@ -11,13 +11,11 @@ import importlib.util
 import time as clock
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import Any
 
-from workbench.bench.cases import Case, cost, product_name
-from workbench.bench.one import VERIFIED_WORK, timed_fields
-from workbench.bench.results import Result
-from workbench.bench.setting import setting, source_digest
+from workbench.bench.cases import Case, cost
+from workbench.bench.one import VERIFIED_WORK, result_of, timed_fields
+from workbench.bench.results import Result, failure_text
 from workbench.check.compare import compare
 from workbench.check.references import widened
 from workbench.errors import UsageError, WorkbenchError
@@ -218,19 +216,8 @@ def run_rival(name: str, case: Case, device: str) -> Result:
     try:
         told |= _verified_and_timed(rival, spec, case.shape, where)
     except (WorkbenchError, RuntimeError, MemoryError, TypeError, ImportError) as error:
-        told["failure"] = f"{type(error).__name__}: {str(error).strip().partition(chr(10))[0][:300]}"
-    return Result(
-        case.name,
-        dict(case.shape),
-        rival.name,
-        where.name,
-        product_name(where),
-        **told,
-        source=source_digest(case.operator, where),
-        setting=setting(where),
-        when=datetime.now(UTC).isoformat(timespec="seconds"),
-        seconds=round(clock.monotonic() - start, 3),
-    )
+        told["failure"] = failure_text(error)
+    return result_of(case, rival.name, where, told, start)
 
 
 def _verified_and_timed(rival: Rival, spec: KernelSpec, shape: Shape, device: Device) -> dict[str, Any]:

@@ -146,6 +146,11 @@ def _checks(
             return  # every further launch would meet the same fault
     if options.verify and spec is not None:
         results.append(verify(module, spec, shape=shape))
+    measure(options, target, results)
+
+
+def measure(options: argparse.Namespace, target: Target, results: list[Any]) -> None:
+    """Adds a target's time and profile, as far as they are asked for."""
     profiled = profile_target(target) if options.profile else None
     if options.time:
         # A profile on an emulated device has counted everything that the model needs.

@@ -16,9 +16,7 @@ from workbench.kernel import Kernel, Kernels, recording
 from workbench.lab.cell import fault_bundle, uncompiled_bundle
 from workbench.lab.payload import Finding
 from workbench.magics.failures import quiet
-from workbench.magics.run import show
-from workbench.profile.profiler import profile_target
-from workbench.profile.timing import time_target
+from workbench.magics.run import measure, show
 from workbench.spec.subject import resolve
 from workbench.triton_driver import triton
 from workbench.views.cell import CellResult
@@ -81,11 +79,7 @@ def _checked(options: argparse.Namespace, kernels: Kernels) -> tuple[list[Any], 
             target = resolve(kernel)
             if options.sanitize:
                 results.append(sanitize_target(target))
-            profiled = profile_target(target) if options.profile else None
-            if options.time:
-                results.append(profiled.timing if profiled is not None else time_target(target))
-            if profiled is not None:
-                results.append(profiled)
+            measure(options, target, results)
     except KernelFault as fault:
         return results, fault
     return results, None
