@@ -120,8 +120,9 @@ concept tile_layout = align_layout<T> || ortho_layout<T>;
 } // namespace ducks::rv
 
 // HipKittens' branches differ in how a vector is named: the one for CDNA4 gives the part of a vector that a base tile
-// accounts for and the base shape, the others, for CDNA3 and for fp6, the layout.
-#if defined(KITTENS_CDNA4) && !defined(KITTENS_FP6)
+// accounts for and the base shape, the others, for CDNA3 and for fp6, the layout. A type and a number cannot stand in
+// one place, so sources that use the names for CDNA4 on another target define KITTENS_RV_TILE_LENGTH.
+#if (defined(KITTENS_CDNA4) && !defined(KITTENS_FP6)) || defined(KITTENS_RV_TILE_LENGTH)
 /**
  * @brief A vector in the registers of a wave.
  *
