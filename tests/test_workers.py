@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -41,3 +44,40 @@ FILES = {*workers.APART, *sum(workers.TOGETHER.values(), ())}
 @pytest.mark.parametrize("name", sorted(FILES))
 def test_what_is_listed_is_there(name: str) -> None:
     assert (ROOT / name).exists()
+
+
+def test_a_test_that_ends_its_worker_fails_alone(tmp_path: Path) -> None:
+    """In a group with others, and as a group; the run ends, and all others are run."""
+    conftest = f"""
+import sys
+sys.path.insert(0, {str(ROOT / "tests")!r})
+import workers
+workers.APART = ("tests/test_apart.py",)
+
+def pytest_xdist_make_scheduler(config, log):
+    return workers.scheduler(config, log)
+"""
+    tests = """
+import os, pytest
+
+@pytest.mark.parametrize("i", range(6))
+def test_it(i):
+    if i == 3:
+        os._exit(1)
+"""
+    (tmp_path / "tests").mkdir()
+    for name, text in {"conftest": conftest, "test_apart": tests, "test_group": tests}.items():
+        (tmp_path / "tests" / f"{name}.py").write_text(text)
+    command = [sys.executable, "-m", "pytest", "-p", "xdist", "-n1", "-rf", "--rootdir", "."]
+    run = subprocess.run(
+        command,
+        cwd=tmp_path,
+        env={**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    for name in ("apart", "group"):
+        assert f"crashed while running 'tests/test_{name}.py::test_it[3]'" in run.stdout
+    assert "2 failed, 10 passed" in run.stdout, run.stdout

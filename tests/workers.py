@@ -63,8 +63,36 @@ def scheduler(config: Any, log: Any) -> Any:
     from xdist.scheduler import LoadScopeScheduling
 
     class Groups(LoadScopeScheduling):
+        """A test that ends its worker fails, once, and what the worker had left is given to others.
+
+        Of a worker that ended, xdist hands out all groups again: those that are done, as groups without a test,
+        for which no worker ever asks for more work, and the test that ended it, which would end the next one.
+        """
+
         def _split_scope(self, nodeid: str) -> str:
             return group(nodeid)
+
+        def remove_node(self, node: Any) -> str | None:
+            given = self.assigned_work.pop(node)
+            tests = [(name, test) for name, of in given.items() for test, done in of.items() if not done]
+            if not tests:
+                return None
+            (_, crashed), *left = tests
+            for name, test in left:
+                self.workqueue.setdefault(name, {})[test] = False
+            for other in self.nodes:
+                self._reschedule(other)
+            return crashed
+
+        def _reschedule(self, node: Any) -> None:
+            if node not in self.registered_collections:
+                return  # it took another one's place, and still collects
+            super()._reschedule(node)
+            # A worker begins a test when it knows the next one.
+            while (
+                self.workqueue and not node.shutting_down and self._pending_of(self.assigned_work[node]) < 2
+            ):
+                self._assign_work_unit(node)
 
     config.option.loadscopereorder = False
     return Groups(config, log)
