@@ -65,8 +65,8 @@ def scheduler(config: Any, log: Any) -> Any:
     class Groups(LoadScopeScheduling):
         """A test that ends its worker fails, once, and what the worker had left is given to others.
 
-        Of a worker that ended, xdist hands out all groups again: those that are done, as groups without a test,
-        for which no worker ever asks for more work, and the test that ended it, which would end the next one.
+        Of a worker that ended, xdist hands out all groups again: those that are done, as groups without a
+        test, after which no worker asks for more work, and the test that ended it, to end the next one.
         """
 
         def _split_scope(self, nodeid: str) -> str:

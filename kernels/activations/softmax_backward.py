@@ -39,9 +39,11 @@ spec = KernelSpec(
     arguments=lambda shape, tensors: rowwise.flat(tensors, "out", "dout", "dx"),
     flops=lambda shape: 4 * shape["rows"] * shape["cols"],
     bytes=lambda shape: 3 * rowwise.size_of(shape) * shape["rows"] * shape["cols"],
+    # Where one number of a row is nearly all of it, dout less its mean cancels: what is left has the rounding
+    # errors of numbers up to eight.
     tolerances={
         "bfloat16": Tolerance(1.6e-2, 1e-6),
         "float16": Tolerance(1e-2, 1e-6),
-        "float32": Tolerance(1.3e-5, 1e-7),
+        "float32": Tolerance(1.3e-5, 1e-6),
     },
 )

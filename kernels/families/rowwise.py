@@ -121,6 +121,18 @@ def random(
     return (scale * x).to(DTYPES[shape["dtype"]])
 
 
+def apart(shape: Mapping[str, Any], generator: torch.Generator) -> torch.Tensor:
+    """Rows of numbers of one and more in even columns, and of -1 and less in odd ones.
+
+    What a norm divides by, it divides rounding errors by as well, and of a few normal numbers the deviation
+    or the length can be next to nothing: in 13,000 rows of two numbers, PyTorch's LayerNorm in float32 is up
+    to 9e-5 off. These rows deviate by 0.94 or more, whatever is added to all of a row, and so do sums of two.
+    """
+    x = 1 + torch.randn(shape["rows"], shape["cols"], generator=generator).abs()
+    x[:, 1::2] *= -1
+    return x.to(DTYPES[shape["dtype"]])
+
+
 def near_one(shape: Mapping[str, Any], generator: torch.Generator) -> torch.Tensor:
     """A weight for each column."""
     return (1 + 0.1 * torch.randn(shape["cols"], generator=generator)).to(DTYPES[shape["dtype"]])

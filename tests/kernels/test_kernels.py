@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Sequence
 from typing import Any
 
@@ -122,6 +123,21 @@ def test_layernorm_without_weight_and_bias(arch: str) -> None:
     spec = wb.kernels["normalization/layernorm"]
     made = spec.run(spec.bind(x), device=device(f"emulated:{arch}"))[0]["out"]
     torch.testing.assert_close(made, torch.nn.functional.layer_norm(x, (300,)), rtol=1e-5, atol=1e-5)
+
+
+def test_layernorm_of_nearly_equal_numbers(arch: str) -> None:
+    """Rounding errors of the mean are divided by the deviation: the error is bounded by each row's own."""
+    if not in_turn("nearly equal", arch):
+        pytest.skip("takes turns on targets")
+    eps, rows = 1e-5, 400
+    apart = torch.logspace(-4, 0, rows)[:, None]
+    x = 5 + apart * torch.randn(rows, 2, generator=torch.Generator().manual_seed(random.randrange(1000)))
+    got = wb.kernels["normalization/layernorm"](x, None, None, eps, device=device(f"emulated:{arch}"))
+    wide = x.double()
+    wanted = torch.nn.functional.layer_norm(wide, (2,), eps=eps)
+    deviation = (wide.var(-1, keepdim=True, correction=0) + eps).sqrt()
+    bound = torch.finfo(x.dtype).eps * (wide.abs().amax(-1, keepdim=True) / deviation + 4 * wanted.abs())
+    assert ((got - wanted).abs() <= bound).all()
 
 
 @pytest.mark.parametrize(
