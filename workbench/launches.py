@@ -240,7 +240,11 @@ class Traffic(Protocol):
         """
 
     def replay(
-        self, hierarchy: Hierarchy, groups_per_unit: int, order: Sequence[int] | None = None
+        self,
+        hierarchy: Hierarchy,
+        groups_per_unit: int,
+        order: Sequence[int] | None = None,
+        rounds: int = 1,
     ) -> Replayed:
         """Sends what the waves touched through a model of a GPU's caches.
 
@@ -248,6 +252,8 @@ class Traffic(Protocol):
             hierarchy: the caches.
             groups_per_unit: work-groups that a compute unit holds at once.
             order: work-groups in the order in which they are dispatched; by number where it is None.
+            rounds: launches in a row, of which the last is told: it finds in the Infinity Cache what the
+                others left there; L1 and L2 are empty at the start of each.
 
         Raises:
             UsageError: the lines were not kept or have been released; `order` is no permutation.

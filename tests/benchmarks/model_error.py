@@ -1,12 +1,14 @@
 """How far the timing model is from published times: `docs/model_error.md`. Nothing here is measured.
 
     python tests/benchmarks/model_error.py [--kernel gemm/bf16 ...] [--like] [--largest 3e12] [--minutes 60]
-    python tests/benchmarks/model_error.py --own FOLDER [...]    # HipKittens' own kernels, of a checkout
+    python tests/benchmarks/model_error.py --own FOLDER --port FOLDER [...]    # published sources themselves
+    python tests/benchmarks/model_error.py --triton [...]    # Triton's, where Triton is installed
     python tests/benchmarks/model_error.py --write    # the document, and what `wb.time` says of its errors
 
-Each problem is run once on the emulated device and modelled; results are kept in a file (`--store`) with a
-digest of the model, so that a run goes on where the last one ended and a changed model starts again.
-`--write` makes the document of what is there.
+Each problem is run once on the emulated device, for all products of its target (`counted_launches`, kept in
+a folder), and modelled with caches that are cleared before the launch and with those that a launch before
+it left. Times are kept in a file (`--store`) with a digest of the model, so that a run goes on where the last
+one ended and a changed model starts again. `--write` makes the document of what is there.
 """
 
 from __future__ import annotations
@@ -18,12 +20,14 @@ import time
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
-from error_document import document, expected
-from own_kernels import PREFIX, model_own, own_problem
+from counted_launches import Launches
+from error_document import document, expected, summary
+from own_kernels import PREFIX, own_problem, own_target
 from published_times import Problem, Row, published
 
 import workbench as wb
 from workbench import cache
+from workbench.spec.subject import Target, resolve
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCUMENT = ROOT / "docs" / "model_error.md"
@@ -35,7 +39,8 @@ class Modelled:
     """What the model said of a problem.
 
     Attributes:
-        us: kernel time.
+        us: kernel time, the caches cleared before.
+        warm_us: the same where the launch is repeated and nothing is cleared.
         bound: what it is bound by.
         clock_mhz: clock of the kernel.
         wall: seconds that emulation and model took.
@@ -43,6 +48,7 @@ class Modelled:
     """
 
     us: float = 0.0
+    warm_us: float = 0.0
     bound: str = ""
     clock_mhz: float = 0.0
     wall: float = 0.0
@@ -95,33 +101,61 @@ class Store:
             file.write(json.dumps(line) + "\n")
 
 
+TRITON = "triton "
+"""Of the kernel of a problem that a Triton kernel stands for."""
+
+
 def cost(problem: Problem) -> float:
     """What running it takes, in operations; a byte counts as ten."""
+    if problem.kernel.startswith(TRITON):
+        sizes = problem.parameters
+        return 40.0 * int(sizes["rows"]) * int(sizes["cols"])
     spec = wb.kernels[problem.kernel.removeprefix(PREFIX)]
     device = wb.device(f"emulated:{problem.gpu}")
     work = spec.work(spec.shape(problem.parameters, arch=device.arch))
     return max(work.get("flops", 0), 10 * work.get("bytes", 0))
 
 
-def model(problem: Problem, checkout: Path | None = None) -> Modelled:
-    """Runs and models one problem; HipKittens' own kernels from a checkout of its main branch."""
+@dataclass(frozen=True)
+class Setting:
+    """Where kernels and counted launches come from.
+
+    Attributes:
+        launches: that were counted before.
+        own, port: checkouts of HipKittens' main branch and of the port, for rows of their own kernels.
+    """
+
+    launches: Launches
+    own: Path | None = None
+    port: Path | None = None
+
+    def prepare(self, problem: Problem) -> Target:
+        """What is run for a problem."""
+        if self.own is not None and problem.kernel.startswith(PREFIX):
+            return own_target(problem, self.own, self.port)
+        if problem.kernel.startswith(TRITON):
+            from triton_kernels import triton_target
+
+            return triton_target(problem)
+        return resolve(problem.kernel, shape=problem.parameters, device=f"emulated:{problem.gpu}")
+
+
+def model(problem: Problem, setting: Setting) -> Modelled:
+    """Models one problem, and runs it before where it never was."""
     start = time.monotonic()
     try:
-        if checkout is not None:
-            found = model_own(problem, checkout)
-        else:
-            found = wb.time(problem.kernel, shape=problem.parameters, device=f"emulated:{problem.gpu}")
-    except (wb.WorkbenchError, MemoryError) as error:
+        launches = setting.launches.of(problem, lambda: setting.prepare(problem))
+        cold, warm = ([each.model(problem.gpu, warm=warm) for each in launches] for warm in (False, True))
+    except (wb.WorkbenchError, MemoryError, ValueError) as error:
         return Modelled(failure=f"{type(error).__name__}: {error}"[:200])
-    parts = [step.model for step in (found.steps or (found,)) if step.model is not None]
-    longest = max(parts, key=lambda part: part.seconds)
-    clock = getattr(longest, "clock_hz", None) or longest.machine.clock_hz
-    return Modelled(found.median.value, longest.bound_text, clock / 1e6, time.monotonic() - start)
+    longest = max(cold, key=lambda part: part.seconds)
+    us, warm_us = (1e6 * sum(part.seconds for part in parts) for parts in (cold, warm))
+    return Modelled(us, warm_us, longest.bound_text, longest.clock_hz / 1e6, time.monotonic() - start)
 
 
-def run(rows: list[Row], store: Store, largest: float, minutes: float, checkout: Path | None = None) -> None:
+def run(rows: list[Row], store: Store, largest: float, minutes: float, setting: Setting) -> None:
     """Models what is not there yet: HipKittens' problems first, small ones first."""
-    if checkout is not None:
+    if setting.own is not None:
         own = ((row, own_problem(row)) for row in rows)
         rows = [replace(row, problem=problem) for row, problem in own if problem is not None]
     like = {row.problem for row in rows if row.like}
@@ -136,9 +170,12 @@ def run(rows: list[Row], store: Store, largest: float, minutes: float, checkout:
     for _, size, problem in sorted(left, key=lambda each: each[:2]):
         if size > largest or time.monotonic() > until:
             continue
-        found = model(problem, checkout)
+        found = model(problem, setting)
         store.add(problem, found)
-        print(f"{problem}: {found.us:.1f} us, {found.wall:.1f} s {found.failure}", flush=True)
+        print(
+            f"{problem}: {found.us:.1f} us, warm {found.warm_us:.1f} us, {found.wall:.1f} s {found.failure}",
+            flush=True,
+        )
 
 
 def main() -> None:
@@ -146,24 +183,32 @@ def main() -> None:
     parser.add_argument("--kernel", nargs="+", help="specs; default all")
     parser.add_argument("--like", action="store_true", help="HipKittens' kernels alone")
     parser.add_argument("--own", type=Path, help="checkout of HipKittens, whose own kernels are modelled")
+    parser.add_argument(
+        "--port", type=Path, help="checkout of m8than/amd-kernels, whose kernels are modelled, too"
+    )
+    parser.add_argument("--triton", action="store_true", help="Triton's rows alone")
+    parser.add_argument("--launches", type=Path, default=cache.folder() / "counted_launches")
+    parser.add_argument("--again", action="store_true", help="run what was counted before: a kernel changed")
     parser.add_argument("--largest", type=float, default=3e12, help="operations of a problem that is run")
     parser.add_argument("--minutes", type=float, default=60, help="after which no further problem is begun")
     parser.add_argument("--store", type=Path, default=cache.folder() / "model_error.jsonl")
     parser.add_argument("--write", action="store_true", help="write the document; run nothing")
     options = parser.parse_args()
     store = Store(options.store, digest())
-    rows = published()
+    rows = published("published_triton" if options.triton else "published_times")
     chosen = [
         row
         for row in rows
         if (not options.kernel or row.problem.kernel in options.kernel) and (row.like or not options.like)
     ]
     if options.write:
-        DOCUMENT.write_text(document(rows, store.known), encoding="utf-8")
+        text = document(rows, store.known, published("published_triton"))
+        DOCUMENT.write_text(text, encoding="utf-8")
         EXPECTED.write_text(json.dumps(expected(rows, store.known), indent=1) + "\n", encoding="utf-8")
     else:
-        run(chosen, store, options.largest, options.minutes, options.own)
-        print(document(chosen, store.known).split("## ")[1])
+        setting = Setting(Launches(options.launches, again=options.again), options.own, options.port)
+        run(chosen, store, options.largest, options.minutes, setting)
+        print(summary(chosen, store.known))
 
 
 if __name__ == "__main__":

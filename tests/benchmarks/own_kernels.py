@@ -1,8 +1,9 @@
-"""HipKittens' own kernels, modelled: the code that was published is the code that is timed.
+"""Kernels that others published times of, modelled themselves: the code that was timed is what is run.
 
-Where a published row is of a kernel whose source is in a checkout of HipKittens' main branch, that source is
-compiled as it is, at the row's sizes, and run on the emulated device. What is off then is the model, not the
-kernel. Nothing of a source is kept here but its path, the names of its sizes and of its arguments.
+Where a published row is of a kernel whose source is in a checkout of HipKittens' main branch, or of the port
+to CDNA 3 (m8than/amd-kernels), that source is compiled as it is, at the row's sizes, and run on the emulated
+device. What is off then is the model, not the kernel. Nothing of a source is kept here but its path, the
+names of its sizes and of its arguments.
 """
 
 from __future__ import annotations
@@ -18,19 +19,19 @@ from published_times import Problem, Row
 
 import workbench as wb
 from workbench import targets
-from workbench.profile.timing import TimeResult, time_target
-from workbench.spec.subject import resolve
+from workbench.spec.subject import Target, resolve
 from workbench.toolchain import zig
 
 PREFIX = "own "
 """Of the kernel of a problem that stands for HipKittens' own source."""
 
 Sizes = Mapping[str, int]
+Argument = torch.Tensor | int | float
 
 
 @dataclass(frozen=True)
 class Own:
-    """A source of HipKittens.
+    """A source.
 
     Attributes:
         path: in the checkout.
@@ -40,6 +41,7 @@ class Own:
         constants: sizes that the source fixes, by its names.
         grid: work-groups.
         tensors: arguments by name.
+        port: it is in the port, for gfx942; else HipKittens', for gfx950.
     """
 
     path: str
@@ -48,34 +50,40 @@ class Own:
     shared: bool
     constants: Callable[[Sizes], Mapping[str, int]]
     grid: Callable[[Sizes], tuple[int, int, int]]
-    tensors: Callable[[Sizes], dict[str, torch.Tensor | int]]
+    tensors: Callable[[Sizes], dict[str, Argument]]
+    port: bool = False
+
+    @property
+    def arch(self) -> str:
+        """The target that it was timed on."""
+        return "gfx942" if self.port else "gfx950"
 
 
 def _half(*dims: int) -> torch.Tensor:
     return torch.randn(*dims).bfloat16()
 
 
-def _rope_tensors(s: Sizes) -> dict[str, torch.Tensor | int]:
+def _rope_tensors(s: Sizes) -> dict[str, Argument]:
     x = _half(s["batch"], s["heads"], s["tokens"], s["dim"])
     table = _half(s["tokens"], s["dim"] // 2)
     return {"x": x, "o": torch.empty_like(x), "sin": table, "cos": table.clone()}
 
 
-def _layernorm_tensors(s: Sizes) -> dict[str, torch.Tensor | int]:
+def _layernorm_tensors(s: Sizes) -> dict[str, Argument]:
     tokens = s["rows"] // _BATCH
     whole = {name: _half(_BATCH, tokens, s["cols"]) for name in ("x", "residual", "o", "o_resid")}
     columns = {name: _half(s["cols"]) for name in ("norm_weight", "norm_bias")}
     return {**whole, **columns, "n_per_tile": 4, "n_tile_size": tokens // 4}
 
 
-def _attention_tensors(s: Sizes) -> dict[str, torch.Tensor | int]:
+def _attention_tensors(s: Sizes) -> dict[str, Argument]:
     q = _half(s["batch"], s["queries"], s["heads"], s["dim"])
     k, v = (_half(s["batch"], s["keys"], s["heads_kv"], s["dim"]) for _ in range(2))
     lse = torch.empty(s["batch"], s["heads"], 1, s["queries"])
     return {"Qg": q, "Kg": k, "Vg": v, "Og": torch.empty_like(q), "L_vec": lse}
 
 
-def _gemm_tensors(s: Sizes) -> dict[str, torch.Tensor | int]:
+def _gemm_tensors(s: Sizes) -> dict[str, Argument]:
     return {"a": _half(s["m"], s["k"]), "b": _half(s["n"], s["k"]), "c": _half(s["m"], s["n"])}
 
 
@@ -133,8 +141,108 @@ SOURCES: Mapping[str, Callable[[Sizes], Own]] = {
     "attention/forward": _attention,
     "gemm/bf16": lambda _: GEMM,
 }
-"""By the spec of the rows that were published of them."""
+"""HipKittens', by the spec of the rows that were published of them."""
 
+
+def _rows(path: str, entry: str, tensors: str, scalars: Mapping[str, float | str]) -> Own:
+    """A row-wise kernel of the port: four waves of a row each; `scalars` are values, or names of sizes."""
+    return Own(
+        f"kernels/{path}/kernel.cpp",
+        entry,
+        256,
+        False,
+        lambda _: {},
+        lambda s: (-(-s["rows"] // 4), 1, 1),
+        lambda s: {
+            **{name: _half(1, 1, s["rows"], s["cols"]) for name in tensors.split()},
+            **{name: _half(1, 1, 1, s["cols"]) for name in ("weight", "bias") if name in scalars},
+            **{
+                n: s[v] if isinstance(v, str) else v
+                for n, v in scalars.items()
+                if n not in ("weight", "bias")
+            },
+        },
+        port=True,
+    )
+
+
+def _gated(kind: int) -> Own:
+    """A gated activation of the port: a thread for each element of the output."""
+    return Own(
+        "kernels/rope-activations/activation/kernel.cpp",
+        f"gated_activation_kernel<(ActivationType){kind}>",
+        256,
+        False,
+        lambda _: {},
+        lambda s: (-(-s["rows"] * s["cols"] // 256), 1, 1),
+        lambda s: {
+            **{"input": _half(s["rows"], 2 * s["cols"]), "output": _half(s["rows"], s["cols"])},
+            **{"M": s["rows"], "N": s["cols"]},
+        },
+        port=True,
+    )
+
+
+def _port_rope_tensors(s: Sizes) -> dict[str, Argument]:
+    x = _half(s["batch"], s["heads"], s["tokens"], s["dim"])
+    table = _half(1, 1, s["tokens"], s["dim"] // 2)
+    sizes = {"B": s["batch"], "H": s["heads"], "N": s["tokens"], "stream": 0}
+    return {"x": x, "o": torch.empty_like(x), "sin_freq": table, "cos_freq": table.clone(), **sizes}
+
+
+PORT: Mapping[str, Own] = {
+    "activations/silu_and_mul": _gated(0),
+    "activations/gelu_and_mul": _gated(1),
+    "activations/softmax": Own(
+        "kernels/rope-activations/softmax/kernel.cpp",
+        "softmax_kernel<256>",
+        256,
+        True,
+        lambda _: {},
+        lambda s: (s["rows"], 1, 1),
+        lambda s: {
+            **{"input": _half(s["rows"], s["cols"]), "output": _half(s["rows"], s["cols"])},
+            "N": s["cols"],
+        },
+        port=True,
+    ),
+    "normalization/rmsnorm": _rows(
+        "normalization/rmsnorm",
+        "rmsnorm_fwd_kernel<128>",
+        "input output",
+        {"weight": 0, "epsilon": 1e-6, "n_rows": "rows"},
+    ),
+    "normalization/fused_add_rmsnorm": _rows(
+        "normalization/rmsnorm",
+        "fused_add_rmsnorm_fwd_kernel<128>",
+        "input residual output res_out",
+        {"weight": 0, "epsilon": 1e-6, "n_rows": "rows"},
+    ),
+    "normalization/layernorm": _rows(
+        "normalization/layernorm",
+        "layernorm_fwd_kernel<128>",
+        "input output",
+        {"weight": 0, "bias": 0, "epsilon": 1e-5, "n_rows": "rows"},
+    ),
+    "rotary/rope": Own(
+        "kernels/rope-activations/rope/kernel.cpp",
+        "rope_kernel<128>",
+        64,
+        False,
+        lambda _: {},
+        lambda s: (s["heads"], s["batch"], s["tokens"] // 32),
+        _port_rope_tensors,
+        port=True,
+    ),
+}
+"""The port's, likewise."""
+
+
+PORTED = "HipKittens (port)"
+"""Implementation of the port's rows."""
+
+_SOFTMAX_BYTES = 16
+"""LDS that the port's softmax takes: a number a wave."""
 
 LEAST_GEMM = 4096
 """Rows and columns from which HipKittens' times can be those of `GEMM`: below, its tiles are on so few
@@ -143,13 +251,18 @@ compute units that their matrix cores would need longer than was published."""
 
 def own_problem(row: Row) -> Problem | None:
     """The problem that is HipKittens' own kernel for a row; None where its source is not known."""
-    known = row.like and row.problem.kernel in SOURCES and "older version" not in row.caveat
-    if not known or targets.product(row.problem.gpu).arch != "gfx950":
+    if not row.like or "older version" in row.caveat:
+        return None
+    own = replace(row.problem, kernel=PREFIX + row.problem.kernel)
+    if targets.product(row.problem.gpu).arch == "gfx942":
+        ported = row.implementation == PORTED and row.problem.kernel in PORT
+        return own if ported else None
+    if row.problem.kernel not in SOURCES:
         return None
     sizes = row.problem.parameters
     if row.problem.kernel == "gemm/bf16" and int(min(sizes["m"], sizes["n"])) < LEAST_GEMM:
         return None
-    return replace(row.problem, kernel=PREFIX + row.problem.kernel)
+    return own
 
 
 def with_constants(text: str, constants: Mapping[str, int]) -> str:
@@ -175,28 +288,37 @@ def _host_headers() -> list[Path | str]:
     return [pybind11.get_include(), sysconfig.get_path("include"), *of_zig]
 
 
-def model_own(problem: Problem, checkout: Path) -> TimeResult:
-    """The modelled time of HipKittens' own kernel.
+def own_target(problem: Problem, hipkittens: Path, port: Path | None) -> Target:
+    """A kernel of others, ready to be run; only its own launch sees its tensors.
 
     Args:
         problem: from `own_problem`.
-        checkout: of its main branch.
+        hipkittens: checkout of HipKittens' main branch, whose headers the port takes, too.
+        port: checkout of the port.
+
+    Raises:
+        ValueError: a row of the port, and no checkout of it.
     """
     sizes = {name: int(value) for name, value in problem.parameters.items()}
-    own = SOURCES[problem.kernel.removeprefix(PREFIX)](sizes)
+    name = problem.kernel.removeprefix(PREFIX)
+    ported = targets.product(problem.gpu).arch == "gfx942"
+    own = PORT[name] if ported else SOURCES[name](sizes)
+    checkout = port if ported else hipkittens
+    if checkout is None:
+        raise ValueError(f"{problem} is of the port: say where a checkout of m8than/amd-kernels is (--port)")
     path = checkout / own.path
     module = wb.compile(
         with_constants(path.read_text(encoding="utf-8"), own.constants(sizes)),
-        arch="gfx950",
+        arch=own.arch,
         name=str(path),
-        include=[checkout / "include", *_host_headers()],
-        define=["HIP_ENABLE_WARP_SYNC_BUILTINS"],
+        include=[hipkittens / "include", *_host_headers()],
+        define=["KITTENS_CDNA3" if ported else "HIP_ENABLE_WARP_SYNC_BUILTINS"],
         flags=["-w"],
     )
     kernel = module[own.entry]
-    shared = int(targets.target("gfx950").lds_bytes) - kernel.resources.lds if own.shared else 0
+    shared = _SOFTMAX_BYTES if ported else int(targets.target(own.arch).lds_bytes) - kernel.resources.lds
     torch.manual_seed(0)
-    launcher = kernel[own.grid(sizes), own.threads, shared]
+    launcher = kernel[own.grid(sizes), own.threads, shared if own.shared else 0]
     target = resolve(launcher, kwargs=own.tensors(sizes), device=f"emulated:{problem.gpu}")
     # Its tensors are nobody else's, so that of a large launch a part will do.
-    return time_target(replace(target, fresh=True))
+    return replace(target, fresh=True)

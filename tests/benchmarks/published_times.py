@@ -44,6 +44,8 @@ class Row:
         like: the kernel is HipKittens', which ours resembles; else it is the fastest of the others'.
         us: microseconds.
         quantity: name of how it was timed, `workbench.profile.launch.QUANTITIES`.
+        caches: "kept": the loop clears nothing between runs, so that each finds what the one before left;
+            "cleared": by writing to memory, or by taking other tensors in turn; "unknown".
         runs: launches in a row, as far as known.
         source: where it stands.
         caveat: why it may not be comparable; "" for nothing special.
@@ -58,13 +60,19 @@ class Row:
     runs: int
     source: str = field(repr=False)
     caveat: str = ""
+    caches: str = "unknown"
+
+    @property
+    def warm(self) -> bool:
+        """Whether it is to be compared with a launch that is repeated."""
+        return self.caches == "kept"
 
 
-def published() -> list[Row]:
-    """All rows, in the file's order."""
+def published(name: str = "published_times") -> list[Row]:
+    """All rows of a file, in its order: "published_times", or "published_triton" for Triton's kernels."""
     with (DATA / "published_sources.csv").open(newline="", encoding="utf-8") as file:
         sources = {each["number"]: each["source"] for each in csv.DictReader(file)}
-    with (DATA / "published_times.csv").open(newline="", encoding="utf-8") as file:
+    with (DATA / f"{name}.csv").open(newline="", encoding="utf-8") as file:
         return [
             Row(
                 each["class"],
@@ -76,6 +84,7 @@ def published() -> list[Row]:
                 int(each["runs"]),
                 sources[each["source"]],
                 each["caveat"],
+                each["caches"],
             )
             for each in csv.DictReader(file)
         ]

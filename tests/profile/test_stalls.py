@@ -45,6 +45,25 @@ def test_every_level_adds_up(profiled):
     assert idle.share == pytest.approx((1 - launch.share) * (1 - 64 / 256), rel=0.05)
 
 
+def test_simds_and_waves_add_up_to_the_unit(profiled):
+    """Chip, compute unit, SIMD, wave, reason, line, instruction; as much for each reason as without waves."""
+    tree, by_wave = profiled.stalls, profiled.wave_stalls
+    for _, branch in by_wave.walk():
+        if branch.parts:
+            assert sum(part.share for part in branch.parts) == pytest.approx(branch.share, abs=1e-6)
+    unit, plain = (
+        next(b for b in each.parts if b.name == "waves of a compute unit") for each in (by_wave, tree)
+    )
+    assert [simd.name for simd in unit.parts] == [f"SIMD {i}" for i in range(len(unit.parts))]
+    waves = [wave for simd in unit.parts for wave in simd.parts]
+    assert len(waves) == len(profiled.model.simulation.unit.waves)
+    for reason in plain.parts:
+        shares = [part.share for wave in waves for part in wave.parts if part.name == reason.name]
+        assert sum(shares) == pytest.approx(reason.share, rel=0.02, abs=0.005)
+    [wait, *_] = [b for _, b in by_wave.walk() if b.reason == "WAIT_MEMORY" and b.address is not None]
+    assert "s_waitcnt" in wait.name
+
+
 def test_a_chase_waits_for_its_load_at_its_line(profiled):
     waits = [b for _, b in profiled.stalls.walk() if b.reason == "WAIT_MEMORY"]
     reason, line, wait = waits[:3]

@@ -53,6 +53,7 @@ class Tally:
         pieces: 64-byte pieces that vector memory instructions touched, by class ("..._return" for atomics
             that return a value); None where not collected.
         replayed: what the modelled caches did, die by die; None where they were not asked.
+        repeated: the same of a launch that repeats this one and finds the Infinity Cache as it was left.
         simulated: busy and waiting cycles of the simulated chip (`profile.waits`), by rocprof's names.
     """
 
@@ -68,6 +69,7 @@ class Tally:
     device: Mapping[str, int] = field(default_factory=dict)
     pieces: Mapping[str, int] | None = None
     replayed: Replayed | None = None
+    repeated: Replayed | None = None
     simulated: Mapping[str, float] = field(default_factory=dict)
 
     def of(self, *classes: str) -> int:

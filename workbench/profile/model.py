@@ -197,6 +197,7 @@ def model_time(
     clock_hz: float | None = None,
     live: float = 1.0,
     spans: int = 0,
+    warm: bool = False,
 ) -> TimeModel:
     """The modelled time of a counted launch.
 
@@ -211,13 +212,17 @@ def model_time(
             (`profile.clock`), or without a simulation its peak.
         live: part of the operands that is not zero; zeros switch nothing, and the clock stays higher.
         spans: of the timeline that are kept at most.
+        warm: the launch repeats one that left the Infinity Cache as `Tally.repeated` found it.
     """
+    if warm:
+        tally = replace(tally, replayed=tally.repeated)
     if record.steps is None or instructions is None:
         return _bound(tally, record, occupancy, machine, argument_bytes, clock_hz or machine.clock_hz)
-    traffic, evicted = traffic_of(tally, instructions), evicted_lines(tally, machine)
+    traffic, evicted = traffic_of(tally, instructions), evicted_lines(tally, machine, warm=warm)
 
     def at(clock: float, spans: int) -> TimeModel:
-        parts = _bound(tally, record, occupancy, machine, argument_bytes, clock)
+        least_bytes = min(argument_bytes, memory_bytes(tally)) if warm else argument_bytes
+        parts = _bound(tally, record, occupancy, machine, least_bytes, clock)
         assert record.steps is not None
         run = simulate_chip(
             record.steps, instructions, occupancy, machine, clock, traffic, evicted=evicted, spans=spans
@@ -276,33 +281,37 @@ def activity_of(
     """Shares of the kernel's cycles in which the units of the whole chip are busy."""
     simds = machine.target.simds * machine.compute_units
     vector = VALU_CYCLES * tally.of("valu") + machine.target.timing.transcendental * tally.of("trans")
-    moved = 0.0
-    if tally.replayed is not None:
-        total = tally.replayed.total
-        moved = total.mall_read_misses * 128.0 + total.memory_bytes_written
     return {
         "mfma": min(1.0, tally.matrix_cycles / simds / cycles),
         "valu": min(1.0, vector / simds / cycles),
         "lds": min(1.0, lds_cycles(tally.device, machine) / machine.compute_units / cycles),
-        "hbm": min(1.0, moved / machine.hbm_bytes_per_second * clock_hz / cycles),
+        "hbm": min(1.0, memory_bytes(tally) / machine.hbm_bytes_per_second * clock_hz / cycles),
         "units": run.units / machine.compute_units,
     }
 
 
-def evicted_lines(tally: Tally, machine: Product) -> float:
+def memory_bytes(tally: Tally) -> int:
+    """Bytes between the Infinity Cache and HBM; 0 where the caches were not asked."""
+    if tally.replayed is None:
+        return 0
+    total = tally.replayed.total
+    return total.mall_read_misses * 128 + total.memory_bytes_written
+
+
+def evicted_lines(tally: Tally, machine: Product, *, warm: bool = False) -> float:
     """Lines that the Infinity Cache writes back to HBM for each line that a launch brings into it.
 
     It keeps what is written until another line takes its place. A benchmark that clears the caches by writing
     to memory, as `wb.time` does on a GPU, leaves it full of such lines: the launch's first bytes, as many as
-    it holds, each put one out; later ones meet the launch's own, of which only what it wrote goes back.
+    it holds, each put one out; later ones meet the launch's own, of which only what it wrote goes back. In a
+    loop that clears nothing (`warm`) it is full of the launch's own from the start.
     """
-    if tally.replayed is None:
+    brought = float(memory_bytes(tally))
+    if tally.replayed is None or not brought:
         return 0.0
-    total = tally.replayed.total
-    written = float(total.memory_bytes_written)
-    brought = total.mall_read_misses * 128.0 + written
-    if not brought:
-        return 0.0
+    written = float(tally.replayed.total.memory_bytes_written)
+    if warm:
+        return written / brought
     held = min(brought, float(machine.infinity_cache_bytes))
     return (held + (brought - held) * written / brought) / brought
 
@@ -320,7 +329,10 @@ def traffic_of(tally: Tally, instructions: Mapping[int, Instruction]) -> dict[in
     l2 = rate(total.l2_read_hits, total.l2_reads)
     infinity = rate(total.mall_read_hits, total.mall_read_hits + total.mall_read_misses)
     loads = levels_everywhere(l1, l2, infinity)
-    stored = min(1.0, rate(total.memory_bytes_written, 64 * (total.l2_writes + total.l2_atomics)))
+    sent = 64 * (total.l2_writes + total.l2_atomics)
+    stored = min(1.0, rate(total.memory_bytes_written, sent))
+    # What L2 writes back stays in the Infinity Cache, until another line takes its place.
+    kept = min(1.0, rate(64 * total.fabric_writes_64 + 32 * total.fabric_writes_32, sent)) - stored
     found: dict[int, Levels] = {}
     for address, instruction in instructions.items():
         memory = instruction.record.memory
@@ -330,7 +342,7 @@ def traffic_of(tally: Tally, instructions: Mapping[int, Instruction]) -> dict[in
             served = tally.replayed.levels.get(address)
             found[address] = levels_of(served) if served is not None else loads
         elif memory.access is not Access.NONE:
-            found[address] = (0.0, 1.0 - stored, 0.0, stored)
+            found[address] = (0.0, 1.0 - stored - max(0.0, kept), max(0.0, kept), stored)
         else:
             found[address] = FROM_L2
     return found

@@ -190,14 +190,25 @@ class ProfileResult(Plotted):
     @property
     def stalls(self) -> Branch | None:
         """Where the time goes, from the chip to the instruction; None where nothing was simulated."""
+        return self._stalls(by_wave=False)
+
+    @property
+    def wave_stalls(self) -> Branch | None:
+        """The same with SIMDs and waves of the simulated compute unit told apart."""
+        return self._stalls(by_wave=True)
+
+    def _stalls(self, *, by_wave: bool) -> Branch | None:
         whole = self.complete
         if whole.model is None:
             return None
         module = whole.kernel.module if whole.kernel is not None else None
         if module is None:
-            return stall_tree(whole.model)
+            return stall_tree(whole.model, by_wave=by_wave)
         return stall_tree(
-            whole.model, module.places_of, lambda address: printer.text(module.instruction(address))
+            whole.model,
+            module.places_of,
+            lambda address: printer.text(module.instruction(address)),
+            by_wave=by_wave,
         )
 
     @property

@@ -1,8 +1,9 @@
 """Where the time of a launch goes, as a tree from the chip to the instruction.
 
 The chip's time is the launch and the kernel; the kernel's, compute units without work and with it; theirs,
-what their waves do: issue, or stand still for a reason; and each reason's, by line and by instruction. Every
-branch has its share of the whole, so what is under one adds up to it. All of it is modelled.
+what their waves do: issue, or stand still for a reason; and each reason's, by line and by instruction. With
+SIMDs and waves above the reasons, the same tree tells them apart. Every branch has its share of the whole, so
+what is under one adds up to it. All of it is modelled.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
+import numpy.typing as npt
 
 from workbench.display import Shown
 from workbench.profile.simulation.unit import REASONS
@@ -59,54 +61,102 @@ class Branch(Shown):
         return "\n".join(f"{100 * one.share:6.1f} %  {'  ' * depth}{one.name}" for depth, one in self.walk())
 
 
+@dataclass(frozen=True)
+class _Words:
+    """How addresses are told: source files and lines, and an instruction in words."""
+
+    places: Places | None
+    text: Callable[[int], str] | None
+    causes: dict[tuple[int, str], list[int]]
+
+    def place(self, address: int) -> tuple[str, int] | None:
+        found = self.places(address) if self.places is not None else ()
+        return found[-1] if found else None
+
+    def leaf(self, address: int, reason: str, share: float) -> Branch:
+        name = self.text(address) if self.text is not None else hex(address)
+        loads = tuple((load, self.place(load)) for load in self.causes.get((address, reason), ()))
+        place = self.place(address)
+        return Branch(name, share, reason=reason, place=place, address=address, waits_for=loads)
+
+
 def stall_tree(
-    model: TimeModel, places: Places | None = None, text: Callable[[int], str] | None = None
+    model: TimeModel,
+    places: Places | None = None,
+    text: Callable[[int], str] | None = None,
+    *,
+    by_wave: bool = False,
 ) -> Branch | None:
     """The tree of a modelled launch; None where nothing was simulated.
 
     Args:
         places: source files and lines of an address, the module's own last.
         text: an instruction in words; its address where there is none.
+        by_wave: with the levels of SIMD and wave between the compute unit and the reasons; None where the
+            simulation did not tell waves apart.
     """
     run = model.simulation
-    if run is None or not run.unit.waves:
+    if run is None or not run.unit.waves or (by_wave and not len(run.unit.wave_stalls)):
         return None
     kernel = 1 - min(1.0, model.overhead / model.seconds)
     working = min(1.0, model.activity.get("units", 1.0))
     inside = kernel * working
-    unit = run.unit
-    life = sum(wave.end - wave.start for wave in unit.waves) or 1.0
-    causes = wait_causes(unit)
-    leaves: dict[str, list[Branch]] = {}
-
-    def place_of(address: int) -> tuple[str, int] | None:
-        found = places(address) if places is not None else ()
-        return found[-1] if found else None
-
-    for number, reason in enumerate(REASONS):
-        for op in np.flatnonzero(unit.stalls[:, number]):
-            address = unit.program.addresses[op]
-            leaves.setdefault(reason, []).append(
-                Branch(
-                    text(address) if text is not None else hex(address),
-                    inside * float(unit.stalls[op, number]) / life,
-                    reason=reason,
-                    place=place_of(address),
-                    address=address,
-                    waits_for=tuple((load, place_of(load)) for load in causes.get((address, reason), ())),
-                )
-            )
-    reasons = [
-        Branch(REASONS[reason], sum(leaf.share for leaf in own), _by_line(own), reason)
-        for reason, own in leaves.items()
-    ]
-    issue = Branch("issues", max(0.0, inside - sum(each.share for each in reasons)))
+    words = _Words(places, text, wait_causes(run.unit))
+    inner = _simds(run.unit, inside, words) if by_wave else _of_unit(run.unit, inside, words)
     parts = [
         Branch("launch: dispatch and drain", 1 - kernel),
         Branch("compute units without work", kernel * (1 - working)),
-        Branch("waves of a compute unit", inside, _largest([issue, *reasons])),
+        Branch("waves of a compute unit", inside, inner),
     ]
     return Branch("chip", 1.0, _largest(parts))
+
+
+def _of_unit(unit: UnitRun, inside: float, words: _Words) -> tuple[Branch, ...]:
+    """What all waves of a unit do: issue, and stand for reasons."""
+    life = sum(wave.end - wave.start for wave in unit.waves) or 1.0
+    ops, reasons = np.nonzero(unit.stalls)
+    return _reasons(unit, ops, reasons, unit.stalls[ops, reasons] / life * inside, inside, words)
+
+
+def _simds(unit: UnitRun, inside: float, words: _Words) -> tuple[Branch, ...]:
+    """The unit's SIMDs with their waves, each with what it does."""
+    life = sum(wave.end - wave.start for wave in unit.waves) or 1.0
+    stood = unit.wave_stalls
+    ends = np.searchsorted(stood["wave"], np.arange(len(unit.waves) + 1))
+    simds: dict[int, list[Branch]] = {}
+    for number, wave in enumerate(unit.waves):
+        own = stood[ends[number] : ends[number + 1]]
+        share = (wave.end - wave.start) / life * inside
+        cycles = own["cycles"].astype(np.float64) / life * inside
+        parts = _reasons(unit, own["op"], own["reason"], cycles, share, words)
+        name = f"wave {wave.wave} of work-group {wave.group}"
+        simds.setdefault(wave.simd, []).append(Branch(name, share, parts))
+    return tuple(
+        Branch(f"SIMD {simd}", sum(wave.share for wave in waves), tuple(waves))
+        for simd, waves in sorted(simds.items())
+    )
+
+
+def _reasons(
+    unit: UnitRun,
+    ops: npt.NDArray[np.integer],
+    reasons: npt.NDArray[np.integer],
+    shares: npt.NDArray[np.float64],
+    inside: float,
+    words: _Words,
+) -> tuple[Branch, ...]:
+    """Issuing, and each reason with its lines and instructions; together `inside`."""
+    names = list(REASONS)
+    leaves: dict[str, list[Branch]] = {}
+    for op, reason, share in zip(ops.tolist(), reasons.tolist(), shares.tolist(), strict=True):
+        leaf = words.leaf(unit.program.addresses[op], names[reason], share)
+        leaves.setdefault(names[reason], []).append(leaf)
+    found = [
+        Branch(REASONS[reason], sum(leaf.share for leaf in own), _by_line(own), reason)
+        for reason, own in leaves.items()
+    ]
+    issue = Branch("issues", max(0.0, inside - sum(each.share for each in found)))
+    return _largest([issue, *found])
 
 
 def wait_causes(unit: UnitRun) -> dict[tuple[int, str], list[int]]:

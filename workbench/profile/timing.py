@@ -51,6 +51,7 @@ class TimeResult(Plotted):
             kernel time, what a profiler would report (`quantity` says which).
         low, high: 10% and 90% quantiles of the runs; equal to `median` where modelled.
         runs: measured runs; 0 where modelled.
+        warm: the caches were as the run before had left them; else cleared before each.
         work: "flops" and "bytes" of the problem, as far as known.
         model: the model's breakdown; None where measured.
         wall: host time of the emulated launch that gave the counts, in seconds; None where measured.
@@ -71,6 +72,7 @@ class TimeResult(Plotted):
     wall: Figure | None = None
     code: str = ""
     steps: tuple[TimeResult, ...] = ()
+    warm: bool = False
 
     @property
     def origin(self) -> Origin:
@@ -113,6 +115,8 @@ class TimeResult(Plotted):
             text += f", by events around a launch {self.events.value:.4g} us"
         if self.runs:
             text += f", 10% to 90% of {self.runs} runs {self.low.value:.4g} to {self.high.value:.4g} us"
+        if self.warm:
+            text += ", caches as the launch before left them"
         for figure in (self.rate, self.bandwidth):
             if figure is not None:
                 text += f", {figure.value:.4g} {figure.unit}"
@@ -158,6 +162,7 @@ def time(
     shape: Shape | None = None,
     seed: int = 0,
     device: Device | str | None = None,
+    warm: bool = False,
     **kwargs: Any,
 ) -> TimeResult:
     """Time of one launch.
@@ -176,21 +181,24 @@ def time(
         shape: the problem size of a spec; its default where it is None and no tensors are given.
         seed: seed of a spec's inputs.
         device: a device or its name.
+        warm: leave the caches as the run before left them, as most published benchmark loops do; of several
+            launches in a row, each finds what it left itself.
 
     Raises:
         UsageError: `target` is none of these.
     """
-    return time_target(resolve(target, args, kwargs, spec=spec, shape=shape, seed=seed, device=device))
+    prepared = resolve(target, args, kwargs, spec=spec, shape=shape, seed=seed, device=device)
+    return time_target(prepared, warm=warm)
 
 
-def time_target(target: Target) -> TimeResult:
+def time_target(target: Target, *, warm: bool = False) -> TimeResult:
     """Time of a prepared launch."""
     told = {"shape": target.shape, "device": target.device.name}
     with hub.failures("time", target.name, **told), hub.muted():
         if target.device.origin is Origin.MEASURED:
-            result = _measure(target)
+            result = _measure(target, warm)
         else:
-            result = together(target, [_model(each) for each in target.each()])
+            result = together(target, [_model(each, warm) for each in target.each()])
     hub.publish("time", result.name, light(result))
     return result
 
@@ -252,7 +260,23 @@ def _replay(target: Target, record: LaunchRecord) -> Replayed:
     return record.traffic.replay(hierarchy(_machine(target)), fits.groups_per_cu)
 
 
-def _counted_in_part(target: Target) -> tuple[LaunchRecord, Tally]:
+def _repeated(target: Target, record: LaunchRecord, once: Replayed, argument_bytes: int) -> Replayed:
+    """What the caches do when the launch is repeated.
+
+    Of a launch that ran in part the Infinity Cache has the part that this is of all that it moves: it has to
+    have as much room for the rest.
+    """
+    assert record.traffic is not None
+    caches, fits = hierarchy(_machine(target)), _occupancy(target, record)
+    total = once.total
+    if record.steps is not None and not record.steps.is_whole and argument_bytes:
+        moved = total.mall_read_misses * 128 + total.memory_bytes_written
+        share = min(1.0, moved / argument_bytes)
+        caches = replace(caches, mall_bytes=max(1, round(caches.mall_bytes * share)))
+    return record.traffic.replay(caches, fits.groups_per_cu, rounds=2)
+
+
+def _counted_in_part(target: Target, warm: bool) -> tuple[LaunchRecord, Tally]:
     """A launch of which only some work-groups are profiled, and of a large one only some run."""
     alone = target.fresh and partial.may_be_partial(target.kernel.instructions)
     units = _machine(target).compute_units
@@ -276,27 +300,32 @@ def _counted_in_part(target: Target) -> tuple[LaunchRecord, Tally]:
     sums = tally(target.kernel.arch, record, instructions)
     if record.traffic is not None:
         last = target.kernel.last
-        sums.replayed = part.replayed(_replay(target, record), last.argument_bytes if last else 0)
+        moved = last.argument_bytes if last else 0
+        once = _replay(target, record)
+        sums.replayed = part.replayed(once, moved)
+        if warm:
+            sums.repeated = part.replayed(_repeated(target, record, once, moved), moved)
         record.traffic.release()
     if record.steps is not None:
         record.steps.release()
     return record, sums
 
 
-def counted(target: Target, *, caches: bool = False) -> tuple[LaunchRecord, Tally]:
+def counted(target: Target, *, caches: bool = False, warm: bool = False) -> tuple[LaunchRecord, Tally]:
     """One launch on an emulated device with every counter on.
 
     Args:
         caches: all counters exactly, those of the caches too, which takes longer; without it what depends on
             addresses comes from some of the work-groups (`profile.sampled`), and of a large launch on tensors
             of its own only some work-groups run (`profile.partial`).
+        warm: what the caches do when the launch is repeated, too, where `caches` is not asked for.
 
     Raises:
         DeviceError: the device is a GPU, which does not count this way.
     """
     target.device.check_observes("how often each instruction ran (wb.profile reads counters by rocprofv3)")
     if not caches:
-        return _counted_in_part(target)
+        return _counted_in_part(target, warm)
     record = target.run(
         LaunchOptions(count=True, profile=True, traffic=TrafficOptions(), steps=StepOptions())
     )
@@ -324,11 +353,14 @@ def live_operands(target: Target) -> float:
     return live_share((*last.args, *last.kwargs.values())) if last is not None else 1.0
 
 
-def modelled(target: Target, record: LaunchRecord, sums: Tally, *, spans: int = 0) -> TimeModel:
+def modelled(
+    target: Target, record: LaunchRecord, sums: Tally, *, spans: int = 0, warm: bool = False
+) -> TimeModel:
     """The model's time of a counted launch.
 
     Args:
         spans: of the simulated timeline that are kept at most.
+        warm: of a launch that is repeated without clearing the caches.
     """
     last = target.kernel.last
     found = model_time(
@@ -340,13 +372,14 @@ def modelled(target: Target, record: LaunchRecord, sums: Tally, *, spans: int = 
         instructions=_instructions(target, record),
         live=live_operands(target),
         spans=spans,
+        warm=warm,
     )
     return replace(found, error=expected(target.spec))
 
 
-def _model(target: Target) -> TimeResult:
-    record, sums = counted(target)
-    model = modelled(target, record, sums)
+def _model(target: Target, warm: bool) -> TimeResult:
+    record, sums = counted(target, warm=warm)
+    model = modelled(target, record, sums, warm=warm)
     wall = Figure(record.wall_seconds, "s", Origin.MEASURED, "this computer's clock, emulation")
     return TimeResult(
         target.name,
@@ -360,6 +393,7 @@ def _model(target: Target) -> TimeResult:
         model,
         wall,
         target.kernel.module.digest,
+        warm=warm,
     )
 
 
@@ -384,11 +418,12 @@ def together(target: Target, steps: Sequence[TimeResult]) -> TimeResult:
         wall=total(walls) if walls else None,
         code=target.code,
         steps=tuple(steps),
+        warm=steps[0].warm,
     )
 
 
-def _measure(target: Target) -> TimeResult:
-    clear = _cache_clearer(target.device)
+def _measure(target: Target, warm: bool) -> TimeResult:
+    clear = _cache_clearer(target.device) if not warm else lambda: None
     for _ in range(WARM_UP_RUNS):
         for part in target.parts:
             part.run(None)
@@ -402,9 +437,9 @@ def _measure(target: Target) -> TimeResult:
         if len(samples) >= MIN_RUNS and done:
             break
     if len(target.parts) == 1:
-        return _of_samples(target, [run[0] for run in samples])
-    each = [_of_samples(part, [run[i] for run in samples]) for i, part in enumerate(target.each())]
-    return replace(_of_samples(target, [sum(run) for run in samples]), steps=tuple(each))
+        return _of_samples(target, [run[0] for run in samples], warm)
+    each = [_of_samples(part, [run[i] for run in samples], warm) for i, part in enumerate(target.each())]
+    return replace(_of_samples(target, [sum(run) for run in samples], warm), steps=tuple(each))
 
 
 def measure_call(call: Callable[[], Any], name: str, device: Device) -> TimeResult:
@@ -449,7 +484,7 @@ def _elapsed(record: LaunchRecord, device: Device) -> float:
     return record.elapsed.value
 
 
-def _of_samples(target: Target, samples: Sequence[float]) -> TimeResult:
+def _of_samples(target: Target, samples: Sequence[float], warm: bool) -> TimeResult:
     deciles = statistics.quantiles(samples, n=10)
     source = f"HIP events, {target.device.name}"
 
@@ -466,6 +501,7 @@ def _of_samples(target: Target, samples: Sequence[float]) -> TimeResult:
         len(samples),
         target.work,
         code=target.code,
+        warm=warm,
     )
 
 

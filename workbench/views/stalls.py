@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from markupsafe import Markup
 
 from workbench.display import shows
@@ -9,7 +11,7 @@ from workbench.origin import Origin
 from workbench.profile.stalls import Branch
 from workbench.theme import INK
 from workbench.views.badge import badge
-from workbench.views.markup import NOTHING, block, bold, tag
+from workbench.views.markup import NOTHING, block, bold, details, tag
 from workbench.views.waves.hues import FAMILIES, OF_REASON
 
 OPEN = 0.15
@@ -26,6 +28,17 @@ def tree_html(tree: Branch) -> Markup:
     """The tree under its heading."""
     head = tag("div", bold("where the time goes"), " ", badge(Origin.MODELLED))
     return block(head, tag("div", _branch(tree, 0), kind="wb-tree"))
+
+
+def waves_html(tree: Branch) -> Markup:
+    """The tree with SIMDs and waves, down to source lines: instructions are in the other one."""
+    return details("by SIMD and wave", tag("div", _branch(without_instructions(tree), 0), kind="wb-tree"))
+
+
+def without_instructions(branch: Branch) -> Branch:
+    """The branch without what is under source lines."""
+    kept = tuple(without_instructions(part) for part in branch.parts if part.address is None)
+    return replace(branch, parts=kept)
 
 
 def _branch(branch: Branch, depth: int) -> Markup:

@@ -15,7 +15,7 @@ from workbench.views.advice import advice_list
 from workbench.views.board import Run
 from workbench.views.latest import Latest
 from workbench.views.markup import NOTHING, block, bold, details, tag
-from workbench.views.stalls import tree_html
+from workbench.views.stalls import tree_html, waves_html
 from workbench.views.timelines import timeline_html
 from workbench.views.verdict import verdict
 from workbench.views.waves import waves_widget
@@ -73,11 +73,11 @@ class Story:
             self.first.value = str(block(head, _advice(profile)))
 
     def _fill(self, head: Markup, profile: ProfileResult) -> None:
-        line, tree = profile.timeline, profile.stalls
+        line, tree = profile.timeline, trees_html(profile)
         if self._work.is_asked or self._closed:
             return
         put(self.waves, [pack(line)] if line is not None else [])
-        self.tree.value = str(tree_html(tree)) if tree is not None else ""
+        self.tree.value = str(tree)
         self.first.value = str(block(head, _advice(profile)))
         self._told = story_html(profile, head)
         if not self._closed:
@@ -121,9 +121,17 @@ def story_html(profile: ProfileResult, head: Markup) -> Markup:
     parts = [block(head, _advice(profile))]
     if (line := profile.timeline) is not None:
         parts.append(timeline_html(line))
-    if (tree := profile.stalls) is not None:
-        parts.append(details("where the time goes", tree_html(tree)))
+    if tree := trees_html(profile):
+        parts.append(details("where the time goes", tree))
     return NOTHING.join(parts)
+
+
+def trees_html(profile: ProfileResult) -> Markup:
+    """Where the time goes, by reason, and by SIMD and wave; nothing where nothing was simulated."""
+    tree, waves = profile.stalls, profile.wave_stalls
+    if tree is None:
+        return NOTHING
+    return tree_html(tree) + (waves_html(waves) if waves is not None else NOTHING)
 
 
 def _advice(profile: ProfileResult) -> Markup:

@@ -409,10 +409,12 @@ typedef struct HkReplay {
     uint32_t groups_per_unit;
     uint32_t sampling;
     uint32_t l1_ways, l2_ways, mall_ways;
+    uint32_t rounds; /* times that the launch is replayed; only the last one is counted */
     uint64_t l1_bytes, l2_bytes, mall_bytes;
     HkCacheCounts *counts; /* [xcds] */
     /* [sites][HK_LEVELS] lines of each instruction that L1, L2, the Infinity Cache and HBM served; NULL: not wanted */
     uint64_t *levels;
+    uint64_t site_count;
 } HkReplay;
 
 #define HK_LEVELS 4

@@ -77,6 +77,8 @@ static uint32_t level_of(Unit *u, uint32_t index) {
 static double store(Unit *u, const SimOp *op, double lines, double begins, double spent) {
     const SimMachine *m = u->m;
     double late = delay(u, 1, lines * m->level_cycles[1], begins);
+    double beyond = op->level[2] + op->level[3];
+    if (beyond > 0) late = most(late, delay(u, 2, lines * beyond * m->level_cycles[2], begins));
     if (op->level[3] > 0) late = most(late, delay(u, 3, lines * op->level[3] * m->write_cycles, begins));
     double latency = op->flags & SIM_ATOMIC ? m->atomic_latency : m->level_latency[1];
     return begins + spent + latency + late;

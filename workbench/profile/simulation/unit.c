@@ -25,6 +25,9 @@ void settle(Unit *u, SimWave *w, double now) {
     if (now <= w->since) return;
     double cycles = now - w->since;
     u->run->stalls[(uint64_t)w->op * SIM_REASONS + (uint32_t)w->reason] += cycles;
+    if (u->run->wave_stalls != NULL)
+        u->run->wave_stalls[((uint64_t)w->index * u->run->op_count + w->op) * SIM_REASONS + (uint32_t)w->reason] +=
+            (float)cycles;
     u->run->results[w->index].stalled += cycles;
     span(u, w, w->since, cycles, w->reason, w->cause);
     w->since = now;

@@ -150,6 +150,7 @@ typedef struct SimRun {
     double *group_end;              /* [group_count] */
     SimWaveResult *results;         /* [group_count * waves] */
     double *stalls;                 /* [op_count][SIM_REASONS] cycles that waves stood before it */
+    float *wave_stalls;             /* [results][op_count][SIM_REASONS] the same of each wave; NULL: not wanted */
     double *issued;                 /* [op_count] times that it was issued */
     double busy[SIM_KINDS];         /* cycles that units of a kind were busy, all SIMDs together */
     double memory_busy[SIM_LEVELS]; /* cycles of the shares */

@@ -57,6 +57,12 @@ SPAN = np.dtype(
         ("kind", "u1"), ("padding", "u2"), ("more", "u4"),
     ]
 )  # fmt: skip
+WAVE_STALL = np.dtype([("wave", "u4"), ("op", "u4"), ("reason", "u1"), ("cycles", "f4")])
+"""Cycles that one wave stood before an instruction for a reason."""
+
+MOST_WAVE_STALLS = 1 << 24
+"""Waves times instructions times reasons of which they are told apart."""
+
 _SAME_NAMES = (
     *("turn", "lds_bus", "lds_issue", "lds_address", "lds_fill", "lds_queue", "shared_port"),
     *("l1_narrow", "l1_wide", "memory_queue", "in_flight"),
@@ -101,6 +107,7 @@ class UnitRun:
         group_ends: [work-groups] when each ended.
         waves: lives of the waves; those of a work-group follow each other.
         stalls: [instructions, reasons] cycles that waves stood before each instruction, all waves together.
+        wave_stalls: of the type `WAVE_STALL`, the same by wave; empty unless spans were asked for.
         issued: [instructions] times that each was issued.
         busy: cycles that the units of a kind were busy, SIMDs added up.
         memory_busy: cycles of L1, and of the unit's shares of L2, Infinity Cache and HBM.
@@ -118,6 +125,7 @@ class UnitRun:
     memory_busy: tuple[float, ...]
     spans: npt.NDArray[np.void] = field(repr=False)
     lost_spans: int = 0
+    wave_stalls: npt.NDArray[np.void] = field(default_factory=lambda: np.zeros(0, WAVE_STALL), repr=False)
 
 
 def machine_record(
@@ -203,6 +211,7 @@ def run_unit(
     issued = np.zeros(count)
     room = np.zeros(spans, dtype=SPAN)
     results = ffi.new("SimWaveResult[]", len(groups) * waves)
+    by_wave = _room_by_wave(len(groups) * waves, count) if spans else None
     record, ops = ffi.new("SimMachine *", dict(machine)), program.records
     first = ffi.new("uint32_t[]", program.first)
     run = ffi.new(
@@ -221,6 +230,7 @@ def run_unit(
             "group_end": ffi.cast("double *", ends.ctypes.data),
             "results": results,
             "stalls": ffi.cast("double *", stalls.ctypes.data),
+            "wave_stalls": ffi.cast("float *", by_wave.ctypes.data) if by_wave is not None else ffi.NULL,
             "issued": ffi.cast("double *", issued.ctypes.data),
             "spans": ffi.cast("SimSpan *", room.ctypes.data) if spans else ffi.NULL,
             "span_room": spans,
@@ -245,4 +255,24 @@ def run_unit(
         tuple(run.memory_busy),
         room[: min(spans, run.span_count)],
         max(0, int(run.span_count) - spans),
+        _by_wave(by_wave, len(groups), waves, [len(group) for group in groups]),
     )
+
+
+def _room_by_wave(waves: int, ops: int) -> npt.NDArray[np.float32] | None:
+    size = (waves, ops, len(REASONS))
+    return np.zeros(size, dtype=np.float32) if np.prod(size) <= MOST_WAVE_STALLS else None
+
+
+def _by_wave(
+    stood: npt.NDArray[np.float32] | None, groups: int, waves: int, sizes: Sequence[int]
+) -> npt.NDArray[np.void]:
+    """What is not zero, by the numbers that waves have in `UnitRun.waves`."""
+    if stood is None:
+        return np.zeros(0, WAVE_STALL)
+    there = np.concatenate([i * waves + np.arange(sizes[i]) for i in range(groups)])
+    stood = stood[there]
+    wave, op, reason = np.nonzero(stood)
+    found = np.zeros(len(wave), WAVE_STALL)
+    found["wave"], found["op"], found["reason"], found["cycles"] = wave, op, reason, stood[wave, op, reason]
+    return found

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections import OrderedDict
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -121,6 +122,23 @@ def test_more_than_fits_is_lost_before_it_comes_again(module):
     total = read(module, 8 * MB, 2).total
     assert total.l2_hits == 0
     assert total.mall_read_hits == total.mall_read_misses
+
+
+def test_a_launch_that_is_repeated_finds_what_the_infinity_cache_kept(module):
+    """L1 and L2 start empty again; nothing that stays in the Infinity Cache is written to HBM twice."""
+    x, out = aligned(MB // 4), torch.zeros(256)
+    traffic = run(module["read"], 1, 256, x, out, MB // 16, 1).traffic
+    once, again = (traffic.replay(ACTUAL, 1, rounds=rounds).total for rounds in (1, 2))
+    assert once.mall_read_misses == MB // LINE
+    assert (again.mall_read_hits, again.mall_read_misses) == (MB // LINE, 0)
+    assert again.l2_misses == once.l2_misses
+    filled = run(module["fill"], 4, 256, aligned(1024), 1, 256).traffic
+    assert [filled.replay(ACTUAL, 1, rounds=n).total.memory_bytes_written for n in (1, 2)] == [4096, 0]
+    # Half the room, least recently used: every line goes before it comes again.
+    small = replace(ACTUAL, mall_bytes=MB // 2)
+    assert traffic.replay(small, 1, rounds=2).total.mall_read_hits == 0
+    # A third launch finds what the second found.
+    assert traffic.replay(ACTUAL, 1, rounds=3).total == again
 
 
 def test_dies_do_not_share_l2(module):

@@ -3,7 +3,10 @@
  * Work-groups go to the XCDs in turn, as the hardware dispatches them; each XCD keeps as many at once as fit its
  * compute units and starts the next one of its own where one ends. All waves that are resident advance in step, one
  * memory instruction at a time; a barrier holds a wave until the others of its work-group are as far (traffic.c). The
- * order is therefore the same for any number of host threads. All caches start empty.
+ * order is therefore the same for any number of host threads. All caches start empty, or with `rounds` the Infinity
+ * Cache with what the launches before left in it: between launches L1 and L2 lose everything (an acquire of a kernel's
+ * start makes lines invalid that another die's L2 may have changed, LLVM's "User Guide for AMDGPU", memory model of
+ * gfx942), the cache beside memory nothing.
  *
  * L1 (one a compute unit): reads allocate, writes go through and allocate nothing. L2 (one an XCD): write-back, a
  * write allocates without a fetch and keeps which 32-byte sectors it has; what is dirty at the end is written back.
@@ -239,6 +242,18 @@ static void run(Model *m) {
             fabric_write(m, &r->counts[xcd], m->l2[xcd].entries[i]);
 }
 
+static void empty(Cache *c) { memset(c->entries, 0, c->sets * c->ways * sizeof *c->entries); }
+
+/* The same launch once more: all that stays is what the Infinity Cache has. */
+static void start_again(Model *m, uint64_t level_count) {
+    const HkReplay *r = m->r;
+    for (uint64_t i = 0; i < (uint64_t)r->xcds * r->units; i++) empty(&m->l1[i]);
+    for (uint32_t i = 0; i < r->xcds; i++) empty(&m->l2[i]);
+    memset(m->dispatched, 0, r->xcds * sizeof *m->dispatched);
+    memset(r->counts, 0, r->xcds * sizeof *r->counts);
+    if (r->levels != NULL) memset(r->levels, 0, level_count * sizeof *r->levels);
+}
+
 static int prepare(Model *m) {
     const HkReplay *r = m->r;
     uint64_t per_xcd = (r->group_total + r->xcds - 1) / r->xcds, room = (uint64_t)r->units * r->groups_per_unit;
@@ -264,7 +279,10 @@ static int prepare(Model *m) {
 HK_EXPORT int32_t hk_replay(const HkReplay *r) {
     Model m = {.r = r};
     int done = prepare(&m);
-    if (done) run(&m);
+    for (uint32_t round = 0; done && round < r->rounds; round++) {
+        if (round) start_again(&m, r->site_count * HK_LEVELS);
+        run(&m);
+    }
     if (m.l1 != NULL)
         for (uint64_t i = 0; i < (uint64_t)r->xcds * r->units; i++) free(m.l1[i].entries);
     if (m.l2 != NULL)

@@ -106,7 +106,11 @@ class TrafficRecorder:
         return self._owner_arrays[index].astype(np.int64) - 1
 
     def replay(
-        self, hierarchy: Hierarchy, groups_per_unit: int, order: Sequence[int] | None = None
+        self,
+        hierarchy: Hierarchy,
+        groups_per_unit: int,
+        order: Sequence[int] | None = None,
+        rounds: int = 1,
     ) -> Replayed:
         if self._released:
             raise UsageError(
@@ -137,8 +141,10 @@ class TrafficRecorder:
             "waves": self.waves,
             "groups_per_unit": max(1, groups_per_unit),
             "sampling": sampling,
+            "rounds": rounds,
             "counts": counts,
             "levels": ffi.cast("uint64_t *", levels.ctypes.data),
+            "site_count": len(self._kinds),
             **asdict(hierarchy),
         }
         if not self._library.hk_replay(ffi.new("HkReplay *", replay)):

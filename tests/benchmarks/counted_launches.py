@@ -1,0 +1,142 @@
+"""Launches that were emulated once, kept in files: a changed model needs no second emulation.
+
+What a launch counts depends on the code and the target, not on which product of the target runs it, nor on
+the model of times. `--again` of `model_error.py` throws the files away, after a change of a kernel.
+"""
+
+from __future__ import annotations
+
+import copyreg
+import gzip
+import hashlib
+import pickle
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+from published_times import Problem
+
+from workbench import targets
+from workbench.codeobject import Instruction
+from workbench.codeobject.occupancy import Occupancy
+from workbench.launches import Hierarchy
+from workbench.profile.counters import Tally
+from workbench.profile.machine import hierarchy, machine
+from workbench.profile.model import TimeModel, model_time
+from workbench.profile.timing import counted, live_operands
+from workbench.runtime import LaunchRecord
+from workbench.spec.subject import Target
+
+ROOT = Path(__file__).resolve().parents[2] / "workbench"
+COUNTING = (
+    "emulator/native/observe/*.[ch]",
+    "profile/counters.py",
+    "profile/partial.py",
+    "profile/sampled.py",
+)
+"""What the counts follow from, besides kernel and emulation."""
+
+
+def _read_only(items: dict[str, Any]) -> MappingProxyType[str, Any]:
+    return MappingProxyType(items)
+
+
+# Instructions have read-only mappings, which pickle does not know.
+copyreg.pickle(MappingProxyType, lambda found: (_read_only, (dict(found),)))
+
+
+@dataclass(frozen=True)
+class Counted:
+    """One launch, with all that `model_time` takes.
+
+    Attributes:
+        tally, record, occupancy, argument_bytes, instructions, live: as there; the tally has the caches of a
+            repeated launch, too.
+        caches: for which the caches were replayed.
+    """
+
+    tally: Tally = field(repr=False)
+    record: LaunchRecord = field(repr=False)
+    occupancy: Occupancy
+    argument_bytes: int
+    instructions: dict[int, Instruction] = field(repr=False)
+    live: float
+    caches: Hierarchy
+
+    @classmethod
+    def of(cls, target: Target) -> Counted:
+        """Runs a launch on an emulated device."""
+        record, tally = counted(target, warm=True)
+        x, y, z = record.block
+        last = target.kernel.last
+        product = machine(str(target.device.properties["name"]))
+        return cls(
+            tally,
+            record,
+            target.kernel.occupancy(x * y * z, record.dynamic_shared),
+            last.argument_bytes if last is not None else 0,
+            {address: target.kernel.module.instruction(address) for address in record.counts or {}},
+            live_operands(target),
+            hierarchy(product),
+        )
+
+    def model(self, gpu: str, *, warm: bool) -> TimeModel:
+        """The time on a product of the same target and caches.
+
+        Raises:
+            ValueError: its caches are others.
+        """
+        product = machine(gpu)
+        if hierarchy(product) != self.caches:
+            raise ValueError(f"the launch was counted for the caches {self.caches}; {gpu} has others")
+        return model_time(
+            self.tally,
+            self.record,
+            self.occupancy,
+            product,
+            argument_bytes=self.argument_bytes,
+            instructions=self.instructions,
+            live=self.live,
+            warm=warm,
+        )
+
+
+class Launches:
+    """Counted launches by problem, in a folder."""
+
+    def __init__(self, folder: Path, *, again: bool = False) -> None:
+        self.folder, self.again = folder, again
+        folder.mkdir(parents=True, exist_ok=True)
+        found = hashlib.sha256()
+        for pattern in COUNTING:
+            for file in sorted(ROOT.glob(pattern)):
+                found.update(file.read_bytes())
+        self.digest = found.hexdigest()[:12]
+        self._made: set[Path] = set()
+
+    def path(self, problem: Problem) -> Path:
+        """The file of a problem, and of all problems that count the same."""
+        arch = targets.product(problem.gpu).arch
+        name = hashlib.sha256(f"{problem.kernel} {problem.shape} {arch} {self.digest}".encode()).hexdigest()
+        return self.folder / f"{name[:24]}.pickle.gz"
+
+    def of(self, problem: Problem, prepare: Callable[[], Target]) -> Sequence[Counted]:
+        """Each launch of a problem; runs them if they are not there.
+
+        Args:
+            problem: for its name.
+            prepare: makes what is run.
+        """
+        path = self.path(problem)
+        if not path.exists() or (self.again and path not in self._made):
+            launches = [Counted.of(each) for each in prepare().each()]
+            made = path.with_suffix(".new")
+            with gzip.open(made, "wb", compresslevel=1) as file:
+                pickle.dump(launches, file)
+            made.replace(path)
+            self._made.add(path)
+            return launches
+        with gzip.open(path, "rb") as file:
+            return list(pickle.load(file))
