@@ -250,3 +250,45 @@ def test_a_launch_is_repeated_after_a_compile_alone(shell):
     out = run(shell, "again --sanitize", WILD)
     assert out.outputs[0].data["application/vnd.hipkittens.cell+json"]["diagnostics"]
     assert "SQ_WAVES" in html_of(run(shell, "again --profile"))
+
+
+OWN = "--launch 'scale[2, 64]' --inputs 'dict(x=torch.randn(100), factor=2.0, n=100)' --outputs x"
+
+
+def test_a_cell_is_verified_against_a_function_of_ones_own(shell):
+    shell.user_ns.update(torch=torch, twice=lambda x, factor: x * factor)
+    out = run(shell, f"own {OWN} --reference twice --profile")
+    told = out.outputs[0].data["application/vnd.hipkittens.cell+json"]
+    assert told["run"]["verified"] is True
+    assert told["run"]["time"]["origin"] == "modelled", "the launch is profiled too"
+    wrong = run(shell, f"own {OWN} --reference 'lambda x: x * 3'")
+    assert wrong.outputs[0].data["application/vnd.hipkittens.cell+json"]["run"]["verified"] is False
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        (f"own {OWN} --reference unknown", "--reference: `unknown` raised NameError: name 'unknown' is not"),
+        (f"own {OWN} --reference 'lambda x: x *'", "raised SyntaxError: invalid syntax, at column"),
+        (f"own {OWN} --reference 3", "--reference: `3` is a int; expected a function"),
+        (f"own {OWN} --reference 'lambda x: x @ x[:7]'", "`lambda x: x @ x[:7]` raised RuntimeError"),
+        (f"own {OWN} --reference 'lambda x, y: x'", "raised TypeError"),
+        (f"own {OWN} --reference 'lambda x: x' --verify activations/softmax", "beside a spec"),
+        ("own --reference 'lambda x: x'", "--reference needs --launch and --inputs and --outputs too"),
+        (
+            f"own {OWN.replace('scale[2', 'scala[2')} --reference abs",
+            "--launch: `scala[2, 64]` raised NameError",
+        ),
+        (f"own {OWN} z --reference abs", "unrecognized"),
+        (
+            f"own {OWN},z --reference abs",
+            "expected the names of the tensors that the launch writes, some of x",
+        ),
+    ],
+)
+def test_what_is_wrong_with_ones_own_reference_is_said(shell, line, message):
+    shell.user_ns["torch"] = torch
+    with pytest.raises(UsageError) as raised:
+        run(shell, line)
+    assert message in str(raised.value)
+    assert "\n" not in str(raised.value)

@@ -151,3 +151,16 @@ def test_heat_charges_inlined_code_to_the_cell(module: wb.Module) -> None:
     for line in found.lines:
         assert sum(line.instructions.values()) == line.values["instructions"]
     assert heat(kernel, None) is None
+
+
+def test_the_form_of_a_reference_begins_with_the_last_launch(service: Service) -> None:
+    told = ask(service, "reference_form", module="scale")["result"]
+    assert told == {
+        "launch": "scale[4, 64]",
+        "inputs": "dict(x=torch.randn((256,)), n=256, times=10)",
+        "outputs": "x",
+        "reference": "lambda x, n, times: ",
+    }
+    # It is Python that makes the same launch again.
+    assert eval(told["inputs"], {"torch": torch})["x"].shape == (256,)
+    assert ask(service, "reference_form", module="nothing")["result"] == {}

@@ -51,7 +51,8 @@ def verify(
             gives one.
         `verify(kernel[grid, block], reference, inputs=..., outputs=("out",))`: a launch, of Triton's kernels
             (`kernel[grid]`) too. `inputs` has all arguments by name, and `outputs` says which of them it
-            writes; the reference takes the others, as far as it has parameters for them.
+            writes; the reference takes the others, as far as it has parameters for them. An output that the
+            reference has a parameter for is one that the kernel reads first: both begin with what is in it.
 
     Args:
         target: the spec, its name, the kernel, the module with it, or the function.
@@ -204,16 +205,19 @@ def _verify_launch(
             f"verify: outputs is {outputs!r}; expected the names of the tensors that the launch writes, some "
             f"of {', '.join(tensors)}"
         )
-    written = {name: poisoned(given[name].clone()) for name in outputs}
     parameters = inspect.signature(reference).parameters.values()
     every = any(p.kind is p.VAR_KEYWORD for p in parameters)
     taken = {p.name for p in parameters}
-    read = {name: value for name, value in given.items() if name not in written}
+    kept = taken & set(outputs)
+    written = {n: given[n].clone() if n in kept else poisoned(given[n].clone()) for n in outputs}
+    read = {name: value for name, value in given.items() if name not in written or name in kept}
 
     def wanted(**passed: Any) -> Any:
         return reference(**{name: value for name, value in passed.items() if every or name in taken})
 
     def launched(**passed: Any) -> Mapping[str, Any]:
+        for name in kept:
+            written[name].copy_(passed.pop(name))
         launch(**passed, **written)
         return written
 

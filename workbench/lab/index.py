@@ -19,6 +19,7 @@ from typing import Any
 import tree_sitter_cpp
 from tree_sitter import Language, Node, Parser
 
+from workbench.lab import sentences
 from workbench.lab.doxygen import tidy
 from workbench.paths import include_dir
 
@@ -79,7 +80,8 @@ def _read(root: Path, stamp: tuple[tuple[str, int, int], ...]) -> Index:
         text = Path(name).read_text(encoding="utf-8", errors="replace")
         digest.update(text.encode())
         entries += read_header(text, Path(name).relative_to(root).as_posix())
-    return Index(digest.hexdigest()[:16], tuple(entries))
+    digest.update(Path(sentences.__file__).read_bytes())
+    return Index(digest.hexdigest()[:16], tuple(sentences.completed(entries)))
 
 
 def lookup(word: str, found: Index | None = None) -> list[Entry]:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from workbench import magic_options
 from workbench.errors import HistoryError, UnknownKernel, UsageError
 from workbench.history import recorder
-from workbench.lab import completer, told
+from workbench.lab import completer, reference, told
 from workbench.lab import index as names
 from workbench.lab.runs import RUNS, recorded
 
@@ -42,6 +42,7 @@ class Service:
             "complete": self.complete,
             "hover": self.hover,
             "runs": self.runs,
+            "reference_form": self.reference_form,
             "close_dashboard": self.close_dashboard,
         }
 
@@ -173,6 +174,12 @@ class Service:
         except HistoryError:
             return {"runs": []}
         return {"runs": [recorded(run) for run in found]}
+
+    def reference_form(self, module: str) -> dict[str, str]:
+        """What the form for a cell's own reference begins with; empty where its variable holds no module."""
+        self.refresh()
+        found = self._seen.get(module)
+        return reference.form(found) if found is not None else {}
 
     def close_dashboard(self) -> None:
         """Ends the dashboard of the extension's panel: nothing is drawn that nobody sees."""

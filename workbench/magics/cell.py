@@ -28,7 +28,9 @@ warnings. Then, in Python: `NAME["kernel"][grid, block, dynamic_shared_bytes](te
 
 --time, --profile and --sanitize need to know what to launch: they take the launch and inputs of --verify's or
 --spec's SPEC (such as gemm/bf16; its macros for the shape are defined too, before yours), or else repeat
-the last launch of the kernel of the same name made through NAME. Without IPython: wb.compile, wb.verify,
+the last launch of the kernel of the same name made through NAME; or the one that --launch and --inputs say.
+These, --outputs and --reference are Python over the notebook's variables; IPython fills in braces and $
+on the line, so those of a dict are doubled. Without IPython: wb.compile, wb.verify,
 wb.time, wb.profile, wb.sanitize.
 
 A compile error shows the cell's own line and column and stops "run all". Lines count as the editor counts

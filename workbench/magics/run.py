@@ -14,6 +14,7 @@ from workbench.check.verify import verify
 from workbench.errors import CompileError, ShapeError, UnknownKernel, UsageError, WorkbenchError
 from workbench.kernel import Module, compile, default_arch, device_of
 from workbench.lab.cell import cell_bundle, failure_bundle
+from workbench.magics.own import Own, own
 from workbench.profile.profiler import ProfileResult, profile_target
 from workbench.profile.timing import time_target
 from workbench.spec import KernelSpec, kernels
@@ -74,10 +75,11 @@ def run_cell(namespace: dict[str, Any], options: argparse.Namespace, cell: str) 
     device = device_of((), module.arch)
     results: list[Any] = []
     failure: WorkbenchError | None = None
-    if options.verify or options.time or options.profile or options.sanitize:
-        target = _target(module, previous, spec, shape, options)
+    said = own(options, module, namespace)
+    if options.verify or options.reference or options.time or options.profile or options.sanitize:
+        target = said.target() if said is not None else _target(module, previous, spec, shape, options)
         try:
-            _checks(options, module, spec, shape, target, results)
+            _checks(options, said, module, spec, shape, target, results)
         except (UsageError, ShapeError, UnknownKernel):
             raise
         except WorkbenchError as error:
@@ -125,13 +127,14 @@ def _target(
             )
     asked = " and ".join(f"--{flag}" for flag in ("time", "profile", "sanitize") if getattr(options, flag))
     raise UsageError(
-        f"{asked} needs a launch: add --verify SPEC or --spec SPEC, or launch a kernel of {options.name} "
-        "once and run this cell again, which repeats that launch"
+        f"{asked} needs a launch: add --verify SPEC or --spec SPEC, or --launch and --inputs, or launch a "
+        f"kernel of {options.name} once and run this cell again, which repeats that launch"
     )
 
 
 def _checks(
     options: argparse.Namespace,
+    said: Own | None,
     module: Module,
     spec: KernelSpec | None,
     shape: Any,
@@ -146,6 +149,8 @@ def _checks(
             return  # every further launch would meet the same fault
     if options.verify and spec is not None:
         results.append(verify(module, spec, shape=shape))
+    if said is not None and said.reference is not None:
+        results.append(said.verify())
     measure(options, target, results)
 
 

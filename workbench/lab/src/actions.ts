@@ -2,7 +2,7 @@
  * What the buttons and commands do with the current cell: run it with options that its text does not have.
  */
 
-import { InputDialog, showErrorMessage } from '@jupyterlab/apputils';
+import { showErrorMessage } from '@jupyterlab/apputils';
 import type { CodeCell } from '@jupyterlab/cells';
 import type { NotebookPanel } from '@jupyterlab/notebook';
 import { OutputArea } from '@jupyterlab/outputarea';
@@ -10,7 +10,8 @@ import type { KernelMessage } from '@jupyterlab/services';
 import type { TranslationBundle } from '@jupyterlab/translation';
 
 import { kernelLine } from './kernel';
-import { isOurs, isTriton, parseMagicLine, withOptions } from './magic';
+import { isOurs, isTriton, moduleName, parseMagicLine, withOptions } from './magic';
+import { askReference, keepReference, optionsOf, referenceOf, type IOwnReference } from './reference';
 
 /**
  * The current cell of a notebook if it is one of ours.
@@ -72,12 +73,17 @@ export async function runWithOptions(
 }
 
 /**
- * The options that verify a cell: its own, or a spec that the user chooses; null where they cancel.
+ * The options that verify a cell: its line's own, those of the reference that its metadata keeps, or of one that
+ * the user says now; null where they cancel.
+ *
+ * @param again - ask also where a reference is kept, which the form then begins with.
  */
 export async function verifyOptions(
+  panel: NotebookPanel,
   cell: CodeCell,
   specs: readonly string[],
-  trans: TranslationBundle
+  trans: TranslationBundle,
+  again = false
 ): Promise<string[] | null> {
   const line = cell.model.sharedModel.getSource().split('\n', 1)[0];
   if (isTriton(line)) {
@@ -91,26 +97,49 @@ export async function verifyOptions(
     return null;
   }
   const parts = parseMagicLine(line);
-  if (parts.some(part => part.text === '--verify')) {
+  if (parts.some(part => part.text === '--verify' || part.text === '--reference')) {
     return [];
   }
   const at = parts.findIndex(part => part.text === '--spec');
   if (at >= 0 && parts[at + 1]) {
     return ['--verify', parts[at + 1].text];
   }
-  const name = parts.find(part => part.kind === 'name')?.text ?? '';
-  const likely = specs.find(spec => spec.split('/').pop() === name);
-  const result = specs.length
-    ? await InputDialog.getItem({
-        title: trans.__('Verify against'),
-        label: trans.__('Kernel of the library whose inputs and reference are used'),
-        items: [...specs],
-        current: likely ? specs.indexOf(likely) : 0
-      })
-    : await InputDialog.getText({
-        title: trans.__('Verify against'),
-        label: trans.__('Name of a kernel of the library'),
-        placeholder: 'normalization/rmsnorm'
-      });
-  return result.button.accept && result.value ? ['--verify', result.value] : null;
+  const kept = referenceOf(cell.model);
+  if (kept && !again && !refused.has(cell.model)) {
+    return optionsOf(kept);
+  }
+  const name = moduleName(line);
+  const likely = specs.find(spec => spec.split('/').pop() === name) ?? '';
+  const known = kept
+    ? { own: 'spec' in kept ? {} : kept, spec: 'spec' in kept ? kept.spec : '' }
+    : { own: await formOf(panel, name), spec: likely };
+  const chosen = await askReference(specs, known.spec, known.own, trans);
+  if (chosen) {
+    refused.delete(cell.model);
+    keepReference(cell.model, chosen);
+  }
+  return chosen && optionsOf(chosen);
+}
+
+/** Cells whose reference did not work when it was last used: it is asked for again. */
+const refused = new WeakSet<object>();
+
+/**
+ * Remembers whether the kernel took a cell's reference.
+ */
+export function noteReply(cell: CodeCell, reply: KernelMessage.IExecuteReplyMsg | undefined): void {
+  const content = reply?.content;
+  if (content?.status === 'error' && /^%%hipkittens: (--|verify)|reference/.test(content.evalue)) {
+    refused.add(cell.model);
+  }
+}
+
+/** What the form begins with: the module's last launch, as its kernel tells. */
+async function formOf(panel: NotebookPanel, module: string): Promise<Partial<IOwnReference>> {
+  const line = kernelLine(panel.sessionContext);
+  try {
+    return line.isOpen ? await line.ask<Partial<IOwnReference>>('reference_form', { module }) : {};
+  } catch {
+    return {};
+  }
 }

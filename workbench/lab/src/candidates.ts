@@ -3,6 +3,7 @@
  */
 
 import type { IEntry } from './keywords';
+import { membersAt } from './members';
 import type { Names } from './names';
 
 /**
@@ -19,6 +20,10 @@ export function candidates(names: Names, text: string, offset: number): { start:
   }
   const word = /[A-Za-z_]\w*$/.exec(before)?.[0] ?? '';
   const start = offset - word.length;
+  const members = membersAt(names, text, start);
+  if (members) {
+    return { start, entries: members.filter(entry => entry.name.startsWith(word)) };
+  }
   const qualified = /(?:kittens|ducks|base_types|base_ops)\s*::\s*$/.test(before.slice(lineStart, start));
   if (!word && !qualified) {
     return { start, entries: [] };

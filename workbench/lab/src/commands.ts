@@ -5,6 +5,7 @@
 export const CommandIDs = {
   run: 'hipkittens:run-cell',
   verify: 'hipkittens:verify-cell',
+  reference: 'hipkittens:choose-reference',
   profile: 'hipkittens:profile-cell',
   sanitize: 'hipkittens:sanitize-cell',
   isa: 'hipkittens:open-isa',
@@ -12,6 +13,7 @@ export const CommandIDs = {
   toggleHeat: 'hipkittens:toggle-line-heat',
   nextFinding: 'hipkittens:next-finding',
   previousFinding: 'hipkittens:previous-finding',
+  tutorials: 'hipkittens:open-tutorials',
   guide: 'hipkittens:show-guide',
   showSidebar: 'hipkittens:show-sidebar',
   clearHistory: 'hipkittens:clear-history'

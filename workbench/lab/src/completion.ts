@@ -110,8 +110,7 @@ export class HipkittensCompletions implements ICompletionProvider {
     this.known = (await this.ask(request.text, offset, context)).filter(entry =>
       entry.name.startsWith(begun)
     );
-    const member = /(?:\.|->)\s*$/.test(request.text.slice(0, start));
-    const entries = member && this.known.length ? [...this.known] : merged(named, this.known);
+    const entries = merged(named, this.known);
     this.offered = new Map(entries.map(entry => [entry.name, entry]));
     return {
       start: Text.jsIndexToCharIndex(start, request.text),

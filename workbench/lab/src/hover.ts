@@ -10,6 +10,7 @@ import { hoverTooltip, type EditorView, type Tooltip } from '@codemirror/view';
 import { describeName } from './documentation';
 import type { IEntry } from './keywords';
 import type { Names } from './names';
+import { argumentsAt, ranked } from './overloads';
 
 const SHOWN_OVERLOADS = 4;
 
@@ -98,7 +99,9 @@ export function hoverExtension(names: Names, ask: Ask | null = null): Extension 
       return null;
     }
     const flag = magic ? names.flag(found.word) : null;
-    const entries = magic ? (flag ? [flag] : []) : names.lookup(found.word);
+    const text = view.state.doc.toString();
+    const call = magic ? null : argumentsAt(text, line.from + found.to);
+    const entries = magic ? (flag ? [flag] : []) : ranked(names.lookup(found.word), call, text);
     const tooltip = (dom: HTMLElement): Tooltip => ({
       pos: line.from + found.from,
       end: line.from + found.to,
@@ -111,7 +114,7 @@ export function hoverExtension(names: Names, ask: Ask | null = null): Extension 
     }
     // clangd knows which of the names it is; a kernel that runs a cell does not answer in time.
     const late = new Promise<null>(resolve => setTimeout(() => resolve(null), PATIENCE));
-    const answer = ask(view.state.doc.toString(), line.number - 1, found.from);
+    const answer = ask(text, line.number - 1, found.from);
     return Promise.race([answer, late]).then(known =>
       known?.text && !isIndexed(known, entries) ? tooltip(describeKnown(known)) : indexed()
     );

@@ -8,13 +8,14 @@ import {
   type JupyterFrontEnd,
   type JupyterFrontEndPlugin
 } from '@jupyterlab/application';
-import { ICommandPalette, MainAreaWidget, WidgetTracker } from '@jupyterlab/apputils';
+import { ICommandPalette, MainAreaWidget, Notification, WidgetTracker } from '@jupyterlab/apputils';
 import {
   EditorExtensionRegistry,
   IEditorExtensionRegistry,
   type CodeMirrorEditor
 } from '@jupyterlab/codemirror';
 import { ICompletionProviderManager } from '@jupyterlab/completer';
+import { ILauncher } from '@jupyterlab/launcher';
 import { IMainMenu } from '@jupyterlab/mainmenu';
 import { INotebookTracker, NotebookActions, type NotebookPanel } from '@jupyterlab/notebook';
 import { ISettingRegistry } from '@jupyterlab/settingregistry';
@@ -23,7 +24,7 @@ import { ITranslator, nullTranslator } from '@jupyterlab/translation';
 import { Token } from '@lumino/coreutils';
 import { Menu, TabPanel, type Widget } from '@lumino/widgets';
 
-import { currentCell, loadWorkbench, runWithOptions, verifyOptions } from './actions';
+import { currentCell, loadWorkbench, noteReply, runWithOptions, verifyOptions } from './actions';
 import { NotebookWatcher, compiledCells, recordOf } from './cells';
 import { CommandIDs } from './commands';
 import { HipkittensCompletions } from './completion';
@@ -33,7 +34,7 @@ import { cellExtension, type IServices } from './editor';
 import { RunHistory } from './history';
 import { dashboardIcon, isaIcon, workbenchIcon } from './icons';
 import { IsaView, type IIsaTarget } from './isaview';
-import { kernelLine } from './kernel';
+import { kernelLine, type IKernelState } from './kernel';
 import { SourceLinks } from './links';
 import { addLiveViews } from './liveview';
 import { moduleName } from './magic';
@@ -41,6 +42,7 @@ import { Names } from './names';
 import { Preferences } from './preferences';
 import { Sidebar, WorkbenchModel } from './sidebar';
 import { connectTimelines } from './timelines';
+import { firstTutorial } from './tutorials';
 
 const ID = 'hipkittens-workbench';
 
@@ -94,7 +96,7 @@ const workbench: JupyterFrontEndPlugin<void> = {
   description: 'Sidebar, ISA view and commands of the HipKittens workbench.',
   autoStart: true,
   requires: [INotebookTracker, IWorkbench],
-  optional: [ILabShell, ILayoutRestorer, ICommandPalette, IMainMenu, IStateDB, ITranslator],
+  optional: [ILabShell, ILayoutRestorer, ICommandPalette, IMainMenu, ILauncher, IStateDB, ITranslator],
   activate: (
     app: JupyterFrontEnd,
     tracker: INotebookTracker,
@@ -103,6 +105,7 @@ const workbench: JupyterFrontEndPlugin<void> = {
     restorer: ILayoutRestorer | null,
     palette: ICommandPalette | null,
     mainMenu: IMainMenu | null,
+    launcher: ILauncher | null,
     state: IStateDB | null,
     translator: ITranslator | null
   ) => {
@@ -215,7 +218,7 @@ const workbench: JupyterFrontEndPlugin<void> = {
         show(open);
         return open;
       }
-      const content = new IsaView(target, shared.links, trans);
+      const content = new IsaView(target, shared.links, shared.preferences, trans);
       const widget = new MainAreaWidget({ content });
       // The frame names all contents alike; a screen reader is to hear which this is.
       content.node.setAttribute('aria-label', trans.__('Machine code of %1', target.kernel || target.module));
@@ -258,6 +261,26 @@ const workbench: JupyterFrontEndPlugin<void> = {
         await runWithOptions(panel, current, options);
       }
     };
+    const verify = async (again: boolean) => {
+      const panel = tracker.currentWidget;
+      const current = cell();
+      if (!panel || !current) {
+        return;
+      }
+      await loadWorkbench(panel);
+      const options = await verifyOptions(panel, current, await specsOf(panel), trans, again);
+      if (options) {
+        noteReply(current, await runWithOptions(panel, current, options));
+      }
+    };
+    // A kernel that has just loaded the workbench has not told yet.
+    const specsOf = async (panel: NotebookPanel) =>
+      model.state?.specs.length
+        ? model.state.specs
+        : await kernelLine(panel.sessionContext)
+            .ask<IKernelState>('state')
+            .then(state => state.specs)
+            .catch(() => []);
     const understands = (option: string) => model.state?.options.includes(option) ?? false;
 
     commands.addCommand(CommandIDs.run, {
@@ -276,13 +299,13 @@ const workbench: JupyterFrontEndPlugin<void> = {
       label: trans.__('Verify HipKittens Cell'),
       caption: trans.__('Run the current cell and compare it with a PyTorch reference'),
       ...withCell,
-      execute: async () => {
-        const current = cell();
-        const options = current && (await verifyOptions(current, model.state?.specs ?? [], trans));
-        if (options) {
-          await runOptions(options);
-        }
-      }
+      execute: () => verify(false)
+    });
+    commands.addCommand(CommandIDs.reference, {
+      label: trans.__('Choose Reference of HipKittens Cell…'),
+      caption: trans.__('Say what the current cell is verified against, and verify it'),
+      ...withCell,
+      execute: () => verify(true)
     });
     commands.addCommand(CommandIDs.profile, {
       label: trans.__('Profile HipKittens Cell'),
@@ -358,6 +381,25 @@ const workbench: JupyterFrontEndPlugin<void> = {
         shell.activateById(sidebar.id);
       }
     });
+    commands.addCommand(CommandIDs.tutorials, {
+      label: args => (args.isLauncher ? trans.__('First Kernel') : trans.__('HipKittens: Tutorials')),
+      caption: trans.__('Open the first HipKittens tutorial, and the sidebar that says what is where'),
+      icon: workbenchIcon,
+      execute: async () => {
+        await commands.execute(CommandIDs.guide);
+        const path = await firstTutorial(app.serviceManager.contents);
+        if (path) {
+          await commands.execute('docmanager:open', { path });
+        } else {
+          Notification.info(
+            trans.__(
+              'The tutorials are not in this folder. They are in the folder notebooks of the HipKittens workbench.'
+            )
+          );
+        }
+      }
+    });
+    launcher?.add({ command: CommandIDs.tutorials, category: 'HipKittens', rank: 1 });
     commands.addCommand(CommandIDs.clearHistory, {
       label: trans.__('Clear HipKittens Run History'),
       isEnabled: () => tracker.currentWidget !== null,
@@ -375,7 +417,7 @@ const workbench: JupyterFrontEndPlugin<void> = {
       for (const command of all) {
         menu.addItem({ command });
       }
-      mainMenu.helpMenu.addGroup([{ command: CommandIDs.guide }], 20);
+      mainMenu.helpMenu.addGroup([{ command: CommandIDs.tutorials }, { command: CommandIDs.guide }], 20);
       mainMenu.addMenu(menu, false, { rank: 450 });
     }
     void restorer?.restore(views, {

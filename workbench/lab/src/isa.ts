@@ -57,128 +57,26 @@ export interface IDocument {
 }
 
 /**
- * The text of an instruction without what moves when code before it grows: a branch's absolute target.
+ * A step from the previous compile, as the kernel tells it (`workbench.codeobject.difference`): what it is, the row
+ * before and the row after. Registers that are only named anew are folded away there.
  */
-export function comparable(text: string): string {
-  return /^s_(?:c?branch|call)/.test(text) ? text.replace(/0x[0-9a-f]+|\d+/gi, '@') : text;
-}
-
-export type Edit = { kind: 'same' | 'renamed' | 'added'; row: number } | { kind: 'removed'; row: number };
-
-/** A step as the kernel tells it: what it is, the row before and the row after. */
-export type ToldEdit = [kind: Edit['kind'], before: number | null, after: number | null];
-
-/** Beyond so many differences the two have little in common, and the middle is shown as replaced. */
-const MAX_EDITS = 3000;
-
-/**
- * The shortest way from one sequence to another (Myers 1986), in order; removed rows before added ones.
- */
-export function difference(before: readonly string[], after: readonly string[]): Edit[] {
-  let head = 0;
-  while (head < before.length && head < after.length && before[head] === after[head]) {
-    head++;
-  }
-  let tail = 0;
-  while (
-    tail < before.length - head &&
-    tail < after.length - head &&
-    before[before.length - 1 - tail] === after[after.length - 1 - tail]
-  ) {
-    tail++;
-  }
-  const edits: Edit[] = [];
-  for (let row = 0; row < head; row++) {
-    edits.push({ kind: 'same', row });
-  }
-  const middle = shortestEdits(
-    before.slice(head, before.length - tail),
-    after.slice(head, after.length - tail)
-  );
-  for (const edit of middle) {
-    edits.push({ ...edit, row: edit.row + head } as Edit);
-  }
-  for (let row = after.length - tail; row < after.length; row++) {
-    edits.push({ kind: 'same', row });
-  }
-  return edits;
-}
-
-function shortestEdits(before: readonly string[], after: readonly string[]): Edit[] {
-  const n = before.length;
-  const m = after.length;
-  const limit = Math.min(n + m, MAX_EDITS);
-  const furthest = new Map<number, number>([[1, 0]]);
-  const trace: Map<number, number>[] = [];
-  for (let d = 0; d <= limit; d++) {
-    trace.push(new Map(furthest));
-    for (let k = -d; k <= d; k += 2) {
-      const down = k === -d || (k !== d && (furthest.get(k - 1) ?? -1) < (furthest.get(k + 1) ?? -1));
-      let x = down ? (furthest.get(k + 1) ?? 0) : (furthest.get(k - 1) ?? 0) + 1;
-      let y = x - k;
-      while (x < n && y < m && before[x] === after[y]) {
-        x++;
-        y++;
-      }
-      furthest.set(k, x);
-      if (x >= n && y >= m) {
-        return walkBack(trace, n, m);
-      }
-    }
-    // Memory of the trace grows with the square of the number of edits.
-    if (d > 400 && trace.length * d > 600_000) {
-      break;
-    }
-  }
-  return [
-    ...before.map((_, row): Edit => ({ kind: 'removed', row })),
-    ...after.map((_, row): Edit => ({ kind: 'added', row }))
-  ];
-}
-
-function walkBack(trace: readonly Map<number, number>[], n: number, m: number): Edit[] {
-  const edits: Edit[] = [];
-  let x = n;
-  let y = m;
-  for (let d = trace.length - 1; d >= 0; d--) {
-    const furthest = trace[d];
-    const k = x - y;
-    const down = k === -d || (k !== d && (furthest.get(k - 1) ?? -1) < (furthest.get(k + 1) ?? -1));
-    const fromK = down ? k + 1 : k - 1;
-    const fromX = furthest.get(fromK) ?? 0;
-    const fromY = fromX - fromK;
-    while (x > fromX && y > fromY && x > 0 && y > 0) {
-      x--;
-      y--;
-      edits.push({ kind: 'same', row: y });
-    }
-    if (d > 0) {
-      if (down) {
-        y--;
-        edits.push({ kind: 'added', row: y });
-      } else {
-        x--;
-        edits.push({ kind: 'removed', row: x });
-      }
-    }
-  }
-  return edits.reverse();
-}
+export type Edit = [
+  kind: 'same' | 'renamed' | 'added' | 'removed',
+  before: number | null,
+  after: number | null
+];
 
 /**
  * The document of a listing.
  *
  * @param listing - what is shown.
- * @param previous - what it is compared with, null for no comparison.
  * @param column - measure of which headings show the share of their block or loop, null for none.
- * @param told - the way from `previous` as the kernel knows it, which folds renamed registers away; null for a
- *   comparison of the texts.
+ * @param compared - the listing of the previous compile and the way from it, null for no comparison.
  */
 export function toDocument(
   listing: IListing,
-  previous: IListing | null,
   column: IColumn | null = null,
-  told: readonly ToldEdit[] | null = null
+  compared: { previous: IListing; edits: readonly Edit[] } | null = null
 ): IDocument {
   const lines: ILine[] = [];
   const text: string[] = [];
@@ -190,11 +88,7 @@ export function toDocument(
     loopsAt.set(loop.first, [...(loopsAt.get(loop.first) ?? []), index])
   );
   const open: { line: number; lastRow: number }[] = [];
-  const edits: Edit[] = previous
-    ? told
-      ? told.map(([kind, before, after]): Edit => ({ kind, row: (kind === 'removed' ? before : after) ?? 0 }))
-      : difference(previous.texts.map(comparable), listing.texts.map(comparable))
-    : listing.texts.map((_, row) => ({ kind: 'same', row }));
+  const edits = compared?.edits ?? listing.texts.map((_, row): Edit => ['same', row, row]);
   let added = 0;
   let renamed = 0;
   let removed = 0;
@@ -203,13 +97,14 @@ export function toDocument(
     lines.push(line);
     text.push(shown);
   };
-  for (const edit of edits) {
-    if (edit.kind === 'removed') {
+  for (const [kind, before, after] of edits) {
+    if (kind === 'removed' || after === null) {
+      const gone = compared?.previous.texts[before ?? -1] ?? '';
       removed++;
-      push({ kind: 'removed', text: previous?.texts[edit.row] ?? '' }, previous?.texts[edit.row] ?? '');
+      push({ kind: 'removed', text: gone }, gone);
       continue;
     }
-    const row = edit.row;
+    const row = after;
     for (const loop of loopsAt.get(row) ?? []) {
       open.push({ line: lines.length, lastRow: listing.loops[loop].last });
       push({ kind: 'loop', loop, row }, loopHeading(listing, loop, column));
@@ -220,12 +115,9 @@ export function toDocument(
       push({ kind: 'block', block, row }, blockHeading(listing, block, column));
     }
     lineOfRow[row] = lines.length;
-    added += edit.kind === 'added' ? 1 : 0;
-    renamed += edit.kind === 'renamed' ? 1 : 0;
-    push(
-      { kind: 'code', row, added: edit.kind === 'added', renamed: edit.kind === 'renamed' },
-      listing.texts[row]
-    );
+    added += kind === 'added' ? 1 : 0;
+    renamed += kind === 'renamed' ? 1 : 0;
+    push({ kind: 'code', row, added: kind === 'added', renamed: kind === 'renamed' }, listing.texts[row]);
     for (let i = open.length - 1; i >= 0; i--) {
       if (open[i].lastRow === row) {
         folds.set(open[i].line, lines.length - 1);
@@ -348,6 +240,17 @@ export function rowsOfLine(listing: IListing, line: number): number[] {
     }
   });
   return rows;
+}
+
+/** How many colours lines have; see `.jp-hipkittens-line-0` and its like. */
+export const COLOURS = 8;
+
+/**
+ * A colour for each line of the cell that became machine code; neighbours differ.
+ */
+export function lineColours(listing: IListing): Map<number, number> {
+  const lines = [...new Set(listing.lines)].filter(line => line > 0).sort((a, b) => a - b);
+  return new Map(lines.map((line, n) => [line, n % COLOURS]));
 }
 
 /**

@@ -34,6 +34,7 @@ import {
   chosenColumn,
   headings,
   hex,
+  lineColours,
   mix,
   rowsOfLine,
   toDocument,
@@ -44,7 +45,8 @@ import {
   type IListing
 } from './isa';
 import { NotLoaded, kernelLine, type IIsaReply, type KernelLine } from './kernel';
-import type { ILink, SourceLinks } from './links';
+import { colouredLine, type ILink, type SourceLinks } from './links';
+import type { Preferences } from './preferences';
 
 export interface IIsaTarget {
   /** Path of the notebook. */
@@ -58,6 +60,8 @@ interface IShown {
   document: IDocument;
   listing: IListing;
   column: IColumn | null;
+  /** Colours of the cell's lines; empty while a comparison has its own. */
+  colours: ReadonlyMap<number, number>;
 }
 
 const setRows = StateEffect.define<readonly number[]>();
@@ -277,7 +281,7 @@ type RowMarker = (
 /**
  * What is static about a document: decorations, gutters and folds.
  */
-function decorate({ document: doc, listing, column }: IShown): Extension {
+function decorate({ document: doc, listing, column, colours }: IShown): Extension {
   const lineAt = (state: EditorState, from: number) => doc.lines[state.doc.lineAt(from).number - 1];
   const most = Math.max(1, ...listing.vgprs.map((value, row) => value + listing.agprs[row]));
   const rowMarker: RowMarker = marker => (view, block) => {
@@ -291,7 +295,7 @@ function decorate({ document: doc, listing, column }: IShown): Extension {
       return last === undefined ? null : { from: state.doc.line(number).to, to: state.doc.line(last + 1).to };
     }),
     showPanel.of(headingRowOf(headings(listing, column))),
-    ViewPlugin.define(view => new RowDecorations(view, doc, listing), {
+    ViewPlugin.define(view => new RowDecorations(view, doc, listing, colours), {
       decorations: plugin => plugin.decorations
     }),
     gutter({
@@ -337,7 +341,8 @@ class RowDecorations {
   constructor(
     view: EditorView,
     private readonly doc: IDocument,
-    private readonly listing: IListing
+    private readonly listing: IListing,
+    private readonly colours: ReadonlyMap<number, number>
   ) {
     this.decorations = this.build(view);
   }
@@ -361,6 +366,10 @@ class RowDecorations {
         } else if (line) {
           if (line.added || line.renamed) {
             builder.add(row.from, row.from, line.added ? addedRow : renamedRow);
+          }
+          const colour = this.colours.get(this.listing.lines[line.row]);
+          if (colour !== undefined) {
+            builder.add(row.from, row.from, colouredLine(colour));
           }
           if (this.listing.counts && !this.listing.counts[line.row]) {
             builder.add(row.from, row.from, neverRow);
@@ -387,6 +396,7 @@ export class IsaView extends Widget {
   constructor(
     readonly target: IIsaTarget,
     private readonly links: SourceLinks,
+    private readonly preferences: Preferences,
     private readonly trans: TranslationBundle
   ) {
     super();
@@ -434,6 +444,9 @@ export class IsaView extends Widget {
       })
     });
     links.fromCell.connect(this.showLink, this);
+    this.coloursWere = preferences.isaColours;
+    preferences.changed.connect(this.follow, this);
+    this.follow();
     this.say(trans.__('Waiting for the notebook %1.', target.path));
   }
 
@@ -470,6 +483,8 @@ export class IsaView extends Widget {
       return;
     }
     this.reportLine(0, 'hover');
+    this.colour(new Map());
+    this.preferences.changed.disconnect(this.follow, this);
     this.links.fromCell.disconnect(this.showLink, this);
     this.line?.changed.disconnect(this.reload, this);
     this.view.destroy();
@@ -556,15 +571,71 @@ export class IsaView extends Widget {
       onClick: () => this.toggleTimeline()
     });
     this.toolbar.addItem('timeline', this.waves);
-    this.columns = new ToolbarButton({
-      label: this.trans.__('Columns'),
-      tooltip: this.trans.__('Show or hide addresses, live registers and lines beside the instructions'),
-      onClick: () => {
-        this.columns.pressed = this.toggleClass('jp-hipkittens-mod-bare');
-        this.view.requestMeasure();
+    this.toolbar.addItem('columns', this.columnsMenu());
+  }
+
+  /** Which columns stand beside the instructions, and whether these have their line's colour. */
+  private columnsMenu(): Widget {
+    const menu = document.createElement('details');
+    menu.className = 'jp-hipkittens-Columns';
+    const summary = document.createElement('summary');
+    summary.textContent = this.trans.__('Columns');
+    summary.title = this.trans.__('Show or hide what stands beside the instructions');
+    const list = document.createElement('div');
+    const box = (label: string, isOn: () => boolean, set: (on: boolean) => void) => {
+      const input = document.createElement('input');
+      input.type = 'checkbox';
+      input.addEventListener('change', () => set(input.checked));
+      this.boxes.push(() => (input.checked = isOn()));
+      const line = document.createElement('label');
+      line.append(input, label);
+      list.append(line);
+    };
+    for (const [name, label] of [
+      ['Address', this.trans.__('address')],
+      ['Count', this.trans.__('executed')],
+      ['Cost', this.trans.__('measure')],
+      ['Pressure', this.trans.__('live registers')],
+      ['Source', this.trans.__('line')]
+    ]) {
+      const others = () => this.preferences.isaHidden.filter(one => one !== name);
+      box(
+        label,
+        () => others().length === this.preferences.isaHidden.length,
+        on => void this.preferences.set('isaHidden', on ? others() : [...others(), name])
+      );
+    }
+    box(
+      this.trans.__('colours of lines'),
+      () => this.preferences.isaColours,
+      on => void this.preferences.set('isaColours', on)
+    );
+    menu.append(summary, list);
+    menu.addEventListener('keydown', event => {
+      if (event.key === 'Escape') {
+        menu.open = false;
+        summary.focus();
       }
     });
-    this.toolbar.addItem('columns', this.columns);
+    menu.addEventListener('focusout', event => {
+      if (event.relatedTarget && !menu.contains(event.relatedTarget as Node)) {
+        menu.open = false;
+      }
+    });
+    const holder = new Widget({ node: document.createElement('div') });
+    holder.node.append(menu);
+    return holder;
+  }
+
+  /** Shows what the settings say. */
+  private follow(): void {
+    this.boxes.forEach(update => update());
+    this.node.dataset.hidden = this.preferences.isaHidden.join(' ');
+    this.view.requestMeasure();
+    if (this.coloursWere !== this.preferences.isaColours) {
+      this.coloursWere = this.preferences.isaColours;
+      this.render();
+    }
   }
 
   private findBox(): Widget {
@@ -647,8 +718,13 @@ export class IsaView extends Widget {
     }
     const { listing, previous } = reply;
     const column = chosenColumn(listing, this.measure);
-    const document = toDocument(listing, this.comparing ? previous : null, column, reply.edits ?? null);
-    this.shown = { document, listing, column };
+    const compared = this.comparing && previous && reply.edits ? { previous, edits: reply.edits } : null;
+    const document = toDocument(listing, column, compared);
+    // A comparison has colours of its own.
+    const colours =
+      compared || !this.preferences.isaColours ? new Map<number, number>() : lineColours(listing);
+    this.shown = { document, listing, column, colours };
+    this.colour(colours);
     this.measures.hidden = column === null;
     this.measures.title = column?.doc ?? '';
     this.measures.replaceChildren(
@@ -692,6 +768,18 @@ export class IsaView extends Widget {
       parts.push(this.trans.__('no previous compile'));
     }
     return parts.join(' · ');
+  }
+
+  /** Gives the cell's lines the colours of their instructions. */
+  private colour(colours: ReadonlyMap<number, number>): void {
+    const record = this.record();
+    if (this.coloured && this.coloured !== record) {
+      this.links.colour(this.coloured, new Map());
+    }
+    this.coloured = record;
+    if (record) {
+      this.links.colour(record, colours);
+    }
   }
 
   private say(text: string): void {
@@ -744,10 +832,16 @@ export class IsaView extends Widget {
     return { wait, load };
   }
 
-  /** The rows by keyboard: up and down go from instruction to instruction, with its line of the cell. */
+  /** The rows by keyboard: arrows, page and end keys go along the instructions, Enter to the line of the cell. */
   private step(event: KeyboardEvent): boolean {
-    const by = { ArrowDown: 1, ArrowUp: -1 }[event.key];
     const rows = this.shown?.document.lineOfRow ?? [];
+    if (event.key === 'Enter' && this.row >= 0) {
+      this.reportLine(this.shown?.listing.lines[this.row] ?? 0, 'select', this.row);
+      return true;
+    }
+    const by = { ArrowDown: 1, ArrowUp: -1, PageDown: 20, PageUp: -20, Home: -rows.length, End: rows.length }[
+      event.key
+    ];
     if (!by || !rows.length || event.ctrlKey || event.metaKey || event.altKey) {
       return false;
     }
@@ -793,7 +887,9 @@ export class IsaView extends Widget {
   private measures!: HTMLSelectElement;
   private measure = '';
   private compare!: ToolbarButton;
-  private columns!: ToolbarButton;
+  private readonly boxes: (() => void)[] = [];
+  private coloursWere = true;
+  private coloured: CellRecord | null = null;
   private comparing = false;
   private waves!: ToolbarButton;
   private timeline: SimplifiedOutputArea | null = null;

@@ -11,7 +11,7 @@ import { PromiseDelegate, type JSONObject } from '@lumino/coreutils';
 import { Signal, type ISignal } from '@lumino/signaling';
 
 import type { IHistoryEntry } from './history';
-import type { IListing, ToldEdit } from './isa';
+import type { IListing, Edit } from './isa';
 import type { IKernel, Origin } from './payload';
 
 export const COMM_TARGET = 'hipkittens-workbench';
@@ -51,8 +51,8 @@ export interface IIsaReply {
   kernels: string[];
   listing: IListing;
   previous: IListing | null;
-  /** Absent in older kernels. */
-  edits?: ToldEdit[] | null;
+  /** The way from `previous`. */
+  edits: Edit[] | null;
 }
 
 /** How far a launch or a sweep is. */

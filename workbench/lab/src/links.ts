@@ -7,6 +7,7 @@ import { Decoration, EditorView, ViewPlugin, type DecorationSet, type ViewUpdate
 import { Signal, type ISignal } from '@lumino/signaling';
 
 import type { CellRecord } from './cells';
+import { COLOURS } from './isa';
 
 export interface ILink {
   record: CellRecord;
@@ -40,6 +41,23 @@ export class SourceLinks {
     this._fromIsa.emit(link);
   }
 
+  /** Emitted with the cell whose lines got or lost their colours. */
+  get coloured(): ISignal<this, CellRecord> {
+    return this._coloured;
+  }
+
+  /** Colours of a cell's lines, as its machine code has them; empty where none is shown. */
+  coloursOf(record: CellRecord): ReadonlyMap<number, number> {
+    return this.colours.get(record) ?? new Map();
+  }
+
+  colour(record: CellRecord, colours: ReadonlyMap<number, number>): void {
+    this.colours.set(record, colours);
+    this._coloured.emit(record);
+  }
+
+  private colours = new WeakMap<CellRecord, ReadonlyMap<number, number>>();
+  private _coloured = new Signal<this, CellRecord>(this);
   private _fromCell = new Signal<this, ILink>(this);
   private _fromIsa = new Signal<this, ILink>(this);
 }
@@ -65,6 +83,33 @@ const linked = StateField.define<DecorationSet>({
   provide: field => EditorView.decorations.from(field)
 });
 
+/** Gives an editor's lines their colours. */
+const setColours = StateEffect.define<ReadonlyMap<number, number>>();
+
+/** A line, or a row of machine code, in its colour. */
+export function colouredLine(colour: number): Decoration {
+  return COLOURED[colour];
+}
+
+const COLOURED = Array.from({ length: COLOURS }, (_, n) =>
+  Decoration.line({ class: `jp-hipkittens-line jp-hipkittens-line-${n}` })
+);
+
+const coloured = StateField.define<DecorationSet>({
+  create: () => Decoration.none,
+  update(marks, transaction) {
+    for (const effect of transaction.effects) {
+      if (effect.is(setColours)) {
+        const doc = transaction.newDoc;
+        const lines = [...effect.value].filter(([line]) => line <= doc.lines).sort(([a], [b]) => a - b);
+        return Decoration.set(lines.map(([line, colour]) => COLOURED[colour].range(doc.line(line).from)));
+      }
+    }
+    return marks.map(transaction.changes);
+  },
+  provide: field => EditorView.decorations.from(field)
+});
+
 /**
  * Reports the line under the pointer and the cursor's, and shows the line that an ISA view points at.
  */
@@ -72,6 +117,9 @@ export function linksExtension(record: CellRecord, links: SourceLinks): Extensio
   class Links {
     constructor(private readonly view: EditorView) {
       links.fromIsa.connect(this.show, this);
+      links.coloured.connect(this.colour, this);
+      // An editor takes no changes while it makes its plugins.
+      queueMicrotask(() => this.colour(links, record));
     }
 
     update(update: ViewUpdate): void {
@@ -82,7 +130,9 @@ export function linksExtension(record: CellRecord, links: SourceLinks): Extensio
     }
 
     destroy(): void {
+      this.destroyed = true;
       links.fromIsa.disconnect(this.show, this);
+      links.coloured.disconnect(this.colour, this);
     }
 
     point(event: MouseEvent): void {
@@ -102,6 +152,12 @@ export function linksExtension(record: CellRecord, links: SourceLinks): Extensio
       links.pointInCell({ record, line, action });
     }
 
+    private colour(_sender: SourceLinks, changed: CellRecord): void {
+      if (changed === record && !this.destroyed) {
+        this.view.dispatch({ effects: setColours.of(links.coloursOf(record)) });
+      }
+    }
+
     private show(_sender: SourceLinks, link: ILink): void {
       if (link.record !== record) {
         return;
@@ -115,8 +171,10 @@ export function linksExtension(record: CellRecord, links: SourceLinks): Extensio
     }
 
     private pointed = 0;
+    private destroyed = false;
   }
   return [
+    coloured,
     linked,
     ViewPlugin.fromClass(Links, {
       eventHandlers: {

@@ -65,7 +65,7 @@ export function parseMagicLine(line: string): IPart[] {
 }
 
 /** Options that take no value. */
-const SWITCHES = new Set(['--time', '--profile', '--sanitize', '--help', '-h']);
+const SWITCHES = new Set(['--time', '--profile', '--sanitize', '--device-libraries', '--help', '-h']);
 
 /**
  * The name that a cell binds its module to, '' where the line has none.

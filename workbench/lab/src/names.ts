@@ -50,6 +50,19 @@ export class Names {
     return this.byName.get(name) ?? [];
   }
 
+  /** Members of one of the library's types, such as "rt", each once. */
+  membersOf(type: string): IEntry[] {
+    const found = new Map<string, IEntry>();
+    for (const entries of this.byName.values()) {
+      for (const entry of entries as (IEntry & Partial<IIndexEntry>)[]) {
+        if (entry.scope === `kittens::${type}` && !found.has(entry.name)) {
+          found.set(entry.name, entry);
+        }
+      }
+    }
+    return [...found.values()].sort((a, b) => a.name.localeCompare(b.name));
+  }
+
   /** Option of the magic line. */
   flags(prefix: string): IEntry[] {
     return MAGIC_FLAGS.filter(flag => flag.name.startsWith(prefix));

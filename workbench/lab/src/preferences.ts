@@ -26,6 +26,16 @@ export class Preferences {
     return this.get('welcome', true);
   }
 
+  /** Columns that the ISA view does not show, such as "Address". */
+  get isaHidden(): readonly string[] {
+    return this.get<readonly string[]>('isaHidden', []);
+  }
+
+  /** Whether instructions have the colour of their line. */
+  get isaColours(): boolean {
+    return this.get('isaColours', true);
+  }
+
   get changed(): ISignal<this, void> {
     return this._changed;
   }
@@ -42,7 +52,10 @@ export class Preferences {
     this._changed.emit();
   }
 
-  async set(key: 'lineHeat' | 'heatMeasure' | 'hover' | 'welcome', value: boolean | string): Promise<void> {
+  async set(
+    key: 'lineHeat' | 'heatMeasure' | 'hover' | 'welcome' | 'isaHidden' | 'isaColours',
+    value: boolean | string | string[]
+  ): Promise<void> {
     this.local.set(key, value);
     this._changed.emit();
     await this.settings?.set(key, value);

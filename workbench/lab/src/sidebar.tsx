@@ -20,6 +20,7 @@ import { NotLoaded, kernelLine, type IKernelState, type IProgress, type KernelLi
 import { chosenMeasure, shares } from './heat';
 import type { ICellPayload, IHeat, IKernel, Origin } from './payload';
 import type { Preferences } from './preferences';
+import { describeReference, referenceOf } from './reference';
 
 /**
  * What the sidebar shows: follows the current notebook, its kernel and its cells.
@@ -191,7 +192,21 @@ interface IProps {
 function Contents(props: IProps): JSX.Element {
   const { model, trans } = props;
   if (!model.panel) {
-    return <p className="jp-hipkittens-Hint">{trans.__('Open a notebook to see its kernels here.')}</p>;
+    return (
+      <>
+        <Welcome {...props} />
+        <p className="jp-hipkittens-Hint">
+          {trans.__('Open a notebook to see its kernels here, or')}{' '}
+          <button
+            className="jp-hipkittens-Link"
+            onClick={() => void props.commands.execute(CommandIDs.tutorials)}
+          >
+            {trans.__('the first tutorial')}
+          </button>
+          .
+        </p>
+      </>
+    );
   }
   return (
     <>
@@ -331,9 +346,9 @@ function Actions({ commands, model, trans }: IProps): JSX.Element {
     [CommandIDs.isa, trans.__('ISA'), isaIcon],
     [CommandIDs.dashboard, trans.__('Dashboard'), dashboardIcon]
   ];
-  const name = model.panel?.content.activeCell?.model.sharedModel
-    .getSource()
-    .match(/^%%hipkittens[ \t]+(\w+)/)?.[1];
+  const cell = model.panel?.content.activeCell?.model;
+  const name = cell?.sharedModel.getSource().match(/^%%hipkittens[ \t]+(\w+)/)?.[1];
+  const kept = cell && name ? referenceOf(cell) : null;
   return (
     <Section title={name ? trans.__('Cell %1', name) : trans.__('Current cell')}>
       <div
@@ -354,6 +369,18 @@ function Actions({ commands, model, trans }: IProps): JSX.Element {
           </button>
         ))}
       </div>
+      {kept && (
+        <p className="jp-hipkittens-Hint">
+          {trans.__('Verified against')} <code>{describeReference(kept)}</code>{' '}
+          <button
+            className="jp-hipkittens-Link"
+            title={commands.caption(CommandIDs.reference)}
+            onClick={() => void commands.execute(CommandIDs.reference)}
+          >
+            {trans.__('Change…')}
+          </button>
+        </p>
+      )}
       {!name && (
         <p className="jp-hipkittens-Hint">
           {trans.__('The current cell is not a HipKittens cell: those start with')}{' '}

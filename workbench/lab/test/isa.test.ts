@@ -1,12 +1,12 @@
 import {
   chosenColumn,
-  comparable,
-  difference,
   headings,
+  lineColours,
   mix,
   rowsOfLine,
   toDocument,
   total,
+  type Edit,
   type IColumn,
   type IListing
 } from '../src/isa';
@@ -29,66 +29,6 @@ function listing(texts: string[], more: Partial<IListing> = {}): IListing {
   };
 }
 
-function replay(before: string[], after: string[]): string[] {
-  return difference(before, after)
-    .filter(edit => edit.kind !== 'removed')
-    .map(edit => after[edit.row]);
-}
-
-describe('difference', () => {
-  it('is the shortest', () => {
-    const edits = difference([...'abcabba'], [...'cbabac']);
-    expect(edits.filter(edit => edit.kind !== 'same').length).toBe(5);
-    expect(replay([...'abcabba'], [...'cbabac']).join('')).toBe('cbabac');
-  });
-
-  it('handles equal, empty and disjoint', () => {
-    expect(difference(['a'], ['a'])).toEqual([{ kind: 'same', row: 0 }]);
-    expect(difference([], ['a'])).toEqual([{ kind: 'added', row: 0 }]);
-    expect(difference(['a'], [])).toEqual([{ kind: 'removed', row: 0 }]);
-    expect(difference(['a'], ['b']).map(edit => edit.kind)).toEqual(['removed', 'added']);
-  });
-
-  it('agrees with the longest common subsequence on random input', () => {
-    const seed = Math.floor(Math.random() * 1e9);
-    console.info('seed', seed);
-    let state = seed;
-    const random = (n: number) => {
-      state = (Math.imul(state, 1103515245) + 12345) >>> 0;
-      return (state >>> 8) % n;
-    };
-    for (let round = 0; round < 60; round++) {
-      const make = () => Array.from({ length: random(14) }, () => 'abcd'[random(4)]);
-      const before = make();
-      const after = make();
-      const edits = difference(before, after);
-      expect(replay(before, after)).toEqual(after);
-      const removed = edits.filter(edit => edit.kind === 'removed').map(edit => before[edit.row]);
-      const same = edits.filter(edit => edit.kind === 'same').map(edit => after[edit.row]);
-      expect(removed.length + same.length).toBe(before.length);
-      expect(same.length).toBe(longestCommon(before, after));
-    }
-  });
-
-  it('does not take long where nothing is alike', () => {
-    const before = Array.from({ length: 6000 }, (_, i) => `a${i}`);
-    const after = Array.from({ length: 6000 }, (_, i) => `b${i}`);
-    const start = Date.now();
-    expect(replay(before, after)).toEqual(after);
-    expect(Date.now() - start).toBeLessThan(5000);
-  });
-});
-
-function longestCommon(a: string[], b: string[]): number {
-  const table = Array.from({ length: a.length + 1 }, () => new Array<number>(b.length + 1).fill(0));
-  for (let i = a.length - 1; i >= 0; i--) {
-    for (let j = b.length - 1; j >= 0; j--) {
-      table[i][j] = a[i] === b[j] ? table[i + 1][j + 1] + 1 : Math.max(table[i + 1][j], table[i][j + 1]);
-    }
-  }
-  return table[0][0];
-}
-
 describe('document of a listing', () => {
   const code = listing(['v_a', 'v_b', 'v_c', 's_cbranch_scc1 0x104', 's_endpgm'], {
     blocks: [0, 1, 4],
@@ -97,7 +37,7 @@ describe('document of a listing', () => {
   });
 
   it('has headings before blocks and loops, and folds them', () => {
-    const { text, folds, lineOfRow } = toDocument(code, null);
+    const { text, folds, lineOfRow } = toDocument(code);
     const lines = text.split('\n');
     expect(lines).toEqual([
       '; block 0, 0x100, 1 times',
@@ -119,22 +59,38 @@ describe('document of a listing', () => {
     expect(lineOfRow).toEqual([1, 4, 5, 6, 8]);
   });
 
-  it('shows what came and went, and takes a moved branch target for the same', () => {
-    const before = listing(['v_a', 'v_x', 'v_c', 's_cbranch_scc1 0x108', 's_endpgm']);
-    const { text, lines, added, removed } = toDocument(code, before);
-    expect([added, removed]).toEqual([1, 1]);
+  it('shows what came, what went, and what only has other registers', () => {
+    const previous = listing(['v_a', 'v_x', 'v_c', 's_cbranch_scc1 0x108', 's_endpgm']);
+    const edits: Edit[] = [
+      ['same', 0, 0],
+      ['removed', 1, null],
+      ['added', null, 1],
+      ['renamed', 2, 2],
+      ['same', 3, 3],
+      ['same', 4, 4]
+    ];
+    const { text, lines, added, removed, renamed } = toDocument(code, null, { previous, edits });
+    expect([added, removed, renamed]).toEqual([1, 1, 1]);
     const kinds = lines.map((line, i) => `${line.kind} ${text.split('\n')[i]}`);
     expect(kinds).toContain('removed v_x');
     expect(lines.filter(line => line.kind === 'code' && line.added).length).toBe(1);
-    expect(comparable('s_branch 0x1f0')).toBe(comparable('s_branch 0x200'));
-    expect(comparable('v_mov_b32 v0, 0x10')).toBe('v_mov_b32 v0, 0x10');
+  });
+
+  it('gives each line of the cell a colour that its neighbours do not have', () => {
+    const lines = [7, 0, 3, 7, 9, 3, 12];
+    const colours = lineColours(listing(lines.map(String), { lines }));
+    expect([...colours.keys()]).toEqual([3, 7, 9, 12]);
+    expect(new Set(colours.values()).size).toBe(4);
+    const many = Array.from({ length: 30 }, (_, n) => n + 1);
+    const found = [...lineColours(listing(many.map(String), { lines: many })).values()];
+    found.slice(1).forEach((colour, n) => expect(colour).not.toBe(found[n]));
   });
 
   it('knows the rows of a source line and the mix', () => {
     expect(rowsOfLine(code, 3)).toEqual([1, 3]);
     expect(rowsOfLine(code, 99)).toEqual([]);
     expect(mix(code)).toEqual([{ name: 'valu', instructions: 5, executions: 26 }]);
-    expect(toDocument(listing([]), null).lines).toEqual([]);
+    expect(toDocument(listing([])).lines).toEqual([]);
   });
 });
 
@@ -161,7 +117,7 @@ describe('costs', () => {
 
   it('are shares in the headings of blocks and loops', () => {
     const shown = chosenColumn(code, 'stall_cycles');
-    const headings = toDocument(code, null, shown)
+    const headings = toDocument(code, shown)
       .text.split('\n')
       .filter(line => line.startsWith(';'));
     expect(headings.map(line => line.replace(/^.*, /, ''))).toEqual([
@@ -171,8 +127,8 @@ describe('costs', () => {
       '10% of stall cycles'
     ]);
     expect(total(shown as IColumn, 1, 2)).toBe(80);
-    expect(toDocument(code, null, column('x', [0, 0, 0, 0])).text).not.toContain('stall');
-    expect(toDocument(code, null).text).not.toContain('% of');
+    expect(toDocument(code, column('x', [0, 0, 0, 0])).text).not.toContain('stall');
+    expect(toDocument(code).text).not.toContain('% of');
   });
 });
 

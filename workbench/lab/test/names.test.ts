@@ -65,6 +65,23 @@ describe('completion', () => {
     expect(candidates(await names(), ...at('%%hipkittens k\n + |')).entries).toEqual([]);
   });
 
+  it('offers the members of what stands before a dot', async () => {
+    const cell = `%%hipkittens k
+struct globals {
+    gl<bf16, 1, 1, -1, 64> x, out;  // a comment; with a semicolon
+    float eps = 1e-5f;
+    int n, m[4];
+    dim3 grid() const { return dim3(n); }
+};
+__global__ void k(const globals g) { rt_bf<1, 1> t; g.| `;
+    const offered = async (text: string) =>
+      candidates(await names(), ...at(text)).entries.map(entry => entry.name);
+    expect(await offered(cell)).toEqual(['x', 'out', 'eps', 'n', 'm', 'grid']);
+    expect(await offered(cell.replace('g.|', 'g.e|'))).toEqual(['eps']);
+    expect(await offered(cell.replace('g.|', 't.|'))).toEqual(['rows']);
+    expect(await offered(cell.replace('g.|', 'unknown.|'))).toEqual([]);
+  });
+
   it('documents an entry', async () => {
     expect(documentation((await names()).lookup('row_sum')[0])).toBe(
       'void row_sum(RV &dst)\n\nSums.\n\nr.cuh'

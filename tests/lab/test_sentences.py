@@ -1,0 +1,36 @@
+"""Every public name of the tile library has a sentence, and it is the right one."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from workbench import magic_options
+from workbench.lab.index import index, lookup
+from workbench.lab.sentences import undocumented
+
+
+def test_every_public_name_has_a_sentence() -> None:
+    entries = index().entries
+    assert len(entries) > 1000
+    assert undocumented(entries) == []
+
+
+def test_sentences_are_of_the_name_that_they_stand_at() -> None:
+    def of(name: str, scope: str = "kittens") -> str:
+        return next(entry.doc for entry in lookup(name) if entry.scope == scope)
+
+    assert of("mul").startswith("dst = lhs * rhs, element by element.")
+    assert of("rt_bf") == "A register tile of bf16."
+    assert of("col_max").startswith("The largest element of each column of src, over its rows")
+    assert of("div_row") == "dst = src divided by the vector's element of its row."
+    assert of("cols", "kittens::gl") == "Columns."
+    # The header's own comment stays where it is of one name.
+    assert of("zero", "kittens::macros") == "Zero, in AGPRs too and whatever the type."
+
+
+def test_the_front_end_knows_the_magic_s_options() -> None:
+    source = Path("workbench/lab/src/keywords.ts")
+    text = (Path(__file__).parents[2] / source).read_text()
+    flags = text[text.index("MAGIC_FLAGS") :]
+    assert set(re.findall(r"\[\s*'(-[\w-]+)'", flags)) == set(magic_options.FLAGS), source

@@ -1,0 +1,102 @@
+"""A cell's own launch and reference: what --launch, --inputs, --outputs and --reference say.
+
+Each is Python over the notebook's variables, where the cell's kernels have their names:
+
+    %%hipkittens scale --launch "scale[4, 64]" --inputs "dict(x=torch.ones(256), by=2.0)" --outputs x \
+        --reference "lambda x, by: x * by"
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from workbench.check.results import VerifyResult
+from workbench.check.verify import verify
+from workbench.errors import UsageError, WorkbenchError
+from workbench.kernel import Launcher, Module
+from workbench.spec.subject import Target, resolve
+
+
+@dataclass(frozen=True)
+class Own:
+    """What a cell says of its own launch.
+
+    Attributes:
+        launcher: the kernel with its grid and block.
+        inputs: all its arguments by name.
+        outputs: names of the tensors that it writes; empty where nothing is compared.
+        reference: what it is held against; None where nothing is compared.
+        text: the reference as it is written.
+    """
+
+    launcher: Launcher
+    inputs: Mapping[str, Any]
+    outputs: tuple[str, ...]
+    reference: Callable[..., Any] | None
+    text: str
+
+    def target(self) -> Target:
+        """The launch, to be timed, profiled or sanitized."""
+        return resolve(self.launcher, (), self.inputs)
+
+    def verify(self) -> VerifyResult:
+        """The comparison.
+
+        Raises:
+            UsageError: the reference fails, or does not fit the inputs.
+        """
+        try:
+            found = verify(self.launcher, self.reference, inputs=self.inputs, outputs=self.outputs)
+        except WorkbenchError:
+            raise
+        except Exception as error:
+            raise UsageError(
+                f"--reference: `{self.text}` raised {type(error).__name__}: {error}; it is called with "
+                f"those of {', '.join(self.inputs)} that it has parameters for, floats in float64"
+            ) from error
+        assert isinstance(found, VerifyResult)
+        return found
+
+
+def own(options: argparse.Namespace, module: Module, namespace: Mapping[str, Any]) -> Own | None:
+    """What a cell's line says of its own launch; None where it says nothing.
+
+    Raises:
+        UsageError: one of the four is missing, is no Python, fails, or gives something else.
+    """
+    texts = {name: getattr(options, name) for name in ("launch", "inputs", "outputs", "reference")}
+    if not any(texts.values()):
+        return None
+    if options.verify or options.spec:
+        given = ", ".join(f"--{name}" for name, text in texts.items() if text)
+        raise UsageError(f"{given} beside a spec: a spec says all of this itself; give one or the other")
+    wanted = ("launch", "inputs", "outputs", "reference") if texts["reference"] else ("launch", "inputs")
+    missing = [f"--{name}" for name in wanted if not texts[name]]
+    if missing:
+        have = ", ".join(f"--{name}" for name, text in texts.items() if text)
+        raise UsageError(f"{have} needs {' and '.join(missing)} too")
+    variables = {**namespace, **module.kernels}
+    launcher = _evaluated("launch", texts["launch"], variables, Launcher, "kernel[grid, block]")
+    inputs = _evaluated("inputs", texts["inputs"], variables, Mapping, "a dict of all arguments by name")
+    reference = None
+    if texts["reference"]:
+        reference = _evaluated("reference", texts["reference"], variables, Callable, "a function")
+    outputs = tuple(name for part in texts["outputs"].split(",") if (name := part.strip()))
+    return Own(launcher, inputs, outputs, reference, texts["reference"])
+
+
+def _evaluated(name: str, text: str, variables: dict[str, Any], wanted: Any, described: str) -> Any:
+    try:
+        value = eval(compile(text.strip(), f"<--{name}>", "eval"), variables)
+    except Exception as error:
+        said = f"{error.msg}, at column {error.offset}" if isinstance(error, SyntaxError) else str(error)
+        raise UsageError(
+            f"--{name}: `{text}` raised {type(error).__name__}: {said}; expected {described}, as Python over "
+            "the notebook's variables and the cell's kernels"
+        ) from None
+    if not isinstance(value, wanted):
+        raise UsageError(f"--{name}: `{text}` is a {type(value).__name__}; expected {described}")
+    return value
