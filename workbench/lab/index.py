@@ -21,33 +21,11 @@ from tree_sitter import Language, Node, Parser
 
 from workbench.lab import sentences
 from workbench.lab.doxygen import tidy
+from workbench.lab.entry import Entry
 from workbench.paths import include_dir
 
 SIGNATURE_LIMIT = 400
 """Characters of a signature that are kept."""
-
-
-@dataclass(frozen=True, slots=True)
-class Entry:
-    """A name of the library.
-
-    Attributes:
-        name: as one writes it, without namespace.
-        scope: namespace or struct that it stands in, such as "kittens::base_types".
-        kind: "function", "type", "concept", "variable" or "macro".
-        signature: the declaration on one line.
-        doc: its doc comment as plain text, "" where there is none.
-        header: the header as it is included, such as "types/register/rt.cuh".
-        line: its line there.
-    """
-
-    name: str
-    scope: str
-    kind: str
-    signature: str
-    doc: str
-    header: str
-    line: int
 
 
 @dataclass(frozen=True, slots=True)

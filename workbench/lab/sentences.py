@@ -11,10 +11,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from workbench.lab.index import Entry
+from workbench.lab.entry import Entry
 
 _OPERATIONS = {
     "add": "lhs + rhs",
