@@ -10,7 +10,8 @@ import re
 from collections.abc import Iterable
 from pathlib import Path
 
-from workbench.lab.index import Entry, index
+from workbench.lab.entry import Entry
+from workbench.lab.index import index
 from workbench.paths import include_dir
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "tile_operations.md"
