@@ -78,7 +78,10 @@ def own(options: argparse.Namespace, module: Module, namespace: Mapping[str, Any
     if missing:
         have = ", ".join(f"--{name}" for name, text in texts.items() if text)
         raise UsageError(f"{have} needs {' and '.join(missing)} too")
-    variables = {**namespace, **module.kernels}
+    import torch
+
+    # Those of a kernel that was restarted a moment ago are few.
+    variables = {"torch": torch, **namespace, **module.kernels}
     launcher = _evaluated("launch", texts["launch"], variables, Launcher, "kernel[grid, block]")
     inputs = _evaluated("inputs", texts["inputs"], variables, Mapping, "a dict of all arguments by name")
     reference = None
