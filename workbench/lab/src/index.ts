@@ -399,7 +399,12 @@ const workbench: JupyterFrontEndPlugin<void> = {
         }
       }
     });
-    launcher?.add({ command: CommandIDs.tutorials, category: 'HipKittens', rank: 1 });
+    launcher?.add({
+      command: CommandIDs.tutorials,
+      args: { isLauncher: true },
+      category: 'HipKittens',
+      rank: 1
+    });
     commands.addCommand(CommandIDs.clearHistory, {
       label: trans.__('Clear HipKittens Run History'),
       isEnabled: () => tracker.currentWidget !== null,
