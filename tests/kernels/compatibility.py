@@ -35,7 +35,7 @@ HEADERS = Path(__file__).resolve().parents[2] / "kernels" / "include"
 MEMBER_FILES = r"ops/group/(?!group\.cuh)"
 BINDINGS = "pyutils/"
 """Host code, held by the tests of host modules."""
-MODULES = r"^kernels/(layernorm|rotary)/kernel"
+MODULES = r"^(kernels/(layernorm|rotary)/kernel|analysis/bf16_gemm/mi350x/kernel_1024)"
 """Modules whose whole grid takes seconds."""
 SOURCE_TIMEOUT = 900
 """Seconds for a source to compile and run."""
@@ -287,6 +287,7 @@ def read(source: Source, compiler: str, own: bool) -> dict[str, str]:
     """Whether the compiler accepts the device part of a source, templates instantiated."""
     test = hipkittens_sources.unit_test(source) if source.is_unit_test else None
     include = [*([source.root / "include"] if own else []), *(test.include if test else [])]
+    include += hipkittens_sources.moved(source)
     define = [*hipkittens_sources.MACROS, *(test.define(test.smallest) if test else ())]
     of = Branch(source.branch, source.arch, source.define)
     said = compile_only(source.path, of, [*include, *hipkittens_sources.host_headers()], define, compiler)

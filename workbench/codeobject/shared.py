@@ -2,8 +2,8 @@
 
 Code objects do not say: their symbols have no shared memory, and clang's DWARF describes such a variable
 without a place. So the places are computed as LLVM gives them (AMDGPULowerModuleLDS, OptimizedStructLayout):
-variables by falling alignment, then falling size, then name. Where that leaves gaps LLVM has a choice, and
-where several choices of variables may have the kernel's size they are not known: then nothing is said.
+variables by falling alignment, then falling size, then name; where that leaves gaps smaller ones fill them.
+Where several choices of variables may have the kernel's size, those are known that all have in one place.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ _LEAST_ALIGNMENTS = ((9, 16), (5, 8), (3, 4), (2, 2))
 """LLVM aligns variables of so many bytes and more to so many."""
 _PLACED = {"DW_AT_location", "DW_AT_const_value", "DW_AT_declaration"}
 _MOST_VARIABLES = 10
+_PARTS = ("DW_TAG_member", "DW_TAG_inheritance")
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,10 +40,12 @@ class _Declared:
     line: int
     size: int
     alignment: int
+    natural: int
+    """Alignment of the scalars and vectors that its type is made of."""
 
 
 def shared_arrays(function: DIE, total: int) -> tuple[SharedArray, ...]:
-    """The arrays of a kernel by address; empty where it is not certain which are where.
+    """The arrays of a kernel by address, those of which it is certain where they are.
 
     Args:
         function: DWARF's description of the kernel.
@@ -58,16 +61,14 @@ def shared_arrays(function: DIE, total: int) -> tuple[SharedArray, ...]:
         for chosen in itertools.combinations(variables, count)
         if _may_take(chosen, total)
     ]
-    return _placed(possible[0]) if len(possible) == 1 else ()
+    placed = [_placed(chosen) for chosen in possible]
+    return tuple(each for each in placed[0] if all(each in others for others in placed)) if placed else ()
 
 
 def _may_take(variables: Sequence[_Declared], total: int) -> bool:
-    """Whether these variables may be all of a kernel with `total` bytes: gaps are LLVM's choice."""
-    most = 0
-    for variable in _in_order(variables):
-        most = -(-most // variable.alignment) * variable.alignment + variable.size
-    widest = max(variable.alignment for variable in variables)
-    return sum(variable.size for variable in variables) <= total <= -(-most // widest) * widest
+    """Whether these variables may be all of a kernel with `total` bytes: LLVM puts them into a structure."""
+    last = _placed(variables)[-1]
+    return _up(last.first + last.size, max(variable.natural for variable in variables)) == total
 
 
 def _functions(function: DIE) -> list[DIE]:
@@ -105,7 +106,18 @@ def _declared(function: DIE, die: DIE) -> _Declared | None:
     of = _text(function, "DW_AT_linkage_name").removeprefix("_Z") or _counted(_text(function, "DW_AT_name"))
     least = next((alignment for count, alignment in _LEAST_ALIGNMENTS if size >= count), 1)
     alignment = max(least, *_alignments(die))
-    return _Declared(f"_ZZ{of}E{_counted(name)}", name, int(line.value), size, alignment)
+    return _Declared(f"_ZZ{of}E{_counted(name)}", name, int(line.value), size, alignment, _natural(die))
+
+
+def _natural(die: DIE) -> int:
+    """The largest alignment of what a variable's, a member's or a base class's type is made of."""
+    while "DW_AT_type" in die.attributes:
+        die = die.get_DIE_from_attribute("DW_AT_type")
+        if {"DW_AT_GNU_vector", "DW_AT_byte_size"} <= set(die.attributes) or die.tag == "DW_TAG_pointer_type":
+            break
+    parts = [_natural(each) for each in die.iter_children() if each.tag in _PARTS]
+    size = die.attributes.get("DW_AT_byte_size")
+    return max(parts) if parts else int(size.value) if size is not None else 1
 
 
 def _alignments(die: DIE) -> Iterator[int]:
@@ -128,16 +140,19 @@ def _text(die: DIE, attribute: str) -> str:
     return str(value.value.decode(errors="replace")) if value is not None else ""
 
 
-def _in_order(variables: Iterable[_Declared]) -> list[_Declared]:
-    return sorted(variables, key=lambda v: (-v.alignment, -v.size, v.symbol))
-
-
-def _placed(variables: Iterable[_Declared]) -> tuple[SharedArray, ...]:
-    """The variables one behind the other; none where that leaves a gap."""
+def _placed(variables: Iterable[_Declared]) -> list[SharedArray]:
+    """Where LLVM puts the variables, by address."""
+    left = sorted(variables, key=lambda v: (-v.alignment, -v.size, v.symbol))
     at, placed = 0, list[SharedArray]()
-    for variable in _in_order(variables):
-        if at % variable.alignment:
-            return ()
-        placed.append(SharedArray(at, variable.size, variable.name, variable.line))
-        at += variable.size
-    return tuple(placed)
+    while left:
+        # The most aligned of those that leave the smallest gap.
+        at = _up(at, min(v.alignment for v in left))
+        chosen = next(v for v in left if at % v.alignment == 0)
+        left.remove(chosen)
+        placed.append(SharedArray(at, chosen.size, chosen.name, chosen.line))
+        at += chosen.size
+    return placed
+
+
+def _up(number: int, multiple: int) -> int:
+    return -(-number // multiple) * multiple

@@ -57,8 +57,13 @@ class Scene:
         return self._instructions.get(address)
 
     def shared_at(self, byte: int) -> str:
-        """The variable at a byte of shared memory, " ('tile' of line 3, byte 12)"; "" if not known."""
+        """The variable at a byte of shared memory, " ('tile' of line 3, byte 12)"; "" if not known.
+
+        Dynamic shared memory, which has no names in a code object, begins behind the variables.
+        """
         total = self.kernel.descriptor.group_segment_fixed_size
+        if 0 < total <= byte < self.shared_bytes:
+            return f" (dynamic shared memory, byte {byte - total})"
         for each in self.shared_arrays(self.kernel.name, total):
             if each.first <= byte < each.first + each.size:
                 return f" ('{each.name}' of line {each.line}, byte {byte - each.first})"

@@ -36,21 +36,35 @@ HK_INLINE int32_t hk_lds_write(Wave *w, const Op *op, HkData data) {
     return 0;
 }
 
+/* The two addresses of a two-address form, each with the offset that is added to it; 1 after a fault. */
+typedef struct {
+    const uint32_t *row[2];
+    uint32_t offset[2];
+    uint32_t wrapped[2][HK_LANES] __attribute__((aligned(64)));
+} HkLdsPair;
+
+HK_INLINE int32_t hk_lds_pair(Wave *w, const Op *op, HkData data, uint64_t exec, HkLdsKind kind, HkLdsPair *pair) {
+    pair->offset[0] = (uint32_t)op->offset;
+    pair->offset[1] = op->imm[0];
+    for (int i = 0; i < 2; i++) {
+        pair->row[i] = hk_lds_wrap(hk_row(w, op->src0), &pair->offset[i], exec, pair->wrapped[i]);
+        if (hk_check_lds_row(w, op, pair->row[i], pair->offset[i], exec, hk_data_bytes(data), kind)) return 1;
+    }
+    return 0;
+}
+
 /* Both halves are read before a register changes: the destination may hold the address. */
 HK_INLINE int32_t hk_lds_read2(Wave *w, const Op *op, HkData data) {
     uint64_t exec = hk_exec(w);
     if (exec == 0) return 0;
-    uint32_t wrapped[2][HK_LANES] __attribute__((aligned(64)));
-    uint32_t first_offset = (uint32_t)op->offset, second_offset = op->imm[0];
-    const uint32_t *first = hk_lds_wrap(hk_row(w, op->src0), &first_offset, exec, wrapped[0]);
-    const uint32_t *second = hk_lds_wrap(hk_row(w, op->src0), &second_offset, exec, wrapped[1]);
-    if (hk_check_lds_row(w, op, first, first_offset, exec, hk_data_bytes(data), HK_LDS_READ)) return 1;
-    if (hk_check_lds_row(w, op, second, second_offset, exec, hk_data_bytes(data), HK_LDS_READ)) return 1;
+    HkLdsPair pair;
+    if (hk_lds_pair(w, op, data, exec, HK_LDS_READ, &pair)) return 1;
     uint32_t safe[HK_LANES] __attribute__((aligned(64)));
     uint32_t loaded[4 * HK_LANES] __attribute__((aligned(64)));
     int rows = hk_data_rows(data);
-    hk_gather(data, loaded, 0, w->lds + first_offset, hk_safe32(first, exec, safe));
-    hk_gather(data, loaded + rows * HK_LANES, 0, w->lds + second_offset, hk_safe32(second, exec, safe));
+    for (int i = 0; i < 2; i++) {
+        hk_gather(data, loaded + i * rows * HK_LANES, 0, w->lds + pair.offset[i], hk_safe32(pair.row[i], exec, safe));
+    }
     for (int r = 0; r < 2 * rows; r++) hk_row_blend(hk_row(w, op->dst) + r * HK_LANES, loaded + r * HK_LANES, exec);
     return 0;
 }
@@ -58,14 +72,10 @@ HK_INLINE int32_t hk_lds_read2(Wave *w, const Op *op, HkData data) {
 HK_INLINE int32_t hk_lds_write2(Wave *w, const Op *op, HkData data) {
     uint64_t exec = hk_exec(w);
     if (exec == 0) return 0;
-    uint32_t wrapped[2][HK_LANES] __attribute__((aligned(64)));
-    uint32_t first_offset = (uint32_t)op->offset, second_offset = op->imm[0];
-    const uint32_t *first = hk_lds_wrap(hk_row(w, op->src0), &first_offset, exec, wrapped[0]);
-    const uint32_t *second = hk_lds_wrap(hk_row(w, op->src0), &second_offset, exec, wrapped[1]);
-    if (hk_check_lds_row(w, op, first, first_offset, exec, hk_data_bytes(data), HK_LDS_WRITE)) return 1;
-    if (hk_check_lds_row(w, op, second, second_offset, exec, hk_data_bytes(data), HK_LDS_WRITE)) return 1;
-    hk_scatter(data, hk_row(w, op->src1), 0, w->lds + first_offset, first, exec);
-    hk_scatter(data, hk_row(w, op->src2), 0, w->lds + second_offset, second, exec);
+    HkLdsPair pair;
+    if (hk_lds_pair(w, op, data, exec, HK_LDS_WRITE, &pair)) return 1;
+    hk_scatter(data, hk_row(w, op->src1), 0, w->lds + pair.offset[0], pair.row[0], exec);
+    hk_scatter(data, hk_row(w, op->src2), 0, w->lds + pair.offset[1], pair.row[1], exec);
     return 0;
 }
 
