@@ -20,6 +20,10 @@ if TYPE_CHECKING:
 Dim = tuple[int, int, int]
 """(x, y, z)."""
 
+DWORD = 4
+"""Bytes of which host memory counts as a multiple where a kernel reads it: what is read beside the end of a
+tensor in the same dword harms nothing."""
+
 
 class AccessKind(IntEnum):
     """What an access did."""

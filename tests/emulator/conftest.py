@@ -51,7 +51,9 @@ class LoneWave:
         self.scratch = aligned((max(scratch_size, 4) * 64,), np.uint8)
         both = abi.ALLOCATION_READ | abi.ALLOCATION_WRITE
         spans = [(m, both) for m in memory] + [(m, abi.ALLOCATION_READ) for m in read_only]
-        table = sorted((m.ctypes.data, m.ctypes.data + m.nbytes, flags) for m, flags in spans)
+        table = sorted(
+            (m.ctypes.data, m.ctypes.data + m.nbytes, flags, m.ctypes.data + m.nbytes) for m, flags in spans
+        )
         self.kept = [*memory, *read_only]
         self.allocations = ffi.new("Allocation[]", table)
         self.machine = ffi.new(

@@ -180,16 +180,37 @@ def test_print(arch: str, capfd: pytest.CaptureFixture[str]) -> None:
 def test_assert(arch: str, capfd: pytest.CaptureFixture[str]) -> None:
     x = torch.arange(64, dtype=torch.int32)
     kernels.asserting[(1,)](x, BLOCK=64, debug=True)
-    x[3] = 1000
-    with pytest.raises(AssertionFault, match=r"too large.*kernels\.py:\d+|kernels\.py:\d+.*too large"):
+    x[3] = x[40] = 1000
+    with pytest.raises(
+        AssertionFault, match=r"too large.*kernels\.py:\d+|kernels\.py:\d+.*too large"
+    ) as caught:
         kernels.asserting[(1,)](x, BLOCK=64, debug=True)
-    assert capfd.readouterr().err == ""
+    assert str(caught.value).count("too large") == 1
+    said = capfd.readouterr()
+    assert "too large" not in said.out + said.err
 
 
 def test_a_read_past_the_end_names_the_line_and_the_argument(arch: str) -> None:
-    x, out = drawn(64), torch.empty(128)
+    x, out = drawn(64), torch.empty(256)
     with pytest.raises(AddressFault, match=r"kernels\.py:\d+.*argument 'x'"):
-        kernels.copied[(1,)](x, out, 64, BLOCK=128)
+        kernels.copied[(1,)](x, out, 64, BLOCK=256)
+
+
+def test_a_read_in_the_block_that_pytorch_would_have_given_is_the_sanitizer_s(arch: str) -> None:
+    """On a GPU PyTorch's tensors are of blocks of 512 bytes, and a view is of its whole storage."""
+    whole, out = drawn(128), torch.empty(128)
+    kernels.copied[(1,)](whole[:64], out, 64, BLOCK=128)
+    assert torch.equal(out, whole)
+    assert wb.sanitize(kernels.copied[(1,)], whole[:64], out, 64, BLOCK=128).passed
+    x = drawn(64)
+    kernels.copied[(1,)](x, out, 64, BLOCK=128)
+    assert torch.equal(out[:64], x)
+    [finding] = wb.sanitize(kernels.copied[(1,)], x, out, 64, BLOCK=128).findings
+    assert finding.category == "out of bounds"
+    assert "argument 'x'" in finding.message
+    # What is written there would be another's on this computer.
+    with pytest.raises(AddressFault, match=r"wrote .* argument 'out'"):
+        kernels.copied[(1,)](out, torch.empty(64), 64, BLOCK=128)
 
 
 def test_profile_and_sanitizer_take_a_launch(arch: str) -> None:

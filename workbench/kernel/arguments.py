@@ -29,6 +29,7 @@ from workbench.kernel.parameters import (
     torch_dtypes,
 )
 from workbench.kernel.scalars import UnfitError, described, is_tensor, scalar_bytes
+from workbench.launches import DWORD
 
 if TYPE_CHECKING:
     from workbench.codeobject import CodeObject, KernelInfo
@@ -44,7 +45,14 @@ class Plan:
         parameters: in order, offsets from the start of the kernel argument block.
         size: bytes of the explicit arguments.
         named: whether the names come from debug info.
+
+    Attributes:
+        storages: see `Packed`.
+        granularity: bytes of which the allocator of tensors gives a multiple, see `Function.launch`.
     """
+
+    storages = False
+    granularity = DWORD
 
     def __init__(
         self, kernel: str, arch: str, parameters: Sequence[Field], size: int, *, named: bool = True
@@ -72,7 +80,7 @@ class Plan:
         Raises:
             ArgumentError: which argument is wrong, what came, what was wanted.
         """
-        packed = Packed(bytearray(self.size))
+        packed = Packed(bytearray(self.size), storages=self.storages)
         for parameter, value in self._assign(args, kwargs):
             self._put(packed, parameter.name, parameter.type, parameter.offset, value, place)
         self.follow(packed)

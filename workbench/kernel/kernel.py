@@ -188,6 +188,7 @@ class Kernel(Shown):
             bytes(packed.data),
             buffers=tuple(packed.buffers),
             labels=packed.labels,
+            granularity=self.plan.granularity,
             options=options,
         )
         self.last = LastLaunch(launch, tuple(args), dict(kwargs), where, record, packed.argument_bytes)

@@ -27,6 +27,8 @@ class Packed:
         labels: what each of them is, by address, for messages: "argument 'x' (bfloat16 tensor 4096x512)".
         names: what each tensor with memory is, in the order in which they were given.
         tensors: the tensors, kept alive until the launch has ended.
+        storages: a tensor stands for all of its storage, as pointers into it do on a GPU; else for what lies
+            from its first element to its last.
     """
 
     data: bytearray
@@ -34,18 +36,24 @@ class Packed:
     labels: dict[int, str] = field(default_factory=dict)
     names: list[str] = field(default_factory=list)
     tensors: list[torch.Tensor] = field(default_factory=list)
+    storages: bool = False
+    _spans: list[tuple[int, int]] = field(default_factory=list)
 
     @property
     def argument_bytes(self) -> int:
-        """Bytes of all buffers, each byte once."""
-        return sum(size for _, size in self.buffers)
+        """Bytes of all tensors, each byte once."""
+        return sum(size for _, size in _merge(self._spans))
 
     def hold(self, name: str, tensor: Any) -> None:
         """Note a tensor's memory as the kernel's, and keep the tensor."""
-        size = _extent(tensor) * tensor.element_size()
+        start, size = int(tensor.data_ptr()), _extent(tensor) * tensor.element_size()
         self.tensors.append(tensor)
         if size:
-            self.buffers.append((int(tensor.data_ptr()), size))
+            self._spans.append((start, size))
+            if self.storages:
+                storage = tensor.untyped_storage()
+                start, size = int(storage.data_ptr()), int(storage.nbytes())
+            self.buffers.append((start, size))
             dtype = str(tensor.dtype).removeprefix("torch.")
             shape = "x".join(map(str, tensor.shape)) or "of one value"
             self.names.append(f"{name!r} ({dtype} tensor {shape})")

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, Protocol
 
 from workbench.codeobject import CodeObject
 from workbench.errors import KernelFault
-from workbench.launches import Dim, LaunchOptions, LaunchRecord
+from workbench.launches import DWORD, Dim, LaunchOptions, LaunchRecord
 from workbench.origin import Origin
 from workbench.runtime.hip import Hip, Library
 
@@ -64,6 +64,7 @@ class Invocation:
     dynamic_shared: int
     buffers: Buffers = ()
     labels: Mapping[int, str] = field(default_factory=dict)
+    granularity: int = DWORD
     options: LaunchOptions = field(default_factory=LaunchOptions)
 
 

@@ -11,7 +11,7 @@ from functools import cached_property
 from typing import Any
 
 from workbench.errors import DeviceError, LaunchError, WorkbenchError
-from workbench.launches import Dim, LaunchOptions, LaunchRecord
+from workbench.launches import DWORD, Dim, LaunchOptions, LaunchRecord
 from workbench.origin import Origin
 from workbench.runtime.backend import Backend, Buffers, DeviceMemory, Invocation, Node
 from workbench.runtime.hip import Hip, used
@@ -235,6 +235,7 @@ class Function:
         *,
         buffers: Buffers = (),
         labels: Mapping[int, str] | None = None,
+        granularity: int = DWORD,
         options: LaunchOptions | None = None,
     ) -> LaunchRecord:
         """Run the kernel once and wait for its end.
@@ -247,6 +248,8 @@ class Function:
             buffers: (address, bytes) of host memory that counts as device memory while an emulated device
                 runs the kernel; a GPU is not told of it.
             labels: what a buffer is, by address, in the words of an error message.
+            granularity: bytes of which the allocator of the buffers gives a multiple: up to there an emulated
+                device lets a kernel read that it does not sanitize.
             options: what the launch is to tell, and its time limit.
 
         Raises:
@@ -266,6 +269,7 @@ class Function:
             dynamic_shared=dynamic_shared,
             buffers=buffers,
             labels=labels or {},
+            granularity=granularity,
             options=options or LaunchOptions(),
         )
         with device.hip() as hip:

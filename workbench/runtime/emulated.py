@@ -115,7 +115,7 @@ class EmulatedBackend:
         with (
             self._lock,
             _registered(hip, invocation.buffers),
-            node().memory.labelled(invocation.labels),
+            node().memory.labelled(invocation.labels, invocation.granularity),
             node().observe(invocation.options) as records,
         ):
             started = time.perf_counter()

@@ -26,7 +26,13 @@ _KINDS = {"i": "int", "u": "uint", "f": "float", "b": "float"}
 
 
 class TritonPlan(Plan):
-    """Arguments of a Triton kernel: a tensor may hold addresses of others, as those of a grouped GEMM do."""
+    """Arguments of a Triton kernel: pointers into storages, in blocks as PyTorch allocates them on a GPU.
+
+    A tensor may hold addresses of others, as those of a grouped GEMM do.
+    """
+
+    storages = True
+    granularity = 512
 
     def _check_tensor(self, *_: Any, **__: Any) -> None:
         """Triton has looked at dtypes; a tensor may say that it is on the GPU that `cuda_means_cpu` plays."""

@@ -39,6 +39,18 @@ def test_the_table_is_sorted_exact_and_by_device(memory: Memory) -> None:
     assert len(memory.table(1)) == 2
 
 
+def test_host_memory_may_be_read_to_its_granularity(memory: Memory) -> None:
+    host = mmap.mmap(-1, 4 * mmap.PAGESIZE)
+    base = ctypes.addressof(ctypes.c_char.from_buffer(host)) + 2 * mmap.PAGESIZE - 128
+    memory.register(base, 70)
+    ends = lambda **how: [row.read_end - base for row in memory.table(0, **how)]  # noqa: E731
+    assert ends() == [72]
+    assert ends(exact=True) == [70]
+    with memory.labelled({base: "argument 'x'"}, 512):
+        assert ends() == [512]
+    assert ends() == [72]
+
+
 def test_find_agrees_with_a_plain_search(memory: Memory) -> None:
     seed = random.randrange(2**32)
     print("seed", seed)

@@ -112,6 +112,19 @@ __global__ void loop(const float *in, float *out) {
     __syncthreads();
     if (threadIdx.x == 0) out[64 + blockIdx.x] = most;
 }
+// Hardware has no such atomic: LLVM makes a loop of compare-and-swap, which begins with a plain load.
+__global__ void expanded(const float *in, float *out) {
+    int *place = (int *)out + (threadIdx.x & 31);
+    for (int turn = 0; turn < 3; turn++) __hip_atomic_fetch_xor(place, 1, __ATOMIC_RELAXED, DEVICE);
+    __atomic_fetch_nand(place, -1, __ATOMIC_RELAXED);
+}
+// Which of the waves that write the same comes last makes no difference.
+__global__ void same(const float *in, float *out) {
+    __shared__ float all[64];
+    all[threadIdx.x & 63] = in[threadIdx.x & 63];
+    __syncthreads();
+    out[threadIdx.x & 63] = all[63 - (threadIdx.x & 63)];
+}
 """
 GRID, BLOCK = 4, 256
 GIVEN = torch.arange(256.0)
@@ -122,6 +135,8 @@ WANTED = {
     "last": (0, GRID * GIVEN.sum().reshape(1)),
     "serial": (0, GRID * GIVEN),
     "meet": (1024, torch.cat([GIVEN + (group + 1) % GRID for group in range(GRID)])),
+    "expanded": (0, torch.zeros(32)),
+    "same": (0, GIVEN[:64].flip(0)),
     "loop": (0, torch.cat([GIVEN[-32:], torch.zeros(32), GIVEN[-1:].repeat(GRID)])),
 }
 """Where each kernel's result begins, and what it is."""

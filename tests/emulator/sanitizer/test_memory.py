@@ -246,7 +246,7 @@ def test_a_resource_that_reaches_beyond_its_allocation(api: Api, arch: str, part
         assert note.message in str(result)
 
 
-@pytest.mark.parametrize("records", [(1 << 31) - 2, (1 << 31) - 1])
+@pytest.mark.parametrize("records", [(1 << 31) - 2, (1 << 31) - 1, -1 << 31])
 def test_a_resource_that_is_not_meant_to_clamp(api: Api, arch: str, records: int) -> None:
     """Triton makes such ones; an access out of bounds is found all the same."""
     module = wb.compile(RESOURCES, arch=arch, name="resource.hip")
@@ -256,6 +256,35 @@ def test_a_resource_that_is_not_meant_to_clamp(api: Api, arch: str, records: int
     assert not wb.sanitize(launcher, given, out, records, device=f"emulated:{arch}").check().notes
     found = wb.sanitize(launcher, given + SIZE - 252, out, records, device=f"emulated:{arch}")
     assert [f.category for f in found.findings] == ["out of bounds"], str(found)
+
+
+TO_LDS = r"""
+#include <hip/hip_runtime.h>
+__global__ void k(const int *in, int *out, int place) {
+    __shared__ int tile[64];
+    tile[threadIdx.x] = 7;
+    __syncthreads();
+    int at = threadIdx.x * 4;
+    asm volatile("s_mov_b32 m0, %2\n\ts_nop 0\n\tglobal_load_lds_dword %0, %1\n\ts_waitcnt vmcnt(0)"
+                 : : "v"(at), "s"(in), "s"(place) : "memory");
+    out[threadIdx.x] = tile[threadIdx.x];
+}
+"""
+
+
+def test_a_load_to_lds_that_is_dropped_is_a_note(arch: str) -> None:
+    launcher = wb.compile(TO_LDS, arch=arch, name="to_lds.hip")["k"][1, 64]
+    given, out = torch.arange(100, 164, dtype=torch.int32), torch.zeros(64, dtype=torch.int32)
+    device = f"emulated:{arch}"
+    assert not wb.sanitize(launcher, given, out, 0, device=device).check().notes
+    assert torch.equal(out, given)
+    result = wb.sanitize(launcher, given, out, 240, device=device).check()
+    assert out.tolist() == [7] * 60 + [100, 101, 102, 103]
+    [note] = result.notes
+    assert "goes to byte 256 of the work-group's 256 bytes" in note.message
+    assert note.lane == 4
+    launcher(given, out, 256)
+    assert out.tolist() == [7] * 64
 
 
 def test_an_access_past_the_allocation_through_a_resource_that_allows_it(api: Api, arch: str) -> None:

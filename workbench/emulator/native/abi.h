@@ -137,10 +137,11 @@ struct Group {
 
 enum { HK_ALLOCATION_READ = 1, HK_ALLOCATION_WRITE = 2 };
 
-/* Memory that a kernel may touch: [base, end), byte-exact. Device addresses are host addresses. */
+/* Memory that a kernel may touch: [base, end), and for reads up to `read_end`. Device addresses are host addresses. */
 typedef struct Allocation {
     uint64_t base, end;
     uint64_t flags;
+    uint64_t read_end; /* of what a device's own allocator would have put there; the sanitizer's is `end` */
 } Allocation;
 
 /* Kinds of LDS accesses that differ in how they are served. */
@@ -535,7 +536,8 @@ enum {
     SAN_FOUND_UNDEFINED_STORE = 9,
     SAN_FOUND_UNDEFINED_BRANCH = 10,
     SAN_FOUND_UNDEFINED_ADDRESS = 11,
-    SAN_FOUND_RANGE = 12, /* a buffer resource larger than its allocation, a note; detail: bytes beyond */
+    SAN_FOUND_RANGE = 12,   /* a buffer resource larger than its allocation, a note; detail: bytes beyond */
+    SAN_FOUND_DROPPED = 18, /* a load to LDS whose place is not in it, a note; address: there, detail: bytes of LDS */
     SAN_FOUND_ALIGNMENT = 13,
     SAN_FOUND_HAZARD = 14,  /* detail: wait states there were | wanted << 8 | rule << 16; address: register */
     SAN_FOUND_BARRIER = 15, /* a barrier passed without waves that have ended; detail: how many */

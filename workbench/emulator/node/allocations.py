@@ -24,6 +24,7 @@ from workbench import cache, errors
 from workbench.emulator.native import abi, native_library
 from workbench.emulator.native.abi import CData, ffi
 from workbench.emulator.sanitizer.written import Written
+from workbench.launches import DWORD
 
 ALIGNMENT = 256
 _PAGE = mmap.PAGESIZE
@@ -69,6 +70,8 @@ class Allocation:
         hip_flags: flags that it was made with.
         label: a name for messages, such as the code object's kernels.
         uses: how often a host range was registered.
+        granularity: bytes of which an allocator of the memory gives a multiple: kernels may read up to there,
+            where they are not sanitized.
         written: which bytes were written, where it is memory that a program asked a device for.
     """
 
@@ -81,11 +84,20 @@ class Allocation:
     hip_flags: int = 0
     label: str = ""
     uses: int = 1
+    granularity: int = 1
     written: Written | None = None
 
     @property
     def end(self) -> int:
         return self.base + self.size
+
+    @property
+    def read_end(self) -> int:
+        """Where its granularity ends, or its last page, where this process has nothing behind that."""
+        wanted, page = self.base + _up(self.size, self.granularity), _up(self.end, _PAGE)
+        if wanted <= page or host_access(page, wanted - page) & abi.ALLOCATION_READ:
+            return wanted
+        return page
 
     def describe(self) -> str:
         """What it is, as a message says it: "a 400-byte host buffer", "argument 'x' (float32 tensor 100)"."""
@@ -131,7 +143,7 @@ class Memory:
         self._bases: list[int] = []
         self._allocations: list[Allocation] = []
         self._freed: collections.deque[Allocation] = collections.deque(maxlen=_REMEMBERED)
-        self._tables: dict[int, CData] = {}
+        self._tables: dict[tuple[int, bool], CData] = {}
         self.limit = usable_memory()
         self.used = 0
         self._used_by: collections.Counter[int | None] = collections.Counter()
@@ -288,25 +300,35 @@ class Memory:
                 )
             writable = bool(access & abi.ALLOCATION_WRITE)
             allocation = Allocation(
-                base, size, MemoryKind.REGISTERED, None, writable=writable, hip_flags=hip_flags
+                base,
+                size,
+                MemoryKind.REGISTERED,
+                None,
+                writable=writable,
+                hip_flags=hip_flags,
+                granularity=DWORD,
             )
             self._insert(allocation)
             return allocation
 
     @contextmanager
-    def labelled(self, labels: Mapping[int, str]) -> Iterator[None]:
-        """Names host buffers by address for the messages of what happens meanwhile."""
+    def labelled(self, labels: Mapping[int, str], granularity: int = DWORD) -> Iterator[None]:
+        """Names host buffers by address, for messages of what happens meanwhile, and says where reads end."""
         named = []
-        for base, label in labels.items():
-            allocation = self.at(base)
-            if allocation is not None and allocation.kind is MemoryKind.REGISTERED:
-                named.append((allocation, allocation.label))
-                allocation.label = label
+        with self.lock:
+            for base, label in labels.items():
+                allocation = self.at(base)
+                if allocation is not None and allocation.kind is MemoryKind.REGISTERED:
+                    named.append((allocation, allocation.label, allocation.granularity))
+                    allocation.label, allocation.granularity = label, granularity
+            self._tables.clear()
         try:
             yield
         finally:
-            for allocation, before in named:
-                allocation.label = before
+            with self.lock:
+                for allocation, label, before in named:
+                    allocation.label, allocation.granularity = label, before
+                self._tables.clear()
 
     def unregister(self, allocation: Allocation) -> None:
         """End one registration of a host range."""
@@ -373,24 +395,28 @@ class Memory:
         """Bytes allocated on a device."""
         return self._used_by[device]
 
-    def table(self, device: int) -> CData:
+    def table(self, device: int, exact: bool = False) -> CData:
         """Array of `Allocation`: what a kernel on `device` may touch, sorted by address. Not to be changed;
-        kept by the caller while a kernel runs."""
+        kept by the caller while a kernel runs.
+
+        Args:
+            exact: reads end with the last byte of an allocation, whatever its granularity.
+        """
         with self.lock:
-            found = self._tables.get(device)
+            found = self._tables.get((device, exact))
             if found is None:
                 rows = array.array("Q")
                 for a in self._allocations:
                     if a.device not in (None, device) or a.size == 0 or not a.readable:
                         continue
                     flags = abi.ALLOCATION_READ | (abi.ALLOCATION_WRITE if a.writable else 0)
-                    if a.kind is MemoryKind.MAPPED and rows and (rows[-2], rows[-1]) == (a.base, flags):
+                    if a.kind is MemoryKind.MAPPED and rows and (rows[-3], rows[-2]) == (a.base, flags):
                         # One access may touch two mappings that follow each other.
-                        rows[-2] = a.end
+                        rows[-3] = rows[-1] = a.end
                     else:
-                        rows.extend((a.base, a.end, flags))
+                        rows.extend((a.base, a.end, flags, a.end if exact else a.read_end))
                 found = ffi.from_buffer("Allocation[]", rows)
-                self._tables[device] = found
+                self._tables[device, exact] = found
             return found
 
     def whereabouts(self, address: int, size: int, device: int) -> str:

@@ -220,7 +220,9 @@ class EmulatedDevice:
             served = self.node.services.of(loaded, kernel)
             block = dispatch.argument_block(kernel, arguments, geometry, dynamic_shared, served.arguments)
             scene = self._scene(loaded, kernel, translation, geometry, dynamic_shared)
-            prepared = self._prepare(scene, loaded, translation, block, served, counts_addresses(options))
+            prepared = self._prepare(
+                scene, loaded, translation, block, served, counts_addresses(options), options.sanitize
+            )
             observer = Observer(options, prepared, loaded, kernel_name, geometry, self.node.memory)
             try:
                 outcome, assertions = _run(prepared, observer, served, timeout, kernel.short_name)
@@ -275,6 +277,7 @@ class EmulatedDevice:
         block: bytes,
         served: Served,
         profile: int,
+        exact: bool,
     ) -> Dispatch:
         """Puts a launch's arguments into device memory and describes it for the C side."""
         if loaded.grid_barrier:
@@ -293,7 +296,7 @@ class EmulatedDevice:
                 arguments=block,
                 private_bytes=scene.scratch_bytes,
             ),
-            allocations=self.node.memory.table(self.ordinal),
+            allocations=self.node.memory.table(self.ordinal, exact),
             target=self.product.arch,
             profile=profile,
             xcds=self.product.xcds,

@@ -34,6 +34,7 @@ CLASSES: dict[int, str] = {
     abi.SAN_FOUND_UNDEFINED_BRANCH: "uninitialised",
     abi.SAN_FOUND_UNDEFINED_ADDRESS: "uninitialised",
     abi.SAN_FOUND_RANGE: "note",
+    abi.SAN_FOUND_DROPPED: "note",
     abi.SAN_FOUND_ALIGNMENT: "misaligned",
     abi.SAN_FOUND_HAZARD: "hazard",
     abi.SAN_FOUND_BARRIER: "missed barrier",
@@ -50,6 +51,7 @@ _WITHOUT_ADDRESS = (
     abi.SAN_FOUND_UNDEFINED_ADDRESS,
     abi.SAN_FOUND_HAZARD,
     abi.SAN_FOUND_BARRIER,
+    abi.SAN_FOUND_DROPPED,
 )
 
 
@@ -342,6 +344,11 @@ def _message(scene: Scene, report: CData) -> str:
                 f"the buffer resource reaches {detail} bytes past the end of its allocation"
                 f"{_memory(scene, report, offset=False)}: it does not clamp accesses there; give "
                 "make_srsrc the allocation's size"
+            )
+        case abi.SAN_FOUND_DROPPED:
+            return (
+                f"a load to LDS goes to byte {int(report.address)} of the work-group's {detail} bytes, and "
+                "is dropped; right where that is meant to mask it"
             )
         case abi.SAN_FOUND_ALIGNMENT:
             return f"{_shared(scene, report)} is accessed by an instruction that wants a multiple of {detail}"

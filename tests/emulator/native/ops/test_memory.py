@@ -161,6 +161,26 @@ def test_fault_names_the_lane(native, space: str) -> None:
     assert not wave.run(load)
 
 
+def test_reads_may_go_past_an_end_that_writes_may_not(native) -> None:
+    memory = np.arange(64, dtype=np.uint8)
+    wave = native.Wave(memory=[memory[:6]])
+    wave.allocations[0].read_end += 2
+    wave.set_s64(4, memory.ctypes.data)
+    wave.wave.s[native.abi.EXEC], wave.wave.s[native.abi.EXEC + 1] = 1, 0
+    for offset, kind, fits in (
+        (4, "dword", True),
+        (6, "ushort", True),
+        (5, "dword", False),
+        (8, "ubyte", False),
+    ):
+        operands = [native.v(1), native.s(4, 2)]
+        run = native.instruction(f"global_load_{kind}", [native.v(2)], operands, offset=offset)
+        assert bool(wave.run(run)) is not fits, (offset, kind)
+    store = [native.v(1), native.v(2), native.s(4, 2)]
+    assert wave.run(native.instruction("global_store_dword", [], store, offset=4))
+    assert wave.wave.fault.kind == native.abi.FAULT_ADDRESS
+
+
 def test_writes_to_read_only_memory_fault(native) -> None:
     memory = np.zeros(1024, np.uint8)
     wave = native.Wave(read_only=[memory])
@@ -300,13 +320,16 @@ def test_load_to_lds(native, random, target: str, kind: str, space: str) -> None
     assert np.array_equal(wave.lds, expected)
 
 
-def test_load_to_lds_beyond_the_share_faults(native) -> None:
-    memory = np.zeros(4096, np.uint8)
+@pytest.mark.parametrize("inside", [0, 1, 62, 63, 64])
+def test_load_to_lds_beyond_the_share_is_dropped(native, inside: int) -> None:
+    memory = np.ones(4096, np.uint8)
     wave = native.Wave(memory=[memory], lds_size=1024)
     wave.set_s64(4, memory.ctypes.data)
-    wave.wave.s[native.abi.M0] = 1024 - 63 * 16
-    assert wave.run(native.instruction("global_load_lds_dwordx4", [], [native.v(1), native.s(4, 2)]))
-    assert wave.wave.fault.kind == native.abi.FAULT_LDS
+    start = wave.wave.s[native.abi.M0] = 1024 - inside * 16
+    assert not wave.run(native.instruction("global_load_lds_dwordx4", [], [native.v(1), native.s(4, 2)]))
+    assert not wave.lds[:start].any()
+    assert wave.lds[start:1024].all()
+    assert not wave.lds[1024:].any()
 
 
 def resource(

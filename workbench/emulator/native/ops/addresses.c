@@ -89,8 +89,9 @@ int32_t hk_to_lds(Wave *w, const Op *op, HkData data, const uint64_t *at, uint64
     uint32_t start = (w->s[HK_M0] & w->group->machine->lds_address_mask) + (uint32_t)op->offset;
     uint32_t rows = data == HK_B96 ? 3 : data == HK_B128 ? 4 : 1;
     uint32_t step = rows == 1 ? 4 : 16, width = 4 * rows;
-    unsigned highest = 63 - (unsigned)__builtin_clzll(exec);
-    if (!hk_check_lds(w, op, start + (uint64_t)highest * step, width, 1, (int32_t)highest)) return 1;
+    exec &= hk_lanes_in_lds(w, start, step, width);
+    if (exec == 0) return 0;
+    out_of_range &= exec;
     if (w->group->profile) {
         Counters *c = w->group->counters;
         uint64_t moved = (uint64_t)__builtin_popcountll(exec & ~out_of_range) * hk_data_bytes(data);

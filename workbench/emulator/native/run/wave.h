@@ -35,8 +35,8 @@ __attribute__((cold, noinline, unused)) static int32_t hk_fault(Wave *w, const O
     return 1;
 }
 
-/* The allocation that holds the byte at `address`, or NULL. */
-static inline const Allocation *hk_find_allocation(const Machine *m, uint64_t address) {
+/* The last allocation that begins at `address` or before it, or NULL. */
+static inline const Allocation *hk_allocation_before(const Machine *m, uint64_t address) {
     uint64_t low = 0, high = m->allocation_count;
     while (low < high) {
         uint64_t middle = low + (high - low) / 2;
@@ -45,14 +45,19 @@ static inline const Allocation *hk_find_allocation(const Machine *m, uint64_t ad
         else
             high = middle;
     }
-    if (low == 0) return NULL;
-    const Allocation *a = &m->allocations[low - 1];
-    return address < a->end ? a : NULL;
+    return low == 0 ? NULL : &m->allocations[low - 1];
+}
+
+/* The allocation that holds the byte at `address`, or NULL. */
+static inline const Allocation *hk_find_allocation(const Machine *m, uint64_t address) {
+    const Allocation *a = hk_allocation_before(m, address);
+    return a != NULL && address < a->end ? a : NULL;
 }
 
 __attribute__((noinline, unused)) static int hk_find_range(Wave *w, uint64_t lo, uint64_t hi, uint64_t need) {
-    const Allocation *a = hk_find_allocation(w->group->machine, lo);
-    if (a == NULL || hi > a->end || hi < lo) return 0;
+    const Allocation *a = hk_allocation_before(w->group->machine, lo);
+    if (a == NULL || hi < lo) return 0;
+    if (hi > a->end) return need == HK_ALLOCATION_READ && hi <= a->read_end && lo < a->read_end;
     w->hit_base = a->base;
     w->hit_end = a->end;
     w->hit_flags = a->flags;
