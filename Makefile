@@ -35,7 +35,7 @@ test-triton: $(VENV)/.installed-test
 	$(PIP) -e '.[triton]'
 	$(PIP) liger-kernel einops
 	$(PIP) --no-deps fla-core
-	$(BIN)/python -m pytest tests/triton_driver tests/notebooks -k triton -n auto
+	$(BIN)/python -m pytest tests/triton_driver tests/bench/test_implementations.py tests/notebooks -k triton -n auto
 
 lint: $(VENV)/.installed-test
 	$(BIN)/ruff check .

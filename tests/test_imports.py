@@ -26,7 +26,7 @@ ONLY_FROM = {"emulator": {"emulator", "runtime"}, "views": {"views", "lab", "mag
 """Layers that may be imported from these alone."""
 
 LAZY: dict[str, tuple[set[str], str]] = {
-    "workbench.bench.rivals": ({"bench"}, "our Triton kernels import Triton, which is optional"),
+    "workbench.bench.implementations": ({"bench"}, "our Triton kernels import Triton, which is optional"),
     "workbench.collection": ({"collection"}, "the record of a module needs no operators, which take 1 s"),
     "workbench": ({"magics"}, "importing the package costs nothing; IPython is optional"),
     "workbench.__main__": (

@@ -68,6 +68,7 @@ spec = KernelSpec(
     shape_of=shape_of,
     define=rowwise.define,
     launch=rowwise.launch(),
+    tunables=rowwise.TUNABLES,
     arguments=lambda shape, tensors: {
         **rowwise.flat(tensors, "x"),
         **{name: tensors[name].reshape(-1) for name in ("target", "loss", "lse")},

@@ -60,6 +60,7 @@ spec = KernelSpec(
     shape_of=shape_of,
     define=rowwise.define,
     launch=rowwise.launch(),
+    tunables=rowwise.TUNABLES,
     arguments=lambda shape, tensors: {
         **rowwise.flat(tensors, "x", "dx"),
         **{name: tensors[name].reshape(-1) for name in ("target", "lse", "dloss")},

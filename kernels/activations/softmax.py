@@ -39,6 +39,7 @@ spec = KernelSpec(
     shape_of=lambda x: rowwise.shape_of("softmax", x),
     define=rowwise.define,
     launch=rowwise.launch(),
+    tunables=rowwise.TUNABLES,
     arguments=lambda shape, tensors: rowwise.flat(tensors, "x", "out"),
     # A comparison, a subtraction, an exponential, an addition and a multiplication an element.
     flops=lambda shape: 5 * shape["rows"] * shape["cols"],

@@ -36,6 +36,7 @@ spec = KernelSpec(
     shape_of=lambda dout, out: rowwise.shape_of("softmax_backward", out, called="out", dout=dout),
     define=rowwise.define,
     launch=rowwise.launch(),
+    tunables=rowwise.TUNABLES,
     arguments=lambda shape, tensors: rowwise.flat(tensors, "out", "dout", "dx"),
     flops=lambda shape: 4 * shape["rows"] * shape["cols"],
     bytes=lambda shape: 3 * rowwise.size_of(shape) * shape["rows"] * shape["cols"],

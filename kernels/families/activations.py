@@ -121,5 +121,6 @@ def _common(name: str, operator: str, gated: bool) -> dict[str, Any]:
         "shapes": [{"rows": 33, "cols": 1000, "dtype": "bf16"}, {"rows": 3, "cols": 4097, "dtype": "fp32"}],
         "define": rowwise.define,
         "launch": rowwise.launch(16),
+        "tunables": rowwise.TUNABLES,
         "flops": lambda shape: (OPERATIONS[name] + gated) * shape["rows"] * shape["cols"],
     }

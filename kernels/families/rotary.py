@@ -8,7 +8,7 @@ from typing import Any
 import torch
 
 from workbench.errors import ShapeError
-from workbench.spec import Choice, Launch, Range, lanes_of_row
+from workbench.spec import Choice, Launch, Range, Tunables, lanes_of_row
 from workbench_kernels.families.rowwise import C_TYPES, DTYPES, size_of
 
 PARAMETERS = {
@@ -21,6 +21,9 @@ PARAMETERS = {
     "dtype": Choice(tuple(DTYPES), doc="element type in memory"),
     "table": Choice(tuple(DTYPES), doc="element type of cosines and sines"),
 }
+
+TUNABLES = Tunables(groups=(1024, 256, 512, 2048, 4096))
+"""Work-groups among which the heads of a token are shared out, where tokens are fewer."""
 
 
 def source(name: str, operation: str) -> str:
@@ -49,7 +52,8 @@ def launch(shape: Mapping[str, Any], arch: str) -> Launch:
     """A wave for some tokens and every so many heads; more waves for the heads where tokens are few."""
     together = shape["turned"] if shape["interleaved"] else shape["turned"] // 2
     groups = -(-shape["tokens"] // (64 // lanes_of_row(together, size_of(shape))))
-    of_heads = min(-(-shape["heads"] // 4), max(1, 1024 // (groups * shape["batch"])))
+    most = shape.get("groups", TUNABLES.values["groups"][0])
+    of_heads = min(-(-shape["heads"] // 4), max(1, most // (groups * shape["batch"])))
     return Launch(grid=(groups, shape["batch"], of_heads), block=256)
 
 

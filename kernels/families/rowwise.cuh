@@ -11,27 +11,37 @@
 
 #include "kittens.cuh"
 
+/** Elements of a row that a lane holds at most, 0 for as many as suit the kernel, and waves of a work-group whose waves
+ *  have rows of their own: what tuning may set. */
+#ifndef ROW_PER_LANE
+#define ROW_PER_LANE 0
+#endif
+#ifndef ROW_WAVES
+#define ROW_WAVES 4
+#endif
+
 namespace kittens::families {
 
 /**
  * @brief How waves share rows of `cols` elements of type T.
  *
- * @tparam per_lane elements of a row that a lane holds at most.
+ * @tparam suits elements of a row that a lane holds at most, where tuning says nothing.
  * @tparam stride of those, how many are next to each other.
  */
-template <typename T, int cols, int per_lane = 32, int stride = 16 / static_cast<int>(sizeof(T))>
+template <typename T, int cols, int suits = 32, int stride = 16 / static_cast<int>(sizeof(T))>
 struct row_plan {
     using shape = rt_rows_s<T, cols, stride>;
     /** A matrix of such rows, and a value for each column. */
     using matrix = gl<T, 1, 1, -1, cols>;
     using vector = gl<T, 1, 1, 1, cols>;
+    static constexpr int per_lane = ROW_PER_LANE != 0 ? ROW_PER_LANE : suits;
     /** Columns that a wave takes at most; fewer where rows are gone through again and again. */
     static constexpr int part = (cols <= 16 * WARP_THREADS * per_lane ? per_lane : per_lane / 2) * WARP_THREADS;
     /** Waves that share a row, times that they go through it, and waves in a work-group. */
     static constexpr int parts = ceil_div(cols, part);
     static constexpr int across = parts < 16 ? parts : 16;
     static constexpr int passes = ceil_div(parts, across);
-    static constexpr int waves = across > 1 ? across : 4;
+    static constexpr int waves = across > 1 ? across : ROW_WAVES;
     static constexpr int threads = waves * WARP_THREADS;
     /** Columns of a part; the last one begins within the row. */
     static constexpr int width = passes > 1 ? part : ceil_div(ceil_div(cols, across), shape::cols) * shape::cols;
@@ -44,9 +54,9 @@ struct row_plan {
 };
 
 /** A wave at its rows: loads, stores and reductions of its part of them. */
-template <typename T, int cols, int per_lane = 32, int stride = 16 / static_cast<int>(sizeof(T))>
-struct row_worker : row_plan<T, cols, per_lane, stride> {
-    using plan = row_plan<T, cols, per_lane, stride>;
+template <typename T, int cols, int suits = 32, int stride = 16 / static_cast<int>(sizeof(T))>
+struct row_worker : row_plan<T, cols, suits, stride> {
+    using plan = row_plan<T, cols, suits, stride>;
     using plan::across, plan::passes, plan::ragged, plan::width;
     using tile = rt_fl<plan::rows, width, row_l, typename plan::shape>;
     using per_row = typename tile::col_vec;
@@ -134,8 +144,8 @@ __device__ inline float rounded(float value) {
     return base_types::convertor<float, T>::convert(base_types::convertor<T, float>::convert(value));
 }
 
-template <typename T, int cols, int per_lane = 32>
-inline constexpr int slots = row_plan<T, cols, per_lane>::slots;
+template <typename T, int cols, int suits = 32>
+inline constexpr int slots = row_plan<T, cols, suits>::slots;
 
 /**
  * @brief RMSNorm and LayerNorm: h = dropout(x) + residual; (h - mean(h)) / sqrt(var(h) + eps) * weight + bias.

@@ -9,12 +9,16 @@ from typing import Any
 import torch
 
 from workbench.errors import ShapeError
-from workbench.spec import Choice, Launch, Published, Range, lanes_of_row
+from workbench.spec import Choice, Launch, Published, Range, Tunables, lanes_of_row
 
 DTYPES = {"bf16": torch.bfloat16, "fp16": torch.float16, "fp32": torch.float32}
 C_TYPES = {"bf16": "kittens::bf16", "fp16": "kittens::half", "fp32": "float"}
 HELD = 16 * 64 * 32
 """Columns that a work-group holds at most: 16 waves of 64 lanes with 32 each."""
+
+TUNABLES = Tunables(per_lane=(0, 8, 16, 32), group_waves=(4, 1, 2, 8))
+"""Elements of a row that a lane holds, 0 for what suits the kernel, and waves of a work-group whose waves
+have rows of their own."""
 
 PORT = "m8than/amd-kernels README.md"
 
@@ -25,16 +29,24 @@ def size_of(shape: Mapping[str, Any]) -> int:
 
 
 def launch(per_lane: int = 32, stride: int = 0) -> Callable[[Mapping[str, Any], str], Launch]:
-    """The launch that `row_plan<T, cols, per_lane>`, or `row_plan<T, cols, per_lane, stride>`, wants."""
+    """The launch that `row_plan<T, cols, per_lane>`, or `row_plan<T, cols, per_lane, stride>`, wants.
+
+    Raises:
+        ShapeError: a row is longer than a work-group holds with the elements that tuning gives a lane.
+    """
 
     def of(shape: Mapping[str, Any], arch: str) -> Launch:
-        cols = shape["cols"]
-        part = 64 * (per_lane if cols <= 16 * 64 * per_lane else per_lane // 2)
+        cols, waves, held = shape["cols"], shape.get("group_waves", 4), shape.get("per_lane", 0) or per_lane
+        if held != per_lane and cols > 16 * 64 * held:
+            raise ShapeError(
+                f"a work-group holds {16 * 64 * held} columns with {held} a lane; a row has {cols}"
+            )
+        part = 64 * (held if cols <= 16 * 64 * held else held // 2)
         across = min(-(-cols // part), 16)
         rows = 64 // lanes_of_row(cols, size_of(shape), stride)
         if across > 1:
             return Launch(grid=-(-shape["rows"] // rows), block=across * 64)
-        return Launch(grid=-(-shape["rows"] // (4 * rows)), block=4 * 64)
+        return Launch(grid=-(-shape["rows"] // (waves * rows)), block=waves * 64)
 
     return of
 
@@ -50,7 +62,12 @@ __global__ __launch_bounds__(operation::threads) void {name}(const operation::ar
 
 
 def define(shape: Mapping[str, Any], arch: str) -> dict[str, object]:
-    return {"ROW_T": C_TYPES[shape["dtype"]], "ROW_COLS": shape["cols"]}
+    tuned = {
+        macro: shape[name]
+        for macro, name in (("ROW_PER_LANE", "per_lane"), ("ROW_WAVES", "group_waves"))
+        if name in shape
+    }
+    return {"ROW_T": C_TYPES[shape["dtype"]], "ROW_COLS": shape["cols"], **tuned}
 
 
 def parameters(most: int, cols: int = 1024) -> dict[str, Range | Choice]:

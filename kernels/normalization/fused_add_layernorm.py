@@ -82,6 +82,7 @@ spec = KernelSpec(
     shape_of=shape_of,
     define=define,
     launch=rowwise.launch(),
+    tunables=rowwise.TUNABLES,
     arguments=lambda shape, tensors: {
         **rowwise.flat(tensors, "x", "residual", "out", "residual_out"),
         **{name: tensors[name] for name in ("weight", "bias", "eps", "p", "seed")},

@@ -51,6 +51,7 @@ spec = KernelSpec(
     shape_of=shape_of,
     define=rowwise.define,
     launch=rowwise.launch(),
+    tunables=rowwise.TUNABLES,
     arguments=lambda shape, tensors: {
         **rowwise.flat(tensors, "x", "residual", "out", "residual_out"),
         **{"weight": tensors["weight"], "bias": None, "eps": tensors["eps"], "p": 0.0, "seed": 0},

@@ -59,6 +59,7 @@ __global__ __launch_bounds__(operation::threads) void rmsnorm(const rmsnorm_glob
     shape_of=shape_of,
     define=rowwise.define,
     launch=rowwise.launch(),
+    tunables=rowwise.TUNABLES,
     arguments=lambda shape, tensors: {
         **rowwise.flat(tensors, "x", "out"),
         "weight": tensors["weight"],

@@ -98,6 +98,7 @@ spec = KernelSpec(
     define=rotary.define,
     check=check,
     launch=rotary.launch,
+    tunables=rotary.TUNABLES,
     arguments=lambda shape, tensors: {
         **{name: as_heads(tensors[name]) for name in ("qkv", "q", "k", "v")},
         "places": rotary.places(tensors),

@@ -78,6 +78,7 @@ spec = KernelSpec(
     define=rotary.define,
     check=forward.check,
     launch=rotary.launch,
+    tunables=rotary.TUNABLES,
     arguments=lambda shape, tensors: {
         **{name: tensors[f"d{name}"].transpose(0, 1)[None] for name in ("qkv", "q", "k", "v")},
         "places": rotary.places(tensors),

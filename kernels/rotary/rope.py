@@ -60,6 +60,7 @@ spec = KernelSpec(
     define=rotary.define,
     check=rotary.check,
     launch=rotary.launch,
+    tunables=rotary.TUNABLES,
     arguments=lambda shape, tensors: {
         **{"x": tensors["x"], "out": tensors["out"], "places": rotary.places(tensors), "direction": 1.0}
     },

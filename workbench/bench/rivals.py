@@ -1,19 +1,14 @@
-"""Other implementations of our operators, each a record: what it computes, and how it is called.
-
-Triton's run on emulated devices too, where their times are modelled like ours; PyTorch's own run on a GPU.
-"""
+"""Other implementations beside ours: which of them take part, and how one is verified and timed."""
 
 from __future__ import annotations
 
 import contextlib
-import importlib
-import importlib.util
 import time as clock
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from workbench.bench.cases import Case, cost
+from workbench.bench.implementations import RIVALS, Inputs, Rival
 from workbench.bench.one import VERIFIED_WORK, result_of, timed_fields
 from workbench.bench.results import Result, failure_text
 from workbench.check.compare import compare
@@ -25,149 +20,6 @@ from workbench.runtime import Device
 from workbench.runtime.registry import device as device_named
 from workbench.spec import KernelSpec, Shape, shape_text
 from workbench.triton_driver import triton
-
-Inputs = Mapping[str, Any]
-Call = Callable[[], Any]
-
-
-@dataclass(frozen=True)
-class Rival:
-    """An implementation of somebody else's.
-
-    Attributes:
-        name: such as "Triton (Liger-Kernel)".
-        group: "triton", "pytorch" or "pytorch-compiled".
-        operators: of ours that it computes, each with what makes a call of a spec and its inputs, and which
-            shapes it takes; "" for all operators.
-        module: that must be installed.
-        gpu_only: whether it does not run on emulated devices.
-    """
-
-    name: str
-    group: str
-    operators: Mapping[str, tuple[Callable[[KernelSpec, Inputs], Call], Callable[[Shape], bool]]]
-    module: str
-    gpu_only: bool = False
-
-    @property
-    def installed(self) -> bool:
-        """Whether it can be imported."""
-        with contextlib.suppress(ImportError, ValueError):
-            return importlib.util.find_spec(self.module) is not None
-        return False
-
-    def takes(self, case: Case) -> bool:
-        """Whether it computes a case."""
-        made = self.operators.get(case.operator, self.operators.get(""))
-        return made is not None and made[1](case.shape)
-
-    def call_of(self, spec: KernelSpec, inputs: Inputs) -> Call:
-        """What computes the operator on these inputs."""
-        make, _ = self.operators[spec.name if spec.name in self.operators else ""]
-        return make(spec, inputs)
-
-
-def _plain(*names: str) -> Callable[[Shape], bool]:
-    """Shapes of which these switches are off."""
-    return lambda shape: not any(shape.get(name) for name in names)
-
-
-def _dense(shape: Shape) -> bool:
-    """GEMMs that our Triton kernel computes: nothing behind the product, whole tiles."""
-    switches = ("alpha", "bias", "gate", "residual")
-    whole = shape["m"] % 128 == shape["n"] % 128 == shape["k"] % 64 == 0
-    return bool(
-        _plain(*switches)(shape)
-        and shape["activation"] == "none"
-        and shape["layout"] == "nt"
-        and shape["batch"] == 1
-        and whole
-    )
-
-
-def _whole_attention(shape: Shape) -> bool:
-    whole = shape["queries"] % 128 == 0 == shape["keys"] % 64 and shape["queries"] == shape["keys"]
-    return bool(_plain("window", "capped", "sinks")(shape) and whole and shape["dim"] == shape["dim_v"])
-
-
-def _ours_in_triton(name: str) -> Callable[[KernelSpec, Inputs], Call]:
-    def make(spec: KernelSpec, inputs: Inputs) -> Call:
-        from workbench.bench import triton_kernels
-
-        return getattr(triton_kernels, name)(inputs)  # type: ignore[no-any-return]
-
-    return make
-
-
-def _liger(path: str, arguments: Callable[[Inputs], Sequence[Any]]) -> Callable[[KernelSpec, Inputs], Call]:
-    """A `torch.autograd.Function` of Liger-Kernel, `module.Class`."""
-
-    def make(spec: KernelSpec, inputs: Inputs) -> Call:
-        module, _, name = path.rpartition(".")
-        function = getattr(importlib.import_module(f"liger_kernel.ops.{module}"), name)
-        given = arguments(inputs)
-        return lambda: function.apply(*given)
-
-    return make
-
-
-def _halves(inputs: Inputs) -> Sequence[Any]:
-    gate, up = inputs["x"].chunk(2, dim=-1)
-    return gate.contiguous(), up.contiguous()
-
-
-def _eager(spec: KernelSpec, inputs: Inputs) -> Call:
-    function = spec.native or spec.reference
-    return lambda: function(**inputs)
-
-
-def _compiled(spec: KernelSpec, inputs: Inputs) -> Call:
-    import torch
-
-    function = torch.compile(spec.native or spec.reference)
-    return lambda: function(**inputs)
-
-
-def _any(shape: Shape) -> bool:
-    return True
-
-
-RIVALS = (
-    Rival(
-        "Triton (Liger-Kernel)",
-        "triton",
-        {
-            "normalization/rmsnorm": (
-                _liger(
-                    "rms_norm.LigerRMSNormFunction",
-                    lambda i: (i["x"], i["weight"], i["eps"], 0.0, "llama", False),
-                ),
-                _any,
-            ),
-            "normalization/layernorm": (
-                _liger(
-                    "layer_norm.LigerLayerNormFunction", lambda i: (i["x"], i["weight"], i["bias"], i["eps"])
-                ),
-                _any,
-            ),
-            "activations/softmax": (_liger("softmax.LigerSoftmaxFunction", lambda i: (i["x"],)), _any),
-            "activations/silu_and_mul": (_liger("swiglu.LigerSiLUMulFunction", _halves), _any),
-        },
-        "liger_kernel",
-    ),
-    Rival(
-        "Triton (ours)",
-        "triton",
-        {
-            "gemm/bf16": (_ours_in_triton("gemm"), _dense),
-            "attention/forward": (_ours_in_triton("attention"), _whole_attention),
-        },
-        "triton",
-    ),
-    Rival("PyTorch", "pytorch", {"": (_eager, _any)}, "torch", gpu_only=True),
-    Rival("PyTorch compiled", "pytorch-compiled", {"": (_compiled, _any)}, "torch", gpu_only=True),
-)
-"""Every implementation that `bench(against=...)` knows."""
 
 
 def chosen_rivals(against: Sequence[str], device: Device) -> list[Rival]:

@@ -1,0 +1,234 @@
+"""Other implementations of our operators, each a record: what it computes, and how it is called.
+
+Triton's run on emulated devices too, where their times are modelled like ours; PyTorch's own run on a GPU.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.util
+import pkgutil
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from workbench.bench.cases import Case
+from workbench.spec import KernelSpec, Shape
+
+Inputs = Mapping[str, Any]
+Call = Callable[[], Any]
+
+
+@dataclass(frozen=True)
+class Rival:
+    """An implementation of somebody else's.
+
+    Attributes:
+        name: such as "Triton (Liger-Kernel)".
+        group: "triton", "pytorch" or "pytorch-compiled".
+        operators: of ours that it computes, each with what makes a call of a spec and its inputs, and which
+            shapes it takes; "" for all operators.
+        module: that must be installed.
+        gpu_only: whether it does not run on emulated devices.
+    """
+
+    name: str
+    group: str
+    operators: Mapping[str, tuple[Callable[[KernelSpec, Inputs], Call], Callable[[Shape], bool]]]
+    module: str
+    gpu_only: bool = False
+
+    @property
+    def installed(self) -> bool:
+        """Whether it can be imported."""
+        with contextlib.suppress(ImportError, ValueError):
+            return importlib.util.find_spec(self.module) is not None
+        return False
+
+    def takes(self, case: Case) -> bool:
+        """Whether it computes a case."""
+        made = self.operators.get(case.operator, self.operators.get(""))
+        return made is not None and made[1](case.shape)
+
+    def call_of(self, spec: KernelSpec, inputs: Inputs) -> Call:
+        """What computes the operator on these inputs."""
+        make, _ = self.operators[spec.name if spec.name in self.operators else ""]
+        return make(spec, inputs)
+
+
+def _plain(*names: str) -> Callable[[Shape], bool]:
+    """Shapes of which these switches are off."""
+    return lambda shape: not any(shape.get(name) for name in names)
+
+
+def _dense(shape: Shape) -> bool:
+    """GEMMs that our Triton kernel computes: nothing behind the product, whole tiles."""
+    switches = ("alpha", "bias", "gate", "residual")
+    whole = shape["m"] % 128 == shape["n"] % 128 == shape["k"] % 64 == 0
+    return bool(
+        _plain(*switches)(shape)
+        and shape["activation"] == "none"
+        and shape["layout"] == "nt"
+        and shape["batch"] == 1
+        and whole
+    )
+
+
+def _whole_attention(shape: Shape) -> bool:
+    whole = shape["queries"] % 128 == 0 == shape["keys"] % 64 and shape["queries"] == shape["keys"]
+    return bool(_plain("window", "capped", "sinks")(shape) and whole and shape["dim"] == shape["dim_v"])
+
+
+def _ours_in_triton(name: str) -> Callable[[KernelSpec, Inputs], Call]:
+    def make(spec: KernelSpec, inputs: Inputs) -> Call:
+        from workbench.bench import triton_kernels
+
+        return getattr(triton_kernels, name)(inputs)  # type: ignore[no-any-return]
+
+    return make
+
+
+def _library(path: str, arguments: Callable[[Inputs], Sequence[Any]]) -> Callable[[KernelSpec, Inputs], Call]:
+    """A function of a library, `package.module:name`, and what it is given of a spec's inputs."""
+
+    def make(spec: KernelSpec, inputs: Inputs) -> Call:
+        function, given = pkgutil.resolve_name(path), arguments(inputs)
+        return lambda: function(*given)
+
+    return make
+
+
+def _given(*names: str) -> Callable[[Inputs], Sequence[Any]]:
+    """Inputs by name, in this order."""
+    return lambda inputs: [inputs[name] for name in names]
+
+
+def _halves(inputs: Inputs) -> Sequence[Any]:
+    gate, up = inputs["x"].chunk(2, dim=-1)
+    return gate.contiguous(), up.contiguous()
+
+
+def _eager(spec: KernelSpec, inputs: Inputs) -> Call:
+    function = spec.native or spec.reference
+    return lambda: function(**inputs)
+
+
+def _compiled(spec: KernelSpec, inputs: Inputs) -> Call:
+    import torch
+
+    function = torch.compile(spec.native or spec.reference)
+    return lambda: function(**inputs)
+
+
+def _any(shape: Shape) -> bool:
+    return True
+
+
+def _square_attention(shape: Shape) -> bool:
+    return bool(_plain("window", "capped", "sinks")(shape) and shape["dim"] == shape["dim_v"])
+
+
+def _affine(shape: Shape) -> bool:
+    """Norms with all that a library's takes."""
+    return bool(shape.get("weight", 1) and shape.get("bias", 1))
+
+
+LIGER = Rival(
+    "Triton (Liger-Kernel)",
+    "triton",
+    {
+        "normalization/rmsnorm": (
+            _library(
+                "liger_kernel.ops.rms_norm:LigerRMSNormFunction.apply",
+                lambda i: (i["x"], i["weight"], i["eps"], 0.0, "llama", False),
+            ),
+            _any,
+        ),
+        "normalization/fused_add_rmsnorm": (
+            _library(
+                "liger_kernel.ops.fused_add_rms_norm:LigerFusedAddRMSNormFunction.apply",
+                _given("x", "residual", "weight", "eps"),
+            ),
+            _any,
+        ),
+        "normalization/layernorm": (
+            _library(
+                "liger_kernel.ops.layer_norm:LigerLayerNormFunction.apply",
+                _given("x", "weight", "bias", "eps"),
+            ),
+            _affine,
+        ),
+        "activations/softmax": (
+            _library("liger_kernel.ops.softmax:LigerSoftmaxFunction.apply", _given("x")),
+            _any,
+        ),
+        "activations/silu_and_mul": (
+            _library("liger_kernel.ops.swiglu:LigerSiLUMulFunction.apply", _halves),
+            _any,
+        ),
+        "activations/gelu_tanh_and_mul": (
+            _library("liger_kernel.ops.geglu:LigerGELUMulFunction.apply", _halves),
+            _any,
+        ),
+    },
+    "liger_kernel",
+)
+FLASH_LINEAR_ATTENTION = Rival(
+    "Triton (flash-linear-attention)",
+    "triton",
+    {
+        "gated_delta/chunk": (
+            _library(
+                "fla.ops.gated_delta_rule:chunk_gated_delta_rule",
+                lambda i: (
+                    *(i[name] for name in ("q", "k", "v", "g", "beta")),
+                    *(i.get("scale"), i["initial_state"], True, i["use_qk_l2norm"]),
+                ),
+            ),
+            lambda shape: shape["chunk"] == 64 and shape["sequences"] == 1,
+        ),
+    },
+    "fla",
+)
+AITER = Rival(
+    "Triton (AITER)",
+    "triton",
+    {
+        "normalization/rmsnorm": (
+            _library("aiter.ops.triton.normalization.rmsnorm:rms_norm", _given("x", "weight", "eps")),
+            _any,
+        ),
+        "normalization/layernorm": (
+            _library("aiter.ops.triton.normalization.norm:layer_norm", _given("x", "weight", "bias", "eps")),
+            _affine,
+        ),
+        "activations/softmax": (_library("aiter.ops.triton.softmax:softmax", _given("x")), _any),
+        "gemm/bf16": (
+            _library("aiter.ops.triton.gemm.basic.gemm_a16w16:gemm_a16w16", _given("a", "b")),
+            _dense,
+        ),
+        "attention/forward": (
+            _library(
+                "aiter.ops.triton.attention.mha:flash_attn_func",
+                lambda i: (i["q"], i["k"], i["v"], 0.0, i["scale"], bool(i["causal"])),
+            ),
+            _square_attention,
+        ),
+    },
+    "aiter",
+)
+OURS_IN_TRITON = Rival(
+    "Triton (ours)",
+    "triton",
+    {
+        "gemm/bf16": (_ours_in_triton("gemm"), _dense),
+        "attention/forward": (_ours_in_triton("attention"), _whole_attention),
+    },
+    "triton",
+)
+RIVALS = (
+    *(LIGER, FLASH_LINEAR_ATTENTION, AITER, OURS_IN_TRITON),
+    Rival("PyTorch", "pytorch", {"": (_eager, _any)}, "torch", gpu_only=True),
+    Rival("PyTorch compiled", "pytorch-compiled", {"": (_compiled, _any)}, "torch", gpu_only=True),
+)
+"""Every implementation that `bench(against=...)` knows."""
