@@ -232,24 +232,50 @@ def within_offsets(shape: Mapping[str, Any], size: int) -> None:
             raise ShapeError(f"GEMM: {name} has {count * size:,} bytes; expected less than 4 GiB")
 
 
+def least_fast(shape: Mapping[str, Any], size: int) -> dict[str, int]:
+    """The least sizes that the schedules with a tile of 256 x 256 take: rows of A and B, of elements of
+    `size` bytes, are as long as those of their tiles."""
+    along, across = BYTES["gfx950"] // size, 128
+    return {
+        "nt": {"k": along},
+        "nn": {"k": along, "n": across},
+        "tn": {"m": across, "n": across},
+    }[shape.get("layout", "nt")]
+
+
 def is_fast(shape: Mapping[str, Any], size: int) -> bool:
-    """Whether the schedules take a shape that have a tile of 256 x 256: of elements of `size` bytes."""
-    nt = shape.get("layout", "nt") == "nt"
-    return bool(nt and shape["n"] % 8 == 0 and shape["k"] * size >= BYTES["gfx950"])
+    """Whether these schedules take a shape."""
+    try:
+        check_fast(shape, size)
+    except ShapeError:
+        return False
+    return True
 
 
 def check_fast(shape: Mapping[str, Any], size: int) -> None:
-    """Refuses what `is_fast` does, and says why."""
-    check_nt(shape)
+    """Refuses what they do not take."""
+    if size == 1:
+        check_nt(shape)
     whole_words(shape, {"n": 8})
-    least = BYTES["gfx950"] // size
-    if shape["k"] < least:
-        raise ShapeError(f"GEMM: k is {shape['k']}; this implementation takes {least} and more")
+    for name, least in least_fast(shape, size).items():
+        if shape[name] < least:
+            layout = f" in layout {shape['layout']!r}" if not is_nt(shape) else ""
+            raise ShapeError(
+                f"GEMM: {name} is {shape[name]}; this implementation takes {least} and more{layout}"
+            )
+    if not is_nt(shape):
+        # Rows across K are counted from the last, in whole pairs of steps.
+        within_offsets({**shape, "k": shape["k"] + 2 * BYTES["gfx950"] // size}, size)
+
+
+def is_nt(shape: Mapping[str, Any]) -> bool:
+    """Whether the rows of A and of B run along K."""
+    return bool(shape.get("layout", "nt") == "nt")
 
 
 def check_nt(shape: Mapping[str, Any]) -> None:
     """Refuses layouts of which A or B does not run along K."""
-    if shape.get("layout", "nt") != "nt":
+    if not is_nt(shape):
         raise ShapeError(f"GEMM: layout is {shape['layout']!r}; this implementation takes 'nt'")
 
 

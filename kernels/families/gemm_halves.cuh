@@ -2,9 +2,9 @@
  * @file
  * @brief Matrix multiplication: how the schedules with 256 x 256 of C bring A and B into shared memory.
  *
- * A step along K is two halves of A's block and two of B's, 128 rows each, which the schedules number in the order of
- * their use. Shared memory holds two steps. Columns that K lacks to a multiple of two steps are zeros in front of the
- * first, made by out-of-range loads in the first two steps.
+ * A step along K is two halves of A's block and two of B's, 128 rows of C (columns) each, which the schedules number in
+ * the order of their use. Shared memory holds two steps. What K lacks to a multiple of two steps are zeros in front of
+ * the first, made by out-of-range loads in the first two steps.
  */
 #pragma once
 
@@ -13,68 +13,164 @@
 
 namespace kittens::families::gemm {
 
-/** Rows and columns of C that a work-group computes, and rows of a half of A or B. */
+/** Rows and columns of C that a work-group computes, and those of a half of A or B. */
 inline constexpr int HALVES_TILE = 256;
 inline constexpr int HALF_ROWS = HALVES_TILE / 2;
+
+/** The part of an operand that a work-group multiplies. */
+struct operand_part {
+    /** Index of the matrix, first row of the block, and its rows. */
+    int index, row, rows;
+    /** First row of the second half and what its rows end at, counted from the block's first. */
+    int second, end_of_second;
+    /** Along K. */
+    int begin, end;
+    /** What K lacks to whole pairs of steps. */
+    int lacking;
+};
+
+/**
+ * @brief Halves of an operand whose rows run along K: M x K (N x K).
+ *
+ * @tparam T element type.
+ * @tparam waves that load a half together.
+ * @tparam Rows which row of the block a row of the first half is, see `tile_stream`; the second half's is
+ *         `Rows::SECOND` further on.
+ */
+template <typename T, int waves, typename Rows>
+struct halves_along_k {
+    using operand = along_k<T>;
+    static constexpr int K_STEP = operand::K_STEP;
+    using shared = st<T, HALF_ROWS, K_STEP, typename operand::shared_shape>;
+    using stream = tile_stream<waves, shared, Rows>;
+    using order = Rows;
+
+    uint32_t pitch;
+    int lacking;
+    stream loads;
+    i32x4 first, second;
+    uint32_t lds;
+
+    template <ducks::gl::all GL>
+    __device__ inline halves_along_k(const GL &whole, const operand_part &at, const shared &to)
+        : pitch(stream::bytes_of(static_cast<int>(whole.cols()))), lacking(at.lacking), loads(pitch),
+          lds(stream::lds_base(to)) {
+        const T *begin = &whole[{at.index, at.row, at.begin}];
+        first = stream::rows_resource(begin, 0, at.rows, pitch);
+        second = stream::rows_resource(begin, at.second, at.end_of_second, pitch);
+    }
+    /** Loads of a step of which the first `zeros` columns are zero. */
+    __device__ inline stream behind(int zeros) const { return stream(pitch, zeros); }
+    /** Bytes from the first row's first element to where step `step` begins. */
+    __device__ inline uint32_t at_step(int step) const {
+        return stream::bytes_of(detail::max(step * K_STEP - lacking, 0));
+    }
+    /** Bytes from a step to the next. */
+    __device__ inline uint32_t step_bytes() const { return stream::bytes_of(K_STEP); }
+
+    /** Reads part `index` of a half, of as many rows as `to` has. */
+    template <ducks::rt::row_layout RT>
+    static __device__ inline void read(RT &to, shared &from, int index) {
+        load(to, subtile_inplace<RT::rows, K_STEP>(from, {index, 0}));
+    }
+};
+
+/**
+ * @brief Halves of an operand whose rows run across K: K x M (K x N), of elements of 2 bytes.
+ *
+ * Past the last column a tile has what comes next in the matrix, of which nothing is stored.
+ */
+template <typename T, int waves>
+struct halves_across_k {
+    using operand = along_k<T>;
+    static_assert(operand::wide, "gemm: this schedule takes elements of 1 byte in layout nt");
+    static constexpr int K_STEP = operand::K_STEP;
+    using shared = st<T, K_STEP, HALF_ROWS, st_32x128_s>;
+    using stream = tile_stream<waves, shared>;
+    struct order : rows_in_order {
+        static constexpr int SECOND = HALF_ROWS;
+    };
+
+    uint32_t pitch;
+    stream loads;
+    i32x4 first, second;
+    uint32_t lds;
+
+    template <ducks::gl::all GL>
+    __device__ inline halves_across_k(const GL &whole, const operand_part &at, const shared &to)
+        : pitch(stream::bytes_of(static_cast<int>(whole.cols()))), loads(pitch), lds(stream::lds_base(to)) {
+        // Rows that K lacks are counted, so that a step is where its number says.
+        const char *begin = reinterpret_cast<const char *>(&whole[{at.index, at.begin, at.row}]) -
+                            static_cast<uint64_t>(at.lacking) * pitch;
+        // The range is that of a step, since scalar offsets are none of its business: it ends with the last row.
+        const auto from = [&](int column) {
+            const bool there = column < at.rows;
+            return stream::resource(begin + (there ? stream::bytes_of(column) : 0),
+                                    there ? step_bytes() - stream::bytes_of(at.row + column) : 0);
+        };
+        first = from(0);
+        second = from(at.second);
+    }
+    /** Loads of a step of which the first `zeros` rows are zero. */
+    __device__ inline stream behind(int zeros) const { return stream(pitch, 0, zeros); }
+    __device__ inline uint32_t at_step(int step) const { return static_cast<uint32_t>(step) * step_bytes(); }
+    __device__ inline uint32_t step_bytes() const { return static_cast<uint32_t>(K_STEP) * pitch; }
+
+    /** Reads part `index` of a half, of as many columns as `to` has rows. */
+    template <ducks::rt::row_layout RT>
+    static __device__ inline void read(RT &to, shared &from, int index) {
+        load_columns(to, from, index * RT::rows);
+    }
+};
 
 /**
  * @brief What does not change along K about the loads of a work-group.
  *
- * @tparam T element type of A and B.
- * @tparam waves that load a half together.
- * @tparam RowsA,RowsB which row of the block a row of the first half is, see `tile_stream`; the second half's is
- *         `RowsA::SECOND` (`RowsB::SECOND`) further on.
+ * @tparam A,B `halves_along_k` or `halves_across_k`.
  * @tparam paired whether the second half of B is of another matrix, behind the first: see `gated`.
  */
-template <typename T, int waves, typename RowsA, typename RowsB, bool paired = false>
+template <typename A, typename B, bool paired = false>
 struct halves {
-    using operand = along_k<T>;
-    static constexpr int K_STEP = operand::K_STEP;
-    using shared = st<T, HALF_ROWS, K_STEP, typename operand::shared_shape>;
-    using stream_a = tile_stream<waves, shared, RowsA>;
-    using stream_b = tile_stream<waves, shared, RowsB>;
-    static_assert(stream_a::loads == stream_b::loads && stream_a::runs == stream_b::runs);
+    static constexpr int K_STEP = A::K_STEP;
+    static_assert(A::stream::loads == B::stream::loads && A::stream::runs == B::stream::runs);
     /** Loads and runs of loads of a half by a wave. */
-    static constexpr int LOADS = stream_a::loads;
-    static constexpr int RUNS = stream_a::runs;
+    static constexpr int LOADS = A::stream::loads;
+    static constexpr int RUNS = A::stream::runs;
     /** Halves in shared memory, by step and half. */
-    using buffers = shared[2][2];
+    using buffers_a = typename A::shared[2][2];
+    using buffers_b = typename B::shared[2][2];
 
-    /** Pairs of steps, and columns that K lacks to them. */
+    /** Pairs of steps, and what K lacks to them. */
     int pairs, lacking;
-    uint32_t pitch;
-    stream_a loads_a;
-    stream_b loads_b;
-    i32x4 a0, a1, b0, b1;
-    uint32_t lds_a, lds_b;
+    A a;
+    B b;
 
     template <typename G>
-    __device__ inline halves(const G &g, const share &at, const buffers &As, const buffers &Bs)
+    __device__ inline halves(const G &g, const share &at, const buffers_a &As, const buffers_b &Bs)
         : pairs(ceil_div(at.end - at.begin, 2 * K_STEP)), lacking(pairs * 2 * K_STEP - (at.end - at.begin)),
-          pitch(stream_a::bytes_of(static_cast<int>(g.a.cols()))), loads_a(pitch), loads_b(pitch) {
-        const int rows_a = detail::min(at.rows - at.row, HALVES_TILE);
-        const int n = static_cast<int>(g.c.cols());
-        const int rows_b = detail::min(n - at.col, paired ? HALF_ROWS : HALVES_TILE);
-        const T *first_a = &g.a[{at.a, at.first + at.row, at.begin}], *first_b = &g.b[{at.b, at.col, at.begin}];
-        a0 = stream_a::rows_resource(first_a, 0, rows_a, pitch);
-        a1 = stream_a::rows_resource(first_a, RowsA::SECOND, rows_a, pitch);
-        b0 = stream_b::rows_resource(first_b, 0, rows_b, pitch);
-        b1 = stream_b::rows_resource(first_b, paired ? n : RowsB::SECOND, paired ? n + rows_b : rows_b, pitch);
-        lds_a = stream_a::lds_base(As[0][0]), lds_b = stream_b::lds_base(Bs[0][0]);
-    }
+          a(g.a, part_of_a(at), As[0][0]), b(g.b, part_of_b(at, static_cast<int>(g.c.cols())), Bs[0][0]) {}
 
-    /** Bytes from a row's first column to that of step 2 of the columns, with zeros in front. */
-    __device__ inline uint32_t third_step() const { return stream_a::bytes_of(2 * K_STEP - lacking); }
-
-    /** Starts the loads of the first two steps: calls `start(half, to_a, to_b, column)` for each of eight halves. */
+    /** Starts the loads of the first two steps: calls `start(half, to_a, to_b, at_a, at_b)` for each of eight halves.
+     */
     template <typename Start>
     __device__ inline void first_steps(const Start &start) const {
         const int second = lacking > K_STEP ? lacking - K_STEP : 0;
-        const stream_a begin_a[2] = {stream_a(pitch, lacking), stream_a(pitch, second)};
-        const stream_b begin_b[2] = {stream_b(pitch, lacking), stream_b(pitch, second)};
-        const uint32_t columns[2] = {0, lacking > K_STEP ? 0 : stream_a::bytes_of(K_STEP - lacking)};
-        schedules::for_each_index<0, 8>(
-            [&](auto half) { start(half, begin_a[half / 4], begin_b[half / 4], columns[half / 4]); });
+        const typename A::stream begin_a[2] = {a.behind(lacking), a.behind(second)};
+        const typename B::stream begin_b[2] = {b.behind(lacking), b.behind(second)};
+        schedules::for_each_index<0, 8>([&](auto half) {
+            start(half, begin_a[half / 4], begin_b[half / 4], a.at_step(half / 4), b.at_step(half / 4));
+        });
+    }
+
+  private:
+    __device__ inline operand_part part_of_a(const share &at) const {
+        const int rows = detail::min(at.rows - at.row, HALVES_TILE);
+        return {at.a, at.first + at.row, rows, A::order::SECOND, rows, at.begin, at.end, lacking};
+    }
+    __device__ inline operand_part part_of_b(const share &at, int n) const {
+        const int rows = detail::min(n - at.col, paired ? HALF_ROWS : HALVES_TILE);
+        const int second = paired ? n : B::order::SECOND, end_of_second = paired ? n + rows : rows;
+        return {at.b, at.col, rows, second, end_of_second, at.begin, at.end, lacking};
     }
 };
 

@@ -69,10 +69,10 @@ struct interleave {
             return row / QUARTER * 2 * QUARTER + base % 2 * 32 + inside / 4 * 8 + base / 2 * 4 + inside % 4;
         }
     };
-    using loading = halves<T, NUM_WARPS, rows_of_a, rows_of_b>;
-    using stream_a = typename loading::stream_a;
-    using stream_b = typename loading::stream_b;
-    using shared_half = typename loading::shared;
+    using half_a = halves_along_k<T, NUM_WARPS, rows_of_a>;
+    using half_b = halves_along_k<T, NUM_WARPS, rows_of_b>;
+    using loading = halves<half_a, half_b>;
+    using shared_half = typename half_a::shared;
 
     static __device__ inline void run(const arguments &g) {
         extern __shared__ alignment_dummy __shm[];
@@ -95,14 +95,14 @@ struct interleave {
         // In the row layout a lane holds neighbours in a row of C.
         rt<typename operand::sum, QUARTER, QUARTER, row_l, rt_16x16_s> c[2][2];
 
-        /** Starts run `run` of the loads of half `half` of which the columns begin `column` bytes into the rows. */
-        const auto start = [&](auto half, auto run, const stream_a &to_a, const stream_b &to_b, uint32_t column) {
+        /** Starts run `run` of the loads of half `half` of the step that begins `at` bytes into the rows. */
+        const auto start = [&](auto half, auto run, const auto &to_a, const auto &to_b, uint32_t at) {
             constexpr int which = decltype(half)::v % 4;
             constexpr uint32_t slot = (decltype(half)::v / 4 % 2 * 2 + which / 2) * sizeof(shared_half);
             if constexpr (which % 3 == 0)
-                to_a.template start_run<decltype(run)::v>(which == 0 ? in.a0 : in.a1, column, in.lds_a + slot);
+                to_a.template start_run<decltype(run)::v>(which == 0 ? in.a.first : in.a.second, at, in.a.lds + slot);
             else
-                to_b.template start_run<decltype(run)::v>(which == 1 ? in.b0 : in.b1, column, in.lds_b + slot);
+                to_b.template start_run<decltype(run)::v>(which == 1 ? in.b.first : in.b.second, at, in.b.lds + slot);
         };
         /** Reads strip `strip`, 16 rows, of this wave's part of half `half`. */
         const auto read = [&](auto half, auto strip) {
@@ -135,12 +135,12 @@ struct interleave {
                     if constexpr (j < strips)
                         read(schedules::index<t + 2>{}, j);
                     else
-                        start(schedules::index<t + 8>{}, schedules::index<j - strips>{}, in.loads_a, in.loads_b,
+                        start(schedules::index<t + 8>{}, schedules::index<j - strips>{}, in.a.loads, in.b.loads,
                               column);
                 });
         };
 
-        in.first_steps([&](auto half, const stream_a &to_a, const stream_b &to_b, uint32_t first) {
+        in.first_steps([&](auto half, const auto &to_a, const auto &to_b, uint32_t first, uint32_t) {
             schedules::for_each_index<0, RUNS>([&](auto run) { start(half, run, to_a, to_b, first); });
         });
         schedules::for_each_index<0, 4>([&](auto quarter) { zero_agpr(c[quarter / 2][quarter % 2]); });
@@ -151,13 +151,13 @@ struct interleave {
 
         constexpr schedules::index<1> YES;
         constexpr schedules::index<0> NO;
-        uint32_t column = in.third_step();
+        uint32_t column = in.a.at_step(2);
         for (int pair = 1; pair < in.pairs; pair++) {
             schedules::for_each_index<0, 8>([&](auto turn) {
-                take_turn(turn, YES, schedules::index<RUNS>{}, column + stream_a::bytes_of(turn / 4 * K_STEP));
+                take_turn(turn, YES, schedules::index<RUNS>{}, column + turn / 4 * in.a.step_bytes());
                 if constexpr (turn % 2 == 1) schedule::end_stage<4 * LOADS>();
             });
-            column += stream_a::bytes_of(2 * K_STEP);
+            column += 2 * in.a.step_bytes();
         }
         schedules::for_each_index<0, 8>([&](auto turn) {
             if constexpr (turn < 6)

@@ -1,10 +1,10 @@
 /**
  * @file
- * @brief Matrix multiplication C = A Bᵀ, summed in float, by the 8-wave ping-pong schedule.
+ * @brief Matrix multiplication, summed in float, by the 8-wave ping-pong schedule.
  *
- * A is M x K and B is N x K, both row-major. A work-group of 8 waves, two rows of four, computes 256 x 256 of C; a wave
- * 128 x 64, as four quarters of 64 x 32. Along K it goes in steps of 128 bytes (64 on gfx942), and shared memory holds
- * two steps of A and B, each in two halves: eight slots of 128 rows.
+ * A and B are row-major, their rows along K or, of 2-byte elements, across it. A work-group of 8 waves, two rows of
+ * four, computes 256 x 256 of C; a wave 128 x 64, as four quarters of 64 x 32. Along K it goes in steps of 128 bytes
+ * (64 on gfx942), and shared memory holds two steps of A and B, each in two halves: eight slots of 128 rows.
  *
  * The halves are numbered in the order of their use: 4 s to 4 s + 3 are B's first, A's first, B's second and A's second
  * of step s. In turn t of the schedule a wave
@@ -18,7 +18,8 @@
  *
  * Columns that K lacks to a multiple of two steps are zeros in front of the first, made by out-of-range loads in the
  * first two steps, before the loop. Rows past M and N read as zero and are not written. Rows of A, B and C are whole 16
- * bytes.
+ * bytes;
+ * of an operand across K, where K is any, they are as long as a half is wide.
  */
 #pragma once
 
@@ -29,9 +30,10 @@ namespace kittens::families::gemm {
 
 /**
  * @tparam T,U element types of A and B, and of C.
+ * @tparam stored how A and B are stored.
  * @tparam Epilogue,Problem from gemm_epilogue.cuh and gemm_problem.cuh.
  */
-template <typename T, typename U, typename Epilogue = epilogue<>, typename Problem = batches>
+template <typename T, typename U, layout stored, typename Epilogue = epilogue<>, typename Problem = batches>
 struct ping_pong {
     using arguments = globals<T, U, Problem, Epilogue>;
     using operand = along_k<T>;
@@ -70,48 +72,53 @@ struct ping_pong {
             return row / QUARTER_N * (paired ? 1 : 2) * QUARTER_N + inside / 4 * 8 + base * 4 + inside % 4;
         }
     };
-    using loading = halves<T, NUM_WARPS, rows_of_a, rows_of_b, paired>;
-    using stream_a = typename loading::stream_a;
-    using stream_b = typename loading::stream_b;
-    using shared_half = typename loading::shared;
+    using half_a =
+        detail::select<stored == layout::tn, halves_across_k<T, NUM_WARPS>, halves_along_k<T, NUM_WARPS, rows_of_a>>;
+    using half_b =
+        detail::select<stored == layout::nt, halves_along_k<T, NUM_WARPS, rows_of_b>, halves_across_k<T, NUM_WARPS>>;
+    static_assert(!paired || stored == layout::nt, "gemm: the rows of B of a gated product run along K");
+    using loading = halves<half_a, half_b, paired>;
+    using shared_a = typename half_a::shared;
+    using shared_b = typename half_b::shared;
 
     static __device__ inline void run(const arguments &g) {
         extern __shared__ alignment_dummy __shm[];
         shared_allocator al(reinterpret_cast<int *>(&__shm[0]));
         // By step, of which there are two, and half.
-        shared_half(&As)[2][2] = al.allocate<shared_half, 2, 2>();
-        shared_half(&Bs)[2][2] = al.allocate<shared_half, 2, 2>();
+        shared_a(&As)[2][2] = al.allocate<shared_a, 2, 2>();
+        shared_b(&Bs)[2][2] = al.allocate<shared_b, 2, 2>();
 
         const int n = static_cast<int>(g.c.cols());
         // As the spec has it: rows of C are whole 16 bytes too.
         __builtin_assume(n % 8 == 0);
-        const share at = g.template find<TILE, 1, TILE_N>(g, static_cast<int>(g.a.cols()));
+        const int k = static_cast<int>(stored == layout::tn ? g.a.rows() : g.a.cols());
+        const share at = g.template find<TILE, 1, TILE_N>(g, k);
         if (at.rows == 0) return;
         const int warp_row = warpid() / WARPS_N, warp_col = warpid() % WARPS_N;
         const loading in(g, at, As, Bs);
-        auto &read_a = schedules::anchor(As), &read_b = schedules::anchor(Bs);
+        auto &read_a = schedules::anchor(As);
+        auto &read_b = schedules::anchor(Bs);
 
         rt<T, QUARTER_M, K_STEP, row_l, typename operand::shape> a;
         rt<T, QUARTER_N, K_STEP, row_l, typename operand::shape> b[2];
         // In the row layout a lane holds neighbours in a row of C.
         rt<typename operand::sum, QUARTER_M, QUARTER_N, row_l, rt_16x16_s> c[2][2];
 
-        /** Starts loading half `half` of which the columns begin `column` bytes into the rows. */
-        const auto start = [&](auto half, const stream_a &to_a, const stream_b &to_b, uint32_t column) {
-            constexpr int which = decltype(half)::v % 4;
-            constexpr uint32_t slot = (decltype(half)::v / 4 % 2 * 2 + which / 2) * sizeof(shared_half);
+        /** Starts loading half `half` of the step that begins `at_a` (`at_b`) bytes into A (B). */
+        const auto start = [&](auto half, const auto &to_a, const auto &to_b, uint32_t at_a, uint32_t at_b) {
+            constexpr int which = decltype(half)::v % 4, slot = decltype(half)::v / 4 % 2 * 2 + which / 2;
             if constexpr (which % 2 == 0)
-                to_b.start(which == 0 ? in.b0 : in.b1, column, in.lds_b + slot);
+                to_b.start(which == 0 ? in.b.first : in.b.second, at_b, in.b.lds + slot * sizeof(shared_b));
             else
-                to_a.start(which == 1 ? in.a0 : in.a1, column, in.lds_a + slot);
+                to_a.start(which == 1 ? in.a.first : in.a.second, at_a, in.a.lds + slot * sizeof(shared_a));
         };
         /** Reads this wave's part of half `half`. */
         const auto read = [&](auto half) {
             constexpr int step = decltype(half)::v / 4 % 2, which = decltype(half)::v % 4;
             if constexpr (which % 2 == 0)
-                load(b[which / 2], subtile_inplace<QUARTER_N, K_STEP>(read_b[step][which / 2], {warp_col, 0}));
+                half_b::read(b[which / 2], read_b[step][which / 2], warp_col);
             else
-                load(a, subtile_inplace<QUARTER_M, K_STEP>(read_a[step][which / 2], {warp_row, 0}));
+                half_a::read(a, read_a[step][which / 2], warp_row);
         };
         const auto compute = [&](auto turn) {
             constexpr int which = decltype(turn)::v % 4;
@@ -139,18 +146,19 @@ struct ping_pong {
                         wait_vmcnt<IN_FLIGHT>();
                     },
                     compute);
-                uint32_t column = in.third_step();
+                uint32_t at_a = in.a.at_step(2), at_b = in.b.at_step(2);
                 for (int pair = 1; pair < in.pairs; pair++) {
                     schedule::turns<1, 9>(
                         [&](auto turn) {
                             constexpr int t = decltype(turn)::v;
                             read(schedules::index<t + 1>{});
-                            start(schedules::index<t + 7>{}, in.loads_a, in.loads_b,
-                                  column + stream_a::bytes_of((t + 7) / 4 % 2 * K_STEP));
+                            constexpr uint32_t step = (t + 7) / 4 % 2;
+                            start(schedules::index<t + 7>{}, in.a.loads, in.b.loads, at_a + step * in.a.step_bytes(),
+                                  at_b + step * in.b.step_bytes());
                             wait_vmcnt<IN_FLIGHT>();
                         },
                         compute);
-                    column += stream_a::bytes_of(2 * K_STEP);
+                    at_a += 2 * in.a.step_bytes(), at_b += 2 * in.b.step_bytes();
                 }
                 schedule::turns<1, 8>(
                     [&](auto turn) {
@@ -163,21 +171,28 @@ struct ping_pong {
             [&] {
                 /** Sums of quarter {i, j}, in the order of C's columns. */
                 const auto sums_of = [&](int i, int j) {
-                    rt<typename operand::sum, QUARTER_M, QUARTER_N, row_l, rt_16x32_s> sums;
+                    if constexpr (stored != layout::nt) {
+                        return c[i][j];
+                    } else {
+                        rt<typename operand::sum, QUARTER_M, QUARTER_N, row_l, rt_16x32_s> sums;
 #pragma unroll
-                    for (int x = 0; x < QUARTER_M / 16; x++)
+                        for (int x = 0; x < QUARTER_M / 16; x++)
 #pragma unroll
-                        for (int e = 0; e < 4; e++) sums.tiles[x][0].data[e] = c[i][j].tiles[x][e / 2].data[e % 2];
-                    return sums;
+                            for (int e = 0; e < 4; e++) sums.tiles[x][0].data[e] = c[i][j].tiles[x][e / 2].data[e % 2];
+                        return sums;
+                    }
                 };
+                const int first_row = at.row + typename half_a::order{}(warp_row * QUARTER_M);
+                const int first_col = at.col + typename half_b::order{}(warp_col * QUARTER_N);
 #pragma unroll
                 for (int i = 0; i < 2; i++) {
-                    const int row = at.row / QUARTER_M + warp_row * 2 + i, col = at.col / QUARTER_N;
+                    const int row = (first_row + i * half_a::order::SECOND) / QUARTER_M;
                     if constexpr (paired) {
-                        g.store(g.c, Epilogue::joined(sums_of(i, 0), sums_of(i, 1)), at, row, col + warp_col);
+                        g.store(g.c, Epilogue::joined(sums_of(i, 0), sums_of(i, 1)), at, row, first_col / QUARTER_N);
                     } else {
 #pragma unroll
-                        for (int j = 0; j < 2; j++) g.store(g.c, sums_of(i, j), at, row, col + warp_col * 2 + j);
+                        for (int j = 0; j < 2; j++)
+                            g.store(g.c, sums_of(i, j), at, row, (first_col + j * half_b::order::SECOND) / QUARTER_N);
                     }
                 }
             });

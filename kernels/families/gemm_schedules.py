@@ -173,22 +173,37 @@ class Product:
 
     def ping_pong(self, shapes: Sequence[Sizes], **more: Any) -> Variant:
         """Many tiles of 256 x 256, by 8 waves; `more` are further fields of the variant."""
-        return self._fast("ping_pong", 512, shapes, tuple(family.BYTES), more)
+        return self._fast("ping_pong", 512, shapes, tuple(family.BYTES), True, more)
 
     def interleave(self, shapes: Sequence[Sizes], on: Sequence[str] = ()) -> Variant:
         """The same by 4 waves; the choice on the targets `on`."""
-        return self._fast("interleave", 256, shapes, on, {})
+        return self._fast("interleave", 256, shapes, on, False, {})
 
     def _fast(
-        self, schedule: str, threads: int, shapes: Sequence[Sizes], on: Sequence[str], more: Sizes
+        self,
+        schedule: str,
+        threads: int,
+        shapes: Sequence[Sizes],
+        on: Sequence[str],
+        any_layout: bool,
+        more: Sizes,
     ) -> Variant:
         def check(shape: Sizes, arch: str) -> None:
             self.check(shape, arch)
+            if not any_layout:
+                family.check_nt(shape)
             family.check_fast(shape, self.size(shape))
 
+        def define(shape: Sizes, arch: str) -> dict[str, object]:
+            layout = (f"layout::{shape.get('layout', 'nt')}",) if any_layout else ()
+            return self.instance(schedule, shape, *layout)
+
+        def fits(shape: Sizes, arch: str) -> bool:
+            return arch in on and self.is_large(shape) and (any_layout or family.is_nt(shape))
+
         return Variant(
-            lambda shape, arch: arch in on and self.is_large(shape),
-            define=lambda shape, arch: self.instance(schedule, shape),
+            fits,
+            define=define,
             launch=self.launch(256, threads),
             tunables=Tunables(**self.order),
             shapes=shapes,

@@ -131,7 +131,10 @@ spec = KernelSpec(
     variants={
         "few_rows": PRODUCT.few_rows([{"m": 16, "n": 4096, "k": 4096}, {"m": 5, "n": 131, "k": 520}]),
         "split_k": PRODUCT.split_k([{"m": 256, "n": 256, "k": 8192}, {"m": 130, "n": 131, "k": 1032}]),
-        "ping_pong": PRODUCT.ping_pong(FAST, published=[*published(), PING_PONG]),
+        "ping_pong": PRODUCT.ping_pong(
+            [*FAST, *({**FAST[0], "layout": layout} for layout in ("nn", "tn"))],
+            published=[*published(), PING_PONG],
+        ),
         "interleave": PRODUCT.interleave(FAST),
         "double_buffer": Variant(),
     },

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
+import itertools
 import re
 import resource
 import sys
@@ -27,6 +28,8 @@ from workbench.targets import TILE_TARGETS
 DOCS = Path(__file__).resolve().parents[2] / "docs" / "gemm.md"
 KERNELS = ["gemm/bf16:ping_pong", "gemm/bf16:interleave", "gemm/fp8:ping_pong", "gemm/fp8:interleave"]
 SHAPE = {"m": 512, "n": 512, "k": 512}
+LAYOUTS = {"gemm/bf16:ping_pong": ("nt", "nn", "tn")}
+"""Of kernels that have others than nt."""
 
 HEAD = (
     "| kernel | target | VGPRs | AGPRs | LDS, bytes | waves/SIMD | MFMAs in the loop | VALU | SALU | waits | "
@@ -43,9 +46,10 @@ def compiler_name() -> str:
 def rows() -> Iterator[str]:
     for name in KERNELS:
         spec = wb.kernels[name]
-        for arch in TILE_TARGETS:
-            kernel = spec.kernel(spec.shape(SHAPE), arch=arch)
-            launch = spec.launch(spec.shape(SHAPE), arch)
+        for layout, arch in itertools.product(LAYOUTS.get(name, ("nt",)), TILE_TARGETS):
+            shape = spec.shape({**SHAPE, "layout": layout} if name in LAYOUTS else SHAPE)
+            kernel = spec.kernel(shape, arch=arch)
+            launch = spec.launch(shape, arch)
             resources = kernel.resources_at(launch.block[0], launch.dynamic_shared)
             assert resources.scratch == resources.vgpr_spills == resources.sgpr_spills == 0
             loop = main_loop(kernel)
@@ -57,7 +61,7 @@ def rows() -> Iterator[str]:
                 loop.per_mfma("direct load"),
             ]
             cells = [
-                name,
+                name if layout == "nt" else f"{name}, {layout}",
                 arch,
                 str(resources.vgprs),
                 str(resources.agprs),

@@ -83,6 +83,24 @@ def test_stores_have_no_conflicts(arch: str, batch: Batch, dtype: str) -> None:
     check(batch, arch)
 
 
+def test_columns_of_rows_across_k(arch: str, batch: Batch) -> None:
+    """`load_columns` transposes, and reads without conflicts."""
+    for element, first in (("bf16", 32), ("half", 80)):
+        x = distinct(64, 128, DTYPES[element])
+        batch.add(
+            f"{element} from column {first}",
+            f"""{ALLOCATE} using tile = st<{element}, 64, 128, st_32x128_s>;
+            tile &s = al.allocate<tile>();
+            rt<{element}, 48, 64, row_l, rt_16x32_s> a;
+            group<1>::load(s, g.x, {CORNER}); wait_and_barrier();
+            load_columns(a, s, {first}); store(g.out, a, {CORNER});""",
+            x=x,
+            shared=x.nbytes,
+            wanted={"out": x[:, first : first + 48].T.contiguous()},
+        )
+    check(batch, arch)
+
+
 def test_shapes_meant_for_each_other_exist() -> None:
     known = set(bank_conflicts.pairs())
     meant = [

@@ -141,6 +141,41 @@ def test_sanitizer_finds_nothing(arch: str, spec: KernelSpec, shape: dict[str, i
     assert not result.findings, result
 
 
+EVERYTHING = os.environ.get("HIPKITTENS_TEST_ALL", "0") != "0"
+SEED = os.environ["HIPKITTENS_TEST_SEED"]
+ACROSS = {"nn": {"lds": 0.5, "valu": 0.5}, "tn": {"lds": 0.75, "valu": 1.5}}
+"""Reads of LDS for each matrix instruction where rows run across K, and vector instructions on gfx942, which
+has no reads that transpose."""
+
+
+@pytest.mark.parametrize("layout", ACROSS)
+def test_rows_across_k(arch: str, layout: str) -> None:
+    """Results with parts of tiles and of steps; no spills, no address in the loop, no bank conflict."""
+    if not EVERYTHING and random.Random(f"{SEED} {layout}").choice(("gfx942", "gfx950")) != arch:
+        pytest.skip("the seed chooses the other target")
+    spec = wb.kernels[PINGPONG]
+    sizes = [{"m": 264, "n": 264, "k": 71 if layout == "tn" else 72}, {"m": 136, "n": 520, "k": 328}]
+    for shape in sizes if not EVERYTHING else [*sizes, {"m": 512, "n": 768, "k": 512, "batch": 2}]:
+        result = wb.verify(spec, shape={**shape, "layout": layout}, device=f"emulated:{arch}", seed=7)
+        assert result.passed, result
+    whole = spec.shape({"m": 256, "n": 256, "k": 256, "layout": layout})
+    kernel = spec.kernel(whole, arch=arch)
+    resources = kernel.resources_at(512, 0)
+    assert resources.scratch == resources.vgpr_spills == resources.sgpr_spills == 0
+    kinds = main_loop(kernel).kinds
+    assert kinds["memory"] == 0, kinds
+    assert kinds["salu"] <= 16, kinds
+    assert kinds["lds"] <= ACROSS[layout]["lds"] * kinds["mfma"], kinds
+    assert kinds["valu"] <= (ACROSS[layout]["valu"] * kinds["mfma"] if arch == "gfx942" else 0), kinds
+    where = device(f"emulated:{arch}")
+    profiled = LaunchOptions(profile=True)
+    _, (record,) = spec.run(spec.make_inputs(whole, seed=1, device=where), device=where, options=profiled)
+    assert record.counters is not None
+    assert record.counters["lds_bank_conflict"] == 0
+    found = wb.sanitize(spec, shape={**whole, "k": 200, "n": 136}, device=f"emulated:{arch}")
+    assert not found.findings, found
+
+
 PINGPONG, INTERLEAVE, *_ = KERNELS
 END = "if constexpr (turn % 2 == 1) schedule::end_stage<"
 BROKEN = {
@@ -156,7 +191,7 @@ BROKEN = {
         "constexpr (t + 2 < 8) wait_vmcnt<(6 - t)",
         "missing wait",
     ),
-    "a slot overwritten early": (PINGPONG, "t + 7>{}, loads_a", "t + 9>{}, loads_a", "race"),
+    "a slot overwritten early": (PINGPONG, "t + 7>{}, in.a.loads", "t + 9>{}, in.a.loads", "race"),
     "a stage that ends a half early": (INTERLEAVE, f"{END}4 *", f"{END}5 *", "missing wait"),
     "a barrier too few": (INTERLEAVE, END, END.replace("% 2", "% 4"), "missing wait"),
     "accumulators read at once": (INTERLEAVE, "settle_agpr(c[i][j]);", "", "hazard"),
@@ -164,8 +199,6 @@ BROKEN = {
 """Changes that leave less waiting than there is: the kernel, what is replaced by what, and what is found."""
 
 
-EVERYTHING = os.environ.get("HIPKITTENS_TEST_ALL", "0") != "0"
-SEED = os.environ["HIPKITTENS_TEST_SEED"]
 IN_TURN = BROKEN if EVERYTHING else random.Random(SEED).sample(sorted(BROKEN), 2)
 """Each is a GEMM to compile and to sanitize: two in a run, which the seed chooses."""
 
@@ -196,6 +229,20 @@ def test_sanitizer_finds_a_broken_schedule(change: str) -> None:
 def test_shapes_refused(name: str, k: int, n: int, says: str) -> None:
     with pytest.raises(ShapeError, match=says):
         wb.kernels[name](torch.zeros(64, k, dtype=torch.bfloat16), torch.zeros(n, k, dtype=torch.bfloat16))
+
+
+@pytest.mark.parametrize(
+    ("name", "layout", "says"),
+    [
+        (PINGPONG, "nn", "n is 64; this implementation takes 128 and more in layout 'nn'"),
+        (PINGPONG, "tn", "m is 64; this implementation takes 128 and more in layout 'tn'"),
+        (INTERLEAVE, "nn", "layout is 'nn'; this implementation takes 'nt'"),
+    ],
+)
+def test_layouts_refused(name: str, layout: str, says: str) -> None:
+    square = torch.zeros(64, 64, dtype=torch.bfloat16)
+    with pytest.raises(ShapeError, match=says):
+        wb.kernels[name](square, square, layout=layout)
 
 
 @pytest.mark.parametrize(

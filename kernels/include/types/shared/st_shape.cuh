@@ -168,6 +168,22 @@ struct st_16x64 : base<st_16x64, 16, 64> {
 #endif
 };
 
+/**
+ * @brief 32x128: for matrices of 2-byte elements whose rows run across K, which are read in the column layout
+ * (`rt_32x16_s`, 16x32 transposed).
+ *
+ * What is served at once are 16 columns of rows 0 to 3 and 8 to 11 on CDNA4, of rows 0, 1, 8 and 9 on CDNA3.
+ */
+struct st_32x128 : base<st_32x128, 32, 128> {
+#if defined(KITTENS_CDNA4)
+    template <int size>
+    static constexpr swizzling swizzle = size == 2 ? swizzling{{8, 5, 2}, {11, 7, 1}} : swizzling{};
+#else
+    template <int size>
+    static constexpr swizzling swizzle = size == 2 ? swizzling{{8, 5, 1}, {11, 6, 1}} : swizzling{};
+#endif
+};
+
 /** Any base shape of a shared tile. */
 template <typename T>
 concept all = requires { typename T::identifier; } && detail::is_same<typename T::identifier, identifier>;
@@ -182,5 +198,6 @@ using st_32x16_s = ducks::st_shape::st_32x16;
 using st_8x32_s = ducks::st_shape::st_8x32;
 using st_16x64_s = ducks::st_shape::st_16x64;
 using st_16x128_s = ducks::st_shape::st_16x128;
+using st_32x128_s = ducks::st_shape::st_32x128;
 
 } // namespace kittens

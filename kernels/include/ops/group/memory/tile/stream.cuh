@@ -107,8 +107,9 @@ struct tile_stream {
     /**
      * @param pitch bytes from one row of the matrix to the next, at least those of a row of the tile.
      * @param skip columns that the tile begins before the matrix's first: they are zero.
+     * @param zero_rows first rows of the tile that are zero.
      */
-    __device__ inline explicit tile_stream(uint32_t pitch, int skip = 0) {
+    __device__ inline explicit tile_stream(uint32_t pitch, int skip = 0, int zero_rows = 0) {
         const int wave = warpid() % N, lane = laneid();
         constexpr int size = static_cast<int>(sizeof(typename ST::dtype));
 #pragma unroll
@@ -116,8 +117,8 @@ struct tile_stream {
             const auto place = pieces::at_byte((wave * loads + i) * pieces::bytes_per_wave + lane * bytes_per_load);
             const int column = place.col_bytes - skip * size;
             const uint32_t offset = static_cast<uint32_t>(Rows{}(place.row)) * pitch + static_cast<uint32_t>(column);
-            offsets[i] =
-                (column < 0 ? detail::OUT_OF_RANGE : offset) - static_cast<uint32_t>(i * pieces::bytes_per_wave);
+            offsets[i] = (column < 0 || place.row < zero_rows ? detail::OUT_OF_RANGE : offset) -
+                         static_cast<uint32_t>(i * pieces::bytes_per_wave);
         }
     }
 
