@@ -22,6 +22,7 @@ from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError
 from nbconvert import HTMLExporter
 
+PLOTLY = "application/vnd.plotly.v1+json"
 WIDGET = "application/vnd.jupyter.widget-view+json"
 
 
@@ -87,6 +88,40 @@ def _without_widget(output: nbformat.NotebookNode) -> nbformat.NotebookNode | No
     return output
 
 
+def figures(notebook: nbformat.NotebookNode) -> list[nbformat.NotebookNode]:
+    """Outputs that are plotly figures, in order."""
+    outputs = (output for cell in notebook.cells for output in cell.get("outputs", ()))
+    return [output for output in outputs if PLOTLY in output.get("data", {})]
+
+
+def pictures_page(notebook: nbformat.NotebookNode) -> str:
+    """The executed notebook as nbconvert shows it where plotly's script is not allowed: by its pictures."""
+    page = copy.deepcopy(notebook)
+    page.metadata.pop("widgets", None)
+    for output in figures(page):
+        output.data.pop("text/html", None)
+    body, _ = HTMLExporter().from_notebook_node(page)
+    return str(body)
+
+
+def sizes(notebook: nbformat.NotebookNode) -> str:
+    """How large the notebook is when it is saved with its outputs, and what of it are figures."""
+    shown = copy.deepcopy(notebook)
+    drawn = figures(shown)
+    for output in drawn:
+        # Only an exported page has it.
+        output.data.pop("text/html", None)
+    every, live, still = (
+        len(nbformat.writes(shown)),
+        sum(len(str(output.data[PLOTLY])) for output in drawn),
+        sum(len(output.data["image/svg+xml"]) for output in drawn),
+    )
+    return (
+        f"saved with outputs: {every / 1e6:.2f} MB, of these {len(drawn)} figures {live / 1e6:.2f} MB "
+        f"and their pictures {still / 1e6:.2f} MB"
+    )
+
+
 def write_html(notebook: nbformat.NotebookNode, path: Path) -> None:
     """Write the executed notebook as one page that needs no network."""
     page = copy.deepcopy(notebook)
@@ -136,6 +171,7 @@ def main(arguments: list[str] | None = None) -> int:
         return 1
     for text in summaries(notebook):
         print(f"\n{text}")
+    print(f"\n{sizes(notebook)}")
     if options.html:
         write_html(notebook, options.html)
         print(f"\nthe whole run with its figures: {options.html}")

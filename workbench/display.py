@@ -39,6 +39,12 @@ def presents(*kinds: type) -> Callable[[Drawer], Drawer]:
     return _registers(_pages, kinds)
 
 
+def plotted() -> frozenset[type]:
+    """Types of results that have a figure."""
+    import_module("workbench.views")
+    return frozenset(_figures)
+
+
 def html_of(result: Any) -> str:
     """A result's HTML.
 

@@ -27,6 +27,40 @@ RIGHT = 44
 """Pixels right of a figure, in which the tool bar stands: above it would cover titles and badges."""
 
 
+PAD, PAD_SEVERAL = 10, 21
+"""Pixels above a title of one line, and of several, which plotly sets higher."""
+
+TITLE: dict[str, Any] = {
+    "x": 0,
+    "xref": "container",
+    "xanchor": "left",
+    "y": 1,
+    "yref": "container",
+    "yanchor": "top",
+    "pad": {"t": PAD, "l": 10},
+    "font": {"size": 15},
+}
+"""A title stands in the upper left corner, wherever the axes begin."""
+
+
+def luminance(colour: str) -> float:
+    """WCAG's relative luminance of "#rrggbb", 0 to 1."""
+    parts = (int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5))
+    red, green, blue = (p / 12.92 if p <= 0.04045 else ((p + 0.055) / 1.055) ** 2.4 for p in parts)
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+
+def contrast(one: str, other: str) -> float:
+    """WCAG's contrast of two colours, 1 to 21; text wants 4.5 (AA), large text and lines 3."""
+    low, high = sorted((luminance(one), luminance(other)))
+    return (high + 0.05) / (low + 0.05)
+
+
+def readable(on: str) -> str:
+    """Black or white, whichever is easier to read on a colour; that has a contrast of 4.58 or more."""
+    return max("#000000", "#ffffff", key=lambda ink: contrast(ink, on))
+
+
 def template() -> Any:
     """The plotly Template."""
     import plotly.graph_objects as go
@@ -38,11 +72,12 @@ def template() -> Any:
         "automargin": True,
         "title": {"standoff": 6},
     }
-    bar = {"outlinewidth": 0, "thickness": 14}
+    # By pixels from the axes: a part of their width would meet the tool bar in a wide figure.
+    bar = {"outlinewidth": 0, "thickness": 14, "x": 1, "xpad": 8}
     return go.layout.Template(
         layout={
             "font": {"color": INK},
-            "title": {"x": 0, "xanchor": "left", "xref": "paper", "font": {"size": 15}},
+            "title": TITLE,
             "paper_bgcolor": CLEAR,
             "plot_bgcolor": CLEAR,
             "colorway": SERIES,

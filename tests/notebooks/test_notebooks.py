@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import re
 from pathlib import Path
 from types import ModuleType
 
@@ -38,15 +39,22 @@ def test_runs_from_top_to_bottom(path: Path, tmp_path: Path) -> None:
     notebook = runner.execute(path, timeout=300, quiet=True)
     assert runner.summaries(notebook), "a notebook shows a summary of what was done"
     shown = [o.data for cell in notebook.cells for o in cell.get("outputs", ()) if "data" in o]
+    # nbconvert to HTML, and a PDF printed from it, have every figure without plotly's script.
+    drawn, page = runner.figures(notebook), runner.pictures_page(notebook)
+    assert page.count('class="jp-RenderedSVG') >= len(drawn)
+    assert "vnd.plotly" not in page
+    if path.stem.startswith(("01", "02", "03")):
+        assert drawn, "a tutorial has figures"
+        assert re.fullmatch(rf"saved .* {len(drawn)} figures .* MB", runner.sizes(notebook))
     for data in shown:
         # What GitHub, a PDF and an editor without plotly's extension show.
         if "application/vnd.plotly.v1+json" in data:
             assert data["image/svg+xml"].startswith("<svg")
             assert "not drawn here" not in data["image/svg+xml"]
         assert "%|" not in data.get("text/plain", ""), "a progress bar stays in the saved notebook"
-    page = tmp_path / "page.html"
-    runner.write_html(notebook, page)
-    text = page.read_text()
+    written = tmp_path / "page.html"
+    runner.write_html(notebook, written)
+    text = written.read_text()
     assert 'src="http' not in text, "the page is self-contained"
     assert text.count("* plotly.js v") == ("Plotly.newPlot" in text), "plotly's script is there once"
 

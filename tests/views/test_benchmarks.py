@@ -67,7 +67,7 @@ def test_bars_have_every_implementation_and_its_value(found: BenchResult) -> Non
 
 def test_memory_bound_operators_are_in_bytes_a_second(found: BenchResult) -> None:
     figure = benchmarks.operator_lines(found, "normalization/fused_add_layernorm")
-    assert figure.layout.yaxis.title.text == "TB/s"
+    assert figure.layout.yaxis.title.text == "bandwidth, TB/s"
 
 
 def test_the_roofline_has_all_of_it(found: BenchResult) -> None:

@@ -617,6 +617,8 @@ def test_a_run_is_stale_when_its_cell_was_compiled_anew(small):
     assert board.stale(board.shown) == ""
     board.take(Event(0, "compile", "other.hip", {**COMPILED, "code": "abc"}, 0.0))
     assert board.stale(board.shown) == ""
+    board.take(Event(0, "compile", "scale.hip", {**COMPILED, "arch": "gfx942", "code": "xyz"}, 0.0))
+    assert board.stale(board.shown) == "", "the same cell for another target"
     board.take(Event(0, "compile", "scale.hip", {**COMPILED, "code": "def"}, 0.0))
     assert board.stale(board.shown).startswith("scale was compiled anew")
 
@@ -633,8 +635,34 @@ def test_sliders_that_moved_make_the_figures_stale():
         assert "press Run" in page.widgets.stale.value
         page.controls["rows"].value = 16
         assert page.widgets.grid.stale == ""
+        # A cell that profiles the kernel at another shape shows figures that are no less fresh.
+        wb.time("activations/softmax", shape={"rows": 64, "cols": 128}, device="emulated:gfx950")
+        wb.profile("activations/softmax", shape={"rows": 64, "cols": 128}, device="emulated:gfx950")
+        page.refresh()
+        assert page.board.shown.timing.shape["rows"] == 64
+        assert page.widgets.grid.stale == ""
     finally:
         page.close()
+
+
+def test_a_panel_marks_figures_of_other_settings():
+    panel = wb.panel("activations/softmax", device="emulated:gfx950")
+    try:
+        panel.controls["rows"].value = 16
+        assert panel._grid.stale == "", "nothing was run yet"
+        panel.run()
+        assert panel.stale == panel._grid.stale == ""
+        panel.controls["rows"].value = 32
+        assert "rows=16" in panel._grid.stale
+        assert "press Run" in panel._old.value
+        panel.controls["rows"].value = 16
+        assert panel._grid.stale == panel._old.value == ""
+        lasting = {v.key for v in views(panel.board) if v.lasts}
+        assert lasting == {"timeline", "shapes"}
+        assert json.loads(panel._grid.figure_timeline)["lasts"]
+        assert not json.loads(panel._grid.figure_breakdown)["lasts"]
+    finally:
+        panel.close()
 
 
 def test_hidden_and_ordered_cards_are_kept(kept):

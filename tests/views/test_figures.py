@@ -72,7 +72,7 @@ def test_sweep_with_published_figures():
     results = SweepResult("gemm/x", [modelled(512), modelled(1024)], published)
     figure = results.figure
     assert sorted(origins_of(figure)) == ["modelled", "published"]
-    assert figure.layout.yaxis.title.text == "TFLOP/s"
+    assert figure.layout.yaxis.title.text == "rate, TFLOP/s"
     by_name = {trace.name: trace for trace in figure.data}
     assert list(by_name["emulated:gfx950 (modelled)"].x) == [512, 1024]
     assert (figure.layout.xaxis.type, figure.layout.xaxis.title.text) == ("log", "n")
@@ -101,7 +101,7 @@ def test_lines_of_two_devices_have_two_hues_and_one_pattern():
 
 def test_sweep_without_work_shows_times():
     results = SweepResult("k", [measured(1, 3.0), measured(2, 4.0)], ())
-    assert results.figure.layout.yaxis.title.text == "us"
+    assert results.figure.layout.yaxis.title.text == "time, us"
     assert list(results.figure.data[0].y) == [3.0, 4.0]
 
 

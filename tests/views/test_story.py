@@ -116,7 +116,7 @@ def test_the_latest_job_is_the_one_that_runs():
 
 def test_advice_is_looked_for_once(profiled, monkeypatch):
     before = profiled.advice
-    profiler = importlib.import_module("workbench.profile.profiler")
-    monkeypatch.setattr(profiler, "advise", lambda profile: pytest.fail("again"))
+    results = importlib.import_module("workbench.profile.results")
+    monkeypatch.setattr(results, "advise", lambda profile: pytest.fail("again"))
     assert profiled.advice is before
     assert [each.rule for each in advise(profiled)] == [each.rule for each in before]

@@ -38,8 +38,8 @@ def test_a_panel_an_order():
     assert first.text[1][0].endswith("work-group 2")
     assert first.text[0][1].endswith("written by nobody")
     notes = [a.text for a in figure.layout.annotations]
-    assert "as launched<br>L2 hit rate 75.0%, 1 MB fetched" in notes
-    assert "other<br>L2 hit rate 50.0%, 1 MB fetched" in notes
+    assert "as launched<br>L2 hit rate 75.0%<br>1 MB fetched" in notes
+    assert "other<br>L2 hit rate 50.0%<br>1 MB fetched" in notes
     assert {a.text for a in figure.layout.annotations if a.name == "origin"} == {"counted", "modelled"}
     assert wb.view_xcd(found).data[0].type == "heatmap"
 

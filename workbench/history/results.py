@@ -21,7 +21,7 @@ from workbench.kernel import Module, Resources
 from workbench.launches import CacheCounts, LaunchRecord, Replayed
 from workbench.origin import Expected, Figure, Origin
 from workbench.profile.model import TimeModel
-from workbench.profile.profiler import ProfileResult
+from workbench.profile.results import ProfileResult
 from workbench.profile.timing import TimeResult
 from workbench.spec import Shape, shape_text
 

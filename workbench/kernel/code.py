@@ -79,6 +79,13 @@ class DeviceCode:
             self._functions[place] = self._loaded[device.name].function(kernel)
         return self._functions[place]
 
+    def without_launches(self) -> DeviceCode:
+        """The same code, loaded nowhere; what was read of it is shared."""
+        made = object.__new__(type(self))
+        vars(made).update({name: value for name, value in vars(self).items() if name != "kernels"})
+        made._loaded, made._functions = {}, {}
+        return made
+
     def is_own_source(self, file: str) -> bool:
         """Whether a file of the debug info is the module's own source, rather than a header."""
         return bool(self.own_file) and Path(file).name == self.own_file

@@ -120,6 +120,10 @@ class Kernel(Shown):
                 yield "; " + ", inlined at ".join(parts)
             yield f"  {instruction.address:#08x}  {printer.text(instruction)}"
 
+    def without_launches(self) -> Kernel:
+        """The same code, launched by nobody: who holds it keeps no launch's tensors alive."""
+        return Kernel(self.module.without_launches(), self.info, self.name)
+
     def __reduce__(self) -> tuple[Any, ...]:
         """As the module's; the last launch stays behind."""
         return operator.getitem, (self.module, self.name)

@@ -10,7 +10,7 @@ from workbench.check.sanitizer import Finding, SanitizeResult, finding_of
 from workbench.errors import KernelFault
 from workbench.lab import payload
 from workbench.lab.heat import heat
-from workbench.profile.profiler import ProfileResult
+from workbench.profile.results import ProfileResult
 from workbench.profile.timing import TimeResult
 from workbench.views.cell import CellResult
 from workbench.views.markup import block

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from workbench.codeobject import printer, registers
 from workbench.codeobject.graph import Graph, Loop
 from workbench.profile.instructions import InstructionProfile, latest
-from workbench.profile.profiler import waits_of
+from workbench.profile.results import waits_of
 
 if TYPE_CHECKING:
     from workbench.codeobject import Instruction, Operand

@@ -15,7 +15,8 @@ from workbench.errors import CompileError, ShapeError, UnknownKernel, UsageError
 from workbench.kernel import Module, compile, default_arch, device_of
 from workbench.lab.cell import cell_bundle, failure_bundle
 from workbench.magics.own import Own, own
-from workbench.profile.profiler import ProfileResult, profile_target
+from workbench.profile.profiler import profile_target
+from workbench.profile.results import ProfileResult
 from workbench.profile.timing import time_target
 from workbench.spec import KernelSpec, kernels
 from workbench.spec.subject import Target, resolve

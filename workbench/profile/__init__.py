@@ -7,7 +7,8 @@ on a GPU times are measured. Every figure says which it is.
 from workbench.profile.chiplets import XcdMap, xcd_map
 from workbench.profile.counters import COUNTERS, Counter, collect
 from workbench.profile.model import TimeModel, model_time
-from workbench.profile.profiler import ProfileResult, StepsProfile, advice, profile
+from workbench.profile.profiler import advice, profile
+from workbench.profile.results import ProfileResult, StepsProfile
 from workbench.profile.timelines import Timeline, timeline
 from workbench.profile.timing import SweepResult, TimeResult, sweep, time
 

@@ -1,344 +1,38 @@
-"""A profile of one launch: counters, time and instructions by source line."""
+"""Profiles of launches: counted and modelled on an emulated device, measured by rocprofv3 on a GPU."""
 
 from __future__ import annotations
 
-import weakref
-from collections import deque
-from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from functools import cached_property
-from pathlib import Path
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from workbench.codeobject import printer
-from workbench.display import Plotted, Shown
-from workbench.errors import ProfilerError, UsageError
+from workbench.errors import ProfilerError
 from workbench.events import hub
 from workbench.origin import Figure, Origin
 from workbench.profile.counters import COUNTERS, collect
-from workbench.profile.findings import Advice, advise, summed
+from workbench.profile.findings import Advice
 from workbench.profile.instructions import InstructionProfile, remember
 from workbench.profile.instructions import counted as counted_instructions
 from workbench.profile.instructions import measured as measured_instructions
 from workbench.profile.machine import machine
 from workbench.profile.metrics import (
     GPU_COUNTERS,
-    ROOFS,
-    TIME,
-    WAVES_PER_SIMD,
-    Measurement,
-    derive,
 )
-from workbench.profile.model import TimeModel, issue_cycles
-from workbench.profile.rocprof import RocprofResult, export
+from workbench.profile.model import issue_cycles
+from workbench.profile.results import Line, ProfileResult, StepsProfile, keep_whole
 from workbench.profile.rocprof import collect as run_rocprof
-from workbench.profile.stalls import Branch, stall_tree, wait_causes
-from workbench.profile.timelines import Timeline, timeline_of
-from workbench.profile.timing import TimeResult, counted, live_operands, modelled, together
+from workbench.profile.timing import counted, live_operands, modelled
 from workbench.profile.waits import wait_counters
-from workbench.profile.what_if import Again, change_of
-from workbench.spec import KernelSpec, Shape, shape_text
+from workbench.profile.what_if import Again
+from workbench.spec import KernelSpec, Shape
 from workbench.spec.subject import Target, resolve
-from workbench.targets import Product
 
 if TYPE_CHECKING:
     from workbench.kernel import Kernel, Launcher, Module, Resources
-    from workbench.launches import Replayed
     from workbench.runtime import Device, LaunchRecord
 
 SPANS = 100_000
 """Spans of the timeline that a profile keeps."""
-
-WHOLE = 4
-"""Profiles that stay whole, whoever holds them: the latest ones. Steps of thousands of waves are large."""
-
-_whole: deque[ProfileResult] = deque(maxlen=WHOLE)
-
-
-def waits_of(kernel: Kernel) -> dict[int, int]:
-    """Of each wait in a kernel's latest profile, the load that it waits for longest; empty without one."""
-    for result in reversed(_whole):
-        if result.kernel is kernel and result.model is not None and result.model.simulation is not None:
-            causes = wait_causes(result.model.simulation.unit)
-            return {address: loads[0] for (address, _), loads in causes.items()}
-    return {}
-
-
-@dataclass
-class Line:
-    """What one source line did.
-
-    Attributes:
-        classes: wave instructions by class (`codeobject.instructions.PIPELINES`).
-        issue_cycles: cycles that they occupy their pipeline, summed over waves; modelled (`profile.model`).
-        values: of each measure of `ProfileResult.instructions`, by its key.
-    """
-
-    classes: dict[str, int] = field(default_factory=dict)
-    issue_cycles: int = 0
-    values: dict[str, float] = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
-class ProfileResult(Plotted):
-    """What a profiled launch did.
-
-    Attributes:
-        name, device: what ran where.
-        shape: the problem; empty where no spec says it.
-        counters: figures by rocprof's names (lower-case names where rocprof has none); what was not collected
-            is absent.
-        classes: wave instructions by class (`codeobject.instructions.PIPELINES`); empty on a GPU.
-        lines: instructions and issue cycles by `(file, line)`; those of an inlined header function belong to
-            the line of the module's source that called it, a wait to the line where it stands. Empty without
-            debug info, and on a GPU.
-        model: the timing model's result; None on a GPU.
-        work: "flops" and "bytes" of the problem, as far as known.
-        record: the launch.
-        resources: registers, LDS and occupancy of the kernel at this launch.
-        machine: constants of the GPU, emulated or not.
-        argument_bytes: bytes of all tensors that the launch was given, each once.
-        missing: counters that were asked for and are not there.
-        rocprof: what rocprofv3 wrote; None on an emulated device.
-        instructions: costs of single instructions; None where a GPU was not asked for them.
-        caches: what the modelled caches of each XCD did; None on a GPU.
-        code: `Module.digest` of what ran.
-        again: the launch, to be modelled again (`what_if`); None on a GPU.
-        kernel: what ran; None once it was pickled.
-        whole: the result that this one is without its largest parts, as long as somebody has it; None where
-            this is the whole.
-        figure: counters and the time's breakdown.
-    """
-
-    name: str
-    device: str
-    shape: Shape
-    counters: Mapping[str, Figure]
-    classes: Mapping[str, int]
-    lines: Mapping[tuple[str, int], Line] = field(repr=False)
-    model: TimeModel | None
-    work: Mapping[str, int]
-    record: LaunchRecord = field(repr=False)
-    resources: Resources
-    machine: Product = field(repr=False)
-    argument_bytes: int = 0
-    missing: tuple[str, ...] = ()
-    rocprof: RocprofResult | None = field(default=None, repr=False)
-    instructions: InstructionProfile | None = field(default=None, repr=False)
-    caches: Replayed | None = field(default=None, repr=False)
-    code: str = ""
-    again: Again | None = field(default=None, repr=False, compare=False)
-    kernel: Kernel | None = field(default=None, repr=False, compare=False)
-    whole: weakref.ref[ProfileResult] | None = field(default=None, repr=False, compare=False)
-
-    def __getstate__(self) -> dict[str, Any]:
-        # The launch itself belongs to this process.
-        return {**self.__dict__, "again": None, "whole": None}
-
-    def light(self) -> ProfileResult:
-        """The same without counts of every instruction, for those who keep many; it finds the rest here."""
-        return replace(
-            self,
-            lines={},
-            instructions=None,
-            again=None,
-            model=_without_spans(self.model),
-            record=replace(self.record, counts=None, traffic=None, steps=None),
-            whole=weakref.ref(self),
-        )
-
-    @property
-    def complete(self) -> ProfileResult:
-        """This profile with all that was counted, where it is still there."""
-        found = self.whole() if self.whole is not None else None
-        return found if found is not None else self
-
-    def what_if(self, *, without: Collection[int] = (), **changes: float | bool | None) -> TimeModel:
-        """The time that the launch would take if something about it were different, modelled.
-
-        Args:
-            without: addresses of instructions that are not there.
-            changes: fields of `profile.what_if.Change`: `bank_conflicts=0`, `l2_hit=1.0`, `waves_per_simd=2`,
-                `clock=2.1e9`, ...
-
-        Raises:
-            UsageError: a change that is not known or out of its range, or a profile of a GPU.
-        """
-        again = self.complete.again
-        if again is None:
-            raise UsageError(f"{self.name}: what_if models a counted launch again; this profile has none")
-        return again.model(change_of(without, **changes))
-
-    @property
-    def advice(self) -> Advice:
-        """What is worth changing, with the evidence and the gain that the model gives for it."""
-        return self.complete._advice
-
-    @cached_property
-    def _advice(self) -> Advice:
-        return advise(self)
-
-    @property
-    def timeline(self) -> Timeline | None:
-        """What the waves of a compute unit did from cycle to cycle; None where nothing was simulated."""
-        whole = self.complete
-        run = whole.model.simulation if whole.model is not None else None
-        if run is None or whole.kernel is None or not len(run.unit.spans):
-            return None
-        return timeline_of(run, self.name, self.device, whole.kernel)
-
-    @property
-    def stalls(self) -> Branch | None:
-        """Where the time goes, from the chip to the instruction; None where nothing was simulated."""
-        return self._stalls(by_wave=False)
-
-    @property
-    def wave_stalls(self) -> Branch | None:
-        """The same with SIMDs and waves of the simulated compute unit told apart."""
-        return self._stalls(by_wave=True)
-
-    def _stalls(self, *, by_wave: bool) -> Branch | None:
-        whole = self.complete
-        if whole.model is None:
-            return None
-        module = whole.kernel.module if whole.kernel is not None else None
-        if module is None:
-            return stall_tree(whole.model, by_wave=by_wave)
-        return stall_tree(
-            whole.model,
-            module.places_of,
-            lambda address: printer.text(module.instruction(address)),
-            by_wave=by_wave,
-        )
-
-    @property
-    def of_roof(self) -> Measurement | None:
-        """What the launch gets closest to of the roofline's roofs; None where no rate is known."""
-        rates = [m for name in ROOFS if (m := self.metrics[name]).share is not None]
-        return max(rates, key=lambda m: m.share or 0.0, default=None)
-
-    def __getitem__(self, name: str) -> Figure:
-        return self.counters[name]
-
-    @property
-    def time(self) -> Figure:
-        """Microseconds: modelled on an emulated device, measured by rocprofv3 on a GPU."""
-        if self.model is not None:
-            return self.model.time
-        if self.rocprof is not None and self.rocprof.median is not None:
-            return Figure(self.rocprof.median, "us", Origin.MEASURED, f"rocprofv3, {self.device}")
-        if self.record.elapsed is not None:
-            return self.record.elapsed
-        raise ProfilerError(f"{self.name}: this profile on {self.device} has no time")
-
-    @cached_property
-    def metrics(self) -> Mapping[str, Measurement]:
-        """Derived metrics by name (`profile.metrics.METRICS`); those not collected have no figure."""
-        known = {
-            **self.counters,
-            TIME: self.time,
-            WAVES_PER_SIMD: Figure(
-                self.resources.occupancy.waves_per_simd, "waves/SIMD", Origin.COUNTED, "code object"
-            ),
-        }
-        if self.argument_bytes:
-            known["argument_bytes"] = Figure(
-                self.argument_bytes, "bytes", Origin.COUNTED, "arguments of the launch, each byte once"
-            )
-        return derive(known, self.machine)
-
-    def to_rocprof_csv(self, folder: str | Path, name: str = "") -> list[Path]:
-        """Writes counters and kernel trace in rocprofv3's CSV layout; see `profile.rocprof.export.write`."""
-        return export.write(folder, self.record, self.resources, self.counters, self.time, self.machine, name)
-
-    def __str__(self) -> str:
-        size = shape_text(self.shape)
-        head = f"{self.name}{f' ({size})' if size else ''} on {self.device}: {self.model or self.time}"
-        rows = [f"  {name:32} {figure.value:>18,.0f}  {figure.unit}" for name, figure in self.shown]
-        rows += [f"  {m}" for m in self.metrics.values()]
-        if self.missing:
-            rows.append(f"  not collected: {', '.join(self.missing)}")
-        if self.rocprof is not None:
-            rows.append(f"  (measured by rocprofv3; commands and files in {self.rocprof.folder})")
-        else:
-            rows.append(
-                "  (counted by the emulated device; busy cycles, L2 and what is behind it modelled; "
-                "zeros are not shown)"
-            )
-        return "\n".join([head, *rows])
-
-    __repr__ = __str__
-
-    @property
-    def shown(self) -> list[tuple[str, Figure]]:
-        """Counters worth a line: those that are not zero, and those whose zero says something."""
-        always = {"SQ_WAVES", "SQ_LDS_BANK_CONFLICT", "SQ_INSTS_MFMA"}
-        return [(name, f) for name, f in self.counters.items() if f.value or name in always]
-
-    @property
-    def timing(self) -> TimeResult:
-        """The same launch as `time` would give it."""
-        return TimeResult(
-            self.name,
-            self.device,
-            self.shape,
-            self.time,
-            self.time,
-            self.time,
-            0,
-            self.work,
-            self.model,
-            code=self.code,
-        )
-
-
-class StepsProfile(Shown, Sequence[ProfileResult]):
-    """Profiles of an operator of several launches, in their order, and what they come to together.
-
-    Attributes:
-        name, device: what ran where.
-        shape: the problem.
-        work: "flops" and "bytes" of the problem, as far as known.
-        timing: the same launches as `time` would give them: their sum, and each in `.steps`.
-    """
-
-    def __init__(self, target: Target, results: Sequence[ProfileResult]) -> None:
-        self.name = target.name
-        self.device = target.device.name
-        self.shape = target.shape
-        self.work = target.work
-        self._results = tuple(results)
-        self.timing: TimeResult = together(target, [result.timing for result in results])
-
-    def __len__(self) -> int:
-        return len(self._results)
-
-    def __getitem__(self, index: Any) -> Any:
-        return self._results[index]
-
-    @property
-    def time(self) -> Figure:
-        """Microseconds of all launches, one after the other."""
-        return self.timing.median
-
-    @property
-    def advice(self) -> Advice:
-        """What is worth changing in the launches, by what it gains all of them together."""
-        timed = [(result.advice, result.time.value) for result in self._results]
-        return summed(self.name, timed)
-
-    @property
-    def counters(self) -> Mapping[str, Figure]:
-        """Sums over the launches, of counters that each of them has."""
-        first, *others = (result.counters for result in self._results)
-        return {
-            name: replace(figure, value=figure.value + sum(other[name].value for other in others))
-            for name, figure in first.items()
-            if all(name in other for other in others)
-        }
-
-    def __repr__(self) -> str:
-        return "\n".join((f"{self.name}: {self.time}", *map(str, self._results)))
 
 
 def advice(
@@ -428,7 +122,7 @@ def _profiled(
             result = _measured(target, counters, thread_trace, pc_sampling)
     # The hub remembers many of these; counts of every instruction would be most of their size.
     remember(target.kernel, result.instructions)
-    _whole.append(result)
+    keep_whole(result)
     hub.publish("profile", result.name, result.light())
     return result
 
@@ -443,6 +137,7 @@ def _counted(target: Target, names: Sequence[str] | None) -> ProfileResult:
         missing = tuple(name for name in names if name not in found)
         found = {name: found[name] for name in names if name in found}
     costs = counted_instructions(target.kernel, record, model.simulation)
+    code = target.kernel.without_launches()
     return ProfileResult(
         name=target.name,
         device=target.device.name,
@@ -466,13 +161,13 @@ def _counted(target: Target, names: Sequence[str] | None) -> ProfileResult:
             model.occupancy,
             model.machine,
             _argument_bytes(target),
-            {address: target.kernel.module.instruction(address) for address in record.counts or {}},
+            {address: code.module.instruction(address) for address in record.counts or {}},
             model,
             model.error,
-            target.kernel.module.places_of,
+            code.module.places_of,
             live_operands(target),
         ),
-        kernel=target.kernel,
+        kernel=code,
     )
 
 
@@ -515,14 +210,6 @@ def _measured(
         instructions=measured_instructions(result.instructions),
         code=target.kernel.module.digest,
     )
-
-
-def _without_spans(model: TimeModel | None) -> TimeModel | None:
-    if model is None or model.simulation is None:
-        return model
-    run = model.simulation
-    unit = replace(run.unit, spans=run.unit.spans[:0].copy())
-    return replace(model, simulation=replace(run, unit=unit))
 
 
 def _resources(target: Target, record: LaunchRecord) -> Resources:

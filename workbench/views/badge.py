@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import textwrap
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from markupsafe import Markup
@@ -16,7 +17,30 @@ COLOURS: Mapping[Origin, str] = {
     Origin.MODELLED: "#b45f06",
     Origin.PUBLISHED: "#6b5b95",
 }
-"""One colour an origin, readable with white text on it, the same in tables and plots."""
+"""One colour an origin, of its badge and of nothing else; readable with white text on it."""
+
+PATTERNS: Mapping[Origin, str] = {
+    Origin.MEASURED: "",
+    Origin.COUNTED: "",
+    Origin.MODELLED: "/",
+    Origin.PUBLISHED: ".",
+}
+"""What is drawn over bars of an origin; their hue is a kernel, a series or a part."""
+
+TITLE_CHARACTERS = 58
+"""Of a line of a title: as many as a figure of 500 pixels has room for."""
+
+SCALE = 66
+"""Pixels of a colour scale with its numbers and its title."""
+
+HEIGHT = 420
+"""Pixels of a figure that does not say its own; room for a legend comes on top."""
+
+LEGEND_WIDTH, LEGEND_ROW = 380, 20
+"""Pixels that a legend has in the narrowest figure, and of a row of it."""
+
+LINE, ROW, ABOVE = 19, 27, 14
+"""Pixels of a line of the title, of the badges under it, and above it."""
 
 MEANINGS: Mapping[Origin, str] = {
     Origin.MEASURED: "read from a clock or a hardware counter",
@@ -48,17 +72,62 @@ def badges(of: Iterable[Figure | Origin]) -> Markup:
     return Markup(" ").join(badge(origin) for origin in origins)
 
 
-def style(figure: Any, origins: Iterable[Figure | Origin], title: str) -> Any:
-    """Gives a plotly figure its title, its badges in the upper right corner, and the look of all.
+def marker(hue: str | Sequence[str], origins: Sequence[Origin]) -> dict[str, Any]:
+    """How bars look: the hue says what they are of, a pattern where they come from."""
+    shapes = [PATTERNS[origin] for origin in origins]
+    if not any(shapes):
+        return {"color": hue}
+    # Equal ones are told once: plotly checks each.
+    shape = shapes[0] if len(set(shapes)) == 1 else shapes
+    pattern = {"shape": shape, "fillmode": "overlay", "size": 6, "solidity": 0.2}
+    return {"color": hue, "pattern": {**pattern, "fgcolor": "#ffffff", "fgopacity": 0.45}}
+
+
+def legend_height(figure: Any) -> int:
+    """Pixels that the legend takes below a narrow figure."""
+    shown = figure.layout.showlegend
+    named = [trace.name or "" for trace in figure.data if trace.showlegend is not False]
+    if shown is False or (shown is None and len(named) < 2):
+        return 0
+    # Plotly sets entries of several rows in columns as wide as the widest.
+    columns = max(1, LEGEND_WIDTH // (44 + 7 * max(map(len, named), default=0)))
+    return LEGEND_ROW * -(-len(named) // columns)
+
+
+def _scale_width(figure: Any) -> int:
+    """Pixels of a colour scale: it stands beside the tool bar, not under it."""
+    shown = any(
+        trace.type in ("heatmap", "contour") and trace.showscale is not False for trace in figure.data
+    )
+    return SCALE if shown else 0
+
+
+def style(figure: Any, origins: Iterable[Figure | Origin], title: str, *, below: int = 0) -> Any:
+    """Gives a plotly figure its title, its badges under it on the right, and the look of all.
 
     Under the title of a figure with modelled times, left of the badges, stands how far they may be off.
+
+    Args:
+        below: pixels that are left for what stands between the badges and the axes, such as titles of parts.
     """
+    lines = textwrap.wrap(title, TITLE_CHARACTERS, break_long_words=False)
     given = list(origins)
     shown = list(dict.fromkeys(each.origin if isinstance(each, Figure) else each for each in given))
     errors = dict.fromkeys(each.error for each in given if isinstance(each, Figure) and each.error)
     theme.register()
-    figure.update_layout(template=theme.NAME, title={"text": title})
-    above = {"xref": "paper", "yref": "paper", "y": 1, "yanchor": "bottom", "yshift": 8, "showarrow": False}
+    if figure.layout.height is None:
+        figure.update_layout(height=HEIGHT + legend_height(figure))
+    pad = {"t": theme.PAD_SEVERAL if len(lines) > 1 else theme.PAD, "l": 10}
+    figure.update_layout(
+        template=theme.NAME,
+        title={"text": "<br>".join(lines), **theme.TITLE, "pad": pad},
+        margin={
+            "t": ABOVE + LINE * max(1, len(lines)) + ROW + below,
+            "r": theme.RIGHT + _scale_width(figure),
+        },
+    )
+    above = {"xref": "paper", "yref": "paper", "y": 1, "yanchor": "bottom", "showarrow": False}
+    above["yshift"] = 6 + below
     if errors:
         said = "modelled times: " + "; ".join(error.short for error in errors)
         figure.add_annotation(text=said, name="error", x=0, xanchor="left", font={"size": 11}, **above)
@@ -69,10 +138,10 @@ def style(figure: Any, origins: Iterable[Figure | Origin], title: str) -> Any:
             hovertext=MEANINGS[origin],
             x=1,
             xanchor="right",
-            xshift=-86 * i,
-            font={"color": "white", "size": 12},
+            xshift=-72 * i,
+            font={"color": "white", "size": 11},
             bgcolor=COLOURS[origin],
-            borderpad=3,
+            borderpad=2,
             **above,
         )
     return figure

@@ -18,15 +18,18 @@ from workbench.errors import UsageError
 from workbench.origin import Figure, Origin
 from workbench.spec import Published, kernels, shape_text
 from workbench.targets import Product, product
-from workbench.theme import GREY, SERIES
-from workbench.views.badge import badge, style
+from workbench.theme import GREY, INK, SERIES
+from workbench.views.badge import badge, marker, style
 from workbench.views.markup import block
 from workbench.views.table import Table, number
-from workbench.views.timing import MEMORY_BOUND, ShapeAxis
+from workbench.views.timing import MEMORY_BOUND, ShapeAxis, axis_title
 
 HEAD = ("problem", "implementation", "us", "10% to 90%", "TFLOP/s", "TB/s", "limited by", "verified at", "")
 ORDER = (OURS, "HipKittens", "AITER", "hipBLASLt", "CK", "Triton", "PyTorch", "PyTorch compiled")
 """Implementations in the order of their hues; others follow."""
+
+UPRIGHT = 9
+"""Bars of a figure beyond which their values stand upright: beside each other they would overlap."""
 
 SYMBOLS = {Origin.MEASURED: "circle", Origin.MODELLED: "circle", Origin.PUBLISHED: "diamond-open"}
 
@@ -192,10 +195,11 @@ def _grouped(values: Sequence[Bar], unit: str, title: str, axis: str = "") -> An
                 x=places,
                 y=heights,
                 name=f"{who} ({some.figure.origin})",
-                marker_color=hue(who),
+                marker=marker(hue(who), [some.figure.origin]),
                 text=["" if height is None else short(height) for height in heights],
                 textposition="outside",
-                textfont={"size": 9},
+                textfont={"size": 10, "color": INK},
+                constraintext="none",
                 cliponaxis=False,
                 customdata=[own[x].us if x in own else None for x in places],
                 hovertemplate="%{x}<br>%{y:.4g} "
@@ -205,9 +209,11 @@ def _grouped(values: Sequence[Bar], unit: str, title: str, axis: str = "") -> An
                 + "</extra>",
             )
         )
+    if sum(len(trace.x) for trace in figure.data) > UPRIGHT:
+        figure.update_traces(textangle=-90)
     figure.update_layout(barmode="group", bargap=0.15)
     top = max((bar.value for bar in values), default=1.0)
-    figure.update_yaxes(title=unit, range=[0, 1.12 * top])
+    figure.update_yaxes(title=axis_title(unit), range=[0, 1.2 * top])
     figure.update_xaxes(type="category", title=axis)
     return style(figure, [bar.figure for bar in values], title)
 
@@ -232,7 +238,7 @@ def operator_lines(result: BenchResult, operator: str) -> Any:
                 hovertemplate="%{x}<br>%{y:.4g} " + unit + f"<extra>{who}, {origin}</extra>",
             )
         )
-    figure.update_yaxes(title=unit, rangemode="tozero")
+    figure.update_yaxes(title=axis_title(unit), rangemode="tozero")
     places = list(dict.fromkeys(bar.x for bar in values))
     figure.update_xaxes(type="category", categoryorder="array", categoryarray=places)
     return style(figure, [bar.figure for bar in values], f"{operator} over sizes")
@@ -286,8 +292,8 @@ def roofline(result: BenchResult) -> Any:
                 hovertemplate="%{text}<br>%{x:.4g} FLOP/byte, %{y:.4g} TFLOP/s<extra>" + who + "</extra>",
             )
         )
-    figure.update_xaxes(type="log", title="FLOP / byte of compulsory traffic")
-    figure.update_yaxes(type="log", title="TFLOP/s")
+    figure.update_xaxes(type="log", dtick=1, title="FLOP / byte of compulsory traffic")
+    figure.update_yaxes(type="log", dtick=1, title="TFLOP/s")
     name = machine.name if machine is not None else "no product"
     return style(figure, [point[3] for point in points], f"Roofline of {name}, all implementations")
 

@@ -14,9 +14,10 @@ from workbench.history.changes import Changes
 from workbench.history.recorder import Recorder
 from workbench.history.results import History, RecordedRun
 from workbench.origin import Figure
-from workbench.profile.profiler import ProfileResult
+from workbench.profile.results import ProfileResult
 from workbench.profile.timing import TimeResult
 from workbench.spec import Published, Shape, kernels, shape_text
+from workbench.theme import SERIES
 
 RUNS = 1000
 """Runs that a board keeps."""
@@ -192,8 +193,8 @@ class Board:
         self._baselines: dict[str, Pinned] = {}
         self._asked = float("-inf")
         self._compared: str | None = None
-        self._compiled: dict[str, str] = {}
-        self._name_of: dict[str, str] = {}
+        self._compiled: dict[tuple[str, str], str] = {}
+        self._place_of: dict[str, tuple[str, str]] = {}
         self._past: list[Run] | None = None
         self._lock = threading.RLock()
         self._runs: deque[Run] = deque(maxlen=runs)
@@ -225,8 +226,10 @@ class Board:
             elif event.kind == "profile" and isinstance(event.data, ProfileResult):
                 self._add(event, event.data.timing, event.data)
             elif event.kind == "compile" and event.data.get("code"):
-                self._compiled[event.name] = event.data["code"]
-                self._name_of[event.data["code"]] = event.name
+                # The same cell for another target is other code, and makes nothing stale.
+                place = (event.name, str(event.data["arch"]))
+                self._compiled[place] = event.data["code"]
+                self._place_of[event.data["code"]] = place
             elif event.kind == "failed":
                 self._count(event)
                 told = event.data
@@ -403,14 +406,27 @@ class Board:
         with self._lock:
             return self._history.compare(before, after) if self._history is not None else None
 
+    def moved(self, run: Run, shape: Shape) -> str:
+        """Why a run's figures are not those of the sliders; "" where they are."""
+        if dict(run.timing.shape) == dict(shape):
+            return ""
+        was, now = shape_text(run.timing.shape), shape_text(shape)
+        return f"these figures are of {was}; the sliders say {now}: press Run"
+
     def stale(self, run: Run) -> str:
         """Why a run's figures are not those of the code as it is now; "" where they are."""
         with self._lock:
             for digest in run.timing.code.split("+"):
-                name = self._name_of.get(digest, "")
-                if name.endswith(CELL) and self._compiled[name] != digest:
-                    return f"{name.removesuffix(CELL)} was compiled anew since: time or profile it again"
+                place = self._place_of.get(digest, ("", ""))
+                if place[0].endswith(CELL) and self._compiled[place] != digest:
+                    return f"{place[0].removesuffix(CELL)} was compiled anew since: time or profile it again"
             return ""
+
+    def hue(self, name: str) -> str:
+        """The colour of a kernel on this board: kernels have them in the order in which they came."""
+        with self._lock:
+            known = list(dict.fromkeys([*(run.name for run in self._runs), name]))
+            return SERIES[known.index(name) % len(SERIES)]
 
     def over_shapes(self) -> list[TimeResult]:
         """The latest time of the shown run's kernel for each shape and device, in order of appearance."""

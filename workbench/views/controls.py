@@ -12,7 +12,7 @@ from workbench import runtime
 from workbench.check.verify import verify
 from workbench.errors import WorkbenchError
 from workbench.events import Event
-from workbench.profile.profiler import ProfileResult, StepsProfile
+from workbench.profile.results import ProfileResult, StepsProfile
 from workbench.spec import Choice, KernelSpec, Range, Shape, shape_text, spec_of
 from workbench.views import grid
 from workbench.views.badge import badge
@@ -117,6 +117,16 @@ class Panel:
             self._button.disabled = False
             self._draw()
 
+    @property
+    def stale(self) -> str:
+        """Why the figures are not those of the sliders; "" where they are."""
+        shown = self.board.shown
+        return self.board.moved(shown, self.shape) if shown is not None else ""
+
+    def _mark_stale(self, _: Any = None) -> None:
+        self._grid.stale = reason = self.stale
+        self._old.value = str(notice(f"stale: {reason}", "wb-warn")) if reason else ""
+
     def close(self) -> None:
         """Takes the widgets off the page and lets go of them."""
         grid.close(self.box)
@@ -150,6 +160,7 @@ class Panel:
         shown = self.views()
         self.figures = {view.key: view.figure for view in shown}
         grid.put(self._grid, shown)
+        self._mark_stale()
         if self._copy is not None:
             self._copy.update(shown, self._told)
 
@@ -186,6 +197,9 @@ class Panel:
         self.status: Any = widgets.HTML(str(STYLE))
         self._verdict: Any = widgets.HTML()
         self._counters: Any = widgets.HTML()
+        self._old: Any = widgets.HTML()
+        for one in self.controls.values():
+            one.observe(self._mark_stale, "value")
         shown = self.views()
         self.figures = {view.key: view.figure for view in shown}
         self._grid = grid.grid(shown)
@@ -196,6 +210,7 @@ class Panel:
                 self._title,
                 widgets.HBox([*self.controls.values(), self._where], layout=row),
                 widgets.HBox([self._button, self._check, self.status], layout=row),
+                self._old,
                 self._grid,
                 self._verdict,
                 self._counters,

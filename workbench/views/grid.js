@@ -49,6 +49,7 @@ class Card {
     this.key = key;
     this.alone = false;
     this.title = key;
+    this.lasts = false;
     this.wanted = null;
     this.visible = false;
     this.drawing = false;
@@ -116,6 +117,7 @@ class Card {
     if (this.model.get(this.trait)) {
       this.wanted = this.read();
       this.title = this.wanted.title;
+      this.lasts = this.wanted.lasts;
       this.card.setAttribute('aria-label', this.title);
       this.tools.forEach((tool, index) => tool.setAttribute('aria-label', `${ACTS[index][2]}: ${this.title}`));
       const open = this.table.querySelector('details')?.open ?? false;
@@ -239,8 +241,7 @@ class Arrangement {
     for (const card of this.cards) {
       card.card.style.order = order.indexOf(card.key);
       card.card.hidden = hidden.has(card.key);
-      // Times of all runs stay what they are.
-      const old = stale !== '' && !['timeline', 'shapes'].includes(card.key);
+      const old = stale !== '' && !card.lasts;
       card.card.classList.toggle('wb-stale', old);
       card.mark.textContent = old ? 'stale' : '';
       card.mark.title = stale;

@@ -97,6 +97,7 @@ class Dashboard:
         self._copy: Copy | None = None
         self._copy_next = 0.0
         self._copied = -1
+        self._moved_from: int | None = None
         shown = self.views()
         self.figures: dict[str, Any] = {view.key: view.figure for view in shown}
         self.widgets = Widgets(shown, device, self._story_told)
@@ -133,6 +134,9 @@ class Dashboard:
             self.choose(kernels[change["new"]] if change["new"] else None)
 
     def _moved(self, _: Any) -> None:
+        # A cell may have profiled this kernel at another shape: that is no stale figure.
+        shown = self.board.shown
+        self._moved_from = shown.number if shown is not None else None
         if self.widgets.live.value:
             self.run()
         else:
@@ -228,9 +232,9 @@ class Dashboard:
         shown, spec = self.board.shown, self._spec
         if shown is None:
             return ""
-        if spec is not None and spec.name == shown.name and dict(shown.timing.shape) != dict(self.shape):
-            was, now = shape_text(shown.timing.shape), shape_text(self.shape)
-            return f"these figures are of {was}; the sliders say {now}: press Run"
+        moved = self._moved_from == shown.number
+        if moved and spec is not None and spec.name == shown.name:
+            return self.board.moved(shown, self.shape) or self.board.stale(shown)
         return self.board.stale(shown)
 
     def _restore_cards(self) -> None:

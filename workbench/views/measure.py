@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from workbench.profile.profiler import ProfileResult, StepsProfile, profile_target
+from workbench.profile.profiler import profile_target
+from workbench.profile.results import ProfileResult, StepsProfile
 from workbench.profile.timing import TimeResult, time_target
 from workbench.spec import KernelSpec, Shape
 from workbench.spec.subject import resolve

@@ -10,10 +10,11 @@ from workbench.display import plots, shows
 from workbench.origin import Origin
 from workbench.profile.counters import COUNTERS
 from workbench.profile.metrics import Measurement
-from workbench.profile.profiler import ProfileResult, StepsProfile
+from workbench.profile.results import ProfileResult, StepsProfile
 from workbench.profile.rocprof import RocprofResult
+from workbench.theme import INK, SERIES
 from workbench.views.advice import advice_list
-from workbench.views.badge import COLOURS, badge, style
+from workbench.views.badge import badge, marker, style
 from workbench.views.markup import block, code, details, tag
 from workbench.views.table import Cell, Table, number
 from workbench.views.timing import breakdown_bars, time_html
@@ -79,7 +80,7 @@ def _files(rocprof: RocprofResult) -> Markup:
 
 @plots(ProfileResult)
 def counters_figure(result: ProfileResult) -> Any:
-    """Counters, on a logarithmic scale, above the modelled time by unit. A plotly Figure.
+    """Counters above the modelled time by unit. A plotly Figure.
 
     One below the other: beside each other they have no room in a notebook that shares the page.
     """
@@ -100,8 +101,11 @@ def counters_figure(result: ProfileResult) -> Any:
             x=values,
             y=names,
             orientation="h",
-            marker_color=COLOURS[origin],
+            marker=marker(SERIES[0], [origin]),
             text=[f"{v:,.0f}" for v in values],
+            textposition="outside",
+            textfont={"color": INK},
+            cliponaxis=False,
             hovertemplate="%{y}: %{x:,}<extra></extra>",
             showlegend=False,
         ),
@@ -114,18 +118,23 @@ def counters_figure(result: ProfileResult) -> Any:
             x=busy,
             y=units,
             orientation="h",
-            marker_color=COLOURS[Origin.MODELLED],
+            marker=marker(SERIES[0], [Origin.MODELLED]),
+            text=[f"{v:.3g}" for v in busy],
+            textposition="outside",
+            textfont={"color": INK},
+            cliponaxis=False,
             hovertemplate="%{y}: %{x:.4g} us<extra>modelled</extra>",
             showlegend=False,
         ),
         row=2,
         col=1,
     )
-    figure.update_xaxes(type="log", title=f"{origin}", row=1, col=1)
+    figure.update_xaxes(title=f"wave instructions, conflict cycles ({origin})", row=1, col=1)
     figure.update_xaxes(title="busy, us (modelled)", row=2, col=1)
+    figure.update_xaxes(range=[0, 1.2 * max(values, default=1) or 1], row=1, col=1)
     figure.update_xaxes(title_standoff=4)
     figure.update_yaxes(automargin=True)
     title = f"{result.name} on {result.device}"
     figure = style(figure, [origin, result.time] if result.model is not None else [origin], title)
-    figure.update_layout(height=520, margin={"l": 10, "r": 30, "t": 64, "b": 44})
+    figure.update_layout(height=520, margin={"l": 10, "b": 44})
     return figure

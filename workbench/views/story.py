@@ -10,7 +10,7 @@ from typing import Any
 
 from markupsafe import Markup
 
-from workbench.profile.profiler import ProfileResult
+from workbench.profile.results import ProfileResult
 from workbench.views.advice import advice_list
 from workbench.views.board import Run
 from workbench.views.latest import Latest

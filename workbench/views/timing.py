@@ -13,8 +13,8 @@ from workbench.origin import Figure, Origin
 from workbench.profile.model import UNITS
 from workbench.profile.timing import SweepResult, TimeResult
 from workbench.spec import Published, Shape, shape_text
-from workbench.theme import GREY, SERIES
-from workbench.views.badge import COLOURS, badge, style
+from workbench.theme import GREY, INK, SERIES
+from workbench.views.badge import badge, marker, style
 from workbench.views.markup import block
 from workbench.views.table import Table
 
@@ -81,11 +81,15 @@ def time_figure(result: TimeResult) -> Any:
                 x=values,
                 y=names,
                 orientation="h",
-                marker_color=COLOURS[Origin.MODELLED],
+                marker=marker(SERIES[0], [Origin.MODELLED]),
+                text=[f"{value:.3g}" for value in values],
+                textposition="outside",
+                textfont={"color": INK},
+                cliponaxis=False,
                 hovertemplate="%{y}: %{x:.4g} us<extra>modelled</extra>",
             )
         )
-        figure.update_xaxes(title="busy, us")
+        figure.update_xaxes(title="busy, us", range=[0, 1.15 * max(values, default=1)])
     else:
         median = result.median.value
         figure.add_trace(
@@ -93,7 +97,12 @@ def time_figure(result: TimeResult) -> Any:
                 x=[median],
                 y=[result.name],
                 orientation="h",
-                marker_color=COLOURS[result.origin],
+                marker=marker(SERIES[0], [result.origin]),
+                text=[f"{median:.4g} us"],
+                textposition="inside",
+                insidetextanchor="middle",
+                textfont={"color": "white"},
+                width=0.4,
                 error_x={
                     "type": "data",
                     "symmetric": False,
@@ -163,9 +172,14 @@ def sweep_figure(results: SweepResult, *, baseline: Sequence[TimeResult] = ()) -
                 hovertemplate="%{x}<br>%{y:.4g} " + unit + f"<extra>{name}, published</extra>",
             )
         )
-    figure.update_yaxes(title=unit, rangemode="tozero")
+    figure.update_yaxes(title=axis_title(unit), rangemode="tozero")
     figure.update_xaxes(**axis.look)
     return style(figure, origins, f"{results.name} over shapes")
+
+
+def axis_title(unit: str) -> str:
+    """What an axis in a unit tells, such as "rate, TFLOP/s"."""
+    return f"{QUANTITIES.get(unit, 'rate')}, {unit}"
 
 
 class ShapeAxis:
@@ -208,6 +222,8 @@ class ShapeAxis:
 def _is_size(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and value > 0
 
+
+QUANTITIES = {"us": "time", "TB/s": "bandwidth", "TFLOP/s": "rate"}
 
 MEMORY_BOUND = 16.0
 """FLOPs a byte below which a kernel is judged by bandwidth; no GPU here is compute bound with fewer."""

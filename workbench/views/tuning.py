@@ -10,7 +10,7 @@ from markupsafe import Markup
 
 from workbench.bench.tuning import Trial, TuneResult
 from workbench.display import plots, shows
-from workbench.spec import Shape
+from workbench.spec import Shape, kernels
 from workbench.theme import GREY, INK, SERIES
 from workbench.views.badge import badge, style
 from workbench.views.markup import block
@@ -73,8 +73,16 @@ def tune_figure(result: TuneResult, shape: Shape | None = None) -> Any:
         )
         seen.add(label)
     _scales(figure, axes)
-    title = f"{result.operator}, {ShapeAxis(result.shapes).place(chosen)}: {len(trials)} candidates"
+    title = f"{result.operator}, {_problem(result, chosen)}: {len(trials)} candidates"
     return style(figure, [trial.result.figure for trial in trials[:1]], title)
+
+
+def _problem(result: TuneResult, shape: Shape) -> str:
+    """What tells the problem from others: where there is no other, what is not as the operator has it."""
+    if len(result.shapes) > 1 or result.operator not in kernels:
+        return str(ShapeAxis(result.shapes).place(shape))
+    usual = kernels[result.operator].parameters
+    return ", ".join(f"{k}={v}" for k, v in shape.items() if k not in usual or v != usual[k].first)
 
 
 def _value(trial: Trial, axis: str) -> Any:
@@ -112,7 +120,7 @@ def _scales(figure: Any, axes: Mapping[str, Mapping[Any, float]]) -> None:
                 y=list(shown.values()),
                 mode="lines+markers+text",
                 text=[str(value) for value in shown],
-                textposition="middle right",
+                textposition="top right",
                 textfont={"size": 10},
                 line={"color": INK, "width": 1},
                 marker={"size": 3, "color": INK},

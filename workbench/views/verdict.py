@@ -5,7 +5,7 @@ from __future__ import annotations
 from markupsafe import Markup
 
 from workbench.events import hub, shape_told
-from workbench.profile.profiler import ProfileResult
+from workbench.profile.results import ProfileResult
 from workbench.views.badge import badge
 from workbench.views.markup import bold, tag
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from workbench.profile.profiler import ProfileResult
+from workbench.profile.results import ProfileResult
 from workbench.views.badge import badge
 from workbench.views.latest import Latest
 from workbench.views.markup import block, bold, tag

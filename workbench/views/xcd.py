@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 from markupsafe import Markup
 
+from workbench import theme
 from workbench.display import plots, shows
 from workbench.origin import Origin
 from workbench.profile.chiplets import DispatchOrder, XcdMap, xcd_map
@@ -22,16 +23,13 @@ HEAD = ("order", "L2 hit rate %", "of one XCD", "fetched MB", "")
 COLOURS = ("#4477aa", "#66ccee", "#228833", "#ccbb44", "#ee6677", "#aa3377", "#bbbbbb", "#332288")
 """One a die, told apart with colour-blind eyes too (Paul Tol's bright scheme, and indigo)."""
 
-LIGHT = frozenset({"#66ccee", "#ccbb44", "#bbbbbb"})
-"""Those on which text is black."""
-
 MAX_CELLS = 384
 """Rows and columns of a panel; of a map with more distinct ones, some are left out."""
 
 MAX_NUMBERED = 300
 """Cells up to which each has its place in the order of dispatch in it."""
 
-_PANEL, _LEFT, _TOP = 430, 56, 96
+_PANEL, _LEFT, _TOP = 430, 56, 120
 
 
 def view_xcd(*targets: Any, **options: Any) -> Any:
@@ -95,7 +93,7 @@ def xcd_figure(*maps: XcdMap) -> Any:
         rows=1,
         cols=len(panels),
         subplot_titles=[_title(one, order, len(maps) > 1) for one, order in panels],
-        horizontal_spacing=0.06 if len(panels) > 1 else 0,
+        horizontal_spacing=0.1 if len(panels) > 1 else 0,
     )
     for column, (one, order) in enumerate(panels, 1):
         _panel(figure, go, one, order, column, column == len(panels))
@@ -105,13 +103,10 @@ def xcd_figure(*maps: XcdMap) -> Any:
     title = f"{of} by XCD, {first.device}" if len(maps) == 1 else "Output by XCD"
     for annotation in figure.layout.annotations:
         annotation.update(font={"size": 12}, yshift=2)
-    style(figure, [Origin.COUNTED, Origin.MODELLED], title)
-    figure.update_annotations(selector={"name": "origin"}, yshift=34)
+    style(figure, [Origin.COUNTED, Origin.MODELLED], title, below=50)
     figure.update_layout(
-        width=_LEFT + _PANEL * len(panels) + 100,
         height=_TOP + _PANEL,
-        margin={"l": _LEFT, "r": 20, "t": _TOP, "b": 46},
-        title={"y": 0.98, "yanchor": "top", "yref": "container"},
+        margin={"l": _LEFT, "b": 46},
     )
     figure.update_xaxes(title="column", title_standoff=4, showgrid=False, constrain="domain")
     figure.update_yaxes(showgrid=False, constrain="domain")
@@ -123,7 +118,7 @@ def _title(one: XcdMap, order: DispatchOrder, named: bool) -> str:
     rate = order.l2_hit_rate
     hits = "nothing asked of L2" if rate is None else f"L2 hit rate {rate.value:.1f}%"
     name = f"{one.name}, {order.name}" if named else order.name
-    return f"{name}<br>{hits}, {order.fetched.value / 2**20:,.4g} MB fetched"
+    return f"{name}<br>{hits}<br>{order.fetched.value / 2**20:,.4g} MB fetched"
 
 
 def _panel(figure: Any, go: Any, one: XcdMap, order: DispatchOrder, column: int, scale: bool) -> None:
@@ -186,7 +181,7 @@ def _band(die: int, xcds: int) -> Sequence[tuple[float, str]]:
 
 
 def _ink(die: int) -> str:
-    return "black" if COLOURS[die % len(COLOURS)] in LIGHT else "white"
+    return theme.readable(COLOURS[die % len(COLOURS)])
 
 
 def _hover(group: int, turn: int, xcds: int, rows: Sequence[int], columns: Sequence[int]) -> str:

@@ -6,9 +6,10 @@ Every function takes what is shown and what it is compared with, and draws the d
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from workbench.profile.profiler import ProfileResult
+from workbench.profile.results import ProfileResult
+from workbench.theme import SERIES
 from workbench.views.board import Board
 from workbench.views.figures.diagram import diagram
 from workbench.views.figures.instructions import mix
@@ -31,23 +32,27 @@ class Card:
         make: draws it from what a board knows.
         of_time: whether a time without counters changes it.
         of_failure: whether a failed launch does.
+        lasts: whether it shows times that stay what they are when the code or a slider changes.
     """
 
     key: str
     make: Callable[[Board], View]
     of_time: bool = False
     of_failure: bool = False
+    lasts: bool = False
 
 
 def _of_profile(
-    draw: Callable[[ProfileResult | None, ProfileResult | None], View],
+    draw: Callable[[ProfileResult | None, ProfileResult | None, str], View],
 ) -> Callable[[Board], View]:
     """A card of the shown run's counters, beside the baseline's."""
 
     def make(board: Board) -> View:
         shown, base = board.shown, board.pinned
         return draw(
-            shown.profile if shown is not None else None, base.run.profile if base is not None else None
+            shown.profile if shown is not None else None,
+            base.run.profile if base is not None else None,
+            board.hue(shown.name) if shown is not None else SERIES[0],
         )
 
     return make
@@ -58,8 +63,8 @@ def _timeline(board: Board) -> View:
 
 
 CARDS = (
-    Card("timeline", _timeline, of_time=True, of_failure=True),
-    Card("shapes", shapes, of_time=True),
+    Card("timeline", _timeline, of_time=True, of_failure=True, lasts=True),
+    Card("shapes", shapes, of_time=True, lasts=True),
     Card("memory", _of_profile(diagram)),
     Card("speed", _of_profile(speed_of_light)),
     Card("breakdown", _of_profile(breakdown)),
@@ -84,4 +89,5 @@ def views(board: Board, keys: Collection[str] | None = None) -> list[View]:
     Args:
         keys: of the figures that are wanted; all where it is None.
     """
-    return [card.make(board) for card in CARDS if keys is None or card.key in keys]
+    shown = [card for card in CARDS if keys is None or card.key in keys]
+    return [replace(card.make(board), lasts=card.lasts) for card in shown]

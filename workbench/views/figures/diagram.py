@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from workbench.origin import Figure
-from workbench.profile.profiler import ProfileResult
+from workbench.profile.results import ProfileResult
 from workbench.theme import INK, SERIES
 from workbench.views.figures.memory import shown_bytes, traffic_by_level
 from workbench.views.figures.view import View, difference, finish
@@ -86,7 +86,7 @@ PATHS = (
 )
 
 
-def diagram(now: ProfileResult | None, base: ProfileResult | None) -> View:
+def diagram(now: ProfileResult | None, base: ProfileResult | None, hue: str = SERIES[0]) -> View:
     """Bytes along every path of memory, and the part of what it can carry; hit rates of the caches."""
     import plotly.graph_objects as go
 
@@ -102,7 +102,7 @@ def diagram(now: ProfileResult | None, base: ProfileResult | None) -> View:
             if read is None and written is None:
                 continue
             share = _share(now, path)
-            _draw_path(figure, path, boxes, _told(read, written, share, _share(base, path)), share)
+            _draw_path(figure, path, boxes, _told(read, written, share, _share(base, path)), share, hue)
             origins += [each for each in (read, written) if each is not None]
             rows.append(
                 (
@@ -116,7 +116,7 @@ def diagram(now: ProfileResult | None, base: ProfileResult | None) -> View:
                     str((read or written or origins[-1]).origin),
                 )
             )
-        _draw_direct(figure, now, boxes)
+        _draw_direct(figure, now, boxes, hue)
         for box in BOXES:
             rate = _rate(now, box)
             _draw_box(figure, box, rate)
@@ -125,7 +125,7 @@ def diagram(now: ProfileResult | None, base: ProfileResult | None) -> View:
                 origins.append(rate)
     view = finish(figure, "Memory", "memory", origins, head, rows)
     if figure.data:
-        figure.update_layout(height=HEIGHT, showlegend=False, margin={"l": 10, "r": 10, "t": 52, "b": 10})
+        figure.update_layout(height=HEIGHT, showlegend=False, margin={"l": 10, "b": 10})
         figure.update_xaxes(visible=False, range=[0, 10], fixedrange=True)
         figure.update_yaxes(visible=False, range=[0, 10.1], fixedrange=True)
     return view
@@ -164,7 +164,9 @@ def _told(read: Figure | None, written: Figure | None, share: float | None, befo
     return f"{text}<br>{100 * share:.3g} % of what it can{was}"
 
 
-def _draw_path(figure: Any, path: Path, boxes: dict[str, Box], told: str, share: float | None) -> None:
+def _draw_path(
+    figure: Any, path: Path, boxes: dict[str, Box], told: str, share: float | None, hue: str
+) -> None:
     import plotly.graph_objects as go
 
     above, below = boxes[path.upper].bottom, boxes[path.lower].top
@@ -173,7 +175,7 @@ def _draw_path(figure: Any, path: Path, boxes: dict[str, Box], told: str, share:
             x=[path.x, path.x],
             y=[above, below],
             mode="lines",
-            line={"color": SERIES[0], "width": 2 + 12 * min(1.0, share or 0.0)},
+            line={"color": hue, "width": 2 + 12 * min(1.0, share or 0.0)},
             hovertemplate=f"{path.name}: {told}<extra></extra>",
         )
     )
@@ -183,7 +185,7 @@ def _draw_path(figure: Any, path: Path, boxes: dict[str, Box], told: str, share:
     )  # fmt: skip
 
 
-def _draw_direct(figure: Any, now: ProfileResult, boxes: dict[str, Box]) -> None:
+def _draw_direct(figure: Any, now: ProfileResult, boxes: dict[str, Box], hue: str) -> None:
     """Loads from L1 to LDS that pass no register."""
     import plotly.graph_objects as go
 
@@ -197,7 +199,7 @@ def _draw_direct(figure: Any, now: ProfileResult, boxes: dict[str, Box]) -> None
             x=[other.left, box.right],
             y=[y, y],
             mode="lines",
-            line={"color": SERIES[0], "width": 2},
+            line={"color": hue, "width": 2},
             hovertemplate=f"direct to LDS: {shown_bytes(direct.value)}<extra></extra>",
         )
     )

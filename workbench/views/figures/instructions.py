@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from workbench.origin import Figure, Origin
-from workbench.profile.profiler import ProfileResult
-from workbench.views.badge import COLOURS
+from workbench.profile.results import ProfileResult
+from workbench.theme import SERIES
 from workbench.views.figures.view import View, bars, difference, finish
 
 _COUNTER_OF: Mapping[str, str] = {
@@ -37,7 +37,7 @@ def _instructions(profile: ProfileResult | None) -> dict[str, Figure]:
     return found
 
 
-def mix(now: ProfileResult | None, base: ProfileResult | None) -> View:
+def mix(now: ProfileResult | None, base: ProfileResult | None, hue: str = SERIES[0]) -> View:
     """Instructions by the unit that executes them."""
     import plotly.graph_objects as go
 
@@ -51,7 +51,8 @@ def mix(now: ProfileResult | None, base: ProfileResult | None) -> View:
             names,
             [f.value for f in found.values()],
             [old[n].value if n in old else None for n in names] if base is not None else None,
-            colours=[COLOURS[f.origin] for f in found.values()],
+            hue=hue,
+            origins=[f.origin for f in found.values()],
             text=[f"{f.value / total:.1%}" for f in found.values()],
             unit="instructions",
         )

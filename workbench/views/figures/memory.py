@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from math import ceil, log2
 from typing import Any
 
 from workbench.origin import Figure, Origin
-from workbench.profile.profiler import ProfileResult
-from workbench.views.badge import COLOURS
+from workbench.profile.results import ProfileResult
+from workbench.theme import SERIES
 from workbench.views.figures.view import FAILED, View, bars, difference, finish
 
 _LDS_COUNTERS = (
@@ -21,7 +22,7 @@ _LDS_COUNTERS = (
 )
 
 
-def lds(now: ProfileResult | None, base: ProfileResult | None) -> View:
+def lds(now: ProfileResult | None, base: ProfileResult | None, hue: str = SERIES[0]) -> View:
     """LDS cycles: what the accesses need, and what bank conflicts add."""
     import plotly.graph_objects as go
 
@@ -29,11 +30,7 @@ def lds(now: ProfileResult | None, base: ProfileResult | None) -> View:
     cycles = {name: _cycles(profile) for name, profile in (("baseline", base), ("shown", now))}
     known = {name: pair for name, pair in cycles.items() if pair is not None}
     if known:
-        figure.add_trace(
-            _stack(
-                "without conflicts", COLOURS[Origin.COUNTED], {n: own.value for n, (own, _) in known.items()}
-            )
-        )
+        figure.add_trace(_stack("without conflicts", hue, {n: own.value for n, (own, _) in known.items()}))
         figure.add_trace(_stack("bank conflicts", FAILED, {n: more.value for n, (_, more) in known.items()}))
         figure.update_layout(showlegend=True)
     rate = now.metrics["LDS conflict rate"].figure if known and now is not None else None
@@ -63,6 +60,7 @@ def _stack(name: str, colour: str, values: Mapping[str, float]) -> Any:
         y=list(values),
         x=list(values.values()),
         marker_color=colour,
+        width=0.5,
         text=[f"{value:,.0f}" for value in values.values()],
         hovertemplate="%{y}: %{x:,} cycles<extra>" + name + "</extra>",
     )
@@ -119,8 +117,8 @@ def traffic_by_level(profile: ProfileResult | None) -> dict[str, Figure]:
     return found
 
 
-def traffic(now: ProfileResult | None, base: ProfileResult | None) -> View:
-    """Bytes by memory level, on a logarithmic scale, with the hit rates of the caches between them."""
+def traffic(now: ProfileResult | None, base: ProfileResult | None, hue: str = SERIES[0]) -> View:
+    """Bytes by memory level, with the hit rates of the caches between them."""
     import plotly.graph_objects as go
 
     figure = go.Figure()
@@ -132,16 +130,18 @@ def traffic(now: ProfileResult | None, base: ProfileResult | None) -> View:
             names,
             [f.value for f in found.values()],
             [old[n].value if n in old else None for n in names] if base is not None else None,
-            colours=[COLOURS[f.origin] for f in found.values()],
+            hue=hue,
+            origins=[f.origin for f in found.values()],
             text=[shown_bytes(f.value) for f in found.values()],
             unit="bytes",
         )
-        figure.update_xaxes(type="log")
+        top = max(f.value for f in (*found.values(), *old.values()))
+        figure.update_xaxes(**byte_ticks(top))
     rows: list[tuple[Any, ...]] = [
         (n, int(f.value), difference(f.value, old[n].value if n in old else None), str(f.origin))
         for n, f in found.items()
     ]
-    figure.update_xaxes(title="bytes")
+    figure.update_xaxes(title="bytes moved")
     head = ("level", "bytes", "to baseline", "origin")
     rates = []
     for name in ("L1 hit rate", "L2 hit rate"):
@@ -156,6 +156,13 @@ def traffic(now: ProfileResult | None, base: ProfileResult | None) -> View:
 def _rate_difference(name: str, rate: Figure, base: ProfileResult | None) -> str:
     was = base.metrics[name].figure if base is not None else None
     return difference(rate.value, was.value if was is not None else None)
+
+
+def byte_ticks(top: float) -> dict[str, Any]:
+    """Ticks of an axis of bytes: whole units of 1024, not of 1000, about five of them."""
+    step = 2.0 ** ceil(log2(max(top, 5) / 5))
+    places = [n * step for n in range(int(top / step) + 1)]
+    return {"tickvals": places, "ticktext": [shown_bytes(place) for place in places]}
 
 
 def shown_bytes(value: float) -> str:

@@ -6,8 +6,8 @@ from typing import Any
 
 from workbench.codeobject.occupancy import occupancy
 from workbench.origin import Origin
-from workbench.profile.profiler import ProfileResult
-from workbench.views.badge import COLOURS
+from workbench.profile.results import ProfileResult
+from workbench.theme import SERIES
 from workbench.views.figures.view import View, bars, difference, finish
 
 
@@ -26,7 +26,7 @@ def limits(profile: ProfileResult) -> dict[str, float]:
     return {**found, "all together": r.occupancy.waves_per_simd}
 
 
-def fits(now: ProfileResult | None, base: ProfileResult | None) -> View:
+def fits(now: ProfileResult | None, base: ProfileResult | None, hue: str = SERIES[0]) -> View:
     """Waves that fit a SIMD, and what allows no more."""
     import plotly.graph_objects as go
 
@@ -48,7 +48,8 @@ def fits(now: ProfileResult | None, base: ProfileResult | None) -> View:
             names,
             list(found.values()),
             [old.get(n) for n in names] if base is not None else None,
-            colours=[COLOURS[Origin.MEASURED if n == "achieved" else Origin.COUNTED] for n in names],
+            hue=hue,
+            origins=[origins[-1] if n == "achieved" else Origin.COUNTED for n in names],
             text=[f"{v:g}" for v in found.values()],
             unit="waves/SIMD",
         )

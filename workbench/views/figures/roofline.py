@@ -7,10 +7,9 @@ from dataclasses import dataclass
 from math import log10
 from typing import Any
 
-from workbench.profile.profiler import ProfileResult
+from workbench.profile.results import ProfileResult
 from workbench.targets import Product
-from workbench.theme import GREY, INK
-from workbench.views.badge import COLOURS
+from workbench.theme import INK, SERIES
 from workbench.views.figures.view import View, finish
 
 
@@ -21,9 +20,9 @@ class _Look:
 
 
 _LEVELS: Mapping[str, _Look] = {
-    "HBM": _Look("circle", "#c0392b"),
-    "L2": _Look("square", "#b45f06"),
-    "LDS": _Look("diamond", "#2563b0"),
+    "HBM": _Look("circle", SERIES[7]),
+    "L2": _Look("square", SERIES[5]),
+    "LDS": _Look("diamond", SERIES[6]),
 }
 
 
@@ -46,7 +45,7 @@ class _Point:
     rate: float
 
 
-def roofline(now: ProfileResult | None, base: ProfileResult | None) -> View:
+def roofline(now: ProfileResult | None, base: ProfileResult | None, hue: str = SERIES[0]) -> View:
     """FLOP/s over FLOP/byte for HBM, L2 and LDS, under the machine's roofs; the baseline as open marks."""
     import plotly.graph_objects as go
 
@@ -72,14 +71,13 @@ def roofline(now: ProfileResult | None, base: ProfileResult | None) -> View:
     for name, peak in roofs.items():
         figure.add_trace(_ceiling(name, peak, peak * 1e12 / bandwidths["LDS"], right))
     rate = now.metrics["FLOP rate"].figure
-    colour = COLOURS[rate.origin] if rate is not None else GREY
     rows = []
     for p in points:
-        figure.add_trace(_mark(p, colour, named=base is not None))
+        figure.add_trace(_mark(p, hue, named=base is not None))
         roof = min(top, p.intensity * bandwidths[p.level] / 1e12)
         rows.append((p.which, p.level, p.intensity, p.rate, roof, f"{p.rate / roof:.1%}"))
-    figure.update_xaxes(type="log", title="FLOP / byte", range=[log10(left), log10(right)])
-    figure.update_yaxes(type="log", title="TFLOP/s", range=[log10(bottom), log10(2.5 * top)])
+    figure.update_xaxes(type="log", dtick=1, title="FLOP / byte", range=[log10(left), log10(right)])
+    figure.update_yaxes(type="log", dtick=1, title="TFLOP/s", range=[log10(bottom), log10(2.5 * top)])
     origins = [rate] if rate is not None else []
     return finish(figure, f"Roofline of {machine.name}", "roofline", origins, head, rows)
 

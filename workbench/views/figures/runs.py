@@ -42,7 +42,7 @@ def timeline(runs: Sequence[Run], base: Run | None, failures: Sequence[Failure] 
             line={"dash": "dot", "color": INK},
             annotation_text=f"baseline #{base.number}",
         )
-    figure.update_yaxes(title="us", rangemode="tozero")
+    figure.update_yaxes(title="time, us", rangemode="tozero")
     stopped = f", <span style='color:{FAILED}'>✕</span> stopped" if failures else ""
     figure.update_xaxes(title=f"run; ● verified, ✕ wrong, ○ not verified{stopped}", tickformat="d")
     if len(runs) + len(failures) <= 12:

@@ -5,19 +5,20 @@ from __future__ import annotations
 from typing import Any
 
 from workbench.origin import Origin
-from workbench.profile.profiler import ProfileResult
-from workbench.views.badge import COLOURS
-from workbench.views.figures.view import View, bars, difference, finish
+from workbench.profile.results import ProfileResult
+from workbench.theme import SERIES
+from workbench.views.figures.view import View, bars, difference, finish, room
 from workbench.views.timing import breakdown_bars
 
 
-def speed_of_light(now: ProfileResult | None, base: ProfileResult | None) -> View:
+def speed_of_light(now: ProfileResult | None, base: ProfileResult | None, hue: str = SERIES[0]) -> View:
     """Achieved part of what the machine could do at most."""
     import plotly.graph_objects as go
 
     figure = go.Figure()
     rows: list[tuple[Any, ...]] = []
     origins: list[Origin] = []
+    text: list[str] = []
     if now is not None:
         old = base.metrics if base is not None else {}
         drawn = [m for m in now.metrics.values() if m.share is not None]
@@ -27,11 +28,10 @@ def speed_of_light(now: ProfileResult | None, base: ProfileResult | None) -> Vie
             100 * share if n in old and (share := old[n].share) is not None else None for n in names
         ]
         text = [f"{v:.1f}%{_delta(v, b)}" for v, b in zip(values, before, strict=True)]
-        colours = [COLOURS[m.figure.origin] for m in drawn if m.figure is not None]
+        origins = [m.figure.origin for m in drawn if m.figure is not None]
         if drawn:
-            bars(
-                figure, names, values, before if base else None, colours=colours, text=text, unit="% of peak"
-            )
+            look: dict[str, Any] = {"hue": hue, "origins": origins, "text": text, "unit": "% of peak"}
+            bars(figure, names, values, before if base else None, **look)
         for name, m in now.metrics.items():
             value = m.figure.value if m.figure is not None else None
             was = old[name].figure if name in old else None
@@ -47,8 +47,7 @@ def speed_of_light(now: ProfileResult | None, base: ProfileResult | None) -> Vie
                     m.metric.source,
                 )
             )
-        origins = [m.figure.origin for m in drawn if m.figure is not None]
-    figure.update_xaxes(title="% of peak", range=[0, 100])
+    figure.update_xaxes(title="% of peak", range=[0, 100 * room(text)], tickvals=[0, 20, 40, 60, 80, 100])
     head = ("metric", "value", "unit", "peak", "to baseline", "origin", "formula", "source")
     return finish(figure, "Speed of light", "speed", origins, head, rows)
 
@@ -58,7 +57,7 @@ def _delta(new: float, old: float | None) -> str:
     return "" if old is None or abs(new - old) < 0.05 else f" ({new - old:+.1f})"
 
 
-def breakdown(now: ProfileResult | None, base: ProfileResult | None) -> View:
+def breakdown(now: ProfileResult | None, base: ProfileResult | None, hue: str = SERIES[0]) -> View:
     """The modelled time by unit."""
     import plotly.graph_objects as go
 
@@ -75,7 +74,8 @@ def breakdown(now: ProfileResult | None, base: ProfileResult | None) -> View:
             names,
             values,
             [old.get(n) for n in names] if base is not None else None,
-            colours=[COLOURS[Origin.MODELLED]] * len(names),
+            hue=hue,
+            origins=[Origin.MODELLED] * len(names),
             text=text,
             unit="us",
         )

@@ -11,7 +11,7 @@ from markupsafe import Markup
 from workbench.origin import Figure, Origin
 from workbench.profile.metrics import NOT_COLLECTED, NOTHING
 from workbench.theme import GREY, INK, RIGHT
-from workbench.views.badge import badges, style
+from workbench.views.badge import badges, legend_height, marker, style
 from workbench.views.markup import block, details, tag
 from workbench.views.table import Cell, Table
 
@@ -21,7 +21,8 @@ FAILED = "#c0392b"
 HEIGHT = 300
 """Pixels of a figure; room for a legend comes on top."""
 
-LEGEND_ROW = 22
+BAR = 9
+"""Pixels of a bar, at least."""
 
 TABLE_ROWS = 50
 """Rows of a table that are shown; the figure has all."""
@@ -37,6 +38,7 @@ class View:
         figure: a plotly Figure.
         head, rows: the table under it; None is what was not collected, `NOTHING` a rate of nothing.
         origins: of the data.
+        lasts: whether it is never stale (`Card.lasts`).
     """
 
     key: str
@@ -45,6 +47,7 @@ class View:
     head: Sequence[str]
     rows: Sequence[Sequence[Any]] = field(repr=False)
     origins: Sequence[Origin]
+    lasts: bool = False
 
     @property
     def table(self) -> Markup:
@@ -81,20 +84,16 @@ def finish(
     style(figure, origins, title)
     shown = list(dict.fromkeys(each.origin if isinstance(each, Figure) else each for each in origins))
     figure.update_layout(
-        height=HEIGHT + _legend(figure),
-        margin={"l": 10, "r": RIGHT, "t": 52, "b": 40 + _legend(figure)},
+        height=HEIGHT + legend_height(figure) + _rows_height(figure),
+        margin={"l": 10, "r": RIGHT, "b": 40 + legend_height(figure)},
         legend={"orientation": "h", "y": 0, "yref": "container", "yanchor": "bottom", "x": 0},
         barmode="group",
         bargroupgap=0.1,
         # Plotly keeps a reader's zoom through updates.
         uirevision=key,
     )
-    figure.update_layout(
-        title={"font": {"size": 14}, "yref": "container", "y": 1, "yanchor": "top", "pad": {"t": 6}}
-    )
     figure.update_xaxes(automargin=True, title_standoff=4)
     figure.update_yaxes(automargin=True)
-    figure.update_annotations(selector={"name": "origin"}, font={"color": "white", "size": 11}, yshift=3)
     if not figure.data:
         figure.add_annotation(
             text="nothing to show yet", xref="paper", yref="paper", x=0.5, y=0.5, showarrow=False
@@ -104,13 +103,15 @@ def finish(
     return View(key, title, figure, head, rows, shown)
 
 
-def _legend(figure: Any) -> int:
-    """Pixels that the legend takes below a figure in a narrow card."""
-    named = [trace.name or "" for trace in figure.data if trace.showlegend is not False]
-    if figure.layout.showlegend is False or (figure.layout.showlegend is None and len(named) < 2):
-        return 0
-    width = sum(48 + 6 * len(name) for name in named)
-    return LEGEND_ROW * -(-width // 380)
+def _rows_height(figure: Any) -> int:
+    """Pixels that many horizontal bars take more than a few, those of the baseline among them."""
+    bars = [len(trace.y) for trace in figure.data if trace.type == "bar" and trace.orientation == "h"]
+    return max(0, BAR * sum(bars) - 150)
+
+
+def room(text: Sequence[str]) -> float:
+    """By how much an axis is longer than its longest bar, so that the value beside that has room too."""
+    return 1 + 0.022 * max(map(len, text), default=0)
 
 
 def bars(
@@ -119,11 +120,17 @@ def bars(
     values: Sequence[float | None],
     base: Sequence[float | None] | None,
     *,
-    colours: Sequence[str],
+    hue: str,
+    origins: Sequence[Origin],
     text: Sequence[str],
     unit: str,
 ) -> None:
-    """Adds horizontal bars from above, those of the baseline in grey beside them."""
+    """Adds horizontal bars from above, those of the baseline in grey beside them.
+
+    Args:
+        hue: of the kernel.
+        origins: of each bar's value.
+    """
     import plotly.graph_objects as go
 
     order = range(len(names) - 1, -1, -1)
@@ -144,7 +151,7 @@ def bars(
             orientation="h",
             y=[names[i] for i in order],
             x=[values[i] for i in order],
-            marker_color=[colours[i] for i in order],
+            marker=marker(hue, [origins[i] for i in order]),
             text=[text[i] for i in order],
             textposition="outside",
             textfont={"size": 11, "color": INK},
@@ -154,3 +161,5 @@ def bars(
         )
     )
     figure.update_layout(showlegend=base is not None)
+    top = max([value for value in (*values, *(base or ())) if value is not None], default=0.0)
+    figure.update_xaxes(range=[0, top * room(text) or 1])

@@ -12,7 +12,7 @@ from workbench.views.badge import style
 from workbench.views.layout.controls import menu, play, slider
 from workbench.views.layout.panels import MODES, Mode, Panel, differs, panels_of
 from workbench.views.layout.steps import Step, conflict_text, steps_of
-from workbench.views.layout.traces import base, frame, lanes, veil
+from workbench.views.layout.traces import base, frame, veil
 
 MAX_STEPS = 256
 """Positions of the slider."""
@@ -70,16 +70,14 @@ def layout_figure(
     title = f"{result.name}, {result.arch}"
     if any(a.phases for a in result.accesses):
         title += f": {conflict_text(result.conflicts)}"
-    style(figure, [result.origin], title)
+    style(figure, [result.origin], title, below=52)
     menus = [menu(panels, modes, modes.index(mode))]
     if len(shown) > 1:
-        figure.frames = [frame(panels, step, str(n)) for n, step in enumerate(shown)]
+        figure.frames = [frame(panels, step, str(n), bool(result.accesses)) for n, step in enumerate(shown)]
         figure.update_layout(sliders=[slider(shown, active)])
         menus.append(play())
         height += 110
-    figure.update_layout(updatemenus=menus, height=height + 150, margin={"t": 100, "b": 60}, showlegend=False)
-    figure.update_annotations(selector={"name": "origin"}, yshift=52)
-    figure.layout.title.update(y=1, yref="container", yanchor="top", pad={"t": 14})
+    figure.update_layout(updatemenus=menus, height=height + 150, margin={"b": 60}, showlegend=False)
     if len(shown) < len(steps):
         figure.add_annotation(
             text=f"the slider has the first {len(shown)} of {len(steps)} positions; .rows has all",
@@ -95,17 +93,14 @@ def layout_figure(
 
 
 def _draw(figure: Any, panels: Sequence[Panel], mode: Mode, step: Step, lanes_told: bool) -> None:
-    """Cells, the veil over them and the lanes' numbers, in this order: a frame replaces the latter two."""
+    """Cells, then the veil over them with the lanes' numbers, which a frame replaces."""
     for number, panel in enumerate(panels, 1):
         numbers = number == 1 and not lanes_told and panel.is_small
         figure.add_trace(base(panel, mode, number == 1, numbers), row=number, col=1)
     for number, panel in enumerate(panels, 1):
-        figure.add_trace(veil(panel, step.rows), row=number, col=1)
+        figure.add_trace(veil(panel, step.rows, lanes_told), row=number, col=1)
         top, left = panel.start
         bottom, right = top + panel.shape[0], left + panel.shape[1]
         plain = {"row": number, "col": 1, "showgrid": False, "zeroline": False, "tickformat": "d"}
         figure.update_xaxes(title=panel.x, range=[left - 0.5, right - 0.5], **plain)
         figure.update_yaxes(title=panel.y, range=[bottom - 0.5, top - 0.5], **plain)
-    if lanes_told:
-        for number, panel in enumerate(panels, 1):
-            figure.add_trace(lanes(panel, step.rows), row=number, col=1)

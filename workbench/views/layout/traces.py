@@ -14,6 +14,9 @@ from workbench.views.layout.steps import Step
 
 CONFLICT = "#e0312d"
 CONFLICTS = "rgba(224,49,45,0.7)"
+OUTLINE = ", ".join(f"{x}px {y}px 0px #000000" for x in (-1, 1) for y in (-1, 1))
+"""Around white numbers: they are to be read on every colour of the scale, and on the veil."""
+
 VEIL = "rgba(128,134,145,0.78)"
 
 
@@ -27,7 +30,7 @@ def base(panel: Panel, mode: Mode, scale: bool, numbers: bool) -> Any:
     lines = [panel.head, *(f"{name} %{{customdata[{n}]}}" for n, (name, _) in enumerate(fields))]
     text: dict[str, Any] = {}
     if numbers:
-        text = {"texttemplate": "%{z}", "textfont": {"size": 9}}
+        text = {"texttemplate": "%{z}", "textfont": {"color": "#ffffff", "shadow": OUTLINE}}
     return go.Heatmap(
         z=panel.grid(mode.value),
         customdata=np.stack([grid for _, grid in fields], axis=-1) if fields else None,
@@ -35,7 +38,7 @@ def base(panel: Panel, mode: Mode, scale: bool, numbers: bool) -> Any:
         zmin=0,
         zmax=top_value([panel], mode),
         showscale=scale,
-        colorbar={"title": {"text": mode.name}, "thickness": 12, "x": 1.01} if scale else None,
+        colorbar={"title": {"text": mode.name}, "thickness": 12} if scale else None,
         hovertemplate="<br>".join(lines) + "<extra></extra>",
         x0=panel.start[1],
         y0=panel.start[0],
@@ -46,9 +49,17 @@ def base(panel: Panel, mode: Mode, scale: bool, numbers: bool) -> Any:
     )
 
 
-def veil(panel: Panel, rows: Sequence[Row] | None) -> Any:
-    """What lies over the cells: red on conflicts, grey on what is not lit."""
+def veil(panel: Panel, rows: Sequence[Row] | None, told: bool) -> Any:
+    """What lies over the cells: red on conflicts, grey on what is not lit; numbers of lanes where told.
+
+    Numbers are a heat map's own, which plotly sets as small as the cells are in a narrow figure.
+    """
     import plotly.graph_objects as go
+
+    text: dict[str, Any] = {}
+    if told and panel.is_small:
+        look = {"color": "#ffffff", "shadow": OUTLINE}
+        text = {"text": lanes(panel, rows), "texttemplate": "%{text}", "textfont": look}
 
     third = 1 / 3
     # Where all accesses are shown at once, the colours below stay visible.
@@ -71,36 +82,27 @@ def veil(panel: Panel, rows: Sequence[Row] | None) -> Any:
         y0=panel.start[0],
         xgap=1,
         ygap=1,
+        **text,
     )
 
 
-def frame(panels: Sequence[Panel], step: Step, name: str) -> Any:
+def frame(panels: Sequence[Panel], step: Step, name: str, told: bool) -> Any:
     """What a position of the slider changes."""
     import plotly.graph_objects as go
 
     count = len(panels)
-    data: list[Any] = [veil(panel, step.rows) for panel in panels]
-    data += [lanes(panel, step.rows) for panel in panels]
-    return go.Frame(data=data, traces=[*range(count, 3 * count)], name=name)
+    data = [veil(panel, step.rows, told) for panel in panels]
+    return go.Frame(data=data, traces=[*range(count, 2 * count)], name=name)
 
 
-def lanes(panel: Panel, rows: Sequence[Row] | None) -> Any:
-    """The numbers of the lanes that meet in each lit cell, where there is room for them."""
-    import plotly.graph_objects as go
-
+def lanes(panel: Panel, rows: Sequence[Row] | None) -> list[list[str]]:
+    """The numbers of the lanes that meet in each lit cell; "" in the others."""
     found: dict[tuple[int, int], list[int]] = {}
     for row in panel.first.values() if rows is None else rows:
         place = panel.place(row)
-        if place is not None and row.lane is not None and row.lane not in found.setdefault(place, []):
-            found[place].append(row.lane)
-    if not panel.is_small:
-        found = {}
-    return go.Scatter(
-        x=[place[1] for place in found],
-        y=[place[0] for place in found],
-        text=["/".join(map(str, numbers)) for numbers in found.values()],
-        mode="text",
-        textfont={"size": 8, "color": "#ffffff", "shadow": "0px 0px 2px #000000"},
-        hoverinfo="skip",
-        showlegend=False,
-    )
+        if place is not None and row.lane is not None:
+            there = found.setdefault(panel.cell(place), [])
+            if row.lane not in there:
+                there.append(row.lane)
+    high, wide = panel.shape
+    return [["/".join(map(str, found.get((y, x), ()))) for x in range(wide)] for y in range(high)]

@@ -271,7 +271,9 @@ def _cell_texts(
         text = label(float(cells[row, column])) if "z" in template else texts[row][column]
         red, green, blue, _ = drawn.cmap(drawn.norm(cells[row, column]))
         ink = "black" if 0.299 * red + 0.587 * green + 0.114 * blue > 0.55 else "white"
-        one = {"text": [text], "textfont": {"color": ink, **(trace.get("textfont") or {})}}
+        if not text:
+            continue
+        one = {"text": [text], "textfont": {"color": ink, "size": 8, **(trace.get("textfont") or {})}}
         _texts(place, one, [x[column]], [y[row]])
 
 

@@ -1,0 +1,131 @@
+"""Every figure at three widths on light and dark pages: no text overlaps or is cut, and it looks as it did.
+
+Stored pictures are halved and have few colours: they tell a wrong layout, not another font's pixels. After a
+change that is meant, `HIPKITTENS_TEST_ALL=1 HIPKITTENS_TEST_PICTURES=write python -m pytest
+tests/browser/test_gallery.py` writes them anew; look at them before they are committed.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from PIL import Image, ImageChops, ImageFilter, ImageStat
+
+from workbench.views.gallery import SAMPLES, Sample
+from workbench.views.gallery.page import THEMES, WIDTHS
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
+
+pytestmark = pytest.mark.timeout(600)
+
+SCRIPT = Path(__file__).with_name("gallery.js")
+PICTURES = Path(__file__).with_name("gallery")
+SCREENSHOTS = Path(__file__).parents[2] / "build" / "screenshots"
+WRITE = os.environ.get("HIPKITTENS_TEST_PICTURES") == "write"
+ALL = bool(os.environ.get("HIPKITTENS_TEST_ALL"))
+FEW = ("sweep", "profile", "card-memory-baseline", "card-roofline-baseline")
+"""What a usual run draws, at the width that is hardest."""
+
+COLOURS = 28
+TOLERANCE = 6.0
+"""Mean difference of 255 in the worst of 6 x 6 parts of a picture: a line that moved has 8 and more, fonts of
+other machines 3."""
+
+
+@pytest.fixture(scope="module")
+def page(browser: Browser) -> Iterator[Page]:
+    from plotly.offline import get_plotlyjs
+
+    page = browser.new_page(viewport={"width": 1440, "height": 1000})
+    page.set_content("<body style='margin:0'><div id='figure'></div></body>")
+    page.add_script_tag(content=get_plotlyjs())
+    page.add_script_tag(path=SCRIPT)
+    yield page
+    page.close()
+
+
+def shown(page: Page, theme: str) -> Image.Image:
+    """The figure that was drawn, on a page of a theme."""
+    page.evaluate("colour => { document.body.style.background = colour; }", THEMES[theme])
+    shot = page.locator("#figure").screenshot(animations="disabled")
+    return Image.open(io.BytesIO(shot)).convert("RGB")
+
+
+def wrong_picture(made: Image.Image, stored: Path) -> str:
+    """How a picture differs from the stored one; "" where it does not."""
+    if WRITE:
+        PICTURES.mkdir(exist_ok=True)
+        kept(made).save(stored, optimize=True)
+        return ""
+    with Image.open(stored) as before:
+        apart = difference(before, kept(made))
+    if apart <= TOLERANCE:
+        return ""
+    SCREENSHOTS.mkdir(parents=True, exist_ok=True)
+    made.save(SCREENSHOTS / stored.name)
+    return f"differs by {apart:.1f} from {stored.name}; it is in {SCREENSHOTS}"
+
+
+def kept(picture: Image.Image) -> Image.Image:
+    """As it is stored."""
+    half = picture.resize((picture.width // 2, picture.height // 2), Image.Resampling.LANCZOS)
+    return half.quantize(COLOURS, dither=Image.Dither.NONE)
+
+
+def difference(one: Image.Image, other: Image.Image) -> float:
+    """Of the worst part, once what a pixel's breadth moves is blurred; 255 where sizes differ."""
+    if one.size != other.size:
+        return 255.0
+    blurred = [each.convert("RGB").filter(ImageFilter.GaussianBlur(2)) for each in (one, other)]
+    apart = ImageChops.difference(*blurred).convert("L")
+    wide, high = -(-apart.width // 6), -(-apart.height // 6)
+    parts = (
+        apart.crop((x, y, min(x + wide, apart.width), min(y + high, apart.height)))
+        for x in range(0, apart.width, wide)
+        for y in range(0, apart.height, high)
+    )
+    return max(ImageStat.Stat(part).mean[0] for part in parts)
+
+
+@pytest.mark.parametrize("sample", [s for s in SAMPLES if ALL or s.name in FEW], ids=lambda s: s.name)
+def test_a_figure_holds_at_every_width(page: Page, sample: Sample) -> None:
+    wrong: list[str] = []
+    figure: Any = json.loads(sample.draw().to_json())
+    for width in WIDTHS if ALL else WIDTHS[:1]:
+        page.evaluate("([figure, width]) => window.drawFigure(figure, width)", [figure, width])
+        wrong += [f"{width} px: {fault}" for fault in page.evaluate("window.faults()")]
+        for theme in THEMES:
+            made = shown(page, theme)
+            wrong.append(wrong_picture(made, PICTURES / f"{sample.name}-{width}-{theme}.png"))
+    assert not any(wrong), "\n".join(filter(None, wrong))
+
+
+def test_faults_are_found(page: Page) -> None:
+    figure = {
+        "data": [{"type": "scatter", "x": [0, 1], "y": [0, 1]}],
+        "layout": {
+            "height": 300,
+            "title": {"text": "words " * 40, "x": 0},
+            "annotations": [
+                {"text": word, "x": 0.5, "y": 0.5, "showarrow": False} for word in ("one thing", "another")
+            ],
+        },
+    }
+    page.evaluate("figure => window.drawFigure(figure, 500)", figure)
+    found = page.evaluate("window.faults()")
+    assert any(fault.startswith("cut by") and "words" in fault for fault in found)
+    assert "overlap: one thing | another" in found
+
+
+def test_stored_pictures_are_small_and_all_are_drawn() -> None:
+    stored = {path.name: path.stat().st_size for path in PICTURES.glob("*.png")}
+    wanted = {f"{s.name}-{w}-{t}.png" for s in SAMPLES for w in WIDTHS for t in THEMES}
+    assert set(stored) == wanted
+    assert sum(stored.values()) < 1_500_000

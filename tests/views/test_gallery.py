@@ -1,0 +1,135 @@
+"""The gallery has every figure, and what is written on figures can be read on light and dark pages."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import sys
+from pathlib import Path
+from types import CodeType, FrameType
+from typing import Any
+
+import pytest
+
+from workbench import theme, views
+from workbench.display import plotted
+from workbench.errors import UsageError
+from workbench.origin import Origin
+from workbench.views import badge, xcd
+from workbench.views.figures import CARDS
+from workbench.views.gallery import SAMPLES, gallery
+from workbench.views.layout import traces
+
+AA = 4.5
+DRAWING = {"style", "finish"}
+"""What every figure is given its look by."""
+
+
+def drawing_functions() -> set[tuple[str, str]]:
+    """Module and name of each function of the views that gives a figure its look."""
+    root = Path(views.__file__).parent
+    found = set()
+    for path in root.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.FunctionDef) and node.name not in DRAWING:
+                called = {
+                    call.func.id
+                    for call in ast.walk(node)
+                    if isinstance(call, ast.Call) and isinstance(call.func, ast.Name)
+                }
+                if called & DRAWING:
+                    found.add((str(path), node.name))
+    return found
+
+
+def test_every_figure_is_in_the_gallery() -> None:
+    drawn = {sample.draws for sample in SAMPLES}
+    missing = {kind.__name__ for kind in plotted() if kind not in drawn}
+    assert not missing, f"types of results without a sample in views/gallery/samples.py: {missing}"
+    assert {card.key for card in CARDS} <= drawn
+    assert len({sample.name for sample in SAMPLES}) == len(SAMPLES)
+
+
+def test_every_function_that_draws_is_run_by_a_sample() -> None:
+    """Figures that no type is registered for, such as a page's own, are in the gallery too."""
+    ran: set[CodeType] = set()
+
+    def note(frame: FrameType, event: str, _: Any) -> None:
+        if event == "call":
+            ran.add(frame.f_code)
+
+    before = sys.getprofile()
+    sys.setprofile(note)
+    try:
+        for sample in SAMPLES:
+            if not sample.compiles:
+                sample.draw()
+    finally:
+        sys.setprofile(before)
+    called = {(code.co_filename, code.co_name) for code in ran}
+    compiled = {sample.draws for sample in SAMPLES if sample.compiles}
+    # What a layout's samples run has to be compiled: its drawer is told by its type alone.
+    apart = {(importlib.import_module("workbench.views.layout.figure").__file__, "layout_figure")}
+    assert compiled
+    assert drawing_functions() - called - apart == set()
+
+
+def test_wrong_names_are_told() -> None:
+    with pytest.raises(UsageError, match="no figure's name begins with 'pie'; there are time-modelled"):
+        gallery("pie")
+
+
+def test_a_page_of_the_gallery_has_three_widths_and_two_themes() -> None:
+    page = gallery("time-modelled")._repr_html_()
+    for width in (500, 900, 1400):
+        assert page.count(f"width:{width}px;display") == 2
+    assert page.count("background:#ffffff") == page.count("background:#111111") == 3
+
+
+def test_text_on_badges_dies_and_cells_has_contrast() -> None:
+    for colour in badge.COLOURS.values():
+        assert theme.contrast("#ffffff", colour) >= AA, colour
+    for die, colour in enumerate(xcd.COLOURS):
+        assert theme.contrast(xcd._ink(die), colour) >= AA, colour
+    # Numbers of lanes stand on every colour of a scale: what is next to a letter is its outline.
+    assert theme.contrast("#ffffff", "#000000") >= AA
+    sides = [shadow.split() for shadow in traces.OUTLINE.split(", ")]
+    assert {(x, y) for x, y, blur, colour in sides if (blur, colour) == ("0px", "#000000")} == {
+        (f"{x}px", f"{y}px") for x in (-1, 1) for y in (-1, 1)
+    }
+
+
+def test_hues_of_kernels_are_no_origin_s_and_are_seen_on_both_pages() -> None:
+    assert not set(theme.SERIES) & set(badge.COLOURS.values())
+    for page in ("#ffffff", "#111111"):
+        for hue in theme.SERIES:
+            assert theme.contrast(hue, page) >= 2.9, (hue, page)
+        assert theme.contrast(theme.INK, page) >= 4.1, page
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "ratio"),
+    [("#000000", "#ffffff", 21.0), ("#777777", "#ffffff", 4.48), ("#ff0000", "#ffffff", 4.0)],
+)
+def test_contrast_is_that_of_wcag(one: str, other: str, ratio: float) -> None:
+    assert theme.contrast(one, other) == pytest.approx(ratio, abs=0.01)
+    assert theme.contrast(other, one) == theme.contrast(one, other)
+
+
+def test_patterns_tell_origins_and_hues_do_not() -> None:
+    assert "pattern" not in badge.marker("#3a86d4", [Origin.COUNTED])
+    mixed = badge.marker("#3a86d4", [Origin.COUNTED, Origin.MODELLED])
+    assert (mixed["color"], mixed["pattern"]["shape"]) == ("#3a86d4", ["", "/"])
+    for sample in SAMPLES:
+        if isinstance(sample.draws, str):
+            for trace in sample.draw().data:
+                colours = getattr(getattr(trace, "marker", None), "color", None)
+                shown = [colours] if isinstance(colours, str) else list(colours or ())
+                assert not set(shown) & set(badge.COLOURS.values()), sample.name
+
+
+def test_axes_of_cards_have_units() -> None:
+    for sample in SAMPLES:
+        if isinstance(sample.draws, str) and sample.draws != "memory":
+            layout = sample.draw().layout
+            assert layout.xaxis.title.text, sample.name

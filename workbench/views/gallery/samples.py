@@ -1,0 +1,261 @@
+"""One sample for each figure: what it is called, what it draws, and how it is drawn."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cache, partial
+from importlib import resources
+from typing import Any
+
+import numpy as np
+
+from workbench import runtime
+from workbench.bench.cases import analyses
+from workbench.bench.results import OURS, Result
+from workbench.bench.run import BenchResult
+from workbench.bench.tuning import Candidate, Trial, TuneResult
+from workbench.check.compare import Comparison
+from workbench.check.results import VerifyResult, VerifyResults
+from workbench.codeobject.occupancy import occupancy
+from workbench.display import figure_of
+from workbench.events import Hub
+from workbench.history.codec import decode
+from workbench.history.results import CLASSES
+from workbench.launches import CacheCounts, Replayed
+from workbench.origin import Expected, Figure, Origin
+from workbench.profile.chiplets import DispatchOrder, XcdMap, tiles_of
+from workbench.profile.machine import machine
+from workbench.profile.model import TimeModel
+from workbench.profile.results import ProfileResult
+from workbench.profile.timing import SweepResult, TimeResult
+from workbench.spec import kernels, shape_text
+from workbench.spec.tolerances import Tolerance
+from workbench.tiles import LayoutResult, view_layout
+from workbench.views import benchmarks
+from workbench.views.board import Board
+from workbench.views.figures import CARDS
+from workbench.views.figures.view import View
+
+GEMM = "gemm/bf16"
+DEVICE = "emulated:gfx950"
+KEPT = "kept.json"
+"""Profiles as the file of runs has them."""
+
+ERROR = Expected(rows=30, median=0.127, low=0.67, high=1.06, kind="gemm times")
+
+
+@dataclass(frozen=True)
+class Sample:
+    """A figure of the gallery.
+
+    Attributes:
+        name: as a file's name.
+        draws: the type of result, or the key of the dashboard's card; None for what a page draws by itself.
+        draw: gives the plotly Figure.
+        compiles: whether a kernel has to run for it.
+    """
+
+    name: str
+    draws: type | str | None
+    draw: Callable[[], Any]
+    compiles: bool = False
+
+
+@cache
+def kept() -> dict[str, ProfileResult]:
+    """Profiles by name: "small" and "large" of one kernel, "softmax" of another."""
+    text = resources.files(__package__).joinpath(KEPT).read_text()
+    found: dict[str, ProfileResult] = decode(json.loads(text), CLASSES)
+    return found
+
+
+def timed(n: int, us: float) -> TimeResult:
+    """A modelled time of a square GEMM."""
+    seconds = 1e-6 * us
+    parts = {"mfma": 0.7 * seconds, "lds": 0.5 * seconds, "valu": 0.3 * seconds, "hbm": 0.2 * seconds}
+    fits = occupancy("gfx950", vgprs=128, sgprs=48, lds=65536, block=256)
+    model = TimeModel(seconds, parts, 2e-6, fits, machine("MI355X"), error=ERROR)
+    shape = kernels[GEMM].shape({"m": n, "n": n, "k": n})
+    time, work = model.time, kernels[GEMM].work(shape)
+    return TimeResult(GEMM, DEVICE, shape, time, time, time, 0, work, model)
+
+
+def measured() -> TimeResult:
+    """A time as a GPU's clock gives it."""
+    low, median, high = (Figure(us, "us", Origin.MEASURED, "HIP events") for us in (27.1, 28.4, 31.9))
+    return TimeResult("my_gemm", "gpu:0", {"n": 2048}, median, low, high, 50)
+
+
+def swept() -> SweepResult:
+    """Times over shapes beside published ones."""
+    times = {256: 4.1, 512: 5.2, 1024: 13.3, 2048: 26.5, 4096: 92.1, 8192: 610.0}
+    return SweepResult(GEMM, [timed(n, us) for n, us in times.items()], kernels[GEMM].published)
+
+
+def uneven() -> SweepResult:
+    """Times over shapes that are no single number."""
+    shapes = [{"rows": rows, "cols": cols} for rows in (1024, 16384) for cols in (512, 2048, 8192)]
+    times = (3.1, 4.2, 9.9, 11.0, 29.5, 118.0)
+    found = []
+    for shape, us in zip(shapes, times, strict=True):
+        figure = Figure(us, "us", Origin.MODELLED, DEVICE, ERROR)
+        work = {"flops": 5 * shape["rows"] * shape["cols"], "bytes": 4 * shape["rows"] * shape["cols"]}
+        found.append(TimeResult("activations/softmax", DEVICE, shape, figure, figure, figure, 0, work))
+    return SweepResult("activations/softmax", found, ())
+
+
+def benched(operator: str, us: float, who: str = OURS, **shape: int) -> Result:
+    """A row of a benchmark."""
+    spec = kernels[operator]
+    full = spec.shape(shape)
+    told = {"rows": ERROR.rows, "median": ERROR.median, "low": ERROR.low, "high": ERROR.high}
+    return Result(
+        operator,
+        full,
+        who,
+        DEVICE,
+        "MI355X",
+        us=us,
+        low=us,
+        high=us,
+        origin="modelled",
+        error={**told, "kind": ERROR.kind},
+        verified=shape_text(full),
+        flops=spec.work(full)["flops"],
+        bytes=spec.work(full)["bytes"],
+    )
+
+
+@cache
+def benchmark() -> BenchResult:
+    """A benchmark of two operators, one of them with a rival."""
+    sides = {1024: 13.3, 2048: 26.5, 4096: 92.1, 8192: 610.0}
+    norm = "normalization/fused_add_layernorm"
+    return BenchResult(
+        [
+            *(benched(GEMM, us, m=n, n=n, k=n) for n, us in sides.items()),
+            *(benched(GEMM, 1.4 * us, "Triton (ours)", m=n, n=n, k=n) for n, us in sides.items()),
+            benched(norm, 30.0, rows=16384, cols=2048, drops=1),
+        ]
+    )
+
+
+def tuned() -> TuneResult:
+    """Candidates of one problem."""
+    shape = kernels[GEMM].shape({"m": 1024, "n": 1024, "k": 1024})
+    settings: Sequence[tuple[float, str, dict[str, int]]] = (
+        (20.0, "ping_pong", {}),
+        (13.3, "ping_pong", {"window": 4}),
+        (14.9, "ping_pong", {"window": 8, "chunk": 32}),
+        (17.0, "double_buffer", {"window": 4}),
+        (26.5, "double_buffer", {}),
+    )
+    trials = [
+        Trial(shape, Candidate(variant, chosen), benched(GEMM, us, m=1024, n=1024, k=1024))
+        for us, variant, chosen in settings
+    ]
+    default = {shape_text(shape): Candidate("ping_pong")}
+    return TuneResult(GEMM, runtime.device(DEVICE), trials, {}, default, 0.01)
+
+
+def verified(*, broken: bool) -> VerifyResult:
+    """A comparison whose errors grow to one corner."""
+    import torch
+
+    error = torch.outer(torch.linspace(0, 1, 96), torch.linspace(0, 1, 128)).square() * 0.01
+    if broken:
+        error[40:56, 64:96] = float("inf")
+    compared = Comparison(
+        name="out",
+        shape=(96, 128),
+        dtype="bfloat16",
+        tolerance=Tolerance(0.01, 0.01),
+        max_error=float("inf") if broken else 0.01,
+        mean_error=0.001,
+        max_relative_error=0.02,
+        mismatches=512 if broken else 0,
+        nonfinite_mismatches=512 if broken else 0,
+        unwritten=0,
+        first=(),
+        pytorch_error=0.008,
+        flash_bound=0.02,
+        note="",
+        error=error,
+    )
+    return VerifyResult("normalization/rmsnorm", {"rows": 96, "cols": 128}, DEVICE, 0, {"out": compared})
+
+
+def dies(*, orders: int) -> XcdMap:
+    """An output of 8 by 8 tiles, dispatched in some orders."""
+    writers = np.repeat(np.repeat(np.arange(64).reshape(8, 8), 16, axis=0), 32, axis=1)
+    turned = [int(n) for n in np.arange(64).reshape(8, 8).T.ravel()]
+    listed = (("as launched", list(range(64)), 3, 1), ("columns first", turned, 1, 1))
+    found = []
+    for name, order, hits, misses in listed[:orders]:
+        die = CacheCounts(l2_hits=hits, l2_misses=misses, fabric_reads=81920)
+        found.append(DispatchOrder(name, order, Replayed((die,) * 8, 0), "cache model of MI355X"))
+    return XcdMap(GEMM, DEVICE, {"m": 128, "n": 256}, "c", writers, 8, tiles_of(writers), tuple(found))
+
+
+def layout(tile: str, **question: Any) -> Any:
+    """A layout's figure, of what the library's code does on the emulated device."""
+    return figure_of(view_layout(tile, arch="gfx950", **question))
+
+
+def board(*, baseline: bool = False) -> Board:
+    """What a dashboard knows after some runs of two kernels."""
+    profiles = kept()
+    hub, made = Hub(), Board()
+    hub.subscribe(made.take)
+    small, large, softmax = profiles["small"], profiles["large"], profiles["softmax"]
+    for each in (softmax, small):
+        hub.publish("profile", each.name, each)
+    if baseline:
+        made.pin()
+    for result in (large.timing, softmax.timing):
+        hub.publish("time", result.name, result)
+    told = {"kind": "run", "error": "AddressFault: lane 40 of wave 3 read past the end", "device": DEVICE}
+    hub.publish("failed", GEMM, {**told, "shape": small.shape})
+    hub.publish("profile", large.name, large)
+    return made
+
+
+def card(make: Callable[[Board], View], *, baseline: bool) -> Any:
+    """The figure of a dashboard's card."""
+    return make(board(baseline=baseline)).figure
+
+
+def _cards() -> list[Sample]:
+    return [
+        Sample(f"card-{each.key}{suffix}", each.key, partial(card, each.make, baseline=pinned))
+        for each in CARDS
+        for suffix, pinned in (("", False), ("-baseline", True))
+    ]
+
+
+_SHARED = "st_bf<64, 64, st_16x32_s>"
+
+SAMPLES: Sequence[Sample] = (
+    Sample("time-modelled", TimeResult, lambda: figure_of(timed(2048, 26.5))),
+    Sample("time-measured", TimeResult, lambda: figure_of(measured())),
+    Sample("sweep", SweepResult, lambda: figure_of(swept())),
+    Sample("sweep-shapes", SweepResult, lambda: figure_of(uneven())),
+    Sample("profile", ProfileResult, lambda: figure_of(kept()["large"])),
+    Sample("errors", VerifyResult, lambda: figure_of(verified(broken=False))),
+    Sample("errors-broken", VerifyResults, lambda: figure_of(VerifyResults([verified(broken=True)]))),
+    Sample("tuning", TuneResult, lambda: figure_of(tuned())),
+    Sample("benchmark", BenchResult, lambda: figure_of(benchmark())),
+    Sample("benchmark-bars", None, lambda: benchmarks.operator_bars(benchmark(), GEMM)),
+    Sample("benchmark-lines", None, lambda: benchmarks.operator_lines(benchmark(), GEMM)),
+    Sample("benchmark-published", None, lambda: benchmarks.analysis_figure(analyses()[0], list(benchmark()))),
+    Sample("dies", XcdMap, lambda: figure_of(dies(orders=1))),
+    Sample("dies-orders", XcdMap, lambda: figure_of(dies(orders=2))),
+    Sample("layout", LayoutResult, lambda: layout("rt_bf<32, 32, row_l, rt_16x32_s>"), True),
+    Sample(
+        "layout-access", LayoutResult, lambda: layout(_SHARED, access="load", register="rt_bf<16, 64>"), True
+    ),
+    *_cards(),
+)
+"""All figures; `tests/views/test_gallery.py` holds that none is missing."""
