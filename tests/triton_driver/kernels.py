@@ -139,6 +139,24 @@ def atomics(x, sums, least, most, bits, BLOCK: tl.constexpr):
 
 
 @triton.jit
+def more_atomics(x, added, ored, anded, xored, BLOCK: tl.constexpr):
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    value = tl.load(x + at)
+    tl.atomic_add(added + at % 8, value.to(added.dtype.element_ty), sem="relaxed")
+    tl.atomic_or(ored + at % 8, value)
+    tl.atomic_and(anded + at % 8, value)
+    tl.atomic_xor(xored + at % 8, value)
+
+
+@triton.jit
+def exchanges(x, swapped, before, BLOCK: tl.constexpr):
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    value = tl.load(x + at)
+    tl.store(before + at, tl.atomic_xchg(swapped + at, value))
+    tl.atomic_cas(swapped + at, value, -value)
+
+
+@triton.jit
 def ordered(x, out, BLOCK: tl.constexpr):
     at = tl.arange(0, BLOCK)
     tl.store(out + at, tl.sort(tl.load(x + at)))

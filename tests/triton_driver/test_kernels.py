@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import operator
 from collections.abc import Iterator
 
 import pytest
@@ -112,16 +114,16 @@ def test_tensor_descriptors(arch: str) -> None:
     assert torch.equal(out, 2 * x)
 
 
-def test_dot_scaled() -> None:
-    """On gfx950 alone: Triton 3.7 does not compile it for gfx942."""
+def test_dot_scaled(arch: str) -> None:
+    if arch == "gfx942" and triton.__version__.startswith("3.7."):
+        pytest.skip("Triton 3.7 does not compile it for gfx942")
     a, b = (drawn(*shape, seed=s).to(torch.float8_e4m3fn) for s, shape in enumerate(((32, 64), (64, 32))))
     scales = [
         torch.randint(120, 134, (32, 2), dtype=torch.uint8, generator=torch.Generator().manual_seed(s))
         for s in (5, 6)
     ]
     out = torch.empty(32, 32)
-    with wb.triton("emulated:gfx950"):
-        kernels.dot_scaled[(1,)](a, scales[0], b, scales[1], out, M=32, N=32, K=64)
+    kernels.dot_scaled[(1,)](a, scales[0], b, scales[1], out, M=32, N=32, K=64)
     left, right = (2.0 ** (scale.double() - 127).repeat_interleave(32, 1) for scale in scales)
     close(out, (a.double() * left) @ (b.double() * right.t()), atol=1e-3, rtol=1e-3)
 
@@ -137,6 +139,30 @@ def test_atomics(arch: str, dtype: torch.dtype) -> None:
     bits = torch.zeros(1, dtype=torch.int32)
     kernels.atomics[(4,)](x, sums, least, most, bits, BLOCK=128)
     assert [sums.item(), least.item(), most.item(), bits.item()] == [x.sum(), x.min(), x.max(), 15]
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32, torch.float64, torch.int64])
+def test_atomics_of_every_kind(arch: str, dtype: torch.dtype) -> None:
+    x = torch.randint(1, 99, (128,), generator=torch.Generator().manual_seed(1)).to(torch.int32)
+    added, ored, xored = torch.zeros(8, dtype=dtype), torch.zeros_like(x[:8]), torch.zeros_like(x[:8])
+    anded = torch.full_like(x[:8], 127)
+    kernels.more_atomics[(2,)](x, added, ored, anded, xored, BLOCK=64)
+    columns = x.view(16, 8).t().tolist()
+    # Sums of whole numbers below 2,048; bf16 has those up to 256 alone.
+    close(added, x.view(16, 8).sum(0), rtol=0.1 if dtype is torch.bfloat16 else 0)
+    assert ored.tolist() == [functools.reduce(operator.or_, column) for column in columns]
+    assert anded.tolist() == [functools.reduce(operator.and_, column, 127) for column in columns]
+    assert xored.tolist() == [functools.reduce(operator.xor, column) for column in columns]
+
+
+def test_exchanges(arch: str) -> None:
+    if triton.__version__.startswith("3.7."):
+        pytest.skip("Triton 3.7 makes a buffer exchange that its LLVM does not have")
+    x, swapped = torch.arange(1, 129, dtype=torch.int32), torch.arange(128, dtype=torch.int32)
+    before = torch.zeros_like(x)
+    kernels.exchanges[(2,)](x, swapped, before, BLOCK=64)
+    assert before.tolist() == list(range(128))
+    assert torch.equal(swapped, -x)
 
 
 def test_sort_scan_and_gather(arch: str) -> None:
