@@ -2,7 +2,7 @@
 
 python tests/collection_document.py            # the page, of what `tests/data/collection_results.json` has
 python tests/collection_document.py --run      # runs every case on both targets before
-python tests/collection_document.py --time     # models the time of every problem that was published, before
+python tests/modelled_times.py                 # models the time of every problem that was published, before
 python tests/collection_document.py --sources DIR  # compiles the collection's sources there, before
 """
 
@@ -27,7 +27,8 @@ from workbench.collection.record import PortModule
 from workbench.errors import CompileError, WorkbenchError
 from workbench.profile.expected import expected
 from workbench.profile.launch import QUANTITIES
-from workbench.spec import Published, shape_text
+from workbench.spec import shape_text
+from workbench.spec.modelled import Comparison, comparisons
 from workbench.targets import TILE_TARGETS
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -92,8 +93,8 @@ def rows() -> list[Row]:
 
 
 def stored() -> dict[str, Any]:
-    """Results of cases by name and target, and modelled times by problem."""
-    empty = {"cases": {}, "times": {}}
+    """Results of cases by name and target, and of the sources."""
+    empty = {"cases": {}}
     return json.loads(RESULTS.read_text(encoding="utf-8")) if RESULTS.exists() else empty
 
 
@@ -108,7 +109,7 @@ def page(results: Mapping[str, Any]) -> str:
             *_differences(here),
             *_sources(results),
             *_lines(),
-            *_tables(results),
+            *_tables(),
             "",
         ]
     )
@@ -261,17 +262,17 @@ def _code(path: Path) -> int:
     return sum(bool(line) and not line.startswith(("//", "*", "/*", "#!")) for line in lines)
 
 
-def problems() -> dict[str, list[Published]]:
-    """What the collection published, by operator and shape as a key."""
-    found: dict[str, list[Published]] = {}
-    for name, spec in wb.kernels.items():
-        for each in spec.published:
-            if SOURCE in each.source and each.gpu == GPU and each.unit == "us":
-                found.setdefault(f"{name} {shape_text(each.shape)}", []).append(each)
-    return found
+def problems() -> list[tuple[str, Comparison]]:
+    """What the collection published, by operator."""
+    return [
+        (name, each)
+        for name, spec in wb.kernels.items()
+        for each in comparisons(spec)
+        if each.gpu == GPU and any(SOURCE in figure.source for figure in each.published.values())
+    ]
 
 
-def _tables(results: Mapping[str, Any]) -> Iterator[str]:
+def _tables() -> Iterator[str]:
     yield "\n## Its benchmark tables\n"
     launch = 1e6 * QUANTITIES["events"].seconds
     yield (
@@ -284,15 +285,14 @@ def _tables(results: Mapping[str, Any]) -> Iterator[str]:
     head = ("operator", "shape", "HipKittens port", "PyTorch", "AITER", "modelled kernel", "by events")
     yield f"\n| {' | '.join(head)} | may be off |"
     yield "|" + " --- |" * 8
-    for key, figures in problems().items():
-        name, _, shape = key.partition(" ")
-        by = {each.implementation: each.value for each in figures}
+    for name, each in problems():
+        by = {who: figure.value for who, figure in each.published.items()}
         aiter = next((value for who, value in by.items() if who.startswith("AITER")), None)
-        kernel = results["times"].get(key)
+        kernel = each.modelled and each.modelled.value
         events = None if kernel is None else kernel + launch
         cells = [by.get("HipKittens (port)"), by.get("PyTorch"), aiter, kernel, events]
         shown = ["" if value is None else f"{value:.1f}" for value in cells]
-        yield f"| `{name}` | {shape} | {' | '.join(shown)} | {expected(name).short} |"
+        yield f"| `{name}` | {shape_text(each.shape)} | {' | '.join(shown)} | {expected(name).short} |"
 
 
 def run_cases(results: dict[str, Any]) -> None:
@@ -310,17 +310,6 @@ def run_cases(results: dict[str, Any]) -> None:
             results["cases"][f"{name} {arch}"] = {"failure": failure, "seconds": seconds}
             _store(results)
             print(name, arch, seconds, failure, flush=True)
-
-
-def time_problems(results: dict[str, Any], largest: float) -> None:
-    """Models what has no time yet."""
-    for key, figures in problems().items():
-        spec = wb.kernels[key.partition(" ")[0]]
-        if key not in results["times"] and spec.work(figures[0].shape).get("bytes", 0) <= largest:
-            found = wb.time(spec, shape=figures[0].shape, device=f"emulated:{GPU}")
-            results["times"][key] = round(found.median.value, 1)
-            _store(results)
-            print(key, results["times"][key], flush=True)
 
 
 def compile_sources(results: dict[str, Any], checkout: Path) -> None:
@@ -382,18 +371,14 @@ def _store(results: Mapping[str, Any]) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--run", action="store_true", help="run cases that have no result")
-    parser.add_argument("--time", action="store_true", help="model problems that have no time")
     parser.add_argument(
         "--sources", type=Path, help="a checkout of the collection, whose sources are compiled"
     )
     parser.add_argument("--again", action="store_true", help="forget the results that there are")
-    parser.add_argument("--largest", type=float, default=1e9, help="bytes of a problem that is modelled")
     options = parser.parse_args()
-    results = {"cases": {}, "times": {}} if options.again else stored()
+    results = {"cases": {}} if options.again else stored()
     if options.run:
         run_cases(results)
-    if options.time:
-        time_problems(results, options.largest)
     if options.sources:
         compile_sources(results, options.sources)
     PAGE.write_text(page(results), encoding="utf-8")

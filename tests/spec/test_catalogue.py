@@ -8,6 +8,7 @@ import workbench as wb
 from workbench.errors import UsageError
 from workbench.spec.catalogue import Entry
 from workbench.spec.catalogue_page import PAGE, document
+from workbench.spec.modelled import comparisons, key, times
 
 
 def test_page_is_made_from_the_specs() -> None:
@@ -54,4 +55,19 @@ def test_a_notebook_shows_what_was_verified_here(monkeypatch: pytest.MonkeyPatch
     html = wb.kernels.search("relu", category="activations")._repr_html_()
     assert "gfx942 (emulated:gfx942)" in html
     whole = wb.kernels._repr_html_()
-    assert whole.count("<details") == len({name.partition("/")[0] for name in wb.kernels})
+    assert all(f"<summary>{name.partition('/')[0]}: " in whole for name in wb.kernels)
+
+
+def test_modelled_times_stand_beside_published_ones() -> None:
+    spec = wb.kernels["activations/softmax"]
+    found = comparisons(spec)
+    assert [each.shape["rows"] for each in found] == [4096, 16384, 65536]
+    assert all(each.modelled and each.modelled.origin == "modelled" for each in found)
+    assert found[0].best.value == 8.7
+    html = wb.kernels.search("softmax", category="activations")._repr_html_()
+    assert "AITER Triton 313.6" in html
+    rates = next(each for each in comparisons(wb.kernels["attention/forward"]))
+    assert rates.best.unit == "TFLOP/s"
+    assert rates.best.value == max(figure.value for figure in rates.published.values())
+    known = {key(name, each.shape, each.gpu) for name, s in wb.kernels.items() for each in comparisons(s)}
+    assert set(times()) <= known, "python tests/modelled_times.py keeps times of problems that are no more"

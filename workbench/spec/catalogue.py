@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, overload
 
 from workbench.display import Shown
 from workbench.errors import ShapeError, UsageError
+from workbench.spec.modelled import Comparison, comparisons
 from workbench.spec.parameters import Choice
-from workbench.spec.published import Published
 
 if TYPE_CHECKING:
     from workbench.spec.spec import KernelSpec
@@ -47,7 +47,7 @@ class Entry:
             `"a, w1 → [gate and up] → hidden → [down] → c"`.
         links: which launch takes and makes what, where there are several and their arguments tell.
         doc: what it computes.
-        published: figures of others.
+        compared: problems of which others published figures, with what the kernel here is modelled to take.
     """
 
     name: str
@@ -59,7 +59,7 @@ class Entry:
     flow: str
     links: tuple[Link, ...]
     doc: str
-    published: tuple[Published, ...]
+    compared: tuple[Comparison, ...]
 
     @property
     def category(self) -> str:
@@ -84,7 +84,7 @@ class Entry:
             _flow(spec, results),
             _links(spec),
             " ".join(spec.doc.split()),
-            tuple(spec.published),
+            tuple(comparisons(spec)),
         )
 
     def has(self, words: Iterable[str]) -> bool:

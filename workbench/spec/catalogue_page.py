@@ -9,6 +9,7 @@ import itertools
 from pathlib import Path
 
 from workbench.spec.catalogue import Entry
+from workbench.spec.parameters import shape_text
 from workbench.spec.registry import kernels
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "kernels.md"
@@ -20,7 +21,9 @@ shows the same with what was verified on this machine; `wb.kernels.search("fp4",
 them. Every operator is called as its signature says, `wb.kernels["gemm/bf16"](a, b)`, and is an operator of
 PyTorch.
 
-An arrow is what one launch hands to the next; launches are in brackets.
+An arrow is what one launch hands to the next; launches are in brackets. Figures that others published of an
+operator stand beside what the [timing model](timing.md) has for the kernel here: the kernel's own time, to which
+events around a launch add 4.5 us ([how far off](model_error.md) such times are). Nothing was measured here.
 """
 
 
@@ -47,9 +50,6 @@ def _section(entry: Entry) -> list[str]:
         facts.append(settings)
     if entry.variants:
         facts.append(f"variants {', '.join(entry.variants)}")
-    if entry.published:
-        gpus = ", ".join(sorted({each.gpu for each in entry.published}))
-        facts.append(f"{len(entry.published)} published figures ({gpus})")
     return [
         f"### {entry.name}",
         "",
@@ -59,6 +59,24 @@ def _section(entry: Entry) -> list[str]:
         "",
         f"- {entry.flow}",
         *(f"- {fact}" for fact in facts),
+        *_compared(entry),
+    ]
+
+
+def _compared(entry: Entry) -> list[str]:
+    """A row for each problem: published figures, and the modelled time of the kernel here."""
+    if not entry.compared:
+        return []
+    return [
+        "",
+        "| problem | GPU | unit | published | modelled here |",
+        "| --- | --- | --- | --- | --- |",
+        *(
+            f"| {shape_text(each.shape)} | {each.gpu} | {each.best.unit} | "
+            + ", ".join(f"{who} {figure.value:.5g}" for who, figure in each.published.items())
+            + f" | {f'{each.modelled.value:.4g}' if each.modelled else 'not modelled yet'} |"
+            for each in entry.compared
+        ),
     ]
 
 

@@ -12,6 +12,7 @@ from workbench.display import shows
 from workbench.profile.expected import expected
 from workbench.spec import KernelRegistry, kernels
 from workbench.spec.catalogue import Entry, Selection
+from workbench.spec.parameters import shape_text
 from workbench.views.badge import badge
 from workbench.views.data_flow import data_flow_svg
 from workbench.views.markup import block, code, details
@@ -73,11 +74,12 @@ def _category_table(library: KernelRegistry, entries: Iterable[Entry]) -> Table:
                 _verified(library, entry),
                 settings,
                 data_flow_svg(entry.links) if entry.links else entry.flow,
-                _published(entry),
+                _compared(entry),
                 entry.doc,
             )
         )
-    return Table(("operator", "targets", "verified here", "settings", "data flow", "published", ""), rows)
+    head = ("operator", "targets", "verified here", "settings", "data flow", "published and modelled", "")
+    return Table(head, rows)
 
 
 def _verified(library: KernelRegistry, entry: Entry) -> str:
@@ -88,15 +90,29 @@ def _verified(library: KernelRegistry, entry: Entry) -> str:
     return ", ".join(f"{arch} ({device})" for arch, device in found.items() if device) or "not yet"
 
 
-def _published(entry: Entry) -> Markup | str:
-    """The first published figure, how many there are, and how far modelled times may be off from such."""
-    if not entry.published:
+def _compared(entry: Entry) -> Markup | str:
+    """Published figures beside modelled ones, and how far modelled times of such kernels were off."""
+    if not entry.compared:
         return ""
-    first = entry.published[0]
-    errors = expected(entry.name)
-    return Markup("{} {:g} {} ({}) of {}; a modelled time may be off by {}").format(
-        badge(first.figure), first.value, first.unit, first.gpu, len(entry.published), errors
-    )
+    rows = [
+        (
+            shape_text(each.shape),
+            each.gpu,
+            ", ".join(f"{who} {figure.value:.5g}" for who, figure in each.published.items()),
+            f"{each.modelled.value:.4g}" if each.modelled else "not yet",
+            each.best.unit,
+        )
+        for each in entry.compared
+    ]
+    first = entry.compared[0]
+    best = first.best
+    shown = Markup("{} {:.4g} {} ({})").format(badge(best), best.value, best.unit, first.gpu)
+    if first.modelled:
+        shown += Markup("; {} {:.4g} {}, {}").format(
+            badge(first.modelled), first.modelled.value, first.modelled.unit, expected(entry.name).short
+        )
+    table = Table(("problem", "GPU", "published", "modelled here", "unit"), rows)
+    return shown + details(f"all {len(rows)}" if len(rows) > 1 else "whose", table)
 
 
 def cache_table() -> Table:

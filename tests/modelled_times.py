@@ -1,0 +1,64 @@
+"""Models the problems of which somebody published figures, and keeps the times for the catalogue.
+
+    python tests/modelled_times.py [NAME ...] [--largest 2e12] [--minutes 60] [--again]
+
+`workbench/spec/modelled.json` has what `wb.kernels`, `docs/kernels.md` and `docs/collection.md` show beside
+what was published. Nothing is measured. What is there is kept unless `--again` is given; small problems are
+first.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+from collections.abc import Container, Iterable
+
+import workbench as wb
+from workbench.errors import WorkbenchError
+from workbench.spec import Shape
+from workbench.spec.modelled import TABLE, comparisons, key, times
+
+
+def device_of(gpu: str) -> str:
+    """The emulated device for a GPU; of "MI350X or MI355X" the last."""
+    return f"emulated:{gpu.rpartition(' ')[2]}"
+
+
+def problems(names: Iterable[str], known: Container[str]) -> list[tuple[float, str, Shape, str]]:
+    """Those not known, small ones first: operations (a byte counts as ten), operator, shape and GPU."""
+    found = []
+    for name in names:
+        spec = wb.kernels[name]
+        for each in comparisons(spec):
+            if key(name, each.shape, each.gpu) not in known:
+                work = spec.work(spec.shape(each.shape))
+                cost = max(work.get("flops", 0), 10 * work.get("bytes", 0))
+                found.append((cost, name, each.shape, each.gpu))
+    return sorted(found, key=lambda each: each[0])
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("names", nargs="*", help="operators; default all")
+    parser.add_argument("--largest", type=float, default=2e12, help="operations of a problem that is run")
+    parser.add_argument("--minutes", type=float, default=60, help="after which no further problem is begun")
+    parser.add_argument("--again", action="store_true", help="model what is kept anew")
+    options = parser.parse_args()
+    names = options.names or list(wb.kernels)
+    kept, until = dict(times()), time.monotonic() + 60 * options.minutes
+    for cost, name, shape, gpu in problems(names, () if options.again else kept):
+        if cost > options.largest or time.monotonic() > until:
+            continue
+        try:
+            found = wb.time(name, shape=shape, device=device_of(gpu))
+        except WorkbenchError as error:
+            print(f"{key(name, shape, gpu)}: {error}", flush=True)
+            continue
+        kept[key(name, shape, gpu)] = round(found.median.value, 1)
+        print(f"{key(name, shape, gpu)}: {found.median.value:.1f} us", flush=True)
+        TABLE.write_text(json.dumps(kept, indent=1, sort_keys=True) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
