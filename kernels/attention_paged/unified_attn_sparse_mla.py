@@ -2,125 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
-import torch
-
-from workbench.errors import ShapeError
 from workbench.spec import Choice, KernelSpec, Range
-from workbench_kernels.attention import decode
-from workbench_kernels.attention.forward import check_starts
+from workbench_kernels.families import attention_chosen as family
+from workbench_kernels.families import attention_decode as decode
 from workbench_kernels.families import attention_listed as listed
 from workbench_kernels.references.attention import sparse_mla
-
-
-def check_table(
-    queries: int,
-    block_table: torch.Tensor | None,
-    seq_lens: torch.Tensor | None,
-    cu_seqlens_q: torch.Tensor | None,
-) -> None:
-    """Refuses a table without lengths, and either for another number of sequences."""
-    if block_table is None or seq_lens is None:
-        if not block_table is seq_lens is cu_seqlens_q is None:
-            raise ShapeError(
-                "unified_attn_sparse_mla: expected block_table and seq_lens, and for sequences of several "
-                "queries cu_seqlens_q, or none of them"
-            )
-        return
-    batch = queries
-    if cu_seqlens_q is not None:
-        check_starts("cu_seqlens_q", cu_seqlens_q)
-        batch = cu_seqlens_q.numel() - 1
-    fits = block_table.dim() == 2 and block_table.shape[0] == batch and tuple(seq_lens.shape) == (batch,)
-    if not fits or not block_table.dtype == seq_lens.dtype == torch.int32:
-        raise ShapeError(
-            f"unified_attn_sparse_mla: block_table is {block_table.dtype} {tuple(block_table.shape)}, "
-            f"seq_lens {seq_lens.dtype} {tuple(seq_lens.shape)}; expected int32 "
-            f"({batch}, pages) and int32 ({batch},)"
-        )
-
-
-def shape_of(
-    q: torch.Tensor,
-    kv_cache: torch.Tensor,
-    topk_indices: torch.Tensor,
-    block_table: torch.Tensor | None = None,
-    seq_lens: torch.Tensor | None = None,
-    cu_seqlens_q: torch.Tensor | None = None,
-    scale: float | None = None,
-    kv_scale: float = 1.0,
-    v_cache: torch.Tensor | None = None,
-) -> dict[str, Any]:
-    """Shape of a call: q (queries, H, 576), cache (pages, page, 1, 576), chosen keys (queries, topk)."""
-    listed.check_query(q)
-    if kv_cache.dim() != 4 or kv_cache.shape[2] != 1:
-        raise ShapeError(
-            f"unified_attn_sparse_mla: kv_cache is {tuple(kv_cache.shape)}; expected "
-            "(pages, rows of a page, 1, 576)"
-        )
-    if topk_indices.dtype != torch.int32 or topk_indices.dim() != 2 or topk_indices.shape[0] != q.shape[0]:
-        raise ShapeError(
-            f"unified_attn_sparse_mla: topk_indices is {topk_indices.dtype} {tuple(topk_indices.shape)}; "
-            f"expected int32 ({q.shape[0]}, topk)"
-        )
-    shape = listed.shape_of(q, kv_cache, v_cache, topk_indices.shape[1], scale=scale, kv_scale=kv_scale)
-    check_table(q.shape[0], block_table, seq_lens, cu_seqlens_q)
-    return {
-        **shape,
-        "rows": kv_cache.shape[0],
-        "page": kv_cache.shape[1],
-        "table": int(block_table is not None),
-    }
-
-
-def starts_of(shape: Mapping[str, Any], generator: torch.Generator) -> torch.Tensor:
-    """Where up to four sequences begin, empty ones too."""
-    batch = min(4, shape["queries"])
-    inner = torch.randint(0, shape["queries"] + 1, (batch - 1,), generator=generator).sort().values
-    return torch.cat((torch.tensor([0]), inner, torch.tensor([shape["queries"]]))).to(torch.int32)
-
-
-def inputs(shape: Mapping[str, Any], generator: torch.Generator) -> dict[str, Any]:
-    """Keys chosen anywhere, a tenth of them none; of the first query none at all."""
-    pages, page = shape["rows"], shape["page"]
-    given: dict[str, Any] = listed.tensors(shape, generator, pages, page, 1)
-    keys = (shape["queries"], shape["keys"])
-    chosen = torch.randint(0, pages * page, keys, generator=generator)
-    if shape["table"]:
-        starts = starts_of(shape, generator)
-        batch = starts.numel() - 1
-        lengths = torch.randint(1, pages * page + 1, (batch,), generator=generator).to(torch.int32)
-        tables = [torch.randperm(pages, generator=generator) for _ in range(batch)]
-        given |= {
-            "block_table": torch.stack(tables).to(torch.int32),
-            "seq_lens": lengths,
-            "cu_seqlens_q": starts,
-        }
-        # Of each sequence's own keys, here and there one past its end, which is none.
-        limit = lengths.repeat_interleave(starts.diff(), output_size=shape["queries"])[:, None]
-        chosen = torch.where(torch.rand(keys, generator=generator) < 0.1, chosen, chosen % limit)
-    none = torch.rand(keys, generator=generator) < 0.1
-    none[0] = True
-    return {**given, "topk_indices": chosen.masked_fill(none, -1).to(torch.int32)}
-
-
-def arguments(shape: Mapping[str, Any], tensors: Mapping[str, Any]) -> dict[str, Any]:
-    where: dict[str, Any] = {"indices": tensors["topk_indices"], "count": shape["keys"]}
-    if shape["table"]:
-        where |= {"table": tensors["block_table"], "lengths": tensors["seq_lens"]}
-        where |= {"queries": tensors["cu_seqlens_q"], "width": tensors["block_table"].shape[1]}
-        where |= {"sequences": tensors["block_table"].shape[0]}
-    return listed.arguments(shape, tensors, where)
-
 
 spec = KernelSpec(
     name="attention_paged/unified_attn_sparse_mla",
     doc="Latent attention of each query over the keys chosen for it (sparse attention), by their places in "
     "the sequence and a table of pages, or by their rows in the cache; split along keys and merged.",
     source=decode.source("in_list"),
-    steps=listed.steps(arguments),
+    steps=listed.steps(family.arguments),
     workspace=listed.workspace,
     parameters={
         **listed.PARAMETERS,
@@ -132,10 +25,10 @@ spec = KernelSpec(
         {"queries": 5, "keys": 100, "rows": 9, "page": 16, "heads": 16},
         {"queries": 3, "keys": 40, "rows": 30, "page": 1, "heads": 20, "table": 0, "cache": "fp8"},
     ],
-    inputs=inputs,
+    inputs=family.inputs,
     outputs=listed.outputs,
     reference=sparse_mla,
-    shape_of=shape_of,
+    shape_of=family.shape_of,
     define=listed.define,
     check=listed.check,
     flops=listed.flops,

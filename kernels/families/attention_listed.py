@@ -9,8 +9,8 @@ import torch
 
 from workbench.errors import ShapeError
 from workbench.spec import Choice, Range, Step
-from workbench_kernels.attention import decode
-from workbench_kernels.attention.forward import DTYPES, check_distances, dtype_of
+from workbench_kernels.families import attention_decode as decode
+from workbench_kernels.families.attention import DTYPES, check_distances, dtype_of
 
 PARAMETERS = {
     "queries": Range(1, 65535, default=2, doc="queries"),

@@ -12,7 +12,7 @@ import torch
 
 from workbench.errors import ShapeError
 from workbench.spec import Choice, KernelSpec, Launch, Parameter, Range, Step
-from workbench_kernels.attention.forward import check_starts
+from workbench_kernels.families.attention import check_starts
 from workbench_kernels.families.experts import fits
 from workbench_kernels.families.rowwise import DTYPES
 from workbench_kernels.references import delta_chunks as references

@@ -9,8 +9,8 @@ import torch
 
 from workbench.errors import ShapeError
 from workbench.spec import Choice, Launch, Range
-from workbench_kernels.attention.forward import check_starts
 from workbench_kernels.families import pieces
+from workbench_kernels.families.attention import check_starts
 from workbench_kernels.families.rowwise import C_TYPES, DTYPES
 
 COLUMNS = 16

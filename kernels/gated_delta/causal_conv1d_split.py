@@ -9,8 +9,8 @@ import torch
 
 from workbench.errors import ShapeError
 from workbench.spec import KernelSpec, Launch, Range, Strided
-from workbench_kernels.attention.forward import check_starts
 from workbench_kernels.families import convolution, rowwise
+from workbench_kernels.families.attention import check_starts
 from workbench_kernels.references.convolution import conv_split
 
 NAME = "gated_delta/causal_conv1d_split"

@@ -2,66 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
-import torch
-
 from workbench.spec import Choice, KernelSpec, Published, Variant
 from workbench_kernels.families import gemm as family
-from workbench_kernels.families.gemm_schedules import Product
+from workbench_kernels.families import gemm_dense as dense
 from workbench_kernels.references.gemm import gemm
-
-
-def shape_of(**given: Any) -> dict[str, Any]:
-    """Shape of a call."""
-    a = given["a"]
-    sizes = family.sizes_of(a, given["b"], given["layout"])
-    return {
-        **sizes,
-        "dtype": family.dtype_of(a),
-        "layout": given["layout"],
-        "alpha": int(given["alpha"] != 1.0),
-        **family.finish_of(given, sizes, a.dtype),
-    }
-
-
-def inputs(shape: Mapping[str, Any], generator: torch.Generator, size: float = 1.0) -> dict[str, Any]:
-    """Normally distributed matrices, times `size`."""
-    dtype = family.DTYPES[shape["dtype"]]
-    m, n, k, layout = shape["m"], shape["n"], shape["k"], shape["layout"]
-
-    def normal(*dims: int) -> torch.Tensor:
-        return (size * torch.randn(*family.batch_of(shape), *dims, generator=generator)).to(dtype)
-
-    return {
-        "a": normal(m, k) if layout[0] == "n" else normal(k, m),
-        "b": normal(k, n) if layout[1] == "n" else normal(n, k),
-        "layout": layout,
-        **family.finish_inputs(shape, generator, dtype),
-    }
-
-
-def outputs(shape: Mapping[str, Any], tensors: Mapping[str, Any]) -> dict[str, Any]:
-    a = tensors["a"]
-    return {"c": ((*a.shape[:-2], shape["m"], shape["n"]), a.dtype)}
-
-
-def check(shape: Mapping[str, Any], arch: str) -> None:
-    """What every implementation wants."""
-    whole = {"nt": {"k": 8}, "nn": {"k": 8, "n": 8}, "tn": {"m": 8, "n": 8}}
-    family.whole_words(shape, whole[shape["layout"]])
-    family.within_offsets(shape, 2)
-
-
-PRODUCT = Product(
-    element=lambda shape: family.C_TYPES[shape["dtype"]],
-    result=lambda shape: family.C_TYPES[shape["dtype"]],
-    epilogue=lambda shape: family.epilogue(shape, family.C_TYPES[shape["dtype"]]),
-    size=lambda shape: 2,
-    check=check,
-    sides=(0, 64, 128),
-)
 
 
 def published() -> list[Published]:
@@ -101,7 +45,7 @@ spec = KernelSpec(
     name="gemm/bf16",
     doc="activation(alpha A B + bias) * gate + beta residual of bf16 or fp16 matrices, or of batches of "
     "them, stored either way; sums in float.",
-    **PRODUCT.plain(),
+    **dense.PRODUCT.plain(),
     parameters={
         **family.SIZES,
         "dtype": Choice(tuple(family.DTYPES), doc="element type"),
@@ -124,23 +68,23 @@ spec = KernelSpec(
             "residual": 1,
         },
     ],
-    inputs=inputs,
-    outputs=outputs,
+    inputs=dense.inputs,
+    outputs=dense.outputs,
     reference=gemm,
-    shape_of=shape_of,
+    shape_of=dense.shape_of,
     variants={
-        "few_rows": PRODUCT.few_rows([{"m": 16, "n": 4096, "k": 4096}, {"m": 5, "n": 131, "k": 520}]),
-        "split_k": PRODUCT.split_k([{"m": 256, "n": 256, "k": 8192}, {"m": 130, "n": 131, "k": 1032}]),
-        "ping_pong": PRODUCT.ping_pong(
+        "few_rows": dense.PRODUCT.few_rows([{"m": 16, "n": 4096, "k": 4096}, {"m": 5, "n": 131, "k": 520}]),
+        "split_k": dense.PRODUCT.split_k([{"m": 256, "n": 256, "k": 8192}, {"m": 130, "n": 131, "k": 1032}]),
+        "ping_pong": dense.PRODUCT.ping_pong(
             [*FAST, *({**FAST[0], "layout": layout} for layout in ("nn", "tn"))],
             published=[*published(), PING_PONG],
         ),
-        "interleave": PRODUCT.interleave(FAST),
+        "interleave": dense.PRODUCT.interleave(FAST),
         "double_buffer": Variant(),
     },
     bytes=lambda shape: family.bytes_moved(shape, 2),
     hard_inputs={
-        "large magnitudes": lambda shape, generator: inputs(
+        "large magnitudes": lambda shape, generator: dense.inputs(
             shape, generator, 1e17 if shape["dtype"] == "bf16" else 30.0
         )
     },

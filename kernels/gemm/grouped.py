@@ -2,106 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
-import torch
-
-from workbench.errors import ShapeError
 from workbench.spec import Choice, KernelSpec, Published, Range, Variant
 from workbench_kernels.families import gemm as family
-from workbench_kernels.families.gemm_rows import fp8_rows, int8_rows
-from workbench_kernels.families.gemm_schedules import Product
+from workbench_kernels.families import gemm_grouped as grouped
 from workbench_kernels.references.gemm import grouped_gemm
-
-TYPES = {**family.C_TYPES, **family.SCALED_TYPES}
-ROWS = {"fp8": fp8_rows, "int8": int8_rows}
-
-
-def shape_of(**given: Any) -> dict[str, Any]:
-    """Shape of a call."""
-    a, b, offsets, layout = (given[name] for name in ("a", "b", "offsets", "layout"))
-    if layout not in ("nt", "nn"):
-        raise ShapeError(f"GEMM: layout is {layout!r}; expected 'nt' or 'nn', groups are rows of a")
-    if a.dim() != 2 or b.dim() != 3:
-        raise ShapeError(
-            f"GEMM: a is {tuple(a.shape)}, b is {tuple(b.shape)}; expected (M, K) and a matrix for each group"
-        )
-    if offsets.dtype != torch.int32 or tuple(offsets.shape) != (b.shape[0] + 1,):
-        raise ShapeError(
-            f"GEMM: offsets is {tuple(offsets.shape)} {offsets.dtype}; expected ({b.shape[0] + 1},) "
-            "torch.int32: the first row of each group, and M"
-        )
-    sizes = family.sizes_of(a, b[0], layout)
-    dtype = next((name for name, known in family.SCALED.items() if a.dtype in known), None)
-    for name, dims in (("scale_a", (sizes["m"],)), ("scale_b", (b.shape[0], sizes["n"]))):
-        scale = given[name]
-        came = None if scale is None else tuple(scale.shape)
-        if came != (dims if dtype else None):
-            raise ShapeError(
-                f"GEMM: {name} is {came} beside a of {a.dtype}; expected "
-                f"{f'{dims}, one for each row' if dtype else 'None, which fp8 and int8 alone have'}"
-            )
-    return {
-        **sizes,
-        "groups": b.shape[0],
-        "dtype": dtype or family.dtype_of(a),
-        "layout": layout,
-        "alpha": int(given["alpha"] != 1.0),
-        **family.finish_of(given, sizes, torch.bfloat16 if dtype else a.dtype),
-    }
-
-
-def inputs(shape: Mapping[str, Any], generator: torch.Generator) -> dict[str, Any]:
-    """Groups of random sizes, of which some may be empty."""
-    m, n, k, groups, dtype = (shape[name] for name in ("m", "n", "k", "groups", "dtype"))
-    cuts = torch.randint(0, m + 1, (groups - 1,), generator=generator).sort().values
-    offsets = torch.cat([torch.zeros(1), cuts, torch.full((1,), m)]).to(torch.int32)
-    made: dict[str, Any] = {"offsets": offsets, "layout": shape["layout"]}
-    for name, dims in (("a", (m, k)), ("b", (groups, n, k))):
-        if dtype in ROWS:
-            made[name], made[f"scale_{name}"] = ROWS[dtype](dims, generator)
-        else:
-            made[name] = torch.randn(dims, generator=generator).to(family.DTYPES[dtype])
-    if shape["layout"] == "nn":
-        made["b"] = made["b"].mT.contiguous()
-    return made | family.finish_inputs(shape, generator, family.DTYPES.get(dtype, torch.bfloat16))
-
-
-def check(shape: Mapping[str, Any], arch: str) -> None:
-    whole = 8 if shape["dtype"] in family.DTYPES else 16
-    family.whole_words(shape, {"k": whole} if shape["layout"] == "nt" else {"k": whole, "n": whole})
-    family.within_offsets(shape, 2)
-
-
-def of_c(shape: Mapping[str, Any]) -> str:
-    """Name of C's dtype: bf16 where A's numbers have scales."""
-    return shape["dtype"] if shape["dtype"] in family.C_TYPES else "bf16"
-
-
-PRODUCT = Product(
-    element=lambda shape: TYPES[shape["dtype"]],
-    result=lambda shape: family.C_TYPES[of_c(shape)],
-    epilogue=lambda shape: family.epilogue(
-        shape, family.C_TYPES[of_c(shape)], *(["scale_rows"] if shape["dtype"] in ROWS else [])
-    ),
-    size=lambda shape: 1 if shape["dtype"] in ROWS else 2,
-    check=check,
-    problem="groups",
-)
 
 spec = KernelSpec(
     name="gemm/grouped",
     doc="activation(alpha A_g B_g + bias) * gate + beta residual for groups g of rows of A, each with its "
     "own matrix of B; offsets hold each group's first row, and M at the end. bf16, fp16, or fp8 (e4m3; OCP "
     "on gfx950, fnuz on gfx942) and int8 with a float scale for each row of A and column of B_g.",
-    **PRODUCT.plain(),
+    **grouped.PRODUCT.plain(),
     parameters={
         **family.SIZES,
         "batch": Choice((1,), doc="one list of groups"),
         "m": Range(1, 1 << 20, default=512, doc="rows of A and C, of all groups"),
         "groups": Range(1, 4096, default=8, doc="groups of rows, and matrices in B"),
-        "dtype": Choice(tuple(TYPES), doc="element type of A and B"),
+        "dtype": Choice(tuple(grouped.TYPES), doc="element type of A and B"),
         "layout": Choice(("nt", "nn"), doc="whether B is N x K (t) or K x N (n)"),
         **family.FINISH,
     },
@@ -111,14 +28,14 @@ spec = KernelSpec(
         {"m": 300, "n": 200, "k": 144, "groups": 3, "dtype": "fp8", "bias": 1, "activation": "silu"},
         {"m": 200, "n": 136, "k": 272, "groups": 3, "dtype": "int8"},
     ],
-    inputs=inputs,
+    inputs=grouped.inputs,
     outputs=lambda shape, tensors: {
-        "c": ((shape["m"], shape["n"]), family.DTYPES[of_c(shape)]),
+        "c": ((shape["m"], shape["n"]), family.DTYPES[grouped.of_c(shape)]),
     },
     reference=grouped_gemm,
-    shape_of=shape_of,
+    shape_of=grouped.shape_of,
     variants={
-        "ping_pong": PRODUCT.ping_pong(
+        "ping_pong": grouped.PRODUCT.ping_pong(
             [
                 {"m": 700, "n": 264, "k": 136, "groups": 3},
                 {"m": 600, "n": 264, "k": 272, "groups": 2, "dtype": "fp8", "bias": 1},
@@ -127,10 +44,10 @@ spec = KernelSpec(
         "double_buffer": Variant(),
     },
     bytes=lambda shape: (
-        family.bytes_moved(shape, PRODUCT.size(shape))
-        + PRODUCT.size(shape) * (shape["groups"] - 1) * shape["n"] * shape["k"]
+        family.bytes_moved(shape, grouped.PRODUCT.size(shape))
+        + grouped.PRODUCT.size(shape) * (shape["groups"] - 1) * shape["n"] * shape["k"]
         + 2 * (shape["groups"] - 1) * shape["n"] * shape["bias"]
-        + (4 * (shape["m"] + shape["groups"] * shape["n"]) if shape["dtype"] in ROWS else 0)
+        + (4 * (shape["m"] + shape["groups"] * shape["n"]) if shape["dtype"] in grouped.ROWS else 0)
         + 4 * (shape["groups"] + 1)
     ),
     published=[

@@ -22,7 +22,7 @@ them. Every operator is called as its signature says, `wb.kernels["gemm/bf16"](a
 PyTorch.
 
 An arrow is what one launch hands to the next; launches are in brackets. Figures that others published of an
-operator stand beside what the [timing model](timing.md) has for the kernel here: the kernel's own time, to which
+operator stand beside what the [timing model](timing.md) has for the kernel here: its own time, to which
 events around a launch add 4.5 us ([how far off](model_error.md) such times are). Nothing was measured here.
 """
 

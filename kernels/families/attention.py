@@ -1,0 +1,83 @@
+"""What all attention takes: dtypes, masks, strides, and what is refused."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from workbench.errors import ShapeError
+
+ROOM = {"gfx950": 160000, "gfx942": 65536}
+"""Bytes of shared memory that a work-group may use."""
+
+DTYPES = {"bf16": torch.bfloat16, "fp16": torch.float16}
+
+C_TYPES = {"bf16": "bf16", "fp16": "half"}
+
+UNIT = 8
+"""Elements that distances between sequences, tokens and heads are a multiple of: 16 bytes."""
+
+EVERYTHING = 1 << 29
+"""More keys than there are: a window without an end."""
+
+
+def dtype_of(**tensors: torch.Tensor) -> str:
+    """Name of the tensors' common dtype."""
+    names = {dtype: name for name, dtype in DTYPES.items()}
+    first = next(iter(tensors.values())).dtype
+    for name, tensor in tensors.items():
+        if tensor.dtype not in names or tensor.dtype != first:
+            raise ShapeError(
+                f"attention: {name} is {tensor.dtype}; expected torch.bfloat16 or "
+                "torch.float16, as the others"
+            )
+    return names[first]
+
+
+def check_settings(scale: float | None, window: int, softcap: float, heads: int, sinks: Any) -> None:
+    """Refuses numbers that mean nothing, and sinks that are not one for each head."""
+    if scale is not None and not 0 < scale < float("inf"):
+        raise ShapeError(f"attention: scale is {scale}; expected a positive number")
+    if window < 0:
+        raise ShapeError(f"attention: window is {window}; expected the keys that a query sees, or 0 for all")
+    if not 0 <= softcap < float("inf"):
+        raise ShapeError(f"attention: softcap is {softcap}; expected a positive number, or 0 for none")
+    if sinks is not None and (tuple(sinks.shape) != (heads,) or not sinks.dtype.is_floating_point):
+        raise ShapeError(
+            f"attention: sinks is {tuple(sinks.shape)} {sinks.dtype}; expected ({heads},) of float, one for "
+            "each head"
+        )
+
+
+def check_distances(**tensors: torch.Tensor | None) -> None:
+    """Refuses views whose rows no 16 bytes begin at, or lie further apart than offsets of 32 bits reach."""
+    for name, tensor in tensors.items():
+        if tensor is None:
+            continue
+        before = zip(tensor.stride()[:-1], tensor.shape[:-1], strict=True)
+        if any(step % UNIT for step, size in before if size > 1):
+            raise ShapeError(
+                f"attention: {name} has strides {tuple(tensor.stride())}; expected multiples of {UNIT} "
+                "elements before the last, as .contiguous() makes them"
+            )
+        if tensor.dim() == 4 and tensor.shape[1] * tensor.stride(1) * tensor.element_size() >= 1 << 32:
+            raise ShapeError(
+                f"attention: {name} {tuple(tensor.shape)} has strides {tuple(tensor.stride())}; expected a "
+                "sequence within 4 GiB, offsets have 32 bits"
+            )
+
+
+def check_starts(name: str, starts: torch.Tensor) -> None:
+    """Refuses what does not say where sequences begin."""
+    if starts.dtype != torch.int32 or starts.dim() != 1 or starts.numel() < 2:
+        raise ShapeError(
+            f"attention: {name} is {starts.dtype} {tuple(starts.shape)}; expected int32, where each "
+            "sequence begins and where the last ends"
+        )
+
+
+def band(causal: bool, window: int) -> dict[str, int]:
+    """Keys to the left and right of its own place that a query sees."""
+    left = window - 1 if window else EVERYTHING
+    return {"left": left, "right": 0 if causal else left}

@@ -1,0 +1,166 @@
+"""Gradients of attention: launches, inputs and what is refused."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import torch
+
+from workbench.errors import ShapeError
+from workbench.spec import Launch, Step, Tolerance
+from workbench_kernels.families import attention_forward as forward
+from workbench_kernels.families.attention import ROOM, band, check_distances
+from workbench_kernels.references.attention import attention
+
+ROWS = 128
+"""Keys, or queries, of a work-group."""
+
+PADDED = 64
+"""What the number of queries is rounded up to where there is one value for each in memory."""
+
+SOURCE = """#include "families/attention_backward.cuh"
+
+using namespace kittens;
+using namespace kittens::families::attention;
+using globals = backward_globals<ELEMENT, DIM>;
+
+__global__ __launch_bounds__(THREADS) void attention_prepare(const globals g) {
+    prepare<ELEMENT, DIM, CAPPED>(g);
+}
+__global__ __launch_bounds__(THREADS, KEYS_OCCUPANCY<DIM, CAPPED>) void attention_keys(const globals g) {
+    keys<ELEMENT, DIM, CAPPED, false>(g);
+}
+__global__ __launch_bounds__(THREADS, 1) void attention_keys_by_atomics(const globals g) {
+    keys<ELEMENT, DIM, CAPPED, true>(g);
+}
+__global__ __launch_bounds__(THREADS) void attention_convert(const globals g) { convert(g); }
+__global__ __launch_bounds__(THREADS, QUERIES_OCCUPANCY<DIM>) void attention_queries(const globals g) {
+    queries<ELEMENT, DIM, CAPPED>(g);
+}
+__global__ __launch_bounds__(WARP_THREADS) void attention_sinks(const globals g) {
+    sinks<ELEMENT, DIM, CAPPED>(g);
+}
+"""
+
+
+def shape_of(**given: Any) -> dict[str, Any]:
+    """Shape of a call: q, k and v as in attention/forward, out and lse as it gave them, dout, dlse alike."""
+    q, out, dout, lse = (given[name] for name in ("q", "out", "dout", "lse"))
+    shape = forward.shape_of(**given)
+    for name, tensor, like in (
+        ("out", out, q),
+        ("dout", dout, q),
+        ("lse", lse, None),
+        ("dlse", given["dlse"], None),
+    ):
+        dims = (q.shape[0], q.shape[2], q.shape[1]) if like is None else tuple(q.shape)
+        dtype = torch.float32 if like is None else q.dtype
+        if tensor is not None and (tuple(tensor.shape) != dims or tensor.dtype != dtype):
+            raise ShapeError(
+                f"attention: {name} is {tensor.dtype} {tuple(tensor.shape)}; expected {dtype} {dims}"
+            )
+    check_distances(out=out, dout=dout)
+    return shape
+
+
+def check(shape: Mapping[str, Any], arch: str) -> None:
+    """As the forward pass, for equal head dimensions."""
+    forward.check(shape, arch)
+    if shape["dim"] != shape["dim_v"]:
+        raise ShapeError(
+            f"attention: head dimensions are {shape['dim']} and {shape['dim_v']}; "
+            "the backward pass takes equal ones"
+        )
+
+
+def inputs(shape: Mapping[str, Any], generator: torch.Generator) -> dict[str, Any]:
+    """Inputs of the forward pass, what it gives, and normally distributed gradients of that."""
+    given = forward.inputs(shape, generator)
+    out, lse = attention(**{k: v.float() if isinstance(v, torch.Tensor) else v for k, v in given.items()})
+    dtype = given["q"].dtype
+    return {
+        **given,
+        "out": out.to(dtype).contiguous(),
+        "lse": lse.contiguous(),
+        "dout": torch.randn(out.shape, generator=generator).to(dtype),
+        "dlse": torch.randn(lse.shape, generator=generator),
+    }
+
+
+def outputs(shape: Mapping[str, Any], tensors: Mapping[str, Any]) -> dict[str, Any]:
+    made = {f"d{name}": (tensors[name].shape, tensors[name].dtype) for name in ("q", "k", "v")}
+    return {**made, "dsinks": ((shape["heads"] if shape["sinks"] else 0,), torch.float32)}
+
+
+def workspace(shape: Mapping[str, Any], tensors: Mapping[str, Any]) -> dict[str, Any]:
+    """What is added to each query's logits and to its row of dP."""
+    rows = -(-shape["queries"] // PADDED) * PADDED
+    dims = (shape["batch"], shape["heads"], rows)
+    return {"shift": (dims, torch.float32), "delta": (dims, torch.float32)}
+
+
+def workspace_by_atomics(shape: Mapping[str, Any], tensors: Mapping[str, Any]) -> dict[str, Any]:
+    """That, and sums of dQ, which begin with zero."""
+    given = workspace(shape, tensors)
+    return {**given, "dq_sums": ((*given["delta"][0], shape["dim"]), torch.float32, 0.0)}
+
+
+def arguments(shape: Mapping[str, Any], tensors: Mapping[str, Any]) -> dict[str, Any]:
+    names = ("q", "k", "v", "out", "dout", "dq", "dk", "dv", "lse", "dlse", "shift", "delta", "softcap")
+    scale, sinks = tensors["scale"], tensors["sinks"]
+    return {
+        **{name: tensors[name] for name in names},
+        "sinks": None if sinks is None else sinks.float(),
+        "dsinks": None if sinks is None else tensors["dsinks"],
+        "dq_sums": tensors.get("dq_sums"),
+        **band(tensors["causal"], tensors["window"]),
+        "scale": shape["dim"] ** -0.5 if scale is None else scale,
+    }
+
+
+def summed(shape: Mapping[str, Any]) -> Tolerance:
+    """Bounds of dK and dV: rounding errors of P and dS add up as the square root of the queries of all heads
+    that share a key; to 1024 of them the bounds are those of dQ."""
+    terms = shape["queries"] * shape["heads"] // shape["heads_kv"]
+    bounds = Tolerance(2e-2, 1e-1) if shape["dtype"] == "bf16" else Tolerance(1e-2, 1e-2)
+    return replace(bounds, atol=bounds.atol * max(1.0, (terms / 1024) ** 0.5))
+
+
+def launch_of(rows: str, heads: str, shared: bool, turned: int = 0) -> Any:
+    """A launch with a work-group for 128 rows of a head; with memory for `turned` rows besides two blocks."""
+
+    def launch(shape: Mapping[str, Any], arch: str) -> Launch:
+        grid = (shape[heads], -(-shape[rows] // ROWS), shape["batch"])
+        block = 64 if shape["dim"] * (8 * 64 + 2 * turned) <= ROOM[arch] else 32
+        return Launch(
+            grid=grid, block=256, dynamic_shared=shape["dim"] * (8 * block + 2 * turned) if shared else 0
+        )
+
+    return launch
+
+
+PREPARE = Step("prepare", "attention_prepare", launch_of("queries", "heads", False), arguments)
+
+SINKS = Step(
+    "sinks",
+    "attention_sinks",
+    lambda shape, arch: Launch(grid=shape["heads"], block=64),
+    arguments,
+    when=lambda shape, arch: bool(shape["sinks"]),
+)
+
+SPLIT = [
+    PREPARE,
+    Step("keys", "attention_keys", launch_of("keys", "heads_kv", True), arguments),
+    Step("queries", "attention_queries", launch_of("queries", "heads", True), arguments),
+    SINKS,
+]
+
+BY_ATOMICS = [
+    PREPARE,
+    Step("keys", "attention_keys_by_atomics", launch_of("keys", "heads_kv", True, ROWS), arguments),
+    Step("convert", "attention_convert", launch_of("queries", "heads", False), arguments),
+    SINKS,
+]

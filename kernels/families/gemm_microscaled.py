@@ -1,0 +1,89 @@
+"""GEMMs of numbers in a microscaled format: what they take, and how many bits that is."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+
+from workbench.errors import ShapeError
+from workbench.spec import Launch
+from workbench_kernels.families import gemm as family
+from workbench_kernels.families import gemm_quantized
+from workbench_kernels.references.gemm import MICROSCALED
+
+BLOCK = 32
+
+TYPES = {
+    "e4m3": "fp8e4m3",
+    "e5m2": "fp8e5m2",
+    "e2m3": "fp6e2m3_4",
+    "e3m2": "fp6e3m2_4",
+    "e2m1": "fp4e2m1_2",
+}
+
+FP8 = {"e4m3": torch.float8_e4m3fn, "e5m2": torch.float8_e5m2}
+
+
+def bits(shape: Mapping[str, Any]) -> int:
+    """Bits of a number."""
+    return MICROSCALED[shape["format"]][0]
+
+
+def shape_of(**given: Any) -> dict[str, Any]:
+    """Shape of a call."""
+    format = given["format"]
+    if format not in TYPES:
+        raise ShapeError(f"GEMM: format is {format!r}; expected one of {', '.join(TYPES)}")
+    sizes = family.sizes_of(given["a"], given["b"])
+    sizes["k"] = sizes["k"] * 8 // bits({"format": format})
+    for name in "ab":
+        tensor, scale = given[name], given[f"scale_{name}"]
+        wanted = (*tensor.shape[:-1], sizes["k"] // BLOCK)
+        if tuple(scale.shape) != wanted or scale.dtype != torch.uint8:
+            raise ShapeError(
+                f"GEMM: scale_{name} is {tuple(scale.shape)} {scale.dtype}; expected {wanted} torch.uint8, "
+                f"one for each {BLOCK} of {sizes['k']} columns of {format}"
+            )
+    finish = family.finish_of(given, sizes, torch.bfloat16)
+    return {**sizes, "format": format, **finish}
+
+
+def inputs(shape: Mapping[str, Any], generator: torch.Generator, scale: int = 124) -> dict[str, Any]:
+    """Numbers of every code, with powers of two from 2^(scale - 127) on."""
+    made: dict[str, Any] = {"format": shape["format"]}
+    for name, rows in (("a", shape["m"]), ("b", shape["n"])):
+        dims = (*family.batch_of(shape), rows)
+        if shape["format"] in FP8:
+            numbers = torch.randn(*dims, shape["k"], generator=generator).to(FP8[shape["format"]])
+        else:
+            width = shape["k"] * bits(shape) // 8
+            numbers = torch.randint(0, 256, (*dims, width), generator=generator, dtype=torch.uint8)
+        made[name] = numbers
+        made[f"scale_{name}"] = torch.randint(
+            scale, scale + 7, (*dims, shape["k"] // BLOCK), generator=generator, dtype=torch.uint8
+        )
+    return made | family.finish_inputs(shape, generator, torch.bfloat16)
+
+
+def check(shape: Mapping[str, Any], arch: str) -> None:
+    family.within_offsets(shape, 1)
+
+
+FEW_ROWS = gemm_quantized.few_rows(
+    lambda shape: f"{TYPES[shape['format']]}, {TYPES[shape['format']]}, powers, powers",
+    lambda shape: family.epilogue(shape, "bf16"),
+    check,
+    [{"m": 16, "n": 256, "k": 512}, {"m": 33, "n": 301, "k": 384, "format": "e4m3"}],
+)
+
+
+def launch(shape: Mapping[str, Any], arch: str) -> Launch:
+    return family.launch_steps_of(16 * bits(shape))(shape, arch)
+
+
+def define(shape: Mapping[str, Any], arch: str) -> dict[str, object]:
+    """The instance, with what comes after the product."""
+    number = f"microscaled<{TYPES[shape['format']]}>"
+    return {"GEMM": f"block_scaled<{number}, bf16, {family.epilogue(shape, 'bf16')}>"}

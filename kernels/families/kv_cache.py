@@ -1,0 +1,77 @@
+"""Keys and values into a paged cache: what is taken and refused."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+
+from workbench.errors import ShapeError
+from workbench_kernels.families import pieces
+
+NAME = "feed_forward/kv_cache"
+
+SOURCE = """#include "families/pieces.cuh"
+using namespace kittens;
+using namespace kittens::families;
+__global__ __launch_bounds__(256) void
+kv_cache(const ELEMENT *k, const ELEMENT *v, CACHE *key_cache, CACHE *value_cache, const int *slots,
+         float k_scale, float v_scale, int tokens, int heads, int dim, int block) {
+    const size_t at = pieces::index();
+    if (at >= size_t{1} * tokens * heads * (dim / pieces::LENGTH)) return;
+    pieces::cache_rows<ELEMENT, CACHE>{k, key_cache, k_scale}.run(at, slots, heads, dim, block);
+    pieces::cache_rows<ELEMENT, CACHE>{v, value_cache, v_scale}.run(at, slots, heads, dim, block);
+}
+"""
+
+FP8 = (torch.float8_e4m3fn, torch.float8_e4m3fnuz)
+
+
+def shape_of(**given: Any) -> dict[str, Any]:
+    k, cache, slots = given["k"], given["key_cache"], given["slots"]
+    dtype = pieces.dtype_of(NAME, "k", k)
+    if k.dim() != 4 or k.shape[2] != 1:
+        raise ShapeError(f"{NAME}: k is {tuple(k.shape)}; expected (tokens, heads, 1, dim)")
+    tokens, heads, _, dim = k.shape
+    pieces.like(NAME, "v", given["v"], tuple(k.shape), k.dtype)
+    if (
+        cache.dim() != 4
+        or (cache.shape[1], cache.shape[3]) != (heads, dim)
+        or cache.dtype not in (k.dtype, *FP8)
+    ):
+        raise ShapeError(
+            f"{NAME}: key_cache is {tuple(cache.shape)} {cache.dtype}; expected (blocks, {heads}, block, "
+            f"{dim}) {k.dtype} or fp8"
+        )
+    pieces.like(NAME, "value_cache", given["value_cache"], tuple(cache.shape), cache.dtype)
+    pieces.like(NAME, "slots", slots, (tokens,), torch.int32)
+    sizes = {"tokens": tokens, "heads": heads, "dim": dim, "blocks": cache.shape[0], "block": cache.shape[2]}
+    return {**sizes, "dtype": dtype, "cache": "fp8" if cache.dtype in FP8 else "same"}
+
+
+def inputs(shape: Mapping[str, Any], generator: torch.Generator) -> dict[str, Any]:
+    """Slots all over the cache, each for one token, one in eight for none."""
+    dtype = pieces.DTYPES[shape["dtype"]]
+    rows = (shape["tokens"], shape["heads"], 1, shape["dim"])
+    places = (shape["blocks"], shape["heads"], shape["block"], shape["dim"])
+    made = {name: torch.randn(rows, generator=generator).to(dtype) for name in ("k", "v")}
+    for name in ("key_cache", "value_cache"):
+        made[name] = torch.randn(places, generator=generator).to(FP8[0] if shape["cache"] == "fp8" else dtype)
+    slots = torch.randperm(shape["blocks"] * shape["block"], generator=generator)[: shape["tokens"]]
+    skipped = torch.rand(shape["tokens"], generator=generator) < 0.125
+    made["slots"] = torch.where(skipped, -1, slots).to(torch.int32)
+    return {**made, "k_scale": 0.5, "v_scale": 2.0}
+
+
+def check(shape: Mapping[str, Any], arch: str) -> None:
+    if shape["tokens"] > shape["blocks"] * shape["block"]:
+        raise ShapeError(
+            f"{NAME}: {shape['tokens']} tokens, {shape['blocks']} blocks of {shape['block']}; "
+            "expected a slot for each"
+        )
+
+
+def elements(shape: Mapping[str, Any]) -> int:
+    """Of k, and of v."""
+    return int(shape["tokens"] * shape["heads"] * shape["dim"])

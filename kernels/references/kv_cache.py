@@ -1,0 +1,27 @@
+"""Keys and values of new tokens in a paged cache."""
+
+from __future__ import annotations
+
+import torch
+
+
+def written(rows: torch.Tensor, cache: torch.Tensor, slots: torch.Tensor, scale: float) -> torch.Tensor:
+    """The cache with rows (tokens, heads, 1, dim) over a number in their slots; slots below 0 are none."""
+    made, block = cache.clone(), cache.shape[2]
+    for token, slot in enumerate(slots.tolist()):
+        if slot >= 0:
+            made[slot // block, :, slot % block] = (rows[token, :, 0] / scale).to(cache.dtype)
+    return made
+
+
+def kv_cache(
+    k: torch.Tensor,
+    v: torch.Tensor,
+    key_cache: torch.Tensor,
+    value_cache: torch.Tensor,
+    slots: torch.Tensor,
+    k_scale: float = 1.0,
+    v_scale: float = 1.0,
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """What the caches (blocks, heads, block, dim) become."""
+    return written(k, key_cache, slots, k_scale), written(v, value_cache, slots, v_scale)
