@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from types import SimpleNamespace
 
 import pytest
@@ -97,10 +98,18 @@ def test_the_isa_view_is_told_which_load_a_wait_is_for(profiled):
 
 def test_the_panel_beside_the_isa_view_shows_the_latest_timeline(profiled, monkeypatch, capsys):
     shown = []
-    monkeypatch.setattr("IPython.display.display", shown.append)
+    monkeypatch.setattr("IPython.display.display", lambda *each: shown.extend(each))
     told = SimpleNamespace(data=profiled.light())
     monkeypatch.setattr(panel.hub, "history", lambda kind: [told])
     panel.timeline("chase")
     assert json.loads(shown[0].shown[0])["timelines"][0]["kernel"] == "chase"
+    folded, answer = shown[1].children
+    assert folded.titles == ("What if",)
+    clock = next(one for one in folded.children[0].children[0].children if one.description == "clock, GHz")
+    clock.value = clock.max / 2
+    until = time.monotonic() + 20
+    while "times as fast" not in answer.value and time.monotonic() < until:
+        time.sleep(0.02)
+    assert "clock=1.2e+09" in answer.value, "half the clock that a launch of few groups keeps"
     panel.timeline("unknown")
     assert "No profile of unknown is at hand" in capsys.readouterr().out

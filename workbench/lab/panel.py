@@ -5,6 +5,7 @@ from __future__ import annotations
 from workbench.events import hub
 from workbench.views import Dashboard, dashboard
 from workbench.views.waves import waves_widget
+from workbench.views.what_if import WhatIf
 
 _open: Dashboard | None = None
 
@@ -22,14 +23,16 @@ def show() -> None:
 
 
 def timeline(kernel: str) -> None:
-    """Displays the timeline of the latest profile of a kernel that still has one."""
+    """Displays the timeline of the latest profile of a kernel that still has one, and sliders of what-if."""
     from IPython.display import display
 
     for event in reversed(hub.history("profile")):
         told = event.data.kernel
         line = event.data.timeline if told is not None and told.name == kernel else None
         if line is not None:
-            display(waves_widget([line]))  # type: ignore[no-untyped-call]
+            sliders = WhatIf()
+            sliders.put(event.data)
+            display(waves_widget([line]), sliders.box)  # type: ignore[no-untyped-call]
             return
     print(f"No profile of {kernel} is at hand: profile the cell (wb.profile, or --profile), then again.")
 

@@ -220,7 +220,13 @@ COUNTERS: Sequence[Counter] = (
     ),
     Counter("SQ_INSTS_SALU", "instructions", "Scalar ALU.", _classes("salu")),
     Counter("SQ_INSTS_SMEM", "instructions", "Scalar memory.", _classes("smem")),
-    Counter("SQ_INSTS_LDS", "instructions", "LDS, FLAT not included.", _classes("lds")),
+    Counter(
+        "SQ_INSTS_LDS",
+        "instructions",
+        "LDS, FLAT not included.",
+        _classes("lds"),
+        confirmed="tests/profile/test_hardware_truth.py: one of a wave (gfx950, rocprofv3)",
+    ),
     Counter("SQ_INSTS_VMEM", "instructions", "Vector memory, FLAT included.", _classes(*_VMEM, *_FLAT)),
     Counter(
         "SQ_INSTS_VMEM_RD",
@@ -312,6 +318,7 @@ COUNTERS: Sequence[Counter] = (
         "accesses",
         "Accesses of the vector L1 caches: distinct 64-byte pieces of each vector memory instruction.",
         _pieces("_load", "_store", "_atomic", "_return"),
+        confirmed="tests/profile/rocprof/data/elementwise_counter_collection.csv (gfx950, two kernels)",
     ),
     _modelled(
         "TCP_TCC_READ_REQ_sum",
