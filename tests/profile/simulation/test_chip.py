@@ -40,6 +40,23 @@ def test_a_copy_takes_as_long_as_memory_needs_for_its_bytes():
     assert needed <= found.simulation.seconds <= 1.15 * needed
 
 
+def test_a_repeated_copy_takes_what_the_infinity_cache_needs():
+    """Nothing of it goes to HBM, which bounds the first one; what is written passes the cache, too."""
+    groups, bytes_each = 6 << 10, 256 * 16
+    source, to = (torch.zeros(groups * bytes_each // 4) for _ in range(2))
+    kernel = wb.compile(COPY, arch="gfx950", name="copy.hip")["copy"]
+    first, again = (
+        wb.time(kernel[groups, 256], source, to, device="emulated:MI355X", warm=warm)
+        for warm in (False, True)
+    )
+    assert (first.warm, again.warm) == (False, True)
+    assert "as the launch before left them" in str(again)
+    assert again.model is not None
+    assert again.model.activity["hbm"] == 0
+    needed = 2 * groups * bytes_each / float(MI355X.infinity_cache_achievable) * 1e6
+    assert needed <= again.median.value <= first.median.value / 1.5
+
+
 def test_what_the_infinity_cache_puts_out():
     held = float(MI355X.infinity_cache_bytes)
     some = int(held) // 8
@@ -49,5 +66,8 @@ def test_what_the_infinity_cache_puts_out():
     assert evicted_lines(counted(large, large), MI355X) == pytest.approx((1 + 9 * 0.5) / 10)
     assert evicted_lines(counted(large, 0), MI355X) == pytest.approx(0.2)
     assert evicted_lines(counted(0, 0), MI355X) == 0
+    # In a loop that clears nothing it is full of the launch's own.
+    assert evicted_lines(counted(some, 3 * some), MI355X, warm=True) == pytest.approx(0.75)
+    assert evicted_lines(counted(0, 0), MI355X, warm=True) == 0
     without = next(product for product in PRODUCTS if not product.infinity_cache_bytes)
     assert evicted_lines(counted(3 * some, some), without) == pytest.approx(0.25)
