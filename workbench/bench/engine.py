@@ -200,18 +200,26 @@ class _Round:
         self, engine: Engine, client: Any, function: Callable[..., Any], left: dict[str, Task]
     ) -> None:
         self.engine, self.client, self.left = engine, client, left
+        self.function = function
         self.begun: dict[str, tuple[float, str]] = {}
         self.lock = threading.Lock()
+        self.suspects: list[str] = []
+        self.alone = ""
         client.subscribe_topic(TOPIC, self._begins)
         # Submitted in one go; Dask keeps what no worker has room for.
-        resources = dict(engine.resources) or None
-        self.futures = {}
-        for task in left.values():
-            before = engine.before
-            ready = client.submit(before, *task.arguments, pure=False) if before is not None else None
-            self.futures[task.key] = client.submit(
-                call, function, task.key, task.arguments, ready, pure=False, resources=resources
-            )
+        self.futures: dict[str, Any] = {}
+        for key in left:
+            self._submit(key)
+
+    def _submit(self, key: str) -> None:
+        task, before, submit = self.left[key], self.engine.before, self.client.submit
+        with self.lock:
+            self.begun.pop(key, None)
+        ready = submit(before, *task.arguments, pure=False) if before is not None else None
+        self.futures[key] = submit(
+            *(call, self.function, key, task.arguments, ready),
+            **{"pure": False, "resources": dict(self.engine.resources) or None},
+        )
 
     def _begins(self, event: tuple[float, Mapping[str, Any]]) -> None:
         told = event[1]
@@ -221,7 +229,10 @@ class _Round:
 
     def outcomes(self) -> Iterator[Outcome]:
         try:
-            while self.futures:
+            while self.futures or self.suspects:
+                if not self.futures:
+                    self.alone = self.suspects.pop(0)
+                    self._submit(self.alone)
                 yield from self._finished()
                 yield from self._hung()
                 if self.futures:
@@ -237,15 +248,28 @@ class _Round:
         ):
             raise _Lost(f"client is {self.client.status}")
         for key in done:
+            if self._killed_its_worker(key) and key != self.alone:
+                # Dask blames all tasks that the worker had. Which it was shows when each is alone.
+                del self.futures[key]
+                self.suspects.append(key)
+                continue
             outcome = self._outcome(key)
-            del self.futures[key], self.left[key]
-            yield outcome
+            if outcome is not None:
+                del self.futures[key], self.left[key]
+                yield outcome
 
-    def _outcome(self, key: str) -> Outcome:
+    def _killed_its_worker(self, key: str) -> bool:
+        future = self.futures[key]
+        return future.status == "error" and isinstance(future.exception(), _distributed().KilledWorker)
+
+    def _outcome(self, key: str) -> Outcome | None:
+        """What became of a task that is done; None where its worker was lost with the result."""
         future = self.futures[key]
         try:
-            value, failure, worker, seconds = future.result(timeout=60)
+            value, failure, worker, seconds = future.result(timeout=5)
         except (OSError, TimeoutError) as error:
+            if self.client.status == "running":
+                return None
             raise _Lost(failure_text(error)) from error
         except Exception as error:
             # Of the task: `call` returns what the function raises, so this is a lost worker or a lost result.
@@ -262,7 +286,13 @@ class _Round:
                 for key, (since, worker) in self.begun.items()
                 if key in self.futures and now - since > self.engine.seconds
             ]
+        running = self.client.processing() if late else {}
         for key, worker in late:
+            if self.futures[key].key not in running.get(worker, ()):
+                # It was there when the worker was lost, and waits for another.
+                with self.lock:
+                    self.begun.pop(key, None)
+                continue
             why = f"took longer than {self.engine.seconds:g} s"
             self.engine.told(f"{key} {why}; its worker {worker} is restarted")
             self.futures.pop(key).cancel(force=True)
