@@ -13,6 +13,7 @@ import workbench as wb
 from workbench.errors import HistoryError, UsageError
 from workbench.events import hub
 from workbench.history import recorder
+from workbench.history.changes import only_differing
 from workbench.history.codec import decode, encode
 from workbench.history.results import CLASSES
 from workbench.origin import Figure, Origin
@@ -90,6 +91,7 @@ def test_baselines_stay_and_say_what_changed(file: Path) -> None:
     assert (changes.before, changes.after) == ("#1 scale", "#2 scale")
     assert {line.text for line in changes.source if line.edit == "removed"} == {SOURCE.strip()}
     assert {line.text for line in changes.source if line.edit == "added"} == {SLOWER.strip()}
+    assert "options" not in {name for name, _, _ in changes.facts}, "the same but for names of files"
     (code,) = changes.codes
     assert code.added > code.removed
     assert any(line.edit == "added" for line in code.lines)
@@ -191,3 +193,9 @@ def test_strangers_classes_are_not_made() -> None:
         decode({"$class": "Figure", "value": 1}, CLASSES)
     with pytest.raises(TypeError, match="cannot be kept"):
         encode({"a": object()})
+
+
+def test_only_options_that_differ_are_told() -> None:
+    old, new = "-O3 -DTILE=64 -o /tmp/a/x.o /tmp/a/x.hip", "-O3 -DTILE=128 -g -o /tmp/b/x.o /tmp/b/x.hip"
+    assert only_differing(old, new) == ("-DTILE=64", "-DTILE=128 -g")
+    assert only_differing("", new) == ("", new)

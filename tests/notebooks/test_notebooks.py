@@ -10,6 +10,8 @@ from types import ModuleType
 import nbformat
 import pytest
 
+from workbench import theme
+
 NOTEBOOKS = Path(__file__).parents[2] / "notebooks"
 
 
@@ -48,7 +50,13 @@ def test_runs_from_top_to_bottom(path: Path, tmp_path: Path) -> None:
         assert re.fullmatch(rf"saved .* {len(drawn)} figures .* MB", runner.sizes(notebook))
     for data in shown:
         # What GitHub, a PDF and an editor without plotly's extension show.
-        if "application/vnd.plotly.v1+json" in data:
+        if runner.PLOTLY in data:
+            told = data[runner.PLOTLY]
+            assert tuple(told["layout"]["template"]["layout"]["colorway"]) == theme.SERIES, "the one theme"
+            for trace in told["data"]:
+                assert trace["type"] != "bar" or "text" in trace, (
+                    f"bars without values in {told['layout'].get('title')}"
+                )
             assert data["image/svg+xml"].startswith("<svg")
             assert "not drawn here" not in data["image/svg+xml"]
         assert "%|" not in data.get("text/plain", ""), "a progress bar stays in the saved notebook"

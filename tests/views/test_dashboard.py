@@ -198,11 +198,11 @@ __global__ void say(float *x) {
     assert notes["sanitize"].good is True
     assert notes["verify"].good is False
     page.refresh()
-    assert "a/sweep: 3 of 8" in page.widgets.log.value
+    assert "a/sweep: 3 of 8" in page.widgets.progress.value
     assert "lane 0 says &lt;hello&gt;" in page.widgets.log.value
     hub.publish("progress", "a/sweep", {"done": 8, "total": 8})
     page.refresh()
-    assert "a/sweep" not in page.widgets.log.value
+    assert page.widgets.progress.value == ""
     page.close()
 
 

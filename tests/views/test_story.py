@@ -55,6 +55,7 @@ def test_the_first_card_says_what_limits_and_what_next(page, profiled):
     assert [one["name"] for one in told["timelines"]] == [profiled.name]
     boxes = page.box.children
     assert boxes.index(page.widgets.story.box) + 1 == boxes.index(page.widgets.grid), "before all figures"
+    assert boxes.index(page.widgets.story.first) < boxes.index(page.widgets.runs), "the verdict comes first"
 
 
 def test_sliders_model_the_launch_again(page, profiled):
@@ -87,6 +88,7 @@ def test_a_run_without_counters_has_none(profiled):
     page = Dashboard(source=hub)
     hub.publish("time", profiled.name, profiled.timing)
     assert page.widgets.story.box.layout.display == "none"
+    assert page.widgets.story.first.value == ""
     assert not page.widgets.story.html
     page.close()
 

@@ -165,6 +165,10 @@ _SIGN = {"same": "  ", "renamed": "~ ", "removed": "- ", "added": "+ ", "skipped
 def changes(before: Side, after: Side) -> Changes:
     """Compares two runs."""
     facts = [(name, before.facts.get(name, ""), after.facts.get(name, "")) for name in after.facts]
+    facts = [
+        (name, *only_differing(old, new)) if name == "options" else (name, old, new)
+        for name, old, new in facts
+    ]
     unknown = []
     for what, have in (
         ("source", [s.source for s in (before, after)]),
@@ -183,6 +187,18 @@ def changes(before: Side, after: Side) -> Changes:
         _counters(before.counters, after.counters),
         tuple(unknown),
     )
+
+
+def only_differing(before: str, after: str) -> tuple[str, str]:
+    """Options of two command lines that the other one lacks; where files stand changes no code."""
+    old, new = before.split(), after.split()
+    if not old or not new:
+        return before, after
+    return _only_in(old, new), _only_in(new, old)
+
+
+def _only_in(own: Sequence[str], other: Sequence[str]) -> str:
+    return " ".join(word for word in own if word not in other and not word.startswith("/"))
 
 
 def source_lines(before: str, after: str) -> tuple[Line, ...]:

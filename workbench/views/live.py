@@ -322,6 +322,7 @@ class Dashboard:
                 self.figures.update((view.key, view.figure) for view in shown)
             if due >= EVERYTHING:
                 self.widgets.story.put(self.board.shown)
+            self.widgets.write_progress(self.board.progress)
             self.widgets.write_summary(self.board)
             self.widgets.write_stale(self.stale)
             self.widgets.write_log(self.board)

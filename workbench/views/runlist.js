@@ -157,13 +157,16 @@ class List {
       diff.dataset.focus = `diff-${run.number}`;
       acts.append(diff);
     }
-    const cells = [show, run.when, run.shape, run.device, `${run.us} us`, run.origin, check, stale, acts];
-    const names = ['number', 'when', 'shape', 'device', 'us', 'origin', 'verified', 'stale', 'acts'];
-    cells.forEach((content, index) => {
-      const cell = element('td', `wb-run-${names[index]}`);
+    // What a narrow page cuts off is what tells least: what one looks for comes first.
+    const cells = {
+      number: show, us: `${run.us} us`, origin: run.origin, verified: check, stale, acts,
+      shape: run.shape, device: run.device, when: run.when
+    };
+    for (const [name, content] of Object.entries(cells)) {
+      const cell = element('td', `wb-run-${name}`);
       cell.append(content);
       row.append(cell);
-    });
+    }
     row.addEventListener('click', () => this.send('show', { number: run.number }));
     return row;
   }

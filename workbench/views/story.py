@@ -30,8 +30,9 @@ class Story:
     """The first cards of a dashboard.
 
     Attributes:
-        box: their widgets.
-        first, tree: verdict with advice, and where the time goes, as HTML.
+        first: verdict and advice, as HTML; it stands above all else.
+        box: the others' widgets.
+        tree: where the time goes, as HTML.
         waves: the timeline.
         what_if: sliders of what could be different.
     """
@@ -48,7 +49,7 @@ class Story:
         self.tree: Any = widgets.HTML()
         self.waves: Any = waves_widget()
         self.what_if = WhatIf()
-        self.box: Any = widgets.VBox([self.first, self.what_if.box, self.waves, self.tree])
+        self.box: Any = widgets.VBox([self.what_if.box, self.waves, self.tree])
         self.box.layout.display = "none"
 
     def put(self, run: Run | None) -> None:
@@ -57,6 +58,7 @@ class Story:
         self.box.layout.display = "none" if profile is None else ""
         if run is None or profile is None:
             self._shown, self._told = None, NOTHING
+            self.first.value = ""
             return
         head = tag("div", bold(run.label), kind="wb-dim") + verdict(profile, run.verified)
         if profile is self._shown:

@@ -13,7 +13,7 @@ from workbench import runtime
 from workbench.spec import kernels
 from workbench.views import grid, runlist
 from workbench.views.badge import badge
-from workbench.views.board import Board, Note
+from workbench.views.board import Board, Note, Progress
 from workbench.views.figures import View
 from workbench.views.markup import NOTHING, STYLE, block, bold, notice, tag
 from workbench.views.story import Story
@@ -38,6 +38,7 @@ class Widgets:
 
     Attributes:
         box: all of it.
+        progress: how far a sweep or a long launch is.
         summary, status, log: lines of HTML: what is shown, what the Run button did, what else happened.
         runs, pin: the list of runs, and the button that makes the shown one a baseline.
         changes: what is different between two runs, where it was asked for.
@@ -54,6 +55,7 @@ class Widgets:
         import ipywidgets as widgets
 
         self.quiet = False
+        self.progress: Any = widgets.HTML()
         self.summary: Any = widgets.HTML()
         self.status: Any = widgets.HTML()
         self.log: Any = widgets.HTML()
@@ -104,7 +106,10 @@ class Widgets:
         chosen = [self.kernel, self.where, self.run, self.check, self.live]
         self.box: Any = widgets.VBox(
             [
+                self.progress,
                 self.summary,
+                self.stale,
+                self.story.first,
                 widgets.HBox([self.pin, self.changed], layout=row),
                 self.runs,
                 self.changes,
@@ -112,7 +117,6 @@ class Widgets:
                 self.sliders,
                 self.status,
                 self.log,
-                self.stale,
                 self.story.box,
                 self.grid,
             ]
@@ -141,6 +145,15 @@ class Widgets:
         self.changed.disabled = shown is None or pinned is None or pinned.run.number == shown.number
         runlist.write(self.runs, board)
 
+    def write_progress(self, p: Progress | None) -> None:
+        """Says how far a sweep or a long launch is, above all else; nothing where none is under way."""
+        told = ""
+        if p is not None:
+            left = f", {p.left:.0f} s left" if p.left is not None else ""
+            line = _PROGRESS.format(p.name, f"{p.done:,}", f"{p.total:,}", left, p.done, p.total)
+            told = str(block(line))
+        self.progress.value = told
+
     def write_stale(self, reason: str) -> None:
         """Says why the figures are not those of the settings; nothing where they are."""
         self.stale.value = str(notice(f"stale: {reason}", "wb-warn")) if reason else ""
@@ -151,12 +164,8 @@ class Widgets:
         self.changes.value = page
 
     def write_log(self, board: Board) -> None:
-        """Writes what happened beside the runs, and how far a sweep is."""
+        """Writes what happened beside the runs."""
         lines = [_line(note) for note in board.notes[-LOG_LINES:]]
-        if board.progress is not None:
-            p = board.progress
-            left = f", {p.left:.0f} s left" if p.left is not None else ""
-            lines.insert(0, _PROGRESS.format(p.name, f"{p.done:,}", f"{p.total:,}", left, p.done, p.total))
         self.log.value = str(STYLE + _LOG.format(NOTHING.join(lines))) if lines else ""
 
 

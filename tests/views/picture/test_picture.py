@@ -119,3 +119,17 @@ def test_text_of_a_terminal() -> None:
 def test_no_figure_is_wider_than_its_page() -> None:
     figure = go.Figure(go.Scatter(x=[0, 1], y=[0, 1]), {"width": 1400})
     assert "max-width:100%" in svg_of(figure)
+
+
+def test_arguments_of_a_template_are_no_markup() -> None:
+    figure = go.Figure(go.Scatter(x=[0, 1], y=[0, 1]), {"title": "<b>st_bf<64, 64></b><br>by <i>lane</i>"})
+    assert {"st_bf<64, 64>", "by lane"} <= {line for text in texts(figure) for line in text.splitlines()}
+
+
+def test_values_of_upright_bars_are_turned_and_shadows_are_outlines() -> None:
+    bar = go.Bar(x=["a", "b"], y=[1, 2], text=["one", "two"], textangle=-90, textposition="outside")
+    assert "rotate(-90" in svg_of(go.Figure(bar))
+    assert "rotate(-90" not in svg_of(go.Figure(bar).update_traces(textangle=0))
+    shadow = {"color": "#ffffff", "shadow": "1px 1px 0px #102030"}
+    cells = go.Heatmap(z=[[0, 1]], text=[["x", "y"]], texttemplate="%{text}", textfont=shadow)
+    assert "#102030" in svg_of(go.Figure(cells))

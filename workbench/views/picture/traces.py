@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -143,7 +144,17 @@ def _texts(place: Place, trace: Mapping[str, Any], x: Sequence[float], y: Sequen
             va=vertical.get(row, "center"),
             color=colour(colours[n]) if colours[n] else place.ink,
             size=at(trace, "textfont.size", 11),
+            rotation=-number(trace.get("textangle") or 0),
+            path_effects=_outline(str(at(trace, "textfont.shadow") or "")),
         )
+
+
+def _outline(shadow: str) -> list[Any]:
+    """What goes round letters that plotly gives a shadow of a colour."""
+    from matplotlib.patheffects import withStroke
+
+    found = re.search(r"#[0-9a-fA-F]{6}", shadow)
+    return [withStroke(linewidth=1.5, foreground=found[0])] if found else []
 
 
 def draw_bars(place: Place) -> None:
@@ -213,7 +224,8 @@ def _bar(
         )
         inside = {} if outside else {"color": "white"}
         font = {**inside, **(trace.get("textfont") or {})}
-        _texts(place, {"text": texts, "textposition": where, "textfont": font}, x, y)
+        look = {"textposition": where, "textfont": font, "textangle": trace.get("textangle")}
+        _texts(place, {"text": texts, **look}, x, y)
 
 
 def heatmap(place: Place, trace: Mapping[str, Any], default: str) -> None:
@@ -267,13 +279,17 @@ def _cell_texts(
         return
     texts = [array(row) for row in array(trace.get("text"))]
     x, y = ([(a + b) / 2 for a, b in pairwise(e)] for e in edges)
+    longest = max((len(str(text)) for row in texts for text in row), default=4)
+    place_size = place.axes.get_position().size * place.axes.figure.get_size_inches() * 72
+    room = (place_size[0] / cells.shape[1] / (0.62 * max(longest, 1)), place_size[1] / cells.shape[0] / 1.3)
+    fitting = min(9.0, *room)
     for row, column in np.argwhere(np.isfinite(cells)):
         text = label(float(cells[row, column])) if "z" in template else texts[row][column]
         red, green, blue, _ = drawn.cmap(drawn.norm(cells[row, column]))
         ink = "black" if 0.299 * red + 0.587 * green + 0.114 * blue > 0.55 else "white"
         if not text:
             continue
-        one = {"text": [text], "textfont": {"color": ink, "size": 8, **(trace.get("textfont") or {})}}
+        one = {"text": [text], "textfont": {"color": ink, "size": fitting, **(trace.get("textfont") or {})}}
         _texts(place, one, [x[column]], [y[row]])
 
 

@@ -108,9 +108,13 @@ def colour_map(scale: Any, *, reverse: bool = False) -> Any:
     return LinearSegmentedColormap.from_list("plotly", pairs, N=512).with_extremes(bad=(0, 0, 0, 0))
 
 
+# As plotly: what is no tag of its own is text, such as the arguments of a template.
+_TAGS = re.compile(r"</?(b|i|u|s|em|strong|sub|sup|span|a)\b[^>]*>", re.IGNORECASE)
+
+
 def plain(text: Any) -> str:
     """The text without its markup; breaks are new lines."""
-    return unescape(re.sub(r"<[^>]*>", "", re.sub(r"<br\s*/?>", "\n", str(text or ""))))
+    return unescape(_TAGS.sub("", re.sub(r"<br\s*/?>", "\n", str(text or ""))))
 
 
 def label(value: Any) -> str:
