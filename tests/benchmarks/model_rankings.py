@@ -95,12 +95,14 @@ def attention(causal: int) -> dict[str, int]:
     }
 
 
-TILE_ORDER = """The published GEMM waits in each step for loads that it started half a step before. Its own source, brought to
-HipKittens' later headers, is modelled at 741, 743 and 744 us (windows of 8, row-major, windows of 32): the
-misses of L2 as counted are 1.9, 2.0 and 4.4 GB, but in the model neither L2 nor Infinity Cache is busy, as each
-reads at its peak. At the 45 % of L2's peak that mt4g read on an MI300X (14,365 GiB/s) the three would be 927,
-961 and 984 us, in the order of the hardware, and the fast GEMMs of 4096 as they are; but then kernels that touch
-lines in pieces, as HipKittens' rotary, would be modelled up to 1.5 times too slow, so it is not in."""
+TILE_ORDER = """\
+The published GEMM waits in each step for loads that it started half a step before. Its own source, brought
+to HipKittens' later headers, is modelled at 741, 743 and 744 us (windows of 8, row-major, windows of 32):
+the misses of L2 as counted are 1.9, 2.0 and 4.4 GB, but in the model neither L2 nor Infinity Cache is busy,
+as each reads at its peak. At the 45 % of L2's peak that mt4g read on an MI300X (14,365 GiB/s) the three
+would be 927, 961 and 984 us, in the order of the hardware, and the fast GEMMs of 4096 as they are; but then
+kernels that touch lines in pieces, as HipKittens' rotary, would be modelled up to 1.5 times too slow, so it
+is not in."""
 
 RANKINGS = (
     Ranking(
