@@ -74,7 +74,7 @@ class Presented(Shown):
     """What a notebook shows live; a terminal prints it."""
 
     def _ipython_display_(self) -> None:
-        shell = sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None
+        shell = _shell()
         if shell is not None and hasattr(shell, "kernel"):
             _drawer(_pages, self, "live view")(self)
         else:
@@ -90,13 +90,23 @@ class Plotted(Shown):
         return figure_of(self)
 
 
+def in_terminal() -> bool:
+    """Whether IPython runs in a terminal, which shows text, each time anew."""
+    shell = _shell()
+    return shell is not None and not hasattr(shell, "kernel")
+
+
+def _shell() -> Any:
+    return sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None
+
+
 def add_pictures() -> None:
     """Has plotly add a picture wherever IPython shows a figure, anyone's, and use our theme where none was
     chosen; in a terminal, show the figure's text.
 
     Nothing changes without IPython, and renderers that a user chose stay.
     """
-    shell = sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None
+    shell = _shell()
     if shell is None:
         return
     import plotly.io
@@ -104,18 +114,18 @@ def add_pictures() -> None:
 
     theme.register()
 
-    in_terminal = not hasattr(shell, "kernel")
+    terminal = in_terminal()
 
     class Renderer(MimetypeRenderer):  # type: ignore[misc]
         def to_mimebundle(self, fig_dict: Mapping[str, Any]) -> dict[str, str]:
             picture = import_module("workbench.views.picture")
             text = {"text/plain": picture.text_of(fig_dict)}
-            return text if in_terminal else {"image/svg+xml": picture.svg_of(fig_dict), **text}
+            return text if terminal else {"image/svg+xml": picture.svg_of(fig_dict), **text}
 
     chosen = str(plotly.io.renderers.default or "")
     if RENDERER not in chosen:
         plotly.io.renderers[RENDERER] = Renderer()
-        alone = not chosen or (in_terminal and chosen == "browser")
+        alone = not chosen or (terminal and chosen == "browser")
         plotly.io.renderers.default = RENDERER if alone else f"{chosen}+{RENDERER}"
 
 

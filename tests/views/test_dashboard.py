@@ -371,6 +371,7 @@ def test_a_cell_s_output_is_the_live_page_and_the_copy(small, monkeypatch):
     hub.publish("profile", small.name, small)
     shown = []
     monkeypatch.setattr("IPython.display.display", lambda bundle, **_: shown.append(bundle))
+    monkeypatch.setattr("workbench.views.saved.in_terminal", lambda: False)
     page._ipython_display_()
     view = {"version_major": 2, "version_minor": 0, "model_id": page.box.model_id}
     # The extension tells by its own type which view is a dashboard's; other front ends show the widget.
@@ -479,9 +480,12 @@ def test_a_panel_keeps_a_copy_and_no_plotly(monkeypatch):
     monkeypatch.setattr("IPython.display.display", display)
     before = set(widget._instances)
     panel = wb.panel("activations/softmax", device="emulated:gfx950")
+    monkeypatch.setattr("workbench.views.saved.in_terminal", lambda: False)
     panel._ipython_display_()
     assert "application/vnd.jupyter.widget-view+json" in shown[0]
-    assert [b["text/plain"] for b in shown[2:]] == ["Runs", "Where the time goes"]
+    assert [b["text/plain"] for b in shown[2:]] == [
+        f"{title}\n  nothing to show yet" for title in ("Runs", "Where the time goes")
+    ]
     panel.controls["rows"].value = 16
     panel.run()
     note, timeline, parts = kept

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from markupsafe import Markup
 
+from workbench.codeobject.names import demangle, instance_name
 from workbench.display import shows
 from workbench.launches import LaunchRecord
 from workbench.views.markup import block
@@ -15,7 +16,7 @@ def launch_html(record: LaunchRecord) -> Markup:
     """One launch's table."""
     grid, items = (" x ".join(map(str, dim)) for dim in (record.grid, record.block))
     facts = {
-        "kernel": record.kernel,
+        "kernel": instance_name(demangle(record.kernel)),
         "device": record.device,
         "work-groups": grid,
         "work-items of one": items,

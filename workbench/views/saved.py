@@ -9,6 +9,7 @@ from typing import Any
 
 from markupsafe import Markup
 
+from workbench.display import in_terminal
 from workbench.views.figures import View
 from workbench.views.markup import NOTHING, STYLE
 from workbench.views.picture import svg_of, text_of
@@ -50,7 +51,9 @@ class Copy:
         ]
 
     def update(self, views: Sequence[View], more: Markup = NOTHING) -> None:
-        """Replaces what is kept, wherever it is shown."""
+        """Replaces what is kept, wherever it is shown; what a terminal has printed stays as it is."""
+        if in_terminal():
+            return
         for handle, bundle in zip(self._handles, self._bundles(views, more), strict=True):
             # A shell without a display has none.
             if handle is not None:

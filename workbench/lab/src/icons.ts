@@ -37,3 +37,8 @@ export const profileIcon = new LabIcon({
     '<path d="M9 1h6v2H9zm3 4a8.5 8.5 0 1 0 0 17 8.5 8.5 0 0 0 0-17zm0 2a6.5 6.5 0 1 1 0 13 6.5 6.5 0 0 1 0-13z"/>' +
     '<path d="M11 9h2v5.5h-2z"/></g></svg>'
 });
+
+/** The workbench's icon as an image of a colour that both themes show: an image does not follow the theme. */
+export function cardUrl(): string {
+  return `data:image/svg+xml,${encodeURIComponent(workbenchIcon.svgstr.replace(/fill="#[0-9a-f]+"/g, 'fill="#2196f3"'))}`;
+}

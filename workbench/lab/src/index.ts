@@ -32,7 +32,7 @@ import { DashboardView } from './dashboard';
 import { goToFinding } from './diagnostics';
 import { cellExtension, type IServices } from './editor';
 import { RunHistory } from './history';
-import { dashboardIcon, isaIcon, workbenchIcon } from './icons';
+import { cardUrl, dashboardIcon, isaIcon, workbenchIcon } from './icons';
 import { IsaView, type IIsaTarget } from './isaview';
 import { kernelLine, type IKernelState } from './kernel';
 import { SourceLinks } from './links';
@@ -382,7 +382,7 @@ const workbench: JupyterFrontEndPlugin<void> = {
       }
     });
     commands.addCommand(CommandIDs.tutorials, {
-      label: args => (args.isLauncher ? trans.__('First Kernel') : trans.__('HipKittens: Tutorials')),
+      label: args => (args.isLauncher ? trans.__('HipKittens Tutorial') : trans.__('HipKittens: Tutorials')),
       caption: trans.__('Open the first HipKittens tutorial, and the sidebar that says what is where'),
       icon: workbenchIcon,
       execute: async () => {
@@ -402,7 +402,9 @@ const workbench: JupyterFrontEndPlugin<void> = {
     launcher?.add({
       command: CommandIDs.tutorials,
       args: { isLauncher: true },
-      category: 'HipKittens',
+      // A category of its own would stand below all others, out of sight.
+      category: 'Notebook',
+      kernelIconUrl: cardUrl(),
       rank: 1
     });
     commands.addCommand(CommandIDs.clearHistory, {

@@ -108,15 +108,14 @@ class ReferenceForm extends Widget implements Dialog.IBodyWidget<Reference> {
     this.node.append(this.labelled(trans.__('Reference'), this.select));
     this.own.append(
       this.field('launch', trans.__('Launch'), own, 'scale[4, 64]', 1),
-      this.field('inputs', trans.__('Inputs, all by name'), own, 'dict(x=torch.ones(256), by=2.0)', 3),
+      this.field('inputs', trans.__('Inputs, all by name'), own, 'dict(x=torch.ones(256), by=2.0)', 2),
       this.field('outputs', trans.__('Outputs among them'), own, 'x', 1),
-      this.field('reference', trans.__('Function of the inputs'), own, 'lambda x, by: x * by', 3)
+      this.field('reference', trans.__('Function of the inputs'), own, 'lambda x, by: x * by', 2)
     );
     const hint = document.createElement('p');
     hint.className = 'jp-hipkittens-Hint';
     hint.textContent = trans.__(
-      'Python over the notebook’s variables. The function takes the inputs by name, in float64; a parameter ' +
-        'that is an output begins with what the kernel finds there. Kept in the cell’s metadata.'
+      'Python over the notebook’s variables. Inputs come by name, in float64; kept with the cell.'
     );
     this.own.append(hint);
     this.node.append(this.own);

@@ -10,7 +10,8 @@ const FOLDERS = ['notebooks', ''];
 export async function firstTutorial(contents: Pick<Contents.IManager, 'get'>): Promise<string | null> {
   for (const folder of FOLDERS) {
     try {
-      const found = (await contents.get(folder, { type: 'directory' })).content as Contents.IModel[];
+      const found = (await contents.get(folder, { type: 'directory', content: true }))
+        .content as Contents.IModel[];
       const first = found.find(({ name }) => /^01_.*kernel.*\.ipynb$/.test(name));
       if (first) {
         return first.path;
