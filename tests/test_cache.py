@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.damage import damaged
 from workbench import cache
 from workbench.errors import UsageError
 
@@ -149,27 +150,6 @@ def _made_from(kind: str, key: str) -> bytes:
     return f"{kind} {key} ".encode() * 30
 
 
-def _damaged(data: bytes, other: bytes) -> bytes:
-    """The bytes with a few bits flipped, cut off, gone, longer, overwritten, or those of another entry."""
-    place = random.randrange(len(data))
-    changed = bytearray(data)
-    way = random.randrange(6)
-    if way == 0:
-        for _ in range(random.choice((1, 1, 1, 2, 50))):
-            changed[random.randrange(len(data))] ^= 1 << random.randrange(8)
-    elif way == 1:
-        del changed[place:]
-    elif way == 2:
-        changed += random.randbytes(random.randrange(1, 100))
-    elif way == 3:
-        changed[place : place + 16] = random.randbytes(16)
-    elif way == 4:
-        changed = bytearray(random.randbytes(random.randrange(200)))
-    else:
-        changed = bytearray(other)
-    return bytes(changed)
-
-
 def test_every_kind_is_known() -> None:
     sources = (ROOT / "workbench").rglob("*.py")
     found = {name for path in sources for name in re.findall(r"""\bCache\("([^"]+)"\)""", path.read_text())}
@@ -201,7 +181,7 @@ def test_damage_is_never_a_result(kind: str) -> None:
         key, other = random.sample(keys, 2)
         path = store.path(key)
         file = random.choice(sorted(path.parent.glob(f"{path.name}*")))
-        data = _damaged(file.read_bytes(), store.path(other).read_bytes())
+        data = damaged(file.read_bytes(), store.path(other).read_bytes())
         file.write_bytes(data)
         found = given(key)
         assert found is None or found == _made_from(kind, key)
@@ -344,6 +324,7 @@ def test_old_locks_go() -> None:
 
 _WORKER = """
 import random, sys
+from tests.damage import damaged
 from workbench import cache
 store = cache.Cache("things")
 generator = random.Random(int(sys.argv[1]))

@@ -11,6 +11,7 @@ by the compiler, which compiles a line about it with the tile library; each sour
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import os
 import re
@@ -22,6 +23,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 from unittest import mock
 
 import hipkittens_sources
@@ -37,7 +39,7 @@ BINDINGS = "pyutils/"
 """Host code, held by the tests of host modules."""
 MODULES = r"^(kernels/(layernorm|rotary)/kernel|analysis/bf16_gemm/mi350x/kernel_1024)"
 """Modules whose whole grid takes seconds."""
-SOURCE_TIMEOUT = 900
+SOURCE_TIMEOUT = 1800
 """Seconds for a source to compile and run."""
 LONGEST = 200
 """Characters of a text in the table of sources."""
@@ -278,6 +280,20 @@ class Results:
             self._file.write_text(json.dumps(self._known, indent=1))
         return self._known[key]
 
+    def add_together(self, sources: Sequence[Source], compiler: str, own: bool, quick: bool) -> None:
+        """Results of those unit tests of one folder that have none, as far as they come at once."""
+        new = [s for s in sources if s.is_unit_test and self.find(s, compiler, own) is None]
+        if not new:
+            return
+        found = (read_together if quick else attempt_together)(new, compiler, own)
+        if quick:
+            found = {**{source.name: {"result": "compiles", "text": READ} for source in new}, **found}
+        stamp = "" if own else headers()
+        for source in new:
+            if source.name in found:
+                self._known[self._key(source, compiler, own)] = {**found[source.name], "headers": stamp}
+        self._file.write_text(json.dumps(self._known, indent=1))
+
     @staticmethod
     def _key(source: Source, compiler: str, own: bool) -> str:
         return " ".join((source.branch, source.root.name, source.name, compiler, "own" if own else "ours"))
@@ -297,11 +313,46 @@ def read(source: Source, compiler: str, own: bool) -> dict[str, str]:
 
 def attempt(source: Source, compiler: str, own: bool, as_module: bool = False) -> dict[str, str]:
     """Compile and run a source in a process of its own."""
-    what = {**vars(source), "root": str(source.root), "path": str(source.path)}
-    what.update(own_headers=own, as_module=as_module)
+    return _asked([source], compiler, {"own_headers": own, "as_module": as_module, "together": False})
+
+
+def attempt_together(sources: Sequence[Source], compiler: str, own: bool) -> dict[str, dict[str, str]]:
+    """Results of unit tests of one folder by name, as one program; not of those that want one alone."""
+    found = read_together(sources, compiler, own)
+    compiling = [source for source in sources if source.name not in found]
+    if compiling:
+        result = _asked(compiling, compiler, {"own_headers": own, "as_module": False, "together": True})
+        found.update({name: told for name, told in result.items() if isinstance(told, dict)})
+    return found
+
+
+def read_together(sources: Sequence[Source], compiler: str, own: bool) -> dict[str, dict[str, str]]:
+    """Those of the unit tests of one folder that the compiler refuses, by the file that an error leads to."""
+    first, tests = sources[0], [hipkittens_sources.unit_test(source) for source in sources]
+    switches = dict.fromkeys(switch for test in tests for switch in test.switches)
+    define = [*hipkittens_sources.MACROS, *switches, f"TEST_INTENSITY={min(t.smallest for t in tests)}"]
+    include = [*([first.root / "include"] if own else []), *tests[0].include]
+    with tempfile.TemporaryDirectory() as folder:
+        program = Path(folder) / "unit_tests.hip"
+        program.write_text(tests[0].text)
+        said = compile_only(
+            program, Branch(first.branch, first.arch, first.define), include, define, compiler
+        )
+    found: dict[str, dict[str, str]] = {}
+    for error in re.split(r"^(?=In file included from \S+unit_tests\.hip)", said, flags=re.M):
+        message = re.search(r"error: (.*)", error)
+        source = next((source for source in sources if f"{source.path}:" in error), None)
+        if message and source:
+            found.setdefault(source.name, {"result": "no", "text": message[1]})
+    return found
+
+
+def _asked(sources: Sequence[Source], compiler: str, how: dict[str, bool]) -> dict[str, Any]:
+    """What a process of its own says of sources."""
+    told = [{**vars(source), "root": str(source.root), "path": str(source.path)} for source in sources]
     try:
         finished = subprocess.run(
-            [sys.executable, hipkittens_sources.__file__, json.dumps(what)],
+            [sys.executable, hipkittens_sources.__file__, json.dumps({**how, "sources": told})],
             capture_output=True,
             text=True,
             env={**os.environ, "HIPKITTENS_COMPILER": compiler},
@@ -313,7 +364,7 @@ def attempt(source: Source, compiler: str, own: bool, as_module: bool = False) -
     if finished.returncode or not lines:
         said = (finished.stderr.strip() or "nothing").splitlines()[-1]
         return {"result": "fails", "text": f"exit status {finished.returncode}: {said}"}
-    result: dict[str, str] = json.loads(lines[-1])
+    result: dict[str, Any] = json.loads(lines[-1])
     return result
 
 
@@ -333,7 +384,14 @@ def sources_table(checkouts: dict[str, Path], given: argparse.Namespace) -> str:
     listed: list[Source] = []
     for branch, folder in checkouts.items():
         of = BRANCHES[branch]
-        for source in hipkittens_sources.sources(folder, branch, of.arch, of.define):
+        sources = list(hipkittens_sources.sources(folder, branch, of.arch, of.define))
+        if given.together:
+            for root, compiler, own in itertools.product(
+                hipkittens_sources.roots(folder), given.compilers, given.headers_of
+            ):
+                here = [s for s in sources if s.root == root and re.search(given.only, f"{branch}/{s.name}")]
+                results.add_together(here, compiler, own, given.quick)
+        for source in sources:
             listed.append(source)
             for column in ((compiler, own) for compiler in given.compilers for own in (False, True)):
                 result = results.find(source, *column)
@@ -403,6 +461,7 @@ def main(arguments: Sequence[str]) -> None:
     parser.add_argument("--only", default="", help="of sources: pattern of those to compile and run now")
     parser.add_argument("--again", action="store_true", help="those whose result is of other headers of ours")
     parser.add_argument("--quick", action="store_true", help="of sources: the compiler reads them, no more")
+    parser.add_argument("--together", action="store_true", help="unit tests of a folder as one program")
     parser.add_argument("--compilers", nargs="+", default=["clang", "zig"])
     parser.add_argument("--headers", choices=("ours", "own", "both"), default="both")
     given = parser.parse_args(arguments)

@@ -13,7 +13,7 @@ import re
 import sys
 import sysconfig
 import traceback
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -26,7 +26,7 @@ from workbench.errors import CompileError, WorkbenchError
 from workbench.runtime import LaunchOptions, device
 from workbench.toolchain import zig
 
-COMPILE_TIMEOUT = RUN_TIMEOUT = 300.0
+COMPILE_TIMEOUT = RUN_TIMEOUT = 800.0
 MACROS = ("HIP_ENABLE_WARP_SYNC_BUILTINS",)
 ATTENTION = {"ATTN_B": 1, "ATTN_H": 4, "ATTN_H_KV": 2, "ATTN_N": 512}
 """Small sizes for attention; sources that do not take them from macros start part of their grid."""
@@ -205,18 +205,55 @@ def _run_unit_test(source: Source, include: list[Path]) -> dict[str, object]:
             timeout=RUN_TIMEOUT,
             compile_timeout=COMPILE_TIMEOUT,
         )
-        # One test does not count itself in the program's summary.
-        passed, failed = result.stdout.count("-- PASSED"), result.stdout.count("ALERT! FAILED")
-        if passed or failed or result.exit_code:
+        outcome = _outcome(result.stdout)
+        if outcome["result"] != "compiles" or result.exit_code:
             break
     if result.exit_code or "Summary" not in result.stdout:
         said = (result.stderr.strip() or result.stdout.strip() or "nothing").splitlines()
         return {"result": "fails", "text": f"exit status {result.exit_code}: {said[0]}"}
-    first = re.search(r"FAILED test `([^`]*)`", result.stdout)
+    return outcome
+
+
+def run_together(sources: Sequence[Source], own_headers: bool) -> dict[str, dict[str, object]]:
+    """Results by name of unit tests of one folder that compile, as one program in their smallest size.
+
+    Not of those whose heading another file has too, or that have no test in that size.
+    """
+    tests = [unit_test(source) for source in sources]
+    smallest = min(test.smallest for test in tests)
+    switches = dict.fromkeys(switch for test in tests for switch in test.switches)
+    result = wb.run_program(
+        tests[0].text,
+        device=f"emulated:{sources[0].arch}",
+        include=[*tests[0].include, *([sources[0].root / "include"] if own_headers else [])],
+        define=[*switches, f"TEST_INTENSITY={smallest}", *MACROS, *sources[0].define],
+        flags=["-w", "-ferror-limit=1"],
+        timeout=COMPILE_TIMEOUT,
+        compile_timeout=COMPILE_TIMEOUT,
+    )
+    if result.exit_code or "Summary" not in result.stdout:
+        return {}
+    parts = re.split(r"Starting ops/(\S+) tests!", result.stdout)
+    headings, texts = parts[1::2], parts[2::2]
+    found = {}
+    for source, test in zip(sources, tests, strict=True):
+        heading = source.name.removeprefix("tests/unit/").removesuffix(".cu")
+        if headings.count(heading) == 1 and test.smallest == smallest:
+            outcome = _outcome(texts[headings.index(heading)])
+            if outcome["result"] != "compiles":
+                found[source.name] = outcome
+    return found
+
+
+def _outcome(text: str) -> dict[str, object]:
+    """What a program of unit tests says of some."""
+    # One test does not count itself in the program's summary.
+    passed, failed = text.count("-- PASSED"), text.count("ALERT! FAILED")
     if not passed and not failed:
         return {"result": "compiles", "text": "its program runs, and has no test of it"}
-    text = f"{passed} of {passed + failed} tests pass" + (f"; not {first[1]}" if first else "")
-    return {"result": "wrong" if failed else "right", "text": text}
+    first = re.search(r"FAILED test `([^`]*)`", text)
+    said = f"{passed} of {passed + failed} tests pass" + (f"; not {first[1]}" if first else "")
+    return {"result": "wrong" if failed else "right", "text": said}
 
 
 def host_headers() -> list[Path]:
@@ -591,8 +628,9 @@ def _copied(module: Any, source: Source, include: list[Path]) -> str:
 Check = Callable[[Any, Source, list[Path]], str]
 CHECKS: list[tuple[str, Check]] = [
     (r"bkwd_prep", _prepare),
+    (r"attn_fwd|GQA_fwd", _forward),
     (r"bkwd", _backward),
-    (r"attn/|attn_fwd|GQA_fwd", _forward),
+    (r"attn/", _forward),
     (r"layernorm", _layernorm),
     (r"rotary", _rotary),
     (r"test_accum_layout|test_load_to_lds|timing/", _copied),
@@ -604,11 +642,16 @@ CHECKS: list[tuple[str, Check]] = [
 
 
 def main(arguments: Iterable[str]) -> None:
-    """One source in a process of its own, which may crash: a Source as JSON, the result as JSON."""
+    """One source, or several, in a process of their own, which may crash; result and arguments are JSON."""
     given = json.loads(next(iter(arguments)))
-    own, as_module = given.pop("own_headers"), given.pop("as_module", False)
-    given.update(root=Path(given["root"]), path=Path(given["path"]), define=tuple(given["define"]))
-    print(json.dumps(attempt(Source(**given), own, as_module)))
+    sources = [
+        Source(**{**of, "root": Path(of["root"]), "path": Path(of["path"]), "define": tuple(of["define"])})
+        for of in given["sources"]
+    ]
+    if given["together"]:
+        print(json.dumps(run_together(sources, given["own_headers"])))
+    else:
+        print(json.dumps(attempt(sources[0], given["own_headers"], given["as_module"])))
 
 
 if __name__ == "__main__":

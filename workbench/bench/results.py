@@ -10,6 +10,7 @@ from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
+from workbench.cache import digest
 from workbench.errors import UsageError
 from workbench.origin import Expected, Figure, Origin
 from workbench.spec import Shape, shape_text
@@ -103,13 +104,29 @@ _QUOTED = ", ".join(f'"{name}"' for name in _COLUMNS)
 _OBJECTS = ("shape", "error", "setting")
 
 
+def _checksum(key: str, values: Sequence[Any]) -> str:
+    return digest(key, *map(repr, values))
+
+
+def _result(key: str, values: Sequence[Any], checksum: str | None) -> Result:
+    """A row of the file; ValueError where it is not what was written."""
+    if checksum is not None and checksum != _checksum(key, values):
+        raise ValueError(f"the result of {key} is not what was written")
+    told = dict(zip(_COLUMNS, values, strict=True))
+    return Result(**{**told, **{name: json.loads(told[name]) for name in _OBJECTS}})
+
+
 class Store:
     """Results in an SQLite file: written as they come, so that a run that was stopped goes on.
 
-    One row a case; a newer result of the same case takes the older one's place.
+    One row a case; a newer result of the same case takes the older one's place. Each has a checksum: a later
+    run takes what it finds for known.
 
     Args:
         path: the file; None keeps results in memory.
+
+    Raises:
+        UsageError: by every method, where the file is damaged, or of another program.
     """
 
     def __init__(self, path: str | Path | None = None) -> None:
@@ -118,12 +135,18 @@ class Store:
             self.path.parent.mkdir(parents=True, exist_ok=True)
         # Outcomes of a cluster come from the thread that waits for them.
         self._file = sqlite3.connect(self.path or ":memory:", check_same_thread=False)
+        with self._explained(), self._file:
+            self._file.execute(f"CREATE TABLE IF NOT EXISTS results (key TEXT PRIMARY KEY, {_QUOTED})")
+            self._file.execute("CREATE TABLE IF NOT EXISTS checksums (key TEXT PRIMARY KEY, checksum TEXT)")
+
+    @contextlib.contextmanager
+    def _explained(self) -> Iterator[None]:
         try:
-            with self._file:
-                self._file.execute(f"CREATE TABLE IF NOT EXISTS results (key TEXT PRIMARY KEY, {_QUOTED})")
-        except sqlite3.DatabaseError as error:
+            yield
+        except (sqlite3.DatabaseError, ValueError, TypeError) as error:
             raise UsageError(
-                f"{self.path} holds no results: {error}; expected a file that bench wrote"
+                f"{self.path} holds no results, or is damaged: {error}; expected a file that bench wrote. "
+                "Move it away to begin a new one"
             ) from None
 
     def add(self, result: Result) -> None:
@@ -131,17 +154,24 @@ class Store:
         row = asdict(result)
         values = [json.dumps(row[name]) if name in _OBJECTS else row[name] for name in _COLUMNS]
         marks = ", ".join("?" * (len(values) + 1))
-        with self._file:
+        with self._explained(), self._file:
             self._file.execute(f"INSERT OR REPLACE INTO results VALUES ({marks})", [result.key, *values])
+            checked = (result.key, _checksum(result.key, values))
+            self._file.execute("INSERT OR REPLACE INTO checksums VALUES (?, ?)", checked)
 
     def __iter__(self) -> Iterator[Result]:
-        rows = self._file.execute(f"SELECT {_QUOTED} FROM results ORDER BY rowid").fetchall()
-        for row in rows:
-            told = dict(zip(_COLUMNS, row, strict=True))
-            yield Result(**{**told, **{name: json.loads(told[name]) for name in _OBJECTS}})
+        with self._explained():
+            # Rows of files that were written without checksums have none.
+            checksums = dict(self._file.execute("SELECT key, checksum FROM checksums"))
+            rows = self._file.execute(f"SELECT key, {_QUOTED} FROM results ORDER BY rowid").fetchall()
+            if not {key for key, *_ in rows} >= set(checksums):
+                raise ValueError("a result is missing")
+            results = [_result(key, values, checksums.get(key)) for key, *values in rows]
+        yield from results
 
     def __len__(self) -> int:
-        return int(self._file.execute("SELECT count(*) FROM results").fetchone()[0])
+        with self._explained():
+            return int(self._file.execute("SELECT count(*) FROM results").fetchone()[0])
 
     def close(self) -> None:
         """Closes the file."""

@@ -22,6 +22,7 @@ from workbench.runtime import Device
 from workbench.spec import KernelSpec, Shape, Tuned, shape_text, spec_of
 from workbench.spec.settings import why_not
 from workbench.spec.tunables import settings_text
+from workbench.spec.variants import read_tuning
 
 TOGETHER = 8
 """Candidates that a search asks for at a time."""
@@ -144,6 +145,8 @@ class TuneResult(Plotted):
         """
         path = Path(folder) / f"{self.operator}.json"
         path.parent.mkdir(parents=True, exist_ok=True)
+        if path.is_file():
+            read_tuning(path.name, path.parent)  # One that is damaged is told, not written over.
         table: dict[str, list[Any]] = json.loads(path.read_text()) if path.is_file() else {}
         new = [asdict(row) for row in self.rows]
         shapes = [row["shape"] for row in new]

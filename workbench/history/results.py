@@ -122,11 +122,15 @@ class RecordedRun(Shown):
     def modules(self) -> tuple[Module, ...]:
         """What ran, from its machine code; empty where that is not kept any more."""
         found = [
-            self._store.rows("SELECT name, elf FROM code WHERE digest = ?", (digest,))
+            self._store.rows("SELECT digest, name, elf FROM code WHERE digest = ?", (digest,))
             for digest in filter(None, self.code.split("+"))
         ]
         kept = [rows[0] for rows in found if rows and rows[0]["elf"] is not None]
-        return tuple(Module(unpacked(row["elf"]), name=row["name"]) for row in kept)
+        with self._store.checked():
+            modules = tuple(Module(unpacked(row["elf"]), name=row["name"]) for row in kept)
+            if [module.digest for module in modules] != [row["digest"] for row in kept]:
+                raise ValueError("machine code is not what was written")
+        return modules
 
     def _of_code(self, column: str) -> str:
         rows = [
@@ -361,26 +365,32 @@ def _read(store: Store, where: str = "", values: Sequence[Any] = ()) -> Iterator
         "error, revision, branch, modified FROM run"
     )
     condition = f" WHERE {where}" if where else ""
-    for row in store.rows(f"{query}{condition} ORDER BY number", values):
-        has_time = row["value"] is not None
-        yield RecordedRun(
-            number=row["number"],
-            session=sessions[row["session"]],
-            seconds=row["seconds"],
-            kind=row["kind"],
-            kernel=row["kernel"],
-            shape=json.loads(row["shape"]),
-            device=row["device"],
-            code=row["code"],
-            time=Figure(row["value"], row["unit"], Origin(row["origin"])) if has_time else None,
-            verified=None if row["verified"] is None else bool(row["verified"]),
-            error=row["error"],
-            revision=row["revision"],
-            branch=row["branch"],
-            modified=None if row["modified"] is None else bool(row["modified"]),
-            baselines=tuple(names.get(row["number"], ())),
-            _store=store,
-        )
+    rows = store.rows(f"{query}{condition} ORDER BY number", values)
+    with store.checked():
+        runs = [_run(store, row, sessions[row["session"]], names) for row in rows]
+    yield from runs
+
+
+def _run(store: Store, row: Any, session: Session, names: Mapping[int, Sequence[str]]) -> RecordedRun:
+    has_time = row["value"] is not None
+    return RecordedRun(
+        number=row["number"],
+        session=session,
+        seconds=row["seconds"],
+        kind=row["kind"],
+        kernel=row["kernel"],
+        shape=json.loads(row["shape"]),
+        device=row["device"],
+        code=row["code"],
+        time=Figure(row["value"], row["unit"], Origin(row["origin"])) if has_time else None,
+        verified=None if row["verified"] is None else bool(row["verified"]),
+        error=row["error"],
+        revision=row["revision"],
+        branch=row["branch"],
+        modified=None if row["modified"] is None else bool(row["modified"]),
+        baselines=tuple(names.get(row["number"], ())),
+        _store=store,
+    )
 
 
 def _listed(names: Mapping[str, Any]) -> str:

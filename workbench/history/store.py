@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from workbench.errors import HistoryError
+from workbench.errors import CodeObjectError, HistoryError
 
 APPLICATION = 0x48694B74
 """`PRAGMA application_id` of our files: "HiKt"."""
@@ -141,6 +141,17 @@ class Store:
             raise HistoryError(
                 f"{self.path}: the history of runs cannot be made ({error.strerror}). Name another file in "
                 f'{VARIABLE}, or "off" to keep none'
+            ) from None
+
+    @contextmanager
+    def checked(self) -> Iterator[None]:
+        """Around what reads the file's content: HistoryError where that cannot be what was written."""
+        try:
+            yield
+        except (ValueError, KeyError, TypeError, zlib.error, CodeObjectError) as error:
+            raise HistoryError(
+                f"{self.path} is damaged ({type(error).__name__}: {error}); nothing was written to it. "
+                f"Move it away to begin a new one, or name another in {VARIABLE}"
             ) from None
 
     def close(self) -> None:
