@@ -2,10 +2,10 @@
 
     python tests/benchmarks/host_module.py [--source FILE] [--include FOLDER ...] [--arch gfx950] [--repeat 3]
 
-Without a source it is a kernel of the tile library with its bindings. Each compilation is of a source that was
-never compiled (a comment differs), in a process of its own; least of the repeats. Wall time is that of a computer
-with nothing else to do only where there is nothing else; processor time (user and system, of compilers and linkers
-too) says less of what else it does. The halves for device and host run beside each other: on two idle cores wall time
+Without a source it is a kernel of the tile library with its bindings. Each compilation is of a source
+that was never compiled (a comment differs), in a process of its own; least of the repeats. Wall time
+says little where the computer does other things; processor time (user and system, of compilers and
+linkers too) says more. The halves for device and host run beside each other: on two idle cores wall time
 is about that of the longer one.
 """
 
@@ -15,11 +15,15 @@ import argparse
 import json
 import os
 import resource
+import shutil
 import subprocess
 import sys
 import tempfile
 import time
 from pathlib import Path
+from typing import Any
+
+from workbench import cache as caches
 
 GOAL = 10.0
 """Seconds from empty caches, on two idle cores."""
@@ -49,23 +53,22 @@ def spent() -> float:
     return sum(each.ru_utime + each.ru_stime for each in used)
 
 
-def once(given: dict[str, object]) -> dict[str, float]:
+def once(given: dict[str, Any]) -> dict[str, float]:
     """Compile one source here; its wall and processor seconds, imports not counted."""
     import workbench as wb
     from workbench.toolchain import precompiled
 
-    text, arch = str(given["text"]), str(given["arch"])
     if given["only_device"]:
-        wb.compile("__global__ void empty() {}", arch=arch)["empty"][1, 64]()
+        wb.compile("__global__ void empty() {}", arch=given["arch"])["empty"][1, 64]()
         return {}
     wall, processor = time.perf_counter(), spent()
-    wb.compile(text, arch=arch, host=True, include=given["include"])
+    wb.compile(given["text"], arch=given["arch"], host=True, include=given["include"])
     told = {"wall": time.perf_counter() - wall, "processor": spent() - processor}
     precompiled.wait()
     return told
 
 
-def measured(given: dict[str, object], cache: str) -> dict[str, float]:
+def measured(given: dict[str, Any], cache: str) -> dict[str, float]:
     """`once` in a process of its own, with this cache."""
     finished = subprocess.run(
         [sys.executable, __file__, "--once", json.dumps(given)],
@@ -78,14 +81,16 @@ def measured(given: dict[str, object], cache: str) -> dict[str, float]:
     return told
 
 
-def rows(given: dict[str, object], repeat: int) -> dict[str, list[dict[str, float]]]:
+def rows(given: dict[str, Any], repeat: int) -> dict[str, list[dict[str, float]]]:
     """Times by what was there before."""
-    text = str(given["text"])
+    text = given["text"]
     found: dict[str, list[dict[str, float]]] = {}
+    # The emulated device is built once on a computer, whatever is compiled.
+    measured({**given, "only_device": True}, str(caches.folder()))
     for turn in range(repeat):
         with tempfile.TemporaryDirectory(prefix="hipkittens-bench-") as cache:
-            # The emulated device is built once on a computer, whatever is compiled.
-            measured({**given, "only_device": True}, cache)
+            for kept in caches.folder().glob("native*"):
+                shutil.copytree(kept, Path(cache) / kept.name)
             for what in ("nothing", "headers precompiled", "the module"):
                 tag = f"// {turn} {'first' if what == 'nothing' else 'second'}\n"
                 found.setdefault(what, []).append(measured({**given, "text": text + tag}, cache))

@@ -285,9 +285,12 @@ class Results:
         new = [s for s in sources if s.is_unit_test and self.find(s, compiler, own) is None]
         if not new:
             return
-        found = (read_together if quick else attempt_together)(new, compiler, own)
         if quick:
-            found = {**{source.name: {"result": "compiles", "text": READ} for source in new}, **found}
+            refused, clashing = read_together(new, compiler, own)
+            names = {source.name for source in new} - clashing
+            found = {**{name: {"result": "compiles", "text": READ} for name in names}, **refused}
+        else:
+            found = attempt_together(new, compiler, own)
         stamp = "" if own else headers()
         for source in new:
             if source.name in found:
@@ -318,16 +321,22 @@ def attempt(source: Source, compiler: str, own: bool, as_module: bool = False) -
 
 def attempt_together(sources: Sequence[Source], compiler: str, own: bool) -> dict[str, dict[str, str]]:
     """Results of unit tests of one folder by name, as one program; not of those that want one alone."""
-    found = read_together(sources, compiler, own)
-    compiling = [source for source in sources if source.name not in found]
+    found, clashing = read_together(sources, compiler, own)
+    compiling = [source for source in sources if source.name not in {*found, *clashing}]
     if compiling:
         result = _asked(compiling, compiler, {"own_headers": own, "as_module": False, "together": True})
         found.update({name: told for name, told in result.items() if isinstance(told, dict)})
     return found
 
 
-def read_together(sources: Sequence[Source], compiler: str, own: bool) -> dict[str, dict[str, str]]:
-    """Those of the unit tests of one folder that the compiler refuses, by the file that an error leads to."""
+def read_together(
+    sources: Sequence[Source], compiler: str, own: bool
+) -> tuple[dict[str, dict[str, str]], set[str]]:
+    """Which unit tests of one folder the compiler refuses, by the file that an error leads to.
+
+    Returns:
+        their results, and the names of those of which it says nothing, since they define what others define.
+    """
     first, tests = sources[0], [hipkittens_sources.unit_test(source) for source in sources]
     switches = dict.fromkeys(switch for test in tests for switch in test.switches)
     define = [*hipkittens_sources.MACROS, *switches, f"TEST_INTENSITY={min(t.smallest for t in tests)}"]
@@ -339,12 +348,15 @@ def read_together(sources: Sequence[Source], compiler: str, own: bool) -> dict[s
             program, Branch(first.branch, first.arch, first.define), include, define, compiler
         )
     found: dict[str, dict[str, str]] = {}
+    clashing = set()
     for error in re.split(r"^(?=In file included from \S+unit_tests\.hip)", said, flags=re.M):
         message = re.search(r"error: (.*)", error)
         source = next((source for source in sources if f"{source.path}:" in error), None)
-        if message and source:
+        if message and source and "redefinition" in message[1]:
+            clashing.add(source.name)
+        elif message and source:
             found.setdefault(source.name, {"result": "no", "text": message[1]})
-    return found
+    return {name: result for name, result in found.items() if name not in clashing}, clashing
 
 
 def _asked(sources: Sequence[Source], compiler: str, how: dict[str, bool]) -> dict[str, Any]:

@@ -353,6 +353,8 @@ def _start(
     product = re.search(r"#define NUM_WARPS \(WARPS_M \* WARPS_N\)", text)
     if product:
         count = _defined(text, "WARPS_M") * _defined(text, "WARPS_N")
+    elif "#define NUM_PRODUCER_WORKERS" in text:
+        count = _defined(text, "NUM_PRODUCER_WORKERS") + 4 * _defined(text, "M_BLOCK")
     else:
         count = int(waves[1]) if waves else kernel.resources.block // 64
     limit = int(targets.target(source.arch).lds_bytes)

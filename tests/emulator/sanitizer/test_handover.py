@@ -151,3 +151,39 @@ def test_a_hand_over_that_is_right_is_not_reported(name: str, arch: str) -> None
     assert result.passed, str(result)
     start, wanted = WANTED[name]
     assert torch.equal(out[start : start + len(wanted)], wanted)
+
+
+ONCE = r"""
+#include <hip/hip_runtime.h>
+#define GROUP __HIP_MEMORY_SCOPE_WORKGROUP
+#define KERNEL(name, set, seen)                                                                  \
+    __global__ void name(const float *in, float *out) {                                          \
+        __shared__ float s[64];                                                                  \
+        __shared__ int flag;                                                                     \
+        if (threadIdx.x == 0) flag = 0;                                                          \
+        __syncthreads();                                                                         \
+        unsigned lane = threadIdx.x & 63;                                                        \
+        if (threadIdx.x < 64) {                                                                  \
+            s[lane] = in[lane];                                                                  \
+            if (lane == 0) set;                                                                  \
+        } else if (seen)                                                                         \
+            out[threadIdx.x] = s[63 - lane];                                                     \
+    }
+#define STORE __hip_atomic_store(&flag, 1, __ATOMIC_RELEASE, GROUP)
+#define SET __hip_atomic_fetch_or(&flag, 1, __ATOMIC_RELEASE, GROUP)
+#define LOADED __hip_atomic_load(&flag, __ATOMIC_ACQUIRE, GROUP)
+#define ASKED __hip_atomic_fetch_max(&flag, 0, __ATOMIC_ACQUIRE, GROUP)
+KERNEL(store_load, STORE, LOADED)
+KERNEL(store_ask, STORE, ASKED)
+KERNEL(set_load, SET, LOADED)
+KERNEL(set_ask, SET, ASKED)
+"""
+
+
+@pytest.mark.parametrize("name", ["store_load", "store_ask", "set_load", "set_ask"])
+def test_a_flag_that_is_read_once(name: str) -> None:
+    """Plain on one side it looks like data behind a forgotten barrier; atomics on both say what is meant."""
+    module = wb.compile(ONCE, arch="gfx950", name="once.hip")
+    result = wb.sanitize(module[name][1, 128], GIVEN, torch.zeros(128), device="emulated:gfx950")
+    assert result.passed == (name == "set_ask"), str(result)
+    assert all("race in shared memory" in finding.message for finding in result.findings), str(result)

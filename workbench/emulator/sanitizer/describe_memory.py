@@ -53,6 +53,8 @@ def vector_memory(record: CData, instruction: Instruction, memory: Memory, rows:
         record.flags = abi.SAN_INDEXED if instruction.opcode == "ds_bpermute_b32" else 0
         return record
     record.flags |= _ACCESSES[memory.access]
+    if memory.access is Access.ATOMIC and record.dst_count:
+        record.flags |= abi.SAN_LOAD
     if memory.space is Space.LDS:
         _lds(record, memory)
         return record
@@ -60,9 +62,8 @@ def vector_memory(record: CData, instruction: Instruction, memory: Memory, rows:
     if memory.to_lds or modifiers.get("lds"):
         record.flags |= abi.SAN_TO_LDS
         set_scalar_source(record, 4, registers.M0)
-    if memory.access is Access.ATOMIC:
-        record.flags |= abi.SAN_REPLACES if memory.exchanges else 0
-        record.flags |= abi.SAN_LOAD if record.dst_count else 0
+    if memory.access is Access.ATOMIC and memory.exchanges:
+        record.flags |= abi.SAN_REPLACES
     if memory.space is not Space.SCRATCH and memory.access is not Access.ATOMIC:
         record.flags |= _scope(modifiers)
     if not memory.bytes:

@@ -315,7 +315,7 @@ void san_lds_memory(Wave *w, SanWave *sw, const SanOp *o, uint64_t exec) {
     sw->lgkm_issued++;
     if (o->flags & SAN_ATOMIC) san_release(sw, sw->lgkm_issued);
     if (exec == 0) return;
-    if ((o->flags & SAN_LOAD) && !(o->flags & SAN_PLAIN_ADDRESS)) {
+    if ((o->flags & SAN_LOAD) && !(o->flags & (SAN_ATOMIC | SAN_PLAIN_ADDRESS))) {
         uint32_t at[HK_LANES];
         lds_addresses(w, o, (uint32_t)o->op.offset, at);
         san_note_read(sw, o, exec, at, o->flags & SAN_TWO ? o->op.imm[0] - (uint32_t)o->op.offset : 0);
