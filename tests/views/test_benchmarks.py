@@ -11,8 +11,10 @@ from workbench.bench.cases import analyses
 from workbench.bench.results import OURS, Result
 from workbench.bench.run import BenchResult
 from workbench.bench.tuning import Candidate, Trial, TuneResult
+from workbench.origin import Expected
 from workbench.spec import shape_text
 from workbench.views import benchmarks
+from workbench.views.badge import together
 from workbench.views.benchmark_page import write_all
 from workbench.views.picture import svg_of
 
@@ -119,3 +121,26 @@ def test_parallel_coordinates_mark_the_chosen_and_the_untuned() -> None:
     assert best.y[-1] == 1.0, "the fastest is at the top"
     assert "not drawn here" not in svg_of(figure)
     assert "10.0%" in tuned._repr_html_()
+
+
+def test_an_implementation_has_a_hue_of_its_own() -> None:
+    names = {
+        OURS,
+        "HipKittens (port), MI325X",
+        "AITER Triton, MI325X",
+        "Triton (Liger-Kernel)",
+        "PyTorch, MI325X",
+    }
+    of_softmax = benchmarks.hues(names)
+    assert len(set(of_softmax.values())) == len(names)
+    with_triton = benchmarks.hues({OURS, "Triton", "Triton (ours)", "PyTorch"})
+    assert len(set(with_triton.values())) == 4
+    assert with_triton["PyTorch"] == benchmarks.hues({"PyTorch"})["PyTorch"]
+    assert of_softmax[OURS] == with_triton[OURS]
+
+
+def test_errors_of_many_kinds_fit_a_line() -> None:
+    row, gemm, never = Expected(30, 0.31), Expected(20, 0.1), Expected()
+    assert together([gemm]) == "typically 10% off"
+    assert together([row, never, gemm]) == "typically 10% to 31% off, some never compared"
+    assert together([never]) == "nothing like it was ever compared"

@@ -9,7 +9,7 @@ from typing import Any
 from markupsafe import Markup
 
 from workbench import theme
-from workbench.origin import Figure, Origin
+from workbench.origin import Expected, Figure, Origin
 
 COLOURS: Mapping[Origin, str] = {
     Origin.MEASURED: "#1a7f4b",
@@ -102,6 +102,16 @@ def _scale_width(figure: Any) -> int:
     return SCALE if shown else 0
 
 
+def together(errors: Sequence[Expected]) -> str:
+    """What several errors say, in a line that a narrow figure has room for."""
+    if len(errors) == 1:
+        return errors[0].short
+    known = sorted(error.median for error in errors if error.rows)
+    span = " to ".join(dict.fromkeys(f"{each:.0%}" for each in (known[0], known[-1]))) if known else ""
+    said = [f"typically {span} off"] if known else []
+    return ", ".join([*said, *(["some never compared"] if len(known) < len(errors) else [])])
+
+
 def style(figure: Any, origins: Iterable[Figure | Origin], title: str, *, below: int = 0) -> Any:
     """Gives a plotly figure its title, its badges under it on the right, and the look of all.
 
@@ -129,8 +139,14 @@ def style(figure: Any, origins: Iterable[Figure | Origin], title: str, *, below:
     above = {"xref": "paper", "yref": "paper", "y": 1, "yanchor": "bottom", "showarrow": False}
     above["yshift"] = 6 + below
     if errors:
-        said = "modelled times: " + "; ".join(error.short for error in errors)
-        figure.add_annotation(text=said, name="error", x=0, xanchor="left", font={"size": 11}, **above)
+        figure.add_annotation(
+            text="modelled times: " + together(list(errors)),
+            name="error",
+            x=0,
+            xanchor="left",
+            font={"size": 11},
+            **above,
+        )
     for i, origin in enumerate(reversed(shown)):
         figure.add_annotation(
             text=str(origin),

@@ -14,6 +14,7 @@ from workbench.views.benchmarks import (
     analyses_of,
     analysis_bars,
     analysis_figure,
+    bars_of,
     bench_table,
     operator_bars,
     operator_lines,
@@ -53,7 +54,8 @@ def _items(result: BenchResult) -> Iterator[Any]:
         yield f"{analysis.source}. {analysis.note}"
     for operator in _timed(result):
         yield f"# {operator}"
-        yield operator_bars(result, operator)
+        if len(bars_of(result, operator)[0]) > 1:
+            yield operator_bars(result, operator)
         if _several(result, operator):
             yield operator_lines(result, operator)
         yield bench_table(result, operator)
@@ -116,7 +118,8 @@ def markdown(result: BenchResult, root: Path, pictures: str) -> str:
         parts.append(f"### {operator}")
         name = operator.replace("/", "-")
         if operator in _timed(result):
-            parts.append(picture(name, operator_bars(result, operator)))
+            if len(bars_of(result, operator)[0]) > 1:
+                parts.append(picture(name, operator_bars(result, operator)))
             if _several(result, operator):
                 parts.append(picture(f"{name}-sizes", operator_lines(result, operator)))
         parts.append(pipes(bench_table(result, operator)))
@@ -131,7 +134,11 @@ def _summary(shown: Sequence[Analysis], result: BenchResult) -> Table:
         ours = {bar.x: bar.us for bar in bars if bar.who == OURS}
         theirs = {bar.x: bar.us for bar in bars if bar.who == "HipKittens"}
         ratios = [ours[x] / theirs[x] for x in ours if x in theirs]
-        span = f"{min(ratios):.2f} to {max(ratios):.2f}" if ratios else ""
+        span = (
+            " to ".join(dict.fromkeys(f"{ratio:.2f}" for ratio in (min(ratios), max(ratios))))
+            if ratios
+            else ""
+        )
         rows.append((analysis.title, analysis.gpu, f"{len(ours)} of {len(analysis.points)}", span))
     return Table(("figure", "GPU", "points with ours", "our time over HipKittens' published"), rows)
 

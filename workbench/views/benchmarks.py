@@ -178,7 +178,8 @@ def _bar_of(each: Result, x: str, unit: str) -> Bar:
 def operator_bars(result: BenchResult, operator: str) -> Any:
     """Bars side by side, the value on each: implementations by problem. A plotly Figure."""
     values, unit = bars_of(result, operator)
-    return _grouped(values, unit, f"{operator} on {result[0].product}")
+    axis = ShapeAxis([each.shape for each in result.of(operator)]).look.get("title", "")
+    return _grouped(values, unit, f"{operator} on {result[0].product}", axis)
 
 
 def _grouped(values: Sequence[Bar], unit: str, title: str, axis: str = "") -> Any:
@@ -186,7 +187,7 @@ def _grouped(values: Sequence[Bar], unit: str, title: str, axis: str = "") -> An
 
     figure = go.Figure()
     places = list(dict.fromkeys(bar.x for bar in values))
-    for who in _in_order({bar.who for bar in values}):
+    for who, colour in hues({bar.who for bar in values}).items():
         own = {bar.x: bar for bar in values if bar.who == who}
         some = next(iter(own.values()))
         heights = [own[x].value if x in own else None for x in places]
@@ -195,7 +196,7 @@ def _grouped(values: Sequence[Bar], unit: str, title: str, axis: str = "") -> An
                 x=places,
                 y=heights,
                 name=f"{who} ({some.figure.origin})",
-                marker=marker(hue(who), [some.figure.origin]),
+                marker=marker(colour, [some.figure.origin]),
                 text=["" if height is None else short(height) for height in heights],
                 textposition="outside",
                 textfont={"size": 10, "color": INK},
@@ -224,7 +225,7 @@ def operator_lines(result: BenchResult, operator: str) -> Any:
 
     values, unit = bars_of(result, operator)
     figure = go.Figure()
-    for who in _in_order({bar.who for bar in values}):
+    for who, colour in hues({bar.who for bar in values}).items():
         own = [bar for bar in values if bar.who == who]
         origin = own[0].figure.origin
         figure.add_trace(
@@ -233,7 +234,7 @@ def operator_lines(result: BenchResult, operator: str) -> Any:
                 y=[bar.value for bar in own],
                 mode="lines+markers",
                 name=f"{who} ({origin})",
-                line={"color": hue(who), "dash": "dash" if origin is Origin.MODELLED else "solid"},
+                line={"color": colour, "dash": "dash" if origin is Origin.MODELLED else "solid"},
                 marker={"symbol": SYMBOLS.get(origin, "circle"), "size": 8},
                 hovertemplate="%{x}<br>%{y:.4g} " + unit + f"<extra>{who}, {origin}</extra>",
             )
@@ -255,14 +256,24 @@ def _in_order(names: set[str]) -> list[str]:
 
 def _rank(name: str) -> int:
     """Its place in `ORDER`; what has words in brackets, "Triton (ours)", is a kind of the one before them."""
-    kind = name.partition(" (")[0]
+    kind = name.partition(" (")[0].partition(",")[0]
     return next((n for n, known in enumerate(ORDER) if kind == known), len(ORDER))
 
 
-def hue(who: str) -> str:
-    """The colour of an implementation, the same in every figure."""
-    rank = _rank(who)
-    return SERIES[rank if rank < len(SERIES) else sum(who.encode()) % len(SERIES)]
+def hues(names: set[str]) -> dict[str, str]:
+    """A colour for each implementation of a figure: its own in every figure, unless another there has it."""
+    found: dict[str, str] = {}
+    free = list(SERIES)
+    for name in _in_order(names):
+        own = SERIES[_rank(name)] if _rank(name) < len(SERIES) else ""
+        if own not in free:
+            # What none of the figure's known names has, as long as there is such a one.
+            taken = {SERIES[_rank(other)] for other in names - found.keys() if _rank(other) < len(SERIES)}
+            own = next((one for one in free if one not in taken), SERIES[len(found) % len(SERIES)])
+        found[name] = own
+        if own in free:
+            free.remove(own)
+    return found
 
 
 def roofline(result: BenchResult) -> Any:
@@ -278,7 +289,7 @@ def roofline(result: BenchResult) -> Any:
             points.append((each, told.implementation, us, told.figure))
     if machine is not None:
         _roofs(figure, machine, [each.flops / each.bytes for each in timed])
-    for who in _in_order({who for _, who, _, _ in points}):
+    for who, colour in hues({who for _, who, _, _ in points}).items():
         own = [point for point in points if point[1] == who]
         published = own[0][3].origin is Origin.PUBLISHED
         figure.add_trace(
@@ -287,7 +298,7 @@ def roofline(result: BenchResult) -> Any:
                 y=[each.flops / us * 1e-6 for each, _, us, _ in own],
                 mode="markers",
                 name=f"{who} ({own[0][3].origin})",
-                marker={"color": hue(who), "size": 8, "symbol": "diamond-open" if published else "circle"},
+                marker={"color": colour, "size": 8, "symbol": "diamond-open" if published else "circle"},
                 text=[f"{each.problem}" for each, *_ in own],
                 hovertemplate="%{text}<br>%{x:.4g} FLOP/byte, %{y:.4g} TFLOP/s<extra>" + who + "</extra>",
             )
@@ -323,13 +334,14 @@ def _roofs(figure: Any, machine: Product, intensities: Sequence[float]) -> None:
             line={"color": GREY, "width": 2},
         )
     )
-    for kind, peak in ceilings.items():
+    for n, (kind, peak) in enumerate(ceilings.items()):
         figure.add_trace(
             go.Scatter(
-                x=[peak / bandwidth, right],
-                y=[peak, peak],
+                # Names of roofs close together stand side by side.
+                x=[peak / bandwidth, right / 30**n, right],
+                y=[peak, peak, peak],
                 mode="lines+text",
-                text=["", f"MFMA {kind.lower()} {peak:,.0f}"],
+                text=["", f"MFMA {kind.lower()} {peak:,.0f}", ""],
                 textposition="top left",
                 line={"color": GREY, "width": 2},
                 showlegend=False,

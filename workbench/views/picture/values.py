@@ -45,7 +45,8 @@ HATCHES: Mapping[str, str] = {
     "-": "---",
     "|": "|||",
     "+": "+++",
-    ".": "...",
+    # Lines in place of dots, of which one colour's would take 150 KB of an SVG.
+    ".": "\\\\\\",
 }
 
 _NUMBERS = re.compile(r"rgba?\(([^)]*)\)")
