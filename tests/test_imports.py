@@ -52,6 +52,10 @@ LAZY: dict[str, tuple[set[str], str]] = {
         {"magics"},
         "%load_ext stays fast: a cell needs 0.7 s of imports",
     ),
+    "workbench.magics.plain": (
+        {"magics"},
+        "%load_ext stays fast: a cell needs 0.7 s of imports",
+    ),
     "workbench.magics.triton": (
         {"magics"},
         "%load_ext stays fast: a cell needs 0.7 s of imports",

@@ -10,6 +10,7 @@ pytest.importorskip("triton")
 
 from IPython.utils.capture import capture_output
 
+import workbench as wb
 from workbench.kernel import Kernels
 from workbench.lab.payload import MIME_TYPE
 from workbench.lab.service import Service
@@ -66,6 +67,32 @@ def test_what_triton_does_not_compile_is_marked_at_its_line(shell: Any) -> None:
     [mark] = told["diagnostics"]
     assert (mark["line"], mark["column"]) == (STORE, CELL.splitlines()[STORE - 2].index("tl.load(y") + 1)
     assert "lood" in mark["message"]
+
+
+def plain(shell: Any, cell: str) -> tuple[Any, list[dict[str, Any]]]:
+    """What came of a plain cell of Python, and what its outputs tell the editor."""
+    with wb.triton("emulated:gfx950"), capture_output() as out:
+        result = shell.run_cell(cell)
+    return result, [o.data[MIME_TYPE] for o in out.outputs if MIME_TYPE in o.data]
+
+
+def test_a_plain_cell_is_marked_too(shell: Any) -> None:
+    again = "(add[(4,)], x, y, out, 1000, BLOCK=256)\n"
+    result, [told] = plain(shell, f"{CELL}import workbench as wb\nwb.profile{again}")
+    assert result.success
+    assert [kernel["name"] for kernel in told["kernels"]] == ["add"]
+    lines = {line["line"]: line["values"]["instructions"] for line in told["heat"]["lines"]}
+    assert max(lines, key=lambda line: lines[line]) == STORE - 1
+    isa = Service({}).answer({"id": 1, "method": "isa", "params": {"module": told["name"]}})["result"]
+    assert STORE - 1 in isa["listing"]["lines"]
+    # A fault of its own launch, and what the sanitizer finds, at the line.
+    over = CELL.replace("1000, BLOCK", "2000, BLOCK")
+    result, [told] = plain(shell, over)
+    assert type(result.error_in_exec).__name__ == "AddressFault"
+    assert [mark["line"] for mark in told["diagnostics"]] == [STORE - 1]
+    assert told["status"] == "failed"
+    # Cells that show nothing of their kernels say nothing.
+    assert plain(shell, CELL)[1] == plain(shell, "1 + 1")[1] == []
 
 
 def test_a_cell_that_launches_nothing_says_so(shell: Any) -> None:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from workbench import magic_options
 from workbench.errors import HistoryError, UnknownKernel, UsageError
 from workbench.history import recorder
-from workbench.lab import completer, reference, told
+from workbench.lab import completer, plain, reference, told
 from workbench.lab import index as names
 from workbench.lab.runs import RUNS, recorded
 
@@ -75,11 +75,11 @@ class Service:
         return changed
 
     def modules(self) -> dict[str, Module | Kernels]:
-        """Modules that the notebook's variables hold, by variable."""
+        """Modules that the notebook's variables hold, by variable, and kernels of its plain cells."""
         kernel = sys.modules.get("workbench.kernel")
         if kernel is None:
             return {}
-        return {
+        return plain.SHOWN | {
             name: value
             for name, value in list(self.namespace.items())
             if not name.startswith("_") and isinstance(value, (kernel.Module, kernel.Kernels))

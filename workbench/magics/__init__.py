@@ -5,11 +5,13 @@ Thin on purpose: everything that they do is a function of `workbench` that works
 
 from __future__ import annotations
 
+import weakref
 from typing import TYPE_CHECKING, Any
 
 from workbench.display import add_pictures
 from workbench.lab import extension
 from workbench.magics.cell import CELL_HELP, hipkittens_cell
+from workbench.magics.plain import PlainCells
 from workbench.magics.questions import LINE_HELP, hipkittens_line
 from workbench.magics.triton import TRITON_HELP, triton_cell
 
@@ -34,11 +36,25 @@ def load_ipython_extension(shell: InteractiveShell) -> None:
     shell.register_magic_function(line_magic, "line", "hipkittens")  # type: ignore[arg-type]
     shell.register_magic_function(triton_magic, "cell", "triton")  # type: ignore[arg-type]
     add_pictures()
+    unload_plain_cells(shell)
+    _plain[shell] = PlainCells(shell)
+    _plain[shell].load()
     extension.load(shell)
+
+
+_plain: weakref.WeakKeyDictionary[InteractiveShell, PlainCells] = weakref.WeakKeyDictionary()
+
+
+def unload_plain_cells(shell: InteractiveShell) -> None:
+    """Ends what looks at plain cells, where something does."""
+    cells = _plain.pop(shell, None)
+    if cells is not None:
+        cells.unload()
 
 
 def unload_ipython_extension(shell: InteractiveShell) -> None:
     """`%unload_ext workbench`: takes the magics away."""
     for kind, name in (("cell", "hipkittens"), ("line", "hipkittens"), ("cell", "triton")):
         shell.magics_manager.magics[kind].pop(name, None)
+    unload_plain_cells(shell)
     extension.unload(shell)

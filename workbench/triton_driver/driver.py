@@ -15,7 +15,7 @@ from workbench import targets
 from workbench.errors import DeviceError
 from workbench.kernel import Kernel, Launch, load
 from workbench.runtime import Device
-from workbench.triton_driver import arguments
+from workbench.triton_driver import arguments, launched
 from workbench.triton_driver.benchmark import modelled
 
 if TYPE_CHECKING:
@@ -100,6 +100,7 @@ class Launcher:
         dynamic = max(self._shared - kernel.resources.lds, 0)
         if enter is not None:
             enter(launch_metadata)
+        launched.note(self._file, kernel)
         kernel.launch(Launch((x, y, z), self._block, dynamic), passed, {}, device=self._device)
         if leave is not None:
             leave(launch_metadata)

@@ -11,7 +11,7 @@ import type { INotebookModel, NotebookPanel } from '@jupyterlab/notebook';
 import type { CodeEditor } from '@jupyterlab/codeeditor';
 import { Signal, type ISignal } from '@lumino/signaling';
 
-import { isOurs } from './magic';
+import { hasKernels } from './magic';
 import { MIME_TYPE, parsePayload, type ICellPayload } from './payload';
 
 export class CellRecord {
@@ -71,12 +71,12 @@ export function recordOf(model: CodeEditor.IModel | ICellModel): CellRecord | nu
 }
 
 /**
- * The cells of a notebook that are ours and have a result, from top to bottom.
+ * The cells of a notebook that have kernels and a result, from top to bottom.
  */
 export function compiledCells(notebook: INotebookModel | null | undefined): CellRecord[] {
   const found: CellRecord[] = [];
   for (const cell of notebook?.cells ?? []) {
-    const record = isOurs(cell.sharedModel.getSource()) ? recordOf(cell) : null;
+    const record = hasKernels(cell.sharedModel.getSource()) ? recordOf(cell) : null;
     if (record?.payload) {
       found.push(record);
     }

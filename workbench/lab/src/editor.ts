@@ -12,7 +12,7 @@ import { hoverExtension, type Ask, type IKnown } from './hover';
 import { kernelLine } from './kernel';
 import { hipkittens } from './language';
 import { linksExtension, type SourceLinks } from './links';
-import { isHipkittens, isTriton } from './magic';
+import { hasKernels, isHipkittens } from './magic';
 import type { Names } from './names';
 import { isCurrent, type IHeat } from './payload';
 import type { Preferences } from './preferences';
@@ -93,14 +93,15 @@ export function cellExtension(record: CellRecord | null, text: string, services:
   const cpp: Extension = [hipkittens(), hovers, results];
   const inactive: Extension = [];
   // A Triton cell is Python, which JupyterLab knows.
-  const wantedFor = (start: string) => (isHipkittens(start) ? cpp : isTriton(start) ? results : inactive);
+  const wantedFor = (source: string) =>
+    isHipkittens(source) ? cpp : hasKernels(source) ? results : inactive;
   return [
     mode.of(wantedFor(text)),
     EditorState.transactionExtender.of(transaction => {
       if (!transaction.docChanged) {
         return null;
       }
-      const wanted = wantedFor(transaction.newDoc.sliceString(0, 32));
+      const wanted = wantedFor(transaction.newDoc.toString());
       return mode.get(transaction.startState) === wanted ? null : { effects: mode.reconfigure(wanted) };
     })
   ];

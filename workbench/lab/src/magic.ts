@@ -26,6 +26,15 @@ export function isOurs(text: string): boolean {
   return isHipkittens(text) || isTriton(text);
 }
 
+const TRITON_KERNEL = /^[ \t]*@triton\.(jit|autotune|heuristics)\b/m;
+
+/**
+ * Whether a cell with this text may have results at its lines: ours, or plain Python with a Triton kernel.
+ */
+export function hasKernels(text: string): boolean {
+  return isOurs(text) || (!text.startsWith('%%') && TRITON_KERNEL.test(text));
+}
+
 export type PartKind = 'magic' | 'name' | 'flag' | 'value' | 'string';
 
 export interface IPart {

@@ -1,4 +1,12 @@
-import { isHipkittens, isOurs, isTriton, moduleName, parseMagicLine, withOptions } from '../src/magic';
+import {
+  hasKernels,
+  isHipkittens,
+  isOurs,
+  isTriton,
+  moduleName,
+  parseMagicLine,
+  withOptions
+} from '../src/magic';
 
 describe('magic line', () => {
   it('is the first line and nothing else', () => {
@@ -16,6 +24,10 @@ describe('magic line', () => {
     expect(isOurs('%%triton k')).toBe(true);
     expect(isHipkittens('%%triton k')).toBe(false);
     expect(isTriton('%%tritonx k')).toBe(false);
+    expect(hasKernels('%%triton k')).toBe(true);
+    expect(hasKernels('import triton\n\n@triton.jit\ndef add(x):\n')).toBe(true);
+    expect(hasKernels('%%writefile a.py\n@triton.jit\n')).toBe(false);
+    expect(hasKernels('x = 1\n')).toBe(false);
     expect(moduleName('%%triton soft --time')).toBe('soft');
     expect(withOptions('%%triton k\nx = 1', ['--profile'])).toBe('%%triton k --profile\nx = 1');
   });

@@ -1,0 +1,45 @@
+"""Plain Python cells with Triton kernels: what the last line shows is marked at the lines, as by `%%triton`.
+
+A cell that defines a kernel, launches it and ends with `wb.profile(...)` has heat, and machine code linked
+with its lines; one that ends with `wb.sanitize(...)`, or that a fault ends, has squiggles.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from IPython.core.interactiveshell import ExecutionResult, InteractiveShell
+
+
+class PlainCells:
+    """Looks at each cell that has run.
+
+    Args:
+        shell: that runs them.
+    """
+
+    def __init__(self, shell: InteractiveShell) -> None:
+        self._shell = shell
+
+    def load(self) -> None:
+        self._shell.events.register("post_run_cell", self._after)
+
+    def unload(self) -> None:
+        self._shell.events.unregister("post_run_cell", self._after)
+
+    def _after(self, result: ExecutionResult) -> None:
+        driver = sys.modules.get("workbench.triton_driver.launched")
+        cell = result.info.raw_cell if result.info is not None else ""
+        # IPython takes empty lines at the start away, and what a magic gets is not the cell.
+        if driver is None or not cell or cell[0].isspace() or cell.startswith("%%"):
+            return
+        text = self._shell.transform_cell(cell)  # type: ignore[no-untyped-call]
+        name = self._shell.compile.get_code_name(cell, text, result.execution_count or 0)
+        kernels = list(driver.of(Path(name).name).values())
+        if kernels:
+            from workbench.magics import show_plain
+
+            show_plain.show(cell.partition("\n")[2], Path(name).name, kernels, result)

@@ -1,0 +1,53 @@
+"""What the editor is told of a plain cell with Triton kernels; `magics.plain` asks once one has run."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from IPython.display import display
+
+from workbench.check.sanitizer import SanitizeResult
+from workbench.errors import KernelFault
+from workbench.kernel import Kernel, Kernels
+from workbench.lab import plain
+from workbench.lab.cell import cell_bundle, fault_bundle
+from workbench.profile.results import ProfileResult
+from workbench.views.cell import CellResult
+
+if TYPE_CHECKING:
+    from IPython.core.interactiveshell import ExecutionResult
+
+
+def show(body: str, file: str, kernels: Sequence[Kernel], result: ExecutionResult) -> None:
+    """Displays what the editor is told of a cell: its fault, or what its last line gave of its kernels.
+
+    Args:
+        body: the cell without its first line.
+        file: name of the file that its kernels are from.
+    """
+    fault = result.error_in_exec
+    name = kernels[0].name
+    if isinstance(fault, KernelFault):
+        if fault.source is not None and Path(fault.source[0]).name == file:
+            display(fault_bundle(fault.kernel or name, body, fault, file), raw=True)  # type: ignore[no-untyped-call]
+        return
+    given: Any = result.result
+    names = {kernel.name for kernel in kernels}
+    codes = {kernel.module.digest for kernel in kernels}
+    shown = [
+        each
+        for each in (given if isinstance(given, (list, tuple)) else (given,))
+        if (isinstance(each, ProfileResult) and each.code in codes)
+        or (isinstance(each, SanitizeResult) and each.name in names)
+    ]
+    last = kernels[0].last
+    if not shown or last is None:
+        return
+    held = plain.SHOWN[name] = Kernels(name, list(kernels))
+    told = cell_bundle(CellResult(name, held, last.device, results=shown), body)
+    # The results themselves are shown by the cell's last line.
+    told["text/html"] = CellResult(name, held, last.device)._repr_html_()
+    told["text/plain"] = str(CellResult(name, held, last.device))
+    display(told, raw=True)  # type: ignore[no-untyped-call]

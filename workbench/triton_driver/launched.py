@@ -1,0 +1,29 @@
+"""Which Triton kernels have been launched, by the file of their functions: in a notebook each cell is one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from workbench.kernel import Kernel
+
+_FILES = 256
+"""Files that are remembered, the newest."""
+_by_file: dict[str, dict[str, Kernel]] = {}
+
+
+def note(file: str, kernel: Kernel) -> None:
+    """A kernel of a file has been launched.
+
+    Args:
+        file: its name without folders.
+    """
+    _by_file.setdefault(file, {})[kernel.name] = kernel
+    while len(_by_file) > _FILES:
+        del _by_file[next(iter(_by_file))]
+
+
+def of(file: str) -> Mapping[str, Kernel]:
+    """The newest kernels of a file by name."""
+    return dict(_by_file.get(file, {}))
