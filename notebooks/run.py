@@ -107,6 +107,10 @@ def pictures_page(notebook: nbformat.NotebookNode) -> str:
 def sizes(notebook: nbformat.NotebookNode) -> str:
     """How large the notebook is when it is saved with its outputs, and what of it are figures."""
     shown = copy.deepcopy(notebook)
+    for cell in shown.cells:
+        # Plotly's script is told by the renderer for exported pages alone.
+        if "outputs" in cell:
+            cell.outputs = [o for o in cell.outputs if "* plotly.js v" not in str(o.get("data", ""))]
     drawn = figures(shown)
     for output in drawn:
         # Only an exported page has it.

@@ -121,6 +121,16 @@ def test_occupancy_limits(small):
     assert min(found.values()) == found["all together"]
 
 
+def test_a_kernel_has_one_hue_in_every_card(small):
+    board = board_of(replace(small, name="another"), small)
+    found = by_key(board)
+    lines = {trace.name: trace.line.color for trace in found["timeline"].figure.data}
+    hue = lines[small.name]
+    assert hue == board.hue(small.name) != lines["another"]
+    assert found["shapes"].figure.data[0].line.color == hue
+    assert {found[key].figure.data[0].marker.color for key in ("speed", "mix", "traffic")} == {hue}
+
+
 def test_published_figures_beside_ours(small):
     result = replace(small, shape={"m": 1024, "n": 1024, "k": 1024})
     view = by_key(board_of(result))["shapes"]

@@ -50,8 +50,9 @@ def test_every_figure_is_in_the_gallery() -> None:
     assert len({sample.name for sample in SAMPLES}) == len(SAMPLES)
 
 
-def test_every_function_that_draws_is_run_by_a_sample() -> None:
-    """Figures that no type is registered for, such as a page's own, are in the gallery too."""
+@pytest.fixture(scope="module")
+def drawn() -> tuple[dict[str, Any], set[tuple[str, str]]]:
+    """Figures by sample, but those that need a compiler; and the functions that ran for them."""
     ran: set[CodeType] = set()
 
     def note(frame: FrameType, event: str, _: Any) -> None:
@@ -61,17 +62,19 @@ def test_every_function_that_draws_is_run_by_a_sample() -> None:
     before = sys.getprofile()
     sys.setprofile(note)
     try:
-        for sample in SAMPLES:
-            if not sample.compiles:
-                sample.draw()
+        figures = {sample.name: sample.draw() for sample in SAMPLES if not sample.compiles}
     finally:
         sys.setprofile(before)
-    called = {(code.co_filename, code.co_name) for code in ran}
-    compiled = {sample.draws for sample in SAMPLES if sample.compiles}
+    return figures, {(code.co_filename, code.co_name) for code in ran}
+
+
+def test_every_function_that_draws_is_run_by_a_sample(
+    drawn: tuple[dict[str, Any], set[tuple[str, str]]],
+) -> None:
+    """Figures that no type is registered for, such as a page's own, are in the gallery too."""
     # What a layout's samples run has to be compiled: its drawer is told by its type alone.
     apart = {(importlib.import_module("workbench.views.layout.figure").__file__, "layout_figure")}
-    assert compiled
-    assert drawing_functions() - called - apart == set()
+    assert drawing_functions() - drawn[1] - apart == set()
 
 
 def test_wrong_names_are_told() -> None:
@@ -116,20 +119,25 @@ def test_contrast_is_that_of_wcag(one: str, other: str, ratio: float) -> None:
     assert theme.contrast(other, one) == theme.contrast(one, other)
 
 
-def test_patterns_tell_origins_and_hues_do_not() -> None:
+def test_patterns_tell_origins_and_hues_do_not(drawn: tuple[dict[str, Any], set[tuple[str, str]]]) -> None:
     assert "pattern" not in badge.marker("#3a86d4", [Origin.COUNTED])
     mixed = badge.marker("#3a86d4", [Origin.COUNTED, Origin.MODELLED])
     assert (mixed["color"], mixed["pattern"]["shape"]) == ("#3a86d4", ["", "/"])
-    for sample in SAMPLES:
-        if isinstance(sample.draws, str):
-            for trace in sample.draw().data:
-                colours = getattr(getattr(trace, "marker", None), "color", None)
-                shown = [colours] if isinstance(colours, str) else list(colours or ())
-                assert not set(shown) & set(badge.COLOURS.values()), sample.name
+    for name, figure in drawn[0].items():
+        for trace in figure.data:
+            colours = getattr(getattr(trace, "marker", None), "color", None)
+            shown = [colours] if isinstance(colours, str) else list(colours or ())
+            assert not set(shown) & set(badge.COLOURS.values()), name
 
 
-def test_axes_of_cards_have_units() -> None:
-    for sample in SAMPLES:
-        if isinstance(sample.draws, str) and sample.draws != "memory":
-            layout = sample.draw().layout
-            assert layout.xaxis.title.text, sample.name
+def test_axes_have_titles_and_bars_values(drawn: tuple[dict[str, Any], set[tuple[str, str]]]) -> None:
+    for name, figure in drawn[0].items():
+        if not name.startswith(("card-memory", "tuning")):
+            layout = figure.layout
+            assert layout.xaxis.title.text or layout.xaxis.type == "category", name
+            assert layout.yaxis.title.text or any(
+                t.orientation == "h" for t in figure.data if t.type == "bar"
+            ), name
+        assert all(trace.text or trace.name == "baseline" for trace in figure.data if trace.type == "bar"), (
+            name
+        )

@@ -117,14 +117,17 @@ def time_figure(result: TimeResult) -> Any:
 
 
 @plots(SweepResult)
-def sweep_figure(results: SweepResult, *, baseline: Sequence[TimeResult] = ()) -> Any:
+def sweep_figure(results: SweepResult, *, baseline: Sequence[TimeResult] = (), hue: str = SERIES[0]) -> Any:
     """Times over shapes, or rates where the work is known, with published figures. A plotly Figure.
 
     Args:
         baseline: earlier times of the same kernel, drawn grey.
+        hue: of the first line; others have those after it.
     """
     import plotly.graph_objects as go
 
+    first = SERIES.index(hue)
+    hues = SERIES[first:] + SERIES[:first]
     quantity = _quantity([*results, *baseline])
     unit = quantity[1] if quantity is not None else "us"
     figure = go.Figure()
@@ -146,7 +149,7 @@ def sweep_figure(results: SweepResult, *, baseline: Sequence[TimeResult] = ()) -
                 mode="lines+markers",
                 name=f"{name} ({origin})",
                 line={
-                    "color": grey or SERIES[n % len(SERIES)],
+                    "color": grey or hues[n % len(hues)],
                     "dash": "dash" if origin is Origin.MODELLED else "solid",
                 },
                 customdata=[
@@ -166,7 +169,7 @@ def sweep_figure(results: SweepResult, *, baseline: Sequence[TimeResult] = ()) -
                 marker={
                     "symbol": "diamond-open",
                     "size": 10,
-                    "color": SERIES[(len(devices) + n) % len(SERIES)],
+                    "color": hues[(len(devices) + n) % len(hues)],
                 },
                 name=f"{name} (published)",
                 hovertemplate="%{x}<br>%{y:.4g} " + unit + f"<extra>{name}, published</extra>",

@@ -16,13 +16,13 @@ from workbench.views.figures.view import View, finish
 @dataclass(frozen=True)
 class _Look:
     symbol: str
-    colour: str
+    dash: str
 
 
 _LEVELS: Mapping[str, _Look] = {
-    "HBM": _Look("circle", SERIES[7]),
-    "L2": _Look("square", SERIES[5]),
-    "LDS": _Look("diamond", SERIES[6]),
+    "HBM": _Look("circle", "solid"),
+    "L2": _Look("square", "dashdot"),
+    "LDS": _Look("diamond", "dot"),
 }
 
 
@@ -111,7 +111,7 @@ def _slope(level: str, bandwidth: float, left: float, top: float) -> Any:
         y=[left * bandwidth / 1e12, top],
         mode="lines",
         name=f"{level} {bandwidth / 1e12:.3g} TB/s",
-        line={"width": 1.5, "color": _LEVELS[level].colour},
+        line={"width": 1.5, "color": INK, "dash": _LEVELS[level].dash},
         hovertemplate=f"{level}: {bandwidth / 1e12:.3g} TB/s<extra>peak</extra>",
     )
 

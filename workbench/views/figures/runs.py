@@ -146,7 +146,8 @@ def shapes(board: Board) -> View:
     if shown is None or not results:
         return finish(go.Figure(), "Over shapes", "shapes", (), ("shape",), ())
     old = board.pinned.shapes if board.pinned is not None and board.pinned.run.name == shown.name else ()
-    figure = sweep_figure(SweepResult(shown.name, results, board.published()), baseline=old)
+    swept = SweepResult(shown.name, results, board.published())
+    figure = sweep_figure(swept, baseline=old, hue=board.hue(shown.name))
     figure.layout.annotations = ()
     before = {(shape_text(r.shape), r.device): r.median.value for r in old}
     rows: list[tuple[Any, ...]] = [
