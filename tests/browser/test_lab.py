@@ -449,7 +449,7 @@ class TestJourney:
         lab.page.get_by_role("tab", name="Dashboard").click()
         lab.card("timeline")
         assert "normalization/rmsnorm" in lab.dashboard.inner_text()
-        # The sliders were moved before the cell profiled another shape: its figures are as fresh as they were.
+        # Sliders moved before the cell profiled another shape: its figures are none the older.
         assert lab.dashboard.locator(".wb-card.wb-stale").count() == 0
         lab.shot("reloaded")
         lab.page.get_by_role("tab", name="ISA of rms").click()
