@@ -286,9 +286,8 @@ class Results:
         if not new:
             return
         if quick:
-            refused, clashing = read_together(new, compiler, own)
-            names = {source.name for source in new} - clashing
-            found = {**{name: {"result": "compiles", "text": READ} for name in names}, **refused}
+            compiling = read_together(new, compiler, own)
+            found = {source.name: {"result": "compiles", "text": READ} for source in compiling}
         else:
             found = attempt_together(new, compiler, own)
         stamp = "" if own else headers()
@@ -321,21 +320,17 @@ def attempt(source: Source, compiler: str, own: bool, as_module: bool = False) -
 
 def attempt_together(sources: Sequence[Source], compiler: str, own: bool) -> dict[str, dict[str, str]]:
     """Results of unit tests of one folder by name, as one program; not of those that want one alone."""
-    found, clashing = read_together(sources, compiler, own)
-    compiling = [source for source in sources if source.name not in {*found, *clashing}]
-    if compiling:
-        result = _asked(compiling, compiler, {"own_headers": own, "as_module": False, "together": True})
-        found.update({name: told for name, told in result.items() if isinstance(told, dict)})
-    return found
+    compiling = read_together(sources, compiler, own)
+    if not compiling:
+        return {}
+    result = _asked(compiling, compiler, {"own_headers": own, "as_module": False, "together": True})
+    return {name: told for name, told in result.items() if isinstance(told, dict)}
 
 
-def read_together(
-    sources: Sequence[Source], compiler: str, own: bool
-) -> tuple[dict[str, dict[str, str]], set[str]]:
-    """Which unit tests of one folder the compiler refuses, by the file that an error leads to.
+def read_together(sources: Sequence[Source], compiler: str, own: bool) -> list[Source]:
+    """Those of the unit tests of one folder to which no error leads when they are one program.
 
-    Returns:
-        their results, and the names of those of which it says nothing, since they define what others define.
+    The others may still compile alone: some define what others define.
     """
     first, tests = sources[0], [hipkittens_sources.unit_test(source) for source in sources]
     switches = dict.fromkeys(switch for test in tests for switch in test.switches)
@@ -347,16 +342,7 @@ def read_together(
         said = compile_only(
             program, Branch(first.branch, first.arch, first.define), include, define, compiler
         )
-    found: dict[str, dict[str, str]] = {}
-    clashing = set()
-    for error in re.split(r"^(?=In file included from \S+unit_tests\.hip)", said, flags=re.M):
-        message = re.search(r"error: (.*)", error)
-        source = next((source for source in sources if f"{source.path}:" in error), None)
-        if message and source and "redefinition" in message[1]:
-            clashing.add(source.name)
-        elif message and source:
-            found.setdefault(source.name, {"result": "no", "text": message[1]})
-    return {name: result for name, result in found.items() if name not in clashing}, clashing
+    return [source for source in sources if f"{source.path}:" not in said]
 
 
 def _asked(sources: Sequence[Source], compiler: str, how: dict[str, bool]) -> dict[str, Any]:

@@ -324,10 +324,10 @@ def _call(module: wb.HostModule, text: str, tensors: Mapping[str, torch.Tensor |
 def _constant(text: str, name: str) -> int:
     """A size of a source: small where it is taken from a macro, else what it defines."""
     from_macro = f"#ifndef {name}" in text and name in ATTENTION
-    return ATTENTION[name] if from_macro else _defined(text, name)
+    return ATTENTION[name] if from_macro else defined(text, name)
 
 
-def _defined(text: str, name: str) -> int:
+def defined(text: str, name: str) -> int:
     number = r"\(?(\d+(?: *\* *\d+)*)"
     match = re.search(rf"^\s*(?:#define\s+{name}\s+|constexpr int {name}\s*=\s*){number}", text, re.M)
     if match is None:
@@ -352,9 +352,9 @@ def _start(
     waves = re.search(r"#define NUM_(?:WARPS|WORKERS) \(?(\d+)", text)
     product = re.search(r"#define NUM_WARPS \(WARPS_M \* WARPS_N\)", text)
     if product:
-        count = _defined(text, "WARPS_M") * _defined(text, "WARPS_N")
+        count = defined(text, "WARPS_M") * defined(text, "WARPS_N")
     elif "#define NUM_PRODUCER_WORKERS" in text:
-        count = _defined(text, "NUM_PRODUCER_WORKERS") + 4 * _defined(text, "M_BLOCK")
+        count = defined(text, "NUM_PRODUCER_WORKERS") + 4 * defined(text, "M_BLOCK")
     else:
         count = int(waves[1]) if waves else kernel.resources.block // 64
     limit = int(targets.target(source.arch).lds_bytes)
@@ -379,7 +379,7 @@ def _gemm(module: Any, source: Source, include: list[Path]) -> str:
     """C = A Bᵀ."""
     text = source.path.read_text()
     sizes = "MNK" if "#define M " in text else ("BLOCK_SIZE_ROWS", "BLOCK_SIZE_ROWS", "BLOCK_SIZE_COLS")
-    m, n, k = (_defined(text, name) for name in sizes)
+    m, n, k = (defined(text, name) for name in sizes)
     torch.manual_seed(0)
     dtype = torch.bfloat16
     a, b = (torch.randn(rows, k, dtype=dtype) / 10 for rows in (m, n))
@@ -407,7 +407,7 @@ def _fp8_gemm(module: Any, source: Source, include: list[Path]) -> str:
 def _fp6_gemm(module: Any, source: Source, include: list[Path]) -> str:
     """C = A Bᵀ of fp6 (e2m3), of which four have three bytes."""
     text = source.path.read_text()
-    m, n, k = (_defined(text, name) for name in "MNK")
+    m, n, k = (defined(text, name) for name in "MNK")
     torch.manual_seed(0)
     codes = [torch.randint(0, 64, (rows, k), dtype=torch.int32) for rows in (m, n)]
     c = torch.full((m, n), float("nan"), dtype=torch.half)
@@ -432,7 +432,7 @@ def _e2m3(codes: torch.Tensor) -> torch.Tensor:
 def _attention_inputs(text: str) -> tuple[int, int, int, int, int]:
     heads = "ATTN_H" if re.search(r"\bATTN_H\b", text) else "ATTN_H_Q"
     b, h, h_kv, n = (_constant(text, name) for name in ("ATTN_B", heads, "ATTN_H_KV", "ATTN_N"))
-    return b, h, h_kv, n, _defined(text, "ATTN_D")
+    return b, h, h_kv, n, defined(text, "ATTN_D")
 
 
 def _attention(
@@ -476,7 +476,7 @@ def _prepare(module: Any, source: Source, include: list[Path]) -> str:
     torch.manual_seed(0)
     out, grad = torch.randn(b, n, h, d).bfloat16(), torch.randn(b, n, h, d).bfloat16()
     delta = torch.full((b, h, 1, n), float("nan"))
-    rows = _defined(text, "DOT_SLICE_QO") * 4
+    rows = defined(text, "DOT_SLICE_QO") * 4
     grid = (1, h, n // rows)
     _start(module, source, "attend_prep_ker", grid, text, Og=out, dOg=grad, delta=delta)
     wanted = (out.float() * grad.float()).sum(-1).transpose(1, 2).unsqueeze(2)
@@ -506,7 +506,7 @@ def _backward(module: Any, source: Source, include: list[Path]) -> str:
     delta = (out.detach() * grad.float()).sum(-1).transpose(1, 2).unsqueeze(2)
     dq = torch.zeros(b, h, n, d, dtype=torch.bfloat16)
     dk, dv = (torch.full_like(x, float("nan")) for x in leaves[1:])
-    rows = _defined(text, "BLOCK_SIZE_KV")
+    rows = defined(text, "BLOCK_SIZE_KV")
     order = re.search(r"dim3 grid\(\) \{ return dim3\((.*)\); \}", text)
     sizes = {"ATTN_H_KV": h_kv, "ATTN_B": b, "(ATTN_N / BLOCK_SIZE_KV)": n // rows}
     grid = tuple(sizes[part] for part in order[1].split(", ")) if order and whole else (1,)
@@ -531,7 +531,7 @@ def _backward(module: Any, source: Source, include: list[Path]) -> str:
     shuffle = next(iter(source.path.parent.glob("*bk*wd_prep.cpp")), None)
     if shuffle and whole:
         dq_out = torch.full((b, n, h, d), float("nan")).bfloat16()
-        rows = _defined(shuffle.read_text(), "DOT_SLICE_QO") * 4
+        rows = defined(shuffle.read_text(), "DOT_SLICE_QO") * 4
         _start(
             _compile(source, include, shuffle),
             source,
@@ -548,8 +548,8 @@ def _backward(module: Any, source: Source, include: list[Path]) -> str:
 def _layernorm(module: Any, source: Source, include: list[Path]) -> str:
     """Dropout, residual and normalisation; dropped elements are those where the residual alone came out."""
     text = source.path.read_text()
-    b, n = _defined(text, "B"), _defined(text, "N")
-    d = _defined(text, "HEAD_D") * _defined(text, "H")
+    b, n = defined(text, "B"), defined(text, "N")
+    d = defined(text, "HEAD_D") * defined(text, "H")
     torch.manual_seed(0)
     x, residual = torch.randn(b, n, d).bfloat16(), torch.randn(b, n, d).bfloat16()
     weight, bias = torch.randn(d).bfloat16(), torch.randn(d).bfloat16()
@@ -570,7 +570,7 @@ def _layernorm(module: Any, source: Source, include: list[Path]) -> str:
 
 def _rotary(module: Any, source: Source, include: list[Path]) -> str:
     text = source.path.read_text()
-    b, h, n, d = (_defined(text, name) for name in ("ATTN_B", "ATTN_H", "ATTN_N", "HEAD_DIM"))
+    b, h, n, d = (defined(text, name) for name in ("ATTN_B", "ATTN_H", "ATTN_N", "HEAD_DIM"))
     torch.manual_seed(0)
     x, angle = torch.randn(b, h, n, d).bfloat16(), torch.rand(n, d // 2) * 6
     cos, sin = angle.cos().bfloat16(), angle.sin().bfloat16()
@@ -622,7 +622,7 @@ def _copied(module: Any, source: Source, include: list[Path]) -> str:
     text = source.path.read_text()
     of = {"in": x, "out": out}
     if "micro_globals::results" in text:
-        of["results"] = torch.zeros(1, 1, 1, _defined(text, "ITERS"))
+        of["results"] = torch.zeros(1, 1, 1, defined(text, "ITERS"))
     _start(module, source, "micro_tk", (1,), text, **of)
     return _compare("out", out, x, 1e-6)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import compatibility
+import hipkittens_sources
 import pytest
 import torch
 from cpp_names import Name, public_names
@@ -36,6 +37,23 @@ def test_missing_names_are_found() -> None:
     absent = [Name(n.scope, f"{n.name}_none", n.kind, "") for n in here if not n.name.startswith("operator")]
     found = compatibility.missing([*here, *absent], compatibility.BRANCHES["main"])
     assert found == set(absent)
+
+
+def test_a_file_that_has_moved_is_found_by_a_folder(tmp_path: Path) -> None:
+    kernel = tmp_path / "kernels" / "gemm" / "old" / "micros" / "one" / "kernel.cpp"
+    for path in (kernel, tmp_path / "kernels" / "utils.cpp", kernel.parents[2] / "utils.cpp"):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text('#include "../utils.cpp"')
+    source = hipkittens_sources.Source("main", tmp_path, kernel, "gfx950", ())
+    (folder,) = hipkittens_sources.moved(source)
+    assert (folder / "../utils.cpp").resolve() == kernel.parents[2] / "utils.cpp"
+    (kernel.parents[1] / "utils.cpp").touch()
+    assert hipkittens_sources.moved(source) == []
+
+
+def test_sizes_of_a_source_may_be_products() -> None:
+    text = "#define M 192*40 // rows\n#define K (8192)\nconstexpr int BLOCK = 64;"
+    assert [hipkittens_sources.defined(text, name) for name in ("M", "K", "BLOCK")] == [7680, 8192, 64]
 
 
 def test_names_are_read(tmp_path: Path) -> None:

@@ -131,7 +131,7 @@ class Store:
                 f"{self.path}: the history of runs cannot be used ({error}). Name another file in "
                 f'{VARIABLE}, or "off" to keep none'
             ) from None
-        except sqlite3.DatabaseError as error:
+        except (sqlite3.DatabaseError, UnicodeDecodeError, OverflowError) as error:
             raise HistoryError(
                 f"{self.path} is damaged, or no SQLite file ({error}); nothing was written to it. "
                 f"`sqlite3 {self.path} .recover` may save what is in it; move it away to begin a new one, or "
