@@ -198,6 +198,25 @@ def test_optional_and_strided_inputs():
     torch.testing.assert_close(spec(x, bias=torch.ones(100)), 2 * x + 1)
 
 
+def test_gradients_by_a_reference_that_looks_at_values_compile():
+    """Tracing has no values for `tolist`; the reference's autograd is an operator that is not traced."""
+
+    def reference(x: torch.Tensor, bias: torch.Tensor | None = None) -> torch.Tensor:
+        rows = {place: 2 * x[place] for place in x.detach().argsort().tolist()}
+        return torch.stack([rows[place] for place in range(len(x))]) + (0 if bias is None else bias)
+
+    spec = scale(name="maps/listed", reference=reference)
+    x, bias = torch.randn(10, requires_grad=True), torch.randn(10, requires_grad=True)
+
+    def squares(x, bias):
+        return (spec(x, bias) ** 2).sum()
+
+    for call in (squares, torch.compile(squares, fullgraph=True, backend="aot_eager")):
+        found = torch.autograd.grad(call(x, bias), (x, bias))
+        torch.testing.assert_close(found[1], 2 * (2 * x + bias).detach())
+        torch.testing.assert_close(found[0], 2 * found[1])
+
+
 def test_a_view_is_guarded_to_its_own_end():
     """The memory of a strided view reaches to its last element and not beyond."""
     spec = scale(

@@ -2,7 +2,8 @@
 
 `torch.ops.hipkittens.attention_forward` is `kernels["attention/forward"]`. The schema comes from the
 annotations of the reference's signature and from `mutates`, fake tensors from `outputs`. The gradient is the
-operator that `backward` names, or autograd of the reference.
+operator that `backward` names, or autograd of the reference. The latter is an operator of its own, into which
+PyTorch does not look, since a reference may ask for values (`tolist`, `unique`) that tracing has none of.
 """
 
 from __future__ import annotations
@@ -99,7 +100,9 @@ def make(
     torch.library.impl(qualified, "CompositeExplicitAutograd", kernel, lib=_library)
     torch.library.register_fake(qualified, fake, lib=_library)
     if not spec.mutates:
-        gradient = _Gradient(spec, tuple(parameters), outputs, backward)
+        gradient = _Gradient(spec, tuple(parameters), outputs, backward, f"{name}_by_reference")
+        if backward is None:
+            gradient.define(arguments)
         torch.library.register_autograd(
             qualified, gradient.backward, setup_context=gradient.setup, lib=_library
         )
@@ -192,6 +195,22 @@ class _Gradient:
     parameters: tuple[str, ...]
     outputs: tuple[str, ...]
     operator: Callable[[], Differentiating] | None
+    by_reference: str
+
+    def define(self, arguments: str) -> None:
+        """Registers autograd of the reference; `arguments` are the operator's own in its schema."""
+        _library.define(  # type: ignore[no-untyped-call]
+            f"{self.by_reference}({arguments}, *, Tensor[] upstream, str wanted) -> Tensor[]",
+            tags=(torch.Tag.pt2_compliant_tag,),
+        )
+        qualified = f"{NAMESPACE}::{self.by_reference}"
+
+        def fake(*args: Any, upstream: Sequence[torch.Tensor], wanted: str) -> list[torch.Tensor]:
+            inputs = self.spec.bind(*args)
+            return [inputs[name].new_empty(inputs[name].shape) for name in wanted.split()]
+
+        torch.library.impl(qualified, "CompositeExplicitAutograd", self._differentiate, lib=_library)
+        torch.library.register_fake(qualified, fake, lib=_library)
 
     def setup(self, ctx: Any, inputs: Sequence[Any], output: Any) -> None:
         made = (output,) if len(self.outputs) == 1 else tuple(output)
@@ -245,14 +264,27 @@ class _Gradient:
     def _by_reference(
         self, inputs: Mapping[str, Any], upstream: Mapping[str, torch.Tensor], wanted: Sequence[str]
     ) -> Mapping[str, torch.Tensor | None]:
+        given = [inputs[name] for name in self.parameters]
+        gradient = getattr(torch.ops.hipkittens, self.by_reference)
+        found = gradient(*given, upstream=list(upstream.values()), wanted=" ".join(wanted))
+        return dict(zip(wanted, found, strict=True))
+
+    def _differentiate(self, *args: Any, upstream: Sequence[torch.Tensor], wanted: str) -> list[torch.Tensor]:
+        """Gradients of the inputs that `wanted` names, zeros where outputs do not depend on one."""
+        inputs, known = self.spec.bind(*args), dict(zip(self.outputs, upstream, strict=True))
         with torch.enable_grad():
-            leaves = {name: inputs[name].detach().requires_grad_() for name in wanted}
+            leaves = {name: inputs[name].detach().requires_grad_() for name in wanted.split()}
             again = name_results(self.spec.reference(**{**inputs, **leaves}), self.outputs, self.spec.name)
             through = {n: t for n, t in again.items() if t.requires_grad}
             grads = torch.autograd.grad(
                 tuple(through.values()),
                 tuple(leaves.values()),
-                tuple(upstream[name].to(t.dtype) for name, t in through.items()),
+                tuple(known[name].to(t.dtype) for name, t in through.items()),
                 allow_unused=True,
             )
-        return dict(zip(wanted, grads, strict=True))
+        return [
+            torch.zeros_like(leaf, memory_format=torch.contiguous_format)
+            if grad is None
+            else grad.clone(memory_format=torch.contiguous_format)
+            for leaf, grad in zip(leaves.values(), grads, strict=True)
+        ]
