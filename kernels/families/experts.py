@@ -236,65 +236,65 @@ def fits(what: str, **wanted: tuple[torch.Tensor | None, Sequence[torch.dtype], 
     return sizes
 
 
-INT32 = (torch.int32,)
+WHAT = "expert GEMM"
+INT32, FLOAT32 = (torch.int32,), (torch.float32,)
 FLOAT = (torch.float32, torch.float64)
 """float64 is what references are given."""
 FP8 = (torch.float8_e4m3fn, torch.float8_e4m3fnuz)
 
 
-def sorted_shape(
-    what: str,
-    sizes: Mapping[str, int],
-    sorted_token_ids: torch.Tensor,
-    expert_ids: torch.Tensor,
-    num_tokens_post_padded: torch.Tensor,
-    top_k: int,
-    weights: torch.Tensor | None,
-) -> dict[str, int]:
-    """Shape parameters of a list of blocks."""
+def list_shape(sizes: Mapping[str, int], given: Mapping[str, Any]) -> dict[str, int]:
+    """Shape parameters of a call's list: ragged where there are offsets, else of blocks.
+
+    Raises:
+        ShapeError: the list does not go with itself or with the operands, whose sizes are given.
+    """
+    if given["top_k"] < 1:
+        raise ShapeError(f"{WHAT}: top_k is {given['top_k']}; expected 1 or more experts of a token")
+    return _ragged_shape(sizes, given) if "offsets" in given else _sorted_shape(sizes, given)
+
+
+def _sorted_shape(sizes: Mapping[str, int], given: Mapping[str, Any]) -> dict[str, int]:
+    ids, owners = given["sorted_token_ids"], given["expert_ids"]
+    weights, top_k = given["weights"], given["top_k"]
     fits(
-        what,
-        sorted_token_ids=(sorted_token_ids, INT32, ("ids",)),
-        expert_ids=(expert_ids, INT32, ("blocks",)),
-        num_tokens_post_padded=(num_tokens_post_padded, INT32, (1,)),
-        weights=(weights, (torch.float32,), ("weights",)),
+        WHAT,
+        sorted_token_ids=(ids, INT32, ("ids",)),
+        expert_ids=(owners, INT32, ("blocks",)),
+        num_tokens_post_padded=(given["num_tokens_post_padded"], INT32, (1,)),
+        weights=(weights, FLOAT32, ("weights",)),
     )
-    _positive(what, top_k)
-    ids, blocks = len(sorted_token_ids), len(expert_ids)
-    if blocks == 0 or ids % blocks:
+    if len(owners) == 0 or len(ids) % len(owners):
         raise ShapeError(
-            f"{what}: sorted_token_ids has {ids} ids, expert_ids {blocks}; expected whole blocks, each with "
-            "an expert"
+            f"{WHAT}: sorted_token_ids has {len(ids)} ids, expert_ids {len(owners)}; expected whole blocks, "
+            "each with an expert"
         )
     if weights is not None and len(weights) < sizes["tokens"] * top_k:
-        raise ShapeError(f"{what}: weights has {len(weights)}; expected {sizes['tokens'] * top_k}, one an id")
-    return {"top_k": top_k, "block": ids // blocks, "weighted": int(weights is not None)}
+        raise ShapeError(f"{WHAT}: weights has {len(weights)}; expected {sizes['tokens'] * top_k}, one an id")
+    return {"top_k": top_k, "block": len(ids) // len(owners), "weighted": int(weights is not None)}
 
 
-def ragged_shape(
-    what: str,
-    sizes: Mapping[str, int],
-    offsets: torch.Tensor,
-    gather: torch.Tensor | None,
-    top_k: int,
-    scale_a: torch.Tensor | None = None,
-    scale_b: torch.Tensor | None = None,
-) -> dict[str, int]:
-    """Shape parameters of a ragged list."""
-    _positive(what, top_k)
+def _ragged_shape(sizes: Mapping[str, int], given: Mapping[str, Any]) -> dict[str, int]:
+    gather, top_k = given["gather"], given["top_k"]
     fits(
-        what,
-        offsets=(offsets, INT32, (sizes["experts"] + 1,)),
+        WHAT,
+        offsets=(given["offsets"], INT32, (sizes["experts"] + 1,)),
         gather=(gather, INT32, (sizes["tokens"] * top_k,)),
-        scale_a=(scale_a, (torch.float32,), (1,)),
-        scale_b=(scale_b, (torch.float32,), (sizes["experts"],)),
     )
-    return {"top_k": top_k, "gathered": int(gather is not None), "scales": int(scale_a is not None)}
+    return {
+        **{"top_k": top_k, "gathered": int(gather is not None)},
+        **({"scales": scales_of(sizes, given)} if "scale_a" in given else {}),
+    }
 
 
-def _positive(what: str, top_k: int) -> None:
-    if top_k < 1:
-        raise ShapeError(f"{what}: top_k is {top_k}; expected 1 or more experts of a token")
+def scales_of(sizes: Mapping[str, int], given: Mapping[str, Any]) -> int:
+    """Whether there is a scale of A, and one of each expert where the operator takes that."""
+    fits(
+        WHAT,
+        scale_a=(given["scale_a"], FLOAT32, (1,)),
+        scale_b=(given.get("scale_b"), FLOAT32, (sizes["experts"],)),
+    )
+    return int(given["scale_a"] is not None)
 
 
 def flops(shape: Mapping[str, Any]) -> int:

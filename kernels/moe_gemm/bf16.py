@@ -12,25 +12,14 @@ from workbench_kernels.families import experts
 from workbench_kernels.references.experts import sorted_gemm
 
 
-def shape_of(
-    a: torch.Tensor,
-    b: torch.Tensor,
-    sorted_token_ids: torch.Tensor,
-    expert_ids: torch.Tensor,
-    num_tokens_post_padded: torch.Tensor,
-    top_k: int,
-    weights: torch.Tensor | None = None,
-    activation: str = "none",
-    layout: str = "nn",
-) -> dict[str, Any]:
+def shape_of(**given: Any) -> dict[str, Any]:
     """Shape of a call."""
-    of_b = ("experts", "n", "k") if layout == "nt" else ("experts", "k", "n")
-    sizes = experts.fits("expert GEMM", a=(a, BF16, ("tokens", "k")), b=(b, BF16, of_b))
-    lists = (sorted_token_ids, expert_ids, num_tokens_post_padded, top_k, weights)
+    of_b = ("experts", "n", "k") if given["layout"] == "nt" else ("experts", "k", "n")
+    sizes = experts.fits("expert GEMM", a=(given["a"], BF16, ("tokens", "k")), b=(given["b"], BF16, of_b))
     return {
         **sizes,
-        **experts.sorted_shape("expert GEMM", sizes, *lists),
-        **{"activation": activation, "layout": layout},
+        **experts.list_shape(sizes, given),
+        **{name: given[name] for name in ("activation", "layout")},
     }
 
 

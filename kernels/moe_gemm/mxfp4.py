@@ -8,43 +8,23 @@ from typing import Any
 import torch
 
 from workbench.spec import Choice
-from workbench_kernels.families import experts
-from workbench_kernels.moe_gemm import a4w4
+from workbench_kernels.families import expert_fp4, experts
 from workbench_kernels.references.experts import mxfp4
 
 
-def shape_of(
-    a: torch.Tensor,
-    b: torch.Tensor,
-    powers_a: torch.Tensor,
-    powers_b: torch.Tensor,
-    sorted_token_ids: torch.Tensor,
-    expert_ids: torch.Tensor,
-    num_tokens_post_padded: torch.Tensor,
-    top_k: int,
-    weights: torch.Tensor | None = None,
-    activation: str = "none",
-    scale_a: torch.Tensor | None = None,
-    scale_b: torch.Tensor | None = None,
-) -> dict[str, Any]:
+def shape_of(**given: Any) -> dict[str, Any]:
     """Shape of a call."""
-    sizes = a4w4.sizes_of(a, b, powers_a, powers_b)
-    experts.fits(
-        "expert GEMM",
-        scale_a=(scale_a, (torch.float32,), (1,)),
-        scale_b=(scale_b, (torch.float32,), (sizes["experts"],)),
-    )
-    lists = (sorted_token_ids, expert_ids, num_tokens_post_padded, top_k, weights)
+    sizes = expert_fp4.sizes_of(given)
     return {
         **sizes,
-        **experts.sorted_shape("expert GEMM", sizes, *lists),
-        **{"activation": activation, "scales": int(scale_b is not None)},
+        **experts.list_shape(sizes, given),
+        **{"activation": given["activation"], "scales": experts.scales_of(sizes, given)},
     }
 
 
 def inputs(shape: Mapping[str, Any], generator: torch.Generator, one: bool = False) -> dict[str, Any]:
     made = {
-        **a4w4.numbers(shape, generator),
+        **expert_fp4.numbers(shape, generator),
         **experts.sorted_inputs(shape, generator, one=one),
         "activation": shape["activation"],
     }

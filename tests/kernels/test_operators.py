@@ -11,9 +11,10 @@ import pytest
 import torch
 
 import workbench as wb
-from workbench.errors import ArgumentError
+from workbench import targets
+from workbench.errors import ArgumentError, ShapeError
 from workbench.runtime import Device, device
-from workbench.spec import KernelSpec
+from workbench.spec import KernelSpec, Range
 from workbench.targets import TILE_TARGETS
 
 SEED = os.environ["HIPKITTENS_TEST_SEED"]
@@ -169,3 +170,30 @@ def _bits(tensor: torch.Tensor) -> torch.Tensor:
 def _tensors(result: Any) -> list[torch.Tensor]:
     values = result.values() if isinstance(result, dict) else [result]
     return [value for value in values if isinstance(value, torch.Tensor)]
+
+
+@pytest.mark.parametrize("arch", TILE_TARGETS)
+def test_no_launch_wants_more_shared_memory_than_its_target_has(arch: str) -> None:
+    """Of every operator's own shapes and of its settings at sizes drawn, by every implementation."""
+    room = int(targets.target(arch).lds_bytes) * 1024
+    draw, seen = random.Random(SEED), 0
+    for spec in wb.kernels.values():
+        settings = cases.settings(spec)
+        some = settings if len(settings) <= 40 else draw.sample(settings, 40)
+        sizes = [
+            {n: cases.size(p, most, draw) for n, p in spec.parameters.items() if isinstance(p, Range)}
+            for most in (700.0, 1e5)
+        ]
+        shapes = [*spec.shapes, *some, *({**setting, **draw.choice(sizes)} for setting in some)]
+        for chosen in (spec, *map(spec.variant, spec.variants)):
+            for given in shapes:
+                try:
+                    shape = chosen.shape(given, arch=arch)
+                    steps = chosen.implementation(shape, arch=arch).active_steps(shape, arch)
+                except ShapeError:
+                    continue
+                for step in steps:
+                    wanted = step.launch(shape, arch).dynamic_shared
+                    assert wanted <= room, f"{chosen.name} {step.name} {shape}: {wanted} of {room} bytes"
+                    seen += wanted > 0
+    assert seen > 1000

@@ -1,0 +1,73 @@
+"""Expert GEMMs of int8 and fp8: operands, and factors of blocks."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+
+from workbench_kernels.families import experts
+
+ELEMENTS = {"int8": (torch.int8,), "fp8": experts.FP8}
+
+
+def shape_of(**given: Any) -> dict[str, Any]:
+    """Shape of a call."""
+    element = "int8" if given["a"].dtype == torch.int8 else "fp8"
+    sizes = experts.fits(
+        "expert GEMM",
+        a=(given["a"], ELEMENTS[element], ("tokens", "k")),
+        b=(given["b"], ELEMENTS[element], ("experts", "k", "n")),
+        bias=(given["bias"], (torch.float32,), ("experts", "n")),
+    )
+    return {
+        **sizes,
+        **experts.list_shape(sizes, given),
+        **{"element": element, "bias": int(given["bias"] is not None)},
+        **({"swiglu": int(given["swiglu"])} if "swiglu" in given else {}),
+    }
+
+
+def inputs(shape: Mapping[str, Any], generator: torch.Generator, one: bool = False) -> dict[str, Any]:
+    """Random codes, or normal numbers as fp8."""
+    made: dict[str, Any] = {}
+    for name, dims in (("a", (shape["tokens"],)), ("b", (shape["experts"],))):
+        wide = (*dims, shape["k"], shape["n"])[: 3 if name == "b" else 2]
+        made[name] = (
+            torch.randint(-128, 128, wide, generator=generator).to(torch.int8)
+            if shape["element"] == "int8"
+            else torch.randn(wide, generator=generator).to(torch.float8_e4m3fn)
+        )
+    made |= experts.ragged_inputs(shape, generator, one=one)
+    if shape["scales"] and shape["element"] == "int8":
+        made["scale_a"] = made["scale_a"] / 16384
+    if shape["bias"]:
+        made["bias"] = torch.randn(shape["experts"], shape["n"], generator=generator)
+    return {**made, "swiglu": bool(shape["swiglu"]), "alpha": 1.5}
+
+
+def blocks_shape_of(**given: Any) -> dict[str, Any]:
+    """Shape of a call with factors of blocks."""
+    shape = shape_of(**given)
+    group_k, group_n = given["group_k"], given["group_n"]
+    deep, wide = -(-shape["k"] // max(group_k, 1)), -(-shape["n"] // max(group_n, 1))
+    experts.fits(
+        "expert GEMM",
+        blocks_a=(given["blocks_a"], (torch.float32,), (shape["tokens"], deep)),
+        blocks_b=(given["blocks_b"], (torch.float32,), (shape["experts"], deep, wide)),
+    )
+    return {**shape, "group_k": group_k, "group_n": group_n}
+
+
+def blocks_inputs(shape: Mapping[str, Any], generator: torch.Generator, one: bool = False) -> dict[str, Any]:
+    """Random codes, and factors of differing size."""
+    made = inputs({**shape, "scales": 0, "swiglu": 0}, generator, one)
+    deep, wide = -(-shape["k"] // shape["group_k"]), -(-shape["n"] // shape["group_n"])
+    unit = 1 / 128 if shape["element"] == "int8" else 1.0
+    return {
+        **{name: value for name, value in made.items() if name not in ("swiglu", "alpha")},
+        "blocks_a": unit * (torch.rand(shape["tokens"], deep, generator=generator) + 0.5),
+        "blocks_b": unit * (torch.rand(shape["experts"], deep, wide, generator=generator) + 0.5),
+        **{name: shape[name] for name in ("group_k", "group_n")},
+    }

@@ -1,0 +1,61 @@
+"""Expert GEMMs of mxfp4: operands of which a byte has two numbers, and their powers of two."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+
+from workbench_kernels.families import experts
+
+BYTES = (torch.uint8,)
+
+
+def sizes_of(given: Mapping[str, Any]) -> dict[str, int]:
+    """Sizes of operands of which a byte has two numbers along K, and of their scales."""
+    sizes = experts.fits(
+        "expert GEMM",
+        a=(given["a"], BYTES, ("tokens", "K / 2")),
+        b=(given["b"], BYTES, ("experts", "K / 2", "n")),
+    )
+    half = sizes.pop("K / 2")
+    experts.fits(
+        "expert GEMM",
+        powers_a=(given["powers_a"], BYTES, (sizes["tokens"], half // 16)),
+        powers_b=(given["powers_b"], BYTES, (sizes["experts"], half // 16, sizes["n"])),
+    )
+    return {**sizes, "k": 2 * half}
+
+
+def shape_of(**given: Any) -> dict[str, Any]:
+    """Shape of a call."""
+    sizes = sizes_of(given)
+    return {
+        **sizes,
+        **experts.list_shape(sizes, given),
+        "swiglu": int(given["swiglu"]),
+    }
+
+
+def numbers(shape: Mapping[str, Any], generator: torch.Generator) -> dict[str, Any]:
+    """Numbers of every code, with powers of two from 2^-6 to 1."""
+
+    def draw(low: int, high: int, *dims: int) -> torch.Tensor:
+        return torch.randint(low, high, dims, generator=generator).to(torch.uint8)
+
+    tokens, count, n, k = (shape[name] for name in ("tokens", "experts", "n", "k"))
+    return {
+        "a": draw(0, 256, tokens, k // 2),
+        "b": draw(0, 256, count, k // 2, n),
+        "powers_a": draw(121, 128, tokens, k // 32),
+        "powers_b": draw(121, 128, count, k // 32, n),
+    }
+
+
+def inputs(shape: Mapping[str, Any], generator: torch.Generator, one: bool = False) -> dict[str, Any]:
+    return {
+        **numbers(shape, generator),
+        **experts.ragged_inputs(shape, generator, one=one),
+        **{"swiglu": bool(shape["swiglu"]), "alpha": 0.125},
+    }

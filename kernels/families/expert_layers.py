@@ -1,0 +1,76 @@
+"""The experts' two layers: operands, and a step for each."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+
+from workbench.spec import Step
+from workbench_kernels.families import experts
+
+BF16 = (torch.bfloat16,)
+
+
+def shape_of(**given: Any) -> dict[str, Any]:
+    """Shape of a call."""
+    half = given["w1"].shape[1] // 2 if given["w1"].dim() == 3 else "N / 2"
+    sizes = experts.fits(
+        "expert GEMM",
+        a=(given["a"], BF16, ("tokens", "k")),
+        w1=(given["w1"], BF16, ("experts", "n", "k")),
+        w2=(given["w2"], BF16, ("experts", "k", half)),
+    )
+    return {**sizes, **experts.list_shape(sizes, given)}
+
+
+def first(shape: Mapping[str, Any]) -> dict[str, Any]:
+    """The shape of the first layer, by `moe_gemm/bf16`'s parameters."""
+    return {**shape, "activation": "silu_and_mul", "layout": "nt"}
+
+
+def second(shape: Mapping[str, Any]) -> dict[str, Any]:
+    """The shape of the second: rows are those of the first's result, one for each id."""
+    return {
+        **{**shape, "tokens": experts.entries(shape), "top_k": 1, "n": shape["k"], "k": shape["n"] // 2},
+        **{"activation": "none", "layout": "nt"},
+    }
+
+
+def inputs(shape: Mapping[str, Any], generator: torch.Generator, one: bool = False) -> dict[str, Any]:
+    """Numbers of which sums are about one."""
+    count, n, k = (shape[name] for name in ("experts", "n", "k"))
+
+    def draw(*dims: int) -> torch.Tensor:
+        return torch.randn(dims, generator=generator)
+
+    return {
+        "a": draw(shape["tokens"], k).bfloat16(),
+        "w1": (draw(count, n, k) / k**0.5).bfloat16(),
+        "w2": (draw(count, k, n // 2) / (n / 2) ** 0.5).bfloat16(),
+        **experts.sorted_inputs(shape, generator, one=one),
+    }
+
+
+def step(name: str, of: Any, **names: str) -> Step:
+    """A layer; names are the tensors that it takes as a, b, c and weights, and its top_k."""
+    own = experts.instance("bf16", "bf16", listing="sorted_blocks")
+    launch = experts.launch(("bf16", "bf16"))
+    return Step(
+        name=name,
+        entry="expert_gemm",
+        launch=lambda shape, arch: launch(of(shape), arch),
+        define=lambda shape, arch: own(of(shape), arch),
+        arguments=lambda shape, tensors: experts.arguments(
+            of(shape),
+            {
+                **{each: tensors[each] for each in LISTS},
+                **{to: tensors.get(of_name) for to, of_name in names.items()},
+                "top_k": of(shape)["top_k"],
+            },
+        ),
+    )
+
+
+LISTS = ("sorted_token_ids", "expert_ids", "num_tokens_post_padded")
