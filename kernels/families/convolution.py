@@ -23,6 +23,17 @@ PARAMETERS = {
     "activation": Choice(("none", "silu"), doc="of the sums"),
 }
 
+SPLIT = {
+    "keys": Range(1, 1 << 16, default=2048, doc="channels of q, and of k"),
+    "values": Range(1, 1 << 16, default=4096, doc="channels of v"),
+}
+"""Of operators that split what they make into q, k and v."""
+
+
+def channels(shape: Mapping[str, Any]) -> int:
+    """Of q, k and v together."""
+    return int(2 * shape["keys"] + shape["values"])
+
 
 def source(name: str, operator: str) -> str:
     """A kernel that runs an operator of the family, such as `"causal_conv"`."""

@@ -16,6 +16,10 @@ __device__ inline float softplus(float x, float beta, float threshold) {
     const float scaled = beta * x;
     return scaled > threshold ? x : base_ops::softplus::op(scaled) / beta;
 }
+/** The logarithm of a token's decay: -exp(a_log) softplus(x). */
+__device__ inline float log_decay(float a_log, float x, float beta, float threshold) {
+    return -base_ops::exp::op(a_log) * softplus(x, beta, threshold);
+}
 /** exp(x) for x up to 0, else 0. */
 __device__ inline float safe_exp(float x) { return x <= 0.0f ? base_ops::exp::op(x) : 0.0f; }
 
@@ -36,8 +40,7 @@ struct gating {
         if (at >= count) return;
         const int head = static_cast<int>(at % static_cast<size_t>(heads));
         const auto number = [](const T &x) { return base_types::convertor<float, T>::convert(x); };
-        g[at] = -base_ops::exp::op(a_log[head]) *
-                softplus(number(a[at]) + dt_bias[head], softplus_beta, softplus_threshold);
+        g[at] = log_decay(a_log[head], number(a[at]) + dt_bias[head], softplus_beta, softplus_threshold);
         beta[at] = base_ops::sigmoid::op(number(b[at]));
     }
 };

@@ -10,6 +10,7 @@
  */
 #pragma once
 
+#include "families/delta_gates.cuh"
 #include "kittens.cuh"
 
 namespace kittens::families {
@@ -53,9 +54,8 @@ struct sigmoid_gates {
     static __device__ inline float *after(const arguments &g, int state) { return state < 0 ? nullptr : g.states; }
     static __device__ inline float number(const T &value) { return base_types::convertor<float, T>::convert(value); }
     static __device__ inline float decay(const arguments &g, size_t at, int head) {
-        const float x = number(g.a[at]) + g.dt_bias[head], scaled = x * g.softplus_beta;
-        const float positive = scaled > g.softplus_threshold ? x : base_ops::softplus::op(scaled) / g.softplus_beta;
-        return base_ops::exp::op(-base_ops::exp::op(g.a_log[head]) * positive);
+        const float x = number(g.a[at]) + g.dt_bias[head];
+        return base_ops::exp::op(delta_gates::log_decay(g.a_log[head], x, g.softplus_beta, g.softplus_threshold));
     }
 };
 

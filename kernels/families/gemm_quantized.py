@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -342,3 +343,24 @@ def quantized(
         else {},
     }
     return KernelSpec(name=name, doc=doc, **{**fields, **more})
+
+
+def blockwise(name: str, doc: str, shapes: Sequence[Mapping[str, Any]]) -> KernelSpec:
+    """One product of fp8, int8 or bf16 with float scales of blocks, or of fp4 with powers of two."""
+    made = quantized(
+        name,
+        doc,
+        a=("fp8", "int8", "bf16", "fp4"),
+        b=("fp8", "int8", "bf16", "fp4"),
+        scale_a=("rows", "powers"),
+        scale_b=("squares", "columns", "powers"),
+        k=Range(16, 1 << 20, step=16, default=512, doc="columns of A; a row is whole 16 bytes"),
+        few=0,
+        shapes=[dict(shape) for shape in shapes],
+    )
+    parameters = {name: p for name, p in made.parameters.items() if name != "batch"}
+    return dataclasses.replace(made, parameters={**parameters, "batch": Choice((1,), doc="one matrix")})
+
+
+FP4 = {"a": "fp4", "b": "fp4", "scale_a": "powers", "scale_b": "powers"}
+"""A shape's choices of fp4 with powers of two."""

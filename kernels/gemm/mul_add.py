@@ -9,7 +9,7 @@ from typing import Any
 import torch
 
 from workbench.errors import ShapeError
-from workbench.spec import Choice, Range
+from workbench.spec import Choice
 from workbench_kernels.families import gemm as family
 from workbench_kernels.families import gemm_quantized as quantized
 from workbench_kernels.references.gemm import quantized_mul_add
@@ -64,28 +64,20 @@ def bytes_moved(shape: Mapping[str, Any]) -> int:
     return quantized.bytes_moved(shape) + extra
 
 
-base = quantized.quantized(
+base = quantized.blockwise(
     "gemm/mul_add",
     "c_a * (A Bᵀ) + c_b, rounded once: A and B of fp8, int8, or bf16 that holds such numbers, with "
     "float scales as gemm/fp8_block takes them, or of fp4 (e2m1) with a power of two for each 32 "
     "columns; c_a and c_b of bf16, M x N or 1 x N, or of float, 1 x 1.",
-    a=("fp8", "int8", "bf16", "fp4"),
-    b=("fp8", "int8", "bf16", "fp4"),
-    scale_a=("rows", "powers"),
-    scale_b=("squares", "columns", "powers"),
-    k=Range(16, 1 << 20, step=16, default=512, doc="columns of A; a row is whole 16 bytes"),
-    few=0,
     shapes=[
         {"m": 256, "n": 256, "k": 256},
-        {"m": 130, "n": 300, "k": 256, "c_a": "row", "c_b": "one"}
-        | {"a": "fp4", "b": "fp4", "scale_a": "powers", "scale_b": "powers"},
+        {"m": 130, "n": 300, "k": 256, "c_a": "row", "c_b": "one"} | quantized.FP4,
     ],
 )
 spec = dataclasses.replace(
     base,
     parameters={
-        **{name: p for name, p in base.parameters.items() if name != "batch"},
-        "batch": Choice((1,), doc="one matrix"),
+        **base.parameters,
         "c_a": Choice(tuple(SPREADS), doc="what c_a has values for"),
         "c_b": Choice(tuple(SPREADS), doc="what c_b has values for"),
     },

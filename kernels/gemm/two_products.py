@@ -9,7 +9,7 @@ from typing import Any
 import torch
 
 from workbench.errors import ShapeError
-from workbench.spec import Choice, Launch, Range
+from workbench.spec import Launch, Range
 from workbench_kernels.families import gemm as family
 from workbench_kernels.families import gemm_quantized as quantized
 from workbench_kernels.references.gemm import two_gemms
@@ -74,28 +74,20 @@ def arguments(shape: Mapping[str, Any], tensors: Mapping[str, Any]) -> dict[str,
     }
 
 
-base = quantized.quantized(
+base = quantized.blockwise(
     "gemm/two_products",
     "c = A Bᵀ and c16 = A16 B16ᵀ in one launch: A and B as gemm/mul_add takes them, fp8, int8 or fp4 with "
     "scales of blocks; A16 and B16 of bf16, with as many rows and columns as A.",
-    a=("fp8", "int8", "bf16", "fp4"),
-    b=("fp8", "int8", "bf16", "fp4"),
-    scale_a=("rows", "powers"),
-    scale_b=("squares", "columns", "powers"),
-    k=Range(16, 1 << 20, step=16, default=512, doc="columns of A; a row is whole 16 bytes"),
-    few=0,
     shapes=[
         {"m": 256, "n": 256, "k": 256, "n16": 256},
-        {"m": 130, "n": 300, "k": 256, "n16": 70}
-        | {"a": "fp4", "b": "fp4", "scale_a": "powers", "scale_b": "powers"},
+        {"m": 130, "n": 300, "k": 256, "n16": 70} | quantized.FP4,
     ],
 )
 spec = dataclasses.replace(
     base,
     source=SOURCE,
     parameters={
-        **{name: p for name, p in base.parameters.items() if name != "batch"},
-        "batch": Choice((1,), doc="one matrix"),
+        **base.parameters,
         "n16": Range(1, 1 << 20, default=512, doc="columns of C16"),
     },
     inputs=inputs,

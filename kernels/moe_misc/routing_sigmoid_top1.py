@@ -2,47 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 import torch
 
-from workbench.errors import ShapeError
 from workbench.spec import Choice, KernelSpec, Launch, Range, Step
 from workbench_kernels.families import gemm
-from workbench_kernels.moe_routing.topk import SOURCE
-from workbench_kernels.references.routing import top_k
-
-
-def reference(x: torch.Tensor, w: torch.Tensor, shared: int = 0) -> tuple[torch.Tensor, torch.Tensor]:
-    """The greatest sigmoid of each row of x w and its column, of equal ones the first.
-
-    x is tokens x K, w is K x experts. Experts that all tokens share follow, with a weight of 1.
-    """
-    values, indices, _ = top_k(x @ w, 1, "sigmoid", shared)
-    return indices, values
-
-
-def shape_of(x: torch.Tensor, w: torch.Tensor, shared: int = 0) -> dict[str, Any]:
-    """Shape of a call."""
-    if x.dtype != torch.bfloat16:
-        raise ShapeError(f"routing_sigmoid_top1: x is {x.dtype}; expected torch.bfloat16")
-    if x.dim() != 2 or w.dim() != 2 or w.dtype != x.dtype or x.shape[1] != w.shape[0]:
-        raise ShapeError(
-            f"routing_sigmoid_top1: x is {tuple(x.shape)}, w is {tuple(w.shape)} {w.dtype}; expected tokens"
-            " x K and K x experts of torch.bfloat16"
-        )
-    return {"m": x.shape[0], "n": w.shape[1], "k": x.shape[1], "shared": shared}
-
-
-def product(shape: Mapping[str, Any]) -> dict[str, Any]:
-    """The matrix product's shape."""
-    return {**shape, "batch": 1}
-
-
-def check(shape: Mapping[str, Any], arch: str) -> None:
-    gemm.whole_words(shape, {"k": 8, "n": 8})
-
+from workbench_kernels.families import routing_sigmoid as family
+from workbench_kernels.families.routing_topk import SOURCE
 
 spec = KernelSpec(
     name="moe_misc/routing_sigmoid_top1",
@@ -67,14 +32,14 @@ spec = KernelSpec(
         "values": ((shape["m"], 1 + shape["shared"]), torch.bfloat16),
     },
     workspace=lambda shape, tensors: {"scores": ((shape["m"], shape["n"]), torch.float32)},
-    reference=reference,
-    shape_of=shape_of,
-    check=check,
+    reference=family.reference,
+    shape_of=family.shape_of,
+    check=family.check,
     steps=[
         Step(
             "product",
             "gemm",
-            lambda shape, arch: gemm.launch(64, 256)(product(shape), arch),
+            lambda shape, arch: gemm.launch(64, 256)(family.product(shape), arch),
             lambda shape, tensors: {"a": tensors["x"], "b": tensors["w"], "c": tensors["scores"]},
             lambda shape, arch: {"GEMM": "double_buffer<bf16, float, layout::nn, 64>"},
             source=gemm.SOURCE,

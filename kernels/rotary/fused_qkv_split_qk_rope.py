@@ -2,67 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 import torch
 
-from workbench.errors import ShapeError
 from workbench.spec import KernelSpec, Range
 from workbench_kernels.families import rotary
-from workbench_kernels.references.rotary import split
-
-
-def reference(
-    qkv: torch.Tensor,
-    cos: torch.Tensor,
-    sin: torch.Tensor,
-    heads: int,
-    positions: torch.Tensor | None = None,
-    interleaved: bool = False,
-) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-    """q, k and v of qkv, tokens x (heads of queries, keys and values) x dim; q and k turned as by `rope`.
-
-    `heads` of them are of queries, of the rest one half is of keys, the other of values.
-    """
-    return split(qkv, cos, sin, heads, positions, interleaved)
-
-
-def shape_of(
-    qkv: torch.Tensor,
-    cos: torch.Tensor,
-    sin: torch.Tensor,
-    heads: int,
-    positions: torch.Tensor | None = None,
-    interleaved: bool = False,
-) -> dict[str, Any]:
-    """Shape of a call."""
-    if qkv.dim() != 3 or not 0 < heads < qkv.shape[1] or (qkv.shape[1] - heads) % 2:
-        raise ShapeError(
-            f"fused_qkv_split_qk_rope: qkv is {tuple(qkv.shape)} with {heads} heads of queries; expected "
-            "tokens x heads x dim with as many heads of keys as of values"
-        )
-    shape = rotary.shape_of(
-        "fused_qkv_split_qk_rope", as_heads(qkv), cos, sin, positions, interleaved, called="qkv"
-    )
-    return {**shape, "queries": heads}
-
-
-def check(shape: Mapping[str, Any], arch: str) -> None:
-    """Refuses heads that are not queries with as many keys as values."""
-    rotary.check(shape, arch)
-    rest = shape["heads"] - shape["queries"]
-    if rest <= 0 or rest % 2:
-        raise ShapeError(
-            f"fused_qkv_split_qk_rope: {shape['heads']} heads with {shape['queries']} of queries; expected "
-            "as many of keys as of values besides"
-        )
-
-
-def as_heads(tensor: torch.Tensor) -> torch.Tensor:
-    """Tokens x heads x dim as the kernel takes it: batch x heads x tokens x dim."""
-    return tensor.transpose(0, 1)[None]
-
+from workbench_kernels.families import rotary_split as family
 
 spec = KernelSpec(
     name="rotary/fused_qkv_split_qk_rope",
@@ -93,14 +37,14 @@ spec = KernelSpec(
             strict=True,
         )
     },
-    reference=reference,
-    shape_of=shape_of,
+    reference=family.reference,
+    shape_of=family.shape_of,
     define=rotary.define,
-    check=check,
+    check=family.check,
     launch=rotary.launch,
     tunables=rotary.TUNABLES,
     arguments=lambda shape, tensors: {
-        **{name: as_heads(tensors[name]) for name in ("qkv", "q", "k", "v")},
+        **{name: family.as_heads(tensors[name]) for name in ("qkv", "q", "k", "v")},
         "places": rotary.places(tensors),
     },
     flops=rotary.turns,

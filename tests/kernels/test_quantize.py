@@ -22,6 +22,7 @@ TYPES = {
     "e2m1": ("fp4e2m1_2", 2),
     "int8": ("int8", 1),
     "int4": ("int4_2", 2),
+    "uint4": ("uint4_2", 2),
 }
 """C++ types of formats and the numbers that an element has."""
 
@@ -88,15 +89,18 @@ def test_powers_of_two(batch: Batch, arch: str, format: str) -> None:
     batch.run(arch)
 
 
-@pytest.mark.parametrize("format", ["e4m3", "e5m2", "int8", "int4", "e2m1"])
-def test_float_scales(batch: Batch, arch: str, format: str) -> None:
-    for block in (32, 128):
-        wanted = reference.quantize(numbers(), named(format, arch), block)
-        call = f"wide s; quantize_blocks<{block}>(q, s, x);"
-        add(batch, format, f"{block}", call, wanted, f"store_blocks<{block}>(g.s, s, 0, 0);")
-    made, scales = reference.quantize(numbers(), named(format, arch), 0)
-    call = "wide::col_vec of_rows; quantize_rows(q, of_rows, x);"
-    add(batch, format, "rows", call, (made, scales.T.contiguous()), f"store(g.s, of_rows, {WHOLE});")
+@pytest.mark.parametrize(
+    "formats", [("e4m3", "e5m2"), ("e2m3", "e3m2"), ("int8", "int4", "e2m1")], ids=" ".join
+)
+def test_float_scales(batch: Batch, arch: str, formats: tuple[str, ...]) -> None:
+    for format in formats:
+        for block in (32, 128):
+            wanted = reference.quantize(numbers(), named(format, arch), block)
+            call = f"wide s; quantize_blocks<{block}>(q, s, x);"
+            add(batch, format, f"{block}", call, wanted, f"store_blocks<{block}>(g.s, s, 0, 0);")
+        made, scales = reference.quantize(numbers(), named(format, arch), 0)
+        call = "wide::col_vec of_rows; quantize_rows(q, of_rows, x);"
+        add(batch, format, "rows", call, (made, scales.T.contiguous()), f"store(g.s, of_rows, {WHOLE});")
     batch.run(arch)
 
 
@@ -123,11 +127,11 @@ def test_blocks_over_lanes(arch: str, batch: Batch) -> None:
 @pytest.mark.parametrize("arch", TILE_TARGETS)
 def test_dequantizing_loads(arch: str, batch: Batch) -> None:
     """Every code of a format, times scales of both kinds; past the end of rows zero."""
-    for format in ("e2m1", "e2m3", "e3m2", "int4", "int8", "e4m3"):
+    for format in ("e2m1", "e2m3", "e3m2", "int4", "uint4", "int8", "e4m3"):
         element, n = TYPES[format]
         seed = int(os.environ["HIPKITTENS_TEST_SEED"])
         generator = torch.Generator().manual_seed(seed)
-        width = {"e2m1": 80, "int4": 80, "e2m3": 120, "e3m2": 120}.get(format, 160)
+        width = {"e2m1": 80, "int4": 80, "uint4": 80, "e2m3": 120, "e3m2": 120}.get(format, 160)
         stored = torch.randint(0, 256, (ROWS, width), generator=generator, dtype=torch.uint8)
         if format == "e4m3":
             stored = torch.randn(ROWS, width, generator=generator).to(FP8[arch]).view(torch.uint8)
@@ -137,6 +141,8 @@ def test_dequantizing_loads(arch: str, batch: Batch) -> None:
         elif format == "int4":
             low = ((stored.int() & 15) ^ 8) - 8
             values = torch.stack([low, stored.view(torch.int8).int() >> 4], -1).flatten(1).double()
+        elif format == "uint4":
+            values = torch.stack([stored & 15, stored >> 4], -1).flatten(1).double()
         else:
             values = numbers_of(stored, format)
         powers = torch.randint(117, 136, (ROWS, 5), generator=generator, dtype=torch.uint8)
@@ -199,6 +205,23 @@ def test_bytes(arch: str, batch: Batch) -> None:
         store(q_gl, b, {WHOLE}); load(b, q_gl, {WHOLE}); copy(r, b); store(g.out, r, {WHOLE});""",
         x=x,
         wanted={"q": wanted.to(torch.uint8), "out": wanted},
+    )
+    batch.add(
+        "by way of shared memory",
+        f"""rt_fl<16, 64, row_l, rt_16x64_s> r; load(r, g.x, {WHOLE});
+        rt_uint8<16, 64, row_l, rt_16x64_s> b; copy(b, r); __shared__ st<uint8, 16, 64, st_16x64_s> s;
+        store(s, b); __syncthreads(); zero(b); load(b, s); copy(r, b); store(g.out, r, {WHOLE});""",
+        x=x,
+        wanted={"out": wanted},
+    )
+    halves = x.nan_to_num(0).round().clamp(0, 15).to(torch.uint8).view(16, 32, 2)
+    batch.add(
+        "halves of bytes",
+        f"""rt_fl<16, 64, row_l, rt_16x32_s> r; load(r, g.x, {WHOLE}); {gl("q", "uint4_2", 16, 32)}
+        rt<uint4_2, 16, 32, row_l, rt_16x16_s> b; copy(b, r); store(q_gl, b, {WHOLE});
+        zero(r); load(r, q_gl, {WHOLE}); store(g.out, r, {WHOLE});""",
+        x=x,
+        wanted={"q": halves[..., 0] | halves[..., 1] << 4, "out": halves.view(16, 64).float()},
     )
     batch.add(
         "vector",

@@ -1,0 +1,45 @@
+"""Convolutions of sequences behind one another, split into q, k and v: what they take."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+
+from workbench.errors import ShapeError
+from workbench.spec import Strided
+from workbench_kernels.families import convolution
+from workbench_kernels.families.attention import check_starts
+
+NAME = "gated_delta/causal_conv1d_split"
+
+
+def shape_of(**given: Any) -> dict[str, Any]:
+    x, starts = given["x"], given["starts"]
+    if x.dim() != 2:
+        raise ShapeError(f"{NAME}: x is {tuple(x.shape)}; expected (D, tokens)")
+    check_starts("starts", starts)
+    sizes = {"tokens": x.shape[1], "sequences": starts.numel() - 1}
+    found = convolution.shape_of(NAME, given, len(x))
+    return {**sizes, **convolution.split_of(NAME, given, len(x)), **found}
+
+
+def inputs(shape: Mapping[str, Any], generator: torch.Generator) -> dict[str, Any]:
+    """Sequences of any lengths, zero among them."""
+    inner = torch.randint(0, shape["tokens"] + 1, (shape["sequences"] - 1,), generator=generator).sort()[0]
+    return {
+        "x": convolution.random(shape, generator, convolution.channels(shape), shape["tokens"]),
+        "starts": torch.tensor([0, *inner.tolist(), shape["tokens"]], dtype=torch.int32),
+        "key_dim": shape["keys"],
+        **convolution.weights(shape, generator, convolution.channels(shape)),
+    }
+
+
+def arguments(shape: Mapping[str, Any], tensors: Mapping[str, Any]) -> dict[str, Any]:
+    x = tensors["x"]
+    return {
+        **{"x": Strided(x), "channel_stride": x.stride(0), "token_stride": x.stride(1)},
+        **{name: tensors[name] for name in ("weight", "bias", "starts", "q", "k", "v")},
+        **{name: shape[name] for name in ("keys", "values", "tokens", "sequences")},
+    }

@@ -1,0 +1,56 @@
+"""Convolutions behind columns that a pool keeps, split into q, k and v: what they take."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+
+from workbench.errors import ShapeError
+from workbench_kernels.families import convolution
+
+NAME = "gated_delta/causal_conv1d_update"
+
+
+def shape_of(**given: Any) -> dict[str, Any]:
+    x, state, indices = given["x"], given["conv_state"], given["indices"]
+    if x.dim() != 3:
+        raise ShapeError(f"{NAME}: x is {tuple(x.shape)}; expected (B, D, S)")
+    batch, dim, tokens = x.shape
+    found = convolution.shape_of(NAME, given, dim)
+    behind = (dim, found["width"] - 1)
+    if state.dim() != 3 or tuple(state.shape[1:]) != behind or state.dtype != x.dtype:
+        raise ShapeError(
+            f"{NAME}: conv_state is {tuple(state.shape)} {state.dtype}; expected (lines, *{behind}) {x.dtype}"
+        )
+    if indices is None and len(state) < batch:
+        raise ShapeError(f"{NAME}: conv_state has {len(state)} lines for {batch} batches; expected indices")
+    if indices is not None and (tuple(indices.shape) != (batch,) or indices.dtype != torch.int64):
+        raise ShapeError(
+            f"{NAME}: indices is {tuple(indices.shape)} {indices.dtype}; expected ({batch},) torch.int64"
+        )
+    sizes = {"batch": batch, "tokens": tokens, "lines": len(state)}
+    return {**sizes, **convolution.split_of(NAME, given, dim), **found}
+
+
+def inputs(shape: Mapping[str, Any], generator: torch.Generator) -> dict[str, Any]:
+    """Lines all over the pool, the last batch's none; without indices where there are as many as batches."""
+    batch, lines, dim = shape["batch"], shape["lines"], convolution.channels(shape)
+    made = {
+        "x": convolution.random(shape, generator, batch, dim, shape["tokens"]),
+        "conv_state": convolution.random(shape, generator, lines, dim, shape["width"] - 1),
+        "key_dim": shape["keys"],
+        **convolution.weights(shape, generator, dim),
+    }
+    if lines > batch:
+        made["indices"] = torch.randperm(lines, generator=generator)[:batch]
+        made["indices"][-1] = -1
+    return made
+
+
+def check(shape: Mapping[str, Any], arch: str) -> None:
+    if shape["lines"] < shape["batch"]:
+        raise ShapeError(
+            f"{NAME}: {shape['lines']} lines for {shape['batch']} batches; expected as many at least"
+        )
