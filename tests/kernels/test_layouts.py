@@ -9,6 +9,8 @@ import pytest
 import torch
 from tile_cases import DTYPES, Batch, distinct
 
+import workbench as wb
+
 CORNER = "{0, 0, 0, 0}"
 
 
@@ -45,3 +47,20 @@ def test_past_the_end(arch: str, batch: Batch, cols: int) -> None:
                     },
                 )
     batch.run(arch)
+
+
+def test_four_numbers_of_a_word_change_lanes_at_once() -> None:
+    """An exchange through the LDS hardware brings a lane a word; one for each byte is four times as many."""
+    source = """#include "kittens.cuh"
+    using namespace kittens;
+    __global__ void swap(const fp8e4m3 *in, fp8e4m3 *out) {
+        rt<fp8e4m3, 32, 32, row_l, rt_32x32_s> x;
+        rt<fp8e4m3, 32, 32, col_l, rt_32x32_s> y;
+        __builtin_memcpy(&x, in + 16 * laneid(), sizeof(x));
+        swap_layout(y, x);
+        __builtin_memcpy(out + 16 * laneid(), &y, sizeof(y));
+    }"""
+    kernel = wb.compile(source, arch="gfx942", name="swap.hip")["swap"]
+    words, elements = 4, 16
+    exchanges = sum(i.opcode == "ds_bpermute_b32" for i in kernel.instructions)
+    assert 0 < exchanges <= words * elements

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import zlib
 from dataclasses import dataclass
@@ -9,7 +10,6 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-import jsonschema
 import pytest
 
 from workbench.lab import payload as lab
@@ -40,14 +40,22 @@ def full_payload() -> lab.CellPayload:
     )
 
 
+@pytest.fixture
+def jsonschema() -> Any:
+    """Here, since its import takes a second, which each worker would spend before the first test."""
+    return importlib.import_module("jsonschema")
+
+
 @pytest.mark.parametrize("payload", [lab.CellPayload("k", "failed"), full_payload()])
-def test_payload_follows_the_schema_after_a_json_round_trip(payload: lab.CellPayload) -> None:
+def test_payload_follows_the_schema_after_a_json_round_trip(
+    payload: lab.CellPayload, jsonschema: Any
+) -> None:
     data = payload.to_dict()
     assert json.loads(json.dumps(data)) == data
     jsonschema.validate(data, SCHEMA)
 
 
-def test_schema_refuses_what_the_front_end_does_not_know() -> None:
+def test_schema_refuses_what_the_front_end_does_not_know(jsonschema: Any) -> None:
     data = full_payload().to_dict()
     data["diagnostics"][0]["severity"] = "hint"
     with pytest.raises(jsonschema.ValidationError):

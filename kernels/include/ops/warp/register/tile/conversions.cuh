@@ -149,55 +149,64 @@ struct exchange {
                 minor + major % run / stride * from::distribution::minor,
                 (major / run * stride + major % stride) / elements};
     }
-    /** Whether some lane takes a unit from this base tile and unit; whether all lanes take theirs from themselves. */
-    static __host__ __device__ constexpr bool occurs(int i, int j, int unit, int tile, int unit_of_source) {
+    /** Units in a word, words of a base tile of the source, and of all of it. */
+    static constexpr int per_word = in_word / elements;
+    static constexpr int words = units_of_source / per_word, all_words = SRC::height * SRC::width * words;
+    /** Words of the source that a unit comes from, in one lane or another: `tile * words + word` of each. */
+    struct sources {
+        int count, at[all_words];
+    };
+    static __host__ __device__ constexpr sources sources_of(int i, int j, int unit) {
+        bool has[all_words]{};
         for (int lane = 0; lane < WARP_THREADS; lane++) {
             const source s = of(i, j, lane, unit);
-            if (s.tile == tile && s.unit == unit_of_source) return true;
+            has[s.tile * words + s.unit / per_word] = true;
         }
-        return false;
+        sources found{};
+        for (int at = 0; at < all_words; at++)
+            if (has[at]) found.at[found.count++] = at;
+        return found;
     }
+    /** Whether all lanes take a unit from themselves. */
     static __host__ __device__ constexpr bool stays(int i, int j, int unit) {
         for (int lane = 0; lane < WARP_THREADS; lane++)
             if (of(i, j, lane, unit).lane != lane) return false;
         return true;
     }
 
-    static __device__ inline unsigned get(const SRC &src, int tile, int unit) {
-        unsigned bits = 0;
-        __builtin_memcpy(&bits,
-                         reinterpret_cast<const char *>(src.tiles[tile / SRC::width][tile % SRC::width].data) +
-                             unit * elements * size,
-                         elements * size);
-        return bits;
-    }
-    /** Whether all lanes take the same unit of the same base tile. */
+    /** Whether all lanes take the same part of a word. */
     static __host__ __device__ constexpr bool alike(int i, int j, int unit) {
-        const source first = of(i, j, 0, unit);
-        for (int lane = 1; lane < WARP_THREADS; lane++) {
-            const source s = of(i, j, lane, unit);
-            if (s.tile != first.tile || s.unit != first.unit) return false;
-        }
+        for (int lane = 1; lane < WARP_THREADS; lane++)
+            if ((of(i, j, lane, unit).unit - of(i, j, 0, unit).unit) % per_word != 0) return false;
         return true;
     }
+    static __device__ inline unsigned get(const SRC &src, int at) {
+        unsigned bits;
+        __builtin_memcpy(
+            &bits,
+            reinterpret_cast<const char *>(src.tiles[at / words / SRC::width][at / words % SRC::width].data) +
+                at % words * sizeof(bits),
+            sizeof(bits));
+        return bits;
+    }
+    /** A unit in the lower bits of a word. */
     template <int i, int j, int unit>
     static __device__ inline unsigned take(const SRC &src, int lane) {
-        if constexpr (alike(i, j, unit) && stays(i, j, unit)) {
-            constexpr source from_here = of(i, j, 0, unit);
-            return get(src, from_here.tile, from_here.unit);
+        // Found here once for all: what is left to the optimiser costs it the same again for each source.
+        constexpr sources from = sources_of(i, j, unit);
+        constexpr bool here = stays(i, j, unit);
+        if constexpr (here && from.count == 1 && alike(i, j, unit)) {
+            return get(src, from.at[0]) >> of(i, j, 0, unit).unit % per_word * (32 / per_word);
         } else {
             const source wanted = of(i, j, lane, unit);
             unsigned result = 0;
-            for_constants<SRC::height * SRC::width>([&]<int tile>() {
-                for_constants<units_of_source>([&]<int u>() {
-                    if constexpr (occurs(i, j, unit, tile, u)) {
-                        const unsigned held = get(src, tile, u);
-                        const unsigned got = stays(i, j, unit) ? held : from_lane(held, wanted.lane);
-                        if (wanted.tile == tile && wanted.unit == u) result = got;
-                    }
-                });
+            for_constants<from.count>([&]<int each>() {
+                constexpr int at = from.at[each];
+                const unsigned held = get(src, at);
+                const unsigned got = here ? held : from_lane(held, wanted.lane);
+                if (wanted.tile == at / words && wanted.unit / per_word == at % words) result = got;
             });
-            return result;
+            return result >> wanted.unit % per_word * (32 / per_word);
         }
     }
     static __device__ inline void run(DST &dst, const SRC &src) {
@@ -220,8 +229,8 @@ struct exchange {
  * @brief dst = src in another layout, in another base shape, or both; the tiles have the same size and element type.
  *
  * Elements go from lane to lane: for each of a lane's, an exchange through the LDS hardware (ds_bpermute) with every
- * element of a lane that it may be, pairs of 2 bytes together where the layout stays; nothing moves where all stay in
- * their lanes. Going through a shared tile is cheaper for base shapes larger than 16x16.
+ * word of a lane that it may be in, all elements of a word together where the layout stays; nothing moves where all
+ * stay in their lanes. Going through a shared tile is cheaper for base shapes larger than 16x16.
  */
 template <ducks::rt::all DST, ducks::rt::all SRC>
 __device__ inline void swap_layout(DST &dst, const SRC &src) {
