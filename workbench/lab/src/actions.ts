@@ -52,11 +52,12 @@ export async function runWithOptions(
     await showErrorMessage('HipKittens', 'The notebook has no kernel. Choose one in the Kernel menu.');
     return undefined;
   }
-  await loadWorkbench(panel);
+  // At once: a kernel that has yet to load the workbench takes seconds.
   model.clearExecution();
   cell.outputHidden = false;
   cell.setPrompt('*');
   model.trusted = true;
+  await loadWorkbench(panel);
   try {
     const reply = await OutputArea.execute(code, cell.outputArea, panel.sessionContext, {
       cellId: model.sharedModel.getId()

@@ -5,7 +5,7 @@
 
 import { syntaxTree } from '@codemirror/language';
 import type { Extension } from '@codemirror/state';
-import { hoverTooltip, type EditorView, type Tooltip } from '@codemirror/view';
+import { hoverTooltip, tooltips, type EditorView, type Tooltip } from '@codemirror/view';
 
 import { describeName } from './documentation';
 import type { IEntry } from './keywords';
@@ -87,6 +87,17 @@ export function isIndexed(known: IKnown, entries: readonly IEntry[]): boolean {
 export type Ask = (text: string, line: number, column: number) => Promise<IKnown | null>;
 
 export function hoverExtension(names: Names, ask: Ask | null = null): Extension {
+  return [tooltips({ tooltipSpace: spaceOf }), hoverWith(names, ask)];
+}
+
+/** A tooltip stays on its notebook: over the sidebar it would cover the button that one goes to. */
+function spaceOf(view: EditorView): { left: number; top: number; right: number; bottom: number } {
+  const page = { left: 0, top: 0, right: window.innerWidth, bottom: window.innerHeight };
+  const notebook = view.dom.closest('.jp-Notebook')?.getBoundingClientRect();
+  return notebook ? { ...page, left: notebook.left, right: notebook.right } : page;
+}
+
+function hoverWith(names: Names, ask: Ask | null): Extension {
   return hoverTooltip((view: EditorView, position: number): Tooltip | Promise<Tooltip | null> | null => {
     const line = view.state.doc.lineAt(position);
     const magic = line.number === 1;

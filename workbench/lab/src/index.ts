@@ -267,7 +267,10 @@ const workbench: JupyterFrontEndPlugin<void> = {
       if (!panel || !current) {
         return;
       }
+      // The click is answered at once; loading takes seconds.
+      current.setPrompt('*');
       await loadWorkbench(panel);
+      current.setPrompt(`${current.model.executionCount ?? ''}`);
       const options = await verifyOptions(panel, current, await specsOf(panel), trans, again);
       if (options) {
         noteReply(current, await runWithOptions(panel, current, options));
@@ -290,6 +293,7 @@ const workbench: JupyterFrontEndPlugin<void> = {
       execute: async () => {
         const panel = tracker.currentWidget;
         if (panel) {
+          cell()?.setPrompt('*');
           await loadWorkbench(panel);
           await NotebookActions.run(panel.content, panel.sessionContext);
         }

@@ -1,0 +1,233 @@
+"""Three people's ways through the workbench: a newcomer, an engineer, and whoever comes back after a week.
+
+Each at 1440 x 900 or 1024 x 700, light or dark: one of the four in turn by the seed, all of them with
+HIPKITTENS_TEST_ALL.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import re
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from conftest import Lab, Server
+
+pytestmark = pytest.mark.timeout(900)
+
+LOOKS = [(width, height, dark) for width, height in ((1440, 900), (1024, 700)) for dark in (False, True)]
+if not os.environ.get("HIPKITTENS_TEST_ALL"):
+    LOOKS = [random.Random(os.environ["HIPKITTENS_TEST_SEED"]).choice(LOOKS)]
+
+TUTORIAL = Path(__file__).parents[2] / "notebooks" / "01_first_kernel.ipynb"
+
+# A column is read by 64 lanes from one bank: the line that waits is line 7 of the cell.
+SLOW = """\
+%%hipkittens turn
+#include <hip/hip_runtime.h>
+__global__ void turn(const float *x, float *out) {
+    __shared__ float tile[64 * 64];
+    for (int row = 0; row < 64; row++) tile[row * 64 + threadIdx.x] = x[row * 64 + threadIdx.x];
+    __syncthreads();
+    for (int row = 0; row < 64; row++) out[row * 64 + threadIdx.x] = tile[threadIdx.x * 64 + row];
+}"""
+FAST = SLOW.replace("64 * 64]", "64 * 65]").replace("* 64 + threadIdx.x] = x", "* 65 + threadIdx.x] = x")
+FAST = FAST.replace("tile[threadIdx.x * 64", "tile[threadIdx.x * 65")
+LOAD, CELL, SHARE = range(3)
+ENGINEER = [
+    "%env HIPKITTENS_HISTORY=engineer.sqlite\n%load_ext workbench\nimport torch\nimport workbench as wb",
+    SLOW,
+    'wb.report("turn.html", wb.profile(turn["turn"][1, 64], torch.zeros(64, 64), torch.zeros(64, 64)))',
+]
+OWN = {
+    "Launch": "turn[1, 64]",
+    "Inputs, all by name": "dict(x=torch.randn(64, 64), out=torch.zeros(64, 64))",
+    "Outputs among them": "out",
+}
+
+
+@pytest.fixture(params=LOOKS, ids=lambda look: f"{look[0]}x{look[1]}-{'dark' if look[2] else 'light'}")
+def look(request: pytest.FixtureRequest) -> Any:
+    return request.param
+
+
+@pytest.fixture
+def lab(open_lab: Callable[..., Lab], look: tuple[int, int, bool]) -> Iterator[Lab]:
+    width, height, _ = look
+    lab = open_lab(size={"width": width, "height": height})
+    yield lab
+    lab.close()
+
+
+def seen(lab: Lab, look: tuple[int, int, bool], name: str) -> None:
+    """A picture of the page, for people; and nothing of the sidebar is cut."""
+    lab.shot(f"{name}-{look[0]}-{'dark' if look[2] else 'light'}")
+    if lab.sidebar.is_visible():
+        assert lab.sidebar.evaluate("dom => dom.scrollWidth <= dom.clientWidth"), "the sidebar is cut"
+
+
+def test_newcomer(lab: Lab, server: Server, look: tuple[int, int, bool]) -> None:
+    folder = server.folder / "notebooks"
+    folder.mkdir(exist_ok=True)
+    shutil.copy(TUTORIAL, folder)
+    lab.page.goto(server.url("lab?reset"))
+    lab.page.locator(".jp-LauncherCard", has_text="HipKittens Tutorial").wait_for()
+    lab.theme(dark=look[2])
+    seen(lab, look, "launcher")
+    lab.page.locator(".jp-LauncherCard", has_text="HipKittens Tutorial").click()
+    lab.until(lambda: lab.cells.count() > 10, "the tutorial", 60_000)
+    lab.ready()
+    # Three lines that say what is where, until one has read them.
+    guide = lab.sidebar.get_by_role("region", name="What is where")
+    assert guide.get_by_role("listitem").count() == 3
+    lab.command("application:toggle-left-area")
+    seen(lab, look, "newcomer")
+    guide.get_by_role("button", name="Got it").click()
+    guide.wait_for(state="detached")
+
+    cells = range(lab.cells.count())
+    kernel = next(i for i in cells if lab.text(i).startswith("%%hipkittens rms"))
+    lab.run(0)
+    lab.run(kernel)
+    lab.run(kernel + 1)
+    source = lab.text(kernel)
+    broken = "rsqrt(scale, scale)"
+    lab.write(kernel, source.replace(f"{broken};", broken))
+    lab.run(kernel)
+    marked = lab.cell(kernel).locator(".cm-line:has(.cm-lintRange-error)")
+    marked.first.wait_for()
+    assert marked.first.inner_text().strip().startswith(broken)
+    # No word under the pointer tells what it is.
+    lab.page.mouse.move(5, 5)
+    seen(lab, look, "newcomer-broken")
+    lab.write(kernel, source)
+    lab.run(kernel)
+    assert lab.cell(kernel).locator(".cm-lintRange-error").count() == 0
+    lab.editor(kernel).press("Escape")
+    lab.button("Profile").click()
+    lab.finish(kernel)
+    lab.cell(kernel).locator(".jp-hipkittens-HeatMark").first.wait_for()
+    seen(lab, look, "newcomer-mended")
+    assert [text for text in lab.complaints if "hipkittens" in text.lower()] == []
+
+
+def verified(lab: Lab) -> str:
+    first = lab.sidebar.get_by_role("list", name="Run history, newest first").get_by_role("listitem").first
+    return str(first.inner_text())
+
+
+def test_engineer_and_the_week_after(lab: Lab, server: Server, look: tuple[int, int, bool]) -> None:
+    engineer(lab, server, look)
+    a_week_later(lab, server, look)
+
+
+def engineer(lab: Lab, server: Server, look: tuple[int, int, bool]) -> None:
+    """A slow kernel: verified against an own reference, advised, mended, compared, shared."""
+    lab.open_beside_sidebar(server.notebook("engineer.ipynb", ENGINEER))
+    lab.theme(dark=look[2])
+    lab.run(LOAD)
+    lab.run(CELL)
+    lab.editor(CELL).click()
+    lab.button("Verify").click()
+    dialog = lab.page.locator(".jp-Dialog")
+    dialog.get_by_label("Reference").select_option("")
+    for label, text in {**OWN, "Function of the inputs": "lambda x: x.T @"}.items():
+        dialog.get_by_label(label).fill(text)
+    seen(lab, look, "verify-form")
+    dialog.get_by_role("button", name="Verify").click()
+    said = lab.output(CELL).filter(has_text="--reference")
+    said.wait_for()
+    assert "SyntaxError" in said.inner_text()
+    # What was wrong is asked for again, with what one had written.
+    lab.button("Verify").click()
+    assert dialog.get_by_label("Launch").input_value() == OWN["Launch"]
+    dialog.get_by_label("Function of the inputs").fill("lambda x: x.T")
+    dialog.get_by_role("button", name="Verify").click()
+    lab.until(lambda: "✓ verified" in verified(lab), "the verdict")
+    # From now on a click is enough.
+    lab.press("Verify", CELL)
+    assert dialog.count() == 0
+    assert "lambda x: x.T" in lab.sidebar.inner_text()
+
+    lab.write(LOAD, lab.text(LOAD) + '\nturn["turn"][1, 64](torch.randn(64, 64), torch.zeros(64, 64))')
+    lab.run(LOAD)
+    lab.press("Profile", CELL)
+    advice = lab.cell(CELL).locator(".jp-OutputArea").inner_text()
+    assert "bank conflicts" in advice
+    lab.cell(CELL).locator(".jp-hipkittens-HeatMark").first.wait_for()
+    seen(lab, look, "engineer-slow")
+    lab.button("Dashboard").click()
+    lab.dashboard.get_by_role("button", name="Pin as baseline").click()
+    lab.dashboard.get_by_role("group", name="baselines").get_by_text("turn #1").wait_for()
+
+    lab.write(CELL, FAST)
+    lab.press("Profile", CELL)
+    lab.press("Verify", CELL)
+    assert "✓ verified" in verified(lab)
+    times = lab.dashboard.locator(".wb-run-us")
+    lab.until(lambda: times.count() >= 2, "both runs in the dashboard")
+    new, old = (float(re.findall(r"[\d.]+", text)[0]) for text in times.all_inner_texts()[:2])
+    assert new < old, "the mended kernel is faster"
+    lab.dashboard.get_by_role("button", name=re.compile(r"^\W*What changed$")).click()
+    lab.until(lambda: "65" in lab.dashboard.inner_text(), "the difference of the sources")
+    seen(lab, look, "engineer-fast")
+    lab.editor(CELL).click()
+    lab.button("ISA").click()
+    view = lab.page.get_by_role("region", name="Machine code of")
+    view.locator(".cm-line.jp-hipkittens-line").first.wait_for()
+    # The rows in view are of some of the lines.
+    assert colours(lab, ".jp-hipkittens-Isa") <= colours(lab, ".jp-hipkittens-editor")
+    view.locator("summary", has_text="Columns").click()
+    view.get_by_role("checkbox", name="address").uncheck()
+    gutter = view.locator(".cm-gutter.jp-hipkittens-IsaAddress")
+    lab.until(lambda: not gutter.is_visible(), "the column to go")
+    view.get_by_role("checkbox", name="address").check()
+    if look[0] > 1100:  # a narrow view leaves its room to the instructions
+        lab.until(gutter.is_visible, "the column to come back")
+    lab.page.keyboard.press("Escape")
+    seen(lab, look, "engineer-isa")
+    lab.run(SHARE)
+    page = (server.folder / "turn.html").read_text()
+    assert "SQ_LDS_BANK_CONFLICT" in page
+
+
+def colours(lab: Lab, within: str) -> set[str]:
+    """Classes of the colours that lines have."""
+    found = lab.page.locator(f"{within} .cm-line.jp-hipkittens-line").evaluate_all(
+        "all => all.map(line => line.className.match(/hipkittens-line-\\d/)[0])"
+    )
+    return set(found)
+
+
+def a_week_later(lab: Lab, server: Server, look: tuple[int, int, bool]) -> None:
+    """The notebook opened without a kernel: runs, heat and figures are there; then one button is enough."""
+    lab.page.get_by_role("tab", name="engineer.ipynb").click()
+    lab.command("docmanager:save")
+    lab.until(lambda: lab.clean, "the notebook to be saved")
+    lab.page.evaluate("window.jupyterapp.shell.currentWidget.sessionContext.shutdown()")
+    # Also the browser has forgotten all that it kept.
+    lab.open_beside_sidebar("engineer.ipynb")
+    lab.cell(CELL).locator(".js-plotly-plot, svg").first.wait_for()
+    assert "engineer.sqlite" in lab.text(LOAD)
+    kept = lab.cell(CELL).locator(".jp-OutputArea").inner_text()
+    assert "verif" in kept
+    lab.run(LOAD)
+    history = lab.sidebar.get_by_role("list", name="Run history, newest first")
+    lab.until(lambda: history.count() and "profile" in history.inner_text(), "the runs of last week")
+    lab.editor(CELL).click()
+    lab.button("Dashboard").click()
+    lab.until(lambda: lab.dashboard.locator(".wb-run-us").count() >= 2, "the runs in the dashboard")
+    lab.dashboard.get_by_role("group", name="baselines").get_by_text("turn #1").wait_for()
+    seen(lab, look, "week-later")
+    # A restarted kernel: a button loads the workbench itself, and the reference is still known.
+    lab.page.get_by_role("tab", name="engineer.ipynb").click()
+    lab.page.evaluate("window.jupyterapp.shell.currentWidget.sessionContext.restartKernel()")
+    lab.sidebar.get_by_text("The workbench is not loaded in this kernel.").wait_for()
+    lab.press("Verify", CELL)
+    lab.until(lambda: "✓ verified" in verified(lab), "the verdict")
