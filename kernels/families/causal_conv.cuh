@@ -123,9 +123,10 @@ struct split_channels {
     };
     __device__ inline int channels() const { return 2 * keys + values; }
     __device__ inline place of(int channel) const {
-        if (channel < keys) return {q, keys, channel};
-        if (channel < 2 * keys) return {k, keys, channel - keys};
-        return {v, values, channel - 2 * keys};
+        // Values chosen, not branches, which the compiler makes a table of the pointers in memory of.
+        const bool first = channel < keys, key = channel < 2 * keys;
+        T *const tensor = first ? q : key ? k : v;
+        return {tensor, key ? keys : values, channel - (first ? 0 : key ? keys : 2 * keys)};
     }
 };
 

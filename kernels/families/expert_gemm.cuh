@@ -70,14 +70,13 @@ struct multiply {
     static constexpr int DEEP = as_stored ? K_STEP / A::per_element : K_STEP;
     static constexpr bool rows_of_columns = along_k || as_stored;
     static constexpr bool wide = as_stored && DEEP == 64;
-    using shared_shape = detail::select<wide, st_16x64_s, st_16x32_s>;
+    using shared_shape = detail::select<DEEP == 64, st_16x64_s, st_16x32_s>;
     using shape = detail::select<wide, rt_16x64_s, rt_16x32_s>;
     using shared_a = st<element, ROWS, DEEP, shared_shape>;
     using shared_b =
-        detail::select<rows_of_columns, st<element, COLS, DEEP, shared_shape>, st_bf<K_STEP, COLS, st_32x32_s>>;
+        detail::select<rows_of_columns, st<element, COLS, DEEP, shared_shape>, st_bf<K_STEP, COLS, st_32x128_s>>;
     using registers_a = rt<element, PART, DEEP, row_l, shape>;
-    using registers_b =
-        detail::select<rows_of_columns, rt<element, HALF, DEEP, row_l, shape>, rt_bf<K_STEP, HALF, col_l, rt_32x16_s>>;
+    using registers_b = rt<element, HALF, DEEP, row_l, shape>;
     using sums = rt_fl<PART, HALF, row_l, rt_16x16_s>;
     /** What the instructions sum in: whole numbers for int8. */
     using exact = rt<detail::select<detail::is_same<element, int8>, int, float>, PART, HALF, row_l, rt_16x16_s>;
@@ -252,13 +251,11 @@ struct multiply {
         if constexpr (rows_of_columns)
             load(b, subtile_inplace<HALF, DEEP>(from, {which * WARPS_N + part, 0}));
         else
-            load(b, subtile_inplace<K_STEP, HALF>(from, {0, which * WARPS_N + part}));
+            load_columns(b, from, (which * WARPS_N + part) * HALF);
         if constexpr (as::powers)
             mma_ABt_scaled(c, a, b, c, &by.of_a, &by.of_b[which]);
-        else if constexpr (rows_of_columns)
-            mma_ABt(c, a, b, c);
         else
-            mma_AB(c, a, b, c);
+            mma_ABt(c, a, b, c);
     }
 
     /** c += the factors of a step times its products. */

@@ -172,6 +172,9 @@ struct scaled_products {
      * from shared memory, else a block of powers of two. */
     static constexpr int RUN = wide && (!Part::direct || one_block) ? 8 : 32;
 
+    /** Whether a lane's loads straight to shared memory have 16 bytes, and pieces of these stay together. */
+    static constexpr bool BY_16_BYTES = MAX_DIRECT_LOAD_BYTES == 16;
+
     /** An operand of a step, as `operand_along_k` takes it. */
     template <typename T>
     struct operand {
@@ -179,8 +182,10 @@ struct scaled_products {
         static constexpr int numbers = detail::numbers_in<T>;
         using stored = detail::select<numbers == 1, T, unsigned char>;
         static constexpr int K_STEP = COLUMNS / numbers;
-        using shared_shape =
-            detail::select<K_STEP == 128, st_16x128_s, detail::select<K_STEP == 64, st_16x64_s, st_16x32_s>>;
+        /** On gfx942 reads of 8 bytes of 16 rows want an order of pieces as short. */
+        static constexpr bool short_pieces = !BY_16_BYTES && !as_stored && sizeof(T) == 1 && RUN / numbers == 8;
+        using shared_shape = detail::select<K_STEP == 128, st_16x128_s,
+                                            detail::select<K_STEP == 64 && !short_pieces, st_16x64_s, st_16x32_s>>;
         using matrix_shape = detail::select<sizeof(T) == 2 || K_STEP == 32, rt_16x32_s,
                                             detail::select<K_STEP == 128, rt_16x128_s, rt_16x64_s>>;
         /** Where numbers become bf16 a lane holds as many neighbours of either operand. */

@@ -54,6 +54,29 @@ each XCD's L2 reads for itself, and the kernel's arguments.
 
 """
 
+CONFLICTS = {
+    "attention/backward": "of `atomics`, dS is written with 8 bytes a lane for 32 keys and read by columns, "
+    "in an order of 16-byte pieces that serves the reads; the writes meet in banks",
+    **dict.fromkeys(
+        ("gated_delta/chunk_inverse", "gated_delta/chunk_prepare"),
+        "blocks of 16 x 16 floats on the diagonal are read once, by rows and by columns",
+    ),
+    "gemm/a16wfp4": "on gfx950, 8 numbers are 4 bytes, and a piece of 16 that was loaded straight to shared "
+    "memory stays whole: the 32 lanes served at once want the same half of each piece, half of the banks",
+    **dict.fromkeys(
+        ("moe_gemm/a4w4", "moe_gemm/a8w8", "moe_gemm/a8w8_blockscale", "moe_gemm/mxfp4"),
+        "where bytes are multiplied as they are, a lane turns four columns of B, and lanes side by side "
+        "write columns that are four apart: 256 bytes",
+    ),
+    "moe_routing/align_block_size": "rows add to a counter for their expert, and to the same one of it wait "
+    "for each other",
+}
+"""Where bank conflicts are left, and why."""
+
+LEFT = "\nBank conflicts that are left:\n\n" + "".join(
+    f"- `{name}`: {why}.\n" for name, why in CONFLICTS.items()
+)
+
 BESIDE = """
 ## Beside published times
 
@@ -265,7 +288,7 @@ def page(costs: Mapping[str, list[str]], times: Mapping[str, list[str]]) -> str:
     """The page, of lines by operator."""
     heads = [column.head for column in COLUMNS], [head for head, _ in TIMES]
     known = [[text for texts in lines.values() for text in texts] for lines in (costs, times)]
-    return HEAD + table(heads[0], known[0]) + BESIDE + table(heads[1], known[1])
+    return HEAD + table(heads[0], known[0]) + LEFT + BESIDE + table(heads[1], known[1])
 
 
 def operator_of(text: str) -> str:

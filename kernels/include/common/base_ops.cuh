@@ -211,7 +211,7 @@ struct normal_cdf {
 struct gelu {
     template <typename T>
     static __device__ inline T op(const T &a) {
-        return narrow<T>(detail::each([](float x) { return x * detail::normal_cdf(x); }, widen(a)));
+        return narrow<T>(detail::each([](float x) { return detail::gelu(x); }, widen(a)));
     }
 };
 /** gelu with the normal distribution function by way of tanh: PyTorch's approximate="tanh". */

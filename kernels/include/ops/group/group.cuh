@@ -165,14 +165,20 @@ struct group : detail::shared_maps<N>,
         const detail::window<2, GL> view(src, coord<>(at.b, at.d, 0, at.c));
         const auto offset = detail::in_chosen_rows<T>(view.pitch, src.rows(), rows);
         const int wave = warpid(), lane = kittens::laneid();
-        uint32_t offsets[P::per_wave];
-#pragma unroll
-        for (int i = 0; i < P::per_wave; i++) {
+        const i32x4 resource = make_srsrc(view.base, view.bytes);
+        const detail::computed computed{[&](int i) {
             const auto place = P::at(i, wave, lane);
-            offsets[i] = offset(place.row, place.col_bytes / static_cast<int>(sizeof(T)));
+            return offset(place.row, place.col_bytes / static_cast<int>(sizeof(T)));
+        }};
+        if constexpr (P::per_wave > 64) {
+            // More offsets than there are registers to spare: each just before its load.
+            detail::start_loads<P, N, ST::underlying_subtile_bytes_per_thread>(computed, resource, 0, lds, wave);
+        } else {
+            uint32_t offsets[P::per_wave];
+#pragma unroll
+            for (int i = 0; i < P::per_wave; i++) offsets[i] = computed[i];
+            detail::start_loads<P, N, ST::underlying_subtile_bytes_per_thread>(offsets, resource, 0, lds, wave);
         }
-        detail::start_loads<P, N, ST::underlying_subtile_bytes_per_thread>(offsets, make_srsrc(view.base, view.bytes),
-                                                                           0, lds, wave);
     }
 
     /**

@@ -51,10 +51,17 @@ struct pieces {
     }
 };
 
-/** Starts the loads of turns i, i + 1, ... of one wave. */
-template <typename P, int waves, int bytes, int i = 0>
-__device__ inline void start_loads(const uint32_t *offsets, const i32x4 &resource, uint32_t uniform_offset,
-                                   uint32_t lds, int wave) {
+/** What looks like an array of which each element is computed when it is read. */
+template <typename Of>
+struct computed {
+    Of of;
+    __device__ inline auto operator[](int i) const { return of(i); }
+};
+
+/** Starts the loads of turns i, i + 1, ... of one wave; `offsets[i]` is this lane's. */
+template <typename P, int waves, int bytes, int i = 0, typename Offsets>
+__device__ inline void start_loads(const Offsets &offsets, const i32x4 &resource, uint32_t uniform_offset, uint32_t lds,
+                                   int wave) {
     if constexpr (i < P::per_wave) {
         if (P::has(i, wave, laneid()))
             load_direct<bytes, i * waves * P::bytes_per_wave>(resource, lds, offsets[i], uniform_offset);
