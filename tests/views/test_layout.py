@@ -21,6 +21,7 @@ from workbench.targets import TILE_TARGETS
 from workbench.tiles import LayoutResult, Row, view_layout
 from workbench.tiles.elements import torch_dtype
 from workbench.tiles.tile_type import TileType, vocabulary
+from workbench.views.picture import svg_of
 
 
 def positions(shape: str, layout: str) -> tuple[np.ndarray, np.ndarray]:
@@ -267,6 +268,7 @@ def test_figure(conflicting: LayoutResult) -> None:
     assert modes[:3] == ["colour: lane", "colour: register", "colour: bank"]
     assert any(a.text == "counted" for a in figure.layout.annotations)
     assert len(json.dumps(json.loads(figure.to_json()))) < 1_000_000
+    assert len(svg_of(figure)) < 450_000, "a saved notebook has several"
 
 
 def test_another_beginning(conflicting: LayoutResult) -> None:

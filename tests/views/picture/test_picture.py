@@ -132,4 +132,6 @@ def test_values_of_upright_bars_are_turned_and_shadows_are_outlines() -> None:
     assert "rotate(-90" not in svg_of(go.Figure(bar).update_traces(textangle=0))
     shadow = {"color": "#ffffff", "shadow": "1px 1px 0px #102030"}
     cells = go.Heatmap(z=[[0, 1]], text=[["x", "y"]], texttemplate="%{text}", textfont=shadow)
-    assert "#102030" in svg_of(go.Figure(cells))
+    picture = svg_of(go.Figure(cells))
+    assert picture.count("paint-order:stroke;stroke:#102030") == 2
+    assert {"x", "y"} <= set(texts(go.Figure(cells))), "outlined text is still text"

@@ -9,7 +9,7 @@ from typing import Any
 
 from workbench.theme import CLEAR, INK
 from workbench.views.picture.axes import Scale, anchored, dress
-from workbench.views.picture.traces import DRAWERS, Place, draw_bars, legend_mark, values_of
+from workbench.views.picture.traces import DRAWERS, OUTLINED, Place, draw_bars, legend_mark, values_of
 from workbench.views.picture.values import COLOURWAY, DASHES, array, at, colour, number, plain
 
 WIDTH, HEIGHT = 760, 450
@@ -57,13 +57,18 @@ def svg_of(figure: Any) -> str:
             pad_inches=6 / 72,
             metadata={"Date": None},
         )
-    text = kept.getvalue()
-    # In pixels as plotly's figures, never wider than what it is shown in.
+    return _small(kept.getvalue())
+
+
+def _small(drawn: str) -> str:
+    """matplotlib's SVG without what each of its texts says again, in pixels, never wider than its page."""
+    outline = r'<g style="paint-order:stroke;stroke:#\1;stroke-width:1.5px;stroke-linejoin:round">'
+    text = re.sub(rf'<g id="{OUTLINED}(\w{{6}})">', outline, drawn[drawn.index("<svg") :])
+    text = re.sub(r'(?<=<g) id="text_\d+"| transform="rotate\(-0 [^"]*\)"', "", text)
+    family = "font-family: " + ", ".join(f"'{font}'" for font in FONTS[:-1]) + f", {FONTS[-1]}; "
+    text = text.replace(family, "").replace("<svg", f'<svg font-family="{", ".join(FONTS)}"', 1)
     return re.sub(
-        r'width="([\d.]+)pt" height="[\d.]+pt"',
-        r'style="width:\1px;max-width:100%"',
-        text[text.index("<svg") :],
-        count=1,
+        r'width="([\d.]+)pt" height="[\d.]+pt"', r'style="width:\1px;max-width:100%"', text, count=1
     )
 
 

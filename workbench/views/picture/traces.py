@@ -145,16 +145,21 @@ def _texts(place: Place, trace: Mapping[str, Any], x: Sequence[float], y: Sequen
             color=colour(colours[n]) if colours[n] else place.ink,
             size=at(trace, "textfont.size", 11),
             rotation=-number(trace.get("textangle") or 0),
-            path_effects=_outline(str(at(trace, "textfont.shadow") or "")),
+            gid=_outline(str(at(trace, "textfont.shadow") or "")),
         )
 
 
-def _outline(shadow: str) -> list[Any]:
-    """What goes round letters that plotly gives a shadow of a colour."""
-    from matplotlib.patheffects import withStroke
+OUTLINED = "wb-outline-"
+"""How the name of a text begins that has an outline; six digits of its colour follow."""
 
-    found = re.search(r"#[0-9a-fA-F]{6}", shadow)
-    return [withStroke(linewidth=1.5, foreground=found[0])] if found else []
+
+def _outline(shadow: str) -> str | None:
+    """The name of a text that plotly gives a shadow of a colour.
+
+    matplotlib's own outlines are shapes, letter by letter: megabytes in a figure of two thousand numbers.
+    """
+    found = re.search(r"#([0-9a-fA-F]{6})", shadow)
+    return f"{OUTLINED}{found[1]}" if found else None
 
 
 def draw_bars(place: Place) -> None:
