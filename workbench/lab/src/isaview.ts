@@ -594,7 +594,7 @@ export class IsaView extends Widget {
     for (const [name, label] of [
       ['Address', this.trans.__('address')],
       ['Count', this.trans.__('executed')],
-      ['Cost', this.trans.__('measure')],
+      ['Cost', this.trans.__('cost')],
       ['Pressure', this.trans.__('live registers')],
       ['Source', this.trans.__('line')]
     ]) {
