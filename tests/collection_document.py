@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from collection.running import CASES, drawn, run
+from modelled_times import ALONE, ALONE_ON
 
 import workbench as wb
 from workbench import collection, paths
@@ -28,7 +29,7 @@ from workbench.errors import CompileError, WorkbenchError
 from workbench.profile.expected import expected
 from workbench.profile.launch import QUANTITIES
 from workbench.spec import shape_text
-from workbench.spec.modelled import Comparison, comparisons
+from workbench.spec.modelled import Comparison, comparisons, key, times
 from workbench.targets import TILE_TARGETS
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -294,6 +295,17 @@ def _tables() -> Iterator[str]:
         shown = ["" if value is None else f"{value:.1f}" for value in cells]
         yield f"| `{name}` | {shape_text(each.shape)} | {' | '.join(shown)} | {expected(name).short} |"
 
+    yield (
+        f"\nOf the gated delta rule the collection publishes no times. Modelled on {GPU}, kernel time, with "
+        "Qwen3-Next's heads: a decode step of one and of 64 sequences, prefills of 128 and 1,024 tokens."
+    )
+    yield "\n| operator | shape | modelled kernels | may be off |\n| --- | --- | --- | --- |"
+    for name, shapes in ALONE.items():
+        for shape in shapes:
+            us = times().get(key(name, shape, ALONE_ON))
+            told = "not modelled yet" if us is None else f"{us:.1f}"
+            yield f"| `{name}` | {shape_text(shape)} | {told} | {expected(name).short} |"
+
 
 def run_cases(results: dict[str, Any]) -> None:
     """Runs what has no result yet, and remembers each at once."""
@@ -324,8 +336,8 @@ def compile_sources(results: dict[str, Any], checkout: Path) -> None:
         if path is None or row.module in told:
             continue
         found = told[row.module] = {}
-        for macros, key in (([], "failure"), ([NAMES], "failure with macro")):
-            found[key] = ""
+        for macros, what in (([], "failure"), ([NAMES], "failure with macro")):
+            found[what] = ""
             try:
                 wb.compile(
                     path.read_text(encoding="utf-8"),
@@ -335,9 +347,9 @@ def compile_sources(results: dict[str, Any], checkout: Path) -> None:
                 )
                 break
             except CompileError as error:
-                found[key] = first_error(error)[:160]
+                found[what] = first_error(error)[:160]
             except WorkbenchError as error:
-                found[key] = str(error).splitlines()[0][:160]
+                found[what] = str(error).splitlines()[0][:160]
         _store(results)
         print(row.module, found["failure"] or "compiles", flush=True)
 

@@ -1,4 +1,4 @@
-"""Models the problems of which somebody published figures, and keeps the times for the catalogue.
+"""Models the problems of which somebody published figures, and a few more, and keeps the times.
 
     python tests/modelled_times.py [NAME ...] [--largest 2e12] [--minutes 60] [--again]
 
@@ -19,6 +19,18 @@ from workbench.errors import WorkbenchError
 from workbench.spec import Shape
 from workbench.spec.modelled import TABLE, comparisons, key, times
 
+ALONE: dict[str, list[Shape]] = {
+    "gated_delta/recurrent": [
+        {"batch": n, "sequences": n, "tokens": 1, "heads": 16, "groups": 2, "keys": 128, "values": 128}
+        for n in (1, 64)
+    ],
+    "gated_delta/chunk": [
+        {"tokens": n, "heads": 16, "groups": 2, "keys": 128, "values": 128} for n in (128, 1024)
+    ],
+}
+"""Problems of which nobody published a time, on `ALONE_ON`: decode and prefill with Qwen3-Next's heads."""
+ALONE_ON = "MI325X"
+
 
 def device_of(gpu: str) -> str:
     """The emulated device for a GPU; of "MI350X or MI355X" the last."""
@@ -30,11 +42,12 @@ def problems(names: Iterable[str], known: Container[str]) -> list[tuple[float, s
     found = []
     for name in names:
         spec = wb.kernels[name]
-        for each in comparisons(spec):
-            if key(name, each.shape, each.gpu) not in known:
-                work = spec.work(spec.shape(each.shape))
+        asked = [(each.shape, each.gpu) for each in comparisons(spec)]
+        for shape, gpu in [*asked, *((shape, ALONE_ON) for shape in ALONE.get(name, ()))]:
+            if key(name, shape, gpu) not in known:
+                work = spec.work(spec.shape(shape))
                 cost = max(work.get("flops", 0), 10 * work.get("bytes", 0))
-                found.append((cost, name, each.shape, each.gpu))
+                found.append((cost, name, shape, gpu))
     return sorted(found, key=lambda each: each[0])
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from modelled_times import ALONE, ALONE_ON
 
 import workbench as wb
 from workbench.errors import UsageError
@@ -70,4 +71,5 @@ def test_modelled_times_stand_beside_published_ones() -> None:
     assert rates.best.unit == "TFLOP/s"
     assert rates.best.value == max(figure.value for figure in rates.published.values())
     known = {key(name, each.shape, each.gpu) for name, s in wb.kernels.items() for each in comparisons(s)}
+    known |= {key(name, shape, ALONE_ON) for name, shapes in ALONE.items() for shape in shapes}
     assert set(times()) <= known, "python tests/modelled_times.py keeps times of problems that are no more"
