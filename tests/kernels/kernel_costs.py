@@ -61,8 +61,11 @@ CONFLICTS = {
         ("gated_delta/chunk_inverse", "gated_delta/chunk_prepare"),
         "blocks of 16 x 16 floats on the diagonal are read once, by rows and by columns",
     ),
-    "gemm/a16wfp4": "on gfx950, 8 numbers are 4 bytes, and a piece of 16 that was loaded straight to shared "
-    "memory stays whole: the 32 lanes served at once want the same half of each piece, half of the banks",
+    **dict.fromkeys(
+        ("feed_forward/bmm_rope_kv_cache", "gemm/a16wfp4"),
+        "on gfx950, 8 numbers of fp4 are 4 bytes, and a piece of 16 that was loaded straight to shared "
+        "memory stays whole: the 32 lanes served at once want the same half of each piece, half of the banks",
+    ),
     **dict.fromkeys(
         ("moe_gemm/a4w4", "moe_gemm/a8w8", "moe_gemm/a8w8_blockscale", "moe_gemm/mxfp4"),
         "where bytes are multiplied as they are, a lane turns four columns of B, and lanes side by side "
