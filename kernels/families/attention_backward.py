@@ -78,7 +78,7 @@ def check(shape: Mapping[str, Any], arch: str) -> None:
 def inputs(shape: Mapping[str, Any], generator: torch.Generator) -> dict[str, Any]:
     """Inputs of the forward pass, what it gives, and normally distributed gradients of that."""
     given = forward.inputs(shape, generator)
-    out, lse = attention(**{k: v.float() if isinstance(v, torch.Tensor) else v for k, v in given.items()})
+    out, lse = head_by_head({k: v.float() if isinstance(v, torch.Tensor) else v for k, v in given.items()})
     dtype = given["q"].dtype
     return {
         **given,
@@ -87,6 +87,28 @@ def inputs(shape: Mapping[str, Any], generator: torch.Generator) -> dict[str, An
         "dout": torch.randn(out.shape, generator=generator).to(dtype),
         "dlse": torch.randn(lse.shape, generator=generator),
     }
+
+
+def head_by_head(given: Mapping[str, Any]) -> tuple[torch.Tensor, torch.Tensor]:
+    """`attention`, of each sequence and head of keys by itself: all logits at once may take tens of GB."""
+    q, k, v, sinks = (given.get(name) for name in ("q", "k", "v", "sinks"))
+    settings = {name: value for name, value in given.items() if name not in ("q", "k", "v", "sinks")}
+    heads = q.shape[2] // k.shape[2]
+
+    def of(b: int, h: int) -> tuple[torch.Tensor, torch.Tensor]:
+        own = slice(h * heads, (h + 1) * heads)
+        parts = {
+            "q": q[b : b + 1, :, own],
+            "k": k[b : b + 1, :, h : h + 1],
+            "v": v[b : b + 1, :, h : h + 1],
+        }
+        return attention(**parts, **settings, sinks=None if sinks is None else sinks[own])
+
+    made = [[of(b, h) for h in range(k.shape[2])] for b in range(q.shape[0])]
+    return (
+        torch.cat([torch.cat([out for out, _ in sequence], dim=2) for sequence in made]),
+        torch.cat([torch.cat([lse for _, lse in sequence], dim=1) for sequence in made]),
+    )
 
 
 def outputs(shape: Mapping[str, Any], tensors: Mapping[str, Any]) -> dict[str, Any]:

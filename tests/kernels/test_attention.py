@@ -10,8 +10,12 @@ import pytest
 import torch
 
 import workbench as wb
+import workbench.spec
 from workbench.errors import ShapeError
 from workbench.targets import TILE_TARGETS
+from workbench_kernels.families import attention_backward as backward_family
+from workbench_kernels.families import attention_forward as forward_family
+from workbench_kernels.references.attention import attention
 
 FORWARD: list[dict[str, Any]] = [
     # One query, and queries that see no key, with and without sinks.
@@ -229,3 +233,13 @@ def test_refused(change: Mapping[str, Any], says: str) -> None:
     q, k = torch.zeros(1, 8, 4, 64).bfloat16(), torch.zeros(1, 8, 2, 64).bfloat16()
     with pytest.raises(ShapeError, match=says):
         wb.kernels["attention/forward"](**{"q": q, "k": k, "v": k, **change})
+
+
+def test_inputs_of_backward_are_made_head_by_head() -> None:
+    shape = wb.kernels["attention/backward"].shape(
+        {"batch": 2, "queries": 20, "keys": 33, "sinks": 1, "causal": 1}
+    )
+    given = forward_family.inputs({**shape, "heads": 4, "heads_kv": 2}, torch.Generator().manual_seed(1))
+    wide = {name: x.double() if isinstance(x, torch.Tensor) else x for name, x in given.items()}
+    for got, wanted in zip(backward_family.head_by_head(wide), attention(**wide), strict=True):
+        torch.testing.assert_close(got, wanted)

@@ -19,7 +19,7 @@ def launch_html(record: LaunchRecord) -> Markup:
         "kernel": instance_name(demangle(record.kernel)),
         "device": record.device,
         "work-groups": grid,
-        "work-items of one": items,
+        "work-items of each": items,
         "dynamic LDS, bytes": record.dynamic_shared,
         "s of this computer": record.wall_seconds,
         **({"us, measured": record.elapsed.value} if record.elapsed is not None else {}),

@@ -22,7 +22,8 @@ STYLE = Markup(
     # A narrow window scrolls a table; it does not break its words.
     "overflow-wrap:normal;word-break:normal}"
     ".wb td.wb-line{white-space:nowrap}"
-    ".wb th{font-weight:600;color:var(--jp-content-font-color2,inherit)}"
+    # A heading of several lines makes a row of empty space above numbers.
+    ".wb table th{font-weight:600;color:var(--jp-content-font-color2,inherit);white-space:nowrap}"
     ".wb table td.wb-num{text-align:right !important;font-variant-numeric:tabular-nums}"
     ".wb .wb-ok{color:var(--jp-success-color1,#1a7f4b);white-space:nowrap}"
     ".wb .wb-bad{color:var(--jp-error-color1,#c0392b);font-weight:600;white-space:nowrap}"
