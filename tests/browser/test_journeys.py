@@ -62,6 +62,8 @@ def lab(open_lab: Callable[..., Lab], look: tuple[int, int, bool]) -> Iterator[L
     width, height, _ = look
     lab = open_lab(size={"width": width, "height": height})
     yield lab
+    # The server keeps it for the tests that follow.
+    lab.theme(dark=False)
     lab.close()
 
 
@@ -169,7 +171,7 @@ def engineer(lab: Lab, server: Server, look: tuple[int, int, bool]) -> None:
     lab.write(CELL, FAST)
     lab.press("Profile", CELL)
     lab.press("Verify", CELL)
-    assert "✓ verified" in verified(lab)
+    lab.until(lambda: "✓ verified" in verified(lab), "the verdict on the mended kernel")
     times = lab.dashboard.locator(".wb-run-us")
     lab.until(lambda: times.count() >= 2, "both runs in the dashboard")
     new, old = (float(re.findall(r"[\d.]+", text)[0]) for text in times.all_inner_texts()[:2])

@@ -457,6 +457,7 @@ class TestJourney:
         view.locator(".cm-line", has_text="buffer_load").first.wait_for()
 
     def test_dark_theme(self, lab: Lab) -> None:
+        lab.theme(dark=False)
         light = colour(lab, RMS, "struct rmsnorm_globals", "rmsnorm_globals")
         lab.theme(dark=True)
         lab.until(
