@@ -1,6 +1,6 @@
 """docs/benchmarks.md with its pictures, from what `python -m workbench bench` found.
 
-python -m workbench bench --device MI355X --figures --against triton --out build/bench
+python -m workbench bench --device MI355X --figures --against triton --largest 1.2e12 --out build/bench
 python tests/benchmarks/benchmark_document.py build/bench
 """
 
@@ -16,8 +16,9 @@ from workbench.views.benchmark_page import markdown
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 HOW = (
-    "Made by `python -m workbench bench --device MI355X --figures --against triton --out build/bench`, which "
-    "goes on where it was stopped, and `python tests/benchmarks/benchmark_document.py build/bench`."
+    "Made by `python -m workbench bench --device MI355X --figures --against triton --largest 1.2e12 "
+    "--out build/bench`, which goes on where it was stopped, and "
+    "`python tests/benchmarks/benchmark_document.py build/bench`."
 )
 
 
