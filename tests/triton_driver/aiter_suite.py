@@ -28,9 +28,15 @@ BEGIN, END = "<!-- aiter begins -->", "<!-- aiter ends -->"
 TARGETS = ("gfx950", "gfx942")
 RESULTS = ("passed", "skipped", "refused", "fault", "wrong", "error", "needs HIP", "too long")
 """Skipped: by the test itself. Refused: Triton or the device says that it cannot. Error: any other end.
-Needs HIP: the test compares with AITER's own HIP modules, or launches them."""
-NEEDS_HIP = (
-    r"\[aiter\] build|(no attribute|cannot import name) '\w+'.*from 'aiter' |^\w+: module 'aiter' has no"
+Needs HIP: the test compares with AITER's own HIP modules or launches them, or wants a PyTorch for GPUs."""
+NEEDS_HIP = "|".join(
+    (
+        r"\[aiter\] build",
+        "not compiled with CUDA",
+        "dummy base class CUDAGraph",
+        r"(no attribute|cannot import name) '\w+'.*from 'aiter' ",
+        r"^\w+: module 'aiter' has no",
+    )
 )
 Line = dict[str, str]
 
