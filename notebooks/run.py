@@ -2,14 +2,16 @@
 
     python notebooks/run.py notebooks/01_first_kernel.ipynb --html build/demo.html
 
-Prints each cell as it runs, then the output of the cells tagged `summary`. The page is self-contained: the
-figures carry their own script and nothing is fetched when it is opened.
+Prints each cell as it runs, then the output of the cells tagged `summary` and how large the notebook is when
+it is saved. The page is self-contained: the figures carry their own script and nothing is fetched when it is
+opened.
 """
 
 from __future__ import annotations
 
 import argparse
 import copy
+import json
 import os
 import re
 import sys
@@ -23,6 +25,9 @@ from nbclient.exceptions import CellExecutionError
 from nbconvert import HTMLExporter
 
 PLOTLY = "application/vnd.plotly.v1+json"
+MOST_MB = 3.0
+"""Of a notebook that is saved with its outputs: what one still likes to open, and to have in git."""
+
 WIDGET = "application/vnd.jupyter.widget-view+json"
 
 
@@ -104,26 +109,43 @@ def pictures_page(notebook: nbformat.NotebookNode) -> str:
     return str(body)
 
 
-def sizes(notebook: nbformat.NotebookNode) -> str:
-    """How large the notebook is when it is saved with its outputs, and what of it are figures."""
+def as_saved(notebook: nbformat.NotebookNode) -> nbformat.NotebookNode:
+    """The notebook as JupyterLab saves it: without the HTML of figures, which only an exported page has."""
     shown = copy.deepcopy(notebook)
     for cell in shown.cells:
         # Plotly's script is told by the renderer for exported pages alone.
         if "outputs" in cell:
             cell.outputs = [o for o in cell.outputs if "* plotly.js v" not in str(o.get("data", ""))]
-    drawn = figures(shown)
-    for output in drawn:
-        # Only an exported page has it.
+    for output in figures(shown):
         output.data.pop("text/html", None)
-    every, live, still = (
-        len(nbformat.writes(shown)),
-        sum(len(str(output.data[PLOTLY])) for output in drawn),
-        sum(len(output.data["image/svg+xml"]) for output in drawn),
-    )
-    return (
-        f"saved with outputs: {every / 1e6:.2f} MB, of these {len(drawn)} figures {live / 1e6:.2f} MB "
-        f"and their pictures {still / 1e6:.2f} MB"
-    )
+    return shown
+
+
+def sizes(notebook: nbformat.NotebookNode) -> dict[str, float]:
+    """How large the notebook is when it is saved with its outputs, MB, and what of it are figures."""
+    saved = as_saved(notebook)
+    drawn = figures(saved)
+
+    def mb(*parts: Any) -> float:
+        # As the file has it, a line for each entry of a list.
+        return sum(len(json.dumps(part, indent=1)) for part in parts) / 1e6
+
+    return {
+        "MB": len(nbformat.writes(saved)) / 1e6,
+        "figures": len(drawn),
+        "live": mb(*(output.data[PLOTLY] for output in drawn)),
+        "pictures": mb(*(output.data["image/svg+xml"] for output in drawn)),
+    }
+
+
+def sizes_table(found: dict[str, dict[str, float]]) -> str:
+    """Sizes of several notebooks in Markdown."""
+    lines = ["| notebook | saved, MB | figures | of it live, MB | their pictures, MB |", "| --- " * 5 + "|"]
+    lines += [
+        f"| {name} | {one['MB']:.2f} | {one['figures']} | {one['live']:.2f} | {one['pictures']:.2f} |"
+        for name, one in found.items()
+    ]
+    return "\n".join(lines)
 
 
 def write_html(notebook: nbformat.NotebookNode, path: Path) -> None:
@@ -161,23 +183,33 @@ def _with_one_plotly(body: str) -> str:
 
 def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description="Execute a notebook and show what it did.")
-    parser.add_argument("notebook", type=Path)
+    parser.add_argument("notebook", type=Path, nargs="+")
     parser.add_argument("--html", type=Path, help="write the executed notebook as a self-contained page")
+    parser.add_argument("--save", type=Path, help="a folder to save the executed notebooks in")
     parser.add_argument("--timeout", type=int, default=600, help="seconds a cell may run (default 600)")
     options = parser.parse_args(arguments)
-    if not options.notebook.is_file():
-        parser.error(f"no notebook at {options.notebook}")
-    print(f"running {options.notebook}", flush=True)
-    try:
-        notebook = execute(options.notebook, timeout=options.timeout)
-    except CellExecutionError as error:
-        print(f"\n{options.notebook} stopped at a cell:\n{error}", file=sys.stderr)
-        return 1
-    for text in summaries(notebook):
-        print(f"\n{text}")
-    print(f"\n{sizes(notebook)}")
+    if options.html and len(options.notebook) > 1:
+        parser.error("--html writes the page of one notebook")
+    found = {}
+    for path in options.notebook:
+        if not path.is_file():
+            parser.error(f"no notebook at {path}")
+        print(f"running {path}", flush=True)
+        try:
+            notebook = execute(path, timeout=options.timeout)
+        except CellExecutionError as error:
+            print(f"\n{path} stopped at a cell:\n{error}", file=sys.stderr)
+            return 1
+        for text in summaries(notebook):
+            print(f"\n{text}")
+        found[path.stem] = sizes(notebook)
+        if options.save:
+            options.save.mkdir(parents=True, exist_ok=True)
+            nbformat.write(as_saved(notebook), options.save / path.name)
+        if options.html:
+            write_html(notebook, options.html)
+    print(f"\n{sizes_table(found)}")
     if options.html:
-        write_html(notebook, options.html)
         print(f"\nthe whole run with its figures: {options.html}")
     return 0
 

@@ -19,6 +19,16 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 import workers
 
+from workbench import cache
+
+# nbformat's jsonschema would build a grammar of IRIs, more than a second of each worker, for a format that no
+# notebook has; without the module it leaves that check out.
+sys.modules.setdefault("rfc3987_syntax", None)  # type: ignore[arg-type]
+
+# What zig makes once of its own, start files and helper functions, takes 4 s of the processor and more: tests
+# share it whose cache is else their own.
+os.environ.setdefault("ZIG_GLOBAL_CACHE_DIR", str(cache.folder() / "tools" / "zig"))
+
 # Tests draw their seeds with `random` and print them. Every run draws new ones, so that the tests see
 # more with time; in CI, where a failure must be the change's own, they are always the same.
 SEED = os.environ.get("HIPKITTENS_TEST_SEED")

@@ -6,33 +6,40 @@
 A mutant is another operator, constant or condition at a place that the seed draws. The tests that cover its
 file run until the first one fails: those of `make test` first, and where they find nothing the full product
 of generated kernels, so that a mutant that only this finds shows what the covering arrays miss. Survivors of
-both are named; some of them compute the same as the original.
+both are named; some of them compute the same as the original. Tests that found a mutant go first for the next
+one, and `--folder` keeps what was compiled for another run.
 """
 
 from __future__ import annotations
 
 import argparse
 import ast
+import filecmp
+import importlib
 import io
 import os
 import random
 import re
+import resource
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
-import time
 import tokenize
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parents[1]
 GENERATED = "tests/kernels/generated"
-SECONDS = 900
-"""What a run of the tests may take; a mutant that takes longer, such as an endless loop, is found."""
+SECONDS = 90
+"""Of the processor's time, not a clock's, that a test may take; a mutant that makes it take more, such as an
+endless loop, is found."""
 
 AREAS = {
     "tiles": ("kernels/include/**/*.cuh",),
@@ -50,9 +57,33 @@ SEMANTICS = "tests/emulator/semantics"
 OPS = "tests/emulator/native/ops"
 
 COVER: dict[str, tuple[str, ...]] = {
+    r"tile/(atomics|blocks|scans|selections)": (
+        "tests/kernels/test_row_operations.py",
+        "tests/kernels/test_quantize.py",
+    ),
+    r"tile/(quantize|products)": ("tests/kernels/test_quantize.py", "tests/kernels/test_gemm.py"),
+    r"tile/rotations|gl_strided": ("tests/kernels/test_rows_by_index.py",),
+    r"philox|tile/random": ("tests/kernels/test_random.py",),
+    r"types/complex": ("tests/kernels/test_fp6_branch.py",),
+    r"group/register": ("tests/kernels/test_group_reductions.py", FAMILIES["vectors"]),
+    r"group/shared": ("tests/kernels/test_vectors_in_memory.py", FAMILIES["vectors"]),
+    r"common/meta": ("tests/kernels/test_errors.py", FAMILIES["tile_maps"], FAMILIES["vectors"]),
+    r"common/(lanes|functions)": (
+        FAMILIES["tile_reductions"],
+        FAMILIES["vectors"],
+        FAMILIES["tile_maps"],
+        "tests/kernels/test_compatibility.py",
+    ),
+    r"common/numbers": (FAMILIES["tile_maps"], FAMILIES["tile_masks"], FAMILIES["tile_conversions"]),
+    r"tile_order": ("tests/kernels/test_schedules.py",),
+    r"schedules/(interleave|ping_pong|sequence)": (
+        "tests/kernels/test_schedules.py",
+        "tests/kernels/test_gemm_schedules.py",
+    ),
     r"register/art|assembly/|common/macros|mma_agpr": ("tests/kernels/test_art.py",),
     r"mma_scaled|small_floats": ("tests/kernels/test_scaled_mma.py", FAMILIES["tile_mma"]),
-    r"schedules/|group/memory/tile/(stream|register_buffer)": (
+    r"register_buffer": ("tests/kernels/test_source_compatibility.py",),
+    r"group/memory/tile/stream": (
         "tests/kernels/test_schedules.py",
         "tests/kernels/test_gemm_schedules.py",
     ),
@@ -60,25 +91,36 @@ COVER: dict[str, tuple[str, ...]] = {
     r"tile/reductions": (FAMILIES["tile_reductions"],),
     r"tile/conversions": (FAMILIES["tile_conversions"], FAMILIES["tile_layouts"]),
     r"tile/masks": (FAMILIES["tile_masks"],),
-    r"tile/maps": (FAMILIES["tile_maps"],),
-    r"tile/mma": (FAMILIES["tile_mma"],),
-    r"/vec/": ("tests/kernels/test_register_vectors.py", FAMILIES["vectors"]),
+    r"tile/maps": (FAMILIES["tile_maps"], "tests/kernels/test_register_vectors.py"),
+    r"tile/mma": (FAMILIES["tile_mma"], "tests/kernels/test_mma.py"),
+    r"/vec/|register/rv": (
+        "tests/kernels/test_register_vectors.py",
+        "tests/kernels/test_vectors_in_memory.py",
+        FAMILIES["vectors"],
+    ),
     r"tile/global_to_register": (FAMILIES["global_register"],),
-    r"tile/shared_to_register": (FAMILIES["shared_register"],),
+    r"tile/shared_to_register": (FAMILIES["shared_register"], "tests/kernels/test_banks.py"),
     r"types/shared": (FAMILIES["shared_register"], FAMILIES["global_shared"], "tests/kernels/test_banks.py"),
     r"ops/group/|common/(buffer|sync)": (
         FAMILIES["global_shared"],
         FAMILIES["shared_register"],
         FAMILIES["vectors"],
         "tests/kernels/test_gemm_schedules.py",
+        "tests/kernels/test_register_vectors.py",
     ),
     r"types/global": (FAMILIES["grid"], FAMILIES["global_register"], "tests/kernel/test_host_module.py"),
-    r"common/util": (FAMILIES["grid"], FAMILIES["tile_masks"], FAMILIES["global_register"]),
+    r"common/util": (
+        FAMILIES["grid"],
+        FAMILIES["tile_masks"],
+        FAMILIES["global_register"],
+        "tests/kernels/test_register_vectors.py",
+    ),
     r"common/base_(types|ops)": (
         FAMILIES["tile_maps"],
         FAMILIES["tile_conversions"],
         FAMILIES["tile_reductions"],
         FAMILIES["vectors"],
+        "tests/kernels/test_register_vectors.py",
     ),
     r"kernels/include/": (
         FAMILIES["tile_masks"],
@@ -87,6 +129,7 @@ COVER: dict[str, tuple[str, ...]] = {
         FAMILIES["tile_layouts"],
         FAMILIES["global_register"],
     ),
+    r"sanitizer/heap": ("tests/emulator/node/test_heap.py",),
     r"observe/sanitiz": ("tests/emulator/sanitizer",),
     r"observe/": ("tests/emulator/native/observe", "tests/profile/test_caches.py"),
     r"native/(run/|abi)": ("tests/emulator/node", "tests/emulator/native", "tests/emulator/semantics"),
@@ -300,11 +343,47 @@ def environment(tree: Path) -> dict[str, str]:
     }
 
 
-def run_tests(tree: Path, tests: tuple[str, ...], everything: bool) -> str | None:
-    """The test that failed first; None where all pass.
+class Turns:
+    """A pytest plugin: what found mutants before runs first, and no test without end.
 
-    In a fork of this process, which has imported what takes long and does not change.
+    The order decides how long a run takes and nothing else.
     """
+
+    def __init__(self) -> None:
+        self._found: dict[str, int] = {}
+
+    def note(self, failed: str) -> None:
+        """`failed` is a line of pytest's summary: a test's id, and why it failed."""
+        test = failed.split(" - ")[0]
+        self._found[test] = self._found.get(test, 0) + 1
+
+    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
+        items.sort(key=lambda item: -self._found.get(item.nodeid, 0))
+
+    def pytest_runtest_setup(self) -> None:
+        used = resource.getrusage(resource.RUSAGE_SELF)
+        limit = int(used.ru_utime + used.ru_stime) + SECONDS
+        resource.setrlimit(resource.RLIMIT_CPU, (limit, resource.RLIM_INFINITY))
+
+
+def import_what_stays(tree: Path) -> None:
+    """What each fork would import for itself, and most mutants do not change."""
+    os.environ.update(environment(tree))
+    os.chdir(tree)
+    sys.path.insert(0, str(tree))
+    for name in ("IPython.testing.globalipapp", "llvmlite.binding", "torch", "workbench.kernel"):
+        importlib.import_module(name)
+    sys.modules["torch"].set_num_threads(1)
+
+
+def forget(package: str) -> None:
+    """Its modules are imported anew, from files that have changed."""
+    for name in [name for name in sys.modules if name.split(".")[0] == package]:
+        del sys.modules[name]
+
+
+def run_tests(tree: Path, tests: tuple[str, ...], everything: bool, turns: Turns, path: str) -> str | None:
+    """The test that failed first; None where all pass. In a fork, where `path` has changed."""
     log = tree.parent / "log"
     child = os.fork()
     if child == 0:
@@ -312,26 +391,23 @@ def run_tests(tree: Path, tests: tuple[str, ...], everything: bool) -> str | Non
         with log.open("w") as out:
             os.dup2(out.fileno(), 1)
             os.dup2(out.fileno(), 2)
-        os.environ.update(environment(tree), HIPKITTENS_TEST_ALL="1" if everything else "0")
-        os.chdir(tree)
-        sys.path.insert(0, str(tree))
-        import pytest
-
-        os._exit(pytest.main(["-x", "-n0", "-p", "no:cacheprovider", "--tb=line", *tests]))
-    until = time.monotonic() + SECONDS
-    while True:
-        done, status = os.waitpid(child, os.WNOHANG)
-        if done:
-            break
-        if time.monotonic() > until:
-            os.killpg(child, 9)
-            os.waitpid(child, 0)
-            return "the limit of time"
-        time.sleep(0.1)
+        os.environ["HIPKITTENS_TEST_ALL"] = "1" if everything else "0"
+        if path.endswith((".py", "abi.h")):
+            forget("workbench")
+        options = ["-x", "-n0", "-p", "no:cacheprovider", "--tb=line", "--timeout=0"]
+        os._exit(pytest.main([*options, *tests], plugins=[turns]))
+    _, status = os.waitpid(child, 0)
+    with suppress(ProcessLookupError):
+        os.killpg(child, signal.SIGKILL)  # what it has started and left behind
     if status == 0:
         return None
+    if os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGXCPU:
+        return f"the limit of {SECONDS} s"
     failed = re.search(r"^(?:SUBFAILED\S*|FAILED|ERROR) (.*)", log.read_text(), re.MULTILINE)
-    return failed[1][:150] if failed else f"status {status}"
+    if failed is None:
+        return f"status {status}"
+    turns.note(failed[1])
+    return failed[1][:150]
 
 
 UNUSABLE = re.compile(
@@ -358,12 +434,17 @@ def mutated(tree: Path, mutant: Mutant) -> Iterator[str]:
 
 
 def copy_of_the_tree(to: Path) -> None:
+    """Makes `to` the same as what git lists; what Python compiled of files that have not changed stays."""
     listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=True)
-    for name in filter(None, listed.stdout.split("\0")):
-        source = ROOT / name
-        if source.is_file():
-            (to / name).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy(source, to / name)
+    names = {name for name in listed.stdout.split("\0") if name and (ROOT / name).is_file()}
+    for path in to.rglob("*"):
+        if path.is_file() and path.suffix != ".pyc" and str(path.relative_to(to)) not in names:
+            path.unlink()
+    for name in names:
+        source, copy = ROOT / name, to / name
+        if not copy.is_file() or not filecmp.cmp(source, copy, shallow=False):
+            copy.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(source, copy)
 
 
 def main() -> None:
@@ -372,23 +453,22 @@ def main() -> None:
     parser.add_argument("--count", type=int, default=60)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--start", type=int, default=0, help="of the drawn places the first one")
+    parser.add_argument("--tests", nargs="+", help="these instead of those that cover a mutant's file")
+    parser.add_argument("--folder", type=Path, help="the copy and its caches, kept for another run")
     options = parser.parse_args()
 
-    import llvmlite.binding  # noqa: F401
-    import pytest  # noqa: F401
-    import torch
-
-    torch.set_num_threads(1)
-    with tempfile.TemporaryDirectory(prefix="mutants-") as folder:
-        tree = Path(folder) / "tree"
+    turns = Turns()
+    with tempfile.TemporaryDirectory(prefix="mutants-") as temporary:
+        tree = (options.folder or Path(temporary)).resolve() / "tree"
         copy_of_the_tree(tree)
+        import_what_stays(tree)
         killed, alive = 0, []
         drawn = islice(mutants(options.area, tree, options.seed), options.start, None)
         for number, mutant in enumerate(drawn, options.start):
             if killed + len(alive) == options.count:
                 break
             with mutated(tree, mutant) as said:
-                by = run_tests(tree, tests_of(mutant), everything=False)
+                by = run_tests(tree, tuple(options.tests or tests_of(mutant)), False, turns, mutant.path)
                 log = (tree.parent / "log").read_text()
                 if by is not None and UNUSABLE.search(log) and not is_code(mutant, tree):
                     continue
@@ -401,7 +481,7 @@ def main() -> None:
         for mutant in alive:
             full = tuple(test for test in tests_of(mutant) if test in COVERED_IN_PART)
             with mutated(tree, mutant) as said:
-                by = run_tests(tree, full, everything=True) if full else None
+                by = run_tests(tree, full, True, turns, mutant.path) if full else None
             missed += by is not None
             print(f"{f'ONLY BY THE FULL PRODUCT, {by}' if by else 'survives all'}: {said}", flush=True)
         print(

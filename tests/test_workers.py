@@ -18,6 +18,17 @@ def test_tests_that_share_nothing_are_groups_of_their_own() -> None:
     assert len({workers.group(test) for test in tests}) == 3
 
 
+def test_tests_of_an_operator_are_one_group() -> None:
+    tests = [
+        "tests/kernels/test_operators.py::test_results[gemm/bf16-gfx950]",
+        "tests/kernels/test_operators.py::test_hard_inputs[gemm/bf16-gfx942]",
+        "tests/kernels/test_operators.py::test_is_an_operator_of_pytorch[gemm/bf16]",
+    ]
+    other = "tests/kernels/test_operators.py::test_results[gemm/bf16_gated-gfx950]"
+    assert len({workers.group(test) for test in tests}) == 1
+    assert workers.group(other) != workers.group(tests[0])
+
+
 def test_what_is_built_in_the_checkout_is_one_group() -> None:
     tests = [
         "tests/browser/test_lab.py::TestJourney::test_run",
@@ -38,7 +49,7 @@ def test_the_longest_group_is_first_and_small_ones_are_last() -> None:
     assert [tests.index(test) for test in sorted(tests, key=workers.turn)] == [3, 0, 2, 1]
 
 
-FILES = {*workers.APART, *sum(workers.TOGETHER.values(), ())}
+FILES = {*workers.APART, workers.OPERATORS, *sum(workers.TOGETHER.values(), ())}
 
 
 @pytest.mark.parametrize("name", sorted(FILES))

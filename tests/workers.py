@@ -7,6 +7,7 @@ the same folder are one group, and tests of a file that share nothing are groups
 from __future__ import annotations
 
 import os
+import re
 from functools import cache
 from typing import Any
 
@@ -23,8 +24,11 @@ TOGETHER = {
 GENERATED = "tests/kernels/generated/"
 SANITIZED = f"{GENERATED}test_sanitized.py"
 
-APART = ("tests/notebooks/", "tests/kernels/test_operators.py", GENERATED)
+APART = ("tests/notebooks/", GENERATED)
 """Files, or their folders, whose tests share no fixture and no process: each is a group."""
+
+OPERATORS = "tests/kernels/test_operators.py"
+"""Its tests of one operator are a group: what one has drawn, compiled and translated serves the others."""
 
 MOST = 8
 """Workers: more of them would wait for the longest group, and each takes seconds to collect the tests."""
@@ -39,6 +43,8 @@ def group(test: str) -> str:
     for name, files in TOGETHER.items():
         if test.startswith(files):
             return name
+    if test.startswith(OPERATORS):
+        return re.sub(r"::.*\[(.*?)(-gfx\w+)?\]$", r"::\1", test)
     return test if test.startswith(APART) else test.partition("::")[0]
 
 

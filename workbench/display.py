@@ -120,7 +120,7 @@ def add_pictures() -> None:
         def to_mimebundle(self, fig_dict: Mapping[str, Any]) -> dict[str, str]:
             picture = import_module("workbench.views.picture")
             text = {"text/plain": picture.text_of(fig_dict)}
-            return text if terminal else {"image/svg+xml": picture.svg_of(fig_dict), **text}
+            return text if terminal else {**picture.pictures_of(fig_dict), **text}
 
     chosen = str(plotly.io.renderers.default or "")
     if RENDERER not in chosen:

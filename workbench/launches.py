@@ -249,6 +249,7 @@ class Traffic(Protocol):
         groups_per_unit: int,
         order: Sequence[int] | None = None,
         rounds: int = 1,
+        first: int | None = None,
     ) -> Replayed:
         """Sends what the waves touched through a model of a GPU's caches.
 
@@ -258,9 +259,11 @@ class Traffic(Protocol):
             order: work-groups in the order in which they are dispatched; by number where it is None.
             rounds: launches in a row, of which the last is told: it finds in the Infinity Cache what the
                 others left there; L1 and L2 are empty at the start of each.
+            first: only so many work-groups, from the first; all where it is None.
 
         Raises:
-            UsageError: the lines were not kept or have been released; `order` is no permutation.
+            UsageError: the lines were not kept or have been released; `order` is no permutation, or came
+                with `first`.
             LaunchError: there was not enough memory.
         """
 

@@ -96,6 +96,15 @@ def template() -> Any:
     )
 
 
+def tree() -> dict[str, Any]:
+    """The template as a plain tree, which a figure's layout holds; the caller's own."""
+    import plotly.io
+
+    register()
+    made: dict[str, Any] = plotly.io.templates[NAME].to_plotly_json()
+    return made
+
+
 def register() -> None:
     """Makes it one of plotly's templates, and the default one where the user has chosen none."""
     import plotly.io

@@ -68,10 +68,12 @@ spec = KernelSpec(
     },
     flops=lambda shape: 4 * shape["rows"] * shape["cols"],
     bytes=lambda shape: shape["rows"] * (2 * rowwise.size_of(shape) * shape["cols"] + 16),
-    # Probabilities are small: what is absolute must be far below 1 / cols.
+    # Probabilities are small: what is absolute must be far below 1 / cols. In float a probability of nearly
+    # one is off by 2^-23, since the GPU's exp2 is good to one unit in the last place, and so is what is left
+    # of it less the one, times dloss, which is below five.
     tolerances={
         "bfloat16": Tolerance(1.6e-2, 1e-6),
         "float16": Tolerance(1e-2, 1e-6),
-        "float32": Tolerance(1.3e-5, 1e-7),
+        "float32": Tolerance(1.3e-5, 5 * 2**-23),
     },
 )

@@ -19,6 +19,14 @@ spec = KernelSpec(
             workspace=family.workspace_by_atomics,
             nondeterministic="dq is summed by atomics, in any order",
         ),
+        "pinned": Variant(
+            family.fits_pinned,
+            source=family.PINNED,
+            steps=family.BY_PINNED,
+            workspace=family.workspace_by_atomics,
+            check=family.check_pinned,
+            nondeterministic="dq is summed by atomics, in any order",
+        ),
     },
     workspace=family.workspace,
     parameters={
@@ -31,6 +39,7 @@ spec = KernelSpec(
         {"batch": 2, "queries": 70, "keys": 133, "heads": 2, "heads_kv": 2, "dim": 64, "dim_v": 64},
     ],
     inputs=family.inputs,
+    hard_inputs={"logits far below zero": family.far_below_zero},
     outputs=family.outputs,
     reference=attention_backward,
     shape_of=family.shape_of,

@@ -68,7 +68,6 @@ spec = KernelSpec(
     flops=family.flops,
     bytes=family.bytes_moved,
     variants=family.VARIANTS,
-    tuning=family.TUNING,
     hard_inputs={"each query sees one key: logits of 1e6": family.large(1e3)},
     published=published(),
 )

@@ -30,5 +30,5 @@ spec = dataclasses.replace(
     bytes=None,
     hard_inputs={},
     published=(),
-    backward=None,
+    backward="attention/backward_packed",
 )

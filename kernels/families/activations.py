@@ -24,6 +24,8 @@ SLOPES = ("silu", "gelu", "gelu_tanh")
 
 OPERATIONS = {"relu": 1, "silu": 6, "tanh": 16, "gelu": 18, "gelu_tanh": 9}
 """Floating-point operations of one element, about."""
+PER_LANE = 8
+"""Elements of a row that a lane has at most: few, so that more waves share what takes long."""
 
 
 def _gradient(
@@ -114,13 +116,13 @@ def _common(name: str, operator: str, gated: bool) -> dict[str, Any]:
     template = "gated" if gated else "activate"
     return {
         "source": rowwise.source(
-            operator, f"{template}<ROW_T, ROW_COLS, kittens::families::activation::{name}>"
+            operator, f"{template}<ROW_T, ROW_COLS, kittens::families::activation::{name}, {PER_LANE}>"
         ),
         "entry": operator,
         "parameters": rowwise.parameters(1 << 20, 4096),
         "shapes": [{"rows": 33, "cols": 1000, "dtype": "bf16"}, {"rows": 3, "cols": 4097, "dtype": "fp32"}],
         "define": rowwise.define,
-        "launch": rowwise.launch(16),
+        "launch": rowwise.launch(PER_LANE),
         "tunables": rowwise.TUNABLES,
         "flops": lambda shape: (OPERATIONS[name] + gated) * shape["rows"] * shape["cols"],
     }

@@ -51,6 +51,13 @@ struct band {
         const int at = last + offset + right + 1;
         return at < keys ? at : keys;
     }
+    /** First block of `count` keys from whose beginning on `last`, and queries before it, see what is there. */
+    __device__ inline int first_whole(int last, int count) const { return ceil_div(begin(last), count); }
+    /** One past the last block of `count` keys that `first`, and queries after it, see to its end. */
+    __device__ inline int last_whole(int first, int keys, int count) const {
+        const int at = end(first, keys);
+        return at < 0 ? 0 : at / count;
+    }
     /**
      * @brief Whether some of the queries `first` to `last` do not see some of the keys `key` to `key` + `count` - 1.
      *
@@ -94,34 +101,57 @@ __device__ inline auto head_of(const GL &whole, int batch, int first, int length
                                                                0, whole.template stride<1>(), 0);
 }
 
-/** What a work-group computes: `queries` of one head of a sequence. */
-template <int queries>
-struct forward_part {
-    int head, head_k, block, batch, first_q, first_k, n_q, n_k;
-    band seen;
+/** Where a sequence is in the tensors, and how long it is; packed sequences are all in batch 0. */
+struct sequence_part {
+    int first_q = 0, first_k = 0, n_q, n_k, batch;
 
     template <typename Globals>
-    __device__ inline explicit forward_part(const Globals &g) {
-        // Heads that share keys and values next to each other on one chiplet; of a head the last queries, which see
-        // the most keys, first.
-        const int heads = static_cast<int>(gridDim.x), per_xcd = heads / NUM_XCDS;
-        head = per_xcd ? chiplet_transform_chunked(static_cast<int>(blockIdx.x), heads, NUM_XCDS, per_xcd)
-                       : static_cast<int>(blockIdx.x);
-        head_k = head / (heads / static_cast<int>(g.k.rows()));
-        block = static_cast<int>(gridDim.y - 1 - blockIdx.y);
-        const int sequence = static_cast<int>(blockIdx.z);
-        first_q = 0, first_k = 0, n_q = static_cast<int>(g.q.depth()), n_k = static_cast<int>(g.k.depth());
+    __device__ inline sequence_part(const Globals &g, int sequence)
+        : n_q(static_cast<int>(g.q.depth())), n_k(static_cast<int>(g.k.depth())) {
         if (g.cu_seqlens_q) {
             first_q = g.cu_seqlens_q[sequence], n_q = g.cu_seqlens_q[sequence + 1] - first_q;
             first_k = g.cu_seqlens_k[sequence], n_k = g.cu_seqlens_k[sequence + 1] - first_k;
         }
         batch = g.cu_seqlens_q ? 0 : sequence;
-        seen = {g.left, g.right, n_k - n_q};
     }
-    __device__ inline bool empty() const { return block * queries >= n_q; }
+    /** Its queries, or keys, of a head. */
+    template <typename GL>
+    __device__ inline auto queries_of(const GL &whole, int head) const {
+        return head_of(whole, batch, first_q, n_q, head);
+    }
+    template <typename GL>
+    __device__ inline auto keys_of(const GL &whole, int head) const {
+        return head_of(whole, batch, first_k, n_k, head);
+    }
+};
+
+/** This work-group's head; those that share keys and values are next to each other on one chiplet. */
+__device__ inline int forward_head() {
+    const int heads = static_cast<int>(gridDim.x), per_xcd = heads / NUM_XCDS;
+    return per_xcd ? chiplet_transform_chunked(static_cast<int>(blockIdx.x), heads, NUM_XCDS, per_xcd)
+                   : static_cast<int>(blockIdx.x);
+}
+
+/** What a work-group computes: `queries` of one head of a sequence. */
+template <int queries>
+struct forward_part {
+    int head, head_k;
+    /** Of a head the last queries, which see the most keys, are first. */
+    int block;
+    sequence_part of;
+    band seen;
+
+    template <typename Globals>
+    __device__ inline explicit forward_part(const Globals &g)
+        : head(forward_head()), head_k(head / (static_cast<int>(gridDim.x) / static_cast<int>(g.k.rows()))),
+          block(static_cast<int>(gridDim.y - 1 - blockIdx.y)), of(g, static_cast<int>(blockIdx.z)),
+          seen{g.left, g.right, of.n_k - of.n_q} {}
+    __device__ inline bool empty() const { return block * queries >= of.n_q; }
     /** First block of `keys` keys, and one past the last, that some of the queries see. */
     __device__ inline int begin(int keys) const { return seen.begin(block * queries) / keys; }
-    __device__ inline int end(int keys) const { return ceil_div(seen.end(block * queries + queries - 1, n_k), keys); }
+    __device__ inline int end(int keys) const {
+        return ceil_div(seen.end(block * queries + queries - 1, of.n_k), keys);
+    }
     /** Stores O, divided by the sums `l` of exponentials less `base`, and their logarithms, of tile `tile`. */
     template <typename Globals, typename O, typename Sum>
     __device__ inline void finish(const Globals &g, int tile, O &o, Sum &sum, float base) const {
@@ -129,10 +159,10 @@ struct forward_part {
         mul(o, o, l == 0.0f ? 0.0f : 1.0f / l);
         rt<float, O::cols, O::rows, row_l, rt_32x32_s> turned;
         transpose(turned, o);
-        store<1>(head_of(g.out, batch, first_q, n_q, head), turned, {0, tile, 0, 0});
+        store<1>(of.queries_of(g.out, head), turned, {0, tile, 0, 0});
         l = (base + __builtin_amdgcn_logf(l)) * LN_2;
-        const gl<float, 1, 1, 1, -1> lse_row(&g.lse[{batch, head, first_q}], nullptr, nullptr, nullptr,
-                                             static_cast<size_t>(n_q));
+        const gl<float, 1, 1, 1, -1> lse_row(&g.lse[{of.batch, head, of.first_q}], nullptr, nullptr, nullptr,
+                                             static_cast<size_t>(of.n_q));
         store(lse_row, sum, {tile});
     }
 };
@@ -193,10 +223,10 @@ __device__ inline void forward(const forward_globals<T, D, D_V> &g) {
 
     const forward_part<QUERIES> part(g);
     if (part.empty()) return;
-    const int head = part.head, n_k = part.n_k;
+    const int head = part.head, n_k = part.of.n_k;
     const band seen = part.seen;
-    const auto k_rows = sequence_of(g.k, part.batch, part.first_k, n_k);
-    const auto v_rows = sequence_of(g.v, part.batch, part.first_k, n_k);
+    const auto k_rows = sequence_of(g.k, part.of.batch, part.of.first_k, n_k);
+    const auto v_rows = sequence_of(g.v, part.of.batch, part.of.first_k, n_k);
     const int tile = part.block * WARPS + warpid();
     const int query = tile * WARP_QUERIES, last_query = query + WARP_QUERIES - 1;
     const int begin = part.begin(BLOCK), end = part.end(BLOCK);
@@ -210,7 +240,7 @@ __device__ inline void forward(const forward_globals<T, D, D_V> &g) {
     if (begin < end) start(begin);
 
     rt<T, WARP_QUERIES, D, row_l, rt_32x16_s> q;
-    load<1>(q, head_of(g.q, part.batch, part.first_q, part.n_q, head), {0, tile, 0, 0});
+    load<1>(q, part.of.queries_of(g.q, head), {0, tile, 0, 0});
 
     using scores = rt<float, BLOCK, WARP_QUERIES, col_l, rt_32x32_s>;
     rt<float, D_V, WARP_QUERIES, col_l, rt_32x32_s> o;
@@ -226,6 +256,10 @@ __device__ inline void forward(const forward_globals<T, D, D_V> &g) {
     // What is subtracted from logits: the maximum, but nothing while a query has seen no key.
     float base = g.sinks ? m : 0.0f;
 
+    // Blocks that no mask cuts are asked for within the loop: with two loops, one of them without the mask, the
+    // registers do not suffice, and some 200 bytes of a lane go to scratch memory (D of 128, on either target).
+    const int whole = seen.first_whole(last_query, BLOCK), stop = seen.last_whole(query, n_k, BLOCK);
+    const unsigned wholes = stop < whole ? 0u : static_cast<unsigned>(stop - whole);
     for (int at = begin; at < end; at++) {
         wait_vmcnt<0>();
         barrier();
@@ -251,7 +285,7 @@ __device__ inline void forward(const forward_globals<T, D, D_V> &g) {
         else
             mul(s, s, g.scale * LOG2_E);
         const int key = at * BLOCK;
-        if ((key + BLOCK > n_k) | seen.cuts(query, last_query, key, BLOCK))
+        if (static_cast<unsigned>(at - whole) >= wholes)
             keep_rows(
                 s, [&](int col) { return seen.begin(query + col) - key; },
                 [&](int col) { return seen.end(query + col, n_k) - key; });

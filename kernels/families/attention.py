@@ -61,6 +61,12 @@ def check_distances(**tensors: torch.Tensor | None) -> None:
                 f"attention: {name} has strides {tuple(tensor.stride())}; expected multiples of {UNIT} "
                 "elements before the last, as .contiguous() makes them"
             )
+        tokens = max(tensor.dim() - 3, 0)
+        if tensor.shape[tokens] > 1 and tensor.stride(tokens) == 0:
+            raise ShapeError(
+                f"attention: {name} {tuple(tensor.shape)} has strides {tuple(tensor.stride())}, its tokens "
+                "are one, expanded; expected tokens of their own, as .contiguous() makes them"
+            )
         if tensor.dim() == 4 and tensor.shape[1] * tensor.stride(1) * tensor.element_size() >= 1 << 32:
             raise ShapeError(
                 f"attention: {name} {tuple(tensor.shape)} has strides {tuple(tensor.stride())}; expected a "

@@ -49,8 +49,27 @@ struct backward_globals {
     /** Of each head the sink and its gradient; null for none. */
     const float *sinks;
     float *dsinks;
+    /** Of each sequence where its queries and keys begin, and where the last ends; null for sequences of one length. */
+    const int *cu_seqlens_q, *cu_seqlens_k;
+    int sequences;
     float scale, softcap;
     int left, right;
+};
+
+/** A sequence, and where values of its queries are, as a multiple of `PADDED`. */
+struct backward_part : sequence_part {
+    int values;
+
+    template <typename Globals>
+    __device__ inline backward_part(const Globals &g, int sequence)
+        // A sequence rounded up takes at most one `PADDED` more than its end is beyond its beginning.
+        : sequence_part(g, sequence), values(g.cu_seqlens_q ? (first_q / PADDED + sequence) * PADDED : 0) {}
+    /** A head's values, of which runs are read at once, since there are a multiple of `PADDED`. */
+    template <typename GL>
+    __device__ inline gl<float, 1, 1, 1, -1> values_of(const GL &all, int head) const {
+        return {&all[{batch, head, values}], nullptr, nullptr, nullptr,
+                static_cast<size_t>(ceil_div(n_q, PADDED) * PADDED)};
+    }
 };
 
 /**
@@ -60,8 +79,8 @@ struct backward_globals {
  * lines.
  */
 template <typename T, int D>
-__device__ inline float *sums_of(const backward_globals<T, D> &g, int batch, int head, int query) {
-    const size_t rows = g.delta.offset({batch, head, query});
+__device__ inline float *sums_of(const backward_globals<T, D> &g, const backward_part &of, int head, int query) {
+    const size_t rows = g.delta.offset({of.batch, head, of.values + query});
     return g.dq_sums + rows * D + laneid();
 }
 /** Calls f(number of a tile's, place in a lane's sums) for all of a lane's numbers. */
@@ -79,43 +98,37 @@ __device__ inline void for_each_sum(Tile &tile, F f) {
             }
 }
 
-/** The values of a head's queries, of which runs are read at once, since there are a multiple of `PADDED`. */
-template <typename GL>
-__device__ inline gl<float, 1, 1, 1, -1> row_of(const GL &values, int batch, int head, int queries) {
-    return {&values[{batch, head, 0}], nullptr, nullptr, nullptr,
-            static_cast<size_t>(ceil_div(queries, PADDED) * PADDED)};
-}
-
 /** shift and delta; a wave takes 32 queries of a head. */
 template <typename T, int D, bool capped>
 __device__ inline void prepare(const backward_globals<T, D> &g) {
-    const int head = static_cast<int>(blockIdx.x), batch = static_cast<int>(blockIdx.z);
-    const int tile = static_cast<int>(blockIdx.y) * WARPS + warpid();
-    const int n = static_cast<int>(g.q.depth());
-    if (tile * 32 >= static_cast<int>(g.delta.cols())) return;
+    const int head = static_cast<int>(blockIdx.x), tile = static_cast<int>(blockIdx.y) * WARPS + warpid();
+    const backward_part of(g, static_cast<int>(blockIdx.z));
+    const auto deltas = of.values_of(g.delta, head), shifts = of.values_of(g.shift, head);
+    if (tile * 32 >= static_cast<int>(deltas.cols())) return;
 
     using shape = rt_rows_s<T, D>;
     rt<T, 32, D, row_l, shape> out, dout;
     rt<float, 32, D, row_l, shape> products;
     typename decltype(products)::col_vec delta, shift;
-    load<1>(out, head_of(g.out, batch, 0, n, head), {0, tile, 0, 0});
-    load<1>(dout, head_of(g.dout, batch, 0, n, head), {0, tile, 0, 0});
+    load<1>(out, of.queries_of(g.out, head), {0, tile, 0, 0});
+    load<1>(dout, of.queries_of(g.dout, head), {0, tile, 0, 0});
     map(products, out, dout, [](float a, float b) { return -a * b; });
     row_sum(delta, products);
-    const coord<decltype(delta)> at(batch, head, tile);
+    const size_t first = g.lse.offset({of.batch, head, of.first_q});
+    using row = gl<float, 1, 1, 1, -1>;
+    const row lse(g.lse.raw_ptr + first, nullptr, nullptr, nullptr, static_cast<size_t>(of.n_q));
     if (g.dlse) {
-        auto dlse = g.lse;
-        dlse.raw_ptr = const_cast<float *>(g.dlse);
-        load(shift, dlse, at);
+        load(shift, row(const_cast<float *>(g.dlse) + first, nullptr, nullptr, nullptr, static_cast<size_t>(of.n_q)),
+             {tile});
         add(delta, delta, shift);
     }
-    store(g.delta, delta, at);
+    store(deltas, delta, {tile});
 
     // A query that sees no key: its weights are 2 to the power of -infinity.
-    load(shift, g.lse, at);
+    load(shift, lse, {tile});
     const float unit = capped ? LOG2_E : 1.0f / g.scale;
     map(shift, shift, [&](float x) { return x == MINUS_INFINITY ? MINUS_INFINITY : -x * unit; });
-    store(g.shift, shift, at);
+    store(shifts, shift, {tile});
 }
 
 /**
@@ -173,13 +186,14 @@ struct turning {
     }
     /** Adds K dSᵀ to the sums of dQ, 32 queries at a time: dS has a lane for each key, and there one for each query. */
     template <typename Scores>
-    __device__ inline void add(const backward_globals<T, D> &g, int batch, int head, int query, const Scores &ds) {
+    __device__ inline void add(const backward_globals<T, D> &g, const backward_part &of, int head, int query,
+                               const Scores &ds) {
         rt<T, Scores::rows, 32, col_l, rt_32x32_s> rounded;
         rt<T, 32, Scores::rows, row_l, rt_32x32_s> by_key;
         copy_numbers(rounded, ds);
         transpose(by_key, rounded);
         static_assert(Scores::rows <= D, "attention: what turns dS is as large as the keys");
-        auto &turned = reinterpret_cast<st<T, 32, Scores::rows, st_32x32_s> &>(memory);
+        auto &turned = reinterpret_cast<st<T, 32, Scores::rows, st_32x32_swizzled_s> &>(memory);
         store(turned, by_key);
 #pragma unroll
         for (int h = 0; h < Scores::rows / 32; h++) {
@@ -188,7 +202,7 @@ struct turning {
             rt<float, D, 32, col_l, rt_32x32_s> dq;
             zero(dq);
             mma_AtB(dq, k, operand, dq);
-            float *sums = sums_of(g, batch, head, query + h * 32);
+            float *sums = sums_of(g, of, head, query + h * 32);
             for_each_sum(dq, [&](float x, int at) { unsafeAtomicAdd(sums + at, x); });
         }
     }
@@ -197,13 +211,13 @@ struct turning {
 /** dQ of 32 queries a wave from its sums. */
 template <typename T, int D>
 __device__ inline void convert(const backward_globals<T, D> &g) {
-    const int head = static_cast<int>(blockIdx.x), batch = static_cast<int>(blockIdx.z);
-    const int tile = static_cast<int>(blockIdx.y) * WARPS + warpid(), n = static_cast<int>(g.q.depth());
-    if (tile * 32 >= n) return;
+    const int head = static_cast<int>(blockIdx.x), tile = static_cast<int>(blockIdx.y) * WARPS + warpid();
+    const backward_part of(g, static_cast<int>(blockIdx.z));
+    if (tile * 32 >= of.n_q) return;
     rt<float, D, 32, col_l, rt_32x32_s> dq;
-    const float *sums = sums_of(g, batch, head, tile * 32);
+    const float *sums = sums_of(g, of, head, tile * 32);
     for_each_sum(dq, [&](float &x, int at) { x = sums[at] * g.scale; });
-    store_turned(head_of(g.dq, batch, 0, n, head), dq, {0, tile, 0, 0});
+    store_turned(of.queries_of(g.dq, head), dq, {0, tile, 0, 0});
 }
 
 /** dK and dV; a wave has 32 keys, and goes through the queries of all heads that share them. */
@@ -217,13 +231,16 @@ __device__ inline void keys(const backward_globals<T, D> &g) {
     shared(&qs)[2] = al.allocate<shared, 2>();
     shared(&douts)[2] = al.allocate<shared, 2>();
 
-    const int head_k = static_cast<int>(blockIdx.x), batch = static_cast<int>(blockIdx.z);
+    const int head_k = static_cast<int>(blockIdx.x), first = static_cast<int>(blockIdx.y) * OWN;
     const int heads = static_cast<int>(g.q.rows()) / static_cast<int>(g.k.rows());
-    const int n_q = static_cast<int>(g.q.depth()), n_k = static_cast<int>(g.k.depth());
-    const auto q_rows = sequence_of(g.q, batch, 0, n_q), dout_rows = sequence_of(g.dout, batch, 0, n_q);
+    const backward_part of(g, static_cast<int>(blockIdx.z));
+    const int n_q = of.n_q, n_k = of.n_k;
+    if (first >= n_k) return;
+    const auto q_rows = sequence_of(g.q, of.batch, of.first_q, n_q);
+    const auto dout_rows = sequence_of(g.dout, of.batch, of.first_q, n_q);
 
     const band seen{g.left, g.right, n_k - n_q};
-    const int first = static_cast<int>(blockIdx.y) * OWN, end_key = first + OWN < n_k ? first + OWN : n_k;
+    const int end_key = first + OWN < n_k ? first + OWN : n_k;
     const int tile = static_cast<int>(blockIdx.y) * WARPS + warpid(), key = tile * 32;
     // Queries that see some of the work-group's keys.
     const int from = first - seen.offset - seen.right, to = end_key - seen.offset + seen.left;
@@ -239,8 +256,8 @@ __device__ inline void keys(const backward_globals<T, D> &g) {
 
     using own = rt<T, 32, D, row_l, rt_32x16_s>;
     own k, v;
-    load<1>(k, head_of(g.k, batch, 0, n_k, head_k), {0, tile, 0, 0});
-    load<1>(v, head_of(g.v, batch, 0, n_k, head_k), {0, tile, 0, 0});
+    load<1>(k, of.keys_of(g.k, head_k), {0, tile, 0, 0});
+    load<1>(v, of.keys_of(g.v, head_k), {0, tile, 0, 0});
 
     using sums = rt<float, D, 32, col_l, rt_32x32_s>;
     using turns = detail::select<by_atomics, turning<T, D>, decltype(nullptr)>;
@@ -265,8 +282,8 @@ __device__ inline void keys(const backward_globals<T, D> &g) {
 
             using scores = rt<float, BLOCK, 32, col_l, rt_32x32_s>;
             typename scores::col_vec shift, delta;
-            load(shift, row_of(g.shift, batch, head, n_q), {at});
-            load(delta, row_of(g.delta, batch, head, n_q), {at});
+            load(shift, of.values_of(g.shift, head), {at});
+            load(delta, of.values_of(g.delta, head), {at});
             scores s, ds;
             if constexpr (capped)
                 zero(s);
@@ -282,11 +299,12 @@ __device__ inline void keys(const backward_globals<T, D> &g) {
             differentiate<capped>(
                 s, ds, g.scale, g.softcap,
                 [&] {
-                    if (!seen.cuts(query, query + BLOCK - 1, key, 32)) return;
+                    // Only dQ sums over keys: of those past the last dK and dV are not stored.
+                    if (!((by_atomics & (key + 32 > n_k)) | seen.cuts(query, query + BLOCK - 1, key, 32))) return;
                     // Of a key the first query, and one past the last, that sees it.
                     const int from = key - seen.offset - seen.right - query;
                     keep_rows(
-                        s, [&](int col) { return from + col; },
+                        s, [&](int col) { return by_atomics && key + col >= n_k ? BLOCK : from + col; },
                         [&](int col) { return from + col + seen.left + seen.right + 1; });
                 },
                 [&] { add_row(s, s, shift); });
@@ -295,12 +313,12 @@ __device__ inline void keys(const backward_globals<T, D> &g) {
             mma_AtB(dv, columns, as_operand<T>(s), dv);
             load(columns, qs[slot]);
             mma_AtB(dk, columns, as_operand<T>(ds), dk);
-            if constexpr (by_atomics) turned.add(g, batch, head, query, ds);
+            if constexpr (by_atomics) turned.add(g, of, head, query, ds);
             slot ^= 1;
         }
     mul(dk, dk, g.scale);
-    store_turned(head_of(g.dk, batch, 0, n_k, head_k), dk, {0, tile, 0, 0});
-    store_turned(head_of(g.dv, batch, 0, n_k, head_k), dv, {0, tile, 0, 0});
+    store_turned(of.keys_of(g.dk, head_k), dk, {0, tile, 0, 0});
+    store_turned(of.keys_of(g.dv, head_k), dv, {0, tile, 0, 0});
 }
 
 /** dQ; a wave has 32 queries, and goes through the keys that they see. */
@@ -314,13 +332,15 @@ __device__ inline void queries(const backward_globals<T, D> &g) {
     shared(&ks)[2] = al.allocate<shared, 2>();
     shared(&vs)[2] = al.allocate<shared, 2>();
 
-    const int head = static_cast<int>(blockIdx.x), batch = static_cast<int>(blockIdx.z);
+    const int head = static_cast<int>(blockIdx.x), first = static_cast<int>(blockIdx.y) * OWN;
     const int head_k = head / (static_cast<int>(g.q.rows()) / static_cast<int>(g.k.rows()));
-    const int n_q = static_cast<int>(g.q.depth()), n_k = static_cast<int>(g.k.depth());
-    const auto k_rows = sequence_of(g.k, batch, 0, n_k), v_rows = sequence_of(g.v, batch, 0, n_k);
+    const backward_part of(g, static_cast<int>(blockIdx.z));
+    const int n_k = of.n_k;
+    if (first >= of.n_q) return;
+    const auto k_rows = sequence_of(g.k, of.batch, of.first_k, n_k);
+    const auto v_rows = sequence_of(g.v, of.batch, of.first_k, n_k);
 
-    const band seen{g.left, g.right, n_k - n_q};
-    const int first = static_cast<int>(blockIdx.y) * OWN;
+    const band seen{g.left, g.right, n_k - of.n_q};
     const int tile = static_cast<int>(blockIdx.y) * WARPS + warpid(), query = tile * 32;
     const int begin = seen.begin(first) / BLOCK, end = ceil_div(seen.end(first + OWN - 1, n_k), BLOCK);
 
@@ -336,10 +356,10 @@ __device__ inline void queries(const backward_globals<T, D> &g) {
     using scores = rt<float, BLOCK, 32, col_l, rt_32x32_s>;
     own q, dout;
     typename scores::row_vec shift, delta;
-    load<1>(q, head_of(g.q, batch, 0, n_q, head), {0, tile, 0, 0});
-    load<1>(dout, head_of(g.dout, batch, 0, n_q, head), {0, tile, 0, 0});
-    load(shift, row_of(g.shift, batch, head, n_q), {tile});
-    load(delta, row_of(g.delta, batch, head, n_q), {tile});
+    load<1>(q, of.queries_of(g.q, head), {0, tile, 0, 0});
+    load<1>(dout, of.queries_of(g.dout, head), {0, tile, 0, 0});
+    load(shift, of.values_of(g.shift, head), {tile});
+    load(delta, of.values_of(g.delta, head), {tile});
 
     rt<float, D, 32, col_l, rt_32x32_s> dq;
     zero(dq);
@@ -373,7 +393,7 @@ __device__ inline void queries(const backward_globals<T, D> &g) {
         mma_AtB(dq, columns, as_operand<T>(ds), dq);
     }
     mul(dq, dq, g.scale);
-    store_turned(head_of(g.dq, batch, 0, n_q, head), dq, {0, tile, 0, 0});
+    store_turned(of.queries_of(g.dq, head), dq, {0, tile, 0, 0});
 }
 
 /** Gradient of a head's sink: its weight times what `delta` says, over all queries; by one wave. */
@@ -383,14 +403,17 @@ __device__ inline void sinks(const backward_globals<T, D> &g) {
     const float c = capped ? 1.0f : g.scale * LOG2_E, sink = g.sinks[head] * LOG2_E;
     rv_naive<float, WARP_THREADS> shift, delta, total;
     zero(total);
-    for (int batch = 0; batch < static_cast<int>(g.delta.depth()); batch++)
-        for (int at = 0; at < static_cast<int>(g.delta.cols()) / WARP_THREADS; at++) {
-            load(shift, g.shift, {batch, head, at});
-            load(delta, g.delta, {batch, head, at});
+    for (int sequence = 0; sequence < g.sequences; sequence++) {
+        const backward_part of(g, sequence);
+        const auto shifts = of.values_of(g.shift, head), deltas = of.values_of(g.delta, head);
+        for (int at = 0; at < static_cast<int>(shifts.cols()) / WARP_THREADS; at++) {
+            load(shift, shifts, {at});
+            load(delta, deltas, {at});
             map(shift, shift, [&](float x) { return __builtin_amdgcn_exp2f(x * c + sink); });
             mul(delta, delta, shift);
             add(total, total, delta);
         }
+    }
     float gradient;
     sum(gradient, total);
     if (laneid() == 0) g.dsinks[head] = gradient;

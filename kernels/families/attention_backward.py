@@ -44,6 +44,16 @@ __global__ __launch_bounds__(WARP_THREADS) void attention_sinks(const globals g)
 }
 """
 
+PINNED = (
+    SOURCE.replace("attention_backward.cuh", "attention_backward_pinned.cuh")
+    + """
+__global__ __launch_bounds__(THREADS, 1)
+KITTENS_PINS_FROM(pinned::registers::FRAGMENTS, 256) void attention_keys_pinned(const globals g) {
+    keys_pinned<ELEMENT, DIM>::run(g);
+}
+"""
+)
+
 
 def shape_of(**given: Any) -> dict[str, Any]:
     """Shape of a call: q, k and v as in attention/forward, out and lse as it gave them, dout, dlse alike."""
@@ -77,9 +87,25 @@ def check(shape: Mapping[str, Any], arch: str) -> None:
 
 def inputs(shape: Mapping[str, Any], generator: torch.Generator) -> dict[str, Any]:
     """Inputs of the forward pass, what it gives, and normally distributed gradients of that."""
+    return _run_forward(forward.inputs(shape, generator), generator)
+
+
+def far_below_zero(shape: Mapping[str, Any], generator: torch.Generator) -> dict[str, Any]:
+    """Inputs whose logits are all around -25 sqrt(D); a key past the last, of logit 0, would weigh all."""
     given = forward.inputs(shape, generator)
-    out, lse = head_by_head({k: v.float() if isinstance(v, torch.Tensor) else v for k, v in given.items()})
-    dtype = given["q"].dtype
+    return _run_forward({**given, "q": given["q"] + 5, "k": given["k"] - 5}, generator)
+
+
+def _run_forward(given: dict[str, Any], generator: torch.Generator) -> dict[str, Any]:
+    wide = {k: v.float() if isinstance(v, torch.Tensor) else v for k, v in given.items()}
+    return with_gradients(given, head_by_head(wide), generator)
+
+
+def with_gradients(
+    given: Mapping[str, Any], made: tuple[torch.Tensor, torch.Tensor], generator: torch.Generator
+) -> dict[str, Any]:
+    """Inputs of the forward pass with out and lse, made of them in float32, and random gradients of both."""
+    (out, lse), dtype = made, given["q"].dtype
     return {
         **given,
         "out": out.to(dtype).contiguous(),
@@ -125,7 +151,11 @@ def workspace(shape: Mapping[str, Any], tensors: Mapping[str, Any]) -> dict[str,
 
 def workspace_by_atomics(shape: Mapping[str, Any], tensors: Mapping[str, Any]) -> dict[str, Any]:
     """That, and sums of dQ, which begin with zero."""
-    given = workspace(shape, tensors)
+    return with_sums(workspace(shape, tensors), shape)
+
+
+def with_sums(given: Mapping[str, Any], shape: Mapping[str, Any]) -> dict[str, Any]:
+    """A workspace with sums of dQ, a row for each value of delta."""
     return {**given, "dq_sums": ((*given["delta"][0], shape["dim"]), torch.float32, 0.0)}
 
 
@@ -139,6 +169,9 @@ def arguments(shape: Mapping[str, Any], tensors: Mapping[str, Any]) -> dict[str,
         "dq_sums": tensors.get("dq_sums"),
         **band(tensors["causal"], tensors["window"]),
         "scale": shape["dim"] ** -0.5 if scale is None else scale,
+        "cu_seqlens_q": None,
+        "cu_seqlens_k": None,
+        "sequences": shape["batch"],
     }
 
 
@@ -173,6 +206,37 @@ SINKS = Step(
     when=lambda shape, arch: bool(shape["sinks"]),
 )
 
+PINNED_KEYS, PINNED_QUERIES = 256, 32
+"""Keys of a work-group and queries of a step of the pinned form."""
+
+
+def launch_pinned(shape: Mapping[str, Any], arch: str) -> Launch:
+    """A work-group for 256 keys: V, two blocks of Q, dO and dS; of each wave two of shift and delta."""
+    vectors = 4 * 2 * 2 * 4 * 2 * PINNED_QUERIES
+    return Launch(
+        grid=(shape["heads_kv"], -(-shape["keys"] // PINNED_KEYS), shape["batch"]),
+        block=256,
+        dynamic_shared=2 * shape["dim"] * (PINNED_KEYS + 4 * PINNED_QUERIES)
+        + 2 * 2 * PINNED_KEYS * PINNED_QUERIES
+        + vectors,
+    )
+
+
+def fits_pinned(shape: Mapping[str, Any], arch: str) -> bool:
+    """Its loads are gfx950's, its conversions of bf16; a soft cap does not fit its registers."""
+    return arch == "gfx950" and shape["dtype"] == "bf16" and not shape["capped"]
+
+
+def check_pinned(shape: Mapping[str, Any], arch: str) -> None:
+    """Refuses what the pinned form does not take."""
+    check(shape, arch)
+    if not fits_pinned(shape, arch):
+        raise ShapeError(
+            f"attention: {arch}, {shape['dtype']}, soft cap {'on' if shape['capped'] else 'off'}; registers "
+            "given by number take gfx950, bf16 and no soft cap; the variant 'atomics' takes this"
+        )
+
+
 SPLIT = [
     PREPARE,
     Step("keys", "attention_keys", launch_of("keys", "heads_kv", True), arguments),
@@ -183,6 +247,13 @@ SPLIT = [
 BY_ATOMICS = [
     PREPARE,
     Step("keys", "attention_keys_by_atomics", launch_of("keys", "heads_kv", True, ROWS), arguments),
+    Step("convert", "attention_convert", launch_of("queries", "heads", False), arguments),
+    SINKS,
+]
+
+BY_PINNED = [
+    PREPARE,
+    Step("keys", "attention_keys_pinned", launch_pinned, arguments),
     Step("convert", "attention_convert", launch_of("queries", "heads", False), arguments),
     SINKS,
 ]

@@ -12,8 +12,9 @@
  *     turn 2 i + 1  memory: V(i - 1) to registers, V(i) to shared    compute: O += V(i - 1)ᵀ P(i - 1), max of S(i)
  *
  * so that in each compute cluster vector instructions of one block stand beside matrix instructions of another, which
- * do not wait for them. With head dimensions of 128 that takes all registers: clang 22 spills none, clang 21 some, and
- * reads seven of them in each block. Loads past the last block are of rows that do not exist or that nobody sees.
+ * do not wait for them. Blocks that all of a wave's queries see whole go through a loop without masks, those on the
+ * edges of the band through copies of it, wave by wave. With head dimensions of 128 that takes all registers: clang 22
+ * spills none, clang 21 some. Loads past the last block are of rows that do not exist or that nobody sees.
  */
 #pragma once
 
@@ -28,39 +29,48 @@ inline constexpr int PING_PONG_KEYS = 64;
 /** Loads of a head's blocks one after the other, by all waves of a work-group, each into the next of two tiles. */
 template <int waves, typename ST, typename GL>
 struct head_stream {
-    using workers = group<waves>;
-    static constexpr int loads = workers::template loads_per_tile<ST>;
-    static constexpr auto row_bytes = static_cast<uint32_t>(ST::cols * sizeof(typename GL::dtype));
-    const GL &rows;
-    ST &first;
-    /** Of the block that is loaded next: where it begins, and what is left from there, less than zero at the end. */
-    const typename GL::dtype *from;
-    int left;
-    uint32_t lds, toggle;
-    int step;
-    uint32_t offsets[loads];
+    using stream = tile_stream<waves, ST>;
+    static constexpr int loads = stream::loads;
+    const stream offsets;
+    /** The head's rows from the block that is loaded next on: where they begin, and their bytes, none at the end. */
+    uint64_t rest;
+    uint32_t left;
+    uint32_t lds, toggle, step;
 
     /** @param rows of one head; @param begin block to begin with. */
     __device__ inline head_stream(const GL &rows, ST &first, int begin)
-        : rows(rows), first(first), from(&rows[{0, begin * ST::rows, 0, 0}]), lds(workers::lds_base(first)),
-          toggle(lds ^ workers::lds_base((&first)[1])) {
-        const int pitch = static_cast<int>(rows.template stride<1>() * sizeof(typename GL::dtype));
-        step = ST::rows * pitch;
-        // A sequence may have 4 GiB, and a range has 32 bits: what is further than half of that is read in order.
-        const int64_t after = (static_cast<int64_t>(rows.depth()) - begin * ST::rows - 1) * pitch + row_bytes;
-        left = after > 0x7fffffff ? 0x7fffffff : static_cast<int>(after);
-        workers::template prefill_swizzled_offsets<1>(first, rows, offsets);
+        : offsets(pitch_of(rows)), lds(stream::lds_base(first)), toggle(lds ^ stream::lds_base((&first)[1])),
+          step(ST::rows * pitch_of(rows)) {
+        const int count = static_cast<int>(rows.depth()) - begin * ST::rows;
+        constexpr auto row_bytes = static_cast<uint32_t>(ST::cols * sizeof(typename GL::dtype));
+        const i32x4 resource =
+            stream::resource(&rows[{0, begin * ST::rows, 0, 0}],
+                             count > 0 ? static_cast<uint32_t>(count - 1) * pitch_of(rows) + row_bytes : 0);
+        rest = static_cast<uint64_t>(resource[1]) << 32 | static_cast<uint32_t>(resource[0]);
+        left = static_cast<uint32_t>(resource[2]);
     }
     __device__ inline void start() {
-        const i32x4 resource = make_srsrc(from, left < 0 ? 0 : static_cast<uint32_t>(left));
-        workers::template load_async<1>(
-            first, GL(const_cast<typename GL::dtype *>(from), nullptr, 1, nullptr, nullptr, 0, rows.depth_stride, 0),
-            {0, 0, 0, 0}, offsets, resource, from, lds);
-        from = reinterpret_cast<const typename GL::dtype *>(reinterpret_cast<const char *>(from) + step);
-        left -= step;
+        offsets.start(make_buffer_resource(rest, left, kittens::detail::RESOURCE_FORMAT), 0, lds);
+        rest += step;
+        // LLVM has a subtraction that stops at zero in vector registers only; this is not to become one.
+        uint32_t less = left - step;
+        asm("" : "+s"(less));
+        left = left > step ? less : 0;
         lds ^= toggle;
     }
+
+  private:
+    static __device__ inline uint32_t pitch_of(const GL &rows) {
+        return static_cast<uint32_t>(rows.template stride<1>() * sizeof(typename GL::dtype));
+    }
 };
+
+/** A value that is the same in all lanes, in a scalar register. */
+__device__ inline float uniform(float value) {
+    // The compiler computes floats in vector registers, and leaves what it knows to be the same there.
+    asm("" : "+v"(value));
+    return kittens::detail::bit_cast<float>(__builtin_amdgcn_readfirstlane(kittens::detail::bit_cast<int>(value)));
+}
 
 template <typename T, int D, bool capped>
 __device__ inline void forward_ping_pong(const forward_globals<T, D, D> &g) {
@@ -74,13 +84,18 @@ __device__ inline void forward_ping_pong(const forward_globals<T, D, D> &g) {
 
     const forward_part<PING_PONG_QUERIES> part(g);
     if (part.empty()) return;
-    const int n_k = part.n_k, begin = part.begin(BLOCK), blocks = part.end(BLOCK) - begin;
+    const int n_k = part.of.n_k, begin = part.begin(BLOCK), blocks = part.end(BLOCK) - begin;
     const band seen = part.seen;
     const int tile = part.block * PING_PONG_WARPS + warpid();
     const int query = tile * WARP_QUERIES, last_query = query + WARP_QUERIES - 1;
 
-    const auto k_rows = head_of(g.k, part.batch, part.first_k, n_k, part.head_k);
-    const auto v_rows = head_of(g.v, part.batch, part.first_k, n_k, part.head_k);
+    // Blocks of which this wave's queries see all keys; those before and after, on the band's edges, are masked.
+    // Queries that do not exist may see none, and all waves take as many turns.
+    const int first_whole = kittens::detail::min(ceil_div(seen.begin(last_query), BLOCK) - begin, blocks);
+    const int end_whole = seen.end(query, n_k) / BLOCK - begin;
+
+    const auto k_rows = part.of.keys_of(g.k, part.head_k);
+    const auto v_rows = part.of.keys_of(g.v, part.head_k);
     head_stream<PING_PONG_WARPS, shared, decltype(k_rows)> stream_k(k_rows, ks[0], begin);
     head_stream<PING_PONG_WARPS, shared, decltype(v_rows)> stream_v(v_rows, vs[0], begin);
     constexpr int loads = decltype(stream_k)::loads;
@@ -103,7 +118,7 @@ __device__ inline void forward_ping_pong(const forward_globals<T, D, D> &g) {
     // What is subtracted from logits to base 2, and by what O of the blocks before is still to be multiplied.
     float base = g.sinks ? m : 0.0f, factor = 1.0f;
     // Logits to base 2 are this times what the matrix instructions give; soft-capped ones are there already.
-    const float unit = capped ? 1.0f : g.scale * LOG2_E;
+    const float unit = capped ? 1.0f : uniform(g.scale * LOG2_E);
 
     const auto turn = [&](auto memory, auto compute) {
         schedule::template turns<0, 1>([&](auto) { memory(); }, [&](auto) { compute(); });
@@ -150,11 +165,17 @@ __device__ inline void forward_ping_pong(const forward_globals<T, D, D> &g) {
             m = raised;
             l *= factor;
         }
-        map(s, s, [&](float x) { return __builtin_fmaf(x, unit, -base); });
+        using pair = typename scores::dtype;
+        const pair units = base_types::pack(unit), less = base_types::pack(-base);
+#pragma unroll
+        for (int i = 0; i < scores::height; i++)
+#pragma unroll
+            for (pair &x : s.tiles[i][0].data) x = base_ops::fma_AxBtC::op(x, units, less);
     };
-    const auto mask = [&](scores &s, int i) {
+    const auto mask = [&](scores &s, int i, auto masked) {
         if constexpr (capped)
             map(s, s, [&](float x) { return g.softcap * LOG2_E * tanh_by_exp2(x * (g.scale / g.softcap)); });
+        if constexpr (!decltype(masked)::v) return;
         const int key = (begin + i) * BLOCK;
         if ((key + BLOCK > n_k) | seen.cuts(query, last_query, key, BLOCK))
             keep_rows(
@@ -162,7 +183,7 @@ __device__ inline void forward_ping_pong(const forward_globals<T, D, D> &g) {
                 [&](int col) { return seen.end(query + col, n_k) - key; });
     };
     /** The two turns of block i, whose logits go to `s`, beside what is left of the block before, in `before`. */
-    const auto step = [&](int i, scores &s, scores &before) {
+    const auto step = [&](int i, scores &s, scores &before, auto masked) {
         turn([&] { read_keys(i); },
              [&] {
                  rescale();
@@ -171,7 +192,7 @@ __device__ inline void forward_ping_pong(const forward_globals<T, D, D> &g) {
              });
         turn([&] { read_values(i - 1); },
              [&] {
-                 mask(s, i);
+                 mask(s, i, masked);
                  mma_AtB(o, v, p, o);
                  subtract(s);
              });
@@ -188,7 +209,7 @@ __device__ inline void forward_ping_pong(const forward_globals<T, D, D> &g) {
     schedule::run(
         [&] {
             if (blocks > 0) stream_k.start();
-            load<1>(q, head_of(g.q, part.batch, part.first_q, part.n_q, part.head), {0, tile, 0, 0});
+            load<1>(q, part.of.queries_of(g.q, part.head), {0, tile, 0, 0});
             wait_vmcnt<0>();
         },
         [&] {
@@ -201,15 +222,20 @@ __device__ inline void forward_ping_pong(const forward_globals<T, D, D> &g) {
                     wait_vmcnt<loads>();
                 },
                 [&] {
-                    mask(even, 0);
+                    mask(even, 0, schedules::index<1>{});
                     subtract(even);
                 });
             // Blocks in pairs, so that each has registers of its own: where one is missing, one that nobody sees.
-            int i = 1;
-            for (; i < blocks; i += 2) {
-                step(i, odd, even);
-                step(i + 1, even, odd);
-            }
+            const auto pairs = [&](int i, int end, auto masked) {
+                for (; i < end; i += 2) {
+                    step(i, odd, even, masked);
+                    step(i + 1, even, odd, masked);
+                }
+                return i;
+            };
+            int i = pairs(1, first_whole, schedules::index<1>{});
+            i = pairs(i, end_whole - 1, schedules::index<0>{});
+            i = pairs(i, blocks, schedules::index<1>{});
             last(i, even);
         },
         [&] {

@@ -254,8 +254,6 @@ def is_fast(shape: Mapping[str, Any], size: int) -> bool:
 
 def check_fast(shape: Mapping[str, Any], size: int) -> None:
     """Refuses what they do not take."""
-    if size == 1:
-        check_nt(shape)
     whole_words(shape, {"n": 8})
     for name, least in least_fast(shape, size).items():
         if shape[name] < least:

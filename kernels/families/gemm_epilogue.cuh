@@ -11,20 +11,47 @@
 
 namespace kittens::families::gemm {
 
+/** Strip `row`, counted from the share's first, of a matrix like C; columns past the last are zero. */
+template <ducks::rt::all RT, ducks::gl::all GL, typename Share>
+__device__ inline void load_strip(RT &strip, const GL &from, const Share &at, int row, int col) {
+    constexpr int apart = Share::apart;
+    if constexpr (apart == 1)
+        load_bounded(strip, rows_of(from, at.c, at.first, at.rows), coord<RT>(row, col));
+    else
+        load_bounded<1>(strip, rows_in_turn_of<apart>(from, at.c, at.first, at.rows),
+                        coord<RT>(row / apart, row % apart, col));
+}
+
+/** What a vector has for the rows of strip `row`, one value for each row of A. */
+template <ducks::rv::all RV, typename Share>
+__device__ inline void load_of_rows(RV &values, const gl<float, 1, 1, -1, -1> &from, const Share &at, int row) {
+    using run = gl<float, 1, 1, -1, -1>;
+    constexpr int apart = Share::apart;
+    float *const first = &from[{at.a, at.first}];
+    if constexpr (apart == 1)
+        load(values, run(first, nullptr, nullptr, size_t{1}, static_cast<size_t>(at.rows)), {0, row});
+    else
+        load_along(values, run(first, nullptr, nullptr, static_cast<size_t>(at.rows / apart), size_t{apart}),
+                   {row / apart * RV::length, row % apart});
+}
+
 /** The last stage where sums are added to what C holds, by atomic additions. */
 struct accumulate {
-    template <ducks::rt::all RT>
-    __device__ inline void apply(RT &, const share &, int, int) const {}
+    template <ducks::rt::all RT, typename Share>
+    __device__ inline void apply(RT &, const Share &, int, int) const {}
 };
 
-/** Stages in the order of their use. `row` and `col` count in tiles like `sums`, rows from the share's first. */
+/**
+ * @brief Stages in the order of their use. `row` and `col` count in tiles like `sums`, rows from the share's first; of
+ * a `share_in_turn` strips one after the other have rows beside each other.
+ */
 template <typename... Stages>
 struct epilogue : Stages... {
     /** Whether a column of C comes of two of sums: see `gated`. */
     static constexpr bool paired = false;
 
-    template <ducks::rt::all RT>
-    __device__ inline void apply([[maybe_unused]] RT &sums, [[maybe_unused]] const share &at, [[maybe_unused]] int row,
+    template <ducks::rt::all RT, typename Share>
+    __device__ inline void apply([[maybe_unused]] RT &sums, [[maybe_unused]] const Share &at, [[maybe_unused]] int row,
                                  [[maybe_unused]] int col) const {
         (Stages::apply(sums, at, row, col), ...);
     }
@@ -34,10 +61,11 @@ struct epilogue : Stages... {
      *
      * A strip of base tiles at a time, so that what the stages load takes few registers.
      */
-    template <ducks::rt::all RT, ducks::gl::all GL>
-    __device__ inline void store(const GL &c, const RT &sums, const share &at, int row, int col) const {
+    template <ducks::rt::all RT, ducks::gl::all GL, typename Share>
+    __device__ inline void store(const GL &c, const RT &sums, const Share &at, int row, int col) const {
         using strip = rt<float, RT::base_tile_rows, RT::cols, typename RT::layout, typename RT::shape>;
-        const GL to = rows_of(c, at.c, at.first, at.rows);
+        static_assert(Share::apart == 1 || Share::apart == RT::height,
+                      "gemm: rows are taken in turn by the strips of a tile");
 #pragma unroll
         for (int i = 0; i < RT::height; i++) {
             rt<typename RT::T, strip::rows, strip::cols, typename RT::layout, typename RT::shape> summed;
@@ -46,19 +74,25 @@ struct epilogue : Stages... {
             strip part;
             copy(part, summed);
             apply(part, at, row * RT::height + i, col);
-            put(to, part, coord<strip>(row * RT::height + i, col));
+            put(c, part, at, row * RT::height + i, col);
         }
     }
 
   private:
-    template <ducks::gl::all GL, ducks::rt::all RT>
-    static __device__ inline void put(const GL &to, const RT &part, const coord<RT> &at) {
+    template <ducks::gl::all GL, ducks::rt::all RT, typename Share>
+    static __device__ inline void put(const GL &c, const RT &part, const Share &at, int row, int col) {
+        constexpr int apart = Share::apart;
         if constexpr ((detail::is_same<Stages, accumulate> || ...)) {
-            atomic_add(to, part, at);
+            static_assert(apart == 1, "gemm: parts are added to rows in order");
+            atomic_add(rows_of(c, at.c, at.first, at.rows), part, coord<RT>(row, col));
         } else {
             rt<typename GL::dtype, RT::rows, RT::cols, typename RT::layout, typename RT::shape> rounded;
             copy(rounded, part);
-            store_bounded(to, rounded, at);
+            if constexpr (apart == 1)
+                store_bounded(rows_of(c, at.c, at.first, at.rows), rounded, coord<RT>(row, col));
+            else
+                store_bounded<1>(rows_in_turn_of<apart>(c, at.c, at.first, at.rows), rounded,
+                                 coord<RT>(row / apart, row % apart, col));
         }
     }
 };
@@ -101,13 +135,11 @@ struct gated : epilogue<Stages...> {
 struct scale_rows {
     gl<float, 1, 1, -1, -1> scale_a, scale_b;
 
-    template <ducks::rt::all RT>
-    __device__ inline void apply(RT &sums, const share &at, int row, int col) const {
+    template <ducks::rt::all RT, typename Share>
+    __device__ inline void apply(RT &sums, const Share &at, int row, int col) const {
         typename RT::col_vec of_rows;
         typename RT::row_vec of_cols;
-        const gl<float, 1, 1, -1, -1> run(&scale_a[{at.a, at.first}], nullptr, nullptr, size_t{1},
-                                          static_cast<size_t>(at.rows));
-        load(of_rows, run, {0, row});
+        load_of_rows(of_rows, scale_a, at, row);
         load(of_cols, scale_b, {at.b, col});
         mul_row(sums, sums, of_rows);
         mul_col(sums, sums, of_cols);
@@ -118,12 +150,10 @@ struct scale_rows {
 struct scale_rows_of_a {
     gl<float, 1, 1, -1, -1> scale_a;
 
-    template <ducks::rt::all RT>
-    __device__ inline void apply(RT &sums, const share &at, int row, int) const {
+    template <ducks::rt::all RT, typename Share>
+    __device__ inline void apply(RT &sums, const Share &at, int row, int) const {
         typename RT::col_vec of_rows;
-        const gl<float, 1, 1, -1, -1> run(&scale_a[{at.a, at.first}], nullptr, nullptr, size_t{1},
-                                          static_cast<size_t>(at.rows));
-        load(of_rows, run, {0, row});
+        load_of_rows(of_rows, scale_a, at, row);
         mul_row(sums, sums, of_rows);
     }
 };
@@ -132,8 +162,8 @@ struct scale_rows_of_a {
 struct scale_all {
     float alpha;
 
-    template <ducks::rt::all RT>
-    __device__ inline void apply(RT &sums, const share &, int, int) const {
+    template <ducks::rt::all RT, typename Share>
+    __device__ inline void apply(RT &sums, const Share &, int, int) const {
         mul(sums, sums, alpha);
     }
 };
@@ -143,8 +173,8 @@ template <typename T>
 struct add_bias {
     gl<T, 1, -1, 1, -1> bias;
 
-    template <ducks::rt::all RT>
-    __device__ inline void apply(RT &sums, const share &at, int, int col) const {
+    template <ducks::rt::all RT, typename Share>
+    __device__ inline void apply(RT &sums, const Share &at, int, int col) const {
         typename RT::row_vec values;
         load(values, bias, {0, bias.depth() == 1 ? 0 : at.b, 0, col});
         add_col(sums, sums, values);
@@ -154,8 +184,8 @@ struct add_bias {
 /** A function of each element, from `base_ops`. */
 template <ducks::base_ops::unary op>
 struct activate {
-    template <ducks::rt::all RT>
-    __device__ inline void apply(RT &sums, const share &, int, int) const {
+    template <ducks::rt::all RT, typename Share>
+    __device__ inline void apply(RT &sums, const Share &, int, int) const {
         unary_map<op>(sums, sums);
     }
 };
@@ -165,10 +195,10 @@ template <typename T>
 struct multiply_gate {
     gl<T, 1, -1, -1, -1> gate;
 
-    template <ducks::rt::all RT>
-    __device__ inline void apply(RT &sums, const share &at, int row, int col) const {
+    template <ducks::rt::all RT, typename Share>
+    __device__ inline void apply(RT &sums, const Share &at, int row, int col) const {
         RT factors;
-        load_bounded(factors, rows_of(gate, at.c, at.first, at.rows), coord<RT>(row, col));
+        load_strip(factors, gate, at, row, col);
         mul(sums, sums, factors);
     }
 };
@@ -179,10 +209,10 @@ struct add_residual {
     gl<T, 1, -1, -1, -1> residual;
     float beta;
 
-    template <ducks::rt::all RT>
-    __device__ inline void apply(RT &sums, const share &at, int row, int col) const {
+    template <ducks::rt::all RT, typename Share>
+    __device__ inline void apply(RT &sums, const Share &at, int row, int col) const {
         RT added;
-        load_bounded(added, rows_of(residual, at.c, at.first, at.rows), coord<RT>(row, col));
+        load_strip(added, residual, at, row, col);
         map(sums, sums, added, [&](float sum, float x) { return __builtin_fmaf(beta, x, sum); });
     }
 };
@@ -191,11 +221,11 @@ struct add_residual {
 enum class spread { matrix, row, one };
 
 /** sums = op(sums, values). */
-template <ducks::base_ops::binary op, spread how, ducks::rt::all RT, ducks::gl::all GL>
-__device__ inline void combine(RT &sums, const GL &values, const share &at, int row, int col) {
+template <ducks::base_ops::binary op, spread how, ducks::rt::all RT, ducks::gl::all GL, typename Share>
+__device__ inline void combine(RT &sums, const GL &values, const Share &at, int row, int col) {
     if constexpr (how == spread::matrix) {
         RT own;
-        load_bounded(own, rows_of(values, at.c, at.first, at.rows), coord<RT>(row, col));
+        load_strip(own, values, at, row, col);
         bin_map<op>(sums, sums, own);
     } else if constexpr (how == spread::row) {
         typename RT::row_vec own;
@@ -211,8 +241,8 @@ template <typename T, spread how>
 struct multiply_by {
     gl<T, 1, -1, -1, -1> c_a;
 
-    template <ducks::rt::all RT>
-    __device__ inline void apply(RT &sums, const share &at, int row, int col) const {
+    template <ducks::rt::all RT, typename Share>
+    __device__ inline void apply(RT &sums, const Share &at, int row, int col) const {
         combine<base_ops::mul, how>(sums, c_a, at, row, col);
     }
 };
@@ -220,8 +250,8 @@ template <typename T, spread how>
 struct add_to {
     gl<T, 1, -1, -1, -1> c_b;
 
-    template <ducks::rt::all RT>
-    __device__ inline void apply(RT &sums, const share &at, int row, int col) const {
+    template <ducks::rt::all RT, typename Share>
+    __device__ inline void apply(RT &sums, const Share &at, int row, int col) const {
         combine<base_ops::sum, how>(sums, c_b, at, row, col);
     }
 };

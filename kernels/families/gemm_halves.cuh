@@ -29,6 +29,13 @@ struct operand_part {
     int lacking;
 };
 
+/** What is left to do between a read and the use of what it read: nothing. */
+template <ducks::rt::row_layout RT>
+struct as_read {
+    template <int part, int parts>
+    __device__ inline void sort(RT &) const {}
+};
+
 /**
  * @brief Halves of an operand whose rows run along K: M x K (N x K).
  *
@@ -44,6 +51,7 @@ struct halves_along_k {
     using shared = st<T, HALF_ROWS, K_STEP, typename operand::shared_shape>;
     using stream = tile_stream<waves, shared, Rows>;
     using order = Rows;
+    static constexpr bool in_turn = false;
 
     uint32_t pitch;
     int lacking;
@@ -68,25 +76,33 @@ struct halves_along_k {
     /** Bytes from a step to the next. */
     __device__ inline uint32_t step_bytes() const { return stream::bytes_of(K_STEP); }
 
+    template <ducks::rt::row_layout RT>
+    using unsorted = as_read<RT>;
     /** Reads part `index` of a half, of as many rows as `to` has. */
     template <ducks::rt::row_layout RT>
-    static __device__ inline void read(RT &to, shared &from, int index) {
+    static __device__ inline void read(RT &to, unsorted<RT> &, shared &from, int index) {
         load(to, subtile_inplace<RT::rows, K_STEP>(from, {index, 0}));
     }
 };
 
 /**
- * @brief Halves of an operand whose rows run across K: K x M (K x N), of elements of 2 bytes.
+ * @brief Halves of an operand whose rows run across K: K x M (K x N).
+ *
+ * Columns come to registers by transposing reads on gfx950, on gfx942 `in_turn` (see `columns_in_turn`).
  *
  * Past the last column a tile has what comes next in the matrix, of which nothing is stored.
  */
 template <typename T, int waves>
 struct halves_across_k {
     using operand = along_k<T>;
-    static_assert(operand::wide, "gemm: this schedule takes elements of 1 byte in layout nt");
     static constexpr int K_STEP = operand::K_STEP;
     using shared = st<T, K_STEP, HALF_ROWS, st_32x128_s>;
     using stream = tile_stream<waves, shared>;
+#if defined(KITTENS_CDNA4)
+    static constexpr bool in_turn = false;
+#else
+    static constexpr bool in_turn = true;
+#endif
     struct order : rows_in_order {
         static constexpr int SECOND = HALF_ROWS;
     };
@@ -116,10 +132,16 @@ struct halves_across_k {
     __device__ inline uint32_t at_step(int step) const { return static_cast<uint32_t>(step) * step_bytes(); }
     __device__ inline uint32_t step_bytes() const { return static_cast<uint32_t>(K_STEP) * pitch; }
 
+    /** What was read and has to be sorted before its use. */
+    template <ducks::rt::row_layout RT>
+    using unsorted = detail::select<in_turn, columns_in_turn<RT, shared>, as_read<RT>>;
     /** Reads part `index` of a half, of as many columns as `to` has rows. */
     template <ducks::rt::row_layout RT>
-    static __device__ inline void read(RT &to, shared &from, int index) {
-        load_columns(to, from, index * RT::rows);
+    static __device__ inline void read(RT &to, unsorted<RT> &kept, shared &from, int index) {
+        if constexpr (in_turn)
+            kept.fetch(from, index * RT::rows);
+        else
+            load_columns(to, from, index * RT::rows);
     }
 };
 

@@ -2,7 +2,7 @@
  * @file
  * @brief Matrix multiplication, summed in float, by the 8-wave ping-pong schedule.
  *
- * A and B are row-major, their rows along K or, of 2-byte elements, across it. A work-group of 8 waves, two rows of
+ * A and B are row-major, their rows along K or across it. A work-group of 8 waves, two rows of
  * four, computes 256 x 256 of C; a wave 128 x 64, as four quarters of 64 x 32. Along K it goes in steps of 128 bytes
  * (64 on gfx942), and shared memory holds two steps of A and B, each in two halves: eight slots of 128 rows.
  *
@@ -18,8 +18,7 @@
  *
  * Columns that K lacks to a multiple of two steps are zeros in front of the first, made by out-of-range loads in the
  * first two steps, before the loop. Rows past M and N read as zero and are not written. Rows of A, B and C are whole 16
- * bytes;
- * of an operand across K, where K is any, they are as long as a half is wide.
+ * bytes; of an operand across K, where K is any, they are as long as a half is wide.
  */
 #pragma once
 
@@ -51,6 +50,8 @@ struct ping_pong {
     static constexpr int QUARTER_N = 32;
 
     using schedule = schedules::ping_pong<NUM_WARPS>;
+    /** Classes of instructions, as `__builtin_amdgcn_sched_group_barrier` has them. */
+    static constexpr int VECTOR_INSTRUCTIONS = 0x2, MATRIX_INSTRUCTIONS = 0x8;
 
     /** Row of A's block that row `row` of the first half is. */
     struct rows_of_a {
@@ -99,8 +100,12 @@ struct ping_pong {
         auto &read_a = schedules::anchor(As);
         auto &read_b = schedules::anchor(Bs);
 
-        rt<T, QUARTER_M, K_STEP, row_l, typename operand::shape> a;
-        rt<T, QUARTER_N, K_STEP, row_l, typename operand::shape> b[2];
+        using part_of_a = rt<T, QUARTER_M, K_STEP, row_l, typename operand::shape>;
+        using part_of_b = rt<T, QUARTER_N, K_STEP, row_l, typename operand::shape>;
+        part_of_a a;
+        part_of_b b[2];
+        typename half_a::template unsorted<part_of_a> unsorted_a;
+        typename half_b::template unsorted<part_of_b> unsorted_b;
         // In the row layout a lane holds neighbours in a row of C.
         rt<typename operand::sum, QUARTER_M, QUARTER_N, row_l, rt_16x16_s> c[2][2];
 
@@ -112,17 +117,39 @@ struct ping_pong {
             else
                 to_a.start(which == 1 ? in.a.first : in.a.second, at_a, in.a.lds + slot * sizeof(shared_a));
         };
-        /** Reads this wave's part of half `half`. */
+        /** Sorts a part of what was read of half `half`. */
+        const auto sort = [&]<int part>(auto half, schedules::index<part>) {
+            constexpr int which = decltype(half)::v % 4;
+            if constexpr (which % 2 == 0)
+                unsorted_b.template sort<part, 2>(b[which / 2]);
+            else
+                unsorted_a.template sort<part, 2>(a);
+        };
+        /** Starts reading this wave's part of half `half`. */
         const auto read = [&](auto half) {
             constexpr int step = decltype(half)::v / 4 % 2, which = decltype(half)::v % 4;
             if constexpr (which % 2 == 0)
-                half_b::read(b[which / 2], read_b[step][which / 2], warp_col);
+                half_b::read(b[which / 2], unsorted_b, read_b[step][which / 2], warp_col);
             else
-                half_a::read(a, read_a[step][which / 2], warp_row);
+                half_a::read(a, unsorted_a, read_a[step][which / 2], warp_row);
         };
         const auto compute = [&](auto turn) {
             constexpr int which = decltype(turn)::v % 4;
             mma_ABt(c[which / 2][which % 2], a, b[which % 2], c[which / 2][which % 2]);
+        };
+        // What was read is sorted in two parts: in the memory cluster what the first matrix instructions take, among
+        // these the rest.
+        constexpr schedules::index<0> FIRST;
+        constexpr schedules::index<1> SECOND;
+        const auto sort_and_compute = [&](auto turn) {
+            sort(schedules::index<turn + 1>{}, SECOND);
+            compute(turn);
+            // Left alone the compiler sorts first, while the matrix cores have nothing to do.
+            if constexpr ((turn + 1) % 2 == 0 ? half_b::in_turn : half_a::in_turn)
+                schedules::for_each_index<0, 8>([](auto) {
+                    __builtin_amdgcn_sched_group_barrier(MATRIX_INSTRUCTIONS, 1, 0);
+                    __builtin_amdgcn_sched_group_barrier(VECTOR_INSTRUCTIONS, 2, 0);
+                });
         };
 
         constexpr int IN_FLIGHT = 5 * loading::LOADS;
@@ -137,15 +164,18 @@ struct ping_pong {
                 wait_vmcnt<6 * loading::LOADS>();
                 barrier();
                 read(schedules::index<0>{});
+                sort(schedules::index<0>{}, FIRST);
+                sort(schedules::index<0>{}, SECOND);
             },
             [&] {
                 // Turn 0 has nothing to start. Turns 1 to 8 of a pair of steps start what the next pair will use.
                 schedule::turns<0, 1>(
                     [&](auto turn) {
                         read(schedules::index<turn + 1>{});
+                        sort(schedules::index<turn + 1>{}, FIRST);
                         wait_vmcnt<IN_FLIGHT>();
                     },
-                    compute);
+                    sort_and_compute);
                 uint32_t at_a = in.a.at_step(2), at_b = in.b.at_step(2);
                 for (int pair = 1; pair < in.pairs; pair++) {
                     schedule::turns<1, 9>(
@@ -155,44 +185,61 @@ struct ping_pong {
                             constexpr uint32_t step = (t + 7) / 4 % 2;
                             start(schedules::index<t + 7>{}, in.a.loads, in.b.loads, at_a + step * in.a.step_bytes(),
                                   at_b + step * in.b.step_bytes());
+                            sort(schedules::index<t + 1>{}, FIRST);
                             wait_vmcnt<IN_FLIGHT>();
                         },
-                        compute);
+                        sort_and_compute);
                     at_a += 2 * in.a.step_bytes(), at_b += 2 * in.b.step_bytes();
                 }
-                schedule::turns<1, 8>(
+                schedule::turns<1, 7>(
                     [&](auto turn) {
                         constexpr int t = decltype(turn)::v;
-                        if constexpr (t + 1 < 8) read(schedules::index<t + 1>{});
+                        read(schedules::index<t + 1>{});
+                        sort(schedules::index<t + 1>{}, FIRST);
                         if constexpr (t + 2 < 8) wait_vmcnt<(5 - t) * loading::LOADS>();
                     },
-                    compute);
+                    sort_and_compute);
+                schedule::turns<7, 8>([&](auto) {}, compute);
             },
             [&] {
+                // Where a lane's results of two instructions are neighbours in C, they are stored at once.
+                constexpr bool beside = stored == layout::nt || half_b::in_turn;
                 /** Sums of quarter {i, j}, in the order of C's columns. */
                 const auto sums_of = [&](int i, int j) {
-                    if constexpr (stored != layout::nt) {
+                    if constexpr (!beside) {
                         return c[i][j];
                     } else {
                         rt<typename operand::sum, QUARTER_M, QUARTER_N, row_l, rt_16x32_s> sums;
 #pragma unroll
-                        for (int x = 0; x < QUARTER_M / 16; x++)
+                        for (int x = 0; x < QUARTER_M / 16; x++) {
+                            const auto &tiles = c[i][j].tiles[x];
+                            auto joined = detail::get_run(sums.tiles[x][0], 0);
 #pragma unroll
-                            for (int e = 0; e < 4; e++) sums.tiles[x][0].data[e] = c[i][j].tiles[x][e / 2].data[e % 2];
+                            for (int e = 0; e < 8; e++)
+                                joined.e[e] = half_b::in_turn ? detail::get_run(tiles[e % 2], 0).e[e / 2]
+                                                              : detail::get_run(tiles[e / 4], 0).e[e % 4];
+                            detail::set_run(sums.tiles[x][0], 0, joined);
+                        }
                         return sums;
                     }
                 };
+                const auto to = [&] {
+                    if constexpr (half_a::in_turn)
+                        return share_in_turn<QUARTER_M / 16>{at};
+                    else
+                        return at;
+                }();
                 const int first_row = at.row + typename half_a::order{}(warp_row * QUARTER_M);
                 const int first_col = at.col + typename half_b::order{}(warp_col * QUARTER_N);
 #pragma unroll
                 for (int i = 0; i < 2; i++) {
                     const int row = (first_row + i * half_a::order::SECOND) / QUARTER_M;
                     if constexpr (paired) {
-                        g.store(g.c, Epilogue::joined(sums_of(i, 0), sums_of(i, 1)), at, row, first_col / QUARTER_N);
+                        g.store(g.c, Epilogue::joined(sums_of(i, 0), sums_of(i, 1)), to, row, first_col / QUARTER_N);
                     } else {
 #pragma unroll
                         for (int j = 0; j < 2; j++)
-                            g.store(g.c, sums_of(i, j), at, row, (first_col + j * half_b::order::SECOND) / QUARTER_N);
+                            g.store(g.c, sums_of(i, j), to, row, (first_col + j * half_b::order::SECOND) / QUARTER_N);
                     }
                 }
             });

@@ -21,6 +21,15 @@ struct share {
     int row, col;
     /** Columns of A that are multiplied; they begin at a multiple of a step. */
     int begin, end;
+
+    /** Rows from one of a strip's, of 16, to the next. */
+    static constexpr int apart = 1;
+};
+
+/** The same where so many strips take the rows in turn. The run has a multiple of that many rows. */
+template <int strips>
+struct share_in_turn : share {
+    static constexpr int apart = strips;
 };
 
 /**
@@ -119,6 +128,12 @@ template <ducks::gl::all GL>
 __device__ inline GL rows_of(const GL &whole, int index, int first, int rows) {
     return GL(whole.raw_ptr + whole.offset({0, index, first, 0}), nullptr, size_t{1}, static_cast<size_t>(rows),
               whole.cols());
+}
+/** The same of a run of which strips take the rows in turn: depth counts within a strip, rows count strips. */
+template <int strips, ducks::gl::all GL>
+__device__ inline GL rows_in_turn_of(const GL &whole, int index, int first, int rows) {
+    return GL(whole.raw_ptr + whole.offset({0, index, first, 0}), nullptr, static_cast<size_t>(rows / strips),
+              size_t{strips}, whole.cols());
 }
 /** The same of a tensor in which memory holds bytes, of elements of type T. */
 template <typename T, ducks::gl::all GL>

@@ -24,8 +24,6 @@ SHAPES = (
 def shape_of(**given: Any) -> dict[str, Any]:
     """Shape of a call."""
     a, b, scale_a, scale_b = (given[name] for name in ("a", "b", "scale_a", "scale_b"))
-    if given["layout"] not in ("nt", "nn"):
-        raise ShapeError(f"GEMM: layout is {given['layout']!r}; expected 'nt' or 'nn'")
     sizes = family.sizes_of(a, b, given["layout"])
     rows, cols = (*a.shape[:-2], sizes["m"]), (*b.shape[:-2], sizes["n"])
     if tuple(scale_a.shape) != rows or tuple(scale_b.shape) != cols:
@@ -64,8 +62,10 @@ def inputs_by(rows: Callable[..., tuple[torch.Tensor, ...]], *more: Any) -> Call
         for name, count in (("a", shape["m"]), ("b", shape["n"])):
             dims = (*family.batch_of(shape), count, shape["k"])
             made[name], made[f"scale_{name}"] = rows(dims, generator, *more)
-        if shape["layout"] == "nn":
-            made["b"] = made["b"].mT.contiguous()
+        # What is K x M (K x N) is not stored along K.
+        for name, stored, along_k in zip("ab", shape["layout"], "nt", strict=True):
+            if stored != along_k:
+                made[name] = made[name].mT.contiguous()
         return made | family.finish_inputs(shape, generator, torch.bfloat16)
 
     return inputs
@@ -73,8 +73,7 @@ def inputs_by(rows: Callable[..., tuple[torch.Tensor, ...]], *more: Any) -> Call
 
 def check(shape: Mapping[str, Any], arch: str) -> None:
     """What every implementation wants."""
-    if shape["layout"] == "nn":
-        family.whole_words(shape, {"n": 16})
+    family.whole_words(shape, {"nt": {}, "nn": {"n": 16}, "tn": {"m": 16, "n": 16}}[shape["layout"]])
     family.within_offsets(shape, 1)
 
 
@@ -111,11 +110,17 @@ def scaled(
         parameters={
             **family.SIZES,
             "n": Range(8, 1 << 20, step=8, default=512, doc="columns of C, of which a row is whole 16 bytes"),
-            "k": Range(128, most_k, step=16, default=512, doc="columns of A; a row is whole 16 bytes"),
-            "layout": Choice(("nt", "nn"), doc="whether B is N x K (t) or K x N (n)"),
+            "k": Range(128, most_k, step=16, default=512, doc="along which products are summed"),
+            "layout": Choice(
+                ("nt", "nn", "tn"), doc="how A and B are stored: M x K (n) or K x M (t), K x N or N x K"
+            ),
             **{name: p for name, p in family.FINISH.items() if name != "alpha"},
         },
-        shapes=[*SHAPES, {"m": 100, "n": 144, "k": 272, "batch": 2, "layout": "nn", "bias": 1}],
+        shapes=[
+            *SHAPES,
+            {"m": 100, "n": 144, "k": 272, "batch": 2, "layout": "nn", "bias": 1},
+            {"m": 144, "n": 144, "k": 272, "layout": "tn", "gate": 1},
+        ],
         inputs=inputs,
         outputs=family.outputs_bf16,
         reference=scaled_gemm,

@@ -25,10 +25,17 @@ struct rotary {
     static constexpr int half = turned / 2;
     static constexpr int waves = 4;
     static constexpr int threads = waves * WARP_THREADS;
+    static constexpr uint32_t SIZE = sizeof(T);
 
-    /** Heads: batch x heads x tokens x dim, any distance apart. */
-    using heads = gl_strided<T, -1, -1, -1, dim>;
-    using table = gl<Table, 1, 1, -1, half>;
+    /** A tensor of heads, batch x heads x tokens x dim, any distance apart: bytes from each to the next. */
+    struct heads {
+        T *first;
+        size_t batch, head;
+        /** From a wave's head to its next, which are `apart` heads. */
+        size_t step;
+        uint32_t token;
+        int count;
+    };
     /** First and second elements of pairs apart, or side by side; the latter's angles are in the same lanes. */
     using shape = rt_rows_s<T, interleaved ? turned : half>;
     static constexpr int tokens = shape::rows;
@@ -38,72 +45,110 @@ struct rotary {
     using half_shape = ducks::rt_shape::rt_shape<tokens, shape::cols / 2, shape::stride / 2>;
     using angles = detail::select<interleaved, rt_fl<tokens, tile::cols / 2, row_l, half_shape>, tile>;
 
-    /** Where the tokens of a launch are in the tables. */
+    /** The tokens of a launch, and where they are in the tables, which are less than 4 GiB each. */
     struct places {
-        table cos, sin;
+        const Table *cos, *sin;
         /** Rows of the tables for batch x tokens, `batch_stride` apart; null where token s is at position s. */
         const int64_t *positions;
-        int64_t batch_stride;
+        uint64_t rows;
+        uint32_t batch_stride, tokens;
+        /** Heads from a wave's to its next. */
+        int apart;
+        /** -1 turns back, which is the gradient of turning. */
+        float direction;
     };
     angles cos, sin;
-    int batch, at;
+    /** The wave's first token, and how many of its tokens follow that. */
+    uint32_t batch, token, following;
 
-    /** The wave's tokens; `direction` -1 turns back, which is the gradient of turning. */
-    __device__ inline rotary(const places &g, int count, float direction)
-        : batch(static_cast<int>(blockIdx.y)), at(static_cast<int>(blockIdx.x)) {
-        if (g.positions == nullptr) {
-            load_bounded(cos, g.cos, {0, 0, at, 0});
-            load_bounded(sin, g.sin, {0, 0, at, 0});
-        } else {
-            const int64_t *positions = g.positions + batch * g.batch_stride;
-            const auto position = [&](int row) {
-                const int token = at * tokens + row;
-                return token < count ? positions[token] : int64_t{-1};
-            };
-            gather(cos, g.cos, {0, 0, 0, 0}, position);
-            gather(sin, g.sin, {0, 0, 0, 0}, position);
+    /**
+     * @brief The wave's tokens in one head after the other: what addresses cost is paid for the first.
+     *
+     * All columns are reached through one buffer resource, in which a column is a constant.
+     */
+    struct head_rows {
+        /** Address, of which a resource takes 48 bits: kept so, it is one without further instructions. */
+        uint64_t first, step;
+        /** What these tokens take. */
+        uint32_t bytes, pitch;
+
+        __device__ inline head_rows(const rotary &w, const heads &h, int head)
+            : first((reinterpret_cast<uint64_t>(h.first) + w.batch * h.batch + static_cast<uint32_t>(head) * h.head +
+                     static_cast<uint64_t>(w.token) * h.token) &
+                    ADDRESS),
+              step(h.step), bytes(w.following * h.token + dim * SIZE), pitch(h.token) {}
+        /** Loads `count` elements from `from` on. */
+        template <int count, int from, typename Tile>
+        __device__ inline void load(Tile &dst) const {
+            const detail::program_order order;
+            detail::load_runs<Tile, T, detail::bounded>(dst, memory(), columns_from<from>(), count);
         }
-        mul(sin, sin, direction);
+        template <int count, int from, typename Tile>
+        __device__ inline void store(const Tile &src) const {
+            const detail::program_order order;
+            detail::store_runs<Tile, T, detail::bounded>(memory(), columns_from<from>(), count, src);
+        }
+        __device__ inline void next() { first = (first + step) & ADDRESS; }
+
+      private:
+        static constexpr uint64_t ADDRESS = (uint64_t{1} << 48) - 1;
+
+        __device__ inline detail::buffer memory() const { return {reinterpret_cast<const void *>(first), bytes}; }
+        template <int from>
+        __device__ inline auto columns_from() const {
+            return [pitch = pitch](int row, int col) {
+                return static_cast<uint32_t>(row) * pitch + static_cast<uint32_t>(from + col) * SIZE;
+            };
+        }
+    };
+
+    __device__ inline explicit rotary(const places &g) : batch(blockIdx.y), token(blockIdx.x * tokens) {
+        const uint32_t left = g.tokens - 1 - token;
+        following = left < tokens ? left : tokens - 1;
+        // A lane has one row of the tables' tiles, and of both the same.
+        const auto own = static_cast<uint32_t>(angles::base_tile::row(laneid(), 0));
+        uint64_t position = token + own;
+        if (g.positions != nullptr)
+            position = static_cast<uint64_t>(
+                g.positions[static_cast<uint64_t>(batch) * g.batch_stride + token + (own < left ? own : left)]);
+        const bool there = position < g.rows;
+        const uint32_t row = static_cast<uint32_t>(position) * half;
+        const auto place = [=](int, int col) {
+            return there ? (row + static_cast<uint32_t>(col)) * static_cast<uint32_t>(sizeof(Table))
+                         : detail::OUT_OF_RANGE;
+        };
+        const uint32_t bytes = static_cast<uint32_t>(g.rows) * static_cast<uint32_t>(half * sizeof(Table));
+        const detail::program_order order;
+        detail::load_runs<angles, Table, detail::bounded>(cos, detail::buffer(g.cos, bytes), place, half);
+        detail::load_runs<angles, Table, detail::bounded>(sin, detail::buffer(g.sin, bytes), place, half);
+        mul(sin, sin, g.direction);
     }
 
-    /** Turns head `from` of src into head `to` of dst. */
-    __device__ inline void turn(const heads &dst, int to, const heads &src, int from) const {
+    /** Turns a head of src into one of dst. */
+    __device__ inline void turn(const head_rows &dst, const head_rows &src) const {
         if constexpr (interleaved) {
             tile x;
-            load_bounded(x, part<turned>(src, 0), {batch, from, at, 0});
+            src.template load<turned, 0>(x);
             rotate_pairs(x, x, cos, sin);
-            store_bounded(part<turned>(dst, 0), x, {batch, to, at, 0});
+            dst.template store<turned, 0>(x);
         } else {
             tile low, high;
-            load_bounded(low, part<half>(src, 0), {batch, from, at, 0});
-            load_bounded(high, part<half>(src, half), {batch, from, at, 0});
+            src.template load<half, 0>(low);
+            src.template load<half, half>(high);
             rotate(low, high, low, high, cos, sin);
-            store_bounded(part<half>(dst, 0), low, {batch, to, at, 0});
-            store_bounded(part<half>(dst, half), high, {batch, to, at, 0});
+            dst.template store<half, 0>(low);
+            dst.template store<half, half>(high);
         }
-        if constexpr (turned < dim) copy_from<turned>(dst, to, src, from);
+        if constexpr (turned < dim) copy_from<turned>(dst, src);
     }
-    /** Copies a head's elements from `first` on. */
-    template <int first = 0>
-    __device__ inline void copy_from(const heads &dst, int to, const heads &src, int from) const {
-        rt<T, tokens, padded<dim - first>, row_l, shape> x;
-        load_bounded(x, part<dim - first>(src, first), {batch, from, at, 0});
-        store_bounded(part<dim - first>(dst, first), x, {batch, to, at, 0});
+    /** Copies a head's elements from `from` on. */
+    template <int from = 0>
+    __device__ inline void copy_from(const head_rows &dst, const head_rows &src) const {
+        rt<T, tokens, padded<dim - from>, row_l, shape> x;
+        src.template load<dim - from, from>(x);
+        dst.template store<dim - from, from>(x);
     }
-    /** Calls f(head) for those of `count` heads that are this wave's. */
-    template <typename F>
-    static __device__ inline void for_each_head(size_t count, F f) {
-        const int step = waves * static_cast<int>(gridDim.z);
-        for (int head = warpid() + static_cast<int>(blockIdx.z) * waves; head < static_cast<int>(count); head += step)
-            f(head);
-    }
-
-  private:
-    template <int count>
-    static __device__ inline auto part(const heads &h, int first) {
-        return gl_strided<T, -1, -1, -1, count>(h.raw_ptr + first, h.batch(), h.depth(), h.rows(), nullptr,
-                                                h.batch_stride, h.depth_stride, h.rows_stride);
-    }
+    static __device__ inline int first_head() { return warpid() + static_cast<int>(blockIdx.z) * waves; }
 };
 
 /** Turns heads of one tensor. */
@@ -112,11 +157,12 @@ struct rope : rotary {
     struct arguments {
         typename rotary::heads x, out;
         typename rotary::places places;
-        float direction;
     };
     static __device__ inline void run(const arguments &g) {
-        const rotary w(g.places, static_cast<int>(g.x.rows()), g.direction);
-        rotary::for_each_head(g.x.depth(), [&](int head) { w.turn(g.out, head, g.x, head); });
+        const rotary w(g.places);
+        int head = rotary::first_head();
+        typename rotary::head_rows src(w, g.x, head), dst(w, g.out, head);
+        for (; head < g.x.count; head += g.places.apart, src.next(), dst.next()) w.turn(dst, src);
     }
 };
 
@@ -128,19 +174,19 @@ struct rope_of_fused : rotary {
         typename rotary::places places;
     };
     static __device__ inline void run(const arguments &g) {
-        const rotary w(g.places, static_cast<int>(g.qkv.rows()), backward ? -1.0f : 1.0f);
-        const int queries = static_cast<int>(g.q.depth()), keys = static_cast<int>(g.k.depth());
-        rotary::for_each_head(g.qkv.depth(), [&](int head) {
-            const bool is_query = head < queries, is_key = !is_query && head < queries + keys;
-            const auto &own = is_query ? g.q : is_key ? g.k : g.v;
-            const int index = is_query ? head : is_key ? head - queries : head - queries - keys;
-            const auto &src = backward ? own : g.qkv, &dst = backward ? g.qkv : own;
-            const int from = backward ? index : head, to = backward ? head : index;
-            if (is_query || is_key)
-                w.turn(dst, to, src, from);
-            else
-                w.copy_from(dst, to, src, from);
-        });
+        const rotary w(g.places);
+        int head = rotary::first_head(), before = 0;
+        typename rotary::head_rows fused(w, g.qkv, head);
+        const auto go_through = [&](const typename rotary::heads &part, auto move) {
+            typename rotary::head_rows own(w, part, head - before);
+            before += part.count;
+            for (; head < before; head += g.places.apart, fused.next(), own.next())
+                backward ? move(fused, own) : move(own, fused);
+        };
+        const auto turn = [&](const auto &dst, const auto &src) { w.turn(dst, src); };
+        go_through(g.q, turn);
+        go_through(g.k, turn);
+        go_through(g.v, [&](const auto &dst, const auto &src) { w.copy_from(dst, src); });
     }
 };
 

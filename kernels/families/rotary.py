@@ -7,8 +7,8 @@ from typing import Any
 
 import torch
 
-from workbench.errors import ShapeError
-from workbench.spec import Choice, Launch, Range, Tunables, lanes_of_row
+from workbench.errors import ArgumentError, ShapeError
+from workbench.spec import Choice, Launch, Range, Strided, Tunables, lanes_of_row
 from workbench_kernels.families.rowwise import C_TYPES, DTYPES, size_of
 
 PARAMETERS = {
@@ -21,6 +21,15 @@ PARAMETERS = {
     "dtype": Choice(tuple(DTYPES), doc="element type in memory"),
     "table": Choice(tuple(DTYPES), doc="element type of cosines and sines"),
 }
+
+MOST_APART = 1 << 27
+"""Elements from a token to the next are less: the tokens of a wave are within offsets of 32 bits."""
+
+WAVES = 4
+"""Of a work-group, which take turns at the heads."""
+
+LARGEST_TABLE = (1 << 32) - 256
+"""Bytes that offsets of 32 bits reach, less what is kept for those outside of it."""
 
 TUNABLES = Tunables(groups=(1024, 256, 512, 2048, 4096))
 """Work-groups among which the heads of a token are shared out, where tokens are fewer."""
@@ -53,8 +62,13 @@ def launch(shape: Mapping[str, Any], arch: str) -> Launch:
     together = shape["turned"] if shape["interleaved"] else shape["turned"] // 2
     groups = -(-shape["tokens"] // (64 // lanes_of_row(together, size_of(shape))))
     most = shape.get("groups", TUNABLES.values["groups"][0])
-    of_heads = min(-(-shape["heads"] // 4), max(1, most // (groups * shape["batch"])))
-    return Launch(grid=(groups, shape["batch"], of_heads), block=256)
+    of_heads = min(-(-shape["heads"] // WAVES), max(1, most // (groups * shape["batch"])))
+    return Launch(grid=(groups, shape["batch"], of_heads), block=64 * WAVES)
+
+
+def apart(shape: Mapping[str, Any]) -> int:
+    """Heads from one of a wave to its next."""
+    return WAVES * int(launch(shape, "").grid[2])
 
 
 def shape_of(
@@ -79,6 +93,11 @@ def shape_of(
             f"of them empty, of {', '.join(map(str, names))}"
         )
     batch, heads, tokens, dim = x.shape
+    if tokens > 1 and x.stride(2) >= MOST_APART:
+        raise ShapeError(
+            f"{name}: {called} {tuple(x.shape)} has strides {tuple(x.stride())}; expected tokens less than "
+            f"{MOST_APART} elements apart, as .contiguous() makes them"
+        )
     for which, table in (("cos", cos), ("sin", sin)):
         if (
             table.dim() != 2
@@ -90,6 +109,11 @@ def shape_of(
                 f"{name}: {which} is {tuple(table.shape)} {table.dtype}; expected positions x turned / 2, "
                 f"cos and sin alike, of {', '.join(map(str, names))}"
             )
+    if (taken := cos.numel() * cos.element_size()) >= LARGEST_TABLE:
+        raise ShapeError(
+            f"{name}: cos is {tuple(cos.shape)} {cos.dtype}, {taken} bytes; expected less than "
+            f"{LARGEST_TABLE}: fewer positions, or 16-bit elements"
+        )
     if 2 * cos.shape[1] > dim:
         raise ShapeError(f"{name}: cos turns {2 * cos.shape[1]} elements; a head has {dim}")
     if positions is None:
@@ -112,14 +136,39 @@ def check(shape: Mapping[str, Any], arch: str) -> None:
         raise ShapeError(f"rotary: {shape['turned']} elements are turned; a head has {shape['dim']}")
 
 
-def places(tensors: Mapping[str, Any]) -> dict[str, Any]:
-    """The member `places`: tables and where tokens are in them."""
+def places(shape: Mapping[str, Any], tensors: Mapping[str, Any], direction: float = 1.0) -> dict[str, Any]:
+    """The member `places`: tables, where tokens are in them, and which way to turn."""
     positions = tensors["positions"]
     return {
         "cos": tensors["cos"].contiguous(),
         "sin": tensors["sin"].contiguous(),
         "positions": None if positions is None else positions.contiguous(),
+        "rows": tensors["cos"].shape[0],
         "batch_stride": 0 if positions is None or positions.dim() == 1 else positions.shape[1],
+        "tokens": shape["tokens"],
+        "apart": apart(shape),
+        "direction": direction,
+    }
+
+
+def heads(shape: Mapping[str, Any], tensor: torch.Tensor) -> dict[str, Any]:
+    """A member of type `heads`: batch x heads x tokens x dim, any distance apart.
+
+    Raises:
+        ArgumentError: elements of a head are not next to each other.
+    """
+    if tensor.shape[3] > 1 and tensor.stride(3) != 1:
+        raise ArgumentError(
+            f"rotary: heads {tuple(tensor.shape)} have strides {tuple(tensor.stride())}; expected the last "
+            "to be 1, elements of a head next to each other, as .contiguous() makes them"
+        )
+    size = tensor.element_size()
+    batch, head, token, _ = (size * stride for stride in tensor.stride())
+    # Of a single token the stride may be anything.
+    token = token if shape["tokens"] > 1 else size * shape["dim"]
+    return {
+        **{"first": Strided(tensor), "batch": batch, "head": head, "step": apart(shape) * head},
+        **{"token": token, "count": tensor.shape[1]},
     }
 
 

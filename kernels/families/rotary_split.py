@@ -9,22 +9,6 @@ import torch
 
 from workbench.errors import ShapeError
 from workbench_kernels.families import rotary
-from workbench_kernels.references.rotary import split
-
-
-def reference(
-    qkv: torch.Tensor,
-    cos: torch.Tensor,
-    sin: torch.Tensor,
-    heads: int,
-    positions: torch.Tensor | None = None,
-    interleaved: bool = False,
-) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-    """q, k and v of qkv, tokens x (heads of queries, keys and values) x dim; q and k turned as by `rope`.
-
-    `heads` of them are of queries, of the rest one half is of keys, the other of values.
-    """
-    return split(qkv, cos, sin, heads, positions, interleaved)
 
 
 def shape_of(

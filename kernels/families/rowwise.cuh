@@ -347,24 +347,36 @@ struct logistic {
     }
 };
 
-/** A function with its derivative. */
+/** A function, of a float or of several as exact as results in T need, with its derivative. */
 struct silu {
-    static __device__ inline float value(float x) { return base_ops::silu::op(x); }
+    template <typename T = float, typename W>
+    static __device__ inline W value(const W &x) {
+        return base_ops::silu::op(x);
+    }
     static __device__ inline float slope(float x) {
         const logistic s(x);
         return s.value + x * s.slope;
     }
 };
 struct gelu {
-    static __device__ inline float value(float x) { return base_ops::gelu::op(x); }
+    template <typename T = float, typename W>
+    static __device__ inline W value(const W &x) {
+        if constexpr (sizeof(T) == 2)
+            return detail::narrow<W>(detail::gelu_of_16_bits(detail::widen(x)));
+        else
+            return base_ops::gelu::op(x);
+    }
     static __device__ inline float slope(float x) {
-        constexpr float one_over_sqrt_two_pi = 0x1.988454p-2f, minus_half_log2_e = -0x1.715476p-1f;
-        const float density = base_ops::exp2::op(x * x * minus_half_log2_e) * one_over_sqrt_two_pi;
-        return base_ops::normal_cdf::op(x) + x * density;
+        constexpr float one_over_sqrt_two_pi = 0x1.988454p-2f;
+        const detail::normal_tail_parts at = detail::normal_tail(x);
+        return (x < 0.0f ? at.tail : 1.0f - at.tail) + x * one_over_sqrt_two_pi * at.exponential;
     }
 };
 struct gelu_tanh {
-    static __device__ inline float value(float x) { return base_ops::gelu_tanh::op(x); }
+    template <typename T = float, typename W>
+    static __device__ inline W value(const W &x) {
+        return base_ops::gelu_tanh::op(x);
+    }
     static __device__ inline float slope(float x) {
         constexpr float linear = 0x1.988454p+0f, cubic = 0x1.2444f2p-4f;
         const logistic s(x * (linear + cubic * x * x));
@@ -372,41 +384,86 @@ struct gelu_tanh {
     }
 };
 struct relu {
-    static __device__ inline float value(float x) { return base_ops::relu::op(x); }
+    template <typename T = float, typename W>
+    static __device__ inline W value(const W &x) {
+        return base_ops::relu::op(x);
+    }
     static __device__ inline float slope(float x) { return x > 0.0f ? 1.0f : 0.0f; }
 };
 struct sigmoid {
-    static __device__ inline float value(float x) { return base_ops::sigmoid::op(x); }
+    template <typename T = float, typename W>
+    static __device__ inline W value(const W &x) {
+        return base_ops::sigmoid::op(x);
+    }
     static __device__ inline float slope(float x) { return logistic(x).slope; }
 };
 struct tanh {
-    static __device__ inline float value(float x) { return base_ops::tanh::op(x); }
+    template <typename T = float, typename W>
+    static __device__ inline W value(const W &x) {
+        return base_ops::tanh::op(x);
+    }
     static __device__ inline float slope(float x) {
         const float t = base_ops::tanh::op(x);
         return 1.0f - t * t;
     }
 };
 
+/** The values of f for results in T, for maps. */
+template <typename f, typename T>
+struct rounded_to {
+    template <typename W>
+    static __device__ inline W op(const W &x) {
+        return f::template value<T>(x);
+    }
+};
+
+/**
+ * @brief x = f(x) for results in T.
+ *
+ * Of gelu all of a lane's elements of a base tile at once: its polynomial's steps each wait for the last, and the
+ * compiler would take pair after pair.
+ */
+template <typename f, typename T, ducks::rt::all Tile>
+__device__ inline void apply(Tile &x) {
+    if constexpr (detail::is_same<f, gelu> && sizeof(T) == 2) {
+        using elements = float __attribute__((ext_vector_type(2 * Tile::packed_per_base_tile)));
+#pragma unroll
+        for (int i = 0; i < Tile::height; i++)
+#pragma unroll
+            for (int j = 0; j < Tile::width; j++) {
+                auto &data = x.tiles[i][j].data;
+                elements all;
+                __builtin_memcpy(&all, &data, sizeof(all));
+                all = detail::gelu_of_16_bits(all);
+                __builtin_memcpy(&data, &all, sizeof(all));
+            }
+    } else {
+        unary_map<rounded_to<f, T>>(x, x);
+    }
+}
+
 } // namespace activation
 
-/** out = f(x), and backward dx = dout * f'(x). */
-template <typename T, int cols, typename f>
-struct activate : row_plan<T, cols, 16> {
+/** out = f(x), and backward dx = dout * f'(x); a lane holds `held` elements of a row at most. */
+template <typename T, int cols, typename f, int held>
+struct activate : row_plan<T, cols, held> {
     struct arguments {
-        const typename row_plan<T, cols, 16>::matrix x;
+        const typename row_plan<T, cols, held>::matrix x;
         const T *dout;
         T *out;
     };
     static __device__ inline void run(const arguments &g) {
-        using worker = row_worker<T, cols, 16>;
+        using worker = row_worker<T, cols, held>;
         const worker w(g.x.rows());
         for (int pass = 0; pass < worker::passes && w.reaches(pass); pass++) {
             typename worker::tile x;
-            w.load(x, g.x.raw_ptr, pass);
-            if (g.dout == nullptr) {
-                map(x, x, [](float v) { return f::value(v); });
+            // Loads stand in each way: in front of the condition they would be waited for there.
+            if (g.dout == nullptr) [[likely]] {
+                w.load(x, g.x.raw_ptr, pass);
+                activation::apply<f, T>(x);
             } else {
                 typename worker::tile dout;
+                w.load(x, g.x.raw_ptr, pass);
                 w.load(dout, g.dout, pass);
                 map(x, x, dout, [](float v, float d) { return d * f::slope(v); });
             }
@@ -416,28 +473,34 @@ struct activate : row_plan<T, cols, 16> {
 };
 
 /** x is gate and up side by side: out = f(gate) * up; backward gives the gradients of both side by side. */
-template <typename T, int cols, typename f>
-struct gated : row_plan<T, cols, 16> {
+template <typename T, int cols, typename f, int held>
+struct gated : row_plan<T, cols, held> {
     struct arguments {
         const gl<T, 1, 1, -1, 2 * cols> x;
         const T *dout;
         T *out;
     };
     static __device__ inline void run(const arguments &g) {
-        using worker = row_worker<T, cols, 16>;
+        using worker = row_worker<T, cols, held>;
         const worker w(g.x.rows());
         for (int pass = 0; pass < worker::passes && w.reaches(pass); pass++) {
             typename worker::tile gate, up;
-            w.load(gate, g.x.raw_ptr, pass, 0, 2);
-            w.load(up, g.x.raw_ptr, pass, 1, 2);
-            if (g.dout == nullptr) {
-                map(gate, gate, up, [](float a, float b) { return f::value(a) * b; });
+            const auto load = [&] {
+                w.load(gate, g.x.raw_ptr, pass, 0, 2);
+                w.load(up, g.x.raw_ptr, pass, 1, 2);
+            };
+            if (g.dout == nullptr) [[likely]] {
+                load();
+                activation::apply<f, T>(gate);
+                mul(gate, gate, up);
                 w.store(g.out, gate, pass);
             } else {
                 typename worker::tile dout;
+                load();
                 w.load(dout, g.dout, pass);
                 map(up, up, gate, dout, [](float b, float a, float d) { return d * b * f::slope(a); });
-                map(gate, gate, dout, [](float a, float d) { return d * f::value(a); });
+                activation::apply<f, T>(gate);
+                mul(gate, gate, dout);
                 w.store(g.out, up, pass, 0, 2);
                 w.store(g.out, gate, pass, 1, 2);
             }
@@ -642,14 +705,16 @@ struct cross_entropy : row_plan<T, cols> {
             rows.take(x);
         }
         rows.all_waves(w, slot);
-        typename worker::per_row lse, loss;
-        map(lse, rows.largest, rows.total,
-            [](float largest, float total) { return largest + base_ops::log2::op(total) * LN_2; });
-        map(loss, lse, [&](float logarithm, int row) {
+        typename worker::per_row logarithm, lse, loss;
+        map(logarithm, rows.total, [](float total) { return base_ops::log2::op(total) * LN_2; });
+        add(lse, rows.largest, logarithm);
+        // Not lse less the target's logit: a loss far below both of them would be their rounding errors.
+        map(loss, rows.largest, logarithm, [&](float largest, float logarithm, int row) {
             const int64_t at = static_cast<int64_t>(w.at) * worker::tile::rows + row;
             if (at >= w.rows) return 0.0f;
             const int64_t target = g.target[at];
-            return target == g.ignore_index ? 0.0f : logarithm - static_cast<float>(g.x.raw_ptr[at * cols + target]);
+            return target == g.ignore_index ? 0.0f
+                                            : largest - static_cast<float>(g.x.raw_ptr[at * cols + target]) + logarithm;
         });
         w.store_rows(g.lse, lse);
         w.store_rows(g.loss, loss);

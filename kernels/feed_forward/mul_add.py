@@ -28,6 +28,8 @@ def reference(x: torch.Tensor, a: torch.Tensor, b: torch.Tensor) -> torch.Tensor
 
 def shape_of(**given: Any) -> dict[str, Any]:
     x = given["x"]
+    if x.numel() < 2:
+        raise ShapeError(f"{NAME}: x is {tuple(x.shape)}; expected two elements or more")
     found = {"size": x.numel(), "dtype": pieces.dtype_of(NAME, "x", x)}
     for name in ("a", "b"):
         tensor = given[name]

@@ -22,7 +22,8 @@ def reference(y: torch.Tensor, rstd: torch.Tensor, dy: torch.Tensor) -> torch.Te
 
 def shape_of(y: torch.Tensor, rstd: torch.Tensor, dy: torch.Tensor) -> dict[str, Any]:
     shape = rowwise.shape_of("l2_norm_backward", y, called="y", dy=dy)
-    if rstd.numel() != math.prod(y.shape[:-1]) or not rstd.dtype.is_floating_point:
+    is_one_of_many = rstd.dim() == 0 and y.dim() > 1
+    if rstd.numel() != math.prod(y.shape[:-1]) or is_one_of_many or not rstd.dtype.is_floating_point:
         raise ShapeError(
             f"l2_norm_backward: rstd is {tuple(rstd.shape)} {rstd.dtype}; expected a float32 for each row of "
             f"y {tuple(y.shape)}"

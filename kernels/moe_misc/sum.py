@@ -19,7 +19,9 @@ def shape_of(rows: torch.Tensor, top_k: int, weights: torch.Tensor | None = None
             f"sum: rows is {tuple(rows.shape)} {rows.dtype} with top_k {top_k}; expected top_k rows of each "
             "token, of torch.bfloat16"
         )
-    if weights is not None and (weights.numel() != rows.shape[0] or weights.dtype != torch.float32):
+    if weights is not None and (
+        weights.dim() == 0 or weights.numel() != rows.shape[0] or weights.dtype != torch.float32
+    ):
         raise ShapeError(
             f"sum: weights is {tuple(weights.shape)} {weights.dtype}; expected {rows.shape[0]} of "
             "torch.float32"

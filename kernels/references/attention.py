@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+
 import torch
 
 
@@ -106,16 +108,52 @@ def attention_backward(
     """Gradients dq, dk, dv and dsinks (empty without sinks) by autograd of
     `attention`, which computes out and lse anew.
     """
-    given = {"q": q, "k": k, "v": v} | ({} if sinks is None else {"sinks": sinks})
-    leaves = {name: x.detach().requires_grad_() for name, x in given.items()}
+    settings = {"causal": causal, "window": window, "scale": scale, "softcap": softcap}
+    return _gradients(attention, {"q": q, "k": k, "v": v, "sinks": sinks}, settings, dout, dlse)
+
+
+def attention_packed_backward(
+    q: torch.Tensor,
+    k: torch.Tensor,
+    v: torch.Tensor,
+    cu_seqlens_q: torch.Tensor,
+    cu_seqlens_k: torch.Tensor,
+    out: torch.Tensor,
+    lse: torch.Tensor,
+    dout: torch.Tensor,
+    dlse: torch.Tensor | None = None,
+    causal: bool = False,
+    window: int = 0,
+    scale: float | None = None,
+    softcap: float = 0.0,
+    sinks: torch.Tensor | None = None,
+) -> dict[str, torch.Tensor]:
+    """`attention_backward` of `attention_packed`."""
+    settings = {"causal": causal, "window": window, "scale": scale, "softcap": softcap}
+    starts = {"cu_seqlens_q": cu_seqlens_q, "cu_seqlens_k": cu_seqlens_k}
+    given = {"q": q, "k": k, "v": v, "sinks": sinks}
+    return _gradients(attention_packed, given, settings | starts, dout, dlse)
+
+
+def _gradients(
+    function: Callable[..., tuple[torch.Tensor, torch.Tensor]],
+    given: Mapping[str, torch.Tensor | None],
+    settings: Mapping[str, object],
+    dout: torch.Tensor,
+    dlse: torch.Tensor | None,
+) -> dict[str, torch.Tensor]:
+    """Gradients of those given that there are, from those of what the function gives."""
+    leaves = {name: x.detach().requires_grad_() for name, x in given.items() if x is not None}
     with torch.enable_grad():
-        made, logarithms = attention(**leaves, causal=causal, window=window, scale=scale, softcap=softcap)
+        made, logarithms = function(**leaves, **settings)
         loss = (made * dout).sum()
         if dlse is not None:
             # The logarithm of a query that sees no key is -inf, and has no gradient.
             loss = loss + (logarithms * dlse).masked_fill(torch.isneginf(logarithms), 0).sum()
     grads = torch.autograd.grad(loss, tuple(leaves.values()))
-    return {"dsinks": q.new_empty(0)} | {f"d{name}": grad for name, grad in zip(leaves, grads, strict=True)}
+    return {"dsinks": dout.new_empty(0)} | {
+        f"d{name}": grad for name, grad in zip(leaves, grads, strict=True)
+    }
 
 
 def attention_paged(

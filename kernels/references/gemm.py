@@ -79,13 +79,14 @@ def scaled_gemm(
     beta: float = 1.0,
     layout: str = "nt",
 ) -> torch.Tensor:
-    """A B with a scale for each row of a (M x K) and column of b (N x K or K x N), finished as `gemm` does.
+    """A B with a scale for each row of A and column of B, stored and finished as `gemm` has it.
 
     PyTorch's CPU has no product of fp8 matrices, so that those are widened to the type of the scales first.
     """
     wide = scale_a.dtype
+    left = a.mT if layout[0] == "t" else a
     right = b.mT if layout[1] == "t" else b
-    sums = (a.to(wide) @ right.to(wide)) * scale_a[..., :, None] * scale_b[..., None, :]
+    sums = (left.to(wide) @ right.to(wide)) * scale_a[..., :, None] * scale_b[..., None, :]
     return finish(sums, 1.0, bias, activation, gate, residual, beta)
 
 

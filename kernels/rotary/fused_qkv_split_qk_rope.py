@@ -7,6 +7,7 @@ import torch
 from workbench.spec import KernelSpec, Range
 from workbench_kernels.families import rotary
 from workbench_kernels.families import rotary_split as family
+from workbench_kernels.references.rotary import split
 
 spec = KernelSpec(
     name="rotary/fused_qkv_split_qk_rope",
@@ -37,15 +38,15 @@ spec = KernelSpec(
             strict=True,
         )
     },
-    reference=family.reference,
+    reference=split,
     shape_of=family.shape_of,
     define=rotary.define,
     check=family.check,
     launch=rotary.launch,
     tunables=rotary.TUNABLES,
     arguments=lambda shape, tensors: {
-        **{name: family.as_heads(tensors[name]) for name in ("qkv", "q", "k", "v")},
-        "places": rotary.places(tensors),
+        **{name: rotary.heads(shape, family.as_heads(tensors[name])) for name in ("qkv", "q", "k", "v")},
+        "places": rotary.places(shape, tensors),
     },
     flops=rotary.turns,
     bytes=rotary.moved,

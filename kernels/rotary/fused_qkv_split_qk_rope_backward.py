@@ -9,6 +9,7 @@ import torch
 from workbench.errors import ShapeError
 from workbench.spec import KernelSpec, kernels
 from workbench_kernels.families import rotary
+from workbench_kernels.families.rotary_split import as_heads
 from workbench_kernels.references.rotary import split
 
 forward = kernels["rotary/fused_qkv_split_qk_rope"]
@@ -50,8 +51,8 @@ def shape_of(
             f"fused_qkv_split_qk_rope_backward: dq, dk, dv are {tuple(dq.shape)}, {tuple(dk.shape)}, "
             f"{tuple(dv.shape)}; expected tokens x heads x dim, dk and dv alike, of one dtype"
         )
-    name, heads = "fused_qkv_split_qk_rope_backward", dq.transpose(0, 1)[None]
-    shape = rotary.shape_of(name, heads, cos, sin, positions, interleaved, called="dq")
+    name = "fused_qkv_split_qk_rope_backward"
+    shape = rotary.shape_of(name, as_heads(dq), cos, sin, positions, interleaved, called="dq")
     return {**shape, "heads": dq.shape[1] + 2 * dk.shape[1], "queries": dq.shape[1]}
 
 
@@ -80,8 +81,8 @@ spec = KernelSpec(
     launch=rotary.launch,
     tunables=rotary.TUNABLES,
     arguments=lambda shape, tensors: {
-        **{name: tensors[f"d{name}"].transpose(0, 1)[None] for name in ("qkv", "q", "k", "v")},
-        "places": rotary.places(tensors),
+        **{name: rotary.heads(shape, as_heads(tensors[f"d{name}"])) for name in ("qkv", "q", "k", "v")},
+        "places": rotary.places(shape, tensors, -1.0),
     },
     flops=rotary.turns,
     bytes=rotary.moved,

@@ -62,7 +62,8 @@ spec = KernelSpec(
     launch=rotary.launch,
     tunables=rotary.TUNABLES,
     arguments=lambda shape, tensors: {
-        **{"x": tensors["x"], "out": tensors["out"], "places": rotary.places(tensors), "direction": 1.0}
+        **{name: rotary.heads(shape, tensors[name]) for name in ("x", "out")},
+        "places": rotary.places(shape, tensors),
     },
     flops=rotary.turns,
     bytes=rotary.moved,

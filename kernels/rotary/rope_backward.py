@@ -38,7 +38,9 @@ spec = dataclasses.replace(
         "rope_backward", dout, cos, sin, positions, interleaved, called="dout"
     ),
     arguments=lambda shape, tensors: {
-        **{"x": tensors["dout"], "out": tensors["dx"], "places": rotary.places(tensors), "direction": -1.0}
+        "x": rotary.heads(shape, tensors["dout"]),
+        "out": rotary.heads(shape, tensors["dx"]),
+        "places": rotary.places(shape, tensors, -1.0),
     },
     backward=None,
     published=[],

@@ -23,6 +23,7 @@ from workbench.bench.rivals import chosen_rivals
 from workbench.bench.run import Progress
 from workbench.bench.setting import clock_told, source_digest
 from workbench.errors import UsageError
+from workbench.views.benchmarks import analysis_bars
 
 MI355X = "emulated:gfx950"
 
@@ -63,6 +64,19 @@ def test_problems_are_those_with_published_figures_of_the_product() -> None:
     assert {case.shape["rows"] for case in softmax} == {4096, 16384, 65536}, "published for another product"
     given = cases(["gemm/bf16"], [{"m": 64, "n": 64, "k": 64}], device)
     assert [case.shape["m"] for case in given] == [64]
+
+
+def test_a_published_problem_is_timed_by_the_variant_that_its_figure_compares() -> None:
+    found = cases(["attention/backward"], "published", device_of_name("MI355X"))
+    assert {case.operator for case in found} == {"attention/backward:pinned"}
+    assert {case.shape["queries"] for case in found} == {1024, 2048, 4096, 8192, 16384}
+    elsewhere = cases(["attention/backward"], "published", device_of_name("MI300X"))
+    assert {case.operator for case in elsewhere} == {"attention/backward"}, "it takes gfx950 alone"
+    (own,) = cases(["attention/backward"], [found[0].shape], device_of_name("MI355X"))
+    assert own.operator == "attention/backward", "a given shape is no figure's"
+    results = [made(case, MI355X) for case in found]
+    backward = [figure for figure in analyses() if figure.operator == "attention/backward"]
+    assert sum(bar.who == OURS for each in backward for bar in analysis_bars(each, results)[0]) == 20
 
 
 def test_operators_by_name_and_category() -> None:
@@ -182,12 +196,12 @@ def test_progress_tells_the_time_left(monkeypatch: pytest.MonkeyPatch) -> None:
     now = [0.0]
     monkeypatch.setattr(run.time, "monotonic", lambda: now[0])
     lines: list[str] = []
-    progress = Progress({"a": 1e12, "b": 1e12, "c": 2e12}, lines.append)
+    progress = Progress({"a": 1e8, "b": 1e8, "c": 1.6e9}, lines.append)
     case = Case("gemm/bf16", wb.kernels["gemm/bf16"].shape({"m": 64, "n": 64, "k": 64}))
     now[0] = 10.0
     progress.add("a", made(case, MI355X))
-    assert progress.seconds_left() == pytest.approx(25, rel=0.05), "half by work, half by cases"
-    assert lines[0].startswith("[1/3, 2")
+    assert progress.seconds_left() == pytest.approx(30), "sixteen times the work takes twice as long"
+    assert lines[0].startswith("[1/3, 30 s left]")
     assert "modelled" in lines[0]
 
 

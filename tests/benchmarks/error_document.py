@@ -242,9 +242,12 @@ CAUSES = """- *Ours is another kernel.* HipKittens' rotary kernel reads and writ
 - *Loops of just the Infinity Cache's size.* Which line it replaces is not published. Least recently used, as
   assumed, loses all of a loop that is a little larger: LayerNorm of 16384 x 2048 moves 256 MiB and a little,
   and comes out a third too slow.
-- *The Infinity Cache's bandwidth.* Sources have 11.9 TB/s, which is taken, and 5.8; 8.6 follows from 32 bytes
-  a clock of each of L2's channels. With these three the warm rows whose own source was run are off by a
-  median of 11, 34 and 19 % in rotary kernels, by 8, 21 and 16 % in row-wise ones.
+- *The Infinity Cache's bandwidth.* Sources have 11.9, 5.8 and 5.9 TB/s, and 6.4 were drawn from HBM through
+  it; 5.8 is taken on CDNA 3 and 6.4 on CDNA 4. At 11.9 TB/s HipKittens' warm rotary kernels would be off by a
+  median of 22 %.
+- *Attention's backward pass* comes out a quarter too slow: the kernel here is not HipKittens'.
+- *Operands.* Zeros let the clock be higher, and a large launch that runs in part leaves most of its output
+  zero: its time is a few percent low where nobody filled the output before.
 - *What events contain.* The launch by Python of the loops differs: kernels of about 2 us read 6.0 us where
   the binding takes addresses, 8.3 to 9.6 where it takes tensors. One figure stands for all of them.
 - *Older versions* of HipKittens' GEMM took up to 1.8 times as long as the later one on the same GPU.

@@ -279,7 +279,7 @@ def with_constants(text: str, constants: Mapping[str, int]) -> str:
     return text
 
 
-def _host_headers() -> list[Path | str]:
+def host_headers() -> list[Path | str]:
     """Folders of what the host code of a source includes, which the device part reads too."""
     import pybind11
 
@@ -311,7 +311,7 @@ def own_target(problem: Problem, hipkittens: Path, port: Path | None) -> Target:
         with_constants(path.read_text(encoding="utf-8"), own.constants(sizes)),
         arch=own.arch,
         name=str(path),
-        include=[hipkittens / "include", *_host_headers()],
+        include=[hipkittens / "include", *host_headers()],
         define=["KITTENS_CDNA3" if ported else "HIP_ENABLE_WARP_SYNC_BUILTINS"],
         flags=["-w"],
     )

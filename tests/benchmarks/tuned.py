@@ -15,6 +15,7 @@ from pathlib import Path
 import workbench as wb
 from workbench.bench.command import parsed_cluster
 from workbench.bench.results import read
+from workbench.profile.expected import expected
 from workbench.views.benchmark_page import pipes
 from workbench.views.picture import svg_of
 from workbench.views.table import Table
@@ -47,6 +48,11 @@ TARGETS = {
     "gemm/bf16": [{"m": m, "n": n, "k": k} for m, n, k in GEMM],
     "attention/forward": ATTENTION,
 }
+
+
+def off(operator: str) -> str:
+    """How far the modelled times of an operator may be off."""
+    return f"modelled, {expected(operator).text}"
 
 
 def left(minutes: float, began: float) -> bool:
@@ -94,7 +100,7 @@ def document(folder: Path, device: str, budget: int) -> str:
         parts += [
             f"## {operator}",
             f"{len(rows)} problems; another choice is faster by at least 1% for {better}, "
-            f"by {max(gains, default=0):.1%} at most.",
+            f"by {max(gains, default=0):.1%} at most. Times, in microseconds, are {off(operator)}.",
             pipes(Table(head, rows)),
         ]
         figure = result.figure

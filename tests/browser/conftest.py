@@ -374,13 +374,23 @@ class Lab:
     def output(self, number: int) -> Locator:
         return self.cell(number).locator(".jp-OutputArea-output")
 
-    def until(self, happened: Callable[[], Any], what: str, milliseconds: float = PATIENCE) -> Any:
+    def says(self, where: Locator, *texts: str) -> None:
+        """Waits until a part of the page has all of these texts."""
+        self.until(
+            lambda: all(text in where.inner_text() for text in texts),
+            lambda: f"{', '.join(texts)} in: {where.inner_text()[:400]}",
+        )
+
+    def until(
+        self, happened: Callable[[], Any], what: str | Callable[[], str], milliseconds: float = PATIENCE
+    ) -> Any:
         """Waits for something that is true; the page goes on meanwhile."""
         end = time.monotonic() + milliseconds / 1000
         while not (found := happened()):
             if time.monotonic() > end:
                 self.shot("failed")
-                pytest.fail(f"waited {milliseconds / 1000:.0f} s for {what}")
+                told = what if isinstance(what, str) else what()
+                pytest.fail(f"waited {milliseconds / 1000:.0f} s for {told}")
             self.page.wait_for_timeout(50)
         return found
 

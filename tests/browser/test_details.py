@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.timeout(900)
 
+SETTLED = 30_000
+"""Milliseconds after which a page that is drawn has its colours."""
+
 PYTHON, BANKS, LAUNCH, FAULT = range(4)
 SOURCE = """\
 %%hipkittens banks
@@ -52,8 +55,12 @@ def lab(open_lab: Callable[..., Lab], server: Server) -> Lab:
     return opened
 
 
-def hot_lines(lab: Lab, measure: str) -> dict[int, str]:
-    """Lines that have heat of a measure once it is chosen, with what their marks say."""
+def hot_lines(lab: Lab, measure: str, wanted: set[int]) -> dict[int, str]:
+    """Lines that have heat of a measure once it is chosen, with what their marks say.
+
+    Args:
+        wanted: lines that have some; a gutter that is being drawn has not all at once.
+    """
     lab.sidebar.get_by_label("Measure of the line heat").select_option(measure)
     marks = lab.cell(BANKS).locator(".jp-hipkittens-HeatMark")
 
@@ -65,12 +72,13 @@ def hot_lines(lab: Lab, measure: str) -> dict[int, str]:
     name = lab.sidebar.locator(f".jp-hipkittens-Select option[value='{measure}']").inner_text()
     name = name.partition(" (")[0]
 
-    def shown() -> list[str]:
+    def shown() -> dict[int, str]:
         labels = told()
-        return labels if all(f"of {name}" in label for label in labels) else []
+        found = {int(re.findall(r"line (\d+)", label)[0]): label for label in labels}
+        return found if wanted <= set(found) and all(f"of {name}" in label for label in labels) else {}
 
-    labels = lab.until(shown, f"the heat of {measure}")
-    return {int(re.findall(r"line (\d+)", label)[0]): label for label in labels}
+    lines: dict[int, str] = lab.until(shown, lambda: f"the heat of {measure} on lines {wanted}, not {told()}")
+    return lines
 
 
 class TestDetails:
@@ -85,14 +93,12 @@ class TestDetails:
         read = lab.number_of(BANKS, "return s[")
         copied = lab.number_of(BANKS, "s[i] = x[i]")
         written = lab.number_of(BANKS, "out[threadIdx.x] =")
-        conflicts = hot_lines(lab, "bank_conflicts")
+        conflicts = hot_lines(lab, "bank_conflicts", {read})
         assert conflicts.keys() == {read}
         assert "100% of LDS bank conflicts" in conflicts[read]
-        moved = hot_lines(lab, "bytes").keys()
-        assert {copied, written} <= moved
-        assert read not in moved
-        assert hot_lines(lab, "stall_cycles")
-        assert read in hot_lines(lab, "issue_cycles")
+        assert read not in hot_lines(lab, "bytes", {copied, written})
+        assert hot_lines(lab, "stall_cycles", set())
+        hot_lines(lab, "issue_cycles", {read})
 
     def test_columns_of_the_isa_view_say_what_they_count(self, lab: Lab) -> None:
         lab.editor(BANKS).click()
@@ -103,8 +109,11 @@ class TestDetails:
         view.get_by_label("Measure").select_option("bank_conflicts")
         cost = headings.nth(2)
         lab.until(lambda: "LDS bank conflicts" in cost.inner_text(), "the measure's heading")
-        told = [re.split(r"\n+", text.strip()) for text in headings.all_inner_texts()]
-        assert told == [
+
+        def told() -> list[list[str]]:
+            return [re.split(r"\n+", text.strip()) for text in headings.all_inner_texts()]
+
+        wanted = [
             ["address", "hex"],
             ["executed", "counted"],
             ["LDS bank conflicts", "% · modelled"],
@@ -112,14 +121,16 @@ class TestDetails:
             ["line", "* header"],
             ["instruction", "gfx950"],
         ]
+        lab.until(lambda: told() == wanted, lambda: f"all headings, not {told()}")
         assert all(heading.get_attribute("title") for heading in headings.all())
         # Each stands above its column.
         lab.until(
             lambda: view.evaluate(
                 """dom => [...dom.querySelectorAll('.jp-hipkittens-IsaHeadings > div')].every(heading => {
-                    const gutter = heading.dataset.gutter && dom.querySelector(`.${heading.dataset.gutter}`);
+                    const { column } = heading.dataset;
+                    const gutter = column && dom.querySelector(`.cm-gutter.jp-hipkittens-Isa${column}`);
                     if (!gutter) {
-                        return !heading.dataset.gutter;
+                        return !column;
                     }
                     const [a, b] = [heading, gutter].map(one => one.getBoundingClientRect());
                     return Math.abs(a.left - b.left) < 1.5 && Math.abs(a.right - b.right) < 1.5;
@@ -167,7 +178,7 @@ class TestDetails:
             return False
 
         lab.until(pointed, "the tooltip")
-        assert "Reads with a stride." in tip.inner_text()
+        lab.says(tip, "Reads with a stride.")
         assert tip.locator("li").all_inner_texts() == ["N: how far, see s"]
         assert tip.locator("code").all_inner_texts() == ["N", "s"]
         assert "@" not in tip.inner_text()
@@ -178,9 +189,7 @@ class TestDetails:
         runs = lab.sidebar.get_by_role("list", name="Run history, newest first")
         lab.run(FAULT)
         first = runs.get_by_role("listitem").first
-        lab.until(lambda: "failed" in first.inner_text(), "the launch that failed")
-        assert "run banks" in first.inner_text()
-        assert "4096" in first.inner_text()
+        lab.says(first, "failed", "run banks", "4096")
         lab.write(BANKS, WILD)
         lab.press("Profile", BANKS)
         lab.until(lambda: "wrote 4 bytes" in first.inner_text(), "the fault")
@@ -189,7 +198,7 @@ class TestDetails:
         assert "1 << 28" in marked.inner_text()
         lab.write(BANKS, SOURCE)
         lab.press("Profile", BANKS)
-        assert lab.cell(BANKS).locator(".cm-lintRange-error").count() == 0
+        lab.until(lambda: lab.cell(BANKS).locator(".cm-lintRange-error").count() == 0, "no mark")
 
     def test_the_keyboard_reaches_everything_in_order(self, lab: Lab) -> None:
         lab.button("Run").focus()
@@ -210,8 +219,7 @@ class TestDetails:
         def heat_of(number: int) -> list[str]:
             return lab.cell(number).locator(".jp-hipkittens-HeatMark").all_inner_texts()
 
-        heat = heat_of(BANKS)
-        assert heat
+        heat = lab.until(lambda: heat_of(BANKS), "the heat")
         lab.cell(BANKS).locator(".jp-InputPrompt").click()
         lab.command("notebook:move-cell-down")
         lab.until(lambda: lab.text(BANKS + 1) == SOURCE, "the cell to move")
@@ -235,8 +243,7 @@ class TestDetails:
 
     def test_a_renamed_notebook_keeps_history_and_views(self, lab: Lab, server: Server) -> None:
         runs = lab.sidebar.get_by_role("list", name="Run history, newest first")
-        before = runs.inner_text()
-        assert before
+        before = lab.until(lambda: runs.inner_text(), "a history")
         lab.page.keyboard.press("Control+s")
         lab.until(lambda: lab.clean, "the notebook to be saved")
         lab.page.evaluate("window.jupyterapp.shell.currentWidget.context.rename('renamed.ipynb')")
@@ -255,7 +262,8 @@ class TestDetails:
         lab.page.evaluate("window.jupyterapp.shell.currentWidget.sessionContext.restartKernel()")
         lab.sidebar.get_by_text("The workbench is not loaded in this kernel.").wait_for()
         # What was found out stays where it is; what the kernel had is said to be gone.
-        assert lab.cell(BANKS).locator(".jp-hipkittens-HeatMark").all_inner_texts() == heat
+        marks = lab.cell(BANKS).locator(".jp-hipkittens-HeatMark")
+        lab.until(lambda: marks.all_inner_texts() == heat, "the heat as it was")
         view = lab.page.get_by_role("region", name="Machine code of")
         lab.until(lambda: "load_ext" in view.get_by_role("status").inner_text(), "the ISA view to say so")
         for cell in (PYTHON, BANKS, LAUNCH):
@@ -296,7 +304,7 @@ class TestDetails:
         runs = lab.sidebar.get_by_role("list", name="Run history, newest first")
         more = lab.sidebar.get_by_role("button", name=re.compile(r"Show all \d+"))
         more.wait_for()
-        assert runs.get_by_role("listitem").count() == 50
+        lab.until(lambda: runs.get_by_role("listitem").count() == 50, "the latest 50")
         more.click()
         lab.until(lambda: runs.get_by_role("listitem").count() > 50, "the others")
         assert runs.get_by_role("listitem").count() <= 200
@@ -307,7 +315,6 @@ class TestDetails:
         lab.editor(BANKS).click()
         lab.button("Dashboard").click()
         lab.card("timeline")
-        found = {}
         for dark in (False, True):
             lab.theme(dark=dark)
             for part in (".jp-hipkittens-Sidebar", ".jp-hipkittens-Dashboard", ".jp-hipkittens-Isa"):
@@ -315,12 +322,18 @@ class TestDetails:
                     lab.page.get_by_role("tab", name="ISA of banks").click()
                 elif part == ".jp-hipkittens-Dashboard":
                     lab.page.get_by_role("tab", name="Dashboard").click()
-                lab.page.locator(part).wait_for()
-                faint = lab.page.locator(part).evaluate(FAINT)
-                if faint:
-                    found[f"{part}, {'dark' if dark else 'light'}"] = faint
+                found = lab.page.locator(part)
+                found.wait_for()
+                # Figures and lists take the theme's colours a moment after the page.
+                lab.until(
+                    lambda found=found: not found.evaluate(FAINT),
+                    lambda found=found, part=part, dark=dark: (
+                        f"legible text in {part}, {'dark' if dark else 'light'}: "
+                        + json.dumps(found.evaluate(FAINT), indent=1)
+                    ),
+                    SETTLED,
+                )
         lab.theme(dark=False)
-        assert not found, json.dumps(found, indent=1)
         for part in (".jp-hipkittens-Sidebar", ".jp-hipkittens-Dashboard", ".jp-hipkittens-Isa"):
             assert lab.page.locator(part).evaluate(NAMELESS) == [], part
 

@@ -37,7 +37,7 @@ def test_notebook_7(open_lab: Callable[..., Lab], server: Server) -> None:
     assert marked.inner_text().strip() == "x[i] *= bye;"
     lab.write(CPP, SCALE)
     lab.run(CPP)
-    assert lab.cell(CPP).locator(".cm-lintRange-error").count() == 0
+    lab.until(lambda: lab.cell(CPP).locator(".cm-lintRange-error").count() == 0, "the mark to go")
     lab.run(LAUNCH)
     lab.editor(CPP).click()
     lab.command("hipkittens:profile-cell")
@@ -46,9 +46,10 @@ def test_notebook_7(open_lab: Callable[..., Lab], server: Server) -> None:
     lab.command("hipkittens:open-isa")
     view = lab.page.locator(".jp-hipkittens-Isa")
     view.locator(".cm-line", has_text=re.compile("store_dword")).first.wait_for()
-    assert view.bounding_box()["height"] > 150
-    headings = view.locator(".jp-hipkittens-IsaHeadings b").all_inner_texts()
-    assert headings == ["address", "executed", "Issue cycles", "live", "line", "instruction"]
+    lab.until(lambda: view.bounding_box()["height"] > 150, "the panel to have its height")
+    headings = view.locator(".jp-hipkittens-IsaHeadings b")
+    wanted = ["address", "executed", "Issue cycles", "live", "line", "instruction"]
+    lab.until(lambda: headings.all_inner_texts() == wanted, "all columns")
     lab.shot("notebook-7")
     lab.command("hipkittens:show-sidebar")
     history = lab.sidebar.get_by_role("list", name="Run history, newest first")
@@ -60,7 +61,7 @@ def test_notebook_7(open_lab: Callable[..., Lab], server: Server) -> None:
     lab.editor(CPP).click()
     lab.button("Dashboard").click()
     lab.card("timeline")
-    assert "scale" in lab.dashboard.inner_text()
+    lab.says(lab.dashboard, "scale")
     lab.shot("notebook-7-dashboard")
     # Notebook 7 has complaints of its own.
     assert [text for text in lab.complaints if "hipkittens" in text.lower()] == []

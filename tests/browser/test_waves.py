@@ -40,19 +40,32 @@ def test_a_timeline_is_live_and_selects_the_line(open_lab: Callable[..., Lab], s
     waves = lab.page.locator(".wb-waves")
     waves.locator("canvas").wait_for()
     lab.page.wait_for_function("Number(document.querySelector('.wb-waves').dataset.drawn) > 0")
-    assert lab.page.locator(".wb-waves-entry").count() == 9
+    lab.until(lambda: lab.page.locator(".wb-waves-entry").count() == 9, "the legend")
     lab.page.wait_for_function(
         "[...document.querySelectorAll('.jp-OutputArea-child')].some("
         "one => one.querySelector('.wb-static') && one.style.display === 'none')"
     )
     waves.scroll_into_view_if_needed()
     # What is under the pointer is found by trying: which cycle has which instruction is the model's to say.
-    canvas = waves.locator("canvas").bounding_box()
-    assert canvas is not None
     linked = lab.page.locator(".jp-hipkittens-linked")
     for step in range(40):
+        # What stands above may still grow.
+        canvas = waves.locator("canvas").bounding_box()
+        assert canvas is not None
         lab.page.mouse.click(canvas["x"] + 100 + 6 * step, canvas["y"] + 44)
         if linked.count():
             break
-    assert linked.count(), "no click selected a line of the cell"
+    lab.until(linked.count, "a click to select a line of the cell", 10_000)
     lab.shot("timeline-lab")
+    # What is told is what lies under the pointer, also where it is the timeline that moved.
+    x, y = canvas["x"] + canvas["width"] / 3, canvas["y"] + 44
+    lab.page.mouse.move(x, y)
+    tip, shown = lab.page.locator(".wb-waves-tip"), lab.page.locator(".wb-waves-range")
+    for key in "+++":
+        before = shown.inner_text()
+        lab.page.keyboard.press(key)
+        lab.until(lambda before=before: shown.inner_text() != before, "the timeline to be nearer")
+    told = tip.text_content(), tip.is_visible()
+    lab.page.mouse.move(x, 5)
+    lab.page.mouse.move(x, y)
+    assert (tip.text_content(), tip.is_visible()) == told

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 import workbench as wb
-from workbench.check.compare import compare
+from workbench.check.compare import BAD_LUCK, FLASH_FACTOR, compare, flash_factor, most_outside
 from workbench.check.verify import verify
 from workbench.errors import UsageError, VerificationError
 from workbench.origin import Origin
@@ -41,6 +41,41 @@ def test_one_wrong_element_is_found():
     assert result.max_error == pytest.approx(0.5, abs=1e-6)
 
 
+@pytest.mark.parametrize("count", [32, 1000, 400_000])
+def test_as_many_elements_are_outside_as_chance_has_it(count):
+    """Numbers that fall to either side of a middle, each with the same small probability."""
+    share = 2e-3
+    outside = torch.binomial(
+        torch.full((100_000,), float(count)), torch.tensor(share), torch.Generator().manual_seed(count)
+    )
+    assert (outside > most_outside(share, count)).double().mean().item() <= 2 * BAD_LUCK
+    assert most_outside(share, count) <= share * count + 6 * max(share * count, 1) ** 0.5
+    assert most_outside(0, count) == 0
+
+
+def test_flash_rule_of_few_elements_is_not_broken_by_luck():
+    """Errors as large as PyTorch's, independent of them: twice is too little for one, and right for many."""
+    draws, generator = 100_000, torch.Generator().manual_seed(1)
+    for count in (1, 3, 8, 14):
+        errors, own = torch.rand(2, draws, count, generator=generator, dtype=torch.float64).amax(-1)
+        broken = (errors > flash_factor(count) * own).double().mean().item()
+        assert broken <= 2 * BAD_LUCK, count
+    assert flash_factor(1) > flash_factor(2) > flash_factor(13) > FLASH_FACTOR == flash_factor(14)
+    alone = compare(torch.tensor([1.001]), torch.tensor([1.0]), pytorch=torch.tensor([1.0001]))
+    assert alone.flash_passed is True
+    assert not alone.passed
+
+
+def test_flash_rule_of_what_is_left_of_larger_numbers():
+    """Rounding errors in float32 of values around one, unless the bounds say that there are none."""
+    wanted = 1e-6 * noise(256)
+    for dtype in (torch.float32, torch.bfloat16):
+        got, worse, pytorch = ((wanted + error).to(dtype) for error in (3e-7, 7e-7, 3e-8))
+        assert compare(got, wanted, pytorch=pytorch).flash_passed is True
+        assert compare(got, wanted, pytorch=pytorch, tolerance=(1.6e-2, 1e-6)).flash_passed is False
+        assert compare(worse, wanted, pytorch=pytorch).flash_passed is False
+
+
 def test_flash_rule_catches_what_the_tolerance_lets_through():
     wanted = noise(1024)
     got = (wanted + 0.009).to(torch.bfloat16)
@@ -48,7 +83,7 @@ def test_flash_rule_catches_what_the_tolerance_lets_through():
     result = compare(got, wanted, pytorch=pytorch.to(torch.bfloat16), tolerance=(0.1, 0.1))
     assert result.elementwise_passed
     exact = compare(got, wanted, pytorch=got, tolerance=(0.1, 0.1))
-    assert exact.flash_bound == pytest.approx(2 * exact.max_error)
+    assert exact.flash_bound == pytest.approx(2 * exact.max_error, rel=1e-4)
     worse = (wanted + 0.2).to(torch.bfloat16)
     assert compare(worse, wanted, pytorch=got, tolerance=(1, 1)).flash_passed is False
 

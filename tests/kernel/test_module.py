@@ -248,6 +248,8 @@ def test_load_from_bytes_and_file(module, tmp_path):
         UsageError, match="load: got Module; expected the path of a code object, or its bytes"
     ):
         wb.load(module)
+    with pytest.raises(UsageError, match=r"'a\\x00b' has a null byte"):
+        wb.load("a\0b")
     with pytest.raises(UsageError, match="arch is 3"):
         wb.load(module.code, arch=3)
 

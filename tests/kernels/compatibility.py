@@ -20,12 +20,13 @@ import sys
 import tempfile
 import textwrap
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from unittest import mock
 
+import hipkittens_reasons
 import hipkittens_sources
 from cpp_names import Name, public_names
 from hipkittens_sources import Source
@@ -99,20 +100,11 @@ EXAMPLES = {
     "ducks::art::concat": f"ducks::art::concat<{RANGES}, {RANGES}>",
     "ducks::art::get_nth_range": f"ducks::art::get_nth_range<{RANGES}, 0>",
     "ducks::art::split_many": f"ducks::art::split_many<{RANGES}, 2>",
+    "ducks::art::split_one": "ducks::art::split_one<0, 3, 2>",
+    "ducks::art::transpose_2d_impl": f"ducks::art::transpose_2d_impl<{RANGES}, 1, 1, 0>",
     "ducks::art::transpose_2d_helper": f"ducks::art::transpose_2d_helper<{RANGES}, 1, 1>",
 }
 """An instance of each class template of HipKittens, whose members are looked up."""
-
-STEPS = "a step of HipKittens' own template arithmetic; the result is here"
-ABSENT = {
-    r"CLOBBER_.REG_CASE|KITTENS_CHECK_WARPGROUP": "a macro for its own header",
-    r"kittens::gl::tma_descs": "for NVIDIA's TMA; empty in HipKittens too",
-    r"kittens::ducks::art::(split_one|transpose_2d_impl).*": STEPS,
-    r"kittens::ducks::art::(split_many::(first|rest)|transpose_2d_helper::make_impl)": STEPS,
-    r"kittens::st(_subtile)?::(subtile_cols|swizzle_bytes|swizzle_repeat)": "of another order of elements "
-    "in shared memory; `idx`, `swizzle` and `offset` give addresses here",
-}
-"""Why names are not here, by full name."""
 
 
 def full(name: Name) -> str:
@@ -197,17 +189,13 @@ def stated() -> dict[str, list[Name]]:
     for line in DOCS.read_text().splitlines():
         cells = [cell.strip() for cell in line.strip("|").split("|")]
         if cells[:2] == ["name", "kind"]:
-            heads = cells[2:-1]
+            heads = cells[2:]
         elif (heads and cells[0].startswith("`kittens")) or (len(cells) > 1 and cells[1] == "macro"):
             scope, _, name = cells[0].strip("`").rpartition("::")
             for branch, here in zip(heads, cells[2:], strict=False):
                 if here == "yes":
                     of[branch].append(Name(scope, name, cells[1], ""))
     return of
-
-
-def why(name: Name) -> str:
-    return next((text for pattern, text in ABSENT.items() if re.fullmatch(pattern, full(name))), "not yet")
 
 
 def names_table(checkouts: dict[str, Path]) -> str:
@@ -233,8 +221,7 @@ def names_table(checkouts: dict[str, Path]) -> str:
     for _, of in sorted(found.items()):
         name = next(iter(of.values()))[0]
         here = {branch: "yes" if is_here else "no" for branch, (_, is_here) in of.items()}
-        reason = why(name) if "no" in here.values() else ""
-        cells = [f"`{full(name)}`", name.kind, *(here.get(branch, "") for branch in checkouts), reason]
+        cells = [f"`{full(name)}`", name.kind, *(here.get(branch, "") for branch in checkouts)]
         rows.append("| " + " | ".join(cells) + " |")
     return "\n".join(
         [
@@ -242,8 +229,8 @@ def names_table(checkouts: dict[str, Path]) -> str:
             "| --- | --- | --- |",
             *counts,
             "",
-            f"| name | kind | {' | '.join(checkouts)} | why not |",
-            "| --- | --- | " + "--- | " * len(checkouts) + "--- |",
+            f"| name | kind | {' | '.join(checkouts)} |",
+            "| --- | --- |" + " --- |" * len(checkouts),
             *rows,
         ]
     )
@@ -281,20 +268,25 @@ class Results:
         return self._known[key]
 
     def add_together(self, sources: Sequence[Source], compiler: str, own: bool, quick: bool) -> None:
-        """Results of those unit tests of one folder that have none, as far as they come at once."""
-        new = [s for s in sources if s.is_unit_test and self.find(s, compiler, own) is None]
-        if not new:
-            return
-        if quick:
-            compiling = read_together(new, compiler, own)
-            found = {source.name: {"result": "compiles", "text": READ} for source in compiling}
-        else:
-            found = attempt_together(new, compiler, own)
+        """Results of those unit tests of one folder that have none, as far as they come at once.
+
+        Those that define what others define come in a program after the others'.
+        """
+        without = (None, *(() if quick else (READ,)))
+        known = {source: self.find(source, compiler, own) for source in sources if source.is_unit_test}
+        left = [source for source, result in known.items() if (result and result["text"]) in without]
         stamp = "" if own else headers()
-        for source in new:
-            if source.name in found:
-                self._known[self._key(source, compiler, own)] = {**found[source.name], "headers": stamp}
-        self._file.write_text(json.dumps(self._known, indent=1))
+        while left:
+            if quick:
+                compiling = read_together(left, compiler, own)
+                found = {source.name: {"result": "compiles", "text": READ} for source in compiling}
+            else:
+                found = attempt_together(left, compiler, own)
+            for source in left:
+                if source.name in found:
+                    self._known[self._key(source, compiler, own)] = {**found[source.name], "headers": stamp}
+            self._file.write_text(json.dumps(self._known, indent=1))
+            left = [source for source in left if source.name not in found] if found else []
 
     @staticmethod
     def _key(source: Source, compiler: str, own: bool) -> str:
@@ -304,7 +296,7 @@ class Results:
 def read(source: Source, compiler: str, own: bool) -> dict[str, str]:
     """Whether the compiler accepts the device part of a source, templates instantiated."""
     test = hipkittens_sources.unit_test(source) if source.is_unit_test else None
-    include = [*([source.root / "include"] if own else []), *(test.include if test else [])]
+    include = [*([source.headers] if own else []), *(test.include if test else [])]
     include += hipkittens_sources.moved(source)
     define = [*hipkittens_sources.MACROS, *(test.define(test.smallest) if test else ())]
     of = Branch(source.branch, source.arch, source.define)
@@ -335,7 +327,7 @@ def read_together(sources: Sequence[Source], compiler: str, own: bool) -> list[S
     first, tests = sources[0], [hipkittens_sources.unit_test(source) for source in sources]
     switches = dict.fromkeys(switch for test in tests for switch in test.switches)
     define = [*hipkittens_sources.MACROS, *switches, f"TEST_INTENSITY={min(t.smallest for t in tests)}"]
-    include = [*([first.root / "include"] if own else []), *tests[0].include]
+    include = [*([first.headers] if own else []), *tests[0].include]
     with tempfile.TemporaryDirectory() as folder:
         program = Path(folder) / "unit_tests.hip"
         program.write_text(tests[0].text)
@@ -347,7 +339,10 @@ def read_together(sources: Sequence[Source], compiler: str, own: bool) -> list[S
 
 def _asked(sources: Sequence[Source], compiler: str, how: dict[str, bool]) -> dict[str, Any]:
     """What a process of its own says of sources."""
-    told = [{**vars(source), "root": str(source.root), "path": str(source.path)} for source in sources]
+    told = [
+        {**vars(source), **{name: str(getattr(source, name) or "") for name in ("root", "path", "library")}}
+        for source in sources
+    ]
     try:
         finished = subprocess.run(
             [sys.executable, hipkittens_sources.__file__, json.dumps({**how, "sources": told})],
@@ -375,14 +370,22 @@ def version(compiler: str) -> str:
     return f"clang {found[1]}" if found else said.stdout.strip()
 
 
+def libraries(checkouts: dict[str, Path]) -> dict[str, Path]:
+    """HipKittens' own headers by target: those of the branch that is for it."""
+    found: dict[str, Path] = {}
+    for branch, folder in checkouts.items():
+        found.setdefault(BRANCHES[branch].arch, hipkittens_sources.roots(folder)[0] / "include")
+    return found
+
+
 def sources_table(checkouts: dict[str, Path], given: argparse.Namespace) -> str:
     """The table of sources: with each compiler and headers what became of them, and why no more."""
     results = Results(given.results)
-    known: dict[tuple[str, bool], dict[Source, dict[str, str]]] = {}
+    known: Known = {}
     listed: list[Source] = []
     for branch, folder in checkouts.items():
         of = BRANCHES[branch]
-        sources = list(hipkittens_sources.sources(folder, branch, of.arch, of.define))
+        sources = list(hipkittens_sources.sources(folder, branch, of.arch, of.define, libraries(checkouts)))
         if given.together:
             for root, compiler, own in itertools.product(
                 hipkittens_sources.roots(folder), given.compilers, given.headers_of
@@ -398,30 +401,102 @@ def sources_table(checkouts: dict[str, Path], given: argparse.Namespace) -> str:
                     print(branch, source.name, *column, result, file=sys.stderr, flush=True)
                 if result:
                     known.setdefault(column, {})[source] = result
-    names = {compiler: version(compiler) for compiler, _ in known}
-    heads = [f"{'its own' if own else 'our'} headers, {names[compiler]}" for compiler, own in known]
-    totals = []
-    for head, of_column in zip(heads, known.values(), strict=True):
-        count = Counter(result["result"] for result in of_column.values())
-        totals.append(f"| {head} | {' | '.join(str(count[kind]) for kind in RESULTS)} |")
-    rows = []
-    for source in listed:
-        found = [of_column.get(source) for of_column in known.values()]
-        said = next((result["text"] for result in found if result), "").replace(f"{source.root}/", "")
-        said = textwrap.shorten(said.replace("|", "\\|"), LONGEST, placeholder=" ...")
-        cells = " | ".join(result["result"] if result else "" for result in found)
-        rows.append(f"| {source.branch} | {source.name} | {source.arch} | {cells} | {said and f'`{said}`'} |")
+    tables = [
+        line
+        for compiler in dict.fromkeys(compiler for compiler, _ in known)
+        for line in compiler_table(compiler, listed, known)
+    ]
     return "\n".join(
         [
-            f"| | {' | '.join(RESULTS)} |",
-            "| --- |" + " --- |" * len(RESULTS),
-            *totals,
+            *totals(list(checkouts), known),
+            *tables,
             "",
-            f"| branch | source | target | {' | '.join(heads)} | what was checked, or the first error |",
-            "| --- | --- | --- |" + " --- |" * len(heads) + " --- |",
-            *rows,
+            "| branch | source | ours | why |",
+            "| --- | --- | --- | --- |",
+            *(reason(source, known) for source in listed if is_lacking(source, known)),
+            *own_causes(listed, known),
         ]
     )
+
+
+Known = dict[tuple[str, bool], dict[Source, dict[str, str]]]
+"""Results of sources by compiler and whether the headers are HipKittens' own."""
+
+
+def heads(columns: Sequence[tuple[str, bool]]) -> list[str]:
+    """What the table calls columns: compilers and whether the headers are HipKittens' own."""
+    names = {compiler: version(compiler) for compiler, _ in columns}
+    return [f"{'its own' if own else 'our'} headers, {names[compiler]}" for compiler, own in columns]
+
+
+def totals(branches: Sequence[str], known: Known) -> Iterator[str]:
+    """How many of the sources of a branch that were tried have which result, by column."""
+    yield f"| | branch | {' | '.join(RESULTS)} |"
+    yield "| --- | --- |" + " --- |" * len(RESULTS)
+    for head, results in zip(heads(list(known)), known.values(), strict=True):
+        for branch in branches:
+            count = Counter(result["result"] for source, result in results.items() if source.branch == branch)
+            if count:
+                yield f"| {head} | {branch} | {' | '.join(str(count[kind]) for kind in RESULTS)} |"
+
+
+def compiler_table(compiler: str, sources: Sequence[Source], known: Known) -> Iterator[str]:
+    """What became of the sources that a compiler was tried with."""
+    columns = {column: results for column, results in known.items() if column[0] == compiler}
+    yield ""
+    yield f"| branch | source | target | {' | '.join(heads(list(columns)))} | checked, or the first error |"
+    yield "| --- | --- | --- |" + " --- |" * len(columns) + " --- |"
+    for source in sources:
+        found = [results.get(source) for results in columns.values()]
+        if any(found):
+            yield row(source, found)
+
+
+def row(source: Source, found: Sequence[dict[str, str] | None]) -> str:
+    """A source's results, and what was found out first."""
+    said = next((result["text"] for result in found if result), "").replace(f"{source.root}/", "")
+    said = textwrap.shorten(said.replace("|", "\\|"), LONGEST, placeholder=" ...")
+    cells = " | ".join(result["result"] if result else "" for result in found)
+    return f"| {source.branch} | {source.name} | {source.arch} | {cells} | {said and f'`{said}`'} |"
+
+
+def is_lacking(source: Source, known: Known) -> bool:
+    """Whether a source is known not to be right with our headers and the first compiler."""
+    result = of_ours(source, known)
+    return result is not None and result["result"] != "right"
+
+
+def of_ours(source: Source, known: Known) -> dict[str, str] | None:
+    return next((results.get(source) for (_, own), results in known.items() if not own), None)
+
+
+def reason(source: Source, known: Known) -> str:
+    """Why a source is not right with our headers."""
+    result = of_ours(source, known)
+    assert result is not None
+    why = hipkittens_reasons.why(source.name, result["result"], result["text"])
+    return f"| {source.branch} | {source.name} | {result['result']} | {why} |"
+
+
+def own_causes(sources: Sequence[Source], known: Known) -> Iterator[str]:
+    """Why sources are not right with HipKittens' own headers and the first compiler, by cause."""
+    results = next((results for (_, own), results in known.items() if own), {})
+    declared = {headers: names_in(headers) for headers in {source.headers for source in results}}
+    causes: dict[tuple[str, ...], list[str]] = {}
+    for source in sources:
+        result = results.get(source, {"result": "right"})
+        if result["result"] != "right":
+            why = hipkittens_reasons.why_own(source.name, result["text"], declared[source.headers])
+            causes.setdefault((source.branch, result["result"], *why), []).append(source.name)
+    yield ""
+    yield "| branch | its own headers | in | why | sources |"
+    yield "| --- | --- | --- | --- | --- |"
+    for cause, names in sorted(causes.items()):
+        yield f"| {' | '.join(cause)} | {', '.join(names)} |"
+
+
+def names_in(headers: Path) -> set[str]:
+    return {name.name for name in public_names(headers, MEMBER_FILES)}
 
 
 def modules_table(checkouts: dict[str, Path], given: argparse.Namespace) -> str:
@@ -429,7 +504,7 @@ def modules_table(checkouts: dict[str, Path], given: argparse.Namespace) -> str:
     rows = []
     for branch, folder in checkouts.items():
         of = BRANCHES[branch]
-        for source in hipkittens_sources.sources(folder, branch, of.arch, of.define):
+        for source in hipkittens_sources.sources(folder, branch, of.arch, of.define, libraries(checkouts)):
             if not re.search(given.only or MODULES, source.name):
                 continue
             found = [attempt(source, given.compilers[0], own, as_module=True) for own in (False, True)]

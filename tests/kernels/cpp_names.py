@@ -65,8 +65,11 @@ def public_names(folder: Path, member_files: str = r"$^") -> list[Name]:
 
 
 def _macros(text: str, header: str) -> Iterator[Name]:
+    """Those that are still defined where the header ends."""
+    ended = set(re.findall(r"^\s*#\s*undef\s+(\w+)", text, re.MULTILINE))
     for match in re.finditer(r"^\s*#\s*define\s+(\w+)", text, re.MULTILINE):
-        yield Name("", match[1], "macro", header)
+        if match[1] not in ended:
+            yield Name("", match[1], "macro", header)
 
 
 def _without_directives(text: str) -> str:

@@ -1,10 +1,12 @@
-"""The table of the GEMMs' main loops and resources in docs/gemm.md.
+"""The tables of the GEMMs' main loops, resources and layouts in docs/gemm.md.
 
-    python tests/kernels/gemm_table.py           # writes it into docs/gemm.md
+    python tests/kernels/gemm_table.py            # writes the loops into docs/gemm.md
     python tests/kernels/gemm_table.py --print
-    python tests/kernels/gemm_table.py --times   # CPU seconds of the compiler
+    python tests/kernels/gemm_table.py --layouts  # writes modelled times by layout: a quarter of an hour
+    python tests/kernels/gemm_table.py --times    # CPU seconds of the compiler
 
-Everything is read from the code objects that the compiler makes; test_gemm_schedules.py holds the page to it.
+What the loops have is read from the code objects that the compiler makes; test_gemm_schedules.py holds the
+page to it.
 """
 
 from __future__ import annotations
@@ -16,7 +18,7 @@ import re
 import resource
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from main_loop import main_loop
@@ -28,8 +30,12 @@ from workbench.targets import TILE_TARGETS
 DOCS = Path(__file__).resolve().parents[2] / "docs" / "gemm.md"
 KERNELS = ["gemm/bf16:ping_pong", "gemm/bf16:interleave", "gemm/fp8:ping_pong", "gemm/fp8:interleave"]
 SHAPE = {"m": 512, "n": 512, "k": 512}
-LAYOUTS = {"gemm/bf16:ping_pong": ("nt", "nn", "tn")}
+LAYOUTS = dict.fromkeys(("gemm/bf16:ping_pong", "gemm/fp8:ping_pong"), ("nt", "nn", "tn"))
 """Of kernels that have others than nt."""
+
+TIMED = ("gemm/bf16:ping_pong", "gemm/fp8:ping_pong", "gemm/int8:ping_pong")
+TIMED_SHAPE = {"m": 1024, "n": 1024, "k": 2048}
+TIMED_HEAD = "| kernel, 1024 x 1024 x 2048 | target | nt, us | nn, us | tn, us | nn over nt | tn over nt |"
 
 HEAD = (
     "| kernel | target | VGPRs | AGPRs | LDS, bytes | waves/SIMD | MFMAs in the loop | VALU | SALU | waits | "
@@ -43,8 +49,8 @@ def compiler_name() -> str:
     return f"clang {found[1]}" if found else "another compiler"
 
 
-def rows() -> Iterator[str]:
-    for name in KERNELS:
+def rows(kernels: Sequence[str] = KERNELS) -> Iterator[str]:
+    for name in kernels:
         spec = wb.kernels[name]
         for layout, arch in itertools.product(LAYOUTS.get(name, ("nt",)), TILE_TARGETS):
             shape = spec.shape({**SHAPE, "layout": layout} if name in LAYOUTS else SHAPE)
@@ -77,6 +83,16 @@ def table() -> str:
     return "\n".join([HEAD, "|" + " --- |" * (HEAD.count("|") - 1), *rows()])
 
 
+def layout_rows() -> Iterator[str]:
+    """Modelled times of each layout on the default products."""
+    for name, arch in itertools.product(TIMED, TILE_TARGETS):
+        shapes = [{**TIMED_SHAPE, "layout": layout} for layout in ("nt", "nn", "tn")]
+        times = [wb.time(name, shape=shape, device=f"emulated:{arch}").median.value for shape in shapes]
+        cells = [name, arch, *(f"{t:.1f}" for t in times), *(f"{t / times[0]:.3f}" for t in times[1:])]
+        print(f"| {' | '.join(cells)} |", file=sys.stderr, flush=True)
+        yield f"| {' | '.join(cells)} |"
+
+
 def compile_seconds(name: str, arch: str) -> float:
     """CPU seconds of the compiler for a kernel, headers ready."""
     spec = wb.kernels[name]
@@ -92,12 +108,20 @@ def compile_seconds(name: str, arch: str) -> float:
 def main() -> None:
     parser = argparse.ArgumentParser(description="Write the table of docs/gemm.md.")
     parser.add_argument("--print", action="store_true", help="print it, and write nothing")
+    parser.add_argument("--layouts", action="store_true", help="write the modelled times by layout")
     parser.add_argument("--times", action="store_true", help="print the compiler's CPU time, write nothing")
     options = parser.parse_args()
     if options.times:
         for name in KERNELS:
             for arch in TILE_TARGETS:
                 print(f"{name} {arch}: {compile_seconds(name, arch):.1f} s")
+        return
+    if options.layouts:
+        made = "\n".join([TIMED_HEAD, "|" + " --- |" * (TIMED_HEAD.count("|") - 1), *layout_rows()])
+        text = re.sub(
+            r"^\| kernel, 1024 .*?\n\n", lambda _: made + "\n\n", DOCS.read_text(), flags=re.M | re.S
+        )
+        DOCS.write_text(text)
         return
     if options.print:
         print(table())

@@ -46,6 +46,7 @@ class Source:
         path: of the file; of a unit test, the `.cu` with its tests.
         arch: target.
         define: macros that it is compiled with.
+        library: folder of HipKittens' headers for its target, where its own branch is for another one.
     """
 
     branch: str
@@ -53,6 +54,12 @@ class Source:
     path: Path
     arch: str
     define: tuple[str, ...]
+    library: Path | None = None
+
+    @property
+    def headers(self) -> Path:
+        """HipKittens' own."""
+        return self.library or self.root / "include"
 
     @property
     def name(self) -> str:
@@ -68,8 +75,14 @@ def roots(checkout: Path) -> list[Path]:
     return [folder for folder in (checkout, *sorted(checkout.glob("*"))) if (folder / "include").is_dir()]
 
 
-def sources(checkout: Path, branch: str, arch: str, define: tuple[str, ...]) -> Iterator[Source]:
-    """The kernels and unit tests of a checkout.
+def sources(
+    checkout: Path,
+    branch: str,
+    arch: str,
+    define: tuple[str, ...],
+    libraries: Mapping[str, Path] | None = None,
+) -> Iterator[Source]:
+    """The kernels and unit tests of a checkout; `libraries` are HipKittens' headers by target.
 
     Of those in a folder that differ in numbers only, such as sizes, there is the first; of equal ones in
     several copies of the library too.
@@ -88,7 +101,8 @@ def sources(checkout: Path, branch: str, arch: str, define: tuple[str, ...]) -> 
             seen.add(same)
             target = {"mi325x": "gfx942", "mi350x": "gfx950"}
             of = next((a for product, a in target.items() if product in path.as_posix()), arch)
-            yield Source(branch, root, path, of, COPIES.get(root.name, define))
+            library = (libraries or {}).get(of) if of != arch else None
+            yield Source(branch, root, path, of, COPIES.get(root.name, define), library)
 
 
 def _is_program(path: Path) -> bool:
@@ -121,7 +135,7 @@ def attempt(source: Source, own_headers: bool, as_module: bool = False) -> dict[
     Returns:
         "result": "no", "compiles", "fails", "wrong" or "right"; "text": the first error, or what was checked.
     """
-    include = [source.root / "include"] if own_headers else []
+    include = [source.headers] if own_headers else []
     try:
         if source.is_unit_test:
             return _run_unit_test(source, include)
@@ -225,7 +239,7 @@ def run_together(sources: Sequence[Source], own_headers: bool) -> dict[str, dict
     result = wb.run_program(
         tests[0].text,
         device=f"emulated:{sources[0].arch}",
-        include=[*tests[0].include, *([sources[0].root / "include"] if own_headers else [])],
+        include=[*tests[0].include, *([sources[0].headers] if own_headers else [])],
         define=[*switches, f"TEST_INTENSITY={smallest}", *MACROS, *sources[0].define],
         flags=["-w", "-ferror-limit=1"],
         timeout=COMPILE_TIMEOUT,
@@ -647,7 +661,13 @@ def main(arguments: Iterable[str]) -> None:
     """One source, or several, in a process of their own, which may crash; result and arguments are JSON."""
     given = json.loads(next(iter(arguments)))
     sources = [
-        Source(**{**of, "root": Path(of["root"]), "path": Path(of["path"]), "define": tuple(of["define"])})
+        Source(
+            of["branch"],
+            *(Path(of[name]) for name in ("root", "path")),
+            of["arch"],
+            tuple(of["define"]),
+            Path(of["library"]) if of.get("library") else None,
+        )
         for of in given["sources"]
     ]
     if given["together"]:

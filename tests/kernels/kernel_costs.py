@@ -41,8 +41,9 @@ A row for each launch of an operator's variants, on each target, written by
 `python tests/kernels/kernel_costs.py`: at the smallest published shape if it is small enough to be emulated,
 else at the first shape of the spec that the variant takes on the target. Nothing here was measured by us.
 Registers, LDS (bytes of a work-group)
-and the main loop (the one with the most matrix instructions, or else the longest) are read from the machine
-code; conflicts and bytes are counted by the emulated device; times are modelled. Bytes are those that reach
+and the main loop (the one with the most matrix instructions, of several with as many the shortest; without
+any the longest) are read from the machine code; conflicts and bytes are counted by the emulated device; times
+are modelled. Bytes are those that reach
 or leave memory behind L2, over those that must move. The roof is the larger of the time that the work needs
 at peak matrix rate of its type and that its bytes need at peak HBM bandwidth; small shapes fill a part of the
 device only. Published times are others', measured on the GPU named; [below](#beside-published-times) are
@@ -55,10 +56,8 @@ each XCD's L2 reads for itself, and the kernel's arguments.
 """
 
 CONFLICTS = {
-    "attention/backward": "of `atomics`, dS is written with 8 bytes a lane for 32 keys and read by columns, "
-    "in an order of 16-byte pieces that serves the reads; the writes meet in banks",
     **dict.fromkeys(
-        ("gated_delta/chunk_inverse", "gated_delta/chunk_prepare"),
+        ("gated_delta/chunk", "gated_delta/chunk_inverse", "gated_delta/chunk_prepare"),
         "blocks of 16 x 16 floats on the diagonal are read once, by rows and by columns",
     ),
     **dict.fromkeys(

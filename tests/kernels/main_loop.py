@@ -77,18 +77,27 @@ def branch_target(instruction: Instruction) -> int:
 
 
 def loop_of(kernel: Kernel) -> Loop | None:
-    """The loop with the most matrix instructions, or else the longest; None where there is none."""
+    """The loop with the most matrix instructions, or else the longest; None where there is none.
+
+    Of several with as many the shortest: a kernel that treats what is at an edge (masked keys, last columns)
+    in a loop of its own has a copy of the main one for it.
+    """
     instructions = list(kernel.instructions)
-    loops = [
-        Loop([i for i in instructions if branch_target(branch) <= i.address <= branch.address])
-        for branch in instructions
-        if branch.opcode.startswith(("s_cbranch", "s_branch")) and branch_target(branch) <= branch.address
-    ]
-    return max(loops, key=lambda loop: (loop.kinds["mfma"], len(loop.instructions)), default=None)
+    ends: dict[int, int] = {}
+    for branch in instructions:
+        if branch.opcode.startswith(("s_cbranch", "s_branch")) and branch_target(branch) <= branch.address:
+            ends[branch_target(branch)] = branch.address
+    loops = [Loop([i for i in instructions if first <= i.address <= last]) for first, last in ends.items()]
+    most = max((loop.kinds["mfma"] for loop in loops), default=0)
+    if not most:
+        return max(loops, key=lambda loop: len(loop.instructions), default=None)
+    return min(
+        (loop for loop in loops if loop.kinds["mfma"] == most), key=lambda loop: len(loop.instructions)
+    )
 
 
 def main_loop(kernel: Kernel) -> Loop:
-    """The loop with the most matrix instructions.
+    """The loop with the most matrix instructions, see `loop_of`.
 
     Raises:
         AssertionError: there is none.

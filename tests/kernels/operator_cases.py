@@ -65,8 +65,9 @@ def room(spec: KernelSpec, shape: Shape) -> int:
         with FakeTensorMode(allow_non_fake_inputs=True):
             made = spec.inputs(shape, torch.Generator())
     except (DataDependentOutputException, DynamicOutputShapeException):
-        # Their values say how large others are. Of experts, all have matrices.
-        return math.prod(shape.get(name, 1) for name in ("experts", "n", "k"))
+        # Their values say how large others are. Experts have matrices each, a pool all its states.
+        pool = ("states", "heads", "groups", "keys", "values") if "states" in shape else ()
+        return math.prod(shape.get(name, 1) for name in ("experts", "n", "k", *pool))
     return sum(each.numel() for each in made.values() if isinstance(each, torch.Tensor))
 
 
@@ -125,17 +126,17 @@ def has_turn(name: str, arch: str, seed: str) -> bool:
     return name not in parts() or arch == random.Random(f"{seed} {name}").choice(kernels[name].targets)
 
 
-def thin(spec: KernelSpec, arch: str, seed: str) -> list[Shape]:
-    """A few small shapes: one of a setting, others of its instance; on one of the targets one of another."""
+@cache
+def thin(spec: KernelSpec, arch: str, seed: str) -> tuple[Shape, ...]:
+    """A few small shapes: one of a setting, another on each target, and others of its instance."""
     draw = random.Random(f"{seed} {spec.name} {arch}")
     mixed = settings(spec)
     draw.shuffle(mixed)
     supported = ((s, next(drawn(spec, arch, s, draw), None)) for s in mixed)
-    both = arch == random.Random(f"{seed} {spec.name}").choice(spec.targets)
-    found = list(itertools.islice(((s, shape) for s, shape in supported if shape), 1 + both))
-    if not found:
-        return []
-    setting, first = found[0]
+    found = next(((s, shape) for s, shape in supported if shape), None)
+    if found is None:
+        return ()
+    setting, first = found
     wanted = instance(spec, first, arch)
     ranges = [n for n, p in spec.parameters.items() if isinstance(p, Range)]
     same: list[Shape] = []
@@ -152,7 +153,7 @@ def thin(spec: KernelSpec, arch: str, seed: str) -> list[Shape]:
                 continue
         if len(same) == 2:
             break
-    return [first, *same, *(shape for _, shape in found[1:])]
+    return (first, *same)
 
 
 def whole(spec: KernelSpec, arch: str, seed: str) -> Iterator[Shape]:

@@ -79,10 +79,17 @@ def test_ranges() -> None:
     static_assert(same<split_many_t<list, 4>, type_list<range<0, 3>, range<4, 7>, range<256, 259>>>);
     static_assert(split_many_t<list, 1>::size == 12 && range<4, 7>::size == 4);
     static_assert(same<get_nth_range_t<split_many_t<list, 2>, 4>, range<256, 257>>);
+    using one = split_one<0, 7, 4>;
+    static_assert(one::end == 3 && same<one::head, range<0, 3>> && same<one::tail, type_list<range<4, 7>>>);
+    static_assert(same<split_many<list, 4>::first, one::type>);
+    static_assert(same<split_many<list, 4>::rest, type_list<range<256, 259>>>);
     using six = split_many_t<type_list<range<0, 5>>, 1>;
     static_assert(same<transpose_2d<six, 2, 3>, type_list<range<0, 0>, range<3, 3>, range<1, 1>, range<4, 4>,
                                                           range<2, 2>, range<5, 5>>>);
     static_assert(same<transpose_2d<transpose_2d<six, 2, 3>, 3, 2>, six>);
+    using step = transpose_2d_impl<six, 2, 3, 3, 4>;
+    static_assert(step::r == 1 && step::c == 1 && step::src_idx == 4);
+    static_assert(same<step::current, type_list<range<4, 4>>> && same<step::rest, type_list<range<2, 2>>>);
     using tile = art_fl<32, 16, col_l, rt_16x16_s, split_many_t<type_list<range<8, 15>>, 4>>;
     static_assert(all<tile> && col_layout<tile> && !row_layout<tile>);
     static_assert(tile::height == 2 && tile::width == 1);
@@ -223,6 +230,33 @@ def test_addresses(arch: str, pinned: PinnedBatch) -> None:
             {" ".join(f"load<{n}, {m}>(t, s, from);" for n, m in each)} wait_lgkmcnt();
             {" ".join(f"store<{n}, {m}>(copied, t, to);" for n, m in each)} wait_and_barrier();
             group<1>::store(g.out, copied, {CORNER});""",
+            x=x,
+            shared=4 * rows * cols,
+            wanted={"out": x},
+        )
+    # The second of two tiles, by the addresses of the first: as many as the swizzle has patterns.
+    moves = {"rt_32x16_s": ("row_l", 2), "rt_16x32_4_s": ("col_l", 4)}
+    for shape, (layout, patterns) in moves.items():
+        if layout == "col_l" and arch == "gfx942":
+            continue
+        rows, cols = 32, 64
+        height, width = rows // SHAPES[shape][0], cols // SHAPES[shape][1]
+        x = matrix("bf16", rows, cols, arch)
+        each = [(n, m) for n in range(height) for m in range(width)]
+        back = f"""{" ".join(f"store<{n}, {m}>(lanes, t);" for n, m in each)} wait_and_barrier();
+            group<1>::store(g.out, s[0], {CORNER});"""
+        count = f"static_assert(decltype(lanes)::all.count == {patterns});" if arch == "gfx950" else ""
+        pinned.add(
+            f"lanes {shape}",
+            f"""{PIN} extern __shared__ alignment_dummy __shm[];
+            shared_allocator al(reinterpret_cast<int *>(&__shm[0]));
+            using tile = st_bf<{rows}, {cols}, st_32x32_s>;
+            tile (&s)[2] = al.allocate<tile, 2>();
+            {Registers().tile("t", "v", "bf16", rows, cols, layout, shape)}
+            group<1>::load(s[1], g.x, {CORNER}); wait_and_barrier();
+            const lane_addresses<decltype(t), tile> lanes(s[0]); {count}
+            {" ".join(f"load<{n}, {m}, sizeof(tile)>(t, lanes);" for n, m in each)} wait_lgkmcnt();
+            {back if layout == "row_l" else f"store(g.out, t, {CORNER});"}""",
             x=x,
             shared=4 * rows * cols,
             wanted={"out": x},

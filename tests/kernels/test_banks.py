@@ -5,6 +5,7 @@ Which shapes are meant for each other, and the table of all, stand in workbench/
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -23,8 +24,19 @@ def sides(shape: str) -> tuple[int, int]:
     return int(rows), int(cols)
 
 
-def cases(batch: Batch, arch: str, dtype: torch.dtype, statement: str) -> None:
-    """A case for each pair of shapes; `statement` uses shared tile `s`, register tile `a`, layouts x, out."""
+WRITTEN = ("st_32x32_swizzled_s", "rt_32x32_s", "row_l")
+"""Shapes of 2-byte elements that are meant for each other where they are written, to be read by columns."""
+
+
+def cases(
+    batch: Batch,
+    arch: str,
+    dtype: torch.dtype,
+    statement: str,
+    also: Sequence[tuple[str, str, str]] = (),
+) -> None:
+    """A case for each pair of shapes and those of `also`; `statement` uses shared tile `s`, register tile `a`
+    and layouts x, out."""
     one_byte = dtype.itemsize == 1
     pairs = [
         (st_shape, rt_shape, layout)
@@ -35,7 +47,7 @@ def cases(batch: Batch, arch: str, dtype: torch.dtype, statement: str) -> None:
     ]
     if one_byte:
         pairs += [(st_shape, rt_shape, "row_l") for st_shape in ONE_BYTE for rt_shape in ONE_BYTE[st_shape]]
-    for st_shape, rt_shape, layout in pairs:
+    for st_shape, rt_shape, layout in [*pairs, *also]:
         rows, cols = (max(side, least) for side, least in zip(sides(rt_shape), (32, 64), strict=True))
         cols = max(cols, sides(st_shape)[1])
         x = random(rows, cols).to(dtype) if one_byte else distinct(rows, cols, dtype)
@@ -79,24 +91,40 @@ def test_stores_have_no_conflicts(arch: str, batch: Batch, dtype: str) -> None:
         DTYPES.get(dtype, FP8[arch]),
         f"""load(a, g.x, {CORNER}); store(s, a); wait_and_barrier();
         group<1>::store(g.out, s, {CORNER});""",
+        [WRITTEN] if dtype in ("bf16", "half") else (),
     )
     check(batch, arch)
 
 
 def test_columns_of_rows_across_k(arch: str, batch: Batch) -> None:
-    """`load_columns` transposes, and reads without conflicts."""
-    for element, first in (("bf16", 32), ("half", 80)):
-        x = distinct(64, 128, DTYPES[element])
+    """`load_columns` and `columns_in_turn` transpose, and read without conflicts."""
+    cases = [("bf16", "rt_16x32_s", 64, 48, 32, False)]
+    if arch == "gfx950":
+        cases.append(("fp8e4m3", "rt_16x128_s", 128, 48, 80, False))
+    else:
+        cases.append(("half", "rt_16x32_s", 64, 64, 64, True))
+        cases.append(("fp8e4m3", "rt_16x64_s", 64, 32, 96, True))
+    for element, shape, rows, columns, first, in_turn in cases:
+        if element == "fp8e4m3":
+            x = distinct(rows, 128, torch.float32).to(torch.uint8).view(FP8[arch])
+        else:
+            x = distinct(rows, 128, DTYPES[element])
+        read = f"load_columns(a, s, {first});"
+        if in_turn:
+            read = f"columns_in_turn<decltype(a), tile> kept; kept.fetch(s, {first}); kept.sort(a);"
+        wanted = x[:, first : first + columns].T
+        if in_turn:
+            wanted = wanted.reshape(16, columns // 16, rows).transpose(0, 1).reshape(columns, rows)
         batch.add(
-            f"{element} from column {first}",
-            f"""{ALLOCATE} using tile = st<{element}, 64, 128, st_32x128_s>;
+            f"{element} from column {first}{' in turn' * in_turn}",
+            f"""{ALLOCATE} using tile = st<{element}, {rows}, 128, st_32x128_s>;
             tile &s = al.allocate<tile>();
-            rt<{element}, 48, 64, row_l, rt_16x32_s> a;
+            rt<{element}, {columns}, {rows}, row_l, {shape}> a;
             group<1>::load(s, g.x, {CORNER}); wait_and_barrier();
-            load_columns(a, s, {first}); store(g.out, a, {CORNER});""",
+            {read} store(g.out, a, {CORNER});""",
             x=x,
             shared=x.nbytes,
-            wanted={"out": x[:, first : first + 48].T.contiguous()},
+            wanted={"out": wanted.contiguous()},
         )
     check(batch, arch)
 

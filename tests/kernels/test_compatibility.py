@@ -39,6 +39,34 @@ def test_missing_names_are_found() -> None:
     assert found == set(absent)
 
 
+def test_what_is_not_right_has_its_reason_in_the_page() -> None:
+    _, _, text = compatibility.DOCS.read_text().partition("<!-- sources -->")
+    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in text.splitlines()]
+    # The first table is of the compiler that all sources were tried with.
+    ours: dict[tuple[str, ...], str] = {}
+    for row in rows:
+        if len(row) > 4 and row[2].startswith("gfx"):
+            ours.setdefault(tuple(row[:2]), row[3])
+    assert len(ours) > 100
+    reasons = {tuple(row[:2]): row[3] for row in rows if len(row) == 4 and row[2] in compatibility.RESULTS}
+    assert [name for name, result in ours.items() if result != "right" and not reasons.get(name)] == []
+
+
+def test_each_cause_with_its_own_headers_is_in_the_page() -> None:
+    """Sources by branch and result are in the table of causes, and no cause is unknown."""
+    _, _, text = compatibility.DOCS.read_text().partition("<!-- sources -->")
+    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in text.splitlines()]
+    theirs: dict[tuple[str, str], str] = {}
+    for row in rows:
+        if len(row) == 6 and row[2].startswith("gfx") and row[4]:
+            theirs.setdefault((row[0], row[1]), row[4])
+    lacking = {(*name, result) for name, result in theirs.items() if result != "right"}
+    causes = [row for row in rows if len(row) == 5 and row[1] in compatibility.RESULTS]
+    assert len(lacking) > 50
+    assert {(row[0], name, row[1]) for row in causes for name in row[4].split(", ")} >= lacking
+    assert [row for row in causes if not row[3]] == []
+
+
 def test_a_file_that_has_moved_is_found_by_a_folder(tmp_path: Path) -> None:
     kernel = tmp_path / "kernels" / "gemm" / "old" / "micros" / "one" / "kernel.cpp"
     for path in (kernel, tmp_path / "kernels" / "utils.cpp", kernel.parents[2] / "utils.cpp"):
@@ -122,6 +150,13 @@ static_assert(same<ducks::rt_layout::transpose<row_l>::type, col_l>);
 static_assert(same<ducks::rt_shape::transpose<rt_16x32_s>::type, rt_32x16_s>);
 static_assert(wide::base_tile_elements_per_stride_group == 32 && wide::base_tile_threads_per_reduction == 4);
 static_assert(size_bytes<st_bf<32, 32>, sv_fl<8>, double> == 2048 + 32 + 8);
+using shared = st<bf16, 32, 64>;
+static_assert(shared::offset(0, shared::subtile_cols - 1) == shared::swizzle_bytes - sizeof(bf16));
+static_assert(shared::offset(0, shared::subtile_cols) == shared::swizzle_repeat);
+static_assert(shared::subtile<16, 32>::swizzle_repeat == shared::swizzle_repeat);
+static_assert(sizeof(gl<int, 1, 1, -1, 64>::tma_descs) == 1);
+template <int N_WARPS> struct of_four { KITTENS_CHECK_WARPGROUP };
+template struct of_four<4>;
 __global__ void kernel(gl<int, 1, 1, -1, 64> x) {
     typeof(x.raw_ptr[0]) value = x[{0, 0, 1, 0}];
     x[coord<>(int4{0, 0, 0, 0})] = value + warpgroupid() + static_cast<int>(x.rows());

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import hipkittens_loops as loops
 import pytest
 
@@ -14,6 +16,27 @@ def test_ours_is_counted_by_matrix_instructions() -> None:
     found = {head: value(row) for head, value in loops.COLUMNS}
     assert found["barriers"] == pytest.approx(2 / 16)
     assert found["all"] == pytest.approx(sum(v for head, v in found.items() if head != "all"))
+
+
+def test_without_matrix_instructions_what_is_executed_is_counted() -> None:
+    pair = next(pair for pair in loops.PAIRS if pair.title == "rotary")
+    row = loops.of_ours(replace(pair, shape={"batch": 1, "heads": 8, "tokens": 8, "dim": 128, "turned": 128}))
+    # A wave reads cosines, sines and both halves of one head, and writes these; positions are not read.
+    assert row.unit == 6 < replace(row, often=None).unit
+
+
+@pytest.mark.parametrize(
+    "title", ["GEMM of bf16, 8 waves", "attention, forward", "attention, forward, causal"]
+)
+def test_no_more_than_theirs(title: str) -> None:
+    """Instructions of each class, beside what the page says of HipKittens' own."""
+    (theirs,) = (
+        line for line in loops.DOCS.read_text().splitlines() if line.startswith(f"| {title}: HipKittens")
+    )
+    figures = [float(cell) for cell in theirs.split("|")[-1 - len(loops.COLUMNS) : -1]]
+    ours = loops.of_ours(next(pair for pair in loops.PAIRS if pair.title == title))
+    for (head, value), figure in zip(loops.COLUMNS, figures, strict=True):
+        assert value(ours) <= max(1.1 * figure, figure + 0.02), head
 
 
 def test_the_page_has_both_sides_of_every_pair() -> None:

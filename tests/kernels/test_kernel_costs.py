@@ -37,6 +37,15 @@ def test_the_page_has_the_columns_of_the_command() -> None:
     assert all(kernel_costs.operator_of(text) in wb.kernels for text in rows)
 
 
+def test_every_operator_has_a_row_for_each_of_its_targets() -> None:
+    heads = [column.head for column in kernel_costs.COLUMNS]
+    at = heads.index("target")
+    costs = kernel_costs.read()[0]
+    found = {(name, text.strip("| ").split(" | ")[at]) for name, texts in costs.items() for text in texts}
+    wanted = {(name, target) for name in wb.kernels for target in wb.kernels[name].targets}
+    assert wanted - found == set(), "run python tests/kernels/kernel_costs.py with these names"
+
+
 def test_no_launch_of_the_page_touches_scratch() -> None:
     heads = [column.head for column in kernel_costs.COLUMNS]
     for texts in kernel_costs.read()[0].values():

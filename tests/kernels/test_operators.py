@@ -12,7 +12,7 @@ import torch
 
 import workbench as wb
 from workbench import targets
-from workbench.errors import ArgumentError, ShapeError
+from workbench.errors import ArgumentError, ShapeError, WorkbenchError
 from workbench.runtime import Device, device
 from workbench.spec import KernelSpec, Range
 from workbench.targets import TILE_TARGETS
@@ -24,7 +24,7 @@ everywhere = pytest.mark.parametrize(
 )
 
 
-def chosen(name: str, arch: str) -> tuple[KernelSpec, Device, list[cases.Shape]]:
+def chosen(name: str, arch: str) -> tuple[KernelSpec, Device, tuple[cases.Shape, ...]]:
     """An operator with a device and the thin set of its shapes."""
     spec = wb.kernels[name]
     if arch not in spec.targets:
@@ -97,6 +97,24 @@ def test_wrong_tensors_are_refused(name: str, arch: str) -> None:
             with pytest.raises(ArgumentError) as caught:
                 spec(**{**inputs, argument: wrong}, device=where)
             assert argument in str(caught.value), f"the message does not name {argument!r}: {caught.value}"
+
+
+@pytest.mark.parametrize("name", list(wb.kernels))
+def test_a_scalar_is_no_tensor_of_one_element(name: str) -> None:
+    """Whatever the shape: each size as small as it may be, alone and with the others."""
+    spec, where = wb.kernels[name], device(f"emulated:{wb.kernels[name].targets[0]}")
+    sizes = {key: each.low for key, each in spec.parameters.items() if isinstance(each, Range)}
+    for changed in (sizes, *({key: low} for key, low in sizes.items())):
+        try:
+            inputs = spec.make_inputs({**spec.shapes[0], **changed}, device=where)
+            spec.shape_of(**inputs)
+        except (WorkbenchError, RuntimeError, ValueError):
+            # Sizes that do not fit each other, of which no inputs can be made.
+            continue
+        for argument, tensor in inputs.items():
+            if isinstance(tensor, torch.Tensor) and tensor.numel() == 1 and tensor.dim() > 0:
+                with pytest.raises(ArgumentError, match=argument):
+                    spec(**{**inputs, argument: tensor.flatten()[0].clone()}, device=where)
 
 
 @everywhere

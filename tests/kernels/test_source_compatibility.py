@@ -47,7 +47,28 @@ __device__ inline void through_registers(const T *x, T *out, int rows) {
             out[t * 32 * 128 + i] = s[{i / 128, i % 128}];
     }
 }
+/* A tile that is no whole number of 16 bytes for each thread, and another one behind it. */
+template <int ROWS, int COLS>
+__device__ inline void ragged(const bf16 *x, bf16 *out, bf16 *behind) {
+    extern __shared__ alignment_dummy __shm[];
+    shared_allocator al((int *)&__shm[0]);
+    auto &s = al.allocate<st_bf<ROWS, COLS, st_16x16_s>>();
+    auto &next = al.allocate<st_bf<64, 64, st_16x16_s>>();
+    for (int i = static_cast<int>(threadIdx.x); i < 64 * 64; i += THREADS) next.data[i] = behind[i];
+    const gl<bf16, -1, -1, -1, -1> from(const_cast<bf16 *>(x), 1, 1, ROWS, COLS);
+    constexpr int pieces = (ROWS * COLS * sizeof(bf16) + 16 * THREADS - 1) / (16 * THREADS);
+    float4 buffer[pieces];
+    load_global_to_register_buffer<2, false, THREADS>(buffer, pieces, from, {0, 0, 0, 0}, s);
+    __syncthreads();
+    store_register_buffer_to_shared<THREADS>(s, buffer);
+    __syncthreads();
+    const int first = static_cast<int>(threadIdx.x);
+    for (int i = first; i < ROWS * COLS; i += THREADS) out[i] = s[{i / COLS, i % COLS}];
+    for (int i = first; i < 64 * 64; i += THREADS) behind[i] = next.data[i];
+}
 """
+RAGGED = ((16, 48), (48, 80))
+"""Tiles of fewer pieces than threads, and of more."""
 
 
 @pytest.mark.parametrize("arch", TILE_TARGETS)
@@ -64,6 +85,11 @@ def test_shared_tiles_by_way_of_registers(arch: str) -> None:
             f"{{ through_registers<{kind}, {axis}, {shape}, {members}>(x, out, rows); }}\n"
         )
         cases.append((name, kind))
+    for tall, wide in RAGGED:
+        source += (
+            f"__global__ __launch_bounds__(THREADS) void ragged_{tall}(const bf16 *x, bf16 *out, "
+            f"bf16 *behind) {{ ragged<{tall}, {wide}>(x, out, behind); }}\n"
+        )
     module = wb.compile(source, arch=arch, name="through_registers.hip", flags=("-Wall", "-Wextra"))
     assert not module.result.diagnostics
     rows = 50
@@ -76,6 +102,13 @@ def test_shared_tiles_by_way_of_registers(arch: str) -> None:
         module[name].launch(launch, (x, out, rows), {}, device=device(f"emulated:{arch}"))
         assert torch.equal(out[:rows].float(), x.float()), (name, kind)
         assert not out[rows:].float().any(), (name, kind)
+    for tile in RAGGED:
+        x = torch.arange(tile[0] * tile[1]).remainder(101).reshape(tile).bfloat16()
+        out, behind = torch.zeros_like(x), torch.full((64, 64), 5.0).bfloat16()
+        launch = wb.Launch((1,), 256, 2 * (x.numel() + behind.numel()))
+        module[f"ragged_{tile[0]}"].launch(launch, (x, out, behind), {}, device=device(f"emulated:{arch}"))
+        assert torch.equal(out, x), tile
+        assert (behind == 5).all(), f"{tile}: written past the end of the tile"
 
 
 NAMES = r"""

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import torch
 
@@ -87,6 +88,14 @@ def in_turn(what: str, arch: str) -> bool:
     if int(os.environ.get("HIPKITTENS_TEST_ALL", "0")):
         return True
     return takes_turn(what, arch, os.environ.get("HIPKITTENS_TEST_SEED", "1"))
+
+
+def some(what: str, values: Sequence[Any]) -> Sequence[Any]:
+    """One of the values, which this run's seed says; by `make test-all` all of them."""
+    if int(os.environ.get("HIPKITTENS_TEST_ALL", "0")):
+        return values
+    seed = os.environ.get("HIPKITTENS_TEST_SEED", "1")
+    return [values[zlib.crc32(f"{seed} {what}".encode()) % len(values)]]
 
 
 def c_type(tensor: torch.Tensor) -> str:

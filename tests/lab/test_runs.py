@@ -29,7 +29,9 @@ def test_runs_outside_of_cells_are_told_in_batches() -> None:
     verified, time = told(runs, sent)
     assert json.loads(json.dumps(sent)) == sent
     assert (verified["kind"], verified["module"], verified["verified"]) == ("verify", spec, False)
-    assert time["time"] == {"value": timed.median.value, "unit": "us", "origin": "modelled"}
+    us = timed.median
+    assert time["time"] == {"value": us.value, "unit": "us", "origin": "modelled", "told": us.told}
+    assert us.told.startswith("modelled, ")
     assert time["changes"] == ["rows=4, cols=128, dtype=bf16"]
     assert time["verified"] is None
     sent.clear()

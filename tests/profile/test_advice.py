@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from dataclasses import replace
 from functools import cache
 
 import pytest
@@ -164,13 +165,18 @@ def test_a_finding_has_evidence_a_place_and_a_gain_with_its_error() -> None:
     assert found.gain.value > WORTH
     assert found.gain.origin is Origin.MODELLED
     assert found.gain.error is not None
-    assert "times as fast" in str(found)
+    assert f"times as fast without it (modelled, {found.gain.error.short})" in str(found)
+    assert found.inlined is None
+    inlined = replace(found, inlined=("/include/sync.cuh", 57))
+    assert f"line {found.place[1]} of {found.place[0]}, inlined from sync.cuh line 57)" in str(inlined)
+    assert "(sync.cuh line 57)" in Advice("one", [inlined])._repr_html_()
     gains = [each.gain.value for each in profiled("scattered_loads").advice]
     assert gains == sorted(gains, reverse=True)
 
 
 def test_a_short_kernel_is_told_of_its_launch() -> None:
-    assert "launch" in {finding.rule for finding in profiled("scattered_loads_cured", 4).advice}
+    found = {finding.rule: finding for finding in profiled("scattered_loads_cured", 4).advice}
+    assert all(figure.error is not None for figure in found["launch"].evidence.values())
     assert "launch" not in advice_of("conflicts_cured")
 
 

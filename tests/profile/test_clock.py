@@ -9,7 +9,7 @@ import pytest
 
 from workbench import targets
 from workbench.profile import clock
-from workbench.profile.clock import matrix_cost, sustained_clock
+from workbench.profile.clock import matrix_cost, settled_clock, sustained_clock
 from workbench.profile.launch import DISPATCH_SECONDS, QUANTITIES
 from workbench.targets import MI210, MI300X, MI325X, MI350X, MI355X
 
@@ -83,3 +83,23 @@ def test_every_quantity_of_a_launch_has_a_source() -> None:
     assert QUANTITIES["kernel"].seconds == 0 < QUANTITIES["events"].seconds < QUANTITIES["graph"].seconds
     assert all(len(each.source) >= 10 and each.what for each in QUANTITIES.values())
     assert 0 < DISPATCH_SECONDS < 2e-6
+
+
+@pytest.mark.parametrize("waiting", [0.0, 0.2, 0.5])
+def test_the_clock_settles_where_it_allows_the_activity_that_it_has(waiting: float) -> None:
+    """A kernel that waits for memory, in seconds, for this part of its time at the peak clock."""
+
+    def allowed(clock: float) -> float:
+        busy = 1 / (1 + waiting / (1 - waiting) * clock / MI355X.clock_hz)
+        return sustained_clock(MI355X, {"mfma": busy}, kind="BF16")
+
+    peak = float(MI355X.clock_hz)
+    first = allowed(peak)
+    found = settled_clock(peak, first, allowed(first))
+    assert allowed(found) == pytest.approx(found, rel=0.003)
+    assert (found < first < peak) if waiting else (found == first < peak)
+
+
+def test_a_clock_that_power_does_not_lower_settles_at_once() -> None:
+    assert settled_clock(2.4e9, 2.4e9, 2.4e9) == 2.4e9
+    assert settled_clock(2.4e9, 2.0e9, 2.0e9) == 2.0e9

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import pytest
-
 from tests.codeobject.rows import row
 from workbench.codeobject.instruction import Instruction, Operand
-from workbench.profile.flow import ISSUE_CYCLES, LDS_LATENCY_CYCLES, flow, wait_counts, walk
+from workbench.profile.flow import ISSUE_CYCLES, LDS_LATENCY_CYCLES, flow, walk
 
 LATENCY = 500.0
 
@@ -40,21 +38,6 @@ def walked(code, counts=None, waves=1, lds=4.0):
     counts = counts or {i.address: waves for i in code}
     blocks = flow(counts, {i.address: i for i in code})
     return walk(blocks, waves, memory_latency=LATENCY, lds_cycles=lds)
-
-
-@pytest.mark.parametrize(
-    ("field", "wanted"),
-    [
-        (0x0F70, (0, None)),
-        (0xC07F, (None, 0)),
-        (0x0F73, (3, None)),
-        (0x4F7F, (31, None)),
-        (0xC77F, (None, 7)),
-    ],
-)
-def test_fields_of_a_wait(field, wanted):
-    """Bits 3:0 and 15:14 are vmcnt, 11:8 lgkmcnt; 0x0f70 is `vmcnt(0)` as LLVM assembles it."""
-    assert wait_counts(wait(0, field)) == wanted
 
 
 def test_a_load_is_waited_for_once():

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 import workbench as wb
-from workbench.launches import LaunchOptions, StepOptions
+from workbench.launches import Hierarchy, LaunchOptions, StepOptions, TrafficOptions
 from workbench.profile import partial
 from workbench.runtime import device
 
@@ -19,6 +19,15 @@ __global__ void rows(float *out, int axis) {
   out[(blockIdx.y * gridDim.x + blockIdx.x) * blockDim.x + threadIdx.x] = v;
 }
 __global__ void bump(int *out) { atomicAdd(out, 1); }
+// Each work-group reads 64 lines of its own and 64 that its like in other rounds of 8 work-groups read, too.
+__global__ void panels(const float *x, float *out) {
+  float sum = 0;
+  for (int i = 0; i < 64; i++) {
+    sum += x[(blockIdx.x * 64 + i) * 32 + threadIdx.x % 32];
+    sum += x[((gridDim.x + blockIdx.x % 8) * 64 + i) * 32 + threadIdx.x % 32];
+  }
+  if (sum == 1e30f) out[0] = sum;
+}
 """
 GRID = (24, 20, 1)
 WHERE = "emulated:gfx950"
@@ -57,6 +66,34 @@ def test_the_rest_follows_from_what_ran(axis):
             assert told.counts == whole.counts
 
 
+@pytest.mark.parametrize(("kilobytes", "kept"), [(32, False), (256, True)])
+def test_later_rounds_find_of_the_one_before_what_the_infinity_cache_keeps(kilobytes, kept):
+    """Two rounds stand for six; what is read again in each is there where two rounds' lines fit."""
+    groups, at_once = 48, 8
+    module = wb.compile(SOURCE, arch="gfx950", name="rows.hip")
+    x, out = torch.zeros((groups + 8) * 64 * 32), torch.zeros(1)
+    options = LaunchOptions(count=True, traffic=TrafficOptions(), steps=StepOptions())
+    launch = wb.Launch(groups, 64, 0)
+    record = module["panels"].launch(launch, (x, out), {}, device=device(WHERE), options=options)
+    small = {"l1_bytes": 512, "l2_bytes": 8192, "mall_bytes": 1024 * kilobytes}
+    caches = Hierarchy(xcds=2, units=4, **small)
+    rounds = partial.Rounds.of(
+        record.steps, at_once, lambda first: record.traffic.replay(caches, 1, first=first)
+    )
+    assert rounds.blocks[2] == pytest.approx(groups / at_once * rounds.blocks[0])
+    whole = record.traffic.replay(caches, 1)
+    cold, warm = rounds.cold(), rounds.warm()
+    assert cold.total.l2_reads == whole.total.l2_reads == warm.total.l2_reads
+    assert cold.total.mall_read_misses == pytest.approx(whole.total.mall_read_misses, rel=0.05)
+    own, shared = groups * 64, at_once * 64
+    again = record.traffic.replay(caches, 1, rounds=2).total.mall_read_misses
+    assert whole.total.mall_read_misses == (own + shared if kept else 2 * own)
+    assert warm.total.mall_read_misses == (own if kept else 2 * own)
+    assert again == warm.total.mall_read_misses
+    (levels,) = (np.sum(list(one.levels.values()), axis=0) for one in (cold,))
+    assert levels.sum() == 2 * own
+
+
 def test_small_launches_and_atomics_run_as_a_whole():
     assert partial.further_groups(GRID, 480) is None
     module = wb.compile(SOURCE, arch="gfx950", name="rows.hip")
@@ -67,7 +104,7 @@ def test_small_launches_and_atomics_run_as_a_whole():
 def test_a_large_problem_is_timed_from_a_part_of_it(monkeypatch):
     def timed():
         return wb.time(
-            "activations/silu_and_mul", shape={"rows": 16384, "cols": 1024}, device="emulated:gfx950"
+            "activations/silu_and_mul", shape={"rows": 16384, "cols": 256}, device="emulated:gfx950"
         )
 
     part = timed()

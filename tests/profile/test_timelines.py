@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import pickle
+import re
 from itertools import pairwise
 
 import pytest
 
 import workbench as wb
+from workbench.profile.expected import expected
 from workbench.profile.simulation.unit import REASONS
 
 
@@ -38,18 +40,92 @@ def test_waits_name_their_load(line):
         assert (memory.space.name == "LDS") == (span.reason == "WAIT_LDS")
     late = [s for s in line.spans if s.reason == "AT_BARRIER"]
     assert all(s.waits_for != s.lane and s.waits_for < len(line.lanes) for s in late)
-    assert "modelled" in str(line)
+    assert line.error == expected("gemm/bf16")
+    assert f"modelled, {line.error.short}" in str(line)
+
+
+_COUNT = {"type": "integer", "minimum": 0}
+_TIME = {"type": "number", "minimum": 0}
+_META = {
+    "process_name": {"name": {"type": "string"}},
+    "thread_name": {"name": {"type": "string"}},
+    "thread_sort_index": {"sort_index": _COUNT},
+}
+TRACE_EVENTS = {
+    "type": "object",
+    "required": ["traceEvents", "displayTimeUnit", "otherData"],
+    "properties": {
+        "displayTimeUnit": {"enum": ["ms", "ns"]},
+        "otherData": {"type": "object"},
+        "traceEvents": {
+            "type": "array",
+            "items": {
+                "type": "object",
+                "required": ["ph", "pid", "tid", "name", "args"],
+                "properties": {"pid": {"type": "integer", "minimum": 1}, "tid": _COUNT},
+                "oneOf": [
+                    {
+                        "required": ["ts", "dur", "cat"],
+                        "properties": {
+                            "ph": {"const": "X"},
+                            "ts": _TIME,
+                            "dur": _TIME,
+                            "tid": {"minimum": 1},
+                        },
+                    },
+                    *(
+                        {
+                            "properties": {
+                                "ph": {"const": "M"},
+                                "name": {"const": name},
+                                "args": {"required": list(args), "properties": args},
+                            }
+                        }
+                        for name, args in _META.items()
+                    ),
+                ],
+            },
+        },
+    },
+}
+"""What a trace viewer reads, after the Trace Event Format's description: complete and metadata events."""
 
 
 def test_perfetto(line, tmp_path):
-    told = json.loads(line.to_perfetto(tmp_path / "trace.json").read_text())["traceEvents"]
+    trace = json.loads(line.to_perfetto(tmp_path / "trace.json").read_text())
+    validator = pytest.importorskip("jsonschema").Draft202012Validator(TRACE_EVENTS)
+    told = trace["traceEvents"]
+    few = [e for e in told if e["ph"] == "M"] + told[-200:]
+    assert [error.message for error in validator.iter_errors({**trace, "traceEvents": few})] == []
     slices = [e for e in told if e["ph"] == "X"]
-    assert len(slices) == len(line.spans)
-    for number in range(len(line.lanes)):
-        own = sorted((e for e in slices if e["tid"] == number), key=lambda e: e["ts"])
-        assert all(a["ts"] + a["dur"] <= b["ts"] + 1e-9 for a, b in pairwise(own))
-    names = {e["args"]["name"] for e in told if e["ph"] == "M"}
-    assert "SIMD 3" in names
+    assert not validator.is_valid({**trace, "traceEvents": [{**slices[0], "dur": -1}]})
+    assert {e["pid"] for e in told} == {1}
+    threads = {e["args"]["name"]: e["tid"] for e in told if e["name"] == "thread_name"}
+    assert list(threads.values()) == sorted(
+        e["args"]["sort_index"] for e in told if e["name"] == "thread_sort_index"
+    )
+    (whole,) = (e for e in slices if e["tid"] == threads["kernel"])
+    assert "a nanosecond here is a cycle of 0.417 ns" in whole["name"]
+    assert line.error.short in whole["name"]
+    assert line.error.short in trace["otherData"]["times"]
+    assert len(slices) == len(line.spans) + 1
+    for number, lane in enumerate(line.lanes):
+        thread = threads[f"SIMD {lane.simd}, work-group {lane.group}, wave {lane.wave}"]
+        own = sorted((e for e in slices if e["tid"] == thread), key=lambda e: e["ts"])
+        # Perfetto rounds both to nanoseconds, and drops slices that are empty or overlap then.
+        whole_ns = [(round(1000 * e["ts"]), round(1000 * e["dur"])) for e in own]
+        assert [ts for ts, _ in whole_ns] == sorted(s.start for s in line.spans if s.lane == number)
+        assert all(ts + dur <= after for (ts, dur), (after, _) in pairwise(whole_ns))
+        assert sum(dur for _, dur in whole_ns) == lane.end - lane.start
+        assert all(dur > 0 for _, dur in whole_ns)
+
+
+def test_perfetto_is_told_what_a_wait_is_for(line, tmp_path):
+    told = json.loads(line.to_perfetto(tmp_path / "trace.json").read_text())["traceEvents"]
+    waits = {e["name"]: e["args"] for e in told if e["ph"] == "X" and "waits for" in e["args"]}
+    assert re.fullmatch(r"\w+ at 0x[0-9a-f]+", waits[REASONS["WAIT_MEMORY"]]["waits for"])
+    assert re.fullmatch(r"SIMD \d, work-group \d+, wave \d+", waits[REASONS["AT_BARRIER"]]["waits for"])
+    assert all(re.fullmatch(r".*\.(cpp|cuh|h):\d+", args["source"]) for args in waits.values())
 
 
 def test_stalls_by_instruction_have_reasons():

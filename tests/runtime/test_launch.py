@@ -192,6 +192,7 @@ def test_trap(loaded: Any, works: None) -> None:
     with pytest.raises(errors.TrapFault) as caught:
         launch(loaded, "trap", 1, 64, np.zeros(64, dtype=np.int32))
     assert caught.value.kernel == "trap"
+    assert "executed trap 2 (a failed assertion or __builtin_trap)" in str(caught.value)
 
 
 @pytest.mark.parametrize(

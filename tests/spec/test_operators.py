@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
+import gc
 import json
+import weakref
 
 import pytest
 import torch
@@ -301,3 +303,16 @@ def test_hard_inputs():
 def test_specs_that_do_not_hold_together(changes, says):
     with pytest.raises(WorkbenchError, match=says):
         scale(**changes)
+
+
+def test_an_operator_keeps_no_tensors_alive():
+    """Nor do a verification and a modelled time: a model calls hundreds of instances."""
+    x = torch.randn(8, 264, generator=torch.Generator().manual_seed(1))
+    out = wb.kernels["activations/silu"](x)
+    gone = [weakref.ref(x), weakref.ref(out)]
+    del x, out
+    wb.verify("activations/silu", shape={"rows": 8, "cols": 264, "dtype": "fp32"})
+    assert wb.time("activations/silu", shape={"rows": 8, "cols": 264, "dtype": "fp32"}).median.value > 0
+    gc.collect()
+    assert [each() for each in gone] == [None, None]
+    assert not [each for each in gc.get_objects() if type(each) is torch.Tensor and each.shape == (8, 264)]

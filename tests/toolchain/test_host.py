@@ -6,6 +6,7 @@ import ctypes
 import os
 import re
 from pathlib import Path
+from uuid import uuid4
 
 import pytest
 
@@ -68,7 +69,7 @@ def test_each_compiler(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     assert result.check().stdout == "21\n"
 
 
-@pytest.mark.parametrize("include", ["", "#include <stdlib.h>\n", "#include <cmath>\n#include <cstdlib>\n"])
+@pytest.mark.parametrize("include", ["", "#include <stdlib.h>\n#include <cmath>\n"])
 def test_absolute_values_in_host_code(include: str) -> None:
     """Of the argument's own type, whichever headers a program includes."""
     result = wb.run_program(include + ABSOLUTE, device="emulated:gfx950")
@@ -105,11 +106,9 @@ PYBIND11_MODULE(small, m) { m.def("seven", [] { return 7; }); }
 """
 
 
-def test_precompiled_headers_change_nothing_but_the_time(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("HIPKITTENS_CACHE", str(tmp_path / "cache"))
-    options = CompileOptions("gfx950", name="small.cpp", debug=False)
+def test_precompiled_headers_change_nothing_but_the_time() -> None:
+    # A macro that nothing else has: its headers are not there yet, and the device's own library is.
+    options = CompileOptions("gfx950", name="small.cpp", debug=False, define=[f"OF_THIS_TEST_{uuid4().hex}"])
     precompiled.wait()
     without = host.compile_host(MODULE, options, module=True)
     precompiled.wait()

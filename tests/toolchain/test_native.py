@@ -20,10 +20,6 @@ SOURCE = 'int answer(void) __attribute__((visibility("default")));\nint answer(v
 
 @pytest.fixture
 def source(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    # Its own cache for what is built, the common one for zig's start files.
-    from workbench.cache import folder
-
-    monkeypatch.setenv("ZIG_GLOBAL_CACHE_DIR", str(folder() / "tools" / "zig"))
     monkeypatch.setenv("HIPKITTENS_CACHE", str(tmp_path / "cache"))
     path = tmp_path / "answer.c"
     path.write_text(SOURCE)

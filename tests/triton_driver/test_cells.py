@@ -69,6 +69,19 @@ def test_what_triton_does_not_compile_is_marked_at_its_line(shell: Any) -> None:
     assert "lood" in mark["message"]
 
 
+def test_code_that_triton_knows_from_another_cell_is_marked_at_this_one(shell: Any) -> None:
+    for end in ("", "# the same kernel, so Triton compiles nothing; the file has another name\n"):
+        result, [told] = run(shell, "sums --profile", CELL + end)
+        assert result.success
+        lines = {line["line"]: line["values"]["instructions"] for line in told["heat"]["lines"]}
+        assert max(lines, key=lambda line: lines[line]) == STORE
+        over = CELL.replace("1000, BLOCK", "2000, BLOCK") + end
+        result, [told] = run(shell, "sums", over)
+        assert [mark["line"] for mark in told["diagnostics"]] == [STORE]
+        result, [told] = plain(shell, over)
+        assert [mark["line"] for mark in told["diagnostics"]] == [STORE - 1]
+
+
 def plain(shell: Any, cell: str) -> tuple[Any, list[dict[str, Any]]]:
     """What came of a plain cell of Python, and what its outputs tell the editor."""
     with wb.triton("emulated:gfx950"), capture_output() as out:

@@ -346,7 +346,10 @@ def test_sliders_build_and_run_again():
         assert line.y[-1] == run.time.value
         page.pin()
         assert "baseline" in page.widgets.summary.value
-        assert "verified" in page.widgets.summary.value
+        # What is shown stands once on the page: in the story.
+        assert "verified" in page.widgets.story.first.value
+        assert run.label in page.widgets.story.first.value
+        assert run.label not in page.widgets.summary.value
         page.widgets.kernel.value = ""
         assert page.controls == {}
     finally:

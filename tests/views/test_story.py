@@ -5,12 +5,13 @@ from __future__ import annotations
 import importlib
 import json
 import threading
+from dataclasses import replace
 
 import pytest
 import torch
 
 import workbench as wb
-from workbench.events import Hub
+from workbench.events import Event, Hub
 from workbench.profile.findings import advise
 from workbench.views.latest import Latest
 from workbench.views.live import Dashboard
@@ -56,6 +57,25 @@ def test_the_first_card_says_what_limits_and_what_next(page, profiled):
     boxes = page.box.children
     assert boxes.index(page.widgets.story.box) + 1 == boxes.index(page.widgets.grid), "before all figures"
     assert boxes.index(page.widgets.story.first) < boxes.index(page.widgets.runs), "the verdict comes first"
+
+
+def test_a_baseline_s_timeline_stands_under_the_run_s(page, profiled):
+    def names():
+        page.widgets.story.wait()
+        return [one["name"] for one in json.loads(page.widgets.story.waves.shown[0])["timelines"]]
+
+    page.pin()
+    assert names() == [profiled.name], "a run is not compared with itself"
+    page.board.take(Event(0, "profile", "later", replace(profiled.light()), 0.0))
+    page.refresh()
+    assert names() == [profiled.name, profiled.name]
+    # Sliders that were moved stay when only the baseline is another.
+    slider = page.widgets.story.what_if.sliders["bank_conflicts"]
+    slider.value = 0.5
+    page.board.compare_with("")
+    page.refresh()
+    assert names() == [profiled.name]
+    assert slider.value == 0.5
 
 
 def test_sliders_model_the_launch_again(page, profiled):

@@ -48,3 +48,11 @@ def test_without_head():
     assert "<th>" not in table.__html__()
     assert str(table) == "a  b"
     assert str(Table((), [])) == ""
+
+
+def test_cells_of_a_table_that_folds_have_their_columns_titles():
+    html = Table(("name", "a <b>"), [("x", 1)], folds=True).__html__()
+    assert '<td data-title="name">x</td>' in html
+    assert '<td class="wb-num" data-title="a &lt;b&gt;">1</td>' in html
+    assert html.startswith('<div class="wb-folds"><table>')
+    assert "data-title" not in Table(("name",), [("x",)]).__html__()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -45,6 +45,7 @@ class Analysis:
     Attributes:
         key, title: short name, and in words.
         operator: ours for the same.
+        variant: of the operator that computes as theirs does; "" for the operator's own choice.
         gpu: it was measured on.
         unit: of what was published: "TFLOP/s" or "us".
         axis: what its points differ in.
@@ -62,13 +63,19 @@ class Analysis:
     source: str
     note: str
     points: Sequence[Point]
+    variant: str = ""
+
+    @property
+    def own(self) -> str:
+        """What of ours is compared, unless a point names something else."""
+        return f"{self.operator}:{self.variant}" if self.variant else self.operator
 
     def published(self) -> list[Published]:
         """Its points as figures of the operator, those of other settings or variants left out."""
         return [
             Published(point.shape, value, self.unit, self.gpu, who, self.source)
             for point in self.points
-            if point.operator == self.operator and not point.settings
+            if point.operator == self.own and not point.settings
             for who, value in point.published.items()
         ]
 
@@ -78,8 +85,9 @@ def analyses() -> tuple[Analysis, ...]:
     """HipKittens' figures, in its paper's order."""
     found = []
     for told in json.loads(ANALYSIS.read_text(encoding="utf-8")):
-        points = [Point(**{"operator": told["operator"], **point}) for point in told.pop("points")]
-        found.append(Analysis(**told, points=points))
+        points, figure = told.pop("points"), Analysis(**told, points=())
+        points = [Point(**{"operator": figure.own, **point}) for point in points]
+        found.append(replace(figure, points=points))
     return tuple(found)
 
 
@@ -145,7 +153,8 @@ def cases(
     Args:
         operators: names, perhaps with variants, or of categories such as "gemm"; all where it is None.
         shapes: "published" (each operator's problems with figures for the device's product, else for any,
-            else the first of its own), "own" (all of the operator's own), or shapes to take.
+            else the first of its own; by the variant that a figure compares, where it takes the problem),
+            "own" (all of the operator's own), or shapes to take.
         figures: the points of HipKittens' figures that need a variant or settings, too.
 
     Raises:
@@ -161,7 +170,8 @@ def cases(
         if device.arch not in spec.targets:
             continue
         for shape in _shapes(spec, shapes, device):
-            found.setdefault(repr((name, sorted(shape.items()))), Case(name, shape))
+            own = compared(spec, shape, device.arch) if shapes == "published" else name
+            found.setdefault(repr((own, sorted(shape.items()))), Case(own, shape))
     if figures:
         for case in figure_cases(named(operators), device):
             found.setdefault(repr((case.name, sorted(case.shape.items()))), case)
@@ -175,11 +185,21 @@ def figure_cases(operators: Iterable[str], device: Device) -> list[Case]:
     found = []
     for figure in analyses():
         for point in figure.points:
-            special = point.operator != figure.operator or point.settings
+            special = point.operator != figure.own or point.settings
             if special and point.operator and figure.operator in wanted:
                 spec = kernels[point.operator].tuned(**point.settings)
                 found.append(Case(point.operator, spec.shape(point.shape, arch=device.arch), point.settings))
     return found
+
+
+def compared(spec: KernelSpec, shape: Shape, arch: str) -> str:
+    """What of an operator stands beside HipKittens' figures of a problem: a variant, where one names it."""
+    for figure in analyses():
+        if figure.operator != spec.name or not any(p.shape.items() <= shape.items() for p in figure.points):
+            continue
+        if figure.variant and spec.variants[figure.variant].takes(shape, arch):
+            return figure.own
+    return spec.name
 
 
 def named(operators: Iterable[str] | None) -> list[str]:

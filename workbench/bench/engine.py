@@ -212,13 +212,13 @@ class _Round:
             self._submit(key)
 
     def _submit(self, key: str) -> None:
-        task, before, submit = self.left[key], self.engine.before, self.client.submit
+        arguments, before = self.left[key].arguments, self.engine.before
+        resources = dict(self.engine.resources) or None
         with self.lock:
             self.begun.pop(key, None)
-        ready = submit(before, *task.arguments, pure=False) if before is not None else None
-        self.futures[key] = submit(
-            *(call, self.function, key, task.arguments, ready),
-            **{"pure": False, "resources": dict(self.engine.resources) or None},
+        ready = self.client.submit(before, *arguments, pure=False) if before is not None else None
+        self.futures[key] = self.client.submit(
+            call, self.function, key, arguments, ready, pure=False, resources=resources
         )
 
     def _begins(self, event: tuple[float, Mapping[str, Any]]) -> None:

@@ -74,9 +74,13 @@ def _dense(shape: Shape) -> bool:
     )
 
 
+def _square_attention(shape: Shape) -> bool:
+    return bool(_plain("window", "capped", "sinks")(shape) and shape["dim"] == shape["dim_v"])
+
+
 def _whole_attention(shape: Shape) -> bool:
     whole = shape["queries"] % 128 == 0 == shape["keys"] % 64 and shape["queries"] == shape["keys"]
-    return bool(_plain("window", "capped", "sinks")(shape) and whole and shape["dim"] == shape["dim_v"])
+    return _square_attention(shape) and bool(whole)
 
 
 def _ours_in_triton(name: str) -> Callable[[KernelSpec, Inputs], Call]:
@@ -122,10 +126,6 @@ def _compiled(spec: KernelSpec, inputs: Inputs) -> Call:
 
 def _any(shape: Shape) -> bool:
     return True
-
-
-def _square_attention(shape: Shape) -> bool:
-    return bool(_plain("window", "capped", "sinks")(shape) and shape["dim"] == shape["dim_v"])
 
 
 def _affine(shape: Shape) -> bool:

@@ -20,6 +20,7 @@ from elftools.elf.elffile import ELFFile
 from workbench import paths
 from workbench.codeobject.damage import damage_reported
 from workbench.codeobject.elf import CodeObject
+from workbench.codeobject.entries import Entries
 from workbench.codeobject.shared import SharedArray, shared_arrays
 from workbench.codeobject.variables import Located, located
 
@@ -82,6 +83,12 @@ _QUALIFIERS = {
 }
 _POINTERS = {"DW_TAG_pointer_type": "*", "DW_TAG_reference_type": "&", "DW_TAG_rvalue_reference_type": "&&"}
 _STRUCTS = ("DW_TAG_structure_type", "DW_TAG_class_type", "DW_TAG_union_type")
+_PARTS_OF_STRUCTS = (
+    "DW_TAG_template_type_param",
+    "DW_TAG_template_value_param",
+    "DW_TAG_inheritance",
+    "DW_TAG_member",
+)
 _MAX_DEPTH = 24
 _LIBRARY_FOLDERS = (
     str(paths.include_dir()),
@@ -110,6 +117,7 @@ class DebugInfo:
             elf = ELFFile(io.BytesIO(code_object.data))
             self._dwarf: Any = elf.get_dwarf_info() if elf.has_dwarf_info() else None
             self._units = list(self._dwarf.iter_CUs()) if self._dwarf is not None else []
+            self._scanned: dict[int, Entries] = {}
 
     # Lines
 
@@ -284,6 +292,13 @@ class DebugInfo:
             names[number] = name
         return names
 
+    @cached_property
+    def source(self) -> str:
+        """Name of the file that was compiled, of several the first; "" where none is told."""
+        with damage_reported(_WHAT):
+            unit = next(iter(self._units), None)
+            return _decode(_attribute(unit.get_top_DIE(), "DW_AT_name")) if unit is not None else ""
+
     # Types
 
     def parameters(self, kernel: str) -> tuple[Field, ...]:
@@ -300,9 +315,7 @@ class DebugInfo:
             return ()
         origin = _reference(die, "DW_AT_abstract_origin")
         result = []
-        for child in die.iter_children():
-            if child.tag != "DW_TAG_formal_parameter":
-                continue
+        for child in self._children(die, "DW_TAG_formal_parameter"):
             name, kind = _attribute(child, "DW_AT_name"), _reference(child, "DW_AT_type")
             result.append(Field(_decode(name), 0, self._type(kind)))
         if not result and origin is not None:
@@ -310,8 +323,7 @@ class DebugInfo:
                 Field(
                     _decode(_attribute(child, "DW_AT_name")), 0, self._type(_reference(child, "DW_AT_type"))
                 )
-                for child in origin.iter_children()
-                if child.tag == "DW_TAG_formal_parameter"
+                for child in self._children(origin, "DW_TAG_formal_parameter")
             ]
         return tuple(result)
 
@@ -319,20 +331,29 @@ class DebugInfo:
     def _kernels(self) -> dict[str, DIE]:
         found: dict[str, DIE] = {}
         for unit in self._units:
-            for die in _walk(unit.get_top_DIE()):
-                if die.tag == "DW_TAG_subprogram" and (
-                    "DW_AT_low_pc" in die.attributes or "DW_AT_ranges" in die.attributes
-                ):
+            entries = self._entries(unit)
+            for offset in entries.with_code:
+                if entries.tags[offset] == "DW_TAG_subprogram":
+                    die = entries.entry(offset)
                     name = _decode(_attribute(die, "DW_AT_linkage_name") or _attribute(die, "DW_AT_name"))
                     found.setdefault(name, die)
         return found
+
+    def _entries(self, unit: Any) -> Entries:
+        offset = unit.cu_offset
+        if offset not in self._scanned:
+            self._scanned[offset] = Entries(unit)
+        return self._scanned[offset]
+
+    def _children(self, die: DIE, *tags: str) -> Iterator[DIE]:
+        return self._entries(die.cu).children(die, tags)
 
     def _type(self, die: DIE | None, depth: int = 0, pointers: int = 0) -> Type:
         if die is None:
             return Type("unknown", "void", 0)
         tag = die.tag
         if depth > _MAX_DEPTH:
-            return Type("unknown", _qualified(die), _number(die, "DW_AT_byte_size", 0))
+            return Type("unknown", self._qualified(die), _number(die, "DW_AT_byte_size", 0))
         if tag == "DW_TAG_typedef":
             inner = self._type(_reference(die, "DW_AT_type"), depth + 1, pointers)
             alias = _decode(_attribute(die, "DW_AT_name"))
@@ -351,7 +372,7 @@ class DebugInfo:
         if tag == "DW_TAG_enumeration_type":
             inner = self._type(_reference(die, "DW_AT_type"), depth + 1, pointers)
             kind = inner.kind if inner.kind in ("int", "uint") else "uint"
-            return Type(kind, _qualified(die), _number(die, "DW_AT_byte_size", inner.size))
+            return Type(kind, self._qualified(die), _number(die, "DW_AT_byte_size", inner.size))
         if tag in _POINTERS:
             pointee = _reference(die, "DW_AT_type")
             target = None
@@ -363,15 +384,14 @@ class DebugInfo:
             return self._array(die, depth, pointers)
         if tag in _STRUCTS:
             return self._struct(die, depth, pointers)
-        return Type("unknown", _qualified(die), _number(die, "DW_AT_byte_size", 0))
+        return Type("unknown", self._qualified(die), _number(die, "DW_AT_byte_size", 0))
 
     def _array(self, die: DIE, depth: int, pointers: int) -> Type:
         element = self._type(_reference(die, "DW_AT_type"), depth + 1, pointers)
         count = 1
-        for child in die.iter_children():
-            if child.tag == "DW_TAG_subrange_type":
-                length = _number(child, "DW_AT_count", -1)
-                count *= length if length >= 0 else _number(child, "DW_AT_upper_bound", -1) + 1
+        for child in self._children(die, "DW_TAG_subrange_type"):
+            length = _number(child, "DW_AT_count", -1)
+            count *= length if length >= 0 else _number(child, "DW_AT_upper_bound", -1) + 1
         # A vector type of three has the room of four.
         size = _number(die, "DW_AT_byte_size", element.size * count)
         return Type("array", f"{element.name}[{count}]", size, element)
@@ -379,10 +399,10 @@ class DebugInfo:
     def _struct(self, die: DIE, depth: int, pointers: int) -> Type:
         members: list[Field] = []
         template: list[Any] = []
-        for child in die.iter_children():
+        for child in self._children(die, *_PARTS_OF_STRUCTS):
             if child.tag == "DW_TAG_template_type_param":
                 kind = _reference(child, "DW_AT_type")
-                template.append(_qualified(kind) if kind is not None else "void")
+                template.append(self._qualified(kind) if kind is not None else "void")
             elif child.tag == "DW_TAG_template_value_param":
                 template.append(_constant(child))
             elif child.tag == "DW_TAG_inheritance":
@@ -403,18 +423,29 @@ class DebugInfo:
         # A declaration alone has no size; a definition elsewhere in the unit would have been referenced.
         return Type(
             "struct",
-            _qualified(die),
+            self._qualified(die),
             _number(die, "DW_AT_byte_size", 0),
             members=tuple(members),
             template=tuple(template),
         )
 
-
-def _walk(die: DIE) -> Iterator[DIE]:
-    for child in die.iter_children():
-        yield child
-        if child.tag in ("DW_TAG_namespace", *_STRUCTS):
-            yield from _walk(child)
+    def _qualified(self, die: DIE) -> str:
+        """Name of a type with its namespaces."""
+        if die.tag in _QUALIFIERS:
+            inner = _reference(die, "DW_AT_type")
+            return _QUALIFIERS[die.tag] + (self._qualified(inner) if inner is not None else "void")
+        if die.tag in _POINTERS:
+            inner = _reference(die, "DW_AT_type")
+            return f"{self._qualified(inner) if inner is not None else 'void'} {_POINTERS[die.tag]}"
+        name = _decode(_attribute(die, "DW_AT_name")) or "(unnamed)"
+        entries = self._entries(die.cu)
+        parent = entries.parent(die)
+        while parent is not None and parent.tag in ("DW_TAG_namespace", *_STRUCTS):
+            outer = _decode(_attribute(parent, "DW_AT_name"))
+            if outer:
+                name = f"{outer}::{name}"
+            parent = entries.parent(parent)
+        return name
 
 
 def _reference(die: DIE, name: str) -> DIE | None:
@@ -467,21 +498,3 @@ def _constant(die: DIE) -> int | bool | None:
         if encoding == "int" and value >> (bits - 1):
             value -= 1 << bits
     return value
-
-
-def _qualified(die: DIE) -> str:
-    """Name of a type with its namespaces."""
-    if die.tag in _QUALIFIERS:
-        inner = _reference(die, "DW_AT_type")
-        return _QUALIFIERS[die.tag] + (_qualified(inner) if inner is not None else "void")
-    if die.tag in _POINTERS:
-        inner = _reference(die, "DW_AT_type")
-        return f"{_qualified(inner) if inner is not None else 'void'} {_POINTERS[die.tag]}"
-    name = _decode(_attribute(die, "DW_AT_name")) or "(unnamed)"
-    parent = die.get_parent()
-    while parent is not None and parent.tag in ("DW_TAG_namespace", *_STRUCTS):
-        outer = _decode(_attribute(parent, "DW_AT_name"))
-        if outer:
-            name = f"{outer}::{name}"
-        parent = parent.get_parent()
-    return name

@@ -14,6 +14,7 @@ from workbench.codeobject.instruction import (
     float_bits,
 )
 from workbench.codeobject.instructions import Entry, Form
+from workbench.codeobject.waits import NO_WAIT, waits
 
 # Scalar registers with names: first of a pair, and the pair's name.
 _NAMED = {
@@ -194,14 +195,8 @@ def _hwreg(code: int, target: str) -> str:
 
 
 def _waitcnt(code: int) -> str:
-    vm, exp, lgkm = code & 15 | code >> 14 << 4, code >> 4 & 7, code >> 8 & 15
-    all_set = (vm, exp, lgkm) == (63, 7, 15)
-    parts = [
-        f"{name}({count})"
-        for name, count, highest in (("vmcnt", vm, 63), ("expcnt", exp, 7), ("lgkmcnt", lgkm, 15))
-        if count != highest or all_set
-    ]
-    return " ".join(parts)
+    counts = {name: count for name, count in waits(code)._asdict().items() if count is not None}
+    return " ".join(f"{name}({count})" for name, count in (counts or NO_WAIT).items())
 
 
 def _sendmsg(code: int) -> str:

@@ -146,6 +146,8 @@ def load(path_or_bytes: str | Path | bytes, *, arch: str | None = None) -> Modul
         data, name = bytes(path_or_bytes), "module"
     elif (path := Path(path_or_bytes)).is_dir():
         raise UsageError(f"load: {path} is a folder; expected the path of a code object in it")
+    elif "\0" in str(path):
+        raise UsageError(f"load: {str(path)!r} has a null byte; expected the path of a code object")
     else:
         data, name = path.read_bytes(), path.stem
     if arch is None:

@@ -20,7 +20,7 @@ from workbench.events import hub
 from workbench.kernel import arguments
 from workbench.kernel.code import DeviceCode
 from workbench.kernel.devices import device_of, place_of
-from workbench.kernel.launch import LastLaunch, Launch
+from workbench.kernel.launch import LastLaunch, Launch, held
 from workbench.kernel.resources import Resources, largest, occupancy_of, resources_of
 from workbench.runtime import Device, LaunchOptions, LaunchRecord
 
@@ -159,8 +159,12 @@ class Kernel(Shown):
         *,
         device: Device | None = None,
         options: LaunchOptions | None = None,
+        keeps: bool = True,
     ) -> LaunchRecord:
         """Checks and packs the arguments, runs the kernel once, and waits for its end.
+
+        Args:
+            keeps: `last` keeps the tensors alive, so that the launch can be made again.
 
         Raises:
             ArgumentError: an argument is wrong; nothing has run.
@@ -168,7 +172,7 @@ class Kernel(Shown):
             KernelFault: the kernel was stopped.
         """
         with hub.failures("run", self.name):
-            return self._launch(launch, args, kwargs, device, options)
+            return self._launch(launch, args, kwargs, device, options, keeps)
 
     def _launch(
         self,
@@ -177,6 +181,7 @@ class Kernel(Shown):
         kwargs: Mapping[str, Any],
         device: Device | None,
         options: LaunchOptions | None,
+        keeps: bool,
     ) -> LaunchRecord:
         where = device if device is not None else device_of([*args, *kwargs.values()], self.arch)
         if where.arch != self.arch:
@@ -195,8 +200,17 @@ class Kernel(Shown):
             granularity=self.plan.granularity,
             options=options,
         )
-        self.last = LastLaunch(launch, tuple(args), dict(kwargs), where, record, packed.argument_bytes)
-        for made in _recorders.get():
+        recorders = _recorders.get()
+        keeps = keeps or bool(recorders)
+        self.last = LastLaunch(
+            launch,
+            tuple(held(value, keeps) for value in args),
+            {name: held(value, keeps) for name, value in kwargs.items()},
+            where,
+            record,
+            packed.argument_bytes,
+        )
+        for made in recorders:
             made.append((self, self.last))
         hub.publish(
             "launch",

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import operator
+import weakref
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from workbench.errors import LaunchError
@@ -42,16 +46,38 @@ class Launch:
         object.__setattr__(self, "block", _dims("block", self.block))
 
 
+Held = Callable[[], Any]
+"""Gives a value; None for a tensor that is gone and that nobody kept."""
+
+
+def held(value: Any, keeps: bool) -> Held:
+    """A value, kept alive or not."""
+    if not keeps:
+        with contextlib.suppress(TypeError):  # of numbers, which cost nothing to keep
+            return weakref.ref(value)
+    return partial(lambda kept: kept, value)
+
+
 @dataclass
 class LastLaunch:
     """A launch that was made, with what is needed to make it again.
 
-    It keeps the tensors alive until the kernel is launched again or dropped.
+    What it holds is alive until the kernel is launched again or dropped, where its launch said so.
     """
 
     launch: Launch
-    args: tuple[Any, ...] = field(repr=False)
-    kwargs: dict[str, Any] = field(repr=False)
+    positional: tuple[Held, ...] = field(repr=False)
+    named: dict[str, Held] = field(repr=False)
     device: Device
     record: LaunchRecord
     argument_bytes: int
+
+    @property
+    def args(self) -> tuple[Any, ...]:
+        """Arguments by position."""
+        return tuple(get() for get in self.positional)
+
+    @property
+    def kwargs(self) -> dict[str, Any]:
+        """Arguments by name."""
+        return {name: get() for name, get in self.named.items()}

@@ -120,7 +120,7 @@ def _run(result: CellResult) -> payload.Run:
         kind,
         _now(),
         kernel=next((r.name for r in result.results), ""),
-        time=payload.Time(figure.value, figure.unit, str(figure.origin)) if figure is not None else None,
+        time=payload.Time.of(figure) if figure is not None else None,
         verified=verified.passed if verified is not None else None,
         changes=tuple(f"{name}: {text}" for name, text in result.changes().items()),
         error=first_line(result.error) if result.error is not None else "",

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from workbench.codeobject import Instruction, Operand
     from workbench.kernel import Kernel
 
-# A destination that the instruction also reads (CDNA3 ISA guide): accumulating forms, partial writes.
 VGPR_COUNT = 256
 """Bit position at which accumulation registers begin in a register mask."""
 

@@ -17,6 +17,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from workbench.origin import Figure
+
 MIME_TYPE = "application/vnd.hipkittens.cell+json"
 VERSION = 1
 
@@ -126,11 +128,21 @@ class Kernel:
 
 @dataclass(frozen=True, slots=True)
 class Time:
-    """A duration with its unit and origin ("measured", "counted" or "modelled")."""
+    """A duration with its unit and origin ("measured", "counted" or "modelled").
+
+    Attributes:
+        told: the origin and, where modelled, how far it may be off.
+    """
 
     value: float
     unit: str
     origin: str
+    told: str = ""
+
+    @classmethod
+    def of(cls, figure: Figure) -> Time:
+        """A figure's."""
+        return cls(figure.value, figure.unit, str(figure.origin), figure.told)
 
 
 @dataclass(frozen=True, slots=True)

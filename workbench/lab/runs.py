@@ -5,10 +5,12 @@ from __future__ import annotations
 import threading
 from collections import deque
 from collections.abc import Callable, Mapping
+from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from workbench.events import Event, shape_told
+from workbench.lab.payload import Time
 
 if TYPE_CHECKING:
     from workbench.history.results import RecordedRun
@@ -72,9 +74,7 @@ def recorded(run: RecordedRun) -> dict[str, Any]:
         "at": datetime.fromtimestamp(run.seconds, UTC).isoformat(timespec="microseconds"),
         "module": run.kernel,
         "kernel": "",
-        "time": None
-        if figure is None
-        else {"value": figure.value, "unit": figure.unit, "origin": str(figure.origin)},
+        "time": None if figure is None else asdict(Time.of(figure)),
         "verified": run.verified,
         "changes": [size] if size else [],
         "error": run.error,
@@ -101,9 +101,7 @@ def _run(event: Event) -> dict[str, Any] | None:
         "at": datetime.fromtimestamp(event.seconds, UTC).isoformat(timespec="microseconds"),
         "module": event.name,
         "kernel": "",
-        "time": None
-        if figure is None
-        else {"value": figure.value, "unit": figure.unit, "origin": str(figure.origin)},
+        "time": None if figure is None else asdict(Time.of(figure)),
         "verified": verified,
         "changes": [size] if size else [],
         "error": error,

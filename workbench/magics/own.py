@@ -70,14 +70,13 @@ def own(options: argparse.Namespace, module: Module, namespace: Mapping[str, Any
     texts = {name: getattr(options, name) for name in ("launch", "inputs", "outputs", "reference")}
     if not any(texts.values()):
         return None
+    given = ", ".join(f"--{name}" for name, text in texts.items() if text)
     if options.verify or options.spec:
-        given = ", ".join(f"--{name}" for name, text in texts.items() if text)
         raise UsageError(f"{given} beside a spec: a spec says all of this itself; give one or the other")
     wanted = ("launch", "inputs", "outputs", "reference") if texts["reference"] else ("launch", "inputs")
     missing = [f"--{name}" for name in wanted if not texts[name]]
     if missing:
-        have = ", ".join(f"--{name}" for name, text in texts.items() if text)
-        raise UsageError(f"{have} needs {' and '.join(missing)} too")
+        raise UsageError(f"{given} needs {' and '.join(missing)} too")
     import torch
 
     # Those of a kernel that was restarted a moment ago are few.

@@ -42,4 +42,4 @@ class PlainCells:
         if kernels:
             from workbench.magics import show_plain
 
-            show_plain.show(cell.partition("\n")[2], Path(name).name, kernels, result)
+            show_plain.show(cell.partition("\n")[2], kernels, result)

@@ -18,7 +18,7 @@ from workbench.lab.payload import Finding
 from workbench.magics.failures import quiet
 from workbench.magics.run import measure, show
 from workbench.spec.subject import resolve
-from workbench.triton_driver import triton
+from workbench.triton_driver import launched, triton
 from workbench.views.cell import CellResult
 
 if TYPE_CHECKING:
@@ -44,7 +44,9 @@ def run_cell(shell: InteractiveShell, options: argparse.Namespace, cell: str) ->
         with triton(options.device or None) as device, recording() as made:
             _run(text, file, shell.user_ns)
     except KernelFault as fault:
-        display(fault_bundle(options.name, cell, fault, Path(file).name), raw=True)  # type: ignore[no-untyped-call]
+        running = launched.of(Path(file).name).get(fault.kernel or "")
+        own = running.module.own_file if running is not None else Path(file).name
+        display(fault_bundle(options.name, cell, fault, own), raw=True)  # type: ignore[no-untyped-call]
         raise
     except Exception as error:
         found = tuple(_findings(error, cell))

@@ -20,18 +20,19 @@ if TYPE_CHECKING:
     from IPython.core.interactiveshell import ExecutionResult
 
 
-def show(body: str, file: str, kernels: Sequence[Kernel], result: ExecutionResult) -> None:
+def show(body: str, kernels: Sequence[Kernel], result: ExecutionResult) -> None:
     """Displays what the editor is told of a cell: its fault, or what its last line gave of its kernels.
 
     Args:
         body: the cell without its first line.
-        file: name of the file that its kernels are from.
+        kernels: of the cell, which it launched.
     """
     fault = result.error_in_exec
     name = kernels[0].name
     if isinstance(fault, KernelFault):
-        if fault.source is not None and Path(fault.source[0]).name == file:
-            display(fault_bundle(fault.kernel or name, body, fault, file), raw=True)  # type: ignore[no-untyped-call]
+        own = Path(fault.source[0]).name if fault.source is not None else None
+        if own in {kernel.module.own_file for kernel in kernels}:
+            display(fault_bundle(fault.kernel or name, body, fault, own), raw=True)  # type: ignore[no-untyped-call]
         return
     given: Any = result.result
     names = {kernel.name for kernel in kernels}
@@ -48,6 +49,6 @@ def show(body: str, file: str, kernels: Sequence[Kernel], result: ExecutionResul
     held = plain.SHOWN[name] = Kernels(name, list(kernels))
     told = cell_bundle(CellResult(name, held, last.device, results=shown), body)
     # The results themselves are shown by the cell's last line.
-    told["text/html"] = CellResult(name, held, last.device)._repr_html_()
-    told["text/plain"] = str(CellResult(name, held, last.device))
+    bare = CellResult(name, held, last.device)
+    told["text/html"], told["text/plain"] = bare._repr_html_(), str(bare)
     display(told, raw=True)  # type: ignore[no-untyped-call]

@@ -133,3 +133,24 @@ def sustained_clock(
         return lasting
     burst = max(lasting, float(machine.burst_clock_hz))
     return lasting + (burst - lasting) * math.exp(-seconds * 1000 / machine.settling_ms)
+
+
+STEEPEST = 0.8
+"""Slope beyond which two clocks say too little of where the next ones settle."""
+
+
+def settled_clock(peak: float, first: float, second: float) -> float:
+    """The clock in Hz at which a launch keeps units as busy as that clock allows.
+
+    At a lower clock there are fewer cycles in which units wait for memory, which has a clock of its own: they
+    are busier, and power allows still less. Steffensen's step to the fixed point.
+
+    Args:
+        peak: where it starts.
+        first: what the activity at `peak` allows.
+        second: what the activity at `first` allows.
+    """
+    if second >= first or first >= peak:
+        return first
+    slope = min(STEEPEST, (first - second) / (peak - first))
+    return first - (first - second) / (1 - slope)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
-from workbench.origin import Figure, Origin
+from workbench.origin import Expected, Figure, Origin
 from workbench.profile.simulation.unit import REASONS
 from workbench.profile.what_if import Change
 
@@ -137,9 +137,9 @@ def counted(value: float, unit: str = "") -> Figure:
     return Figure(value, unit, Origin.COUNTED, "emulated device")
 
 
-def modelled(value: float, unit: str = "") -> Figure:
-    """A figure of the timing model."""
-    return Figure(value, unit, Origin.MODELLED, "timing model")
+def modelled(value: float, unit: str = "", error: Expected | None = None) -> Figure:
+    """A figure of the timing model; of a time, with how far it may be off."""
+    return Figure(value, unit, Origin.MODELLED, "timing model", error)
 
 
 def percent(share: float) -> Figure:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from pathlib import PurePath
 
 from workbench.display import Shown
 from workbench.origin import Figure, Origin
@@ -28,6 +29,7 @@ class Finding:
         what: to do.
         place: source file and line; None for the launch as a whole or without debug info.
         gain: how many times as fast the model says that the launch would be; with the model's error.
+        inlined: file and line of the header whose code was inlined there; None where it is the line's own.
     """
 
     rule: str
@@ -36,12 +38,20 @@ class Finding:
     what: str
     place: tuple[str, int] | None
     gain: Figure
+    inlined: tuple[str, int] | None = None
+
+    @property
+    def header(self) -> str:
+        """Where the code was inlined from, in words; "" where it was not."""
+        return f"{PurePath(self.inlined[0]).name} line {self.inlined[1]}" if self.inlined else ""
 
     def __str__(self) -> str:
-        where = f" (line {self.place[1]} of {self.place[0]})" if self.place else ""
+        inner = f", inlined from {self.header}" if self.header else ""
+        where = f" (line {self.place[1]} of {self.place[0]}{inner})" if self.place else ""
         seen = ", ".join(f"{name} {figure}" for name, figure in self.evidence.items())
         return (
-            f"{self.title}{where}: {self.gain.value:.2f} times as fast without it. {self.what} Seen: {seen}"
+            f"{self.title}{where}: {self.gain.value:.2f} times as fast without it ({self.gain.told}). "
+            f"{self.what} Seen: {seen}"
         )
 
 
@@ -106,5 +116,6 @@ def advise(profile: Profiled) -> Advice:
         places = profile.again.places(seen.address) if seen.address is not None else []
         figure = Figure(gain, "times", Origin.MODELLED, facts.model.source, facts.model.error)
         place = places[-1] if places else None
-        found.append(Finding(rule.key, rule.title, seen.evidence, seen.what, place, figure))
+        inlined = places[0] if len(places) > 1 and places[0][0] != places[-1][0] else None
+        found.append(Finding(rule.key, rule.title, seen.evidence, seen.what, place, figure, inlined))
     return Advice(profile.name, found)

@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from workbench.codeobject.instructions import CYCLES_OF_A_PASS, Flow
+from workbench.codeobject.waits import waits_of
 
 if TYPE_CHECKING:
     from workbench.codeobject.instruction import Instruction
@@ -86,17 +87,6 @@ class Walk:
         return self.issue + self.memory + self.lds
 
 
-def wait_counts(instruction: Instruction) -> tuple[int | None, int | None]:
-    """vmcnt and lgkmcnt of an s_waitcnt; None where it does not wait for that counter.
-
-    vmcnt has six bits, 3:0 and 15:14 of the field, lgkmcnt four, 11:8; all ones mean no wait (CDNA3 ISA
-    guide).
-    """
-    bits = instruction.words[0] & 0xFFFF
-    vmcnt, lgkmcnt = bits >> 14 << 4 | bits & 15, bits >> 8 & 15
-    return (None if vmcnt == 63 else vmcnt), (None if lgkmcnt == 15 else lgkmcnt)
-
-
 def _step(instruction: Instruction) -> Step:
     kind, at = instruction.record.pipeline, instruction.address
     if matrix := instruction.record.matrix:
@@ -110,8 +100,8 @@ def _step(instruction: Instruction) -> Step:
     if kind == "lds":
         return Step("lds", address=at)
     if instruction.opcode == "s_waitcnt":
-        vmcnt, lgkmcnt = wait_counts(instruction)
-        return Step("wait", ISSUE_CYCLES, vmcnt, lgkmcnt, at)
+        waits = waits_of(instruction)
+        return Step("wait", ISSUE_CYCLES, waits.vmcnt, waits.lgkmcnt, at)
     return Step("issue", address=at)
 
 

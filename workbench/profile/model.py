@@ -35,7 +35,7 @@ from typing import TYPE_CHECKING
 
 from workbench.codeobject.instructions import CYCLES_OF_A_PASS, Access, Space
 from workbench.origin import NEVER_COMPARED, Expected, Figure, Origin
-from workbench.profile.clock import sustained_clock
+from workbench.profile.clock import settled_clock, sustained_clock
 from workbench.profile.flow import ISSUE_CYCLES, QUARTER_RATE_CYCLES, walk
 from workbench.profile.launch import DISPATCH_SECONDS
 from workbench.profile.machine import memory_latency_cycles
@@ -247,9 +247,17 @@ def model_time(
 
     if clock_hz is not None:
         return at(clock_hz, spans)
+
+    def kept(model: TimeModel) -> float:
+        return sustained_clock(machine, model.activity, kind=_matrix_type(tally), bits=live)
+
     peak = at(machine.clock_hz, spans)
-    kept = sustained_clock(machine, peak.activity, kind=_matrix_type(tally), bits=live)
-    return peak if kept > _SAME_CLOCK * machine.clock_hz else at(kept, spans)
+    first = kept(peak)
+    if first > _SAME_CLOCK * machine.clock_hz:
+        return peak
+    lower = at(first, spans)
+    settled = settled_clock(machine.clock_hz, first, kept(lower))
+    return lower if settled > _SAME_CLOCK * first else at(settled, spans)
 
 
 _SAME_CLOCK = 0.99

@@ -1,13 +1,14 @@
 """Launches too large to run as a whole: some work-groups run, and stand for those that went the same way.
 
 What runs is the first round of work-groups that a GPU would hold at once, one line of work-groups along each
-axis of the grid, and some all over it. If the way that a work-group goes depends on no axis, or on one, those
-of the rest follow from these; if not, the whole launch has to run.
+axis of the grid, and some all over it; where the tensors do not fit the Infinity Cache the second round, too:
+what it finds there of the first, each later round finds of the one before. If the way that a work-group goes
+depends on no axis, or on one, those of the rest follow from these; if not, the whole launch has to run.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING
 
@@ -49,12 +50,13 @@ def _lines(grid: Dim) -> list[npt.NDArray[np.int64]]:
     return [np.arange(size, dtype=np.int64) * step for size, step in zip(grid, steps, strict=True)]
 
 
-def further_groups(grid: Dim, at_once: int) -> tuple[int, ...] | None:
+def further_groups(grid: Dim, at_once: int, *, rounds: int = 1) -> tuple[int, ...] | None:
     """Work-groups that are to run besides the recorded ones; None: all of them.
 
     Args:
         grid: of the launch.
         at_once: work-groups that the GPU holds.
+        rounds: of them that run.
     """
     total = int(np.prod(grid))
     if total < ROUNDS * at_once:
@@ -64,7 +66,7 @@ def further_groups(grid: Dim, at_once: int) -> tuple[int, ...] | None:
         # A grid of one axis is its own line: its work-groups have to be the same all over.
         lines = []
     scattered = StepOptions(SCATTERED).chosen(total)
-    return tuple(sorted({*range(at_once), *scattered, *(int(g) for line in lines for g in line)}))
+    return tuple(sorted({*range(rounds * at_once), *scattered, *(int(g) for line in lines for g in line)}))
 
 
 def follows(steps: Steps, grid: Dim) -> bool:
@@ -162,6 +164,62 @@ class Part:
             for address, (l1, l2, infinity, hbm) in part.levels.items()
         }
         return Replayed(tuple(_less_from_memory(die, kept) for die in dies), part.sampling, levels)
+
+
+@dataclass(frozen=True)
+class Rounds:
+    """What the caches did in a launch's first round of work-groups and in its second.
+
+    Attributes:
+        first, second: of each round.
+        blocks: basic blocks that the first round ran, the second, and the launch as a whole.
+    """
+
+    first: Replayed
+    second: Replayed
+    blocks: tuple[float, float, float]
+
+    @classmethod
+    def of(cls, steps: Steps, at_once: int, replay: Callable[[int], Replayed]) -> Rounds:
+        """Of a launch of which both ran.
+
+        Args:
+            steps: of all its work-groups, filled in by `follows`.
+            at_once: work-groups of a round.
+            replay: what the caches do with the first so many work-groups.
+        """
+        first, both = replay(at_once), replay(2 * at_once)
+        executed = steps.executed.astype(np.float64)
+        sizes = (executed[:at_once].sum(), executed[at_once : 2 * at_once].sum(), executed.sum())
+        return cls(first, _sum(both, first, -1.0), (float(sizes[0]), float(sizes[1]), float(sizes[2])))
+
+    def cold(self) -> Replayed:
+        """The whole launch: all later rounds are like the second."""
+        first, second, whole = self.blocks
+        return _sum(self.first, self.second, (whole - first) / second)
+
+    def warm(self) -> Replayed:
+        """The same in a loop: the first round, too, finds what a round before it left."""
+        _, second, whole = self.blocks
+        return _sum(self.second, self.second, whole / second - 1.0)
+
+
+def _sum(one: Replayed, other: Replayed, times: float) -> Replayed:
+    """One and so many times the other, count by count."""
+    names = [field.name for field in fields(CacheCounts)]
+    dies = [
+        CacheCounts(*(max(0, round(getattr(a, name) + times * getattr(b, name))) for name in names))
+        for a, b in zip(one.dies, other.dies, strict=True)
+    ]
+    none = (0, 0, 0, 0)
+    levels = {
+        address: tuple(
+            max(0, round(a + times * b))
+            for a, b in zip(one.levels.get(address, none), other.levels.get(address, none), strict=True)
+        )
+        for address in {*one.levels, *other.levels}
+    }
+    return Replayed(tuple(dies), one.sampling, {a: served for a, served in levels.items() if any(served)})
 
 
 def _less_from_memory(die: CacheCounts, kept: float) -> CacheCounts:

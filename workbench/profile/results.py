@@ -179,10 +179,10 @@ class ProfileResult(Plotted):
     def timeline(self) -> Timeline | None:
         """What the waves of a compute unit did from cycle to cycle; None where nothing was simulated."""
         whole = self.complete
-        run = whole.model.simulation if whole.model is not None else None
-        if run is None or whole.kernel is None or not len(run.unit.spans):
+        model, kernel = whole.model, whole.kernel
+        if model is None or kernel is None or (run := model.simulation) is None or not len(run.unit.spans):
             return None
-        return timeline_of(run, self.name, self.device, whole.kernel)
+        return timeline_of(run, self.name, self.device, kernel, model.error)
 
     @property
     def stalls(self) -> Branch | None:

@@ -217,8 +217,8 @@ def _launch(facts: Facts) -> Seen | None:
         return None
     return Seen(
         {
-            "launch": modelled(round(model.overhead * 1e6, 2), "us"),
-            "kernel": modelled(round(model.seconds * 1e6, 2), "us"),
+            "launch": modelled(round(model.overhead * 1e6, 2), "us", model.error),
+            "kernel": modelled(round(model.seconds * 1e6, 2), "us", model.error),
         },
         Change(launch=False),
         "Fuse it with its neighbours, or give one launch more work.",

@@ -1,15 +1,17 @@
 """Where the time of a launch goes, as a tree from the chip to the instruction.
 
 The chip's time is the launch and the kernel; the kernel's, compute units without work and with it; theirs,
-what their waves do: issue, or stand still for a reason; and each reason's, by line and by instruction. With
-SIMDs and waves above the reasons, the same tree tells them apart. Every branch has its share of the whole, so
-what is under one adds up to it. All of it is modelled.
+what their waves do: issue, or stand still for a reason; and each reason's, by line and by instruction. Where
+one line of the source has all of a reason, as the call of a whole schedule has, lines of the headers that
+were inlined there are a level between. With SIMDs and waves above the reasons the same tree tells them apart.
+Every branch has its share of the whole, so what is under one adds up to it. All of it is modelled.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -38,6 +40,7 @@ class Branch(Shown):
         parts: what it is made of, the largest first; empty at a leaf.
         reason: one of `simulation.unit.REASONS`; "" above them.
         place: source file and line; None above lines, and without debug info.
+        inlined: file and line of the code that was inlined there; the same as `place` where none was.
         address: of the instruction; None above instructions.
         waits_for: loads that a wait ends with, each as its address and its place; the one that it waits
             longest for is the first.
@@ -50,6 +53,7 @@ class Branch(Shown):
     place: tuple[str, int] | None = None
     address: int | None = None
     waits_for: tuple[tuple[int, tuple[str, int] | None], ...] = ()
+    inlined: tuple[str, int] | None = None
 
     def walk(self, depth: int = 0) -> Iterator[tuple[int, Branch]]:
         """This branch and all under it, with their depths, from above."""
@@ -58,7 +62,11 @@ class Branch(Shown):
             yield from part.walk(depth + 1)
 
     def __str__(self) -> str:
-        return "\n".join(f"{100 * one.share:6.1f} %  {'  ' * depth}{one.name}" for depth, one in self.walk())
+        return "\n".join(
+            f"{100 * one.share:6.1f} %  {'  ' * depth}{one.name}"
+            + (f"  at {one.address:#x}" if one.address is not None else "")
+            for depth, one in self.walk()
+        )
 
 
 @dataclass(frozen=True)
@@ -70,14 +78,24 @@ class _Words:
     causes: dict[tuple[int, str], list[int]]
 
     def place(self, address: int) -> tuple[str, int] | None:
+        return self._at(address, -1)
+
+    def _at(self, address: int, which: int) -> tuple[str, int] | None:
         found = self.places(address) if self.places is not None else ()
-        return found[-1] if found else None
+        return found[which] if found else None
 
     def leaf(self, address: int, reason: str, share: float) -> Branch:
         name = self.text(address) if self.text is not None else hex(address)
         loads = tuple((load, self.place(load)) for load in self.causes.get((address, reason), ()))
         place = self.place(address)
-        return Branch(name, share, reason=reason, place=place, address=address, waits_for=loads)
+        return Branch(
+            *(name, share),
+            reason=reason,
+            place=place,
+            address=address,
+            waits_for=loads,
+            inlined=self._at(address, 0),
+        )
 
 
 def stall_tree(
@@ -185,7 +203,24 @@ def _by_line(leaves: Sequence[Branch]) -> tuple[Branch, ...]:
     for place, own in lines.items():
         name = f"line {place[1]}" if place is not None else "no line known"
         share = sum(leaf.share for leaf in own)
-        found.append(Branch(name, share, _largest(own), own[0].reason, place))
+        parts = _by_header(own) if len(lines) == 1 else _largest(own)
+        found.append(Branch(name, share, parts, own[0].reason, place))
+    return _largest(found)
+
+
+def _by_header(leaves: Sequence[Branch]) -> tuple[Branch, ...]:
+    """Branches of the lines of headers that were inlined at one line; the instructions where it is one."""
+    headers: dict[tuple[str, int] | None, list[Branch]] = {}
+    for leaf in leaves:
+        headers.setdefault(leaf.inlined, []).append(leaf)
+    if len(headers) == 1:
+        return _largest(leaves)
+    found = []
+    for inlined, own in headers.items():
+        file, number = inlined or ("", 0)
+        name = f"{PurePath(file).name}, line {number}" if file else "no line known"
+        parts, share = _largest(own), sum(leaf.share for leaf in own)
+        found.append(Branch(name, share, parts, own[0].reason, own[0].place, inlined=inlined))
     return _largest(found)
 
 
@@ -197,5 +232,5 @@ def _largest(branches: Sequence[Branch]) -> tuple[Branch, ...]:
     if len(small) < 2:
         return tuple(ordered)
     rest = replace(small[0], name=f"{len(small)} others", share=sum(each.share for each in small))
-    rest = replace(rest, parts=(), place=None, address=None, waits_for=())
+    rest = replace(rest, parts=(), place=None, address=None, waits_for=(), inlined=None)
     return (*ordered[: -len(small)], rest)

@@ -17,6 +17,7 @@ from typing import Any
 from workbench.display import Presented
 from workbench.errors import UsageError, WorkbenchError
 from workbench.kernel import Kernel, Launcher, Module
+from workbench.origin import NEVER_COMPARED, Expected
 from workbench.profile.simulation.chip import ChipRun
 from workbench.profile.simulation.unit import KINDS, REASONS
 from workbench.profile.timing import counted, modelled
@@ -28,6 +29,8 @@ SPANS = 200_000
 """Spans that a timeline keeps unless told otherwise."""
 
 _REASONS = tuple(REASONS)
+_FIRST_LANE = 2
+"""Number of the first wave's thread in a trace: 0 is the idle task's, 1 the whole kernel's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +49,11 @@ class Lane:
     simd: int
     start: float
     end: float
+
+    @property
+    def name(self) -> str:
+        """In words."""
+        return f"SIMD {self.simd}, work-group {self.group}, wave {self.wave}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +92,7 @@ class Timeline(Presented):
         lost: spans for which there was no room.
         code: mnemonics of the instructions by address.
         kernel: what ran.
+        error: how far times of such kernels may be off.
     """
 
     name: str
@@ -95,6 +104,12 @@ class Timeline(Presented):
     lost: int
     code: Mapping[int, str] = field(repr=False)
     kernel: Kernel = field(repr=False)
+    error: Expected = NEVER_COMPARED
+
+    @property
+    def told(self) -> str:
+        """Where its times come from, and how far they may be off."""
+        return f"modelled, {self.error.short}"
 
     def stalls(self) -> dict[str, float]:
         """Cycles of stalls by reason, all lanes together, the longest first."""
@@ -113,39 +128,57 @@ class Timeline(Presented):
         return Timelines((self, *others))
 
     def to_perfetto(self, path: str | Path) -> Path:
-        """Writes a trace that Perfetto (ui.perfetto.dev) opens, in microseconds at the modelled clock.
+        """Writes a trace that Perfetto (ui.perfetto.dev) opens; a nanosecond there is a cycle.
 
-        An instruction ends there where the wave's next span begins, as slices of a track may not overlap.
+        Perfetto knows no time between two nanoseconds: at the clock's own scale it rounds starts and lengths,
+        and drops what then overlaps. An instruction ends where the wave's next span begins, as slices of a
+        track may not overlap. The compute unit is a process, which Perfetto opens unfolded if there is no
+        other; its first thread has the kernel's name, scale and expected error, each other one is a wave.
 
         Args:
             path: of the file, JSON in the Trace Event Format.
         """
         file = Path(path)
-        file.write_text(json.dumps({"displayTimeUnit": "ns", "traceEvents": list(self._events())}))
+        trace = {"displayTimeUnit": "ns", "otherData": self._about, "traceEvents": list(self._events())}
+        file.write_text(json.dumps(trace))
         return file
 
+    @property
+    def _about(self) -> dict[str, Any]:
+        return {"kernel": self.name, "device": self.device, "clock_hz": self.clock_hz, "times": self.told}
+
     def _events(self) -> Iterator[dict[str, Any]]:
-        scale = 1e6 / self.clock_hz
-        for simd in sorted({lane.simd for lane in self.lanes}):
-            yield {"ph": "M", "pid": simd, "name": "process_name", "args": {"name": f"SIMD {simd}"}}
+        scale = f"a nanosecond here is a cycle of {1e9 / self.clock_hz:.3g} ns"
+        yield from _named("process_name", 1, f"{self.name} on {self.device}")
+        yield from _named("thread_name", 1, "kernel")
+        yield {
+            **{"ph": "X", "pid": 1, "tid": 1, "ts": 0.0, "dur": self.cycles / 1000, "cat": "kernel"},
+            **{"name": f"{self.name}: {scale}, {self.told}", "args": self._about},
+        }
         for number, lane in enumerate(self.lanes):
-            name = f"work-group {lane.group}, wave {lane.wave}"
-            yield {
-                "ph": "M", "pid": lane.simd, "tid": number, "name": "thread_name", "args": {"name": name}
-            }  # fmt: skip
+            yield from _named("thread_name", number + _FIRST_LANE, lane.name)
+        lines = {
+            address: "{}:{}".format(*places[0])
+            for address in self.code
+            if (places := self.kernel.module.places_of(address))
+        }
         until: dict[int, float] = {}
         for span in sorted(self.spans, key=lambda one: -one.start):
             cycles = min(span.cycles, until.get(span.lane, math.inf) - span.start)
             until[span.lane] = span.start
-            told: dict[str, Any] = {"address": hex(span.address), "cycle": span.start, "cycles": span.cycles}
-            if span.waits_for is not None:
-                told["waits for"] = span.waits_for
+            told: dict[str, Any] = {"address": hex(span.address), "cycles": span.cycles}
+            if span.address in lines:
+                told["source"] = lines[span.address]
+            if span.waits_for is not None and span.reason == "AT_BARRIER":
+                told["waits for"] = self.lanes[span.waits_for].name
+            elif span.waits_for is not None:
+                told["waits for"] = f"{self.code[span.waits_for]} at {span.waits_for:#x}"
             yield {
                 "ph": "X",
-                "pid": self.lanes[span.lane].simd,
-                "tid": span.lane,
-                "ts": span.start * scale,
-                "dur": cycles * scale,
+                "pid": 1,
+                "tid": span.lane + _FIRST_LANE,
+                "ts": span.start / 1000,
+                "dur": cycles / 1000,
                 "name": REASONS[span.reason] if span.reason else self.code[span.address],
                 "cat": "stall" if span.reason else span.kind.lower(),
                 "args": told,
@@ -157,11 +190,19 @@ class Timeline(Presented):
         lost = f", {self.lost:,} more spans for which there was no room" if self.lost else ""
         return (
             f"{self.name} on {self.device}: {len(self.lanes)} waves of a compute unit over "
-            f"{self.cycles:,.0f} cycles at {self.clock_hz / 1e6:,.0f} MHz (modelled), {len(self.spans):,} "
+            f"{self.cycles:,.0f} cycles at {self.clock_hz / 1e6:,.0f} MHz ({self.told}), {len(self.spans):,} "
             f"spans{lost}; {shares}"
         )
 
     __repr__ = __str__
+
+
+def _named(what: str, thread: int, name: str) -> Iterator[dict[str, Any]]:
+    """The trace's events that name a process or a thread; viewers put threads in the order of their index."""
+    event = {"ph": "M", "pid": 1, "tid": thread}
+    yield {**event, "name": what, "args": {"name": name}}
+    if what == "thread_name":
+        yield {**event, "name": "thread_sort_index", "args": {"sort_index": thread}}
 
 
 class Timelines(Presented, Sequence[Timeline]):
@@ -210,16 +251,17 @@ def timeline(
     prepared.device.check_observes("what each wave does from cycle to cycle")
     kernel = prepared.kernel
     record, sums = counted(prepared)
-    run = modelled(prepared, record, sums, spans=spans).simulation
+    model = modelled(prepared, record, sums, spans=spans)
+    run = model.simulation
     if run is None:
         raise WorkbenchError(
             f"{prepared.name}: the launch recorded no way of a wave, so there is no timeline"
         )
-    return timeline_of(run, prepared.name, prepared.device.name, kernel)
+    return timeline_of(run, prepared.name, prepared.device.name, kernel, model.error)
 
 
-def timeline_of(run: ChipRun, name: str, device: str, kernel: Kernel) -> Timeline:
-    """The timeline of a simulation that kept its spans."""
+def timeline_of(run: ChipRun, name: str, device: str, kernel: Kernel, error: Expected) -> Timeline:
+    """The timeline of a simulation that kept its spans; `error` is how far its times may be off."""
     unit = run.unit
     order = sorted(range(len(unit.waves)), key=lambda i: (unit.waves[i].simd, unit.waves[i].start, i))
     place = {wave: lane for lane, wave in enumerate(order)}
@@ -237,5 +279,5 @@ def timeline_of(run: ChipRun, name: str, device: str, kernel: Kernel) -> Timelin
         spans.append(Span(place[wave], start, cycles, KINDS[kind], why, listed[op], waits_for))
     code = dict(zip(listed, unit.program.mnemonics, strict=True))
     return Timeline(
-        name, device, run.clock_hz, unit.cycles, lanes, tuple(spans), unit.lost_spans, code, kernel
+        name, device, run.clock_hz, unit.cycles, lanes, tuple(spans), unit.lost_spans, code, kernel, error
     )

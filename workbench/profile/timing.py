@@ -276,6 +276,22 @@ def _repeated(target: Target, record: LaunchRecord, once: Replayed, argument_byt
     return record.traffic.replay(caches, fits.groups_per_cu, rounds=2)
 
 
+def _in_rounds(target: Target, record: LaunchRecord, at_once: int) -> partial.Rounds:
+    """What the caches do in the two rounds that ran of a launch."""
+    assert record.traffic is not None
+    assert record.steps is not None
+    traffic, caches, fits = record.traffic, hierarchy(_machine(target)), _occupancy(target, record)
+    return partial.Rounds.of(
+        record.steps, at_once, lambda first: traffic.replay(caches, fits.groups_per_cu, first=first)
+    )
+
+
+def _release(record: LaunchRecord) -> None:
+    for recorded in (record.traffic, record.steps):
+        if recorded is not None:
+            recorded.release()
+
+
 def _counted_in_part(target: Target, warm: bool) -> tuple[LaunchRecord, Tally]:
     """A launch of which only some work-groups are profiled, and of a large one only some run."""
     alone = target.fresh and partial.may_be_partial(target.kernel.instructions)
@@ -287,10 +303,13 @@ def _counted_in_part(target: Target, warm: bool) -> tuple[LaunchRecord, Tally]:
         return target.run(LaunchOptions(count=True, traffic=traffic, steps=steps))
 
     record = run(() if alone else None)
+    last = target.kernel.last
+    argument_bytes, at_once, rounds = last.argument_bytes if last else 0, 0, 1
     if record.steps is not None and not record.steps.executed.all():
         # Only now is known how many work-groups the GPU holds at once.
         at_once = units * _occupancy(target, record).groups_per_cu
-        also = partial.further_groups(record.grid, at_once)
+        rounds = 2 if argument_bytes > _machine(target).infinity_cache_bytes else 1
+        also = partial.further_groups(record.grid, at_once, rounds=rounds)
         record = run(also)
         if record.steps is not None and not partial.follows(record.steps, record.grid):
             record = run(None)
@@ -299,15 +318,16 @@ def _counted_in_part(target: Target, warm: bool) -> tuple[LaunchRecord, Tally]:
     record = part.whole(record, estimated_counters(record, instructions, part.counts))
     sums = tally(target.kernel.arch, record, instructions)
     if record.traffic is not None:
-        last = target.kernel.last
-        moved = last.argument_bytes if last else 0
-        once = _replay(target, record)
-        sums.replayed = part.replayed(once, moved)
-        if warm:
-            sums.repeated = part.replayed(_repeated(target, record, once, moved), moved)
-        record.traffic.release()
-    if record.steps is not None:
-        record.steps.release()
+        if rounds > 1 and part.counts is not None:
+            in_rounds = _in_rounds(target, record, at_once)
+            sums.replayed, sums.repeated = in_rounds.cold(), in_rounds.warm() if warm else None
+        else:
+            once = _replay(target, record)
+            sums.replayed = part.replayed(once, argument_bytes)
+            if warm:
+                again = _repeated(target, record, once, argument_bytes)
+                sums.repeated = part.replayed(again, argument_bytes)
+    _release(record)
     return record, sums
 
 
@@ -332,9 +352,7 @@ def counted(target: Target, *, caches: bool = False, warm: bool = False) -> tupl
     sums = tally(target.kernel.arch, record, _instructions(target, record))
     if record.traffic is not None:
         sums.replayed = _replay(target, record)
-        record.traffic.release()
-    if record.steps is not None:
-        record.steps.release()
+    _release(record)
     return record, sums
 
 

@@ -34,11 +34,16 @@ Stamp = tuple[Any, ...]
 
 @dataclass(frozen=True)
 class Ready:
-    """A step of one instance: its kernel, and how that is launched."""
+    """A step of one instance: its kernel, and how that is launched.
+
+    Attributes:
+        is_own: the operator compiled the kernel, and nobody asks it for a launch that was made.
+    """
 
     step: Step
     kernel: Kernel
     launch: Launch
+    is_own: bool = False
 
 
 @dataclass
@@ -66,7 +71,7 @@ def instance(operator: Definition, shape: Shape, arch: str, known: Instances) ->
     if found is not None and found[0] == stamp:
         return found[1]
     made = tuple(
-        Ready(step, module[step.entry_name(shape)], step.launch(shape, arch))
+        Ready(step, module[step.entry_name(shape)], step.launch(shape, arch), is_own=True)
         for step, module in modules(operator, shape, arch, known)
     )
     known.ready[key] = stamp, made

@@ -139,9 +139,11 @@ def launch(
     device: Device,
     options: LaunchOptions | None,
 ) -> LaunchRecord:
-    """Launches one step on tensors by name: inputs, outputs and workspace."""
+    """Launches one step on tensors by name: inputs, outputs, workspace; an operator's kernel keeps none."""
     arguments = _arguments(each.step, each.kernel, shape, tensors)
-    return each.kernel.launch(each.launch, (), arguments, device=device, options=options)
+    return each.kernel.launch(
+        each.launch, (), arguments, device=device, options=options, keeps=not each.is_own
+    )
 
 
 def _arguments(step: Step, kernel: Kernel, shape: Shape, tensors: Mapping[str, Any]) -> dict[str, Any]:

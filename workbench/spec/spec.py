@@ -269,7 +269,7 @@ class KernelSpec(Definition):
         shape: Shape | None = None,
         *,
         seed: int = 0,
-        device: Device | None = None,
+        device: Device | str | None = None,
         hard: str | None = None,
     ) -> dict[str, Any]:
         """Fresh inputs for `shape`, equal for equal seeds, on `device`'s memory, defaults filled in.
@@ -283,7 +283,8 @@ class KernelSpec(Definition):
             ShapeError: the kernel does not support the shape.
             UsageError: the seed is no integer of 64 bits; no hard inputs of this name.
         """
-        return running.make_inputs(self, self.shape(shape), seed, device, hard)
+        where = resolve_device(device) if device is not None else None
+        return running.make_inputs(self, self.shape(shape), seed, where, hard)
 
     def make_outputs(
         self, shape: Shape, inputs: Mapping[str, Any], *, poison: bool = False

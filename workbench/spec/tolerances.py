@@ -11,7 +11,7 @@ class Tolerance:
     """Bounds of an element-wise comparison: |got - wanted| <= atol + rtol * |wanted|.
 
     Attributes:
-        share: part of the elements that may be outside all the same: of quantized numbers those whose value
+        share: probability of an element to be outside all the same: of quantized numbers those whose value
             before lies so near to the middle of two that the last bit of a sum decides.
     """
 

@@ -42,6 +42,7 @@ MEANT_FOR: dict[str, dict[str, tuple[str, ...]]] = {
         "row_l": ("rt_32x16_s", "rt_16x32_s", "rt_32x32_8_s"),
         "col_l": ("rt_32x16_s", "rt_16x32_s", "rt_16x32_4_s", "rt_32x32_s", "rt_32x32_8_s"),
     },
+    "st_32x32_swizzled_s": {"col_l": ("rt_16x32_4_s",)},
     "st_8x32_s": {"row_l": ("rt_16x32_s",), "col_l": ("rt_16x32_s", "rt_16x32_4_s")},
     "st_16x64_s": {"row_l": ("rt_16x32_s",)},
     "st_16x128_s": {"row_l": ("rt_16x128_s",)},

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import re
 import shlex
@@ -112,7 +113,14 @@ def _arch(arch: object) -> str:
 def _name(name: object) -> str:
     if name is not None and not isinstance(name, str):
         raise UsageError(f"name {name!r}: expected a text, such as 'rmsnorm.hip'")
-    return name or DEFAULT_NAME
+    return _text("name", name or DEFAULT_NAME)
+
+
+def _text(what: str, text: str) -> str:
+    """A text that a command line can have."""
+    if "\0" in text:
+        raise UsageError(f"{what} {text!r}: a null byte has no place in it")
+    return text
 
 
 def _folders(include: object) -> tuple[str, ...]:
@@ -125,7 +133,7 @@ def _folders(include: object) -> tuple[str, ...]:
     for folder in include:
         if not isinstance(folder, (str, os.PathLike)):
             raise UsageError(f"include folder {folder!r}: expected a path")
-        path = os.path.abspath(os.fspath(folder))
+        path = _text("include folder", os.path.abspath(os.fspath(folder)))
         if not os.path.isdir(path):
             raise UsageError(f"include folder {path} does not exist")
         found.append(path)
@@ -145,7 +153,7 @@ def _flags(flags: object) -> tuple[str, ...]:
     for index, part in enumerate(parts):
         if not isinstance(part, str):
             raise UsageError(f"flag {part!r}: expected a string")
-        if _TAKEN.fullmatch(part):
+        if _TAKEN.fullmatch(_text("flag", part)):
             raise UsageError(
                 f"flag {part}: the workbench itself decides what is compiled, for which target and to where; "
                 "choose the target with arch"
@@ -170,6 +178,7 @@ def _macros(define: object) -> tuple[str, ...]:
     for macro in macros:
         if not isinstance(macro, str) or not _MACRO.fullmatch(macro):
             raise UsageError(f"define {macro!r}: expected NAME or NAME=VALUE")
+        _text("define", macro)
     return tuple(macros)
 
 
@@ -187,7 +196,7 @@ def _first_line(line: object) -> int:
 
 def _time_limit(timeout: object) -> float:
     if timeout is not None:
-        if not isinstance(timeout, (int, float)) or not timeout > 0:
+        if not isinstance(timeout, (int, float)) or not 0 < timeout < math.inf:
             raise UsageError(f"timeout {timeout!r}: expected a positive number of seconds")
         return timeout
     text = os.environ.get("HIPKITTENS_COMPILE_TIMEOUT")
@@ -197,6 +206,6 @@ def _time_limit(timeout: object) -> float:
         seconds = float(text)
     except ValueError:
         seconds = 0.0
-    if not seconds > 0:
+    if not 0 < seconds < math.inf:
         raise UsageError(f"HIPKITTENS_COMPILE_TIMEOUT={text!r}: expected a number of seconds, such as 600")
     return seconds

@@ -13,6 +13,7 @@ import contextlib
 import hashlib
 import json
 import os
+import re
 import threading
 import time
 from collections.abc import Iterable, Sequence
@@ -24,6 +25,9 @@ from workbench.cache import Cache, digest
 from workbench.toolchain.diagnostics import Diagnostic, FixIt
 
 _RECORDS = 16
+# In the text of a dependency file: a name, whose spaces are escaped, and what stands for one character.
+_WORD = re.compile(r"(?:[\\$](?s:.)|[^\s\\$])+")
+_ESCAPED = re.compile(r"[\\$]((?s:.))")
 # A file changed this recently may change again without its time stamp showing it.
 _SETTLED = 2.0
 
@@ -138,21 +142,11 @@ def _diagnostic(item: dict[str, Any]) -> Diagnostic:
 def headers_of(dependencies: str, fixed_roots: Iterable[str]) -> list[str]:
     """Headers in the text of a dependency file, without those that change only with the compiler."""
     roots = tuple(fixed_roots)
-    text = dependencies.replace("\\\n", " ").split(":", 1)
-    found: dict[str, None] = {}
-    if len(text) == 2:
-        word = ""
-        characters = iter([*text[1], " "])
-        for character in characters:
-            if character in "\\$":
-                word += next(characters)
-            elif character.isspace():
-                if word and not word.startswith(roots) and not word.endswith("<stdin>") and word != "-":
-                    found[word] = None
-                word = ""
-            else:
-                word += character
-    return list(found)
+    _, _, names = dependencies.replace("\\\n", " ").partition(":")
+    words = (_ESCAPED.sub(r"\1", word) for word in _WORD.findall(names))
+    return list(
+        dict.fromkeys(w for w in words if w != "-" and not w.startswith(roots) and not w.endswith("<stdin>"))
+    )
 
 
 def hiding_places(headers: Iterable[str], folders: Sequence[str]) -> list[str]:

@@ -94,7 +94,9 @@ class Launcher:
         if "plan" not in vars(kernel):
             plan = arguments.plan(kernel.name, kernel.info, kernel.arch, self._parameters)
             vars(kernel)["plan"] = plan
-            kernel.module.own_file = self._file
+            # Triton's cache knows code by its text: the file that it was compiled from may be another cell's.
+            debug = kernel.module.debug
+            kernel.module.own_file = Path(debug.source if debug is not None else self._file).name
         passed = list(arguments.values(self._signature, given))
         passed += [None] * (len(kernel.plan.parameters) - len(passed))
         dynamic = max(self._shared - kernel.resources.lds, 0)

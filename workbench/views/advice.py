@@ -39,6 +39,7 @@ def _entry(found: Finding) -> Markup:
         "by the model: the same launch again, with the change", f"{found.gain.value:.2f}"
     )
     where = f", line {found.place[1]}" if found.place else ""
+    where += f" ({found.header})" if found.header else ""
     head = Markup("{}{}: {} {}").format(bold(found.title), where, gain, badge(found.gain))
     seen = Markup(", ").join(
         Markup("{} {} {}").format(name, _amount(figure.value), figure.unit)

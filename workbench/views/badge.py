@@ -120,44 +120,40 @@ def style(figure: Any, origins: Iterable[Figure | Origin], title: str, *, below:
     Args:
         below: pixels that are left for what stands between the badges and the axes, such as titles of parts.
     """
+    # At once: plotly checks and copies all that a figure has with each of its own updates.
+    figure.layout = dressed(figure, origins, title, below=below)
+    return figure
+
+
+def dressed(figure: Any, origins: Iterable[Figure | Origin], title: str, *, below: int = 0) -> dict[str, Any]:
+    """The figure's layout, as a plain tree, with what `style` adds."""
     lines = textwrap.wrap(title, TITLE_CHARACTERS, break_long_words=False)
     given = list(origins)
     shown = list(dict.fromkeys(each.origin if isinstance(each, Figure) else each for each in given))
     errors = dict.fromkeys(each.error for each in given if isinstance(each, Figure) and each.error)
-    theme.register()
-    if figure.layout.height is None:
-        figure.update_layout(height=HEIGHT + legend_height(figure))
+    layout: dict[str, Any] = figure.layout.to_plotly_json()
     pad = {"t": theme.PAD_SEVERAL if len(lines) > 1 else theme.PAD, "l": 10}
-    figure.update_layout(
-        template=theme.NAME,
-        title={"text": "<br>".join(lines), **theme.TITLE, "pad": pad},
-        margin={
-            "t": ABOVE + LINE * max(1, len(lines)) + ROW + below,
-            "r": theme.RIGHT + _scale_width(figure),
-        },
-    )
+    layout.setdefault("height", HEIGHT + legend_height(figure))
+    layout["template"] = theme.tree()
+    layout["title"] = {"text": "<br>".join(lines), **theme.TITLE, "pad": pad}
+    layout["margin"] = {
+        **layout.get("margin", {}),
+        "t": ABOVE + LINE * max(1, len(lines)) + ROW + below,
+        "r": theme.RIGHT + _scale_width(figure),
+    }
+    layout["annotations"] = [*layout.get("annotations", ()), *_notes(shown, list(errors), below)]
+    return layout
+
+
+def _notes(origins: Sequence[Origin], errors: Sequence[Expected], below: int) -> list[dict[str, Any]]:
+    """What stands under a title: how far off modelled times may be, and the badges."""
     above = {"xref": "paper", "yref": "paper", "y": 1, "yanchor": "bottom", "showarrow": False}
     above["yshift"] = 6 + below
-    if errors:
-        figure.add_annotation(
-            text="modelled times: " + together(list(errors)),
-            name="error",
-            x=0,
-            xanchor="left",
-            font={"size": 11},
-            **above,
-        )
-    for i, origin in enumerate(reversed(shown)):
-        figure.add_annotation(
-            text=str(origin),
-            name="origin",
-            hovertext=MEANINGS[origin],
-            x=1,
-            xanchor="right",
-            xshift=-72 * i,
-            font={"color": "white", "size": 11},
-            bgcolor=COLOURS[origin],
-            borderpad=2,
-            **above,
-        )
-    return figure
+    error = {"name": "error", "x": 0, "xanchor": "left", "font": {"size": 11}, **above}
+    notes = [{"text": "modelled times: " + together(errors), **error}] if errors else []
+    for i, origin in enumerate(reversed(origins)):
+        look = {"font": {"color": "white", "size": 11}, "bgcolor": COLOURS[origin], "borderpad": 2}
+        place = {"x": 1, "xanchor": "right", "xshift": -72 * i, **above}
+        told = {"text": str(origin), "name": "origin", "hovertext": MEANINGS[origin]}
+        notes.append({**told, **place, **look})
+    return notes

@@ -54,7 +54,7 @@ def _items(result: BenchResult) -> Iterator[Any]:
         yield f"{analysis.source}. {analysis.note}"
     for operator in _timed(result):
         yield f"# {operator}"
-        if len(bars_of(result, operator)[0]) > 1:
+        if _compares(result, operator):
             yield operator_bars(result, operator)
         if _several(result, operator):
             yield operator_lines(result, operator)
@@ -63,6 +63,11 @@ def _items(result: BenchResult) -> Iterator[Any]:
 
 def _timed(result: BenchResult) -> list[str]:
     return [name for name in result.operators if any(not each.failure for each in result.of(name))]
+
+
+def _compares(result: BenchResult, operator: str) -> bool:
+    """Whether a figure of the operator has more than one bar."""
+    return len(bars_of(result, operator)[0]) > 1
 
 
 def _several(result: BenchResult, operator: str) -> bool:
@@ -118,7 +123,7 @@ def markdown(result: BenchResult, root: Path, pictures: str) -> str:
         parts.append(f"### {operator}")
         name = operator.replace("/", "-")
         if operator in _timed(result):
-            if len(bars_of(result, operator)[0]) > 1:
+            if _compares(result, operator):
                 parts.append(picture(name, operator_bars(result, operator)))
             if _several(result, operator):
                 parts.append(picture(f"{name}-sizes", operator_lines(result, operator)))

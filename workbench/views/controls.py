@@ -82,7 +82,6 @@ class Panel:
     Attributes:
         controls: a widget for each parameter of the shape, by name.
         board: the runs made here.
-        figures: the plotly figures as they were drawn last, by key: "timeline" and "breakdown".
         status: the widget with the last result or error.
         box: the ipywidgets box with all of it.
     """
@@ -101,6 +100,11 @@ class Panel:
     def views(self) -> list[View]:
         """The figures as they are now, for a report."""
         return views(self.board, KEYS)
+
+    @property
+    def figures(self) -> dict[str, Any]:
+        """The plotly figures as they were drawn last, by key: "timeline" and "breakdown"."""
+        return {key: view.figure for key, view in self._shown.items()}
 
     def run(self, _: Any = None) -> None:
         """Builds and runs the kernel with the sliders' values; what the button does."""
@@ -158,7 +162,7 @@ class Panel:
 
     def _draw(self) -> None:
         shown = self.views()
-        self.figures = {view.key: view.figure for view in shown}
+        self._shown = {view.key: view for view in shown}
         grid.put(self._grid, shown)
         self._mark_stale()
         if self._copy is not None:
@@ -201,7 +205,7 @@ class Panel:
         for one in self.controls.values():
             one.observe(self._mark_stale, "value")
         shown = self.views()
-        self.figures = {view.key: view.figure for view in shown}
+        self._shown = {view.key: view for view in shown}
         self._grid = grid.grid(shown)
         self._title: Any = widgets.HTML(str(block(bold(spec.name), " ", spec.doc)))
         row = widgets.Layout(flex_flow="row wrap", align_items="center")

@@ -1,6 +1,7 @@
 // The copy that is saved with the notebook beside a live view: hidden while the view is on the page.
 //
-// Put before each widget's own script; a widget's script is one text.
+// Put before each widget's own script; a widget's script is one text. Until it runs, the JupyterLab extension's style
+// hides the copy (jp-hipkittens-LiveView), which wb-alone ends.
 const AREA = '.jp-OutputArea, .jp-SimplifiedOutputArea, .output';
 const CHILD = '.jp-OutputArea-child, .output_area';
 
@@ -37,6 +38,7 @@ function hideCopies(el) {
     observer = new MutationObserver(hide);
     observer.observe(area, { childList: true });
     hide();
+    el.classList.add('wb-alone');
   });
   return () => {
     observer?.disconnect();

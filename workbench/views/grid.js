@@ -36,6 +36,15 @@ function plotly(model) {
   return globalThis[PLOTLY];
 }
 
+// One figure after the other, each in a task of its own: what a click did is painted between two.
+let turn = Promise.resolve();
+
+function inTurn(draw) {
+  const before = turn;
+  turn = before.then(() => new Promise(resolve => setTimeout(resolve))).then(draw);
+  return turn;
+}
+
 const ACTS = [
   ['alone', '⤢', 'Show this card alone, or all again'],
   ['before', '←', 'Move this card forward'],
@@ -93,20 +102,24 @@ class Card {
     this.take();
   }
 
-  // Again in the colours of another theme.
-  recolour() {
-    if (this.model.get(this.trait)) {
+  // Again in the colours of another theme, or at another size.
+  recolour(resized = false) {
+    if (this.model.get(this.trait) && (resized || this.colours !== this.theme().join())) {
       this.wanted = this.read();
       this.draw();
     }
   }
 
-  read() {
+  theme() {
     const style = getComputedStyle(this.card);
-    const text = style.getPropertyValue(TEXT).trim();
+    return [TEXT, TITLE].map(name => style.getPropertyValue(name).trim());
+  }
+
+  read() {
+    const [text, title] = this.theme();
+    this.colours = [text, title].join();
     const given = this.model.get(this.trait);
     const wanted = JSON.parse(text ? given.replace(INK, text) : given);
-    const title = style.getPropertyValue(TITLE).trim();
     if (title && wanted.figure.layout.title) {
       wanted.figure.layout.title.font = { ...wanted.figure.layout.title.font, color: title };
     }
@@ -135,8 +148,22 @@ class Card {
       return;
     }
     this.drawing = true;
+    const Plotly = await plotly(this.model).catch(error => this.failed(error));
+    if (Plotly) {
+      await inTurn(() => this.put(Plotly));
+    }
+    this.drawing = false;
+    this.fit();
+    this.draw();
+  }
+
+  failed(error) {
+    this.wanted = null;
+    this.plot.textContent = `This figure cannot be drawn: ${error}`;
+  }
+
+  async put(Plotly) {
     try {
-      const Plotly = await plotly(this.model);
       const { figure } = this.wanted;
       if (this.alone) {
         figure.layout.height = Math.max(figure.layout.height, Math.round(window.innerHeight * 0.6));
@@ -150,11 +177,8 @@ class Card {
       this.width = this.plot.clientWidth;
       this.card.dataset.drawn = String(Number(this.card.dataset.drawn ?? 0) + 1);
     } catch (error) {
-      this.plot.textContent = `This figure cannot be drawn: ${error}`;
+      this.failed(error);
     }
-    this.drawing = false;
-    this.fit();
-    this.draw();
   }
 
   async fit() {
@@ -229,7 +253,7 @@ class Arrangement {
       card.alone = card === chosen;
       card.card.classList.toggle('wb-alone', card.alone);
       if (changed) {
-        card.recolour();
+        card.recolour(true);
       }
     }
   }

@@ -48,7 +48,7 @@ def trait(key: str) -> str:
 def text(view: View) -> str:
     """What a card gets, as JSON: the figure, its table as HTML, its title, whether it is never stale."""
     told = json.dumps({"table": view.table, "title": view.title, "lasts": view.lasts})
-    return f'{{"figure":{view.figure.to_json()},{told[1:]}'
+    return f'{{"figure":{view.json},{told[1:]}'
 
 
 @cache

@@ -18,7 +18,7 @@ from workbench.views.markup import NOTHING, block, bold, code, details, tag
 from workbench.views.table import Cell, Table, number
 
 HEAD = ("run", "when", "shape", "device", "us", "", "verified", "git", "baseline")
-CLOCK = "%Y-%m-%d %H:%M:%S"
+DATE, TIME = "%Y-%m-%d", "%H:%M:%S"
 """How every time of day is written: sortable, and the same for all readers."""
 
 SHOWN = 50
@@ -34,8 +34,10 @@ _SIGN = {"added": "+ ", "removed": "- ", "renamed": "~ ", "same": "  ", "skipped
 
 
 def clock(seconds: float) -> str:
-    """A moment as this computer's clock has it."""
-    return time.strftime(CLOCK, time.localtime(seconds))
+    """A moment as this computer's clock has it: the time of day of today's, the date too of others."""
+    when = time.localtime(seconds)
+    today = time.strftime(DATE, when) == time.strftime(DATE)
+    return time.strftime(TIME if today else f"{DATE} {TIME}", when)
 
 
 @shows(RecordedRun)

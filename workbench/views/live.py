@@ -26,6 +26,7 @@ from workbench.views.board import Board
 from workbench.views.controls import control
 from workbench.views.figures import FAILURE_KEYS, TIME_KEYS, View, views
 from workbench.views.html import report
+from workbench.views.latest import Latest
 from workbench.views.markup import notice
 from workbench.views.measure import measured
 from workbench.views.pace import Pace
@@ -76,7 +77,6 @@ class Dashboard:
         widgets: its page.
         box: the ipywidgets box of the page.
         controls: the sliders of the chosen kernel, by parameter.
-        figures: the plotly figures as they were drawn last, by key.
         pace: when it is drawn.
         updates: how often it was drawn.
     """
@@ -97,9 +97,11 @@ class Dashboard:
         self._copy: Copy | None = None
         self._copy_next = 0.0
         self._copied = -1
+        self._closed = threading.Event()
+        self._copying = Latest(self._copy_failed)
         self._moved_from: int | None = None
         shown = self.views()
-        self.figures: dict[str, Any] = {view.key: view.figure for view in shown}
+        self._shown: dict[str, View] = {view.key: view for view in shown}
         self.widgets = Widgets(shown, device, self._story_told)
         self.box = self.widgets.box
         self.pace = Pace(self._draw_in_time)
@@ -265,6 +267,11 @@ class Dashboard:
                 told = {"order": list(page.order), "hidden": list(page.hidden)}
                 self._recorder.store.keep_setting(CARDS_KEY, json.dumps(told))
 
+    @property
+    def figures(self) -> dict[str, Any]:
+        """The plotly figures as they were drawn last, by key."""
+        return {key: view.figure for key, view in self._shown.items()}
+
     def show(self, number: int) -> None:
         """Draws the counters of the run of this number."""
         self.board.show(number)
@@ -282,6 +289,7 @@ class Dashboard:
     def close(self) -> None:
         """Stops following what happens, takes the widgets off the page and lets go of them."""
         self._unsubscribe()
+        self._closed.set()
         self.pace.cancel()
         self.widgets.story.close()
         grid.close(self.box)
@@ -319,9 +327,10 @@ class Dashboard:
             if due:
                 shown = views(self.board, None if due >= EVERYTHING else due)
                 grid.put(self.widgets.grid, shown)
-                self.figures.update((view.key, view.figure) for view in shown)
+                self._shown.update((view.key, view) for view in shown)
             if due >= EVERYTHING:
-                self.widgets.story.put(self.board.shown)
+                pinned = self.board.pinned
+                self.widgets.story.put(self.board.shown, pinned.run if pinned is not None else None)
             self.widgets.write_progress(self.board.progress)
             self.widgets.write_summary(self.board)
             self.widgets.write_stale(self.stale)
@@ -338,9 +347,12 @@ class Dashboard:
             # Nobody sees what a timer's thread raises.
             self.widgets.say(f"drawing failed: {type(error).__name__}: {error}", "wb-bad")
 
+    def _copy_failed(self, error: Exception) -> None:
+        self.widgets.say(f"the copy for the notebook failed: {type(error).__name__}: {error}", "wb-bad")
+
     def _ipython_display_(self, **_: Any) -> None:
         display_live(self.box, str(self))
-        self._copy = Copy("Dashboard", self.views(), self.widgets.story.html)
+        self._copy = Copy("Dashboard", list(self._shown.values()), self.widgets.story.html)
         self._copied = self.board.version
 
     def _story_told(self) -> None:
@@ -349,15 +361,27 @@ class Dashboard:
         self._keep_copy()
 
     def _keep_copy(self) -> None:
-        """Replaces what is saved with the notebook, not too often."""
-        if self._copy is None or self._copied == self.board.version:
+        """Has what is saved with the notebook replaced, in a thread: pictures take longer than figures."""
+        if self._copy is not None and self._copied != self.board.version:
+            self._copying.run(self._replace_copy)
+
+    def _replace_copy(self) -> None:
+        """Writes the copy as things are then, not too often."""
+        while (wait := self._copy_next - time.monotonic()) > 0 and not self._closed.wait(wait):
+            pass
+        if self._copy is None or self._closed.is_set():
             return
-        if time.monotonic() >= self._copy_next:
-            started = time.monotonic()
-            self._copy.update(self.views(), self.widgets.story.html)
-            self._copied = self.board.version
-            now = time.monotonic()
-            self._copy_next = now + max(STATIC_SECONDS, STATIC_IDLE * (now - started))
+        started = time.monotonic()
+        with self._lock:
+            self._copied, shown = self.board.version, list(self._shown.values())
+        self._copy.update(shown, self.widgets.story.html)
+        now = time.monotonic()
+        self._copy_next = now + max(STATIC_SECONDS, STATIC_IDLE * (now - started))
+
+    def wait(self) -> None:
+        """Waits until the story is told and the copy that is saved with the notebook is written."""
+        self.widgets.story.wait()
+        self._copying.wait()
 
     def __repr__(self) -> str:
         shown = self.board.shown

@@ -25,6 +25,18 @@ STYLE = Markup(
     # A heading of several lines makes a row of empty space above numbers.
     ".wb table th{font-weight:600;color:var(--jp-content-font-color2,inherit);white-space:nowrap}"
     ".wb table td.wb-num{text-align:right !important;font-variant-numeric:tabular-nums}"
+    # A table that folds: each row its first cell, and below it the others behind their columns' titles.
+    ".wb-folds{container-type:inline-size}"
+    "@container (max-width:760px){"
+    ".wb .wb-folds table,.wb .wb-folds tbody,.wb .wb-folds tr{display:block}"
+    # JupyterLab's rows have a padding and an alignment, which count once they are blocks.
+    ".wb .wb-folds tr{padding:0;border:0;text-align:left}"
+    ".wb .wb-folds th,.wb .wb-folds td:empty{display:none}"
+    ".wb .wb-folds caption{display:block;white-space:normal}"
+    ".wb .wb-folds td{display:inline-block;border:0;padding:.05em 1em .05em 0}"
+    ".wb .wb-folds td:first-child{display:block;font-weight:600;padding-top:.3em;"
+    "border-top:1px solid var(--jp-border-color2,#8884)}"
+    ".wb .wb-folds td+td::before{content:attr(data-title) ' ';color:var(--jp-content-font-color2,#777)}}"
     ".wb .wb-ok{color:var(--jp-success-color1,#1a7f4b);white-space:nowrap}"
     ".wb .wb-bad{color:var(--jp-error-color1,#c0392b);font-weight:600;white-space:nowrap}"
     ".wb .wb-dim{color:var(--jp-content-font-color2,#777)}"

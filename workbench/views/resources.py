@@ -32,7 +32,8 @@ def kernel_table(kernels: Iterable[Kernel], before: Mapping[str, Kernel] | None 
         before: kernels of the run before by name; what differs is shown as "+8" or "-16" beside it.
     """
     head = ("kernel", *COLUMNS.values(), "waves/SIMD", "limited by")
-    return Table(head, [_row(kernel, (before or {}).get(kernel.name)) for kernel in kernels])
+    rows = [_row(kernel, (before or {}).get(kernel.name)) for kernel in kernels]
+    return Table(head, rows, folds=True)
 
 
 def _row(kernel: Kernel, before: Kernel | None) -> list[Cell]:

@@ -26,6 +26,35 @@ function button(text, label, act, pressed = null) {
   return made;
 }
 
+function runs(told) {
+  return told.kernels.flatMap(({ name, sessions }) =>
+    sessions.flatMap(session => session.runs.map(run => ({ run, kernel: name }))));
+}
+
+// What each act will make of the list.
+const EXPECTED = {
+  show: (told, { number }) => {
+    told.shown = number;
+  },
+  pin: (told, { number }) => {
+    const found = runs(told).find(({ run }) => run.number === number);
+    const name = `${found.kernel} #${number}`;
+    told.shown = number;
+    told.compared = name;
+    found.run.names.push(name);
+    told.baselines.push({ name, text: `${name}: ${found.run.us} us` });
+  },
+  unpin: (told, { name }) => {
+    told.baselines = told.baselines.filter(baseline => baseline.name !== name);
+    runs(told).forEach(({ run }) => {
+      run.names = run.names.filter(each => each !== name);
+    });
+  },
+  compare: (told, { name }) => {
+    told.compared = name;
+  }
+};
+
 class List {
   constructor(model, root) {
     this.model = model;
@@ -41,7 +70,9 @@ class List {
     this.body = element('div', 'wb-kernels');
     root.append(this.bar, this.filter, this.body);
     this.take = this.take.bind(this);
+    this.answered = message => message?.type === 'done' && this.take();
     model.on('change:runs', this.take);
+    model.on('msg:custom', this.answered);
     this.body.addEventListener('keydown', event => this.key(event));
     this.take();
   }
@@ -51,8 +82,11 @@ class List {
     this.draw();
   }
 
+  // The page shows at once what the kernel will do, which may run a cell; its answer then says how things are.
   send(what, more) {
     this.model.send({ do: what, ...more });
+    EXPECTED[what]?.(this.told, more);
+    this.draw();
   }
 
   // Up and down move from run to run, as in any list.
@@ -165,6 +199,9 @@ class List {
     for (const [name, content] of Object.entries(cells)) {
       const cell = element('td', `wb-run-${name}`);
       cell.append(content);
+      if (name === 'us' || name === 'origin') {
+        cell.title = run.told;
+      }
       row.append(cell);
     }
     row.addEventListener('click', () => this.send('show', { number: run.number }));
@@ -173,6 +210,7 @@ class List {
 
   remove() {
     this.model.off('change:runs', this.take);
+    this.model.off('msg:custom', this.answered);
   }
 }
 

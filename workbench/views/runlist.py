@@ -34,6 +34,8 @@ def listen(widget: Any, does: Mapping[str, Callable[[Mapping[str, Any]], None]])
     def heard(_: Any, message: Mapping[str, Any], __: Any) -> None:
         if message.get("do") in does:
             does[message["do"]](message)
+            # The page has shown already what it expects.
+            widget.send({"type": "done"})
 
     widget.on_msg(heard)
 
@@ -83,6 +85,7 @@ def _row(run: Run, board: Board, names: Any) -> dict[str, Any]:
         "device": run.timing.device,
         "us": f"{run.time.value:.4g}",
         "origin": str(run.time.origin),
+        "told": run.time.told,
         "verified": run.verified,
         "stale": board.stale(run),
         "names": list(names),

@@ -12,7 +12,7 @@ from markupsafe import Markup
 from workbench.display import in_terminal
 from workbench.views.figures import View
 from workbench.views.markup import NOTHING, STYLE
-from workbench.views.picture import svg_of, text_of
+from workbench.views.picture import pdf_of_svg, pictures_of, text_of
 
 MIME_TYPE = "application/vnd.hipkittens.dashboard+json"
 """Marks the live page in a cell's output: the JupyterLab extension shows it only while the kernel has it."""
@@ -45,22 +45,25 @@ class Copy:
         from IPython.display import display
 
         self._what = what
+        self._drawn = [view.json for view in views]
         self._handles = [
             display(bundle, raw=True, display_id=f"workbench-copy-{id(self)}-{i}")  # type: ignore[no-untyped-call]
-            for i, bundle in enumerate(self._bundles(views, more))
+            for i, bundle in enumerate([note(what, views, more), *map(figure_bundle, views)])
         ]
 
     def update(self, views: Sequence[View], more: Markup = NOTHING) -> None:
         """Replaces what is kept, wherever it is shown; what a terminal has printed stays as it is."""
         if in_terminal():
             return
-        for handle, bundle in zip(self._handles, self._bundles(views, more), strict=True):
-            # A shell without a display has none.
-            if handle is not None:
-                handle.update(bundle, raw=True)
-
-    def _bundles(self, views: Sequence[View], more: Markup) -> list[dict[str, Any]]:
-        return [note(self._what, views, more), *(figure_bundle(view) for view in views)]
+        first, *handles = self._handles
+        # A shell without a display has none.
+        if first is not None:
+            first.update(note(self._what, views, more), raw=True)
+        for n, (handle, view) in enumerate(zip(handles, views, strict=True)):
+            # A picture takes a tenth of a second.
+            if handle is not None and view.json != self._drawn[n]:
+                handle.update(figure_bundle(view), raw=True)
+                self._drawn[n] = view.json
 
 
 def display_live(box: Any, text: str) -> None:
@@ -87,7 +90,10 @@ def display_pictures(what: str, pictures: Sequence[tuple[str, str]]) -> None:
     """
     from IPython.display import display
 
-    bundles = [{"image/svg+xml": picture, "text/plain": text} for picture, text in pictures]
+    bundles = [
+        {"image/svg+xml": picture, "application/pdf": pdf_of_svg(picture), "text/plain": text}
+        for picture, text in pictures
+    ]
     for bundle in (_note(what, len(bundles), NOTHING), *bundles):
         display(bundle, raw=True)  # type: ignore[no-untyped-call]
 
@@ -113,13 +119,15 @@ def figure_bundle(view: View) -> dict[str, Any]:
 
     page = {}
     if "notebook" in str(plotly.io.renderers.default):
-        page["text/html"] = plotly.io.to_html(view.figure, include_plotlyjs=False, full_html=False)
+        page["text/html"] = plotly.io.to_html(
+            view.tree, include_plotlyjs=False, full_html=False, validate=False
+        )
     return {
         **page,
         _PLOTLY: {
-            **json.loads(view.figure.to_json()),
+            **json.loads(view.json),
             "config": {"responsive": True, "displaylogo": False},
         },
-        "image/svg+xml": svg_of(view.figure),
-        "text/plain": text_of(view.figure),
+        **pictures_of(view.tree),
+        "text/plain": text_of(view.tree),
     }

@@ -11,6 +11,7 @@ from typing import Any
 from markupsafe import Markup
 
 from workbench.profile.results import ProfileResult
+from workbench.profile.timelines import Timeline
 from workbench.views.advice import advice_list
 from workbench.views.board import Run
 from workbench.views.latest import Latest
@@ -43,6 +44,7 @@ class Story:
         self._done = done
         self._closed = False
         self._shown: ProfileResult | None = None
+        self._below: ProfileResult | None = None
         self._told = NOTHING
         self._work = Latest(self._failed)
         self.first: Any = widgets.HTML()
@@ -52,36 +54,46 @@ class Story:
         self.box: Any = widgets.VBox([self.what_if.box, self.waves, self.tree])
         self.box.layout.display = "none"
 
-    def put(self, run: Run | None) -> None:
-        """Shows what a run tells; nothing of a run without counters."""
+    def put(self, run: Run | None, base: Run | None = None) -> None:
+        """Shows what a run tells; nothing of a run without counters.
+
+        Args:
+            base: whose timeline stands under the run's, on the same scale.
+        """
+        below = base.profile if base is not None else None
+        below = below if run is not None and below is not run.profile else None
         profile = run.profile if run is not None else None
         self.box.layout.display = "none" if profile is None else ""
         if run is None or profile is None:
-            self._shown, self._told = None, NOTHING
+            self._shown, self._below, self._told = None, None, NOTHING
             self.first.value = ""
             return
-        head = tag("div", bold(run.label), kind="wb-dim") + verdict(profile, run.verified)
+        head = _head(run, profile)
         if profile is self._shown:
             self._write_first(head, profile)
-            return
-        self._shown, self._told = profile, NOTHING
-        self.first.value = str(block(head, _WAITING if profile.complete.again is not None else NOTHING))
-        self.what_if.put(profile)
-        self._work.run(lambda: self._fill(head, profile))
+            if below is self._below:
+                return
+        else:
+            self.what_if.put(profile)
+        self._shown, self._below, self._told = profile, below, NOTHING
+        self._write_first(head, profile)
+        self._work.run(lambda: self._fill(head, profile, below))
 
     def _write_first(self, head: Markup, profile: ProfileResult) -> None:
-        """Advice that was found before is not looked for again."""
-        if profile.complete.again is None or "_advice" in vars(profile.complete):
-            self.first.value = str(block(head, _advice(profile)))
+        """Advice that was found before is there at once."""
+        found = profile.complete.again is None or "_advice" in vars(profile.complete)
+        self.first.value = str(block(head, _advice(profile) if found else _WAITING))
 
-    def _fill(self, head: Markup, profile: ProfileResult) -> None:
-        line, tree = profile.timeline, trees_html(profile)
+    def _fill(self, head: Markup, profile: ProfileResult, below: ProfileResult | None) -> None:
+        lines = [each.timeline for each in (profile, below) if each is not None]
+        tree = trees_html(profile)
         if self._work.is_asked or self._closed:
             return
-        put(self.waves, [pack(line)] if line is not None else [])
+        put(self.waves, [pack(line) for line in lines if line is not None])
         self.tree.value = str(tree)
-        self.first.value = str(block(head, _advice(profile)))
-        self._told = story_html(profile, head)
+        first = block(head, _advice(profile))
+        self.first.value = str(first)
+        self._told = story_html(first, lines[0], tree)
         if not self._closed:
             self._done()
 
@@ -114,16 +126,16 @@ class Told:
         profile = self._run.profile
         if profile is None:
             return ""
-        head = tag("div", bold(self._run.label), kind="wb-dim") + verdict(profile, self._run.verified)
-        return str(story_html(profile, head))
+        first = block(_head(self._run, profile), _advice(profile))
+        return str(story_html(first, profile.timeline, trees_html(profile)))
 
 
-def story_html(profile: ProfileResult, head: Markup) -> Markup:
-    """The story without widgets."""
-    parts = [block(head, _advice(profile))]
-    if (line := profile.timeline) is not None:
+def story_html(first: Markup, line: Timeline | None, tree: Markup) -> Markup:
+    """The story without widgets: verdict and advice, the timeline, and where the time goes."""
+    parts = [first]
+    if line is not None:
         parts.append(timeline_html(line))
-    if tree := trees_html(profile):
+    if tree:
         parts.append(details("where the time goes", tree))
     return NOTHING.join(parts)
 
@@ -134,6 +146,11 @@ def trees_html(profile: ProfileResult) -> Markup:
     if tree is None:
         return NOTHING
     return tree_html(tree) + (waves_html(waves) if waves is not None else NOTHING)
+
+
+def _head(run: Run, profile: ProfileResult) -> Markup:
+    title = Markup("{} {}").format(bold(run.label), tag("span", f"on {run.timing.device}", kind="wb-dim"))
+    return tag("div", title) + verdict(profile, run.verified)
 
 
 def _advice(profile: ProfileResult) -> Markup:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import repeat
 from typing import Any
 
 from markupsafe import Markup, escape
@@ -41,9 +42,10 @@ class Cell:
             return str(self.content)
         return Markup(self.content.replace("<br>", " ")).striptags()
 
-    def __html__(self) -> Markup:
+    def html(self, title: str = "") -> Markup:
+        """As a page shows it; `title` is its column's, for a table that folds."""
         attributes = _attribute("class", self.kind) + _attribute("title", self.tip)
-        return Markup(f"<td{attributes}>{escape(self.content)}</td>")
+        return Markup(f"<td{attributes}{_attribute('data-title', title)}>{escape(self.content)}</td>")
 
 
 def number(value: float, form: str = ",g") -> Cell:
@@ -59,6 +61,8 @@ class Table:
         rows: of values; `Cell.of` says how each is shown.
         caption: above it.
         tips: tool tip of each row, where there are any.
+        folds: on a page too narrow for its columns a row becomes its first cell, and the others below, each
+            behind its column's title.
     """
 
     def __init__(
@@ -68,21 +72,27 @@ class Table:
         *,
         caption: str = "",
         tips: Sequence[str] = (),
+        folds: bool = False,
     ) -> None:
         self.head = tuple(head)
         self.rows = [tuple(Cell.of(value) for value in row) for row in rows]
         self.caption = caption
         self.tips = tuple(tips) or ("",) * len(self.rows)
+        self.folds = folds
 
     def __html__(self) -> Markup:
         caption = f"<caption>{escape(self.caption)}</caption>" if self.caption else ""
         titles = "".join(f"<th>{escape(title)}</th>" for title in self.head)
         head = f"<tr>{titles}</tr>" if self.head else ""
+        of_cells = self.head if self.folds else repeat("")
         body = "".join(
-            f"<tr{_attribute('title', tip)}>{''.join(cell.__html__() for cell in row)}</tr>"
+            f"<tr{_attribute('title', tip)}>"
+            + "".join(cell.html(title) for cell, title in zip(row, of_cells, strict=False))
+            + "</tr>"
             for row, tip in zip(self.rows, self.tips, strict=True)
         )
-        return Markup(f"<table>{caption}{head}{body}</table>")
+        table = Markup(f"<table>{caption}{head}{body}</table>")
+        return Markup('<div class="wb-folds">{}</div>').format(table) if self.folds else table
 
     def _repr_html_(self) -> str:
         return str(block(self))

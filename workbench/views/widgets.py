@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -13,8 +12,9 @@ from workbench import runtime
 from workbench.spec import kernels
 from workbench.views import grid, runlist
 from workbench.views.badge import badge
-from workbench.views.board import Board, Note, Progress
+from workbench.views.board import Board, Note, Progress, Run
 from workbench.views.figures import View
+from workbench.views.history import clock
 from workbench.views.markup import NOTHING, STYLE, block, bold, notice, tag
 from workbench.views.story import Story
 
@@ -177,9 +177,11 @@ def _summary(board: Board) -> Iterator[Markup]:
     failed = len(board.failures)
     if failed:
         counts += ", " + tag("span", f"{failed} failed", kind="wb-bad")
-    yield counts
+    # The list below has those of earlier ones too.
+    yield counts + " in this session"
     shown, pinned = board.shown, board.pinned
-    if shown is not None:
+    # Of a run with counters the story says all that.
+    if shown is not None and shown.profile is None:
         yield Markup("shown: {} on {}, {} us {} {}").format(
             bold(shown.label),
             shown.timing.device,
@@ -188,12 +190,21 @@ def _summary(board: Board) -> Iterator[Markup]:
             _VERDICT[shown.verified],
         )
     if pinned is not None:
-        yield Markup("baseline: {}, {} us").format(
-            bold(pinned.name or pinned.run.label), f"{pinned.run.time.value:.4g}"
+        yield Markup("{}baseline {}, {} us").format(
+            _faster(shown, pinned.run), bold(pinned.name or pinned.run.label), f"{pinned.run.time.value:.4g}"
         )
 
 
+def _faster(run: Run | None, base: Run) -> Markup:
+    """How fast a run is beside a baseline; nothing where they are of different work."""
+    same = run is not None and (run.name, run.timing.device) == (base.name, base.timing.device)
+    if run is None or not same or dict(run.timing.shape) != dict(base.timing.shape):
+        return NOTHING
+    if run.number == base.number or run.time.value <= 0:
+        return NOTHING
+    return Markup("{} as fast as ").format(bold(f"{base.time.value / run.time.value:.3g} times"))
+
+
 def _line(note: Note) -> Markup:
-    when = time.strftime("%H:%M:%S", time.localtime(note.seconds))
-    told = tag("span", f"{when} {note.kind}", kind="wb-dim")
+    told = tag("span", f"{clock(note.seconds)} {note.kind}", kind="wb-dim")
     return tag("div", told, " ", tag("span", note.text, kind=f"{_TONE[note.good]} wb-text"))

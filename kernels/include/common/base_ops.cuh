@@ -211,16 +211,16 @@ struct normal_cdf {
 struct gelu {
     template <typename T>
     static __device__ inline T op(const T &a) {
-        return narrow<T>(detail::each([](float x) { return detail::gelu(x); }, widen(a)));
+        constexpr bool exact = sizeof(typename base_types::packing<T>::unpacked_type) != 2;
+        return narrow<T>(
+            detail::each([](float x) { return exact ? detail::gelu(x) : detail::gelu_of_16_bits(x); }, widen(a)));
     }
 };
 /** gelu with the normal distribution function by way of tanh: PyTorch's approximate="tanh". */
 struct gelu_tanh {
     template <typename T>
     static __device__ inline T op(const T &a) {
-        return narrow<T>(detail::each(
-            [](float x) { return x * detail::sigmoid(x * __builtin_fmaf(0x1.2444f2p-4f, x * x, 0x1.988454p+0f)); },
-            widen(a)));
+        return narrow<T>(detail::each([](float x) { return detail::gelu_tanh(x); }, widen(a)));
     }
 };
 /** Hyperbolic tangent. */

@@ -22,8 +22,11 @@ __device__ inline float fast_exp(float x) { return __builtin_amdgcn_exp2f(x * LO
 /** 1 / (1 + exp(-x)), with the error of fast_exp. */
 __device__ inline float sigmoid(float x) { return __builtin_amdgcn_rcpf(1.0f + fast_exp(-x)); }
 
-/** The normal distribution function at -|x|: within x^2 + 4 ulp. */
-__device__ inline float normal_tail(float x) {
+/** The normal distribution function at -|x|, within x^2 + 4 ulp, with its factor exp(-x^2 / 2). */
+struct normal_tail_parts {
+    float exponential, tail;
+};
+__device__ inline normal_tail_parts normal_tail(float x) {
     // It is exp(-x^2 / 2) times a polynomial in t = 1 / (1 + 0.3 |x|), without a constant term, of least relative
     // error down to -13.5, where the exponential is no normal number any more.
     constexpr float c[] = {0x1.e9fd5cp-4f,  0x1.eeca4ap-4f, 0x1.981d48p-4f,  0x1.092786p-3f,
@@ -32,12 +35,13 @@ __device__ inline float normal_tail(float x) {
     float series = c[7];
 #pragma unroll
     for (int i = 6; i >= 0; i--) series = __builtin_fmaf(series, t, c[i]);
-    return series * t * __builtin_amdgcn_exp2f(x * x * (-0.5f * LOG2_E));
+    const float exponential = __builtin_amdgcn_exp2f(x * x * (-0.5f * LOG2_E));
+    return {exponential, series * t * exponential};
 }
 
 /** The normal distribution function, (1 + erf(x / sqrt(2))) / 2: within x^2 + 4 ulp, on the negative side too. */
 __device__ inline float normal_cdf(float x) {
-    const float tail = normal_tail(x);
+    const float tail = normal_tail(x).tail;
     return x < 0 ? tail : 1.0f - tail;
 }
 
@@ -47,7 +51,48 @@ __device__ inline float gelu(float x) {
     // no tail, which a finite factor leaves at zero.
     // (A median, as the compiler puts an instruction that quiets NaN before a minimum or maximum.)
     const float size = __builtin_amdgcn_fmed3f(__builtin_fabsf(x), 0.0f, 0x1p100f);
-    return __builtin_fmaf(-size, normal_tail(x), __builtin_amdgcn_fmed3f(x, 0.0f, __builtin_inff()));
+    return __builtin_fmaf(-size, normal_tail(x).tail, __builtin_amdgcn_fmed3f(x, 0.0f, __builtin_inff()));
+}
+
+/** A product that is zero where a factor is, be the other infinite: the compiler has no builtin of that name. */
+__device__ float multiply_legacy(float, float) __asm("llvm.amdgcn.fmul.legacy");
+
+/**
+ * @brief gelu of what is rounded to 16 bits, of a float or of several: within 0.015 ulp of bf16 and of half before it
+ * is rounded, from -13 up; NaN at minus infinity, as PyTorch's.
+ *
+ * max(x, 0) - |x| cdf(-|x|), with the logarithm of the second as a polynomial, so that one transcendental instruction
+ * is left. The maximum is twice x / 4 + |x| / 4, which no x overflows and -infinity makes NaN; the tail times an
+ * infinite x is to be zero. Of several floats each step is taken for all of them, since a step waits for the one before
+ * it.
+ */
+template <typename W>
+__device__ inline W gelu_of_16_bits(const W &x) {
+    // log2(cdf(-size)), of least error up to 13.5 in units of the rounding of x cdf(x) to bf16 and to half, whichever
+    // is finer there: by least squares at Chebyshev's points, weighted anew until the errors are alike (Lawson).
+    // Beyond, it falls on.
+    constexpr float c[] = {-0x1.fffed2p-1f,  -0x1.26bf10p+0f, -0x1.d5129ap-2f,  -0x1.be7e4cp-5f, 0x1.22eccep-7f,
+                           -0x1.179b50p-10f, 0x1.77050ap-14f, -0x1.47e822p-18f, 0x1.4d455ep-23f, -0x1.292956p-29f};
+    const W size = __builtin_elementwise_abs(x);
+    W series = c[9] - W{}, tail;
+#pragma unroll
+    for (int i = 8; i >= 0; i--) series = __builtin_elementwise_fma(series, size, c[i] - W{});
+    if constexpr (sizeof(W) == sizeof(float)) {
+        tail = multiply_legacy(size, __builtin_amdgcn_exp2f(series));
+    } else {
+#pragma unroll
+        for (int i = 0; i < static_cast<int>(sizeof(W) / sizeof(float)); i++)
+            tail[i] = multiply_legacy(size[i], __builtin_amdgcn_exp2f(series[i]));
+    }
+    const W half = __builtin_elementwise_fma(x, 0.25f - W{}, 0.25f * size);
+    return __builtin_elementwise_fma(half, 2.0f - W{}, -tail);
+}
+
+/** gelu with the normal distribution function by way of tanh, as a sigmoid: with the error of fast_exp. */
+__device__ inline float gelu_tanh(float x) {
+    // sqrt(8 / pi) x (1 + 0.044715 x^2), times -log2(e) for the exponential.
+    constexpr float linear = -0x1.26aec2p+1f, cubic = -0x1.a5a7d0p-4f;
+    return x * __builtin_amdgcn_rcpf(1.0f + __builtin_amdgcn_exp2f(x * __builtin_fmaf(cubic, x * x, linear)));
 }
 
 /** log(1 + exp(x)), within 4 ulp. */

@@ -231,6 +231,13 @@ __device__ inline void buffer_atomic_pk_add_bf16(i32x4 resource, uint32_t lane_o
     KITTENS_WITH_DATA(GPR, 1, "buffer_atomic_pk_add_bf16 ", ", %2, %3, %4 offen offset:%5", "v"(lane_offset),
                       "s"(resource), "s"(uniform_offset), "n"(offset));
 }
+/** Adds a register's float to one in global memory, `lane_offset` + `offset` bytes from `base`, atomically. */
+template <int GPR, int offset = 0>
+__device__ inline void global_atomic_add_f32(const float *base, uint32_t lane_offset) {
+    static_assert(offset >= -4096 && offset < 4096, "global_atomic_add_f32: the offset has 13 bits");
+    using detail::FIRST_AGPR;
+    KITTENS_WITH_DATA(GPR, 1, "global_atomic_add_f32 %2, ", ", %3 offset:%4", "v"(lane_offset), "s"(base), "n"(offset));
+}
 #undef KITTENS_WITH_DATA
 
 // The names by width, with an offset that may be a variable; it costs an addition.
@@ -356,6 +363,22 @@ __device__ inline void v_mov_b32_e32() {
 template <int DST, int FALSE_SRC, int TRUE_SRC>
 __device__ inline void v_cndmask_b32_e64(uint64_t mask) {
     asm volatile("v_cndmask_b32 v[%0], v[%1], v[%2], %3" ::"n"(DST), "n"(FALSE_SRC), "n"(TRUE_SRC), "s"(mask));
+}
+/** DST and DST + 1 = A and A + 1 times a value, which is the same in all lanes, or times B and B + 1. */
+template <int DST, int A>
+__device__ inline void v_pk_mul_f32(float value) {
+    const float2 both = {value, value};
+    asm volatile("v_pk_mul_f32 v[%0:%1], v[%2:%3], %4" ::"n"(DST), "n"(DST + 1), "n"(A), "n"(A + 1), "s"(both));
+}
+template <int DST, int A, int B>
+__device__ inline void v_pk_mul_f32() {
+    asm volatile("v_pk_mul_f32 v[%0:%1], v[%2:%3], v[%4:%5]" ::"n"(DST), "n"(DST + 1), "n"(A), "n"(A + 1), "n"(B),
+                 "n"(B + 1));
+}
+/** DST where the mask has the lane's bit, else a value. A mask that a comparison has just made is waited for. */
+template <int DST>
+__device__ inline void keep_where(uint64_t mask, float otherwise) {
+    asm volatile("s_nop 1\n\tv_cndmask_b32 v[%0], %1, v[%0], %2" ::"n"(DST), "v"(otherwise), "s"(mask));
 }
 #if defined(KITTENS_CDNA4)
 /** Two floats to a pair of bf16, nearest, ties to even. */

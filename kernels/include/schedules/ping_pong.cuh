@@ -13,7 +13,8 @@
  * Nobody is a producer only, so registers are divided evenly and all waves feed the matrix cores.
  *
  * What that means for shared memory, for the clusters of turn t:
- *  - A wave's reads of turn t have arrived when its compute cluster t ends: the schedule waits for them there.
+ *  - A wave's reads of turn t have arrived when its compute cluster t begins: the schedule waits for them there, once
+ *    for all, behind the barrier that the other wave of the SIMD wants. Compute clusters access no shared memory.
  *  - Memory that any wave reads in turn t may be overwritten from memory cluster t + 2 on, not before: the upper waves
  *    still read while the lower ones are past it.
  *  - What all waves are to see in memory cluster t, each must have waited for (`wait_vmcnt`) in its memory cluster
@@ -70,9 +71,10 @@ struct ping_pong {
             barrier();
             pin();
             __builtin_amdgcn_s_setprio(1);
+            wait_lgkmcnt<0>();
+            pin();
             compute(turn);
             __builtin_amdgcn_s_setprio(0);
-            wait_lgkmcnt<0>();
             pin();
             barrier();
             pin();

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from workbench import errors
-from workbench.emulator.native import abi
+from workbench.emulator.native import abi, native_library
 from workbench.emulator.node.allocations import ALIGNMENT, Memory, MemoryKind, host_access, usable_memory
 
 
@@ -37,6 +37,24 @@ def test_the_table_is_sorted_exact_and_by_device(memory: Memory) -> None:
     both = abi.ALLOCATION_READ | abi.ALLOCATION_WRITE
     assert rows == sorted([(mine.base, mine.end, both), (pinned.base, pinned.end, both)])
     assert len(memory.table(1)) == 2
+
+
+def test_models_see_host_memory_at_the_same_addresses_wherever_it_is(memory: Memory) -> None:
+    host = mmap.mmap(-1, 8 << 20)
+    start = ctypes.addressof(ctypes.c_char.from_buffer(host))
+    seen = []
+    for shift, device_bytes in ((0, 100), (64 * 77, 5000)):
+        other = memory.allocate(device_bytes, MemoryKind.DEVICE, 0)
+        made = [memory.register(start + shift + at, size) for at, size in ((4 << 20, 300), (64, 2 << 20))]
+        placed = {row.base: row.placed for row in memory.table(0)}
+        seen.append([placed[start + shift + at] for at in (4 << 20, 64)])
+        assert len(set(placed.values())) == 3
+        memory.free(other)
+        for a in made:
+            assert a is not None
+            memory.unregister(a)
+    assert seen[0] == seen[1]
+    assert seen[0][1] - seen[0][0] == 2 << 20, "a MiB or more begins at a multiple of 2 MiB"
 
 
 def test_host_memory_may_be_read_to_its_granularity(memory: Memory) -> None:
@@ -142,11 +160,34 @@ def test_memory_that_is_not_there_cannot_be_registered(memory: Memory) -> None:
         memory.register(0x1000, 4096)
 
 
+@pytest.mark.parametrize("access", ["hk_host_access", "hk_listed_access"])
+def test_a_range_has_what_all_of_its_mappings_have(access: str) -> None:
+    ask, both = getattr(native_library(), access), abi.ALLOCATION_READ | abi.ALLOCATION_WRITE
+    page, libc = mmap.PAGESIZE, ctypes.CDLL(None, use_errno=True)
+    with mmap.mmap(-1, 4 * page) as memory:
+        base = ctypes.addressof(ctypes.c_char.from_buffer(memory))
+
+        def protect(index: int, protection: int) -> None:
+            assert libc.mprotect(ctypes.c_void_p(base + index * page), ctypes.c_size_t(page), protection) == 0
+
+        assert ask(base, 4 * page) == both
+        protect(1, mmap.PROT_READ)
+        protect(3, 0)
+        assert ask(base, page) == both
+        assert ask(base + page - 1, 2) == ask(base, 3 * page) == abi.ALLOCATION_READ
+        assert ask(base + 2 * page, page) == both
+        assert ask(base, 4 * page) == ask(base + 3 * page, 1) == 0
+        protect(3, mmap.PROT_READ | mmap.PROT_WRITE)
+    assert ask(0x1000, page) == ask(base, 0) == 0
+
+
 def test_read_only_memory_is_registered_read_only(memory: Memory) -> None:
     with open("/bin/sh", "rb") as file, mmap.mmap(file.fileno(), 0, prot=mmap.PROT_READ) as view:
         array = np.frombuffer(view, dtype=np.uint8)
         base = array.ctypes.data
         assert host_access(base, 4096) == abi.ALLOCATION_READ
+        # What systems that do not tell of single mappings go by says the same.
+        assert native_library().hk_listed_access(base, 4096) == abi.ALLOCATION_READ
         allocation = memory.register(base, 4096)
         assert allocation is not None
         assert not allocation.writable

@@ -63,14 +63,14 @@ class Fake:
     row_count: int = 8
     functions: Any = field(init=False)
     blocks: Any = field(init=False)
-    addresses: Any = field(init=False)
+    places: Any = field(init=False)
 
     def __post_init__(self) -> None:
         pointers = [ctypes.cast(getattr(self.library, name), ctypes.c_void_p).value for name in self.names]
         self.functions = np.array(pointers, np.uint64)
         starts = [0x1000 * (i + 1) for i in range(len(pointers))]
         self.blocks = [Block(i, a, (nop(a), nop(a + 0xFFC))) for i, a in enumerate(starts)]
-        self.addresses = {a: i for i, a in enumerate(starts)}
+        self.places = np.array(starts, np.uint64), np.arange(len(starts), dtype=np.int32)
 
 
 def descriptor(**fields: int) -> KernelDescriptor:

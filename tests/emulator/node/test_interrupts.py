@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import os
 import random
 import signal
 import threading
 import time
+from collections.abc import Callable
 
 import pytest
 
@@ -24,7 +24,8 @@ __global__ void quick(int *out) { out[threadIdx.x] = threadIdx.x; }
 
 
 def interrupt() -> None:
-    os.kill(os.getpid(), signal.SIGINT)
+    """To the main thread itself: of a signal to the process another thread may be told, a little later."""
+    signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
 
 
 def test_an_interrupt_at_any_moment_arrives() -> None:
@@ -63,6 +64,17 @@ def test_held_back_until_it_is_delivered() -> None:
     assert steps == ["noted", "noted again"]
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
     interrupts.deliver()
+
+
+def test_one_that_comes_before_it_is_held_back_leaves_nothing_behind(monkeypatch: pytest.MonkeyPatch) -> None:
+    def too_early(handler: object) -> None:
+        monkeypatch.undo()
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(interrupts, "_set", too_early)
+    with pytest.raises(KeyboardInterrupt), interrupts.held():
+        pass
+    test_held_back_until_it_is_delivered()
 
 
 def test_a_handler_of_ones_own_is_called() -> None:
@@ -148,11 +160,18 @@ def test_an_interrupt_stops_the_launch_of_another_thread(monkeypatch: pytest.Mon
 
     # The main thread waits for the other, or for its turn to launch; if it has it first, for the interrupt.
     waits = (lambda: thread.join(), lambda: module["quick"][1, 64](out))
+
+    def wait_until_interrupted(wait: Callable[[], object]) -> None:
+        thread.start()
+        interrupting.start()
+        wait()
+        interrupting.join()
+
     for wait in waits:
         thread = threading.Thread(target=work)
         interrupting = threading.Thread(target=interrupt_a_launch)
         with pytest.raises(KeyboardInterrupt):
-            thread.start() or interrupting.start() or wait() or interrupting.join()
+            wait_until_interrupted(wait)
         interrupting.join()
         # A join that was interrupted makes Python take the thread for ended.
         assert ended.wait(50)

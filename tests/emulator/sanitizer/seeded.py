@@ -454,9 +454,23 @@ __global__ void k(const float *in, float *out) {
         x = x + __shfl_xor(x, IF_FAULT(threadIdx.x == 5 ? 32 : 1, 1));
         out[threadIdx.x] = x; // HERE
     }
+    // The ISA has 0 for what this takes from a lane that is off.
+    if (threadIdx.x % 2) out[threadIdx.x + 64] = (float)__builtin_amdgcn_ds_swizzle((int)x, 0x041f);
 }""",
         "uninitialised",
         "a lane that is off",
+    ),
+    "swizzle_from_an_undefined_lane": Seeded(
+        """
+__global__ void k(const float *in, float *out) {
+    float x = in[threadIdx.x], y;
+    if (threadIdx.x > 0) asm volatile("v_mov_b32 v77, %0" ::"v"(x) : "v77");
+    asm volatile("ds_swizzle_b32 %0, v77 offset:swizzle(SWAP,1)\\n\\ts_waitcnt lgkmcnt(0)" : "=v"(y)::"v77");
+    if (threadIdx.x == IF_FAULT(1, 3)) out[threadIdx.x] = y; // HERE
+}""",
+        "uninitialised",
+        "a register that was never written, first used by `ds_swizzle_b32",
+        targets=("gfx942",),
     ),
     "register_stored": Seeded(
         """
@@ -564,6 +578,17 @@ __global__ void k(const float *in, float *out) {
     unsigned n;
     IF_FAULT(asm volatile("" : "=v"(n)), n = threadIdx.x);
     out[threadIdx.x] = in[n & 63]; // HERE
+}""",
+        "uninitialised",
+        "address",
+    ),
+    "scalar_address": Seeded(
+        """
+__global__ void k(const float *in, float *out) {
+    float x;
+    asm volatile(IF_FAULT("s_nop 0", "s_mov_b64 s[90:91], %0") : : "s"(in) : "s90", "s91");
+    asm volatile("s_load_dword %0, s[90:91], 0x0\\n\\ts_waitcnt lgkmcnt(0)" : "=s"(x) : : "memory"); // HERE
+    out[threadIdx.x] = x;
 }""",
         "uninitialised",
         "address",

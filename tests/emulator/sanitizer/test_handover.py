@@ -29,8 +29,7 @@ __global__ void lock(const float *in, float *out) {
     if (threadIdx.x == 0) out[blockIdx.x] = sum;
 }
 // One wave writes a buffer that three read, again and again: each side counts.
-__global__ void ring(const float *in, float *out) {
-    __shared__ float s[64];
+__device__ __forceinline__ void go_round(const float *in, float *out, float *s) {
     __shared__ int full, empty;
     if (threadIdx.x == 0) full = empty = 0;
     __syncthreads();
@@ -48,6 +47,13 @@ __global__ void ring(const float *in, float *out) {
         }
     }
     if (wave) out[blockIdx.x * 192 + threadIdx.x - 64] = t;
+}
+__global__ void ring(const float *in, float *out) {
+    __shared__ float s[64];
+    go_round(in, out, s);
+}
+__global__ void ring_in_memory(const float *in, float *out) {
+    go_round(in, out, out + 1024 + 64 * blockIdx.x);
 }
 // What a wave learns of a second one that has learnt of a third.
 __global__ void chain(const float *in, float *out) {
@@ -131,6 +137,7 @@ GIVEN = torch.arange(256.0)
 WANTED = {
     "lock": (0, GIVEN[::64].sum().repeat(GRID)),
     "ring": (0, (4 * GIVEN[:64].flip(0) + 6).repeat(3 * GRID)),
+    "ring_in_memory": (0, (4 * GIVEN[:64].flip(0) + 6).repeat(3 * GRID)),
     "chain": (0, GIVEN[:64].flip(0).repeat(GRID)),
     "last": (0, GRID * GIVEN.sum().reshape(1)),
     "serial": (0, GRID * GIVEN),

@@ -40,6 +40,14 @@ __global__ void add(float *in, float *out) { unsafeAtomicAdd(in + threadIdx.x, 1
 __global__ void swap(int *in, int *out) { out[threadIdx.x] = atomicExch(in + threadIdx.x, 1); }
 __global__ void write(float *in, float *out) { in[threadIdx.x] = out[threadIdx.x]; }
 __global__ void unused(const float *in, float *out) { asm volatile("" ::"v"(in[threadIdx.x])); }
+__global__ void beside(const int *apart, unsigned char *out) {
+    if (threadIdx.x % 64 == 0) out[*apart ? threadIdx.x / 64 : 3] = threadIdx.x + 1;
+}
+__global__ void quarter(const int *which, float *out) {
+    __shared__ float4 s[4];
+    if (threadIdx.x == 0) *(volatile i4 *)s = i4{1, 2, 3, 4};
+    if (threadIdx.x == 64) out[0] = ((volatile float *)s)[*which & 3];
+}
 """
 CASES = {
     "copy": "stored to global memory",
@@ -134,6 +142,23 @@ def test_to_the_byte(api: Api, module: Any) -> None:
     api.call("hipMemset", given + 38, 0, 100)
     [finding] = run(module, "bytes", given, out).findings
     assert (finding.count, finding.lane) == (1, 37)
+
+
+@pytest.mark.parametrize("apart", [0, 1])
+def test_races_to_the_byte(api: Api, module: Any, apart: int) -> None:
+    """Two waves store a byte each: the same one, or two of a dword."""
+    given, out = fresh(api)
+    api.call("hipMemset", given, apart, SIZE)
+    result = wb.sanitize(module["beside"][1, 128], given, out, device=f"emulated:{module.arch}")
+    assert [finding.category for finding in result.findings] == ([] if apart else ["race"])
+
+
+def test_races_on_each_dword_of_what_was_written_together(api: Api, module: Any) -> None:
+    given, out = fresh(api)
+    for which in range(4):
+        api.call("hipMemset", given, which, SIZE)
+        result = wb.sanitize(module["quarter"][1, 128], given, out, device=f"emulated:{module.arch}")
+        assert [finding.category for finding in result.findings] == ["race"], (which, str(result))
 
 
 def test_what_is_read_and_never_used_is_no_finding(api: Api, module: Any) -> None:

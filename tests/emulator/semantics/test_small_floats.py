@@ -334,8 +334,9 @@ def test_scaled_selectors(machine) -> None:
         "v_cvt_scalef32_pk_fp4_f32 v40, v4, v5, v2 op_sel:[0,0,1,1]",
         "v_cvt_scalef32_sr_fp8_f32 v40, v4, v5, v2 op_sel:[0,0,1,0]",
         "v_cvt_scalef32_pk_fp8_f16 v40, v4, v2 op_sel:[0,0,1]",
+        "v_cvt_scalef32_f16_fp8 v40, v4, v2 op_sel:[0,0,1]",
     ]
-    one, two, three, four, five = machine.build([[text] for text in texts], acc_offset=64)
+    one, two, three, four, five, six = machine.build([[text] for text in texts], acc_offset=64)
     state = machine.State()
     state.v[2] = np.full(64, 2.0, np.float32).view(np.uint32)
     state.v[4] = 0x40384438
@@ -354,3 +355,23 @@ def test_scaled_selectors(machine) -> None:
     state.v[4], state.v[40] = 0x44004000, 1
     five(state)
     assert state.v[40][0] == 0x40380001
+    state.v[4], state.v[40] = 0x38, 0x12345678
+    six(state)
+    assert state.v[40][0] == 0x40005678
+
+
+def test_scaled_stochastic_rounding(machine) -> None:
+    """Random bits are added below the last bit that is kept; each number's are v_prng_b32 of those before."""
+    random = np.random.default_rng(SEED)
+    run = machine.build([["v_cvt_scalef32_sr_pk32_fp6_f32 v[40:45], v[4:35], v36, v2"]], acc_offset=64)[0]
+    state = machine.State()
+    state.v[2] = np.float32(1).view(np.uint32)
+    fractions = random.integers(0, 7 << 20, (32, 64), dtype=np.uint32)
+    state.v[4:36] = np.float32(1).view(np.uint32) | fractions
+    state.v[36] = seeds = random.integers(0, 1 << 32, 64, dtype=np.uint64).astype(np.uint32)
+    run(state)
+    for n in range(32):
+        kept = fractions[n] + (seeds >> 12) >> 20
+        got = [bits_at(state.v[40:46], lane, 6 * n, 6) for lane in range(64)]
+        assert got == [8 + int(k) for k in kept], f"seed {SEED}: number {n}"
+        seeds = seeds << 1 ^ np.where(seeds >> 31, np.uint32(197), np.uint32(0))

@@ -78,12 +78,13 @@ def launch(data: bytes, kernel: str, array: np.ndarray, *numbers: int) -> np.nda
 def test_blocks_cover_the_code_once(code_object: CodeObject) -> None:
     translation = translate(code_object, "direct")
     ends = 0
+    indices = dict(zip(*translation.places, strict=True))
     for block in translation.blocks:
         assert block.address >= ends
         assert block.instructions[0].address == block.address
         assert sum(instruction.size for instruction in block.instructions) == block.size
         ends = block.address + block.size
-        assert translation.addresses[block.address] == block.index
+        assert indices[block.address] == block.index
     assert translation.blocks[translation.entry].address == code_object.kernels["direct"].entry
     assert all(translation.functions)
     assert translation.row_count <= code_object.kernels["direct"].descriptor.vgpr_count
@@ -99,7 +100,7 @@ def test_calls_are_followed(code_object: CodeObject, data: bytes) -> None:
     assert len(functions) == 3
 
     def translated(kernel: str) -> set[str]:
-        addresses = translate(code_object, kernel).addresses
+        addresses, _ = translate(code_object, kernel).places
         return {name for name, address in functions.items() if address in addresses}
 
     assert translated("straight") == set()

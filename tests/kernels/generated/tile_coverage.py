@@ -22,20 +22,24 @@ def covering(rows: Sequence[Row], seed: str) -> list[Row]:
     so values that exclude each other need no rule; libraries for such arrays (allpairspy) take a filter
     instead, and leave out pairs that it makes hard to reach.
     """
-    pairs = [frozenset(combinations(enumerate(row), 2)) for row in rows]
-    missing = set().union(*pairs)
+    # A bit for each pair: sets of them are numbers, and what two have in common is one instruction.
+    bits: dict[Hashable, int] = {}
+    pairs = [
+        sum(1 << bits.setdefault(pair, len(bits)) for pair in combinations(enumerate(row), 2)) for row in rows
+    ]
+    missing = (1 << len(bits)) - 1
     order = random.Random(seed).sample(range(len(rows)), len(rows))
     # What a row brings only falls, so the first one that still brings what it was queued with is the best.
-    queue = [(-len(pairs[row]), turn, row) for turn, row in enumerate(order)]
+    queue = [(-pairs[row].bit_count(), turn, row) for turn, row in enumerate(order)]
     heapq.heapify(queue)
     chosen = []
     while missing:
         queued, turn, row = queue[0]
-        brings = -len(pairs[row] & missing)
+        brings = -(pairs[row] & missing).bit_count()
         if brings == queued:
             heapq.heappop(queue)
             chosen.append(row)
-            missing -= pairs[row]
+            missing &= ~pairs[row]
         else:
             heapq.heapreplace(queue, (brings, turn, row))
     return [rows[row] for row in sorted(chosen)]

@@ -43,6 +43,16 @@ typedef _Float16 h4 __attribute__((ext_vector_type(4)));
     f4 c = 0; h4 a = 1; \\
     asm volatile(REPEAT(n, "v_mfma_f32_16x16x16_f16 %0, %1, %1, %0") : "+v"(c) : "v"(a)); \\
     x[threadIdx.x] = c[0]; } \\
+  __global__ void mfma4_##n(float *x) { \\
+    f4 c = 0; h4 a = 1; \\
+    asm volatile(REPEAT(n, "v_mfma_f32_4x4x4_16b_f16 %0, %1, %1, %0") : "+v"(c) : "v"(a)); \\
+    x[threadIdx.x] = c[0]; } \\
+  __global__ void nop_##n(float *x) { \\
+    asm volatile(REPEAT(n, "s_nop 7")); \\
+    x[threadIdx.x] = 0; } \\
+  __global__ void sleep_##n(float *x) { \\
+    asm volatile(REPEAT(n, "s_sleep 16")); \\
+    x[threadIdx.x] = 0; } \\
   __global__ void lds_##n(float *x) { \\
     __shared__ int table[64]; \\
     table[threadIdx.x % 64] = 4 * (threadIdx.x % 64); \\
@@ -62,6 +72,14 @@ typedef _Float16 h4 __attribute__((ext_vector_type(4)));
     x[threadIdx.x] = v; }
 KERNELS(32)
 KERNELS(96)
+// 80 KB of code, and 20 of them four times: the instruction cache has 64.
+__global__ void straight(float *x) {
+  asm volatile(REPEAT(10240, "s_mov_b32 s20, 0x12345678") ::: "s20");
+  x[threadIdx.x] = 0; }
+__global__ void looped(float *x) {
+  #pragma nounroll
+  for (int i = 0; i < 4; i++) asm volatile(REPEAT(2560, "s_mov_b32 s20, 0x12345678") ::: "s20");
+  x[threadIdx.x] = 0; }
 """
 FEW, MANY = 32, 96
 
@@ -103,12 +121,28 @@ def cycles_each(arch, name, block=64, **more):
         ("gfx942", "mfma32", 32),
         ("gfx942", "mfma16", 16),
         ("gfx950", "mfma32", 32),
+        ("gfx942", "mfma4", 8),
+        # Nothing done eight times (CDNA3 ISA guide, S_NOP), each in a turn of four cycles.
+        ("gfx942", "nop", 32),
+        # 64 cycles for each of 16 units, and 1 to 64 more (CDNA3 ISA guide, S_SLEEP).
+        ("gfx942", "sleep", 16 * 64 + 32.5),
         # mt4g's pointer chase on an MI300X; the read and its wait issue in two turns.
         ("gfx942", "lds", 51.3),
     ],
 )
 def test_a_chain(arch, name, cycles):
     assert cycles_each(arch, name) == pytest.approx(cycles, rel=WITHIN)
+
+
+def test_code_that_does_not_fit_the_instruction_cache():
+    timing = default_product("gfx942").target.timing
+    turns, lines = 10240 * timing.turn, 10240 * 8 // LINE
+    assert run("gfx942", "looped").cycles == pytest.approx(turns, rel=WITHIN)
+    straight = run("gfx942", "straight")
+    assert straight.cycles == pytest.approx(turns + lines * timing.instruction_miss, rel=WITHIN)
+    assert straight.stalls[:, REASON["FETCH"]].sum() == pytest.approx(
+        lines * timing.instruction_miss, rel=WITHIN
+    )
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import io
 import re
 from typing import Any
 from xml.etree import ElementTree
@@ -9,9 +11,10 @@ from xml.etree import ElementTree
 import numpy as np
 import plotly.graph_objects as go
 import pytest
+from matplotlib.image import imsave
 from plotly.subplots import make_subplots
 
-from workbench.views.picture import svg_of, text_of
+from workbench.views.picture import pdf_of_svg, svg_of, text_of
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -60,6 +63,20 @@ def test_bars_beside_and_on_one_another(mode: str) -> None:
         second[:, apart].max() <= first[:, apart].min() + 0.1
     )
     assert {"left", "right"} <= set(texts(figure)), "two named traces have a legend"
+
+
+def test_marks_and_looks_stand_where_they_are_used() -> None:
+    """GitHub's view of a notebook takes style sheets and references out of a picture."""
+    figure = go.Figure(go.Scatter(x=[0, 1, 2], y=[0, 1, 2], error_x={"type": "data", "array": [3, 3, 3]}))
+    tree = ElementTree.fromstring(svg_of(figure))
+    assert not list(tree.iter(f"{SVG}use"))
+    assert not list(tree.iter(f"{SVG}style"))
+    assert "stroke-linejoin:round" in tree.get("style", "")
+    # The ends of the bars: -3 to -1 and 3 to 5.
+    moved = [p.get("transform", "") for p in tree.iter(f"{SVG}path") if p.get("transform")]
+    across = sorted(float(re.findall(r"-?[\d.]+", place)[0]) for place in moved)
+    assert len(across) == 6
+    assert np.diff(across) == pytest.approx((across[-1] - across[0]) / 8 * np.array([1, 1, 4, 1, 1]), abs=0.2)
 
 
 def test_logarithmic_axis_and_its_range() -> None:
@@ -131,7 +148,29 @@ def test_values_of_upright_bars_are_turned_and_shadows_are_outlines() -> None:
     assert "rotate(-90" in svg_of(go.Figure(bar))
     assert "rotate(-90" not in svg_of(go.Figure(bar).update_traces(textangle=0))
     shadow = {"color": "#ffffff", "shadow": "1px 1px 0px #102030"}
-    cells = go.Heatmap(z=[[0, 1]], text=[["x", "y"]], texttemplate="%{text}", textfont=shadow)
+    # Rows of texts may end early.
+    cells = go.Heatmap(z=[[0, 1], [1, 0]], text=[["x", "y"]], texttemplate="%{text}", textfont=shadow)
     picture = svg_of(go.Figure(cells))
-    assert picture.count("paint-order:stroke;stroke:#102030") == 2
+    assert picture.count("paint-order:stroke;stroke:#102030") == 1, "outlines of one look are told once"
     assert {"x", "y"} <= set(texts(go.Figure(cells))), "outlined text is still text"
+    lanes = go.Heatmap(z=[[7, 8]], text=[[0, 31]], texttemplate="%{text}", showscale=False)
+    assert {"0", "31"} <= set(texts(go.Figure(lanes).update_yaxes(visible=False).update_xaxes(visible=False)))
+
+
+def test_pictures_of_this_package_as_pdf() -> None:
+    kept = io.BytesIO()
+    imsave(kept, np.zeros((1, 4, 3), np.uint8), format="png")
+    image = base64.b64encode(kept.getvalue()).decode()
+    picture = (
+        '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 200 100" font-size="11">'
+        '<text x="10" y="20" font-weight="bold">SIMD</text>'
+        '<rect x="0" y="50" width="20" height="9" fill="#ff0000"/>'
+        f'<image x="30" y="5" width="90" height="9" href="data:image/png;base64,{image}"/>'
+        '<path d="M5.0 9v4M6.0 9V40" stroke="#00ff00"/></svg>'
+    )
+    page = base64.b64decode(pdf_of_svg(picture))
+    assert page.startswith(b"%PDF")
+    assert re.search(rb"/MediaBox \[ ?0 0 200 100 ?\]", page)
+    assert page.count(b"/Subtype /Image") == 1
+    with pytest.raises(ValueError, match="<circle> cannot be drawn as PDF; expected one of text, rect"):
+        pdf_of_svg('<svg viewBox="0 0 9 9"><circle r="1"/></svg>')

@@ -142,6 +142,7 @@ typedef struct Allocation {
     uint64_t base, end;
     uint64_t flags;
     uint64_t read_end; /* of what a device's own allocator would have put there; the sanitizer's is `end` */
+    uint64_t placed;   /* where it begins for what models caches */
 } Allocation;
 
 /* Kinds of LDS accesses that differ in how they are served. */
@@ -309,8 +310,10 @@ void hk_release(Worker *worker);
 uint64_t hk_hear_interrupts(void);
 void hk_leave_interrupts(void);
 
-/* HK_ALLOCATION_* flags that hold for all of [base, base + size), from the process's memory map. */
+/* HK_ALLOCATION_* flags that hold for all of [base, base + size), from the process's memory map; the second reads
+   its text, where the system does not tell of single mappings. */
 int32_t hk_host_access(uint64_t base, uint64_t size);
+int32_t hk_listed_access(uint64_t base, uint64_t size);
 
 /* HkAccess.kind. */
 enum {
@@ -360,6 +363,7 @@ enum {
     HK_LINE_WRITE = 1,
     HK_LINE_ATOMIC = 2,
     HK_LINE_READ_PAST_L1 = 3, /* a load with a scope that L1 does not serve (sc1) */
+    HK_LINE_AT_ONCE = 8,      /* in HkTraffic.kinds, besides: nothing is waited for since the one before it */
 };
 
 /* Which work-group wrote each element of a range of memory: the number of the highest one plus 1, 0 for none. */
@@ -374,11 +378,11 @@ struct HkTraffic {
     uint64_t text; /* code object address of the first instruction */
     uint64_t site_count;
     HkSite *sites;        /* by dword of the code */
-    const uint8_t *kinds; /* by dword of the code: HK_LINE_ATOMIC, HK_LINE_READ_PAST_L1, or 0 */
+    const uint8_t *kinds; /* by dword of the code: HK_LINE_ATOMIC, HK_LINE_READ_PAST_L1, or 0; HK_LINE_AT_ONCE */
     HkStream *streams;    /* newest first */
     uint64_t events;      /* in all streams; a stream that has any counts for HK_STREAM_COST more */
-    uint64_t limit;       /* of events; beyond it half of the sampled sets are dropped */
-    uint32_t sampling;    /* lines of one in 1 << sampling sets are kept */
+    uint64_t limit;       /* of events; beyond it half of the sampled lines are dropped */
+    uint32_t sampling;    /* one line in 1 << sampling is kept */
     uint32_t keep_lines;  /* zero: counts by instruction only */
     uint64_t failed;      /* nonzero: no memory; the streams are not whole */
     const HkOwners *owners;
@@ -491,6 +495,7 @@ enum {
     SAN_DEVICE = 1u << 22,     /* with SAN_SYNC: the device's scope or wider */
     SAN_POLLS = 1u << 23,      /* a load that a loop waits with for its value to change */
     SAN_EXPECTS = 1u << 24,    /* a load of what a compare-and-swap then expects */
+    SAN_PATTERN = 1u << 25,    /* each lane reads from the one that the offset field's pattern says */
 };
 /* SAN_SCALAR_BITS: which operation, in the flags' upper byte. */
 enum { SAN_BITS_ANY = 0, SAN_BITS_AND = 1, SAN_BITS_OR = 2, SAN_BITS_ANDN2 = 3, SAN_BITS_SELECT = 4 };

@@ -11,12 +11,13 @@ import array
 import bisect
 import collections
 import ctypes
+import itertools
 import mmap
 import os
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
 
@@ -35,6 +36,8 @@ _MAP_NORESERVE = 0x4000
 _MAP_FIXED = 0x10
 # Unused distance on both sides of memory that is mapped apart.
 _APART = 1 << 30
+_PLACED_HOST = 1 << 44
+_PLACED_ARENA = 1 << 45
 _LARGEST_RESERVATION = 1 << 40
 _SMALLEST_RESERVATION = 1 << 32
 _REMEMBERED = 512
@@ -73,6 +76,7 @@ class Allocation:
         granularity: bytes of which an allocator of the memory gives a multiple: kernels may read up to there,
             where they are not sanitized.
         written: which bytes were written, where it is memory that a program asked a device for.
+        number: later ones have larger numbers.
     """
 
     base: int
@@ -86,6 +90,7 @@ class Allocation:
     uses: int = 1
     granularity: int = 1
     written: Written | None = None
+    number: int = field(default_factory=itertools.count().__next__)
 
     @property
     def end(self) -> int:
@@ -406,18 +411,34 @@ class Memory:
             found = self._tables.get((device, exact))
             if found is None:
                 rows = array.array("Q")
-                for a in self._allocations:
-                    if a.device not in (None, device) or a.size == 0 or not a.readable:
-                        continue
+                seen = [a for a in self._allocations if a.device in (None, device) and a.size and a.readable]
+                placed = self._placed(seen)
+                for a in seen:
                     flags = abi.ALLOCATION_READ | (abi.ALLOCATION_WRITE if a.writable else 0)
-                    if a.kind is MemoryKind.MAPPED and rows and (rows[-3], rows[-2]) == (a.base, flags):
+                    if a.kind is MemoryKind.MAPPED and rows and (rows[-4], rows[-3]) == (a.base, flags):
                         # One access may touch two mappings that follow each other.
-                        rows[-3] = rows[-1] = a.end
+                        rows[-4] = rows[-2] = a.end
                     else:
-                        rows.extend((a.base, a.end, flags, a.end if exact else a.read_end))
+                        rows.extend((a.base, a.end, flags, a.end if exact else a.read_end, placed[a.base]))
                 found = ffi.from_buffer("Allocation[]", rows)
                 self._tables[device, exact] = found
             return found
+
+    def _placed(self, seen: Sequence[Allocation]) -> dict[int, int]:
+        """Where allocations begin for what models caches, by address: the same in every process.
+
+        Host memory, such as tensors, and blocks of arguments in the order in which they came, as PyTorch's
+        allocator on a GPU places them: a MiB or more at multiples of 2 MiB, the rest at those of 512 bytes.
+        Other memory as it lies in the node's own range.
+        """
+        found, free = {}, _PLACED_HOST
+        first = {MemoryKind.REGISTERED: 0, MemoryKind.INTERNAL: 1}
+        here = [a for a in seen if a.kind in first or not self._arena_base <= a.base < self._arena_end]
+        for a in sorted(here, key=lambda a: (first.get(a.kind, 2), a.number)):
+            found[a.base] = free = _up(free, 1 << 21 if a.size >= 1 << 20 else 512)
+            free += a.size
+        inside = ((a.base, _PLACED_ARENA + a.base - self._arena_base) for a in seen if a.base not in found)
+        return {**found, **dict(inside)}
 
     def whereabouts(self, address: int, size: int, device: int) -> str:
         """Where an access outside every allocation went, from the view of the nearest one."""

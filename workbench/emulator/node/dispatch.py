@@ -39,11 +39,11 @@ _SLICE_NANOSECONDS = 30_000_000
 _FIRST_SLICE_NANOSECONDS = 300_000
 _TURN_BLOCKS = 1024
 _TURN_ROUNDS = 256
-# After a fault, work-groups before the faulting one get this long to end or to fault themselves, so that
-# the fault that is reported does not depend on the number of threads.
 PROGRESS_SECONDS = 0.5
 """Between two tellings of how far a launch is, and before the first."""
 
+# After a fault, work-groups before the faulting one get this long to end or to fault themselves, so that
+# the fault that is reported does not depend on the number of threads.
 _FAULT_GRACE_SECONDS = 1.0
 _RESIDENT_BYTES = 1 << 29
 MOST_RESIDENT = 64
@@ -59,7 +59,7 @@ class TranslatedKernel(Protocol):
     @property
     def functions(self) -> Any: ...
     @property
-    def addresses(self) -> Any: ...
+    def places(self) -> tuple[Any, Any]: ...
     @property
     def row_count(self) -> int: ...
     @property
@@ -299,9 +299,7 @@ def prepare(
     scratch = scratch_bytes(kernel)
     waves = -(-geometry.block_size // abi.LANES)
     group_bytes = waves * (rows + scratch // 4) * abi.LANES * 4 + shared_bytes
-    table = sorted(translation.addresses.items())
-    addresses = np.array([address for address, _ in table], dtype=np.uint64)
-    indices = np.array([index for _, index in table], dtype=np.int32)
+    addresses, indices = translation.places
     machine = ffi.new(
         "Machine *",
         {
@@ -322,7 +320,7 @@ def prepare(
             "functions": ffi.cast("BlockFn *", translation.functions.ctypes.data),
             "block_addresses": ffi.from_buffer("uint64_t[]", addresses),
             "block_indices": ffi.from_buffer("int32_t[]", indices),
-            "block_count": len(table),
+            "block_count": len(addresses),
             "entry": translation.entry,
             "code_base": code_base,
             "groups": geometry.groups,
@@ -522,13 +520,23 @@ class _Running:
         stopped_at = next((r for r in reports if r.fault.kind == abi.FAULT_NONE), None)
         return Outcome(
             counts=self._counts.sum(axis=0),
-            counters={name: sum(getattr(w.counters, name) for w in self._workers) for name in _COUNTERS},
+            counters=_sum([worker.counters for worker in self._workers]),
             seconds=self._seconds,
             fault=_copied(fault),
             timed_out=self._timed_out and fault is None,
             stopped_at=_copied(stopped_at),
             groups_done=self._groups_done or 0,
         )
+
+
+def _sum(of_workers: list[CData]) -> dict[str, int]:
+    """Counters of all workers."""
+    first, *others = of_workers
+    total = {name: getattr(first, name) for name in _COUNTERS}
+    for counters in others:
+        for name in _COUNTERS:
+            total[name] += getattr(counters, name)
+    return total
 
 
 def _copied(report: CData | None) -> CData | None:

@@ -76,9 +76,10 @@ def held() -> Iterator[None]:
         yield
         return
     holder = _Held(handler)
-    _held = holder
-    _set(holder.note)
+    # An interrupt may also come at either of the two, before it is held back.
     try:
+        _held = holder
+        _set(holder.note)
         yield
     finally:
         _held = None

@@ -5,6 +5,7 @@ from __future__ import annotations
 from workbench.codeobject import registers
 from workbench.codeobject.instruction import Instruction
 from workbench.codeobject.instructions import Combines, Keeps, Registers, Trait
+from workbench.codeobject.waits import Waits, waits_of
 from workbench.emulator.native import abi
 from workbench.emulator.native.abi import CData, ffi
 from workbench.emulator.native.ops import Rows
@@ -28,7 +29,7 @@ def describe(instruction: Instruction, rows: Rows) -> CData | None:
     known = instruction.record
     if instruction.opcode == "s_waitcnt":
         record.kind = abi.SAN_WAIT
-        record.imm = _wait(int(instruction.src[0].value or 0))
+        record.imm = _wait(waits_of(instruction))
     elif instruction.format == "SOPP":
         return _program(record, instruction)
     elif instruction.format == "SMEM" and known.memory is not None:
@@ -44,12 +45,10 @@ def describe(instruction: Instruction, rows: Rows) -> CData | None:
     return record
 
 
-def _wait(value: int) -> int:
-    """vmcnt | lgkmcnt << 8 of s_waitcnt's field on gfx9; the greatest count waits for nothing."""
-    vector = value & 15 | value >> 10 & 0x30
-    other = value >> 8 & 15
-    vector = abi.SAN_NOT_WAITED if vector == 63 else vector
-    return vector | (abi.SAN_NOT_WAITED if other == 15 else other) << 8
+def _wait(waits: Waits) -> int:
+    """vmcnt | lgkmcnt << 8."""
+    vmcnt, lgkmcnt = (abi.SAN_NOT_WAITED if n is None else n for n in (waits.vmcnt, waits.lgkmcnt))
+    return vmcnt | lgkmcnt << 8
 
 
 def _program(record: CData, instruction: Instruction) -> CData | None:

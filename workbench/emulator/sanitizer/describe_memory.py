@@ -30,6 +30,7 @@ _CACHE_CONTROL = {
 }
 # gfx90a's have no scope; a buffer_wbl2 without one is for the whole system there.
 _PLAIN_CACHE_CONTROL = ("buffer_wbinvl1", "buffer_wbinvl1_vol")
+_TAKES = {"ds_bpermute_b32": abi.SAN_INDEXED, "ds_swizzle_b32": abi.SAN_PATTERN}
 _ACCESSES = {Access.LOAD: abi.SAN_LOAD, Access.STORE: abi.SAN_STORE, Access.ATOMIC: abi.SAN_ATOMIC}
 
 
@@ -50,7 +51,7 @@ def vector_memory(record: CData, instruction: Instruction, memory: Memory, rows:
     set_results(record, instruction.dst, rows)
     _memory_operands(record, instruction, rows)
     if memory.space is Space.LANES:
-        record.flags = abi.SAN_INDEXED if instruction.opcode == "ds_bpermute_b32" else 0
+        record.flags = _TAKES.get(instruction.opcode, 0)
         return record
     record.flags |= _ACCESSES[memory.access]
     if memory.access is Access.ATOMIC and record.dst_count:

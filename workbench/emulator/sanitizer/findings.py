@@ -245,8 +245,10 @@ def _origin(scene: Scene, report: CData) -> str:
         return ""
     memory = instruction.record.memory
     from_scratch = memory is not None and memory.access is Access.LOAD
-    variable = _variable(scene, int(report.other_pc) >> abi.SAN_ORIGIN_WHAT, origin, bool(from_scratch))
-    if memory is None or origin == report.pc or memory.access is Access.STORE:
+    register = int(report.other_pc) >> abi.SAN_ORIGIN_WHAT
+    variable = _variable(scene, register, origin, bool(from_scratch))
+    is_read = memory is not None and memory.space is Space.LANES and register
+    if memory is None or origin == report.pc or memory.access is Access.STORE or is_read:
         first = "" if origin == report.pc else f", first used by {_place(scene, origin)}"
         what = f"{variable}, which" if variable else "a register that"
         return f"; it comes from {what} was never written{first}: initialise the variable"

@@ -14,6 +14,7 @@ from workbench.emulator.sanitizer.recorder import Recorder
 from workbench.emulator.semantics import NO_OPERATION, SEMANTICS
 from workbench.emulator.translate.block import BlockTranslator
 from workbench.emulator.translate.lane_run import INDEXED
+from workbench.emulator.translate.late_loads import by_arrival
 from workbench.emulator.translate.matrix_chain import MatrixChain
 from workbench.emulator.translate.options import Mode, Options, Unsupported
 from workbench.errors import UnsupportedInstruction
@@ -95,11 +96,12 @@ def _emit_block(
     recorder = Recorder(translator, rows, analysis) if translator.options.sanitize else None
     # The sanitizer hears of each instruction before it runs.
     chain = MatrixChain(translator) if recorder is None else None
-    for instruction in block:
+    for instruction, issued in by_arrival(block):
         opcode = instruction.opcode
         if recorder is not None and not translator.indexed_positions:
-            translator.begin(instruction)
-            recorder.before(instruction)
+            for one in issued:
+                translator.begin(one)
+                recorder.before(one)
         if opcode in NO_OPERATION:
             continue
         native = NATIVE.get(opcode)

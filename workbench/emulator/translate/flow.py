@@ -12,6 +12,7 @@ from workbench.codeobject.instruction import Instruction, Operand
 from workbench.codeobject.instructions import Flow
 from workbench.emulator.semantics import ENDS_BLOCK
 from workbench.emulator.semantics.control import SETS_REGISTER, mode_after, target_of
+from workbench.emulator.translate.late_loads import follow_at_once
 from workbench.emulator.translate.options import Mode
 from workbench.errors import CodeObjectError
 
@@ -181,7 +182,8 @@ def blocks_of(code: Code) -> list[list[Instruction]]:
             leaders.add(after)
     for address in addresses:
         instruction = code.instructions[address]
-        if current and (address in leaders or address != expected or len(current) >= PIECE):
+        is_long = len(current) >= PIECE and not follow_at_once(current[-1], instruction)
+        if current and (address in leaders or address != expected or is_long):
             blocks.append(current)
             current = []
         current.append(instruction)

@@ -7,7 +7,6 @@ is found before anything runs and named in one error.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
@@ -69,7 +68,7 @@ class Translation:
         blocks: basic blocks, by index.
         entry: index of the block at the kernel's entry.
         functions: native function pointers (abi.h's BlockFn) by block index.
-        addresses: block index by code object address, for indirect jumps.
+        places: code object addresses of the blocks in order, and the blocks' indices, for indirect jumps.
         row_count: vector register rows that the code touches, AGPRs included.
     """
 
@@ -77,7 +76,7 @@ class Translation:
     blocks: tuple[Block, ...]
     entry: int
     functions: Any
-    addresses: Mapping[int, int]
+    places: tuple[Any, Any]
     row_count: int
     _code: engine.LoadedCode = field(repr=False, compare=False)
 
@@ -244,12 +243,16 @@ def _load(code_object: CodeObject, kernel: str, program: _Program) -> Translatio
     blocks = tuple(
         Block(index, address, size, source) for index, (address, size) in enumerate(program.blocks)
     )
+    in_order = sorted(blocks, key=lambda block: block.address)
     return Translation(
         kernel=kernel,
         blocks=blocks,
         entry=program.entry,
         functions=functions,
-        addresses={block.address: block.index for block in blocks},
+        places=(
+            np.array([block.address for block in in_order], np.uint64),
+            np.array([block.index for block in in_order], np.int32),
+        ),
         row_count=program.row_count,
         _code=code,
     )

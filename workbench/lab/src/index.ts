@@ -31,6 +31,7 @@ import { HipkittensCompletions } from './completion';
 import { DashboardView } from './dashboard';
 import { goToFinding } from './diagnostics';
 import { cellExtension, type IServices } from './editor';
+import { focusAtOnce } from './focus';
 import { RunHistory } from './history';
 import { cardUrl, dashboardIcon, isaIcon, workbenchIcon } from './icons';
 import { IsaView, type IIsaTarget } from './isaview';
@@ -71,6 +72,7 @@ const editors: JupyterFrontEndPlugin<void> = {
   autoStart: true,
   requires: [IEditorExtensionRegistry, IWorkbench],
   activate: (_app: JupyterFrontEnd, registry: IEditorExtensionRegistry, shared: IServices) => {
+    document.addEventListener('mousedown', focusAtOnce, true);
     registry.addExtension({
       name: ID,
       factory: ({ model }) =>

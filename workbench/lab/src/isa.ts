@@ -170,9 +170,45 @@ export function chosenColumn(listing: IListing, key: string): IColumn | null {
   return columns.find(column => column.key === key) ?? columns[0] ?? null;
 }
 
+/** Columns beside the instructions and their widths in pixels, in the order in which a narrow view lets them go. */
+export const COLUMNS = [
+  ['Address', 54],
+  ['Pressure', 58],
+  ['Count', 58],
+  ['Source', 54],
+  ['Cost', 82]
+] as const;
+
+export type ColumnName = (typeof COLUMNS)[number][0];
+
+/** Widths of instructions in ems: what columns leave to them, and what they need on one line. */
+const CODE = { least: 21, whole: 28 };
+
+/**
+ * Which columns a view has room for; the last one stays in any.
+ *
+ * @param width - of the view in pixels.
+ * @param em - of the code's font, in pixels.
+ * @param wanted - columns that are there and that the user does not hide.
+ * @returns the columns, and whether instructions need a second line.
+ */
+export function roomFor(
+  width: number,
+  em: number,
+  wanted: readonly ColumnName[]
+): { columns: ColumnName[]; wraps: boolean } {
+  const left = COLUMNS.filter(([name]) => wanted.includes(name));
+  // Two ems for folds and arrows.
+  const code = () => width - 2 * em - left.reduce((sum, [, own]) => sum + own, 0);
+  while (left.length > 1 && code() < CODE.least * em) {
+    left.shift();
+  }
+  return { columns: left.map(([name]) => name), wraps: code() < CODE.whole * em };
+}
+
 export interface IHeading {
-  /** Class of the gutter below it, '' for the code itself. */
-  gutter: string;
+  /** The column below it, '' for the code itself. */
+  column: ColumnName | '';
   name: string;
   /** Unit or origin. */
   detail: string;
@@ -185,20 +221,20 @@ export interface IHeading {
 export function headings(listing: IListing, column: IColumn | null): IHeading[] {
   const measured = (listing.measures ?? []).some(measure => measure.origin === 'measured');
   const executed: IHeading = {
-    gutter: 'jp-hipkittens-IsaCount',
+    column: 'Count',
     name: 'executed',
     detail: measured ? 'measured' : 'counted',
     doc: 'Executions, summed over all waves of the last counted launch'
   };
   const cost: IHeading | null = column && {
-    gutter: 'jp-hipkittens-IsaCost',
+    column: 'Cost',
     name: column.label,
     detail: `% · ${column.origin}`,
     doc: `${column.label}: share of the kernel's${column.unit ? ` (in ${column.unit})` : ''}. ${column.doc ?? ''}`.trim()
   };
   return [
     {
-      gutter: 'jp-hipkittens-IsaAddress',
+      column: 'Address',
       name: 'address',
       detail: 'hex',
       doc: 'Address of the instruction in the code object'
@@ -206,18 +242,18 @@ export function headings(listing: IListing, column: IColumn | null): IHeading[] 
     ...(listing.counts ? [executed] : []),
     ...(cost ? [cost] : []),
     {
-      gutter: 'jp-hipkittens-IsaPressure',
+      column: 'Pressure',
       name: 'live',
       detail: 'registers',
       doc: 'Vector and accumulation registers that hold a value still needed before the instruction; derived from the code'
     },
     {
-      gutter: 'jp-hipkittens-IsaSource',
+      column: 'Source',
       name: 'line',
       detail: '* header',
       doc: 'Line of the cell. * marks code of a header that the line calls, · code of no line of the cell'
     },
-    { gutter: '', name: 'instruction', detail: listing.arch, doc: `Machine code for ${listing.arch}` }
+    { column: '', name: 'instruction', detail: listing.arch, doc: `Machine code for ${listing.arch}` }
   ];
 }
 

@@ -31,14 +31,17 @@ import { Panel as Row, PanelLayout, Widget } from '@lumino/widgets';
 import { compiledCells, type CellRecord } from './cells';
 import { count, percent, quantity } from './format';
 import {
+  COLUMNS,
   chosenColumn,
   headings,
   hex,
   lineColours,
   mix,
+  roomFor,
   rowsOfLine,
   toDocument,
   total,
+  type ColumnName,
   type IColumn,
   type IDocument,
   type IHeading,
@@ -156,11 +159,12 @@ class TextMarker extends GutterMarker {
   }
 
   toDOM(): Node {
+    if (!this.title) {
+      return document.createTextNode(this.text);
+    }
     const dom = document.createElement('span');
     dom.textContent = this.text;
-    if (this.title) {
-      dom.title = this.title;
-    }
+    dom.title = this.title;
     return dom;
   }
 }
@@ -216,15 +220,6 @@ class CostMarker extends GutterMarker {
   }
 }
 
-function costGutter(column: IColumn, rowMarker: RowMarker): Extension {
-  const sum = total(column) || 1;
-  const most = Math.max(...column.values, 0) || 1;
-  return gutter({
-    class: 'jp-hipkittens-IsaCost',
-    lineMarker: rowMarker(row => new CostMarker(column.values[row] ?? 0, sum, most, column))
-  });
-}
-
 /** A row of headings above the gutters, as wide as they are. */
 function headingRowOf(told: readonly IHeading[]): (view: EditorView) => Panel {
   return view => {
@@ -238,7 +233,7 @@ function headingRowOf(told: readonly IHeading[]): (view: EditorView) => Panel {
     const cells = told.map(heading => {
       const cell = document.createElement('div');
       cell.title = heading.doc;
-      cell.dataset.gutter = heading.gutter;
+      cell.dataset.column = heading.column;
       const name = document.createElement('b');
       name.textContent = heading.name;
       const detail = document.createElement('small');
@@ -250,16 +245,24 @@ function headingRowOf(told: readonly IHeading[]): (view: EditorView) => Panel {
     const fit = () =>
       view.requestMeasure({
         key: dom,
-        read: () =>
-          told.map(({ gutter: name }) =>
-            name ? (view.dom.querySelector(`.cm-gutter.${name}`)?.getBoundingClientRect().width ?? 0) : 0
+        read: () => ({
+          widths: told.map(
+            ({ column }) =>
+              view.dom.querySelector(`.cm-gutter.jp-hipkittens-Isa${column}`)?.getBoundingClientRect()
+                .width ?? 0
           ),
-        write: widths =>
+          gutters: view.dom.querySelector('.cm-gutters')?.getBoundingClientRect().width ?? 0
+        }),
+        write: ({ widths, gutters }) => {
           widths.forEach((width, index) => {
             if (width) {
               cells[index].style.width = `${width}px`;
             }
-          })
+          });
+          // The arrows' and the folds' gutters have no heading.
+          const rest = gutters - widths.reduce((sum, width) => sum + width, 0);
+          cells[cells.length - 1].style.marginLeft = `${Math.max(0, rest)}px`;
+        }
       });
     fit();
     return {
@@ -278,12 +281,52 @@ type RowMarker = (
   marker: (row: number) => GutterMarker | null
 ) => (view: EditorView, block: { from: number }) => GutterMarker | null;
 
+const columnWidths = EditorView.baseTheme(
+  Object.fromEntries(
+    COLUMNS.map(([name, width]) => [`.jp-hipkittens-Isa${name}`, { minWidth: `${width}px` }])
+  )
+);
+
+/** What stands in a column beside an instruction. */
+function markerOf(name: ColumnName, { listing, column }: IShown): (row: number) => GutterMarker | null {
+  switch (name) {
+    case 'Address':
+      return row => new TextMarker(hex(listing.addresses[row]));
+    case 'Count':
+      return row => {
+        const value = listing.counts?.[row] ?? 0;
+        const title = `${value.toLocaleString('en-US')} executions, counted over all waves`;
+        return new TextMarker(count(value), title);
+      };
+    case 'Cost': {
+      const sum = (column && total(column)) || 1;
+      const most = Math.max(...(column?.values ?? []), 0) || 1;
+      return row => column && new CostMarker(column.values[row] ?? 0, sum, most, column);
+    }
+    case 'Pressure': {
+      const most = Math.max(1, ...listing.vgprs.map((value, row) => value + listing.agprs[row]));
+      return row => new PressureMarker(listing.vgprs[row], listing.agprs[row], most);
+    }
+    case 'Source':
+      return row => {
+        const line = listing.lines[row];
+        const header = listing.headers[row];
+        return line || header
+          ? new TextMarker(line ? `${line}${header ? '*' : ''}` : '·', header || `line ${line} of the cell`)
+          : null;
+      };
+  }
+}
+
 /**
  * What is static about a document: decorations, gutters and folds.
+ *
+ * @param columns - those that are shown; what is hidden is not drawn at all.
  */
-function decorate({ document: doc, listing, column, colours }: IShown): Extension {
+function decorate(shown: IShown, columns: readonly ColumnName[]): Extension {
+  const { document: doc, listing, column, colours } = shown;
+  const told = headings(listing, column).filter(one => !one.column || columns.includes(one.column));
   const lineAt = (state: EditorState, from: number) => doc.lines[state.doc.lineAt(from).number - 1];
-  const most = Math.max(1, ...listing.vgprs.map((value, row) => value + listing.agprs[row]));
   const rowMarker: RowMarker = marker => (view, block) => {
     const line = lineAt(view.state, block.from);
     return line?.kind === 'code' ? marker(line.row) : null;
@@ -294,41 +337,16 @@ function decorate({ document: doc, listing, column, colours }: IShown): Extensio
       const last = doc.folds.get(number - 1);
       return last === undefined ? null : { from: state.doc.line(number).to, to: state.doc.line(last + 1).to };
     }),
-    showPanel.of(headingRowOf(headings(listing, column))),
+    showPanel.of(headingRowOf(told)),
     ViewPlugin.define(view => new RowDecorations(view, doc, listing, colours), {
       decorations: plugin => plugin.decorations
     }),
-    gutter({
-      class: 'jp-hipkittens-IsaAddress',
-      lineMarker: rowMarker(row => new TextMarker(hex(listing.addresses[row])))
-    }),
-    listing.counts
-      ? gutter({
-          class: 'jp-hipkittens-IsaCount',
-          lineMarker: rowMarker(row => {
-            const value = listing.counts?.[row] ?? 0;
-            return new TextMarker(
-              count(value),
-              `${value.toLocaleString('en-US')} executions, counted over all waves`
-            );
-          })
-        })
-      : [],
-    column ? costGutter(column, rowMarker) : [],
-    gutter({
-      class: 'jp-hipkittens-IsaPressure',
-      lineMarker: rowMarker(row => new PressureMarker(listing.vgprs[row], listing.agprs[row], most))
-    }),
-    gutter({
-      class: 'jp-hipkittens-IsaSource',
-      lineMarker: rowMarker(row => {
-        const line = listing.lines[row];
-        const header = listing.headers[row];
-        return line || header
-          ? new TextMarker(line ? `${line}${header ? '*' : ''}` : '·', header || `line ${line} of the cell`)
-          : null;
-      })
-    }),
+    columnWidths,
+    told.map(({ column }) =>
+      column
+        ? gutter({ class: `jp-hipkittens-Isa${column}`, lineMarker: rowMarker(markerOf(column, shown)) })
+        : []
+    ),
     listing.waits?.length ? arrowGutter : [],
     foldGutter()
   ];
@@ -434,6 +452,7 @@ export class IsaView extends Widget {
           pointedRows,
           arrowField,
           this.content.of([]),
+          this.wrapping.of([]),
           EditorView.domEventHandlers({
             mousemove: event => this.report(event, 'hover'),
             mouseleave: () => this.reportLine(0, 'hover'),
@@ -516,7 +535,37 @@ export class IsaView extends Widget {
   }
 
   protected onResize(): void {
+    this.makeRoom();
     this.view.requestMeasure();
+  }
+
+  /** Shows the columns that the user wants, as far as there is room for them beside the instructions. */
+  private makeRoom(): void {
+    const width = this.body.node.clientWidth;
+    if (!width || !this.shown) {
+      return;
+    }
+    const { listing, column } = this.shown;
+    const em = parseFloat(getComputedStyle(this.view.contentDOM).fontSize) || 13;
+    const hidden = this.preferences.isaHidden;
+    const wanted = headings(listing, column).flatMap(one =>
+      one.column && !hidden.includes(one.column) ? [one.column] : []
+    );
+    const { columns, wraps } = roomFor(width, em, wanted);
+    const effects: StateEffect<unknown>[] = [];
+    if (columns.join() !== this.columns.join()) {
+      this.columns = columns;
+      effects.push(this.content.reconfigure(decorate(this.shown, columns)));
+    }
+    if (wraps !== this.wraps) {
+      this.wraps = wraps;
+      effects.push(this.wrapping.reconfigure(wraps ? EditorView.lineWrapping : []));
+    }
+    if (effects.length) {
+      this.view.dispatch({ effects });
+    }
+    this.noRoom = wanted.filter(name => !columns.includes(name));
+    this.boxes.forEach(update => update());
   }
 
   private buildToolbar(): void {
@@ -582,27 +631,34 @@ export class IsaView extends Widget {
     summary.textContent = this.trans.__('Columns');
     summary.title = this.trans.__('Show or hide what stands beside the instructions');
     const list = document.createElement('div');
-    const box = (label: string, isOn: () => boolean, set: (on: boolean) => void) => {
+    const box = (label: string, isOn: () => boolean, set: (on: boolean) => void, note = () => '') => {
       const input = document.createElement('input');
       input.type = 'checkbox';
       input.addEventListener('change', () => set(input.checked));
-      this.boxes.push(() => (input.checked = isOn()));
+      const said = document.createElement('span');
+      said.className = 'jp-hipkittens-Dim';
+      this.boxes.push(() => {
+        input.checked = isOn();
+        said.textContent = note();
+      });
       const line = document.createElement('label');
-      line.append(input, label);
+      line.append(input, label, said);
       list.append(line);
     };
-    for (const [name, label] of [
+    const labels: [ColumnName, string][] = [
       ['Address', this.trans.__('address')],
       ['Count', this.trans.__('executed')],
       ['Cost', this.trans.__('cost')],
       ['Pressure', this.trans.__('live registers')],
       ['Source', this.trans.__('line')]
-    ]) {
+    ];
+    for (const [name, label] of labels) {
       const others = () => this.preferences.isaHidden.filter(one => one !== name);
       box(
         label,
         () => others().length === this.preferences.isaHidden.length,
-        on => void this.preferences.set('isaHidden', on ? others() : [...others(), name])
+        on => void this.preferences.set('isaHidden', on ? others() : [...others(), name]),
+        () => (this.noRoom.includes(name) ? this.trans.__('no room') : '')
       );
     }
     box(
@@ -630,7 +686,7 @@ export class IsaView extends Widget {
   /** Shows what the settings say. */
   private follow(): void {
     this.boxes.forEach(update => update());
-    this.node.dataset.hidden = this.preferences.isaHidden.join(' ');
+    this.makeRoom();
     this.view.requestMeasure();
     if (this.coloursWere !== this.preferences.isaColours) {
       this.coloursWere = this.preferences.isaColours;
@@ -740,8 +796,9 @@ export class IsaView extends Widget {
     const scroll = this.view.scrollDOM.scrollTop;
     this.view.dispatch({
       changes: { from: 0, to: this.view.state.doc.length, insert: document.text },
-      effects: this.content.reconfigure(decorate(this.shown))
+      effects: this.content.reconfigure(decorate(this.shown, this.columns))
     });
+    this.makeRoom();
     this.view.scrollDOM.scrollTop = scroll;
     this.say(this.summary(this.shown, previous !== null));
   }
@@ -803,10 +860,19 @@ export class IsaView extends Widget {
         : [];
     const rows = meant.map(row => document.lineOfRow[row]);
     const effects: StateEffect<unknown>[] = [setRows.of(rows), setArrow.of(this.arrowOf(meant[0]))];
-    if (link.action === 'select' && rows.length) {
+    if (link.action === 'select' && rows.length && !this.areInView(rows)) {
       effects.push(EditorView.scrollIntoView(this.view.state.doc.line(rows[0] + 1).from, { y: 'center' }));
     }
     this.view.dispatch({ effects });
+  }
+
+  /** Whether lines of the document are all seen. To scroll costs more than all else, and rows that stay are followed. */
+  private areInView(lines: readonly number[]): boolean {
+    const { scrollTop, clientHeight } = this.view.scrollDOM;
+    const [first, last] = [Math.min(...lines), Math.max(...lines)].map(line =>
+      this.view.lineBlockAt(this.view.state.doc.line(line + 1).from)
+    );
+    return first.top >= scrollTop && last.bottom <= scrollTop + clientHeight;
   }
 
   private report(event: MouseEvent, action: ILink['action']): boolean {
@@ -883,6 +949,10 @@ export class IsaView extends Widget {
   private readonly body = new Widget();
   private readonly view: EditorView;
   private readonly content = new Compartment();
+  private readonly wrapping = new Compartment();
+  private wraps = false;
+  private columns: ColumnName[] = COLUMNS.map(([name]) => name);
+  private noRoom: ColumnName[] = [];
   private kernels!: HTMLSelectElement;
   private measures!: HTMLSelectElement;
   private measure = '';

@@ -193,9 +193,29 @@ class WordMarks {
   }
 }
 
+/** Parents of a name that is being declared; a function's own name stands in a FunctionDeclarator. */
+const DECLARES =
+  /^(?:Init|Pointer|Reference|Array)Declarator$|^(?:Optional)?ParameterDeclaration$|^Declaration$/;
+
+/**
+ * Names of the cell's own variables and parameters, which may be words of the library too.
+ */
+export function ownNames(tree: Tree, text: (from: number, to: number) => string): Set<string> {
+  const found = new Set<string>();
+  tree.iterate({
+    enter: ({ name, from, to, node }) => {
+      if (name === 'Identifier' && DECLARES.test(node.parent?.name ?? '')) {
+        found.add(text(from, to));
+      }
+    }
+  });
+  return found;
+}
+
 function wordMarks(view: EditorView): DecorationSet {
   const builder = new RangeSetBuilder<Decoration>();
   const tree = syntaxTree(view.state);
+  const own = ownNames(tree, (from, to) => view.state.sliceDoc(from, to));
   const bodyStart = view.state.doc.line(1).to + 1;
   for (const { from, to } of view.visibleRanges) {
     const start = Math.max(from, bodyStart);
@@ -204,7 +224,7 @@ function wordMarks(view: EditorView): DecorationSet {
     }
     for (const match of view.state.sliceDoc(start, to).matchAll(/[A-Za-z_]\w*/g)) {
       const word = match[0];
-      const mark = HIP_WORDS.has(word) ? hipMark : isKittensWord(word) ? kittensMark : null;
+      const mark = HIP_WORDS.has(word) ? hipMark : isKittensWord(word) && !own.has(word) ? kittensMark : null;
       if (mark) {
         const position = start + (match.index ?? 0);
         const inside = tree.resolveInner(position, 1).name;

@@ -61,6 +61,7 @@ class LiveView extends Widget implements IRenderMime.IRenderer {
   ) {
     super();
     this.layout = new PanelLayout();
+    this.addClass('jp-hipkittens-LiveView');
   }
 
   async renderModel(model: IRenderMime.IMimeModel): Promise<void> {
@@ -73,6 +74,9 @@ class LiveView extends Widget implements IRenderMime.IRenderer {
       this.hide();
       return;
     }
+    // The copy comes next, the widget's own script later: a figure of the copy that was on the page between
+    // them would be saved as the picture that JupyterLab took of it.
+    this.addClass('jp-mod-live');
     const live = content.rendermime.createRenderer(WIDGET_MIME_TYPE);
     (this.layout as PanelLayout).addWidget(live);
     await live.renderModel(model);

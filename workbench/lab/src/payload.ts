@@ -60,7 +60,8 @@ export interface IRun {
   kind: 'compile' | 'run' | 'time' | 'verify' | 'profile' | 'sanitize';
   at: string;
   kernel: string;
-  time: { value: number; unit: string; origin: Origin } | null;
+  /** `told`: the origin and how far a modelled time may be off; absent in notebooks of older versions. */
+  time: { value: number; unit: string; origin: Origin; told?: string } | null;
   verified: boolean | null;
   changes: string[];
   error: string;

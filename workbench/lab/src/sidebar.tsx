@@ -274,10 +274,12 @@ function Section(props: { title: string; children: React.ReactNode }): JSX.Eleme
   );
 }
 
-/** Where a figure comes from, beside it. */
-export function Badge({ origin }: { origin: Origin | '' }): JSX.Element | null {
+/** Where a figure comes from, beside it; what is told of it shows under the pointer. */
+export function Badge({ origin, told }: { origin: Origin | ''; told?: string }): JSX.Element | null {
   return origin ? (
-    <span className={`jp-hipkittens-Badge jp-hipkittens-Badge-${origin}`}>{origin}</span>
+    <span className={`jp-hipkittens-Badge jp-hipkittens-Badge-${origin}`} title={told}>
+      {origin}
+    </span>
   ) : null;
 }
 
@@ -585,7 +587,8 @@ function HistoryItem({ entry, trans }: { entry: IHistoryEntry; trans: Translatio
         )}
         {entry.time && (
           <span>
-            {entry.time.value.toPrecision(4)} {entry.time.unit} <Badge origin={entry.time.origin} />
+            {entry.time.value.toPrecision(4)} {entry.time.unit}{' '}
+            <Badge origin={entry.time.origin} told={entry.time.told} />
           </span>
         )}
       </div>

@@ -1,8 +1,10 @@
 import {
+  COLUMNS,
   chosenColumn,
   headings,
   lineColours,
   mix,
+  roomFor,
   rowsOfLine,
   toDocument,
   total,
@@ -158,7 +160,7 @@ describe('headings of the ISA view', () => {
       'line',
       'instruction'
     ]);
-    expect(new Set(all.map(one => one.gutter)).size).toBe(all.length);
+    expect(new Set(all.map(one => one.column)).size).toBe(all.length);
   });
 
   it('say unit and origin', () => {
@@ -170,5 +172,21 @@ describe('headings of the ISA view', () => {
     expect(headings(listing(['s_endpgm'], { counts: [1], measures: [traced] }), traced)[1].detail).toBe(
       'measured'
     );
+  });
+});
+
+describe('columns of the ISA view', () => {
+  const all = COLUMNS.map(([name]) => name);
+
+  it('all stand in a wide view, and give way to the instructions in a narrow one', () => {
+    expect(roomFor(900, 13, all)).toEqual({ columns: all, wraps: false });
+    expect(roomFor(500, 13, all).columns).toEqual(['Count', 'Source', 'Cost']);
+    expect(roomFor(320, 13, all)).toEqual({ columns: ['Cost'], wraps: true });
+  });
+
+  it('have the room of those that are hidden', () => {
+    expect(roomFor(500, 13, ['Address', 'Source', 'Cost']).columns).toEqual(['Address', 'Source', 'Cost']);
+    expect(roomFor(320, 13, ['Source']).columns).toEqual(['Source']);
+    expect(roomFor(320, 13, []).columns).toEqual([]);
   });
 });

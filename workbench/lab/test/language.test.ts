@@ -5,6 +5,7 @@ import { EditorView } from '@codemirror/view';
 import { python } from '@codemirror/lang-python';
 
 import { cellExtension, type IServices } from '../src/editor';
+import { setKittensWords } from '../src/keywords';
 import { withoutQualifiers } from '../src/language';
 import { SourceLinks } from '../src/links';
 import { Names } from '../src/names';
@@ -140,6 +141,20 @@ describe('language of a cell', () => {
     const words = (name: string) => [...view.dom.querySelectorAll(`.${name}`)].map(node => node.textContent);
     expect(words('jp-hipkittens-kittens')).toEqual(['rt_bf']);
     expect(words('jp-hipkittens-hip')).toEqual(['__shared__']);
+  });
+
+  it("leaves a variable of the cell's own in its own colour, whatever the library calls so", () => {
+    const marked = (body: string) => {
+      const view = editor(`%%hipkittens a\nvoid f(int *load, float &mul) {\n${body}\n}`);
+      parsed(view);
+      view.dispatch({ changes: { from: view.state.doc.length, insert: '\n' } });
+      parsed(view);
+      return [...view.dom.querySelectorAll('.jp-hipkittens-kittens')].map(node => node.textContent);
+    };
+    setKittensWords(['store', 'load', 'mul']);
+    expect(marked('store(a, b);')).toEqual(['store']);
+    expect(marked('const int store = load[0];\nstore + mul;')).toEqual([]);
+    setKittensWords([]);
   });
 
   it('leaves nothing behind when editors go', () => {

@@ -1,7 +1,7 @@
 /** What timelines are painted from; the page's script is plain JavaScript, as any notebook can load it. */
 
 // @ts-expect-error the script has no types
-import { Track, after, paint, paintBins } from '../../views/waves/waves.js';
+import { Track, after, duration, paint, paintBins } from '../../views/waves/waves.js';
 
 const meanings = {
   kinds: [
@@ -49,6 +49,19 @@ describe('after', () => {
   it('finds the first that is greater', () => {
     const values = [1, 3, 3, 7];
     expect([0, 1, 3, 7].map(value => after(values, value, 0, 4))).toEqual([0, 1, 3, 4]);
+  });
+});
+
+describe('duration', () => {
+  it('has neither zeros behind a point nor an exponent', () => {
+    const seconds = [5e-9, 9.986e-7, 9.996e-7, 1.849e-5, 1.6946e-3];
+    expect(seconds.map(each => duration(each, 3))).toEqual([
+      '5.00 ns',
+      '999 ns',
+      '1.00 us',
+      '18.5 us',
+      '1,695 us'
+    ]);
   });
 });
 

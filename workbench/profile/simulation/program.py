@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from workbench.codeobject.instructions import CYCLES_OF_A_PASS, Access, Flow, Space, Trait
 from workbench.codeobject.registers import read, written
-from workbench.profile.flow import wait_counts
+from workbench.codeobject.waits import waits_of
 from workbench.profile.simulation.native import CData, ffi, number
 from workbench.targets import Target
 
@@ -141,13 +141,13 @@ def _kind(instruction: Instruction, target: Target) -> tuple[str, int, dict[str,
     if record.pipeline == "branch":
         return "BRANCH", timing.turn, {}
     if instruction.opcode == "s_waitcnt":
-        vmcnt, lgkmcnt = wait_counts(instruction)
+        waits = waits_of(instruction)
         return (
             "WAIT",
             timing.turn,
             {
-                "vmcnt": -1 if vmcnt is None else vmcnt,
-                "lgkmcnt": -1 if lgkmcnt is None else lgkmcnt,
+                "vmcnt": -1 if waits.vmcnt is None else waits.vmcnt,
+                "lgkmcnt": -1 if waits.lgkmcnt is None else waits.lgkmcnt,
             },
         )
     field = instruction.words[0] & 0xFFFF

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -198,13 +199,8 @@ def run_unit(
         WorkbenchError: no memory, or waves that wait for one another for ever.
     """
     waves = max(len(group) for group in groups)
-    keep = [np.ascontiguousarray(wave.steps) for group in groups for wave in group]
-    ways = ffi.new("SimWay[]", len(groups) * waves)
-    taken = iter(keep)
-    for i, group in enumerate(groups):
-        for k in range(len(group)):
-            steps = next(taken)
-            ways[i * waves + k] = (ffi.cast("SimStep *", steps.ctypes.data), len(steps))
+    # The arrays of steps live as long as this name: C reads them.
+    _kept, ways = _ways(groups, waves)
     count = len(program.ops)
     ends = np.zeros(len(groups))
     stalls = np.zeros((count, len(REASONS)))
@@ -257,6 +253,16 @@ def run_unit(
         max(0, int(run.span_count) - spans),
         _by_wave(by_wave, len(groups), waves, [len(group) for group in groups]),
     )
+
+
+def _ways(groups: Sequence[Sequence[WaveSteps]], waves: int) -> tuple[list[npt.NDArray[np.void]], Any]:
+    """The steps of all waves as arrays, and where they are: `waves` places for each group."""
+    ways, kept = ffi.new("SimWay[]", len(groups) * waves), []
+    for i, group in enumerate(groups):
+        for k, wave in enumerate(group):
+            kept.append(steps := np.ascontiguousarray(wave.steps))
+            ways[i * waves + k] = (ffi.cast("SimStep *", steps.ctypes.data), len(steps))
+    return kept, ways
 
 
 def _room_by_wave(waves: int, ops: int) -> npt.NDArray[np.float32] | None:

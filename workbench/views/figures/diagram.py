@@ -94,6 +94,7 @@ def diagram(now: ProfileResult | None, base: ProfileResult | None, hue: str = SE
     head = ("path", "read", "written", "of what it can carry, %", "read, to baseline", "origin")
     rows: list[tuple[Any, ...]] = []
     origins: list[Figure] = []
+    notes: list[dict[str, Any]] = []
     if now is not None:
         found, old = traffic_by_level(now), traffic_by_level(base)
         boxes = {box.name: box for box in BOXES}
@@ -102,7 +103,8 @@ def diagram(now: ProfileResult | None, base: ProfileResult | None, hue: str = SE
             if read is None and written is None:
                 continue
             share = _share(now, path)
-            _draw_path(figure, path, boxes, _told(read, written, share, _share(base, path)), share, hue)
+            told = _told(read, written, share, _share(base, path))
+            notes.append(_draw_path(figure, path, boxes, told, share, hue))
             origins += [each for each in (read, written) if each is not None]
             rows.append(
                 (
@@ -116,19 +118,23 @@ def diagram(now: ProfileResult | None, base: ProfileResult | None, hue: str = SE
                     str((read or written or origins[-1]).origin),
                 )
             )
-        _draw_direct(figure, now, boxes, hue)
+        notes += _draw_direct(figure, now, boxes, hue)
         for box in BOXES:
             rate = _rate(now, box)
-            _draw_box(figure, box, rate)
+            notes.append(_words(box, rate))
             if rate is not None:
                 rows.append((f"{box.name}: {box.rate}, %", rate.value, "", None, "", str(rate.origin)))
                 origins.append(rate)
-    view = finish(figure, "Memory", "memory", origins, head, rows)
-    if figure.data:
-        figure.update_layout(height=HEIGHT, showlegend=False, margin={"l": 10, "b": 10})
-        figure.update_xaxes(visible=False, range=[0, 10], fixedrange=True)
-        figure.update_yaxes(visible=False, range=[0, 10.1], fixedrange=True)
-    return view
+        # All at once: plotly copies those that it has with each that it gets.
+        figure.update_layout(annotations=notes, shapes=[_shape(box) for box in BOXES])
+    look = {
+        "height": HEIGHT,
+        "showlegend": False,
+        "margin": {"l": 10, "b": 10},
+        "xaxis": {"visible": False, "range": [0, 10], "fixedrange": True},
+        "yaxis": {"visible": False, "range": [0, 10.1], "fixedrange": True},
+    }
+    return finish(figure, "Memory", "memory", origins, head, rows, look if figure.data else None)
 
 
 def _share(now: ProfileResult | None, path: Path) -> float | None:
@@ -166,7 +172,8 @@ def _told(read: Figure | None, written: Figure | None, share: float | None, befo
 
 def _draw_path(
     figure: Any, path: Path, boxes: dict[str, Box], told: str, share: float | None, hue: str
-) -> None:
+) -> dict[str, Any]:
+    """Draws a path; gives the words beside it."""
     import plotly.graph_objects as go
 
     above, below = boxes[path.upper].bottom, boxes[path.lower].top
@@ -179,19 +186,19 @@ def _draw_path(
             hovertemplate=f"{path.name}: {told}<extra></extra>",
         )
     )
-    figure.add_annotation(
-        x=path.x, y=(above + below) / 2, xshift=12, text=told, xanchor="left", yanchor="middle",
-        align="left", showarrow=False, font={"size": 11, "color": INK},
-    )  # fmt: skip
+    return {
+        **{"x": path.x, "y": (above + below) / 2, "xshift": 12, "text": told, "xanchor": "left"},
+        **{"yanchor": "middle", "align": "left", "showarrow": False, "font": {"size": 11, "color": INK}},
+    }
 
 
-def _draw_direct(figure: Any, now: ProfileResult, boxes: dict[str, Box], hue: str) -> None:
-    """Loads from L1 to LDS that pass no register."""
+def _draw_direct(figure: Any, now: ProfileResult, boxes: dict[str, Box], hue: str) -> list[dict[str, Any]]:
+    """Draws loads from L1 to LDS that pass no register; gives the words beside them, none without such."""
     import plotly.graph_objects as go
 
     direct = now.counters.get("direct_to_lds_bytes")
     if direct is None or not direct.value:
-        return
+        return []
     box, other = boxes["LDS"], boxes["L1"]
     y = (box.top + box.bottom) / 2
     figure.add_trace(
@@ -203,19 +210,24 @@ def _draw_direct(figure: Any, now: ProfileResult, boxes: dict[str, Box], hue: st
             hovertemplate=f"direct to LDS: {shown_bytes(direct.value)}<extra></extra>",
         )
     )
-    figure.add_annotation(
-        x=box.right, y=box.bottom, yshift=-3, text=f"{shown_bytes(direct.value)} straight from L1",
-        xanchor="right", yanchor="top", showarrow=False, font={"size": 11, "color": INK},
-    )  # fmt: skip
+    text = f"{shown_bytes(direct.value)} straight from L1"
+    return [
+        {
+            **{"x": box.right, "y": box.bottom, "yshift": -3, "text": text, "xanchor": "right"},
+            **{"yanchor": "top", "showarrow": False, "font": {"size": 11, "color": INK}},
+        }
+    ]
 
 
-def _draw_box(figure: Any, box: Box, rate: Figure | None) -> None:
-    figure.add_shape(
-        type="rect", x0=box.left, x1=box.right, y0=box.bottom, y1=box.top,
-        line={"color": INK, "width": 1}, fillcolor="rgba(128,134,145,0.12)", layer="below",
-    )  # fmt: skip
+def _shape(box: Box) -> dict[str, Any]:
+    return {
+        **{"type": "rect", "x0": box.left, "x1": box.right, "y0": box.bottom, "y1": box.top},
+        **{"line": {"color": INK, "width": 1}, "fillcolor": "rgba(128,134,145,0.12)", "layer": "below"},
+    }
+
+
+def _words(box: Box, rate: Figure | None) -> dict[str, Any]:
+    """A box's name, and its rate."""
     text = f"<b>{box.name}</b>" + (f"  {rate.value:.3g} % {box.word}" if rate is not None else "")
-    figure.add_annotation(
-        x=(box.left + box.right) / 2, y=(box.top + box.bottom) / 2, text=text, showarrow=False,
-        font={"size": 12},
-    )  # fmt: skip
+    middle = {"x": (box.left + box.right) / 2, "y": (box.top + box.bottom) / 2}
+    return {**middle, "text": text, "showarrow": False, "font": {"size": 12}}

@@ -37,9 +37,8 @@ def lds(now: ProfileResult | None, base: ProfileResult | None, hue: str = SERIES
     title = f"LDS banks: {rate.value:.1f}% conflict cycles" if rate is not None else "LDS banks"
     figure.update_xaxes(title="LDS cycles, all compute units", rangemode="tozero")
     origins = [more.origin for _, more in known.values()]
-    view = finish(figure, title, "lds", origins, ("counter", "value", "to baseline"), _lds_rows(now, base))
-    figure.update_layout(barmode="stack")
-    return view
+    head = ("counter", "value", "to baseline")
+    return finish(figure, title, "lds", origins, head, _lds_rows(now, base), {"barmode": "stack"})
 
 
 def _cycles(profile: ProfileResult | None) -> tuple[Figure, Figure] | None:

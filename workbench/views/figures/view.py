@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 from markupsafe import Markup
@@ -11,7 +12,7 @@ from markupsafe import Markup
 from workbench.origin import Figure, Origin
 from workbench.profile.metrics import NOT_COLLECTED, NOTHING
 from workbench.theme import GREY, INK, RIGHT
-from workbench.views.badge import badges, legend_height, marker, style
+from workbench.views.badge import badges, dressed, legend_height, marker
 from workbench.views.markup import block, details, tag
 from workbench.views.table import Cell, Table
 
@@ -35,7 +36,7 @@ class View:
     Attributes:
         key: short name, stable.
         title: as shown above it.
-        figure: a plotly Figure.
+        tree: its plotly figure as a plain tree, which is all that a page wants.
         head, rows: the table under it; None is what was not collected, `NOTHING` a rate of nothing.
         origins: of the data.
         lasts: whether it is never stale (`Card.lasts`).
@@ -43,11 +44,25 @@ class View:
 
     key: str
     title: str
-    figure: Any = field(repr=False)
+    tree: Mapping[str, Any] = field(repr=False)
     head: Sequence[str]
     rows: Sequence[Sequence[Any]] = field(repr=False)
     origins: Sequence[Origin]
     lasts: bool = False
+
+    @cached_property
+    def figure(self) -> Any:
+        """A plotly Figure; made when it is asked for, which takes longer than all else."""
+        import plotly.graph_objects as go
+
+        return go.Figure(self.tree)
+
+    @cached_property
+    def json(self) -> str:
+        """The figure as a page takes it."""
+        from plotly.io.json import to_json_plotly
+
+        return str(to_json_plotly(self.tree))
 
     @property
     def table(self) -> Markup:
@@ -79,28 +94,54 @@ def finish(
     origins: Sequence[Figure | Origin],
     head: Sequence[str],
     rows: Sequence[Any],
+    layout: Mapping[str, Any] | None = None,
 ) -> View:
-    """Gives a figure the dashboard's look and its table."""
-    style(figure, origins, title)
+    """Gives a figure the dashboard's look and its table.
+
+    Args:
+        layout: what this figure has differently.
+    """
     shown = list(dict.fromkeys(each.origin if isinstance(each, Figure) else each for each in origins))
-    figure.update_layout(
-        height=HEIGHT + legend_height(figure) + _rows_height(figure),
-        margin={"l": 10, "r": RIGHT, "b": 40 + legend_height(figure)},
-        legend={"orientation": "h", "y": 0, "yref": "container", "yanchor": "bottom", "x": 0},
-        barmode="group",
-        bargroupgap=0.1,
+    below = legend_height(figure)
+    made = dressed(figure, origins, title)
+    own = {
+        "height": HEIGHT + below + _rows_height(figure),
+        "margin": {"l": 10, "r": RIGHT, "b": 40 + below},
+        "legend": {"orientation": "h", "y": 0, "yref": "container", "yanchor": "bottom", "x": 0},
+        "barmode": "group",
+        "bargroupgap": 0.1,
         # Plotly keeps a reader's zoom through updates.
-        uirevision=key,
-    )
-    figure.update_xaxes(automargin=True, title_standoff=4)
-    figure.update_yaxes(automargin=True)
+        "uirevision": key,
+    }
+    axes = dict.fromkeys(["xaxis", "yaxis", *(name for name in made if name[1:5] == "axis")])
+    for name in axes:
+        own[name] = {"automargin": True, **({"title": {"standoff": 4}} if name[0] == "x" else {})}
+    made = over(made, own)
     if not figure.data:
-        figure.add_annotation(
-            text="nothing to show yet", xref="paper", yref="paper", x=0.5, y=0.5, showarrow=False
+        made["annotations"].append(
+            {
+                "text": "nothing to show yet",
+                "xref": "paper",
+                "yref": "paper",
+                "x": 0.5,
+                "y": 0.5,
+                "showarrow": False,
+            }
         )
-        figure.update_xaxes(visible=False)
-        figure.update_yaxes(visible=False)
-    return View(key, title, figure, head, rows, shown)
+        made = over(made, {name: {"visible": False} for name in axes})
+    traces = [trace.to_plotly_json() for trace in figure.data]
+    return View(key, title, {"data": traces, "layout": over(made, layout or {})}, head, rows, shown)
+
+
+def over(under: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
+    """One tree on another: entries of both are merged, of others the upper one stays."""
+    merged = {
+        name: over(under[name], value)
+        if isinstance(value, Mapping) and isinstance(under.get(name), Mapping)
+        else value
+        for name, value in above.items()
+    }
+    return {**under, **merged}
 
 
 def _rows_height(figure: Any) -> int:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Sequence
 from typing import Any
 
 from workbench.theme import CLEAR, INK
-from workbench.views.layout.panels import Mode, Panel, top_value
+from workbench.views.layout.panels import Grid, Mode, Panel, compact, top_value
 from workbench.views.layout.steps import Step
 
 
@@ -27,7 +28,7 @@ def menu(panels: Sequence[Panel], modes: Sequence[Mode], active: int) -> dict[st
                 "method": "restyle",
                 "args": [
                     {
-                        "z": [panel.grid(mode.value) for panel in panels],
+                        "z": [_packed(panel.grid(mode.value)) for panel in panels],
                         "zmax": [top_value(panels, mode)] * count,
                         "colorbar.title.text": mode.name,
                     },
@@ -36,6 +37,16 @@ def menu(panels: Sequence[Panel], modes: Sequence[Mode], active: int) -> dict[st
             }
             for mode in modes
         ],
+    }
+
+
+def _packed(grid: Grid) -> dict[str, str]:
+    """A grid as plotly's script reads one; in what a button does the package leaves arrays as lists."""
+    small = compact(grid)
+    return {
+        "dtype": small.dtype.str.lstrip("|<"),
+        "bdata": base64.b64encode(small.tobytes()).decode(),
+        "shape": ", ".join(map(str, small.shape)),
     }
 
 

@@ -164,6 +164,17 @@ def panels_of(result: LayoutResult) -> list[Panel]:
     return panels
 
 
+def compact(grid: Grid) -> npt.NDArray[np.generic]:
+    """A grid in the smallest type that plotly reads and that holds its numbers; NaN needs a float."""
+    for kind in (np.uint8, np.int16):
+        # A NaN is no integer, and so equals none.
+        with np.errstate(invalid="ignore"):
+            small = grid.astype(kind)
+        if np.array_equal(small, grid):
+            return small
+    return grid
+
+
 def differs(grid: Grid) -> bool:
     """Whether there is anything to tell apart by colour."""
     known = grid[~np.isnan(grid)]

@@ -9,7 +9,7 @@ import numpy as np
 
 from workbench.theme import CLEAR
 from workbench.tiles import Row
-from workbench.views.layout.panels import CONFLICTING, FIELDS, SEEN, Mode, Panel, top_value
+from workbench.views.layout.panels import CONFLICTING, FIELDS, SEEN, Grid, Mode, Panel, compact, top_value
 from workbench.views.layout.steps import Step
 
 CONFLICT = "#e0312d"
@@ -32,8 +32,8 @@ def base(panel: Panel, mode: Mode, scale: bool, numbers: bool) -> Any:
     if numbers:
         text = {"texttemplate": "%{z}", "textfont": {"color": "#ffffff", "shadow": OUTLINE}}
     return go.Heatmap(
-        z=panel.grid(mode.value),
-        customdata=np.stack([grid for _, grid in fields], axis=-1) if fields else None,
+        z=compact(panel.grid(mode.value)),
+        customdata=_hovered([grid for _, grid in fields]) if fields else None,
         colorscale="Viridis",
         zmin=0,
         zmax=top_value([panel], mode),
@@ -47,6 +47,12 @@ def base(panel: Panel, mode: Mode, scale: bool, numbers: bool) -> Any:
         hoverongaps=False,
         **text,
     )
+
+
+def _hovered(grids: Sequence[Grid]) -> Any:
+    """What hovering tells of each cell; of one with nothing in it nothing, so its numbers may be any."""
+    told = np.stack(grids, axis=-1)
+    return compact(np.where(np.isnan(told).all(axis=-1, keepdims=True), 0, told))
 
 
 def veil(panel: Panel, rows: Sequence[Row] | None, told: bool) -> Any:
@@ -91,12 +97,15 @@ def frame(panels: Sequence[Panel], step: Step, name: str, told: bool) -> Any:
     import plotly.graph_objects as go
 
     count = len(panels)
-    data = [veil(panel, step.rows, told) for panel in panels]
+    data = []
+    for panel in panels:
+        lit = veil(panel, step.rows, told)
+        data.append(go.Heatmap(z=lit.z, text=lit.text, colorscale=lit.colorscale))
     return go.Frame(data=data, traces=[*range(count, 2 * count)], name=name)
 
 
 def lanes(panel: Panel, rows: Sequence[Row] | None) -> list[list[str]]:
-    """The numbers of the lanes that meet in each lit cell; "" in the others."""
+    """The numbers of the lanes that meet in each lit cell; "" in those between."""
     found: dict[tuple[int, int], list[int]] = {}
     for row in panel.first.values() if rows is None else rows:
         place = panel.place(row)
@@ -104,5 +113,9 @@ def lanes(panel: Panel, rows: Sequence[Row] | None) -> list[list[str]]:
             there = found.setdefault(panel.cell(place), [])
             if row.lane not in there:
                 there.append(row.lane)
-    high, wide = panel.shape
-    return [["/".join(map(str, found.get((y, x), ()))) for x in range(wide)] for y in range(high)]
+    # A row ends with its last number: a frame lights a few of two thousand cells.
+    ends = {y: max(x for row, x in found if row == y) for y in {y for y, _ in found}}
+    return [
+        ["/".join(map(str, found.get((y, x), ()))) for x in range(ends.get(y, -1) + 1)]
+        for y in range(panel.shape[0])
+    ]

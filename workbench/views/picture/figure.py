@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import re
-from collections.abc import Mapping, Sequence
+import threading
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from workbench.theme import CLEAR, INK
+from workbench.views.picture import pdf
 from workbench.views.picture.axes import Scale, anchored, dress
 from workbench.views.picture.traces import DRAWERS, OUTLINED, Place, draw_bars, legend_mark, values_of
 from workbench.views.picture.values import COLOURWAY, DASHES, array, at, colour, number, plain
@@ -19,6 +22,10 @@ FONTS = ("DejaVu Sans", "Verdana", "sans-serif")
 """What texts are measured with comes first; the second is as wide, for machines that lack it."""
 
 
+_ONE_AT_A_TIME = threading.Lock()
+"""matplotlib's settings are the process's."""
+
+
 def svg_of(figure: Any) -> str:
     """The figure as SVG with a transparent background.
 
@@ -28,6 +35,29 @@ def svg_of(figure: Any) -> str:
     Returns:
         the text of the picture; a figure with a type of trace that is not drawn here says so in its place.
     """
+    with _drawn(figure) as (drawn, page):
+        return _svg(drawn, page)
+
+
+def pictures_of(figure: Any) -> dict[str, str]:
+    """The figure's pictures by MIME type: SVG for pages, PDF for what is printed by LaTeX.
+
+    Args:
+        figure: as of `svg_of`.
+    """
+    with _drawn(figure) as (drawn, page):
+        return {"image/svg+xml": _svg(drawn, page), pdf.MIME_TYPE: pdf.pdf_of_drawing(drawn, **page)}
+
+
+def _svg(drawn: Any, page: Mapping[str, Any]) -> str:
+    kept = io.StringIO()
+    drawn.savefig(kept, format="svg", metadata={"Date": None}, **page)
+    return _small(kept.getvalue())
+
+
+@contextlib.contextmanager
+def _drawn(figure: Any) -> Iterator[tuple[Any, dict[str, Any]]]:
+    """The figure as one of matplotlib's, and how it is saved; the settings last as long as this."""
     import matplotlib
     from matplotlib.backends.backend_svg import FigureCanvasSVG
     from matplotlib.figure import Figure
@@ -44,32 +74,82 @@ def svg_of(figure: Any) -> str:
         "axes.unicode_minus": False,
         "text.parse_math": False,
     }
-    with matplotlib.rc_context(settings):
+    with _ONE_AT_A_TIME, matplotlib.rc_context(settings):
         drawn = Figure(figsize=(width / 72, height / 72), dpi=72)
         FigureCanvasSVG(drawn)
         _Drawing(drawn, tree, layout, width, height).draw()
-        kept = io.StringIO()
-        drawn.savefig(
-            kept,
-            format="svg",
-            transparent=True,
-            bbox_inches="tight",
-            pad_inches=6 / 72,
-            metadata={"Date": None},
-        )
-    return _small(kept.getvalue())
+        # How large the page must be is looked up once for all pictures: it takes as long as drawing one.
+        yield drawn, {"transparent": True, "bbox_inches": drawn.get_tightbbox().padded(6 / 72)}
 
 
 def _small(drawn: str) -> str:
     """matplotlib's SVG without what each of its texts says again, in pixels, never wider than its page."""
     outline = r'<g style="paint-order:stroke;stroke:#\1;stroke-width:1.5px;stroke-linejoin:round">'
-    text = re.sub(rf'<g id="{OUTLINED}(\w{{6}})">', outline, drawn[drawn.index("<svg") :])
+    text = re.sub(rf'<g id="{OUTLINED}(\w{{6}})">', outline, _whole(drawn[drawn.index("<svg") :]))
     text = re.sub(r'(?<=<g) id="text_\d+"| transform="rotate\(-0 [^"]*\)"', "", text)
     family = "font-family: " + ", ".join(f"'{font}'" for font in FONTS[:-1]) + f", {FONTS[-1]}; "
     text = text.replace(family, "").replace("<svg", f'<svg font-family="{", ".join(FONTS)}"', 1)
-    return re.sub(
-        r'width="([\d.]+)pt" height="[\d.]+pt"', r'style="width:\1px;max-width:100%"', text, count=1
+    text = re.sub(
+        r'width="([\d.]+)pt" height="[\d.]+pt"',
+        rf'style="width:\1px;max-width:100%;{_STROKES}"',
+        text,
+        count=1,
     )
+    # A tenth of a pixel is more than an eye tells apart.
+    text = re.sub(
+        r'(?<=[ "])(-?\d+\.\d)\d+(?=[ "])',
+        r"\1",
+        re.sub(r"\s*<metadata>.*?</metadata>", "", text, flags=re.S),
+    )
+    # A saved notebook has each line on one of its own, indented.
+    text = re.sub(r"(?<=base64,)[^\"]*", lambda image: "".join(image[0].split()), text)
+    return re.sub(r">\s*\n\s*<", "><", _NEIGHBOURS.sub(_grouped, text))
+
+
+_STROKES = "stroke-linejoin:round;stroke-linecap:butt"
+_SHEET = re.compile(r"<defs>\s*<style.*?</style>\s*</defs>", re.S)
+_SHAPE = re.compile(r'<path id="(\w+)" d="([^"]*)"(?: style="([^"]*)")?/>')
+_USE = re.compile(r'<use xlink:href="#(\w+)" x="([^"]*)" y="([^"]*)"(?: style="([^"]*)")?/>')
+
+
+def _whole(text: str) -> str:
+    """The picture without a style sheet and without references to shapes.
+
+    GitHub puts a notebook's pictures into its page and takes both out: marks would be missing there.
+    """
+    shapes = {name: (path, look) for name, path, look in _SHAPE.findall(text)}
+    used: set[str] = set()
+
+    def drawn(use: re.Match[str]) -> str:
+        name, x, y, look = use.groups(default="")
+        if name not in shapes:
+            return use[0]
+        used.add(name)
+        path, own = shapes[name]
+        # What a shape says of itself is stronger than what it inherits where it is used.
+        style = "; ".join(filter(None, (look, own)))
+        return f'<path d="{path}" transform="translate({x} {y})" style="{style}"/>'
+
+    text = _USE.sub(drawn, _SHEET.sub("", text))
+    text = _SHAPE.sub(lambda shape: "" if shape[1] in used else shape[0], text)
+    return re.sub(r"<defs>\s*</defs>\s*", "", text)
+
+
+_OUTLINED_TEXT = (
+    r'<g style="paint-order[^"]*">\s*<text style="[^"]*" x="[^"]*" y="[^"]*">[^<]*</text>\s*</g>\s*'
+)
+_NEIGHBOURS = re.compile(f"(?:{_OUTLINED_TEXT}){{2,}}")
+_ONE = re.compile(r'<g style="([^"]*)">\s*<text style="([^"]*)" (x="[^"]*" y="[^"]*">[^<]*</text>)')
+
+
+def _grouped(found: re.Match[str]) -> str:
+    """Outlined texts that follow each other, those of one look in one group: a tile has two thousand."""
+    looks: dict[str, list[str]] = {}
+    for outline, look, text in _ONE.findall(found[0]):
+        # JSON escapes the other quotes.
+        place, sign, words = text.partition(">")
+        looks.setdefault(f"{outline};{look}", []).append("<text " + place.replace('"', "'") + sign + words)
+    return "".join(f'<g style="{look}">{"".join(texts)}</g>\n' for look, texts in looks.items())
 
 
 def _resolved(layout: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -218,7 +298,9 @@ class _Drawing:
         across, (x,) = self._points(given, "x", [given.get("x", 0.5)], of)
         up, (y,) = self._points(given, "y", [given.get("y", 0.5)], of)
         arrow = given.get("showarrow") is not False
-        moved = (number(given.get("xshift") or 0), number(given.get("yshift") or 0))
+        # As plotly has it, the line of a text is higher than its letters.
+        room = 3 if given.get("yanchor") == "bottom" else 0
+        moved = (number(given.get("xshift") or 0), number(given.get("yshift") or room))
         if arrow:
             moved = (moved[0] + number(given.get("ax", -10)), moved[1] - number(given.get("ay", -30)))
         shift = ScaledTranslation(moved[0] / 72, moved[1] / 72, self.figure.dpi_scale_trans)

@@ -40,6 +40,7 @@ class Place:
         layout: of the figure.
         ink: colour of text.
         bars: traces of bars here, to be grouped or stacked.
+        painted: colours of cells so far, by how many there are: heat maps lie over one another.
     """
 
     axes: Any
@@ -48,6 +49,7 @@ class Place:
     layout: Mapping[str, Any]
     ink: Any
     bars: list[tuple[Mapping[str, Any], str]] = field(default_factory=list)
+    painted: dict[tuple[int, ...], Any] = field(default_factory=dict)
 
 
 def values_of(trace: Mapping[str, Any], side: str) -> list[Any]:
@@ -122,7 +124,9 @@ def _markers(place: Place, trace: Mapping[str, Any], x: list[float], y: list[flo
         )
 
 
-def _texts(place: Place, trace: Mapping[str, Any], x: Sequence[float], y: Sequence[float]) -> None:
+def _texts(
+    place: Place, trace: Mapping[str, Any], x: Sequence[float], y: Sequence[float], ink: str = ""
+) -> None:
     vertical = {"top": "bottom", "bottom": "top", "middle": "center"}
     horizontal = {"left": "right", "right": "left", "center": "center"}
     count = len(x)
@@ -132,7 +136,7 @@ def _texts(place: Place, trace: Mapping[str, Any], x: Sequence[float], y: Sequen
         if count > CELL_TEXTS or text in (None, "") or not np.isfinite([x[n], y[n]]).all():
             continue
         row, _, column = str(positions[n] or "middle center").partition(" ")
-        place.axes.annotate(
+        drawn = place.axes.annotate(
             plain(text),
             (x[n], y[n]),
             xytext=(
@@ -146,7 +150,12 @@ def _texts(place: Place, trace: Mapping[str, Any], x: Sequence[float], y: Sequen
             size=at(trace, "textfont.size", 11),
             rotation=-number(trace.get("textangle") or 0),
             gid=_outline(str(at(trace, "textfont.shadow") or "")),
+            annotation_clip=False,
         )
+        # What stands in cells makes no page wider.
+        drawn.set_in_layout(not drawn.get_gid())
+        # For a picture that has no outlines.
+        drawn.ink = ink
 
 
 OUTLINED = "wb-outline-"
@@ -256,7 +265,10 @@ def heatmap(place: Place, trace: Mapping[str, Any], default: str) -> None:
         # One image instead of a path a cell.
         rasterized=True,
     )
-    _cell_texts(place, trace, cells, edges, drawn)
+    behind = place.painted.get(cells.shape, np.ones((*cells.shape, 3)))
+    look = drawn.cmap(drawn.norm(np.ma.masked_invalid(cells)))
+    place.painted[cells.shape] = behind + look[..., 3:] * (look[..., :3] - behind)
+    _cell_texts(place, trace, cells, edges)
     if trace.get("showscale") is not False:
         bar = place.axes.figure.colorbar(drawn, ax=place.axes, fraction=0.03, pad=0.02)
         bar.outline.set_visible(False)
@@ -276,9 +288,8 @@ def _edges(centres: list[float], cells: int) -> list[float]:
     return [centres[0] - first, *between, centres[-1] + last]
 
 
-def _cell_texts(
-    place: Place, trace: Mapping[str, Any], cells: Any, edges: Sequence[Sequence[float]], drawn: Any
-) -> None:
+def _cell_texts(place: Place, trace: Mapping[str, Any], cells: Any, edges: Sequence[Sequence[float]]) -> None:
+    behind = place.painted[cells.shape]
     template = trace.get("texttemplate")
     if not template or cells.size > CELL_TEXTS:
         return
@@ -289,13 +300,16 @@ def _cell_texts(
     room = (place_size[0] / cells.shape[1] / (0.62 * max(longest, 1)), place_size[1] / cells.shape[0] / 1.3)
     fitting = min(9.0, *room)
     for row, column in np.argwhere(np.isfinite(cells)):
-        text = label(float(cells[row, column])) if "z" in template else texts[row][column]
-        red, green, blue, _ = drawn.cmap(drawn.norm(cells[row, column]))
-        ink = "black" if 0.299 * red + 0.587 * green + 0.114 * blue > 0.55 else "white"
+        # As plotly takes it: rows need not be as long as the cells'.
+        given = texts[row] if row < len(texts) else []
+        own = str(given[column]) if column < len(given) and given[column] is not None else ""
+        text = label(float(cells[row, column])) if "z" in template else own
         if not text:
             continue
+        red, green, blue = behind[row, column]
+        ink = "black" if 0.299 * red + 0.587 * green + 0.114 * blue > 0.55 else "white"
         one = {"text": [text], "textfont": {"color": ink, "size": fitting, **(trace.get("textfont") or {})}}
-        _texts(place, one, [x[column]], [y[row]])
+        _texts(place, one, [x[column]], [y[row]], ink)
 
 
 def legend_mark(trace: Mapping[str, Any], default: str) -> Any:

@@ -34,7 +34,7 @@ FAMILIES = (
     Family("vector", "#2a9d77", ("VALU",), ("VECTOR_BUSY",)),
     Family("LDS", "#8a75d6", ("LDS",), ("WAIT_LDS", "LDS_PORT")),
     Family("load", "#3a86d4", ("LOAD",), ("WAIT_MEMORY", "MEMORY_QUEUE")),
-    Family("store", "#3fa9a5", ("STORE",), ()),
+    Family("store", "#35b5e5", ("STORE",), ()),
     Family("scalar load", "#c0508f", ("SMEM",), ("WAIT_SCALAR",)),
     Family("barrier", "#d2454f", ("BARRIER",), ("AT_BARRIER",)),
     Family("scalar, branch", "#a8921a", ("SALU", "BRANCH", "PRIORITY", "END", "OTHER"), ("ISSUE", "FETCH")),
@@ -42,8 +42,26 @@ FAMILIES = (
 )
 """In the order of the legend."""
 
+DOES: Mapping[str, str] = {
+    "VALU": "the vector ALU works",
+    "MFMA": "the matrix core works",
+    "SALU": "the scalar ALU works",
+    "SMEM": "a scalar load is issued",
+    "LDS": "an access to LDS is issued",
+    "LOAD": "a load is issued",
+    "STORE": "a store is issued",
+    "BRANCH": "a branch",
+    "WAIT": "a wait is over",
+    "BARRIER": "comes to the barrier",
+    "IDLE": "does nothing",
+    "PRIORITY": "takes another priority",
+    "END": "the wave ends",
+    "OTHER": "issues",
+}
+"""What a wave does with an instruction of a class, where it does not stand still."""
+
 OF_KIND: Mapping[str, int] = {kind: i for i, family in enumerate(FAMILIES) for kind in family.kinds}
 OF_REASON: Mapping[str, int] = {reason: i for i, family in enumerate(FAMILIES) for reason in family.reasons}
 
-assert set(OF_KIND) == set(KINDS)
+assert set(OF_KIND) == set(KINDS) == set(DOES)
 assert set(OF_REASON) == set(REASONS) - {"NONE"}

@@ -18,7 +18,7 @@ import numpy.typing as npt
 from workbench.codeobject import printer
 from workbench.profile.simulation.unit import KINDS, REASONS
 from workbench.profile.timelines import Span, Timeline
-from workbench.views.waves.hues import FAMILIES, OF_KIND, OF_REASON, PALE
+from workbench.views.waves.hues import DOES, FAMILIES, OF_KIND, OF_REASON, PALE
 
 WORK, STALL = 0, 1
 """Tracks of a lane."""
@@ -80,6 +80,7 @@ def pack(line: Timeline) -> Packed:
         "clock_hz": line.clock_hz,
         "cycles": line.cycles,
         "lost": line.lost,
+        "told": line.told,
         "lanes": [[lane.group, lane.wave, lane.simd, lane.start, lane.end] for lane in line.lanes],
         "ops": _operations(line, addresses, {*used, *columns["cause"].tolist()}),
         "barriers": _barriers(line),
@@ -96,7 +97,7 @@ def meanings() -> dict[str, Any]:
     """Hues and words of kinds and reasons by their number, the same for all timelines."""
     return {
         "families": [{"name": f.name, "hue": f.hue, "waits": bool(f.reasons)} for f in FAMILIES],
-        "kinds": [[kind, OF_KIND[kind]] for kind in KINDS],
+        "kinds": [[DOES[kind], OF_KIND[kind]] for kind in KINDS],
         "reasons": [[text, OF_REASON.get(reason, -1)] for reason, text in REASONS.items()],
         "pale": PALE,
         "barrier": _REASON["AT_BARRIER"],

@@ -104,7 +104,8 @@ def _panel(packed: Packed, top: float, span: float) -> str:
     parts = [
         f'<text x="0" y="{top + 14:.0f}" font-size="14">{escape(_title(packed))}</text>',
         f'<text x="0" y="{top + 30:.0f}">{lanes} wave{"" if lanes == 1 else "s"} of a compute unit, '
-        f"{told['cycles']:,.0f} cycles, {us:,.2f} us at {told['clock_hz'] / 1e6:,.0f} MHz: modelled</text>",
+        f"{told['cycles']:,.0f} cycles, {us:,.2f} us at {told['clock_hz'] / 1e6:,.0f} MHz: "
+        f"{escape(told['told'])}</text>",
     ]
     y = top + _HEAD
     before = None

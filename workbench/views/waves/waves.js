@@ -19,6 +19,12 @@ const TYPES = { f4: Float32Array, u4: Uint32Array, i4: Int32Array, u1: Uint8Arra
 const rgb = hue => [1, 3, 5].map(at => parseInt(hue.slice(at, at + 2), 16));
 const whole = value => Math.round(value).toLocaleString('en-US');
 
+/** Seconds in words, in microseconds or below one of them in nanoseconds; never with an exponent. */
+export function duration(seconds, digits) {
+  const [value, unit] = seconds < 0.999e-6 ? [seconds * 1e9, 'ns'] : [seconds * 1e6, 'us'];
+  return `${value < 10 ** digits - 1 ? value.toPrecision(digits) : whole(value)} ${unit}`;
+}
+
 /** The first entry of a sorted stretch that is greater than a value. */
 export function after(values, value, low, high) {
   while (low < high) {
@@ -211,7 +217,10 @@ export class Waves {
     on(canvas, 'pointerdown', event => this.press(event));
     on(canvas, 'pointermove', event => this.move(event));
     on(canvas, 'pointerup', event => this.release(event));
-    on(canvas, 'pointerleave', () => this.point(null));
+    on(canvas, 'pointerleave', () => {
+      this.at = null;
+      this.point(null);
+    });
     on(canvas, 'dblclick', () => this.zoom(0.25));
     on(canvas, 'keydown', event => this.key(event));
     on(document, POINTED, event => this.pointedAt(event.detail));
@@ -256,6 +265,10 @@ export class Waves {
     const wide = Math.max(LEAST_CYCLES, Math.min(this.most, to - from));
     this.from = Math.max(0, Math.min(this.most - wide, from));
     this.to = this.from + wide;
+    // Another span lies under the pointer, which stayed where it was.
+    if (this.at && !this.held) {
+      this.point(this.find(this.at.offsetX, this.at.offsetY), this.at);
+    }
     this.ask();
   }
 
@@ -319,6 +332,7 @@ export class Waves {
         this.pan(-by / (this.width - LABEL));
       }
     } else {
+      this.at = { offsetX: event.offsetX, offsetY: event.offsetY };
       this.point(this.find(event.offsetX, event.offsetY), event);
     }
   }
@@ -430,13 +444,11 @@ export class Waves {
     const where = this.place(line, line.op[span]);
     const reason = line.reason[span];
     const cycles = whole(line.cycles[span]);
-    const us = ((line.cycles[span] / told.clock_hz) * 1e6).toPrecision(3);
-    const what = reason
-      ? this.meanings.reasons[reason][0]
-      : `${this.meanings.kinds[line.kind[span]][0]}, busy`;
+    const time = duration(line.cycles[span] / told.clock_hz, 3);
+    const what = (reason ? this.meanings.reasons[reason] : this.meanings.kinds[line.kind[span]])[0];
     this.tip.replaceChildren();
     element('code', '', this.tip, where.text);
-    element('div', reason ? 'wb-waves-stall' : '', this.tip, `${what}: ${cycles} cycles (${us} us)`);
+    element('div', reason ? 'wb-waves-stall' : '', this.tip, `${what}: ${cycles} cycles (${time})`);
     const cause = this.causeOf(found);
     if (cause && cause.op >= 0) {
       const load = this.place(line, cause.op);
@@ -483,8 +495,8 @@ export class Waves {
       this.drawPointed(context, this.pointed);
     }
     const wide = this.to - this.from;
-    const us = (wide / this.lines[0].told.clock_hz) * 1e6;
-    this.range.textContent = `cycles ${whole(this.from)} to ${whole(this.to)}: ${us.toPrecision(3)} us, modelled`;
+    const { clock_hz: clock, told } = this.lines[0].told;
+    this.range.textContent = `cycles ${whole(this.from)} to ${whole(this.to)}: ${duration(wide / clock, 3)}, ${told}`;
     this.root.dataset.drawn = String(Number(this.root.dataset.drawn ?? 0) + 1);
   }
 
@@ -500,7 +512,7 @@ export class Waves {
     const { data } = this.pixels;
     this.rows.forEach((row, at) => {
       const line = this.lines[row.number];
-      const dim = this.chosen?.number === row.number ? this.flags(line) : null;
+      const dim = this.dimmed(row);
       for (const kind of [0, 1]) {
         const track = 2 * row.index + kind;
         const { sum } = this;
@@ -544,6 +556,11 @@ export class Waves {
     return kind ? [row.y + upper + 0.5, space - upper - 0.5] : [row.y, upper];
   }
 
+  /** Flags of what is chosen among a row's instructions, all others being dim; null where nothing is. */
+  dimmed({ number }) {
+    return this.chosen?.number === number ? this.flags(this.lines[number]) : null;
+  }
+
   flags(line) {
     if (this.chosen.flags?.length !== line.told.ops.length) {
       this.chosen.flags = new Uint8Array(line.told.ops.length);
@@ -577,13 +594,13 @@ export class Waves {
     context.fillText(`${told.name} on ${told.device}`, 0, y + 14, this.width);
     context.fillStyle = this.faint;
     context.font = '11px sans-serif';
-    const us = ((told.cycles / told.clock_hz) * 1e6).toPrecision(4);
+    const time = duration(told.cycles / told.clock_hz, 4);
     const lost = told.lost
       ? `, the first ${whole(told.count)} of ${whole(told.count + told.lost)} spans`
       : '';
     context.fillText(
-      `${told.lanes.length} wave${told.lanes.length === 1 ? '' : 's'} of a compute unit, ${whole(told.cycles)} cycles, ${us} us at ` +
-        `${whole(told.clock_hz / 1e6)} MHz (modelled)${lost}`,
+      `${told.lanes.length} wave${told.lanes.length === 1 ? '' : 's'} of a compute unit, ${whole(told.cycles)} cycles, ${time} at ` +
+        `${whole(told.clock_hz / 1e6)} MHz (${told.told})${lost}`,
       0,
       y + 30,
       this.width
@@ -629,6 +646,7 @@ export class Waves {
     context.font = '10px sans-serif';
     for (const row of this.rows) {
       const line = this.lines[row.number];
+      const dim = this.dimmed(row);
       const [y, height] = this.part(row, 0);
       if (height < 11 || scale * 16 < 40) {
         return;
@@ -642,8 +660,9 @@ export class Waves {
         const x0 = Math.max(LABEL, this.xOf(line.begin[i]));
         const x1 = Math.min(this.width, this.xOf(line.end[i]));
         if (x1 - x0 > 40) {
-          context.fillStyle = '#10131a';
-          const text = line.told.ops[line.op[line.span[i]]][1].split(' ', 1)[0];
+          const op = line.op[line.span[i]];
+          context.fillStyle = dim && !dim[op] ? this.faint : '#10131a';
+          const text = line.told.ops[op][1].split(' ', 1)[0];
           const fits = context.measureText(text).width <= x1 - x0 - 6;
           const most = Math.max(3, Math.floor((x1 - x0 - 8) / 6));
           context.fillText(fits ? text : `${text.slice(0, most)}…`, x0 + 3, y + height / 2 + 3.5);

@@ -11,6 +11,10 @@
 #include "register.cuh"
 #include "shared/reductions.cuh"
 
+/** What a function for four waves says in a class template that has N_WARPS of them, as HipKittens' groups do. */
+#define KITTENS_CHECK_WARPGROUP                                                                                        \
+    static_assert(N_WARPS == 4, "a function of a warpgroup is called by a group of 4 waves");
+
 namespace kittens {
 
 /**

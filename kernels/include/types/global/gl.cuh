@@ -13,6 +13,10 @@
 
 namespace kittens {
 
+namespace detail {
+struct no_descriptors {};
+} // namespace detail
+
 namespace ducks::gl {
 
 struct identifier {};
@@ -62,6 +66,9 @@ struct gl {
     using dtype = T;
 
     static constexpr int __b__ = b, __d__ = d, __r__ = r, __c__ = c;
+
+    /** Of NVIDIA's TMA: nothing, as in HipKittens. */
+    static constexpr detail::no_descriptors tma_descs{};
 
     T *raw_ptr;
     ducks::gl::make_dim_t<b> batch_internal;

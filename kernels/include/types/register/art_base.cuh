@@ -10,6 +10,11 @@
 
 namespace kittens {
 
+namespace detail {
+template <typename Int, Int... values>
+struct places {};
+} // namespace detail
+
 namespace ducks::art {
 
 /** Registers `lo` to `hi`, both included. */
@@ -63,47 +68,63 @@ struct get_nth_range<type_list<Ts...>, n> {
 template <typename List, int n>
 using get_nth_range_t = typename get_nth_range<List, n>::type;
 
-template <int lo, int count, int n, typename Done = type_list<>>
-struct split_one;
-template <int lo, int n, typename... Done>
-struct split_one<lo, 0, n, type_list<Done...>> {
-    using type = type_list<Done...>;
+/** Ranges of n registers each from `lo` on, as many as there are places; for its type alone. */
+template <int lo, int n, int... at>
+type_list<range<lo + at * n, lo + at * n + n - 1>...> in_ranges(detail::places<int, at...>);
+
+/** Registers `lo` to `hi` cut into ranges of n; with the last register and the range that come first, and the rest. */
+template <int lo, int hi, int n>
+struct split_one {
+    static constexpr bool divides = n > 0 && (hi - lo + 1) % n == 0;
+    static_assert(divides, "art::split_many: a range is a whole number of ranges of that size");
+    /** How many ranges there are. */
+    static constexpr int count = divides ? (hi - lo + 1) / n : 0;
+    /** The first one's last register. */
+    static constexpr int end = lo + n - 1;
+    using type = decltype(in_ranges<lo, n>(__make_integer_seq<detail::places, int, count>{}));
+    using head = range<lo, divides ? end : hi>;
+    /** All but the first. */
+    using tail = decltype(in_ranges<end + 1, n>(__make_integer_seq<detail::places, int, count ? count - 1 : 0>{}));
 };
-template <int lo, int count, int n, typename... Done>
-struct split_one<lo, count, n, type_list<Done...>>
-    : split_one<lo + n, count - 1, n, type_list<Done..., range<lo, lo + n - 1>>> {};
 template <typename List, int n>
 struct split_many;
 template <int n>
 struct split_many<type_list<>, n> {
     using type = type_list<>;
 };
-/** The ranges of a list cut into ranges of n registers. */
+/** The ranges of a list cut into ranges of n registers: those of its first range, and the rest. */
 template <typename R, typename... Rs, int n>
-struct split_many<type_list<R, Rs...>, n> {
-    static constexpr bool divides = n > 0 && R::size % n == 0;
-    static_assert(divides, "art::split_many: a range is a whole number of ranges of that size");
-    using type = typename concat<typename split_one<R::lo, R::size / n, n>::type,
-                                 typename split_many<type_list<Rs...>, n>::type>::type;
+struct split_many<type_list<R, Rs...>, n>
+    : concat<typename split_one<R::lo, R::hi, n>::type, typename split_many<type_list<Rs...>, n>::type> {
+    using first = typename split_one<R::lo, R::hi, n>::type;
+    using rest = typename split_many<type_list<Rs...>, n>::type;
 };
 /** `split_many` as a type: the ranges of the list, cut. */
 template <typename List, int n>
 using split_many_t = typename split_many<List, n>::type;
 
-template <typename List, int h, int w, int at, typename Done>
-struct transpose_list;
-template <typename List, int h, int w, int at, typename... Done>
-struct transpose_list<List, h, w, at, type_list<Done...>>
-    : transpose_list<List, h, w, at + 1, type_list<Done..., get_nth_range_t<List, at % h * w + at / h>>> {};
-template <typename List, int h, int w, int at, typename... Done>
-    requires(at == h * w)
-struct transpose_list<List, h, w, at, type_list<Done...>> {
-    using type = type_list<Done...>;
+/** Those ranges of a tile of h x w base tiles that its transpose has at some places. */
+template <typename List, int h, int w, int... at>
+struct transposed {
+    using type = type_list<get_nth_range_t<List, at % h * w + at / h>...>;
+};
+/** The same, with row, column and place in the list of the first, its range in a list of its own, and the rest. */
+template <typename List, int h, int w, int... at>
+struct transpose_2d_impl : transposed<List, h, w> {};
+template <typename List, int h, int w, int at, int... others>
+struct transpose_2d_impl<List, h, w, at, others...> : transposed<List, h, w, at, others...> {
+    /** The first one's row and column, and its place in the list. */
+    static constexpr int r = at % h, c = at / h, src_idx = r * w + c;
+    using current = typename transposed<List, h, w, at>::type;
+    using rest = typename transposed<List, h, w, others...>::type;
 };
 template <typename List, int h, int w>
 struct transpose_2d_helper {
     static_assert(List::size == h * w, "art::transpose_2d: the list has height x width ranges");
-    using type = typename transpose_list<List, h, w, 0, type_list<>>::type;
+    /** The list's type, for the compiler to deduce. */
+    template <int... at>
+    static typename transposed<List, h, w, at...>::type make_impl(detail::places<int, at...>);
+    using type = decltype(make_impl(__make_integer_seq<detail::places, int, h * w>{}));
 };
 /** The ranges of a tile of h x w base tiles in the order of its transpose: the same registers seen as w x h. */
 template <typename List, int h, int w>

@@ -100,6 +100,13 @@ struct KITTENS_DEFAULT_ALIGN st {
     /** Base tiles from left to right and from top to bottom. */
     static constexpr int subtiles_per_row = cols / shape::cols;
     static constexpr int subtiles_per_col = rows / shape::rows;
+    /**
+     * Columns and bytes that a row of a base tile has side by side, and after how many bytes its swizzle begins anew.
+     * In HipKittens they may be wider, because base tiles lie in another order there: addresses are `idx`'s to compute.
+     */
+    static constexpr int subtile_cols = shape::cols;
+    static constexpr int swizzle_bytes = underlying_subtile_row_bytes;
+    static constexpr int swizzle_repeat = underlying_subtile_bytes;
 
     static_assert(rows > 0 && rows % shape::rows == 0, "st: the number of rows is a multiple of the base shape's");
     static_assert(cols > 0 && cols % shape::cols == 0, "st: the number of columns is a multiple of the base shape's");
@@ -170,6 +177,9 @@ struct st_subtile {
     /** Base tiles from left to right and from top to bottom. */
     static constexpr int subtiles_per_row = cols / shape::cols;
     static constexpr int subtiles_per_col = rows / shape::rows;
+    static constexpr int subtile_cols = ST::subtile_cols;
+    static constexpr int swizzle_bytes = ST::swizzle_bytes;
+    static constexpr int swizzle_repeat = ST::swizzle_repeat;
     static constexpr int underlying_subtile_bytes_per_thread = ST::underlying_subtile_bytes_per_thread;
 
     static_assert(rows % shape::rows == 0 && cols % shape::cols == 0,

@@ -96,6 +96,12 @@ struct st_32x32 : base<st_32x32, 32, 32> {
 #endif
 };
 
+/** 32x32 for lanes that write 8 bytes, `rt_32x32_s`, and read columns, `rt_16x32_4_s`: of 2-byte elements. */
+struct st_32x32_swizzled : base<st_32x32_swizzled, 32, 32> {
+    template <int size>
+    static constexpr swizzling swizzle = by_rows(32 * size, size == 4 ? 16 : 8);
+};
+
 /** 16x32: for `rt_16x32_s`, also of fours of fp6. */
 struct st_16x32 : base<st_16x32, 16, 32> {
 #if defined(KITTENS_CDNA4)
@@ -169,18 +175,24 @@ struct st_16x64 : base<st_16x64, 16, 64> {
 };
 
 /**
- * @brief 32x128: for matrices of 2-byte elements whose rows run across K, which are read in the column layout
- * (`rt_32x16_s`, 16x32 transposed).
+ * @brief 32x128: for matrices of 2-byte elements and fp8 or int8 whose rows run across K, which are read by columns
+ * (`load_columns`, `columns_in_turn`), those of 2 bytes also in the column layout (`rt_32x16_s`, 16x32
+ * transposed).
  *
- * What is served at once are 16 columns of rows 0 to 3 and 8 to 11 on CDNA4, of rows 0, 1, 8 and 9 on CDNA3.
+ * What is served at once are, of 2 bytes, 16 columns of rows 0 to 3 and 8 to 11 on CDNA4, of rows 0, 1, 8 and 9 on
+ * CDNA3, and of 1 byte 16 columns of rows 0 to 7 and 16 to 23 on CDNA4, neighbours of rows 0 and 16 on CDNA3.
  */
 struct st_32x128 : base<st_32x128, 32, 128> {
 #if defined(KITTENS_CDNA4)
     template <int size>
-    static constexpr swizzling swizzle = size == 2 ? swizzling{{8, 5, 2}, {11, 7, 1}} : swizzling{};
+    static constexpr swizzling swizzle = size == 2   ? swizzling{{8, 5, 2}, {11, 7, 1}}
+                                         : size == 1 ? swizzling{{8, 4, 2}, {11, 6, 1}}
+                                                     : swizzling{};
 #else
     template <int size>
-    static constexpr swizzling swizzle = size == 2 ? swizzling{{8, 5, 1}, {11, 6, 1}} : swizzling{};
+    static constexpr swizzling swizzle = size == 2   ? swizzling{{8, 5, 1}, {11, 6, 1}}
+                                         : size == 1 ? swizzling{{11, 6, 1}}
+                                                     : swizzling{};
 #endif
 };
 
@@ -193,6 +205,7 @@ concept all = requires { typename T::identifier; } && detail::is_same<typename T
 using st_16x16_s = ducks::st_shape::st_16x16;
 using st_16x16_swizzled_s = ducks::st_shape::st_16x16_swizzled;
 using st_32x32_s = ducks::st_shape::st_32x32;
+using st_32x32_swizzled_s = ducks::st_shape::st_32x32_swizzled;
 using st_16x32_s = ducks::st_shape::st_16x32;
 using st_32x16_s = ducks::st_shape::st_32x16;
 using st_8x32_s = ducks::st_shape::st_8x32;

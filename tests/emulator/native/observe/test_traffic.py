@@ -43,6 +43,28 @@ __global__ void scattered(const float *x, float *out, int n, unsigned lines, uns
     }
     if (sum == 1e30f) out[0] = sum;
 }
+// Two waves read the two halves of 16 rows' lines, line after line; rows are `row` vectors apart.
+__global__ void halves(const f4 *x, float *out, int row, int lines) {
+    int lane = threadIdx.x % 64, half = threadIdx.x / 64;
+    f4 sum = 0;
+    for (int i = 0; i < lines; i++) sum += x[lane / 4 * row + i * 8 + half * 4 + lane % 4];
+    if (sum[0] == 1e30f) out[threadIdx.x] = sum[1];
+}
+// A wave reads 32 rows of a line each in four pieces, and waits for none before the last.
+__global__ void pieces(const f4 *x, float *out) {
+    const f4 *row = x + (blockIdx.x * 32 + threadIdx.x / 2) * 8 + threadIdx.x % 2;
+    f4 sum = row[0] + row[2] + row[4] + row[6];
+    if (sum[0] == 1e30f) out[threadIdx.x] = sum[1];
+}
+// A work-group's tile needs `a` lines of its row of tiles and `b` of its column at each of `steps` steps.
+__global__ void tile(const float *x, float *out, int columns, int a, int b, int rows, int steps) {
+    int row = blockIdx.x / columns, column = blockIdx.x % columns, lane = threadIdx.x;
+    if (lane >= a + b) return;
+    int panel = lane < a ? row * a + lane : rows * a + column * b + lane - a;
+    float sum = 0;
+    for (int i = 0; i < steps; i++) sum += x[(panel * steps + i) * 32];
+    if (sum == 1e30f) out[0] = sum;
+}
 __global__ void add(int *out) { atomicAdd(&out[threadIdx.x], 1); }
 // Wave 1 loads eight lines, and behind the barrier wave 0 the first of them.
 __global__ void after(const float *x, float *out) {
@@ -249,7 +271,61 @@ def test_sampling_is_near(module):
     whole, sampled = read(module, size, 2, groups), read(module, size, 2, groups, limit=1 << 15)
     assert (whole.sampling, sampled.sampling > 2) == (0, True)
     assert sampled.total.l2_hit_rate == pytest.approx(whole.total.l2_hit_rate, abs=0.01)
-    assert sampled.total.l2_requests == pytest.approx(whole.total.l2_requests, rel=0.05)
+    # Of 16,384 lines one in 32 is there: 512, give or take 23.
+    assert sampled.total.l2_requests == pytest.approx(whole.total.l2_requests, rel=0.2)
+
+
+def test_a_sample_has_its_part_of_lines_a_power_of_two_apart(module):
+    """L1 has the other half of each line; so it has in a sample, where it is 64 times as small."""
+    groups, row, lines = 16, 65536 // 16, 512
+    x, out = aligned(16 * row * 4), torch.zeros(128)
+    found = [
+        run(module["halves"], groups, 128, x, out, row, lines, limit=limit).traffic.replay(ACTUAL, 1)
+        for limit in (1 << 23, 1 << 13)
+    ]
+    assert (found[0].sampling, found[1].sampling > 4) == (0, True)
+    for each in found:
+        assert each.total.l1_read_hits == pytest.approx(0.5 * each.total.l1_reads, rel=0.02)
+        # Of 8,192 lines one in 64 or in 32 is there, by where `x` lies: 128, give or take 11.
+        assert each.total.l1_reads == pytest.approx(groups * 2 * 16 * lines, rel=0.5)
+
+
+def test_loads_that_nothing_is_waited_between_go_at_once(module):
+    """16 waves of a unit touch twice the lines of L1, each its own four times in a row: L2 is asked once."""
+    groups = 16
+    x, out = aligned(groups * 32 * LINE // 4), torch.zeros(64)
+    unit = replace(ACTUAL, xcds=1, units=1)
+    total = run(module["pieces"], groups, 64, x, out).traffic.replay(unit, groups).total
+    assert (total.l1_reads, total.l2_reads) == (4 * groups * 32, groups * 32)
+
+
+def windowed(number, rows, columns, window, chunk, xcds=8):
+    """The tile of a work-group by algorithm 1 of HipKittens' paper (arXiv 2511.08083), as [row, column]."""
+    xcd, local = number % xcds, number // xcds
+    turn = local // chunk * xcds * chunk + xcd * chunk + local % chunk
+    if number >= rows * columns // (xcds * chunk) * xcds * chunk:
+        turn = number
+    first = turn // (window * columns) * window
+    height, rest = min(rows - first, window), turn % (window * columns)
+    return first + rest % height, rest // height
+
+
+def test_hits_by_the_order_of_tiles_are_those_of_hardware(module):
+    """Hit rates that the paper read on an MI355X, of a GEMM of 9216 with tiles of 192 x 256.
+
+    Here everything is a 64th: lines of a panel, L2 and Infinity Cache. Of row-major order hardware's L2 hits
+    55 %, less than its sharing allows to work-groups that run in step; that is not modelled.
+    """
+    rows, columns, steps, a, b = 48, 36, 144, 3, 4
+    x, out = aligned((rows * a + columns * b) * steps * 32), torch.zeros(1)
+    traffic = run(module["tile"], rows * columns, 64, x, out, columns, a, b, rows, steps).traffic
+    small = replace(ACTUAL, l1_bytes=LINE, l1_ways=1, l2_bytes=ACTUAL.l2_bytes // 64, mall_bytes=4 * MB)
+    for window, chunk, l2, mall in ((7, 216, 0.79, 0.24), (5, 25, 0.75, 0.93)):
+        tiles = (windowed(i, rows, columns, window, chunk) for i in range(rows * columns))
+        total = traffic.replay(small, 1, [row * columns + column for row, column in tiles]).total
+        assert total.l2_hit_rate == pytest.approx(l2, abs=0.05)
+        hits = total.mall_read_hits / (total.mall_read_hits + total.mall_read_misses)
+        assert hits == pytest.approx(mall, abs=0.07)
 
 
 def test_waves_wait_for_one_another_at_barriers(module):
@@ -320,4 +396,4 @@ def test_memory_of_many_small_work_groups_is_bounded(module):
     replayed = record.traffic.replay(ACTUAL, 8)
     assert replayed.sampling > 3
     assert replayed.total.l2_hits == 0
-    assert replayed.total.l2_reads == pytest.approx(elements * 16 / LINE, rel=0.02)
+    assert replayed.total.l2_reads == pytest.approx(elements * 16 / LINE, rel=0.15)

@@ -153,23 +153,30 @@ def test_two_addresses_below_zero(native, wave, stride: str) -> None:
     ],
 )
 def test_transposing_read(native, random, opcode: str, bits: int) -> None:
-    """Each 16 lanes read rows of 16 elements; a lane's result is a column."""
+    """Each 16 lanes read rows of 16 elements; a lane's result is a column, zeros where no lane reads."""
     wave = native.Wave(lds_size=8192)
     wave.lds[:] = random.integers(0, 256, wave.lds.size)
     size = 12 if bits == 6 else 8
-    wave.v[20] = at = random.permutation(64) * 16
-    assert not wave.run(native.instruction(opcode, [native.v(20, 3)], [native.v(20)], offset=32))
-    count = size * 8 // bits
-    for group in range(0, 64, 16):
-        elements: list[int] = []
-        for lane in range(group, group + 16):
-            piece = int.from_bytes(wave.lds[at[lane] + 32 :][:size].tobytes(), "little")
-            elements += [piece >> (bits * e) & (1 << bits) - 1 for e in range(count)]
-        rows = np.array(elements).reshape(count, 16)
-        for lane in range(16):
-            words = wave.v[20 : 20 + size // 4, group + lane]
-            value = int.from_bytes(words.tobytes(), "little")
-            assert [value >> (bits * e) & (1 << bits) - 1 for e in range(count)] == list(rows[:, lane])
+    for wave.exec in (FULL, int(random.integers(0, 1 << 63))):
+        wave.v[20] = at = random.permutation(64) * 16
+        before = wave.v[20:23].copy()
+        assert not wave.run(native.instruction(opcode, [native.v(20, 3)], [native.v(20)], offset=32))
+        count = size * 8 // bits
+        for group in range(0, 64, 16):
+            elements: list[int] = []
+            for lane in range(group, group + 16):
+                stored = wave.lds[at[lane] + 32 :][:size].tobytes() if active(wave, lane) else bytes(size)
+                piece = int.from_bytes(stored, "little")
+                elements += [piece >> (bits * e) & (1 << bits) - 1 for e in range(count)]
+            rows = np.array(elements).reshape(count, 16)
+            for lane in range(group, group + 16):
+                words = wave.v[20 : 20 + size // 4, lane]
+                if not active(wave, lane):
+                    assert np.array_equal(words, before[: size // 4, lane])
+                    continue
+                value = int.from_bytes(words.tobytes(), "little")
+                got = [value >> (bits * e) & (1 << bits) - 1 for e in range(count)]
+                assert got == list(rows[:, lane - group])
 
 
 @pytest.mark.parametrize("opcode", ["ds_read_b128", "ds_write_b64", "ds_read2_b32", "ds_add_u32"])

@@ -363,6 +363,12 @@ def test_blgp_negates_doubles(native, random, name: str) -> None:
         other.v[:] = negated
         other.run(native.instruction(name, *run))
         assert np.array_equal(wave.v[64:72], other.v[64:72])
+        # A constant for C has the bits of its double, and the same sign as a register with it.
+        wave.v[32:40] = np.array([0, 0x3FF00000] * 4, np.uint32)[:, None]
+        for first, addend in ((64, native.imm(1.0, 242)), (128, native.v(32, 8))):
+            sources = [native.v(16, 2), native.v(18, 2), addend]
+            wave.run(native.instruction(name, [native.v(first, 8)], sources, blgp=blgp))
+        assert np.array_equal(wave.v[64:72], wave.v[128:136])
 
 
 # 8, 6 and 4 bit floats

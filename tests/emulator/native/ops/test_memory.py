@@ -557,6 +557,31 @@ def test_typed_buffer(native, random, data: int, number: int) -> None:
             assert np.array_equal(there, np.broadcast_to(wanted, size))
 
 
+@pytest.mark.parametrize(
+    ("number", "values", "stored"),
+    [
+        (UNORM, [-0.5, 0.5, 1.5, float("nan")], [0, 128, 255, 0]),
+        (SNORM, [-2.0, -0.5, 0.25, 2.0], [-127, -64, 32, 127]),
+        (USCALED, [-3.0, 0.5, 200.75, 300.0], [0, 0, 200, 255]),
+        (SSCALED, [-300.0, -5.5, 5.5, 300.0], [-128, -5, 5, 127]),
+        (UINT, [0, 7, 255, 256], [0, 7, 255, 255]),
+        (SINT, [-129, -128, 127, 128], [-128, -128, 127, 127]),
+    ],
+)
+def test_typed_buffer_stores_what_fits(native, number: int, values: list[float], stored: list[int]) -> None:
+    """Four components of 8 bits: past the ends of a format its ends; norms are rounded, the rest cut off."""
+    memory = np.full(4, 0x55, np.uint8)
+    wave = native.Wave(memory=[memory])
+    wave.exec = 1
+    resource(wave, memory.ctypes.data, records=4)
+    given = np.array(values, np.int32 if number in (UINT, SINT) else np.float32)
+    wave.v[10:14, 0] = given.view(np.uint32)
+    sources = [native.v(10, 4), native.off, native.s(8, 4), native.imm(0)]
+    store = native.instruction("tbuffer_store_format_xyzw", [], sources, dfmt=10, nfmt=number)
+    assert not wave.run(store)
+    assert memory.tolist() == [value & 0xFF for value in stored]
+
+
 def test_typed_buffer_of_halves(native) -> None:
     """d16: two components a register, converted to half precision."""
     memory = np.array([0, 51, 102, 255], np.uint8)

@@ -61,6 +61,8 @@ def disassemble(target: str, encodings: Sequence[bytes], llvm_mc: str | None = N
     tool = llvm_mc or find_llvm_mc()
     if tool is None:
         raise RuntimeError("llvm-mc is needed: apt-get install llvm-22, or set LLVM_MC.")
+    if not encodings:
+        return []
 
     def line(data: bytes) -> str:
         return " ".join(f"0x{byte:02x}" for byte in data)

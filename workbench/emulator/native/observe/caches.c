@@ -2,18 +2,18 @@
  *
  * Work-groups go to the XCDs in turn, as the hardware dispatches them; each XCD keeps as many at once as fit its
  * compute units and starts the next one of its own where one ends. All waves that are resident advance in step, one
- * memory instruction at a time; a barrier holds a wave until the others of its work-group are as far (traffic.c). The
- * order is therefore the same for any number of host threads. All caches start empty, or with `rounds` the Infinity
- * Cache with what the launches before left in it: between launches L1 and L2 lose everything (an acquire of a kernel's
- * start makes lines invalid that another die's L2 may have changed, LLVM's "User Guide for AMDGPU", memory model of
- * gfx942), the cache beside memory nothing.
+ * turn at a time: the memory instructions up to the next that the wave has waited before, since a SIMD goes on with
+ * the wave that it began with as long as that one can issue. A barrier holds a wave until the others of its work-group
+ * are as far (traffic.c). The order is therefore the same for any number of host threads. All caches start empty, or
+ * with `rounds` the Infinity Cache with what the launches before left in it: between launches L1 and L2 lose everything
+ * (an acquire of a kernel's start makes lines invalid that another die's L2 may have changed, LLVM's "User Guide for
+ * AMDGPU", memory model of gfx942), the cache beside memory nothing.
  *
  * L1 (one a compute unit): reads allocate, writes go through and allocate nothing. L2 (one an XCD): write-back, a
  * write allocates without a fetch and keeps which 32-byte sectors it has; what is dirty at the end is written back.
  * The Infinity Cache is one for all XCDs. All are set-associative with least-recently-used replacement. With sampling
- * only the sets whose number ends in so many zeros are replayed; a cache with fewer sets than that gets fewer ways
- * (Waldspurger et al., "Efficient MRC Construction with SHARDS", FAST 2015: a sample by address hash in a cache that
- * is smaller by the same factor).
+ * only one line in so many is replayed, chosen by a hash of its address, in caches that are smaller by the same factor
+ * (Waldspurger et al., "Efficient MRC Construction with SHARDS", FAST 2015).
  */
 #include "observe/traffic.h"
 
@@ -44,7 +44,8 @@ static int make_cache(Cache *c, uint64_t bytes, uint32_t ways, uint32_t sampling
 
 /* The line's entry, moved to the front of its set; a miss puts an empty one there and gives what fell out. */
 static uint64_t *find(Cache *c, uint64_t line, int allocate, int *hit, uint64_t *evicted) {
-    uint64_t *set = c->entries + (hk_fold(line) >> c->sampling) % c->sets * c->ways;
+    uint64_t place = c->sampling ? hk_mixed(line) >> c->sampling : hk_fold(line);
+    uint64_t *set = c->entries + place % c->sets * c->ways;
     uint32_t i = 0;
     while (i < c->ways && set[i] != 0 && (set[i] & LINE_MASK) != line) i++;
     *hit = i < c->ways && set[i] != 0;
@@ -62,7 +63,7 @@ static uint64_t *find(Cache *c, uint64_t line, int allocate, int *hit, uint64_t 
 typedef struct RunWave {
     const uint64_t *next, *end;
     const uint32_t *sites; /* their instructions, at the same distance from here as the events from `end` */
-    uint64_t due;          /* tick of the next event */
+    uint64_t due;          /* turn of the next event */
 } RunWave;
 
 typedef struct Slot {
@@ -245,13 +246,13 @@ static void run(Model *m) {
 static void empty(Cache *c) { memset(c->entries, 0, c->sets * c->ways * sizeof *c->entries); }
 
 /* The same launch once more: all that stays is what the Infinity Cache has. */
-static void start_again(Model *m, uint64_t level_count) {
+static void start_again(Model *m) {
     const HkReplay *r = m->r;
     for (uint64_t i = 0; i < (uint64_t)r->xcds * r->units; i++) empty(&m->l1[i]);
     for (uint32_t i = 0; i < r->xcds; i++) empty(&m->l2[i]);
     memset(m->dispatched, 0, r->xcds * sizeof *m->dispatched);
     memset(r->counts, 0, r->xcds * sizeof *r->counts);
-    if (r->levels != NULL) memset(r->levels, 0, level_count * sizeof *r->levels);
+    if (r->levels != NULL) memset(r->levels, 0, r->site_count * HK_LEVELS * sizeof *r->levels);
 }
 
 static int prepare(Model *m) {
@@ -280,7 +281,7 @@ HK_EXPORT int32_t hk_replay(const HkReplay *r) {
     Model m = {.r = r};
     int done = prepare(&m);
     for (uint32_t round = 0; done && round < r->rounds; round++) {
-        if (round) start_again(&m, r->site_count * HK_LEVELS);
+        if (round) start_again(&m);
         run(&m);
     }
     if (m.l1 != NULL)

@@ -62,7 +62,7 @@ void hk_traffic_end(HkTraffic *t, const Group *g, Wave *waves) {
     }
 }
 
-/* Waves that met go on together: the one with fewer memory instructions before has waited for the others, but not
+/* Waves that met go on together: the one with fewer turns before has waited for the others, but not
  * for those that have ended. */
 void hk_traffic_barrier(const Group *g, Wave *waves) {
     uint64_t most = 0;
@@ -163,18 +163,20 @@ void hk_traffic_lanes(Wave *w, const Op *op, const uint64_t *at, const uint64_t 
         }
     }
     HkSite *site = site_of(t, op);
-    uint32_t kind = 0;
+    uint32_t kind = 0, at_once = 0;
     if (site != NULL) {
         site->bytes += (uint64_t)__builtin_popcountll(exec) * bytes;
         site->line_bytes += (uint64_t)count << HK_LINE_SHIFT;
         for (uint32_t i = 0; i < count; i++) site->accesses += ((sectors[i] & 3) != 0) + ((sectors[i] & 12) != 0);
         kind = t->kinds[(op->pc - t->text) / 4];
+        at_once = kind & HK_LINE_AT_ONCE;
+        kind &= ~(uint32_t)HK_LINE_AT_ONCE;
     }
     if (is_write && t->owner_count) own(t, w->group->index, at, exec, bytes);
     HkStream *s = w->stream;
     if (s == NULL) return;
     if (kind == HK_LINE_READ && is_write) kind = HK_LINE_WRITE;
-    s->clock++;
+    s->clock += !at_once;
     for (uint32_t i = 0; i < count; i++) append(t, s, (uint32_t)((op->pc - t->text) / 4), lines[i], sectors[i], kind);
     while (t->events > t->limit && t->sampling < HK_MAX_SAMPLING) thin(t, t->sampling + 1);
 }

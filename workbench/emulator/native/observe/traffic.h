@@ -28,7 +28,7 @@ struct HkStream {
     uint64_t *events;
     uint32_t *sites; /* of each event: its instruction's dword in the code */
     uint64_t count;
-    uint64_t clock; /* memory instructions so far; a barrier lifts all waves of a work-group to the most */
+    uint64_t clock; /* turns so far; a barrier lifts all waves of a group to the most */
     uint64_t last;  /* clock of the last event */
 };
 
@@ -38,8 +38,17 @@ struct HkStream {
  * that are powers of two still spread. Real caches fold address bits too; which ones is not published. */
 static inline uint64_t hk_fold(uint64_t line) { return line ^ line >> 11 ^ line >> 22 ^ line >> 33; }
 
+/* Bits that tell nothing of a line's neighbours, nor of lines a power of two away: a sample has to have as many of
+ * what one instruction touches as of all, or it fills a small cache at once (finalizer of MurmurHash3, A. Appleby,
+ * public domain). */
+static inline uint64_t hk_mixed(uint64_t line) {
+    line = (line ^ line >> 33) * 0xff51afd7ed558ccdull;
+    line = (line ^ line >> 33) * 0xc4ceb9fe1a85ec53ull;
+    return line ^ line >> 33;
+}
+
 static inline int hk_sampled(uint64_t line, uint32_t sampling) {
-    return (hk_fold(line) & ((1ull << sampling) - 1)) == 0;
+    return (hk_mixed(line) & ((1ull << sampling) - 1)) == 0;
 }
 
 void hk_traffic_start(HkTraffic *t, Group *g, Wave *waves);

@@ -17,6 +17,7 @@ import numpy.typing as npt
 
 from workbench.codeobject import Instruction
 from workbench.codeobject.instructions import Access, Space
+from workbench.codeobject.waits import waits_of
 from workbench.emulator.native import abi, native_library
 from workbench.emulator.native.abi import CData, ffi
 from workbench.errors import LaunchError, UsageError
@@ -38,15 +39,29 @@ def line_kinds(instructions: Iterable[Instruction], text: int, size: int) -> npt
         text, size: address and bytes of the code object's code.
     """
     kinds = np.zeros(size // 4 + 1, dtype=np.uint8)
+    at_once = False
     for instruction in instructions:
         memory = instruction.record.memory
         if memory is None or memory.space not in (Space.FLAT, Space.GLOBAL, Space.BUFFER):
+            at_once = at_once and not _waits(instruction)
             continue
+        kind = abi.LINE_AT_ONCE if at_once else 0
         if memory.access is Access.ATOMIC:
-            kinds[(instruction.address - text) // 4] = abi.LINE_ATOMIC
+            kind |= abi.LINE_ATOMIC
         elif memory.access is Access.LOAD and instruction.modifiers.get("sc1"):
-            kinds[(instruction.address - text) // 4] = abi.LINE_READ_PAST_L1
+            kind |= abi.LINE_READ_PAST_L1
+        kinds[(instruction.address - text) // 4] = kind
+        at_once = True
     return kinds
+
+
+def _waits(instruction: Instruction) -> bool:
+    """Whether other waves get their turn at an instruction: a wait for memory, a barrier, a branch."""
+    return (
+        waits_of(instruction).vmcnt is not None
+        or instruction.opcode == "s_barrier"
+        or instruction.record.pipeline == "branch"
+    )
 
 
 class TrafficRecorder:
@@ -111,6 +126,7 @@ class TrafficRecorder:
         groups_per_unit: int,
         order: Sequence[int] | None = None,
         rounds: int = 1,
+        first: int | None = None,
     ) -> Replayed:
         if self._released:
             raise UsageError(
@@ -123,6 +139,8 @@ class TrafficRecorder:
                 "TrafficOptions.limit, or launch a smaller problem"
             )
         given = None
+        if order is not None and first is not None:
+            raise UsageError(f"first is {first} beside an order; expected one of the two")
         if order is not None:
             given = np.asarray(order, dtype=np.uint64)
             if not np.array_equal(np.sort(given), np.arange(self.group_total, dtype=np.uint64)):
@@ -136,7 +154,7 @@ class TrafficRecorder:
         replay = {
             "recorders": recorders,
             "recorder_count": len(self._recorders),
-            "group_total": self.group_total,
+            "group_total": self.group_total if first is None else min(first, self.group_total),
             "order": ffi.from_buffer("uint64_t[]", given) if given is not None else ffi.NULL,
             "waves": self.waves,
             "groups_per_unit": max(1, groups_per_unit),

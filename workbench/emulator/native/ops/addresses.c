@@ -27,16 +27,13 @@ static uint32_t hk_distinct_lines(const uint64_t *at, uint64_t exec, uint32_t by
     return count;
 }
 
-/* Where the lanes' data would lie on a GPU, whose allocations begin at a cache line: the emulated device uses host
- * memory where it is, and PyTorch begins a tensor at any multiple of 64. */
+/* Where the lanes' data would lie on a GPU: the emulated device uses host memory where it is, which begins at any
+ * multiple of 64, and elsewhere in each process. */
 static void hk_place(const Wave *w, const uint64_t *at, uint64_t exec, uint64_t *placed) {
+    const Allocation *a = NULL;
     HK_FOR_LANES(lane, exec) {
-        uint64_t base = w->hit_base;
-        if (at[lane] < base || at[lane] >= w->hit_end) {
-            const Allocation *a = hk_find_allocation(w->group->machine, at[lane]);
-            base = a != NULL ? a->base : 0;
-        }
-        placed[lane] = at[lane] + (-base & ((1u << HK_LINE_SHIFT) - 1));
+        if (a == NULL || at[lane] < a->base || at[lane] >= a->end) a = hk_find_allocation(w->group->machine, at[lane]);
+        placed[lane] = a != NULL ? at[lane] - a->base + a->placed : at[lane];
     }
 }
 

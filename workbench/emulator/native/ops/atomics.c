@@ -83,39 +83,43 @@ static uint32_t hk_add_bfloat(uint32_t a, uint32_t b, uint32_t flush) {
     return hk_flush32((sum + 0x7fff + (sum >> 16 & 1)) & 0xffff0000u, flush & HK_FLUSH_OUTPUT) >> 16;
 }
 
-/* The value that memory holds afterwards; `second` is the compare value or the mask's data. */
+/* What integers of either width become; `second` is the compare value or the mask's data. */
+#define HK_INTEGER_UPDATES(Signed)                                                                                     \
+    case HK_SWAP:                                                                                                      \
+        return data;                                                                                                   \
+    case HK_CMPSWAP:                                                                                                   \
+        return old == second ? data : old;                                                                             \
+    case HK_ADD:                                                                                                       \
+        return old + data;                                                                                             \
+    case HK_SUB:                                                                                                       \
+        return old - data;                                                                                             \
+    case HK_RSUB:                                                                                                      \
+        return data - old;                                                                                             \
+    case HK_SMIN:                                                                                                      \
+        return (Signed)old < (Signed)data ? old : data;                                                                \
+    case HK_UMIN:                                                                                                      \
+        return old < data ? old : data;                                                                                \
+    case HK_SMAX:                                                                                                      \
+        return (Signed)old > (Signed)data ? old : data;                                                                \
+    case HK_UMAX:                                                                                                      \
+        return old > data ? old : data;                                                                                \
+    case HK_AND:                                                                                                       \
+        return old & data;                                                                                             \
+    case HK_OR:                                                                                                        \
+        return old | data;                                                                                             \
+    case HK_XOR:                                                                                                       \
+        return old ^ data;                                                                                             \
+    case HK_INC:                                                                                                       \
+        return old >= data ? 0 : old + 1;                                                                              \
+    case HK_DEC:                                                                                                       \
+        return old == 0 || old > data ? data : old - 1;                                                                \
+    case HK_MSKOR:                                                                                                     \
+        return (old & ~data) | second;
+
+/* The value that memory holds afterwards. */
 static uint32_t hk_update32(HkAtomic kind, uint32_t old, uint32_t data, uint32_t second, uint32_t flush) {
     switch (kind) {
-    case HK_SWAP:
-        return data;
-    case HK_CMPSWAP:
-        return old == second ? data : old;
-    case HK_ADD:
-        return old + data;
-    case HK_SUB:
-        return old - data;
-    case HK_RSUB:
-        return data - old;
-    case HK_SMIN:
-        return (int32_t)old < (int32_t)data ? old : data;
-    case HK_UMIN:
-        return old < data ? old : data;
-    case HK_SMAX:
-        return (int32_t)old > (int32_t)data ? old : data;
-    case HK_UMAX:
-        return old > data ? old : data;
-    case HK_AND:
-        return old & data;
-    case HK_OR:
-        return old | data;
-    case HK_XOR:
-        return old ^ data;
-    case HK_INC:
-        return old >= data ? 0 : old + 1;
-    case HK_DEC:
-        return old == 0 || old > data ? data : old - 1;
-    case HK_MSKOR:
-        return (old & ~data) | second;
+        HK_INTEGER_UPDATES(int32_t)
     case HK_WRAP:
         return old >= data ? old - data : old + second;
     case HK_CMPSWAP_FLOAT: {
@@ -141,36 +145,7 @@ static uint32_t hk_update32(HkAtomic kind, uint32_t old, uint32_t data, uint32_t
 
 static uint64_t hk_update64(HkAtomic kind, uint64_t old, uint64_t data, uint64_t second) {
     switch (kind) {
-    case HK_SWAP:
-        return data;
-    case HK_CMPSWAP:
-        return old == second ? data : old;
-    case HK_ADD:
-        return old + data;
-    case HK_SUB:
-        return old - data;
-    case HK_RSUB:
-        return data - old;
-    case HK_SMIN:
-        return (int64_t)old < (int64_t)data ? old : data;
-    case HK_UMIN:
-        return old < data ? old : data;
-    case HK_SMAX:
-        return (int64_t)old > (int64_t)data ? old : data;
-    case HK_UMAX:
-        return old > data ? old : data;
-    case HK_AND:
-        return old & data;
-    case HK_OR:
-        return old | data;
-    case HK_XOR:
-        return old ^ data;
-    case HK_INC:
-        return old >= data ? 0 : old + 1;
-    case HK_DEC:
-        return old == 0 || old > data ? data : old - 1;
-    case HK_MSKOR:
-        return (old & ~data) | second;
+        HK_INTEGER_UPDATES(int64_t)
     case HK_CMPSWAP_FLOAT:
         return hk_double(old) == hk_double(second) ? data : old;
     case HK_ADD_FLOAT:

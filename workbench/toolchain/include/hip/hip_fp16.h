@@ -313,5 +313,9 @@ __device__ static inline __half2 unsafeAtomicAdd(__half2 *address, __half2 value
     return atomicAdd(address, value);
 #endif
 }
+__device__ static inline float amd_mixed_dot(__half2 a, __half2 b, float c, bool saturate) {
+    return saturate ? __builtin_amdgcn_fdot2(a.native(), b.native(), c, true)
+                    : __builtin_amdgcn_fdot2(a.native(), b.native(), c, false);
+}
 
 #include "hip/device/pop_names.h"

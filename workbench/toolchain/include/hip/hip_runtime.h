@@ -34,6 +34,8 @@
 #include "hip/device/conversions.h"
 #include "hip/device/atomics.h"
 #include "hip/device/math.h"
+#include "hip/device/rounded.h"
+#include "hip/device/dot.h"
 #include "hip/device/complex.h"
 #include "hip/device/console.h"
 #include "hip/device/textures.h"

@@ -243,8 +243,8 @@ void san_memory(Wave *w, SanWave *sw, const SanOp *o, uint64_t exec) {
     } else if (o->space == SAN_LDS)
         san_lds_memory(w, sw, o, exec);
     else if (o->space == SAN_LDS_LANES) {
-        if (o->flags & SAN_INDEXED)
-            san_bpermute(w, sw, o, exec);
+        if (o->flags & (SAN_INDEXED | SAN_PATTERN))
+            san_gather(w, sw, o, exec);
         else
             san_shuffle(sw, o, exec);
         sw->lgkm_issued++;

@@ -4,6 +4,8 @@
  */
 #include "observe/sanitizer/state.h"
 
+#include "ops/crosslane.h"
+
 static uint64_t scalar_pair(const SanWave *sw, uint32_t index, uint32_t count) {
     return (uint64_t)sw->scalar_undefined[index] | (count > 1 ? (uint64_t)sw->scalar_undefined[index + 1] << 32 : 0);
 }
@@ -263,14 +265,17 @@ void san_shuffle(SanWave *sw, const SanOp *o, uint64_t exec) {
     if (o->flags & SAN_KEEP) set_rows(sw, o->src[0], o->src_count[0], exec, u);
 }
 
-/* The ISA gives 0 for a lane that is off; HIP leaves the result of __shfl undefined there, and so is it here. */
-void san_bpermute(Wave *w, SanWave *sw, const SanOp *o, uint64_t exec) {
+/* A lane takes another's data. The ISA gives 0 for one that is off: defined where a program names the instruction
+ * (DS_SWIZZLE), but DS_BPERMUTE is what __shfl compiles to, whose result HIP leaves undefined there. */
+void san_gather(Wave *w, SanWave *sw, const SanOp *o, uint64_t exec) {
+    int by_address = (o->flags & SAN_INDEXED) != 0;
     const uint32_t *address = hk_row(w, o->src[0]);
-    uint64_t given = undefined_row(sw, o->src[1]) & exec, taken = 0, off = 0;
+    uint64_t given = undefined_row(sw, o->src[by_address]) & exec, taken = 0, off = 0;
     HK_FOR_LANES(lane, exec) {
-        unsigned from = (address[lane] + (uint32_t)o->op.offset) >> 2 & 63;
+        unsigned from = by_address ? hk_bpermute_source(address[lane] + (uint32_t)o->op.offset)
+                                   : hk_swizzle_source((uint32_t)o->op.offset & 0xffff, lane);
         taken |= (given >> from & 1) << lane;
-        off |= (~exec >> from & 1) << lane;
+        off |= (~exec >> from & by_address) << lane;
     }
     if (off)
         san_mark(sw, o, (uint32_t)o->op.pc);

@@ -202,7 +202,7 @@ void san_scalar_bits(Wave *w, SanWave *sw, const SanOp *o, uint64_t exec);
 void san_scalar(SanWave *sw, const SanOp *o);
 void san_matrix(SanWave *sw, const SanOp *o);
 void san_shuffle(SanWave *sw, const SanOp *o, uint64_t exec);
-void san_bpermute(Wave *w, SanWave *sw, const SanOp *o, uint64_t exec);
+void san_gather(Wave *w, SanWave *sw, const SanOp *o, uint64_t exec);
 void san_read_lane(Wave *w, SanWave *sw, const SanOp *o, uint64_t exec);
 void san_write_lane(Wave *w, SanWave *sw, const SanOp *o);
 void san_branch(Wave *w, SanWave *sw, const SanOp *o);

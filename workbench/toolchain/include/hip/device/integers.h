@@ -15,6 +15,7 @@ __hip_device_inline int __ffsll(long x) { return __ffsll((long long)x); }
 __hip_device_inline int __ffsll(unsigned long x) { return __ffsll((long long)x); }
 __hip_device_inline unsigned __brev(unsigned x) { return __builtin_bitreverse32(x); }
 __hip_device_inline unsigned long long __brevll(unsigned long long x) { return __builtin_bitreverse64(x); }
+__hip_device_inline unsigned __lastbit_u32_u32(unsigned x) { return x == 0 ? ~0u : (unsigned)__builtin_ctz(x); }
 __hip_device_inline unsigned __lastbit_u32_u64(unsigned long long x) {
     return x == 0 ? ~0u : (unsigned)__builtin_ctzll(x);
 }

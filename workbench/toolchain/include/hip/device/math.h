@@ -146,14 +146,17 @@ __HIP_TO_INTEGER(long long, llrint, rint)
 __HIP_TO_INTEGER(long long, llround, round)
 #undef __HIP_TO_INTEGER
 
-#define __HIP_CLASSIFY(T)                                                                                              \
+#define __HIP_CLASSIFY(T, f)                                                                                           \
     __device__ static inline bool isnan(T x) { return __builtin_isnan(x); }                                            \
     __device__ static inline bool isinf(T x) { return __builtin_isinf(x); }                                            \
     __device__ static inline bool isfinite(T x) { return __builtin_isfinite(x); }                                      \
     __device__ static inline bool isnormal(T x) { return __builtin_isnormal(x); }                                      \
-    __device__ static inline bool signbit(T x) { return __builtin_signbit(x); }
-__HIP_CLASSIFY(float)
-__HIP_CLASSIFY(double)
+    __device__ static inline bool signbit(T x) { return __builtin_signbit(x); }                                        \
+    __device__ static inline int __isnan##f(T x) { return __builtin_isnan(x); }                                        \
+    __device__ static inline int __isinf##f(T x) { return __builtin_isinf(x); }                                        \
+    __device__ static inline int __finite##f(T x) { return __builtin_isfinite(x); }
+__HIP_CLASSIFY(float, f)
+__HIP_CLASSIFY(double, )
 #undef __HIP_CLASSIFY
 
 __device__ static inline int abs(int x) { return x < 0 ? -x : x; }

@@ -85,7 +85,9 @@ struct tile_stream {
     static constexpr int runs = loads / loads_per_run;
     static constexpr int bytes_per_run = loads_per_run * pieces::bytes_per_wave;
     static_assert(loads * pieces::bytes_per_wave <= 4096, "tile_stream: a wave loads at most 4 KB of a tile");
-    static_assert(ST::underlying_subtiles_per_row == 1, "tile_stream: the tile is as wide as its base shape");
+    static_assert(ST::underlying_subtiles_per_row == 1 ||
+                      ST::underlying_subtile_bytes % (loads * pieces::bytes_per_wave) == 0,
+                  "tile_stream: the tile is as wide as its base shape, or a wave's part of it is in one base shape");
 
     static constexpr bool enough_comes_before() {
         constexpr int rows_of_wave = ST::rows / N;

@@ -10,34 +10,126 @@ namespace kittens {
 
 namespace detail {
 
-/**
- * @brief Eight elements of 2 bytes of a column of `from`, rows `row` to `row + 7`, as a lane's run.
- *
- * Lanes that are 16 apart want rows 8 further on, the 16 beside each other a column each, from `first_col` on.
- */
-template <ducks::st::all ST>
-__device__ inline void column_run(unsigned (&words)[4], shared_pointer<const char> from, int first_row, int first_col,
-                                  int lane) {
-    const int row = first_row + lane / 16 * 8;
+/** How 16 lanes get a column each: 8 bytes at once on gfx950, 4 on gfx942. */
+template <int size>
+struct column_lanes {
 #if defined(KITTENS_CDNA4)
-    // 16 lanes read 8 bytes each of four rows of 16 columns, and each gets a column of them.
-    using piece = short __attribute__((ext_vector_type(4)));
-#pragma unroll
-    for (int half = 0; half < 2; half++) {
-        const auto at =
-            (shared_pointer<piece>)(from + ST::offset(row + 4 * half + lane % 16 / 4, first_col + lane % 4 * 4));
-        const auto got = bit_cast<u32x2>(__builtin_amdgcn_ds_read_tr16_b64_v4i16(at));
-        words[2 * half] = got[0], words[2 * half + 1] = got[1];
-    }
+    using read = transposing_read<size>;
+    using piece = u32x2;
+    /** Rows that a piece is of. */
+    static constexpr int rows = read::rows;
+    /** Which of these rows and which column a lane reads. */
+    static __host__ __device__ constexpr int row(int lane) { return read::row(lane); }
+    static __host__ __device__ constexpr int col(int lane) { return read::col(lane); }
+    static __device__ inline piece load(shared_pointer<const char> at, int) { return read::load(at); }
 #else
-    // Lanes side by side read two columns of every other row each, and exchange the halves.
-#pragma unroll
-    for (int pair = 0; pair < 4; pair++) {
-        const auto at = (shared_pointer<const unsigned>)(from + ST::offset(row + 2 * pair + lane % 2,
-                                                                           first_col + lane % 16 / 2 * 2));
-        words[pair] = transpose_word<2>(*at, lane);
+    // Lanes side by side read as many columns of a row each, and exchange.
+    using piece = unsigned;
+    static constexpr int rows = 4 / size;
+    static __host__ __device__ constexpr int row(int lane) { return lane % rows; }
+    static __host__ __device__ constexpr int col(int lane) { return lane % 16 / rows * rows; }
+    static __device__ inline piece load(shared_pointer<const char> at, int lane) {
+        return transpose_word<rows>(*(shared_pointer<const unsigned>)at, lane);
     }
 #endif
+};
+
+/** How they get `count` neighbours of each row. */
+template <int count>
+struct neighbour_lanes {
+    static constexpr int rows = 1;
+    static __host__ __device__ constexpr int row(int) { return 0; }
+    static __host__ __device__ constexpr int col(int lane) { return lane % 16 * count; }
+};
+
+/**
+ * @brief Where lanes read what becomes element `e` and further of base tile {., j}: a place that is the lane's and a
+ * constant, which costs no register.
+ *
+ * @tparam Lanes column_lanes or neighbour_lanes.
+ */
+template <ducks::rt::row_layout RT, ducks::st::whole ST, typename Lanes>
+struct column_places {
+    using base = typename RT::base_tile;
+    static __host__ __device__ constexpr uint32_t offset(int lane, int j, int e, int first_col) {
+        return ST::offset(j * RT::base_tile_cols + base::col(lane, e) + Lanes::row(lane), first_col + Lanes::col(lane));
+    }
+    static __host__ __device__ constexpr uint32_t step(int j, int e, int period) {
+        return ST::offset(j * RT::base_tile_cols + base::col(0, e) - base::col(0, e % period), 0);
+    }
+    static constexpr bool has_period(int period) {
+        for (int lane = 0; lane < WARP_THREADS; lane++)
+            for (int j = 0; j < RT::width; j++)
+                for (int e = 0; e < base::elements_per_thread; e += Lanes::rows)
+                    if (offset(lane, j, e, 0) != offset(lane, 0, e % period, 0) + step(j, e, period)) return false;
+        return true;
+    }
+    /** Elements of which each has a place of its own; others are constants behind one of these. */
+    static constexpr int period = [] {
+        int least = Lanes::rows;
+        while (!has_period(least) && least < base::elements_per_thread) least *= 2;
+        return least;
+    }();
+    static_assert(has_period(period), "load_columns: the shared tile is of st_32x128_s");
+    static constexpr int count = period / Lanes::rows;
+
+    shared_pointer<const char> first[count];
+
+    __device__ inline column_places(const ST &src, int first_col, int lane) {
+        const auto from = (shared_pointer<const char>)reinterpret_cast<const char *>(&src.data[0]);
+#pragma unroll
+        for (int i = 0; i < count; i++) first[i] = from + offset(lane, 0, i * Lanes::rows, first_col);
+    }
+    __device__ inline shared_pointer<const char> at(int j, int e) const {
+        return first[e % period / Lanes::rows] + step(j, e, period);
+    }
+};
+
+/** What a lane reads of a row of a shared tile: `count` neighbours. */
+template <typename T, int count>
+struct neighbours {
+    static constexpr int bytes = count * static_cast<int>(sizeof(T));
+    static_assert(bytes == 2 || bytes == 4 || bytes == 8, "columns_in_turn: a lane reads 2, 4 or 8 bytes");
+    using word = select<bytes == 8, u32x2, select<bytes == 4, unsigned, unsigned short>>;
+    unsigned w[bytes == 8 ? 2 : 1];
+
+    static __device__ inline neighbours load(shared_pointer<const char> at) {
+        const word got = *(shared_pointer<const word>)at;
+        if constexpr (bytes == 8)
+            return {{got[0], got[1]}};
+        else
+            return {{got}};
+    }
+};
+
+/** Words of columns of as many rows as fill one: word i has what the rows have of column i. */
+template <int count>
+__device__ inline void words_of_columns(unsigned (&columns)[count], const neighbours<bf16, count> (&rows)[2]) {
+#pragma unroll
+    for (int i = 0; i < count; i++)
+        columns[i] = __builtin_amdgcn_perm(rows[1].w[i / 2], rows[0].w[i / 2], i % 2 ? 0x07060302u : 0x05040100u);
+}
+template <int count>
+__device__ inline void words_of_columns(unsigned (&columns)[count], const neighbours<int8, count> (&rows)[4]) {
+#pragma unroll
+    for (int i = 0; i < count; i += 2) {
+        const unsigned pairs = i ? 0x07030602u : 0x05010400u;
+        const unsigned upper = __builtin_amdgcn_perm(rows[1].w[0], rows[0].w[0], pairs);
+        const unsigned lower = __builtin_amdgcn_perm(rows[3].w[0], rows[2].w[0], pairs);
+        columns[i] = __builtin_amdgcn_perm(lower, upper, 0x05040100u);
+        columns[i + 1] = __builtin_amdgcn_perm(lower, upper, 0x07060302u);
+    }
+}
+
+template <ducks::rt::row_layout RT, ducks::st::whole ST>
+inline constexpr void check_columns() {
+    static_assert(sizeof(typename ST::dtype) <= 2 && is_same<typename RT::T, typename ST::dtype>,
+                  "load_columns: both tiles have the same elements, of 2 bytes or 1");
+    static_assert(RT::base_tile_rows == 16 && RT::base_tile_stride * sizeof(typename RT::T) == 16,
+                  "load_columns: the register tile is of 16 rows and runs of 16 bytes: rt_16x32_s of 2 bytes, "
+                  "rt_16x64_s and rt_16x128_s of 1");
+    static_assert(RT::cols == ST::rows && RT::rows <= ST::cols,
+                  "load_columns: the shared tile has as many rows as the register tile has columns");
 }
 
 } // namespace detail
@@ -48,28 +140,92 @@ __device__ inline void column_run(unsigned (&words)[4], shared_pointer<const cha
  * What was loaded into src with a group's `load` must be waited for first: `wait_vmcnt`, `barrier`.
  *
  * Costs, for each 16 bytes that a lane gets: two ds_read_b64_tr on gfx950, on gfx942 four ds_read_b32 (two to an
- * instruction) and eight instructions to sort elements. Without bank conflicts from `st_32x128_s`.
+ * instruction) and eight instructions to sort elements of 2 bytes (16 for 1 byte). Without bank conflicts from
+ * `st_32x128_s`, but for 1 byte on gfx942, where `columns_in_turn` has none.
  *
  * @param first_col a multiple of 16.
  */
 template <ducks::rt::row_layout RT, ducks::st::whole ST>
 __device__ inline void load_columns(RT &dst, const ST &src, int first_col) {
-    static_assert(sizeof(typename ST::dtype) == 2 && detail::is_same<typename RT::T, typename ST::dtype>,
-                  "load_columns: both tiles have the same elements, of 2 bytes");
-    static_assert(detail::is_same<typename RT::shape, rt_16x32_s>, "load_columns: the register tile is of rt_16x32_s");
-    static_assert(RT::cols == ST::rows && RT::rows <= ST::cols,
-                  "load_columns: the shared tile has as many rows as the register tile has columns");
+    detail::check_columns<RT, ST>();
+    using lanes = detail::column_lanes<static_cast<int>(sizeof(typename RT::T))>;
+    constexpr int count = RT::base_tile::elements_per_thread;
     const detail::program_order order;
-    const auto from = (detail::shared_pointer<const char>)reinterpret_cast<const char *>(&src.data[0]);
     const int lane = laneid();
 #pragma unroll
-    for (int i = 0; i < RT::height; i++)
+    for (int i = 0; i < RT::height; i++) {
+        const detail::column_places<RT, ST, lanes> places(src, first_col + i * RT::base_tile_rows, lane);
 #pragma unroll
         for (int j = 0; j < RT::width; j++) {
-            unsigned words[4];
-            detail::column_run<ST>(words, from, j * RT::base_tile_cols, first_col + i * RT::base_tile_rows, lane);
-            __builtin_memcpy(&dst.tiles[i][j].data, words, sizeof(words));
+            typename lanes::piece pieces[count / lanes::rows];
+#pragma unroll
+            for (int e = 0; e < count; e += lanes::rows) pieces[e / lanes::rows] = lanes::load(places.at(j, e), lane);
+            __builtin_memcpy(&dst.tiles[i][j].data, pieces, sizeof(pieces));
         }
+    }
 }
+
+/**
+ * @brief Columns dealt to the base tiles of RT in turn: row r of base tile i, of two or four in height, is column
+ * `first_col` + r * height + i of a shared tile.
+ *
+ * So a lane reads neighbours, and gets all of them: no lane needs what another one read. Who uses the tile knows which
+ * row of it is which. `fetch` reads them, `sort` puts a part of them where they belong, which may come later.
+ *
+ * Costs, for each 16 bytes that a lane gets, on either target: of 2 bytes an element 8 / height reads of height
+ * elements each, of 1 byte 16 / height (two to an instruction, where they have 4 bytes or more), and four instructions
+ * to sort elements of 2 bytes, eight of 1 byte. On gfx942 without bank
+ * conflicts from `st_32x128_s`.
+ */
+template <ducks::rt::row_layout RT, ducks::st::whole ST>
+struct columns_in_turn {
+    static_assert(RT::height == 2 || RT::height == 4, "columns_in_turn: the register tile is 32 or 64 rows high");
+    using base = typename RT::base_tile;
+    /** Base tiles one above the other, and with them neighbours that a lane reads at once. */
+    static constexpr int high = RT::height;
+    /** Elements in a register. */
+    static constexpr int in_word = 4 / static_cast<int>(sizeof(typename RT::T));
+    /** Registers of a base tile in a lane. */
+    static constexpr int words = base::elements_per_thread / in_word;
+    /** What a lane reads at once. */
+    using run = detail::neighbours<detail::select<in_word == 2, bf16, int8>, high>;
+    static_assert(ST::atom_bytes >= run::bytes, "columns_in_turn: the swizzle keeps what a lane reads together");
+
+    run rows[RT::width][words][in_word];
+
+    /** What was loaded into src with a group's `load` must be waited for first. `first_col` is a multiple of RT's rows.
+     */
+    __device__ inline void fetch(const ST &src, int first_col) {
+        detail::check_columns<RT, ST>();
+        const detail::program_order order;
+        const detail::column_places<RT, ST, detail::neighbour_lanes<high>> places(src, first_col, laneid());
+#pragma unroll
+        for (int j = 0; j < RT::width; j++)
+#pragma unroll
+            for (int e = 0; e < base::elements_per_thread; e++)
+                rows[j][e / in_word][e % in_word] = run::load(places.at(j, e));
+    }
+    /** Part `part` of `parts` of each lane's elements of a base tile. */
+    template <int part = 0, int parts = 1>
+    __device__ inline void sort(RT &dst) const {
+        static_assert(words % parts == 0, "columns_in_turn: parts are whole words");
+        constexpr int count = words / parts;
+#pragma unroll
+        for (int j = 0; j < RT::width; j++) {
+            unsigned sorted[high][count];
+#pragma unroll
+            for (int w = 0; w < count; w++) {
+                unsigned columns[high];
+                detail::words_of_columns(columns, rows[j][part * count + w]);
+#pragma unroll
+                for (int i = 0; i < high; i++) sorted[i][w] = columns[i];
+            }
+#pragma unroll
+            for (int i = 0; i < high; i++)
+                __builtin_memcpy(reinterpret_cast<char *>(&dst.tiles[i][j].data) + part * sizeof(sorted[i]), sorted[i],
+                                 sizeof(sorted[i]));
+        }
+    }
+};
 
 } // namespace kittens

@@ -298,25 +298,19 @@ using cell_word = select<bytes == 16, u32x4, select<bytes == 8, unsigned long lo
 
 #if defined(KITTENS_CDNA4)
 /**
- * @brief Whether a column layout is read with the transposing reads of CDNA4 (ds_read_b64_tr_b16, _tr_b8).
- *
- * There 16 lanes read 8 bytes each of several rows of 16 columns, and each gets a column: 4 elements of 2 bytes or 8 of
- * one at a time.
+ * @brief A transposing read of CDNA4 (ds_read_b64_tr_b16, _tr_b8): 16 lanes read 8 bytes each of several rows of 16
+ * columns, and each gets a column, 4 elements of 2 bytes or 8 of one.
  */
-template <typename RT, ducks::st::all ST>
-struct transposing {
-    static constexpr int size = static_cast<int>(sizeof(typename ST::dtype));
-    static constexpr bool possible = !RT::is_row && size <= 2 && ST::atom_bytes >= 8 && RT::base_tile_cols % 16 == 0 &&
-                                     RT::base_tile_stride * size % 8 == 0;
+template <int size>
+struct transposing_read {
     /** Rows that one read covers, and lanes that read a row of 16 columns. */
     static constexpr int rows = 8 / size;
     static constexpr int lanes_of_row = 2 * size;
+    /** Which of the rows and columns a lane reads from. */
+    static __host__ __device__ constexpr int row(int lane) { return lane % 16 / lanes_of_row; }
+    static __host__ __device__ constexpr int col(int lane) { return lane % lanes_of_row * rows; }
 
-    /** A lane's elements from `element` on, `rows` of them. */
-    static __device__ inline u32x2 load(shared_pointer<const char> memory, int i, int j, int lane, int element) {
-        const int row = RT::base_tile::row(lane, element) + lane % 16 / lanes_of_row;
-        const int col = RT::base_tile::col(lane, element) / 16 * 16 + lane % lanes_of_row * rows;
-        const auto at = memory + shared_offset<RT, ST>(i, j, row, col);
+    static __device__ inline u32x2 load(shared_pointer<const char> at) {
         if constexpr (size == 2) {
             using piece = short __attribute__((ext_vector_type(4)));
             return bit_cast<u32x2>(__builtin_amdgcn_ds_read_tr16_b64_v4i16((shared_pointer<piece>)at));
@@ -324,6 +318,23 @@ struct transposing {
             using piece = int __attribute__((ext_vector_type(2)));
             return bit_cast<u32x2>(__builtin_amdgcn_ds_read_tr8_b64_v2i32((shared_pointer<piece>)at));
         }
+    }
+};
+
+/** Whether and how a column layout is read with them. */
+template <typename RT, ducks::st::all ST>
+struct transposing {
+    static constexpr int size = static_cast<int>(sizeof(typename ST::dtype));
+    static constexpr bool possible = !RT::is_row && size <= 2 && ST::atom_bytes >= 8 && RT::base_tile_cols % 16 == 0 &&
+                                     RT::base_tile_stride * size % 8 == 0;
+    using read = transposing_read<size>;
+    static constexpr int rows = read::rows;
+
+    /** A lane's elements from `element` on, `rows` of them. */
+    static __device__ inline u32x2 load(shared_pointer<const char> memory, int i, int j, int lane, int element) {
+        const int row = RT::base_tile::row(lane, element) + read::row(lane);
+        const int col = RT::base_tile::col(lane, element) / 16 * 16 + read::col(lane);
+        return read::load(memory + shared_offset<RT, ST>(i, j, row, col));
     }
 };
 #endif

@@ -36,10 +36,10 @@ template <typename A, ducks::st::all ST>
 struct transposing_steps {
     using how = transposing<A, ST>;
     static __host__ __device__ constexpr int row(int lane, int step) {
-        return A::base_tile::row(lane, step * how::rows) + lane % 16 / how::lanes_of_row;
+        return A::base_tile::row(lane, step * how::rows) + how::read::row(lane);
     }
     static __host__ __device__ constexpr int col(int lane, int step) {
-        return A::base_tile::col(lane, step * how::rows) / 16 * 16 + lane % how::lanes_of_row * how::rows;
+        return A::base_tile::col(lane, step * how::rows) / 16 * 16 + how::read::col(lane);
     }
 };
 #endif
@@ -191,6 +191,124 @@ __device__ inline void load(A &, const ST &src) {
             access::template read<i, j, step>(access::template at<i, j, step>::address(memory, lane));
         });
     });
+}
+
+namespace detail {
+
+/** The patterns of a swizzle in the steps of a register tile's loads and stores. */
+template <ducks::art::all A, ducks::st::all ST>
+struct step_patterns {
+    using access = pinned_access<A, ST>;
+    using steps = typename access::steps;
+    using base = typename A::base_tile;
+    using shape = typename ST::shape;
+    using first = typename access::template at<0, 0, 0>;
+    static_assert(first::contained, "lane_addresses: the register tile's base tiles lie in the shared tile's");
+    static constexpr bool by_words = access::bytes >= 4;
+    static_assert(by_words, "lane_addresses: on gfx942 column layouts are loaded element by element; load(dst, src)");
+
+    /** Of a step its bits of the offset in the shared tile's base tile. */
+    static __host__ __device__ constexpr uint32_t of_step(int i, int j, int step) {
+        return ST::order::inside(i * base::rows % shape::rows + steps::row(0, step),
+                                 j * base::cols % shape::cols + steps::col(0, step));
+    }
+    /** Which of them are a lane's too. */
+    static __host__ __device__ constexpr uint32_t pattern(int i, int j, int step) {
+        return of_step(i, j, step) & first::lane_bits();
+    }
+    /** Bytes from a lane's address of its pattern to a step. */
+    static __host__ __device__ constexpr int distance(int i, int j, int step) {
+        const int row = i * base::rows / shape::rows, col = j * base::cols / shape::cols;
+        return (row * ST::underlying_subtiles_per_row + col) * ST::underlying_subtile_bytes +
+               static_cast<int>(of_step(i, j, step) & ~first::lane_bits());
+    }
+
+    static constexpr int MOST = 8;
+    uint32_t of[MOST] = {};
+    int count = 0;
+
+    __host__ __device__ constexpr int find(uint32_t wanted) const {
+        int at = 0;
+        while (at < count && of[at] != wanted) at++;
+        return at;
+    }
+    __host__ __device__ constexpr step_patterns() {
+        for (int i = 0; i < A::height; i++)
+            for (int j = 0; j < A::width; j++)
+                for (int step = 0; step < access::count; step++)
+                    if (find(pattern(i, j, step)) == count) of[count++] = pattern(i, j, step);
+    }
+};
+
+} // namespace detail
+
+/**
+ * @brief A lane's addresses in shared tiles of one type, for loads and stores in a loop that compute nothing: as many
+ * as the swizzle has patterns. Where `get_address` suffices there is one.
+ *
+ * They are of the tile that the constructor is given; `load` and `store` reach others, as of an array, by a constant
+ * number of bytes, with which the whole is less than 64 KB.
+ */
+template <ducks::art::all A, ducks::st::all ST>
+struct lane_addresses {
+    /** The swizzle's patterns over the steps of a base tile. */
+    using patterns = detail::step_patterns<A, ST>;
+    /** All of them, each once. */
+    static constexpr patterns all = {};
+    uint32_t addresses[all.count];
+
+    __device__ inline explicit lane_addresses(const ST &tile) {
+        const uint32_t memory = detail::shared_address(&tile.data[0]);
+        const int lane = laneid();
+        const uint32_t own = ST::order::inside(patterns::steps::row(lane, 0), patterns::steps::col(lane, 0));
+        detail::for_constants<all.count>([&]<int n>() { addresses[n] = memory + (own ^ all.of[n]); });
+    }
+    /** From the first, where the tile begins at a multiple of 1 KB: an instruction for each of the others. */
+    __device__ inline explicit lane_addresses(uint32_t first) {
+        detail::for_constants<all.count>([&]<int n>() { addresses[n] = first ^ (all.of[n] ^ all.of[0]); });
+    }
+};
+
+namespace detail {
+
+/** Calls f.template operator()<register, offset>(address) for the steps of base tile {i, j} of B. */
+template <ducks::art::all B, int i, int j, int further, ducks::art::all A, ducks::st::all ST, typename F>
+__device__ inline void for_steps(const lane_addresses<A, ST> &lane, F f) {
+    constexpr bool alike = is_same<typename A::like, typename B::like>;
+    static_assert(alike, "load, store: lane_addresses are of tiles of one type, size, layout and base shape");
+    using patterns = typename lane_addresses<A, ST>::patterns;
+    using access = typename patterns::access;
+    for_constants<access::count>([&]<int step>() {
+        constexpr int number = lane_addresses<A, ST>::all.find(patterns::pattern(i, j, step));
+        f.template operator()<B::template first_register<i, j> + step * access::bytes / 4,
+                              patterns::distance(i, j, step) + further>(lane.addresses[number]);
+    });
+}
+
+} // namespace detail
+
+/**
+ * @brief Starts loading base tile {N, M} from the tile `further` bytes behind that of the addresses, which serve tiles
+ * in whichever registers.
+ */
+template <int N, int M, int further = 0, ducks::art::all B, ducks::art::all A, ducks::st::all ST>
+__device__ inline void load(B &, const lane_addresses<A, ST> &from) {
+    using access = detail::pinned_access<A, ST>;
+    detail::for_steps<B, N, M, further>(from, []<int to, int offset>(uint32_t address) {
+        if constexpr (access::transposes)
+            macros::ds_read_transposed<to, access::size, offset>(address);
+        else
+            macros::ds_read<to, access::bytes / 4, offset>(address);
+    });
+}
+/** Starts storing base tile {N, M}, of a tile in the row layout, likewise. */
+template <int N, int M, int further = 0, ducks::art::all B, ducks::art::all A, ducks::st::all ST>
+__device__ inline void store(const lane_addresses<A, ST> &to, const B &) {
+    using access = detail::pinned_access<A, ST>;
+    constexpr bool in_rows = A::is_row;
+    static_assert(in_rows, "store: base tiles are stored one by one in the row layout; store(dst, src) takes both");
+    detail::for_steps<B, N, M, further>(
+        to, []<int from, int offset>(uint32_t address) { macros::ds_write<from, access::bytes / 4, offset>(address); });
 }
 
 /** Starts storing base tile {N, M}, of a tile in the row layout, at a lane's address. */

@@ -1,0 +1,47 @@
+"""Gradients of attention of sequences of different lengths, bit-equal from run to run."""
+
+from __future__ import annotations
+
+import dataclasses
+
+from workbench.spec import Variant
+from workbench_kernels.attention import backward, forward_packed
+from workbench_kernels.families import attention_backward as dense
+from workbench_kernels.families import attention_packed_backward as family
+from workbench_kernels.references.attention import attention_packed_backward
+
+spec = dataclasses.replace(
+    backward.spec,
+    name="attention/backward_packed",
+    doc="Gradients of attention/forward_packed for q, k, v and sinks, bit-equal from run to run.",
+    steps=family.of_packed(dense.SPLIT),
+    variants={
+        "split": Variant(),
+        "atomics": Variant(
+            steps=family.of_packed(dense.BY_ATOMICS),
+            workspace=family.workspace_by_atomics,
+            nondeterministic="dq is summed by atomics, in any order",
+        ),
+        "pinned": Variant(
+            dense.fits_pinned,
+            source=dense.PINNED,
+            steps=family.of_packed(dense.BY_PINNED),
+            workspace=family.workspace_by_atomics,
+            check=dense.check_pinned,
+            nondeterministic="dq is summed by atomics, in any order",
+        ),
+    },
+    workspace=family.workspace,
+    parameters={
+        **backward.spec.parameters,
+        **{name: forward_packed.spec.parameters[name] for name in ("batch", "queries", "keys")},
+    },
+    shapes=[{"batch": 3, "queries": 200, "keys": 260, "heads": 2, "heads_kv": 1, "causal": 1}],
+    inputs=family.inputs,
+    hard_inputs={},
+    reference=attention_packed_backward,
+    shape_of=family.shape_of,
+    # How long each sequence is decides the work.
+    flops=None,
+    bytes=None,
+)

@@ -1,0 +1,58 @@
+"""Gradients of attention of packed sequences: shapes, inputs and arguments."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import torch
+
+from workbench.spec import Step
+from workbench_kernels.families import attention_backward as dense
+from workbench_kernels.families import attention_packed as packed
+from workbench_kernels.references.attention import attention_packed
+
+WHOLE = ("q", "k", "v", "out", "dout", "lse", "dlse", "dq", "dk", "dv")
+"""Tensors that the kernels take with a dimension of 1 in front."""
+
+
+def _whole(tensors: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: x[None] for name in WHOLE if (x := tensors.get(name)) is not None}
+
+
+def shape_of(**given: Any) -> dict[str, Any]:
+    """Shape of a call: that of the forward pass, with out and dout like q, and lse and dlse (H, total_q)."""
+    names = ("cu_seqlens_q", "cu_seqlens_k")
+    shape = packed.shape_of(**given)
+    dense.shape_of(**{name: x for name, x in {**given, **_whole(given)}.items() if name not in names})
+    return shape
+
+
+def inputs(shape: Mapping[str, Any], generator: torch.Generator) -> dict[str, Any]:
+    """Inputs of the forward pass, what it gives, and normally distributed gradients of that."""
+    given = packed.inputs(shape, generator)
+    wide = {k: v.float() if k in ("q", "k", "v") else v for k, v in given.items()}
+    return dense.with_gradients(given, attention_packed(**wide), generator)
+
+
+def workspace(shape: Mapping[str, Any], tensors: Mapping[str, Any]) -> dict[str, Any]:
+    """What is added to each query's logits and to its row of dP; each sequence is rounded up by itself."""
+    rows = (shape["queries"] // dense.PADDED + shape["batch"]) * dense.PADDED
+    dims = (1, shape["heads"], rows)
+    return {"shift": (dims, torch.float32), "delta": (dims, torch.float32)}
+
+
+def workspace_by_atomics(shape: Mapping[str, Any], tensors: Mapping[str, Any]) -> dict[str, Any]:
+    """That, and sums of dQ, which begin with zero."""
+    return dense.with_sums(workspace(shape, tensors), shape)
+
+
+def arguments(shape: Mapping[str, Any], tensors: Mapping[str, Any]) -> dict[str, Any]:
+    starts = {name: tensors[name] for name in ("cu_seqlens_q", "cu_seqlens_k")}
+    return {**dense.arguments(shape, {**tensors, **_whole(tensors)}), **starts}
+
+
+def of_packed(steps: list[Step]) -> list[Step]:
+    """The steps of the pass for sequences of one length, with these arguments."""
+    return [replace(step, arguments=arguments) for step in steps]

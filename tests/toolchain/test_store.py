@@ -1,0 +1,21 @@
+"""What a dependency file says of the headers that a source was made from."""
+
+from __future__ import annotations
+
+import pytest
+
+from workbench.toolchain.store import headers_of
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ("x: <stdin> /a/one.h \\\n  /b/two.h /a/one.h\n", ["/a/one.h", "/b/two.h"]),
+        (r"x: /with\ space/a\#b.h /dollar$$/c.h - /fixed/d.h", ["/with space/a#b.h", "/dollar$/c.h"]),
+        ("x: C:/colon.h\n", ["C:/colon.h"]),
+        ("x:\n", []),
+        ("", []),
+    ],
+)
+def test_headers_of_a_dependency_file(text: str, wanted: list[str]) -> None:
+    assert headers_of(text, ["/fixed/"]) == wanted

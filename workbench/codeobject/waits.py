@@ -1,0 +1,36 @@
+"""What an s_waitcnt waits for: the counts in its field."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from workbench.codeobject.instruction import Instruction
+
+
+class Waits(NamedTuple):
+    """Requests of each kind that may still be under way after an s_waitcnt; None where it waits for none."""
+
+    vmcnt: int | None
+    expcnt: int | None
+    lgkmcnt: int | None
+
+
+NO_WAIT = {"vmcnt": 63, "expcnt": 7, "lgkmcnt": 15}
+"""Each count as an s_waitcnt that waits for nothing has it."""
+
+
+def waits(field: int) -> Waits:
+    """The counts in an s_waitcnt's 16-bit field; all ones of a count wait for nothing.
+
+    vmcnt has six bits, 3:0 and 15:14, expcnt three, 6:4, lgkmcnt four, 11:8 (CDNA3 ISA guide).
+    """
+    vmcnt, expcnt, lgkmcnt = field >> 10 & 0x30 | field & 15, field >> 4 & 7, field >> 8 & 15
+    found = {"vmcnt": vmcnt, "expcnt": expcnt, "lgkmcnt": lgkmcnt}
+    return Waits(**{name: None if count == NO_WAIT[name] else count for name, count in found.items()})
+
+
+def waits_of(instruction: Instruction) -> Waits:
+    """What an instruction waits for; nothing unless it is an s_waitcnt."""
+    if instruction.opcode != "s_waitcnt":
+        return Waits(None, None, None)
+    return waits(instruction.words[0])

@@ -1,0 +1,28 @@
+/* Which lane's data a lane takes. */
+#pragma once
+#include "run/lanes.h"
+
+/* DS_BPERMUTE: lane (address / 4) % 64. */
+HK_INLINE unsigned hk_bpermute_source(uint32_t address) { return address >> 2 & 63; }
+
+/* DS_SWIZZLE: by the pattern in the offset field. */
+HK_INLINE unsigned hk_swizzle_source(uint32_t pattern, unsigned l) {
+    if (pattern >= 0xe000) {
+        /* The order of a fast Fourier transform: bits reversed, the masked ones kept. */
+        unsigned mask = pattern & 31, reversed = 0;
+        for (unsigned b = 0; b < 5; b++) reversed |= (l >> b & 1) << (4 - b);
+        return (l & 32) | reversed >> __builtin_popcount(mask) | (l & mask);
+    }
+    if (pattern & 0x8000) {
+        if ((pattern & 0xf000) == 0xc000) {
+            /* Rotate in groups of 32: bits 9:5 say how far, bit 10 which way, bits 4:0 which lane bits stay. */
+            unsigned rotate = pattern >> 5 & 31, keep = pattern & 31;
+            if (pattern & 0x400) rotate = 32 - rotate;
+            unsigned turned = (l + rotate) & 31;
+            return (l & 32) | (l & keep) | (turned & ~keep);
+        }
+        return (l & ~3u) | (pattern >> (2 * (l & 3)) & 3);
+    }
+    unsigned and_mask = pattern & 31, or_mask = pattern >> 5 & 31, xor_mask = pattern >> 10 & 31;
+    return (l & 32) | ((((l & 31) & and_mask) | or_mask) ^ xor_mask);
+}

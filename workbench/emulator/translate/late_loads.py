@@ -1,0 +1,89 @@
+"""Loads that follow each other have all read their addresses before the data of the first one comes.
+
+An instruction reads its address registers when it is issued; data comes back tens of cycles later for LDS,
+hundreds for memory (CDNA3 and CDNA4 ISA guides, "Data dependency resolution"). Two loads in one piece of
+inline assembly whose output may share a register with their address (no `&`) are right on hardware for that
+reason. Here a load is done at once, so one that takes its address from what an earlier one overwrites is done
+before that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+
+from workbench.codeobject.instruction import Instruction, Operand
+from workbench.codeobject.instructions import Access
+
+Registers = frozenset[tuple[str, int]]
+
+
+def loads_registers(instruction: Instruction) -> bool:
+    """Whether an instruction loads vector registers from memory or LDS."""
+    memory = instruction.record.memory
+    return (
+        memory is not None
+        and memory.access is Access.LOAD
+        and any(operand.kind in "va" for operand in instruction.dst)
+    )
+
+
+def follow_at_once(first: Instruction, second: Instruction) -> bool:
+    """Whether both are loads, so that a block is not to be cut between them."""
+    return loads_registers(first) and loads_registers(second)
+
+
+def by_arrival(block: Sequence[Instruction]) -> Iterator[tuple[Instruction, Sequence[Instruction]]]:
+    """The instructions of a block in the order in which they have their effect.
+
+    Each comes with those that are issued before that effect, in the order of the code: itself, or in front
+    of loads that change places all of them, and then none.
+    """
+    for is_load, group in groupby(block, loads_registers):
+        instructions = list(group)
+        ordered = _ordered(instructions) if is_load else instructions
+        if ordered == instructions:
+            yield from ((instruction, (instruction,)) for instruction in instructions)
+        else:
+            yield ordered[0], instructions
+            yield from ((instruction, ()) for instruction in ordered[1:])
+
+
+def _ordered(loads: list[Instruction]) -> list[Instruction]:
+    """Loads such that none is done after an earlier one has overwritten its address.
+
+    The same order where there is none, such as for two that load the same register.
+    """
+    sources = [_registers(load.src) for load in loads]
+    results = [_registers(load.dst) for load in loads]
+    written: set[tuple[str, int]] = set()
+    for source, result in zip(sources, results, strict=True):
+        if not written.isdisjoint(source):
+            break
+        written |= result
+    else:
+        return loads
+
+    def comes_first(at: int, other: int) -> bool:
+        """Whether load `at` has to be done before another one."""
+        overwritten = results[other] & (sources[at] | (results[at] if at < other else frozenset()))
+        return bool(overwritten)
+
+    order: list[int] = []
+    left = list(range(len(loads)))
+    while left:
+        free = (n for n in left if not any(m != n and comes_first(m, n) for m in left))
+        if (chosen := next(free, None)) is None:
+            return loads
+        left.remove(chosen)
+        order.append(chosen)
+    return [loads[n] for n in order]
+
+
+def _registers(operands: Sequence[Operand]) -> Registers:
+    return frozenset(
+        (operand.kind, operand.index + n)
+        for operand in operands
+        if operand.kind in "va"
+        for n in range(operand.width)
+    )

@@ -1,0 +1,109 @@
+"""Pictures as PDF, for LaTeX, which takes no SVG without a program of its own."""
+
+from __future__ import annotations
+
+import base64
+import io
+import re
+from collections.abc import Callable, Mapping
+from typing import Any
+from xml.etree import ElementTree
+
+from workbench.theme import INK
+from workbench.views.picture.traces import OUTLINED
+
+MIME_TYPE = "application/pdf"
+
+
+def pdf_of_drawing(drawn: Any, **options: Any) -> str:
+    """A matplotlib Figure as PDF, in base64 as a notebook keeps it.
+
+    Args:
+        options: of its `savefig`.
+    """
+    import matplotlib
+    from matplotlib.text import Text
+
+    texts = drawn.findobj(Text)
+    for text in texts:
+        # PDF has no outlines of text: it has the colour that its cell wants.
+        ink = getattr(text, "ink", None)
+        if ink and str(text.get_gid() or "").startswith(OUTLINED):
+            text.set_color(ink)
+    kept = io.BytesIO()
+    # Helvetica is in every reader; other signs want a font in the file, which is most of it.
+    plain = all(ord(sign) < 256 for text in texts for sign in text.get_text())
+    for text in texts if plain else ():
+        if text.get_weight() == "normal":
+            text.set_weight("medium")  # as Helvetica's own is called
+    core: dict[Any, Any] = {"font.sans-serif": ["Helvetica"]} if plain else {}
+    with matplotlib.rc_context({**core, "pdf.use14corefonts": plain}):
+        drawn.savefig(kept, format="pdf", metadata={"CreationDate": None}, **options)
+    return base64.b64encode(kept.getvalue()).decode()
+
+
+def pdf_of_svg(picture: str) -> str:
+    """An SVG of this package's own (texts, boxes, images, lines straight up) as PDF, in base64.
+
+    Raises:
+        ValueError: it has an element of another kind.
+    """
+    from matplotlib.backends.backend_pdf import FigureCanvasPdf
+    from matplotlib.figure import Figure
+
+    tree = ElementTree.fromstring(picture)
+    _, _, width, height = map(float, tree.attrib["viewBox"].split())
+    drawn = Figure(figsize=(width / 72, height / 72), dpi=72)
+    FigureCanvasPdf(drawn)
+    axes = drawn.add_axes((0, 0, 1, 1), xlim=(0, width), ylim=(height, 0))
+    axes.axis("off")
+    size = float(tree.attrib.get("font-size", 11))
+    for each in tree:
+        kind = each.tag.rpartition("}")[2]
+        if kind not in _DRAWS:
+            raise ValueError(f"<{kind}> cannot be drawn as PDF; expected one of {', '.join(_DRAWS)}")
+        _DRAWS[kind](axes, each.attrib, "".join(each.itertext()), size)
+    axes.set(xlim=(0, width), ylim=(height, 0))
+    return pdf_of_drawing(drawn, transparent=True)
+
+
+def _text(axes: Any, told: Mapping[str, str], text: str, size: float) -> None:
+    side = {"end": "right", "middle": "center"}.get(told.get("text-anchor", ""), "left")
+    look = {"ha": side, "va": "baseline", "weight": told.get("font-weight", "normal"), "parse_math": False}
+    at = float(told["x"]), float(told["y"])
+    axes.text(*at, text, size=float(told.get("font-size", size)), color=told.get("fill", INK), **look)
+
+
+def _box(told: Mapping[str, str]) -> tuple[float, float, float, float]:
+    x, y, width, height = (float(told[name]) for name in ("x", "y", "width", "height"))
+    return x, y, width, height
+
+
+def _rect(axes: Any, told: Mapping[str, str], text: str, size: float) -> None:
+    from matplotlib.patches import Rectangle
+
+    x, y, width, height = _box(told)
+    look: dict[str, Any] = {"color": told["fill"], "alpha": float(told.get("opacity", 1)), "linewidth": 0}
+    axes.add_patch(Rectangle((x, y), width, height, **look))
+
+
+def _image(axes: Any, told: Mapping[str, str], text: str, size: float) -> None:
+    from matplotlib.image import imread
+
+    x, y, width, height = _box(told)
+    pixels = imread(io.BytesIO(base64.b64decode(told["href"].partition(",")[2])), format="png")
+    axes.imshow(pixels, extent=(x, x + width, y + height, y), aspect="auto", interpolation="none")
+
+
+def _path(axes: Any, told: Mapping[str, str], text: str, size: float) -> None:
+    look = {"colors": told["stroke"], "linewidth": float(told.get("stroke-width", 1))}
+    for x, y, how, to in re.findall(r"M([\d.]+) ([\d.]+)([vV])([\d.]+)", told["d"]):
+        axes.vlines(float(x), float(y), float(to) + (float(y) if how == "v" else 0), **look)
+
+
+_DRAWS: Mapping[str, Callable[[Any, Mapping[str, str], str, float], None]] = {
+    "text": _text,
+    "rect": _rect,
+    "image": _image,
+    "path": _path,
+}
