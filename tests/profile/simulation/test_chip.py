@@ -6,9 +6,11 @@ import pytest
 import torch
 
 import workbench as wb
-from workbench.launches import CacheCounts, Replayed
+from workbench.launches import CacheCounts, LaunchOptions, Replayed, StepOptions
 from workbench.profile.counters import Tally
 from workbench.profile.model import evicted_lines
+from workbench.profile.simulation import chip
+from workbench.spec.subject import resolve
 from workbench.targets import MI355X, PRODUCTS
 
 LINE = 128
@@ -16,6 +18,16 @@ COPY = """
 extern "C" __global__ void copy(const float4 *from, float4 *to) {
     const int i = blockIdx.x * blockDim.x + threadIdx.x;
     to[i] = from[i];
+}
+"""
+
+CAUSAL = """
+extern "C" __global__ void causal(const float *from, float *to) {
+    __shared__ float held[24 << 10];  // One work-group fills a compute unit.
+    held[threadIdx.x] = from[0];
+    float sum = 0;
+    for (int i = 0; i < 4 + 8 * (int)blockIdx.y; ++i) sum = __builtin_sinf(sum + held[i]);
+    to[(blockIdx.y * gridDim.x + blockIdx.x) * blockDim.x + threadIdx.x] = sum;
 }
 """
 
@@ -71,3 +83,23 @@ def test_what_the_infinity_cache_puts_out():
     assert evicted_lines(counted(0, 0), MI355X, warm=True) == 0
     without = next(product for product in PRODUCTS if not product.infinity_cache_bytes)
     assert evicted_lines(counted(3 * some, some), without) == pytest.approx(0.25)
+
+
+def test_lengths_that_nobody_recorded_lie_between_those_that_were(monkeypatch):
+    """As in causal attention: of 48 lengths 12 are simulated, and the launch takes as long as with all."""
+    lengths, of_each = 48, 32
+    source, to = torch.zeros(8 * lengths), torch.zeros(lengths * of_each * 64)
+    kernel = wb.compile(CAUSAL, arch="gfx950", name="causal.hip")["causal"]
+    launch = kernel[(of_each, lengths), 64]
+    target = resolve(launch, kwargs={"from": source, "to": to}, device="emulated:MI355X")
+    code = {one.address: one for one in kernel.instructions}
+
+    def run(groups, kinds):
+        monkeypatch.setattr(chip, "MOST_KINDS", kinds)
+        steps = target.run(LaunchOptions(count=True, steps=StepOptions(groups=groups))).steps
+        return chip.simulate_chip(steps, code, kernel.occupancy(64), MI355X, 2.4e9, {})
+
+    few, whole = run(24, 12), run(lengths * of_each, lengths)
+    assert (few.kinds, whole.kinds) == (12, lengths)
+    assert few.cycles == pytest.approx(whole.cycles, rel=0.002)
+    assert few.memory == pytest.approx(whole.memory, rel=0.002)

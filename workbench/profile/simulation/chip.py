@@ -2,7 +2,8 @@
 
 Work-groups go to the dies in turn and there to the first compute unit with room. Those whose waves went the
 same way take the same time, so one unit is simulated for each such kind (`unit.run_unit`), full of its
-work-groups; what is not simulated is extrapolated: a further round takes as long as the last simulated one.
+work-groups; what is not simulated is extrapolated: a further round takes as long as the last simulated one,
+and a work-group of another length as long as lies between those of the next shorter and the next longer kind.
 """
 
 from __future__ import annotations
@@ -45,15 +46,43 @@ Traffic = Mapping[int, Levels]
 
 @dataclass(frozen=True)
 class Kind:
-    """Work-groups that took the same way, or nearly.
+    """Work-groups that took the same way.
 
     Attributes:
         groups: recorded ones, which are simulated.
-        executed: basic blocks that one ran, the median of those that it stands for.
+        executed: basic blocks that one ran.
     """
 
     groups: tuple[int, ...]
     executed: float
+
+
+@dataclass(frozen=True)
+class Mix:
+    """Each work-group as parts of two kinds: all of its own, or some of the next shorter and the next longer.
+
+    Attributes:
+        shorter, longer: [work-groups] numbers of the kinds.
+        of_shorter, of_longer: [work-groups] parts of each, which ran as many blocks as it did.
+    """
+
+    shorter: npt.NDArray[np.int64]
+    longer: npt.NDArray[np.int64]
+    of_shorter: npt.NDArray[np.float64]
+    of_longer: npt.NDArray[np.float64]
+
+    def each(self, values: Sequence[float]) -> npt.NDArray[np.float64]:
+        """[work-groups] a value that is known of each kind."""
+        known = np.asarray(values, dtype=np.float64)
+        shares: npt.NDArray[np.float64] = self.of_shorter * known[self.shorter]
+        return shares + self.of_longer * known[self.longer]
+
+    def counts(self, kinds: int) -> npt.NDArray[np.float64]:
+        """[kinds] work-groups that count as each."""
+        found = np.zeros(kinds)
+        np.add.at(found, self.shorter, self.of_shorter)
+        np.add.at(found, self.longer, self.of_longer)
+        return found
 
 
 @dataclass(frozen=True)
@@ -118,26 +147,33 @@ class ChipRun:
         }
 
 
-def kinds_of(steps: Steps) -> tuple[tuple[Kind, ...], npt.NDArray[np.int64]]:
-    """The kinds of work-groups, at most `MOST_KINDS`, and which each work-group is of.
+def kinds_of(steps: Steps) -> tuple[tuple[Kind, ...], Mix]:
+    """The kinds of work-groups, at most `MOST_KINDS`, and what of them each work-group is.
 
-    A way that no recorded work-group took is given to the kind that ran the nearest number of blocks.
+    A way that is of no kind lies between two kinds by the number of blocks that it ran. One that is shorter
+    or longer than all of them counts as that part or multiple of the nearest.
     """
     by_hash: dict[int, list[int]] = {}
     for group in steps.groups:
         by_hash.setdefault(int(steps.hashes[group]), []).append(group)
-    found = sorted(by_hash.values(), key=lambda groups: float(steps.executed[groups[0]]))
+    found = sorted(by_hash.values(), key=lambda groups: int(steps.executed[groups[0]]))
     while len(found) > MOST_KINDS:
-        sizes = [float(steps.executed[groups[0]]) for groups in found]
-        nearest = min(range(len(found) - 1), key=lambda i: sizes[i + 1] - sizes[i])
-        found[nearest : nearest + 2] = [found[nearest] + found[nearest + 1]]
-    medians = np.array([float(np.median(steps.executed[groups])) for groups in found])
+        blocks = [int(steps.executed[groups[0]]) for groups in found]
+        nearest = min(range(len(found) - 1), key=lambda i: blocks[i + 1] - blocks[i])
+        # The longest stays: it may be what the launch ends with.
+        found.pop(nearest + 1 if nearest + 2 < len(found) else nearest)
+    sizes = np.array([float(steps.executed[groups[0]]) for groups in found])
     executed = steps.executed.astype(np.float64)
-    of = np.abs(executed[:, None] - medians[None, :]).argmin(axis=1)
+    longer = np.searchsorted(sizes, executed).clip(0, len(sizes) - 1)
+    shorter = np.where(sizes[longer] <= executed, longer, (longer - 1).clip(0))
+    gap = sizes[longer] - sizes[shorter]
+    of_longer = np.divide(executed - sizes[shorter], gap, out=np.zeros_like(executed), where=gap > 0)
+    of_shorter = np.where(gap > 0, 1 - of_longer, executed / sizes[shorter])
     for number, groups in enumerate(found):
-        for group in groups:
-            of[steps.hashes == steps.hashes[group]] = number
-    return tuple(Kind(tuple(groups), size) for groups, size in zip(found, medians, strict=True)), of
+        own = steps.hashes == steps.hashes[groups[0]]
+        shorter[own], of_shorter[own], of_longer[own] = number, 1.0, 0.0
+    kinds = tuple(Kind(tuple(groups), size) for groups, size in zip(found, sizes.tolist(), strict=True))
+    return kinds, Mix(shorter, longer, of_shorter, of_longer)
 
 
 @dataclass(frozen=True)
@@ -214,18 +250,18 @@ def simulate_chip(
     code = program(steps.blocks, instructions, steps.text, product.target, traffic)
     units = min(steps.group_total, int(product.compute_units))
     machine = machine_record(product, clock_hz, units, evicted=evicted)
-    kinds, of = kinds_of(steps)
+    kinds, mix = kinds_of(steps)
+    counts = mix.counts(len(kinds))
     per_unit = -(-steps.group_total // units)
     resident = min(occupancy.groups_per_cu, per_unit)
-    work = [float(np.sum(of == i)) * kind.executed for i, kind in enumerate(kinds)]
-    main = int(np.argmax(work))
+    main = int(np.argmax(counts * [kind.executed for kind in kinds]))
     # A die starts waves on all its units in turn.
     dispatch = float(DISPATCH_CYCLES * -(-units // min(int(product.xcds), units)))
     paces = [
         _pace(code, steps, kind, machine, resident, per_unit, dispatch, spans if i == main else 0)
         for i, kind in enumerate(kinds)
     ]
-    cycles = paces[0].cycles(per_unit) if len(kinds) == 1 else _placed(of, paces, product, resident)
+    cycles = paces[0].cycles(per_unit) if len(kinds) == 1 else _placed(mix, paces, product, resident)
     return ChipRun(
         cycles,
         clock_hz,
@@ -233,11 +269,7 @@ def simulate_chip(
         paces[main].run,
         len(kinds),
         int(sum(pace.run.issued.sum() for pace in paces)),
-        tuple(
-            np.sum(
-                list(map(_memory_of, paces, np.bincount(of, minlength=len(kinds)) / units)), axis=0
-            ).tolist()
-        ),
+        tuple(np.sum(list(map(_memory_of, paces, counts / units)), axis=0).tolist()),
     )
 
 
@@ -246,18 +278,17 @@ def _memory_of(pace: _Pace, groups: float) -> npt.NDArray[np.float64]:
     return np.array(pace.run.memory_busy) / pace.groups * groups
 
 
-def _placed(of: npt.NDArray[np.int64], paces: Sequence[_Pace], product: Product, resident: int) -> float:
+def _placed(mix: Mix, paces: Sequence[_Pace], product: Product, resident: int) -> float:
     """Cycles until the last work-group has ended, each taking as long as it does among its like."""
-    lasting = [pace.interval * pace.resident for pace in paces]
+    lasting = mix.each([pace.interval * pace.resident for pace in paces])
     xcds, units = int(product.xcds), int(product.units_per_xcd)
     latest = 0.0
-    for die in range(min(xcds, len(of))):
-        mine = of[die::xcds]
+    for die in range(min(xcds, len(lasting))):
+        mine = lasting[die::xcds]
         stride = max(1, -(-len(mine) // MOST_PLACED))
         places = [0.0] * min(units * resident, len(mine))
-        for number in mine[::stride]:
-            start = places[0]
-            heapq.heapreplace(places, start + lasting[number] * stride)
+        for cycles in mine[::stride].tolist():
+            heapq.heapreplace(places, places[0] + cycles * stride)
         latest = max(latest, *places)
     return latest
 
@@ -274,4 +305,4 @@ def levels_everywhere(l1: float, l2: float, infinity: float) -> Levels:
     return (l1, (1 - l1) * l2, rest * infinity, rest * (1 - infinity))
 
 
-__all__ = ["FROM_L2", "ChipRun", "Kind", "kinds_of", "levels_everywhere", "levels_of", "simulate_chip"]
+__all__ = ["FROM_L2", "ChipRun", "Kind", "Mix", "kinds_of", "levels_everywhere", "levels_of", "simulate_chip"]
