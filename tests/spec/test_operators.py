@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import gc
 import json
-import weakref
 
 import pytest
 import torch
@@ -13,6 +12,7 @@ import torch
 import workbench as wb
 from workbench.errors import ArgumentError, ShapeError, UsageError, WorkbenchError
 from workbench.spec import FlashRule, KernelSpec, Launch, Range, Step, Strided, Variant
+from workbench.spec.subject import resolve
 
 SUMS = """
 struct partial_globals { const float *x; float *partial; int n; };
@@ -305,14 +305,42 @@ def test_specs_that_do_not_hold_together(changes, says):
         scale(**changes)
 
 
-def test_an_operator_keeps_no_tensors_alive():
+@pytest.mark.parametrize(
+    ("name", "shape"),
+    [
+        ("activations/silu", {"rows": 8, "cols": 264, "dtype": "fp32"}),
+        (
+            "rotary/fused_qkv_split_qk_rope",
+            {"heads": 6, "queries": 2, "tokens": 8, "dim": 64, "turned": 64},
+        ),
+    ],
+)
+def test_an_operator_keeps_no_tensors_alive(name, shape):
     """Nor do a verification and a modelled time: a model calls hundreds of instances."""
-    x = torch.randn(8, 264, generator=torch.Generator().manual_seed(1))
-    out = wb.kernels["activations/silu"](x)
-    gone = [weakref.ref(x), weakref.ref(out)]
-    del x, out
-    wb.verify("activations/silu", shape={"rows": 8, "cols": 264, "dtype": "fp32"})
-    assert wb.time("activations/silu", shape={"rows": 8, "cols": 264, "dtype": "fp32"}).median.value > 0
+    spec = wb.kernels[name]
     gc.collect()
-    assert [each() for each in gone] == [None, None]
-    assert not [each for each in gc.get_objects() if type(each) is torch.Tensor and each.shape == (8, 264)]
+    before = {id(each) for each in gc.get_objects() if type(each) is torch.Tensor}
+    inputs = spec.make_inputs(spec.shape(shape))
+    out = spec(**inputs)
+    del inputs, out
+    wb.verify(name, shape=shape)
+    assert wb.time(name, shape=shape).median.value > 0
+    gc.collect()
+    left = [each for each in gc.get_objects() if type(each) is torch.Tensor and id(each) not in before]
+    assert not [each.shape for each in left]
+
+
+def test_a_target_has_the_arguments_of_its_launch():
+    """What looks at a launch's tensors, such as a replay, finds them while its target is there."""
+    shape = {"heads": 6, "queries": 2, "tokens": 8, "dim": 64, "turned": 64}
+    target = resolve("rotary/fused_qkv_split_qk_rope", shape=shape)
+    target.run(None)
+    kernel = target.kernel
+    assert kernel.last is not None
+    assert set(kernel.last.kwargs) >= {"qkv", "q", "k", "v"}
+    assert isinstance(kernel.last.kwargs["q"], (torch.Tensor, dict))
+    del target
+    gc.collect()
+    assert kernel.last.kwargs == {}
+    with pytest.raises(UsageError, match="launch it once before"):
+        resolve(kernel)

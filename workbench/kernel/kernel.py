@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import operator
+import weakref
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -20,7 +21,7 @@ from workbench.events import hub
 from workbench.kernel import arguments
 from workbench.kernel.code import DeviceCode
 from workbench.kernel.devices import device_of, place_of
-from workbench.kernel.launch import LastLaunch, Launch, held
+from workbench.kernel.launch import Arguments, LastLaunch, Launch
 from workbench.kernel.resources import Resources, largest, occupancy_of, resources_of
 from workbench.runtime import Device, LaunchOptions, LaunchRecord
 
@@ -164,7 +165,8 @@ class Kernel(Shown):
         """Checks and packs the arguments, runs the kernel once, and waits for its end.
 
         Args:
-            keeps: `last` keeps the tensors alive, so that the launch can be made again.
+            keeps: `last` keeps the arguments, so that the launch can be made again; else they are there while
+                somebody has recorded the launch.
 
         Raises:
             ArgumentError: an argument is wrong; nothing has run.
@@ -200,18 +202,11 @@ class Kernel(Shown):
             granularity=self.plan.granularity,
             options=options,
         )
-        recorders = _recorders.get()
-        keeps = keeps or bool(recorders)
-        self.last = LastLaunch(
-            launch,
-            tuple(held(value, keeps) for value in args),
-            {name: held(value, keeps) for name, value in kwargs.items()},
-            where,
-            record,
-            packed.argument_bytes,
-        )
-        for made in recorders:
-            made.append((self, self.last))
+        given = Arguments(tuple(args), dict(kwargs))
+        kept = LastLaunch(launch, lambda: given, where, record, packed.argument_bytes)
+        self.last = kept if keeps else replace(kept, given=weakref.ref(given))
+        for made in _recorders.get():
+            made.append((self, kept))
         hub.publish(
             "launch",
             self.name,

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
 import operator
-import weakref
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Any
 
 from workbench.errors import LaunchError
@@ -46,38 +43,38 @@ class Launch:
         object.__setattr__(self, "block", _dims("block", self.block))
 
 
-Held = Callable[[], Any]
-"""Gives a value; None for a tensor that is gone and that nobody kept."""
+@dataclass
+class Arguments:
+    """What a launch was given, by position and by name."""
 
-
-def held(value: Any, keeps: bool) -> Held:
-    """A value, kept alive or not."""
-    if not keeps:
-        with contextlib.suppress(TypeError):  # of numbers, which cost nothing to keep
-            return weakref.ref(value)
-    return partial(lambda kept: kept, value)
+    args: tuple[Any, ...] = ()
+    kwargs: dict[str, Any] = field(default_factory=dict)
 
 
 @dataclass
 class LastLaunch:
     """A launch that was made, with what is needed to make it again.
 
-    What it holds is alive until the kernel is launched again or dropped, where its launch said so.
+    Attributes:
+        launch: its shape.
+        given: its arguments; None where they are gone, since nobody kept them.
+        device: where it ran.
+        record: what was seen.
+        argument_bytes: of its argument block.
     """
 
     launch: Launch
-    positional: tuple[Held, ...] = field(repr=False)
-    named: dict[str, Held] = field(repr=False)
+    given: Callable[[], Arguments | None] = field(repr=False)
     device: Device
     record: LaunchRecord
     argument_bytes: int
 
     @property
     def args(self) -> tuple[Any, ...]:
-        """Arguments by position."""
-        return tuple(get() for get in self.positional)
+        """Arguments by position; empty where they are gone."""
+        return (self.given() or Arguments()).args
 
     @property
     def kwargs(self) -> dict[str, Any]:
-        """Arguments by name."""
-        return {name: get() for name, get in self.named.items()}
+        """Arguments by name; empty where they are gone."""
+        return (self.given() or Arguments()).kwargs

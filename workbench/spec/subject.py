@@ -187,7 +187,7 @@ def _only_kernel(module: Module) -> Kernel:
 
 
 def _again(kernel: Kernel, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Target:
-    if args or kwargs or kernel.last is None:
+    if args or kwargs or kernel.last is None or kernel.last.given() is None:
         raise UsageError(
             f"{kernel.name} needs a grid and a block: pass {kernel.name}[grid, block] and its arguments, "
             "give spec=, or launch it once before"
@@ -230,10 +230,16 @@ def _bound(
     tensors = {**bound, **chosen.make_outputs(full, bound), **make_workspace(chosen, full, bound)}
 
     def part(number: int, each: Ready) -> Part:
+        # An operator's kernel keeps no arguments: its last launch has them while this is there.
+        kept: list[tuple[Kernel, LastLaunch]] = []
+
         def run(options: LaunchOptions | None) -> LaunchRecord:
             if number == 0:
                 tensors.update(make_workspace(chosen, full, bound))
-            return launch(each, full, tensors, where, options)
+            with recording() as made:
+                record = launch(each, full, tensors, where, options)
+            kept[:] = made
+            return record
 
         return Part(each.step.name, each.kernel, run)
 
