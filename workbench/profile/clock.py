@@ -26,7 +26,7 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from workbench.targets import PRODUCTS, Product, UnderLoad
 
@@ -138,19 +138,45 @@ def sustained_clock(
 STEEPEST = 0.8
 """Slope beyond which two clocks say too little of where the next ones settle."""
 
+SAME_CLOCK = 0.99
+"""Clocks nearer than this are the same."""
 
-def settled_clock(peak: float, first: float, second: float) -> float:
-    """The clock in Hz at which a launch keeps units as busy as that clock allows.
+MOST_CLOCKS = 6
+"""Clocks that are tried for one launch."""
+
+
+def settled_clock(peak: float, allowed: Callable[[float], float]) -> float:
+    """The clock in Hz, of those that `allowed` is asked, at which a launch keeps units as busy as it allows.
 
     At a lower clock there are fewer cycles in which units wait for memory, which has a clock of its own: they
-    are busier, and power allows still less. Steffensen's step to the fixed point.
+    are busier, and power allows still less. Steffensen's step leads to the fixed point, unless memory bounds
+    the launch at one of its two clocks alone; the rest is false position.
 
     Args:
         peak: where it starts.
-        first: what the activity at `peak` allows.
-        second: what the activity at `first` allows.
+        allowed: the clock that power allows at the activity that the launch has at a clock.
     """
-    if second >= first or first >= peak:
+    first = allowed(peak)
+    if first > SAME_CLOCK * peak:
+        return peak
+    second = allowed(first)
+    if second >= first:
         return first
     slope = min(STEEPEST, (first - second) / (peak - first))
-    return first - (first - second) / (1 - slope)
+    settled = clock = first - (first - second) / (1 - slope)
+    if settled > SAME_CLOCK * first:
+        return first
+    high, low = (first, second), None
+    for _ in range(MOST_CLOCKS - 2):
+        clock, found = settled, allowed(settled)
+        if min(found, clock) > SAME_CLOCK * max(found, clock):
+            break
+        if found < clock:
+            high = (clock, found)
+        else:
+            low = (clock, found)
+        settled = found
+        if low is not None:
+            above, below = high[0] - high[1], low[1] - low[0]
+            settled = low[0] + (high[0] - low[0]) * below / (above + below)
+    return clock

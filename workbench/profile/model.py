@@ -248,19 +248,15 @@ def model_time(
     if clock_hz is not None:
         return at(clock_hz, spans)
 
-    def kept(model: TimeModel) -> float:
-        return sustained_clock(machine, model.activity, kind=_matrix_type(tally), bits=live)
+    found: dict[float, TimeModel] = {}
 
-    peak = at(machine.clock_hz, spans)
-    first = kept(peak)
-    if first > _SAME_CLOCK * machine.clock_hz:
-        return peak
-    lower = at(first, spans)
-    settled = settled_clock(machine.clock_hz, first, kept(lower))
-    return lower if settled > _SAME_CLOCK * first else at(settled, spans)
+    def allowed(clock: float) -> float:
+        found[clock] = at(clock, spans)
+        return sustained_clock(machine, found[clock].activity, kind=_matrix_type(tally), bits=live)
+
+    return found[settled_clock(machine.clock_hz, allowed)]
 
 
-_SAME_CLOCK = 0.99
 _WAITS = frozenset(REASONS) - {"NONE", "ISSUE", "IDLING"}
 _OF_A_WAVE: Mapping[str, tuple[str, ...]] = {
     "issue": ("issue", "MATRIX_BUSY", "VECTOR_BUSY", "DEPENDENCE", "ISSUE"),
