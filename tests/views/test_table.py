@@ -30,6 +30,8 @@ def test_numbers_stand_to_the_right():
     html = Table(("n",), [(1234567,), (0.123456,), (True,), ("12",), (number(3, ".2f"),)]).__html__()
     assert re.findall(r'<td class="wb-num">([^<]*)</td>', html) == ["1,234,567", "0.1235", "3.00"]
     assert re.findall(r"<td>([^<]*)</td>", html) == ["True", "12"]
+    titles = Table(("name", "n"), [("x", 1), ("y", "none")]).__html__()
+    assert '<th>name</th><th class="wb-num">n</th>' in titles
 
 
 def test_text_form_has_columns():
@@ -51,8 +53,32 @@ def test_without_head():
 
 
 def test_cells_of_a_table_that_folds_have_their_columns_titles():
-    html = Table(("name", "a <b>"), [("x", 1)], folds=True).__html__()
+    html = Table(("name", "a <b>", ""), [("x", 1, "")]).__html__()
     assert '<td data-title="name">x</td>' in html
     assert '<td class="wb-num" data-title="a &lt;b&gt;">1</td>' in html
-    assert html.startswith('<div class="wb-folds"><table>')
-    assert "data-title" not in Table(("name",), [("x",)]).__html__()
+    assert "data-title" not in Table(("name", "value"), [("x", 1)]).__html__()
+
+
+def folds_below(table: Table) -> int:
+    """Ems of the page below which the table folds."""
+    found = re.search(
+        r"@container \(max-width:(\d+)em\).*<div class=\"wb-folds wb-folds-(\d+)\">", str(table.__html__())
+    )
+    assert found is not None
+    assert found[1] == found[2]
+    return int(found[1])
+
+
+def test_a_table_folds_where_its_columns_have_no_room():
+    narrow = Table(("a", "b", "c"), [("x", 1, "y")])
+    wide = Table(("a", "b", "c"), [("x", 1, "SQ_INSTS_VALU_TRANS_F32")])
+    assert folds_below(narrow) < folds_below(wide) < 30
+    # Words of a sentence go into three lines, a line that does not break into none.
+    sentence = "words of a sentence that a narrow column breaks into three lines, " * 2
+    told = Table(("a", "b", "c"), [("x", 1, sentence)])
+    assert (
+        folds_below(wide)
+        < folds_below(told)
+        < folds_below(Table(("a", "b", "c"), [("x", 1, Cell(sentence, "wb-line"))]))
+    )
+    assert folds_below(Table(("a", "b", "a title in a line"), [])) > folds_below(Table(("a", "b", "c"), []))

@@ -50,10 +50,11 @@ MEANINGS: Mapping[Origin, str] = {
 }
 
 
-def badge(of: Figure | Origin) -> Markup:
+def badge(of: Figure | Origin, *, brief: bool = False) -> Markup:
     """The badge as HTML; its tool tip says what the origin means, and a figure's source.
 
-    Beside the badge of a modelled figure stands how far it may be off.
+    Beside the badge of a modelled figure stands how far it may be off; not where it is `brief`, since that is
+    told nearby for all.
     """
     origin = of.origin if isinstance(of, Figure) else of
     tip = MEANINGS[origin]
@@ -61,7 +62,7 @@ def badge(of: Figure | Origin) -> Markup:
         tip += f": {of.source}"
     look = f"background:{COLOURS[origin]};color:#fff"
     shown = Markup('<span class="wb-badge" style="{}" title="{}">{}</span>').format(look, tip, str(origin))
-    if isinstance(of, Figure) and of.error is not None:
+    if isinstance(of, Figure) and of.error is not None and not brief:
         shown += Markup(' <span class="wb-dim" title="{}">{}</span>').format(of.error.text, of.error.short)
     return shown
 

@@ -226,4 +226,4 @@ class Panel:
         self._copy = Copy(f"Panel of {self._spec.name}", self.views(), self._told)
 
     def __repr__(self) -> str:
-        return f"<Panel of {self._spec.name}: {len(self.board.runs)} runs>"
+        return f"<Panel of {self._spec.name}>"

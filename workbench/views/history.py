@@ -28,7 +28,7 @@ _DIFF_STYLE = Markup(
     "<style>.wb pre.wb-diff{white-space:pre;overflow-x:auto;max-height:30em;line-height:1.35}"
     ".wb-diff span{display:block;min-height:1.35em}"
     ".wb-diff .wb-added{background:#2ea04333}.wb-diff .wb-removed{background:#f8514933}"
-    ".wb-diff .wb-renamed,.wb-diff .wb-skipped{color:var(--jp-content-font-color2,#777)}</style>"
+    ".wb-diff .wb-renamed,.wb-diff .wb-skipped{opacity:.72}</style>"
 )
 _SIGN = {"added": "+ ", "removed": "- ", "renamed": "~ ", "same": "  ", "skipped": "⋯ "}
 

@@ -24,4 +24,4 @@ def launch_html(record: LaunchRecord) -> Markup:
         "s of this computer": record.wall_seconds,
         **({"us, measured": record.elapsed.value} if record.elapsed is not None else {}),
     }
-    return block(Table(tuple(facts), [tuple(facts.values())], folds=True))
+    return block(Table(tuple(facts), [tuple(facts.values())]))

@@ -24,23 +24,15 @@ STYLE = Markup(
     ".wb td.wb-line{white-space:nowrap}"
     # A heading of several lines makes a row of empty space above numbers.
     ".wb table th{font-weight:600;color:var(--jp-content-font-color2,inherit);white-space:nowrap}"
-    ".wb table td.wb-num{text-align:right !important;font-variant-numeric:tabular-nums}"
-    # A table that folds: each row its first cell, and below it the others behind their columns' titles.
+    ".wb table .wb-num{text-align:right !important;font-variant-numeric:tabular-nums}"
     ".wb-folds{container-type:inline-size}"
-    "@container (max-width:760px){"
-    ".wb .wb-folds table,.wb .wb-folds tbody,.wb .wb-folds tr{display:block}"
-    # JupyterLab's rows have a padding and an alignment, which count once they are blocks.
-    ".wb .wb-folds tr{padding:0;border:0;text-align:left}"
-    ".wb .wb-folds th,.wb .wb-folds td:empty{display:none}"
-    ".wb .wb-folds caption{display:block;white-space:normal}"
-    ".wb .wb-folds td{display:inline-block;border:0;padding:.05em 1em .05em 0}"
-    ".wb .wb-folds td:first-child{display:block;font-weight:600;padding-top:.3em;"
-    "border-top:1px solid var(--jp-border-color2,#8884)}"
-    ".wb .wb-folds td+td::before{content:attr(data-title) ' ';color:var(--jp-content-font-color2,#777)}}"
-    ".wb .wb-ok{color:var(--jp-success-color1,#1a7f4b);white-space:nowrap}"
-    ".wb .wb-bad{color:var(--jp-error-color1,#c0392b);font-weight:600;white-space:nowrap}"
-    ".wb .wb-dim{color:var(--jp-content-font-color2,#777)}"
-    ".wb .wb-warn{color:var(--jp-warn-color1,#b45f06)}"
+    # Mixed with the text's own colour, hues are read on a light page and on a dark one, whosever it is.
+    ".wb .wb-ok{color:color-mix(in srgb,var(--jp-success-color1,#1a7f4b) 60%,currentColor);"
+    "white-space:nowrap}"
+    ".wb .wb-bad{color:color-mix(in srgb,var(--jp-error-color1,#c0392b) 60%,currentColor);"
+    "font-weight:600;white-space:nowrap}"
+    ".wb .wb-dim{color:var(--jp-content-font-color2,color-mix(in srgb,currentColor 72%,transparent))}"
+    ".wb .wb-warn{color:color-mix(in srgb,var(--jp-warn-color1,#b45f06) 60%,currentColor)}"
     ".wb pre{margin:.2em 0;white-space:pre-wrap;font-family:var(--jp-code-font-family,monospace)}"
     ".wb .wb-verdict{font-size:1.08em;padding:.2em 0 .4em}"
     ".wb ol.wb-advice{margin:.2em 0;padding-left:1.6em}"
@@ -57,6 +49,19 @@ STYLE = Markup(
     "</style>"
 )
 
+# A folded table: each row its first cell, and below it the others behind their columns' titles.
+_FOLDED = (
+    "{0} table,{0} tbody,{0} tr{{display:block}}"
+    # JupyterLab's rows have a padding and an alignment, which count once they are blocks.
+    "{0} tr{{padding:0;border:0;text-align:left}}"
+    "{0} th,{0} td:empty{{display:none}}"
+    "{0} caption{{display:block;white-space:normal}}"
+    "{0} td{{display:inline-block;border:0;padding:.05em 1em .05em 0}}"
+    "{0} td:first-child{{display:block;font-weight:600;padding-top:.3em;"
+    "border-top:1px solid var(--jp-border-color2,#8884)}}"
+    "{0} td+td[data-title]::before{{content:attr(data-title) ' ';opacity:.72}}"
+)
+
 NOTHING = Markup("")
 
 
@@ -69,6 +74,14 @@ def tag(name: str, *parts: Any, kind: str = "") -> Markup:
     """An element with parts in it, of a class where `kind` names one."""
     opening = Markup('{} class="{}"').format(name, kind) if kind else name
     return Markup("<{}>{}</{}>").format(opening, NOTHING.join(parts), name)
+
+
+def folding(table: Any, width: int) -> Markup:
+    """A table that folds where it has no more than `width` ems."""
+    name = f"wb-folds-{width}"
+    rules = _FOLDED.format(f".wb .{name}")
+    style = Markup("<style>@container (max-width:{}em){{{}}}</style>").format(width, Markup(rules))
+    return style + tag("div", table, kind=f"wb-folds {name}")
 
 
 def bold(text: Any) -> Markup:

@@ -46,7 +46,7 @@ def profile_html(result: ProfileResult) -> Markup:
     docs = {c.name: c.doc for c in COUNTERS}
     counters = Table(
         ("counter", "value", "unit", ""),
-        [(name, number(f.value, ",.0f"), f.unit, badge(f)) for name, f in result.shown],
+        [(name, number(f.value, ",.0f"), f.unit, badge(f, brief=True)) for name, f in result.shown],
         caption=f"profile: {result.name} on {result.device}",
         tips=[docs.get(name, "") for name, _ in result.shown],
     )
@@ -69,7 +69,7 @@ def _metric(m: Measurement) -> tuple[Cell | str, ...]:
     if m.figure is None:
         return m.metric.name, Cell(m.absent, "wb-dim"), "", m.metric.unit, ""
     of = f"{m.share:.1%} of {m.peak:,.4g}" if m.share is not None else ""
-    return m.metric.name, number(m.figure.value, ",.4g"), of, m.metric.unit, badge(m.figure)
+    return m.metric.name, number(m.figure.value, ",.4g"), of, m.metric.unit, badge(m.figure, brief=True)
 
 
 def _files(rocprof: RocprofResult) -> Markup:

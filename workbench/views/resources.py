@@ -33,7 +33,7 @@ def kernel_table(kernels: Iterable[Kernel], before: Mapping[str, Kernel] | None 
     """
     head = ("kernel", *COLUMNS.values(), "waves/SIMD", "limited by")
     rows = [_row(kernel, (before or {}).get(kernel.name)) for kernel in kernels]
-    return Table(head, rows, folds=True)
+    return Table(head, rows)
 
 
 def _row(kernel: Kernel, before: Kernel | None) -> list[Cell]:

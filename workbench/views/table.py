@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import repeat
@@ -9,7 +10,13 @@ from typing import Any
 
 from markupsafe import Markup, escape
 
-from workbench.views.markup import block
+from workbench.views.markup import block, folding
+
+CHARACTER, GAP = 0.56, 0.7
+"""Ems of a character and between two columns."""
+
+WRAPS = 14
+"""Characters of a text that stands in one line however narrow the page is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +49,15 @@ class Cell:
             return str(self.content)
         return Markup(self.content.replace("<br>", " ")).striptags()
 
+    @property
+    def least_width(self) -> int:
+        """Characters that it needs to be read: a third of a long text, the whole of a short one."""
+        text = self.text
+        if self.kind == "wb-line":
+            return len(text)
+        longest = max(map(len, text.split()), default=0)
+        return max(longest, min(len(text), max(WRAPS, len(text) // 3)))
+
     def html(self, title: str = "") -> Markup:
         """As a page shows it; `title` is its column's, for a table that folds."""
         attributes = _attribute("class", self.kind) + _attribute("title", self.tip)
@@ -61,8 +77,9 @@ class Table:
         rows: of values; `Cell.of` says how each is shown.
         caption: above it.
         tips: tool tip of each row, where there are any.
-        folds: on a page too narrow for its columns a row becomes its first cell, and the others below, each
-            behind its column's title.
+
+    On a page too narrow for its columns a row becomes its first cell, and the others below, each behind its
+    column's title.
     """
 
     def __init__(
@@ -72,19 +89,23 @@ class Table:
         *,
         caption: str = "",
         tips: Sequence[str] = (),
-        folds: bool = False,
     ) -> None:
         self.head = tuple(head)
         self.rows = [tuple(Cell.of(value) for value in row) for row in rows]
         self.caption = caption
         self.tips = tuple(tips) or ("",) * len(self.rows)
-        self.folds = folds
 
     def __html__(self) -> Markup:
         caption = f"<caption>{escape(self.caption)}</caption>" if self.caption else ""
-        titles = "".join(f"<th>{escape(title)}</th>" for title in self.head)
+        # A title stands where the numbers below it do.
+        numbers = {n for row in self.rows for n, cell in enumerate(row) if "wb-num" in cell.kind}
+        titles = "".join(
+            f"<th{_attribute('class', 'wb-num' if column in numbers else '')}>{escape(title)}</th>"
+            for column, title in enumerate(self.head)
+        )
         head = f"<tr>{titles}</tr>" if self.head else ""
-        of_cells = self.head if self.folds else repeat("")
+        width = self._least_width() if len(self.head) > 2 else 0
+        of_cells = self.head if width else repeat("")
         body = "".join(
             f"<tr{_attribute('title', tip)}>"
             + "".join(cell.html(title) for cell, title in zip(row, of_cells, strict=False))
@@ -92,7 +113,15 @@ class Table:
             for row, tip in zip(self.rows, self.tips, strict=True)
         )
         table = Markup(f"<table>{caption}{head}{body}</table>")
-        return Markup('<div class="wb-folds">{}</div>').format(table) if self.folds else table
+        return folding(table, width) if width else table
+
+    def _least_width(self) -> int:
+        """Ems that the columns need to be read."""
+        # Titles stand in one line; the rows' own texts may take three.
+        rows = ([cell.least_width for cell in row] for row in self.rows)
+        columns = zip([len(title) for title in self.head], *rows, strict=True)
+        ems: float = sum(CHARACTER * max(column) + GAP for column in columns)
+        return math.ceil(ems)
 
     def _repr_html_(self) -> str:
         return str(block(self))

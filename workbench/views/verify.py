@@ -47,7 +47,7 @@ def _table(results: Iterable[VerifyResult]) -> Markup:
     shown = tuple(results)
     names = ", ".join(dict.fromkeys(f"{r.name} on {r.device}" for r in shown))
     rows = [_row(result, c) for result in shown for c in result.outputs.values()]
-    return block(Table(HEAD, rows, caption=f"verify: {names}", folds=True))
+    return block(Table(HEAD, rows, caption=f"verify: {names}"))
 
 
 def _row(result: VerifyResult, c: Comparison) -> tuple[Cell | str, ...]:

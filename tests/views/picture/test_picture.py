@@ -143,18 +143,40 @@ def test_arguments_of_a_template_are_no_markup() -> None:
     assert {"st_bf<64, 64>", "by lane"} <= {line for text in texts(figure) for line in text.splitlines()}
 
 
-def test_values_of_upright_bars_are_turned_and_shadows_are_outlines() -> None:
+def test_values_of_upright_bars_are_turned() -> None:
     bar = go.Bar(x=["a", "b"], y=[1, 2], text=["one", "two"], textangle=-90, textposition="outside")
     assert "rotate(-90" in svg_of(go.Figure(bar))
     assert "rotate(-90" not in svg_of(go.Figure(bar).update_traces(textangle=0))
+
+
+def test_texts_of_cells_have_the_colour_that_is_read_on_them() -> None:
     shadow = {"color": "#ffffff", "shadow": "1px 1px 0px #102030"}
+    look = {"colorscale": [[0, "#000033"], [1, "#ffee00"]], "texttemplate": "%{text}", "showscale": False}
     # Rows of texts may end early.
-    cells = go.Heatmap(z=[[0, 1], [1, 0]], text=[["x", "y"]], texttemplate="%{text}", textfont=shadow)
-    picture = svg_of(go.Figure(cells))
-    assert picture.count("paint-order:stroke;stroke:#102030") == 1, "outlines of one look are told once"
-    assert {"x", "y"} <= set(texts(go.Figure(cells))), "outlined text is still text"
+    cells = go.Heatmap(z=[[0, 1, 0, 1], [1, 0, 1, 0]], text=[["a", "b", "c", "d"]], textfont=shadow, **look)
+    bare = go.Figure(cells).update_xaxes(visible=False).update_yaxes(visible=False)
+    picture = svg_of(bare)
+    groups = re.findall(r'<g style="([^"]*)">((?:<text [^>]*>\w</text>)+)</g>', picture)
+    found = {"".join(re.findall(r">(\w)<", texts)): "fill: #ffffff" in style for style, texts in groups}
+    assert found == {"ac": True, "bd": False}, "those of one look are told once"
+    assert "paint-order" not in picture
+    # What lies over cells counts: white veils them.
+    white = "rgba(255,255,255,0.8)"
+    veil = go.Heatmap(z=[[0] * 4] * 2, colorscale=[[0, white], [1, white]], showscale=False)
+    veil.update(text=[["e", "f"]], texttemplate="%{text}", textfont=shadow)
+    bare.data[0].update(text=None, texttemplate=None)
+    veiled = svg_of(bare.add_trace(veil))
+    assert "fill: #ffffff" not in veiled[: veiled.index(">e</text>")].rpartition("<g ")[2]
     lanes = go.Heatmap(z=[[7, 8]], text=[[0, 31]], texttemplate="%{text}", showscale=False)
     assert {"0", "31"} <= set(texts(go.Figure(lanes).update_yaxes(visible=False).update_xaxes(visible=False)))
+
+
+def test_large_numbers_of_an_axis_have_a_letter() -> None:
+    shown = set(texts(go.Figure(go.Bar(x=["a", "b"], y=[0.5e6, 2.1e6]))))
+    assert {"0", "0.5M", "1M", "2M"} <= shown
+    assert not any("1e" in text for text in shown)
+    assert {"0", "6k", "10k"} <= set(texts(go.Figure(go.Bar(x=["a"], y=[12_000]))))
+    assert "5000" in texts(go.Figure(go.Bar(x=["a"], y=[6_000])))
 
 
 def test_pictures_of_this_package_as_pdf() -> None:

@@ -84,6 +84,8 @@ def dress(axes: Any, scale: Scale, side: str, ink: Any) -> None:
         axis.set_major_locator(MultipleLocator(number(given["dtick"])))
     if given.get("ticksuffix") and ticks is None:
         axis.set_major_formatter("{x:.4g}" + str(given["ticksuffix"]))
+    elif ticks is None and not scale.is_log:
+        _with_letters(axis)
     axis.set_label_text(plain(at(given, "title.text", "")), color=ink, size=at(given, "title.font.size", 13))
     axis.set_tick_params(which="both", length=0, labelcolor=ink, labelsize=at(given, "tickfont.size", 11))
     if given.get("showticklabels") is False:
@@ -94,12 +96,29 @@ def dress(axes: Any, scale: Scale, side: str, ink: Any) -> None:
         axis.set_visible(False)
 
 
+_LETTERS = ((1e12, 1e12, "T"), (1e9, 1e9, "G"), (1e6, 1e6, "M"), (1e4, 1e3, "k"))
+"""From which number on plotly writes numbers of an axis with a letter, and what that stands for."""
+
+
 def short(value: float) -> str:
     """A number on a logarithmic axis as plotly writes it: 0.1, 10, 100k, 1M."""
-    for power, letter in ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e4, "k")):
-        if abs(value) >= power:
-            return f"{value / (1e3 if letter == 'k' else power):g}{letter}"
-    return f"{value:g}"
+    return _with_letter(value, abs(value))
+
+
+def _with_letter(value: float, largest: float) -> str:
+    unit, letter = next((found[1:] for found in _LETTERS if largest >= found[0]), (1, ""))
+    return f"{value / unit:g}{letter}"
+
+
+def _with_letters(axis: Any) -> None:
+    """Gives large numbers of a linear axis the letter of the largest: matplotlib has 1e6 at the axis' end."""
+    from matplotlib.ticker import FuncFormatter
+
+    largest = max(map(abs, axis.get_view_interval()))
+    if largest >= _LETTERS[-1][0]:
+        axis.set_major_formatter(
+            FuncFormatter(lambda value, _: _with_letter(value, largest) if value else "0")
+        )
 
 
 def anchored(axes: Any, reference: str, side: str) -> bool:

@@ -12,7 +12,7 @@ from typing import Any
 from workbench.theme import CLEAR, INK
 from workbench.views.picture import pdf
 from workbench.views.picture.axes import Scale, anchored, dress
-from workbench.views.picture.traces import DRAWERS, OUTLINED, Place, draw_bars, legend_mark, values_of
+from workbench.views.picture.traces import DRAWERS, IN_CELL, Place, draw_bars, legend_mark, values_of
 from workbench.views.picture.values import COLOURWAY, DASHES, array, at, colour, number, plain
 
 WIDTH, HEIGHT = 760, 450
@@ -84,8 +84,7 @@ def _drawn(figure: Any) -> Iterator[tuple[Any, dict[str, Any]]]:
 
 def _small(drawn: str) -> str:
     """matplotlib's SVG without what each of its texts says again, in pixels, never wider than its page."""
-    outline = r'<g style="paint-order:stroke;stroke:#\1;stroke-width:1.5px;stroke-linejoin:round">'
-    text = re.sub(rf'<g id="{OUTLINED}(\w{{6}})">', outline, _whole(drawn[drawn.index("<svg") :]))
+    text = _whole(drawn[drawn.index("<svg") :])
     text = re.sub(r'(?<=<g) id="text_\d+"| transform="rotate\(-0 [^"]*\)"', "", text)
     family = "font-family: " + ", ".join(f"'{font}'" for font in FONTS[:-1]) + f", {FONTS[-1]}; "
     text = text.replace(family, "").replace("<svg", f'<svg font-family="{", ".join(FONTS)}"', 1)
@@ -135,20 +134,17 @@ def _whole(text: str) -> str:
     return re.sub(r"<defs>\s*</defs>\s*", "", text)
 
 
-_OUTLINED_TEXT = (
-    r'<g style="paint-order[^"]*">\s*<text style="[^"]*" x="[^"]*" y="[^"]*">[^<]*</text>\s*</g>\s*'
-)
-_NEIGHBOURS = re.compile(f"(?:{_OUTLINED_TEXT}){{2,}}")
-_ONE = re.compile(r'<g style="([^"]*)">\s*<text style="([^"]*)" (x="[^"]*" y="[^"]*">[^<]*</text>)')
+_CELL = rf'<g id="{IN_CELL}">\s*<text style="([^"]*)" (x="[^"]*" y="[^"]*">[^<]*</text>)\s*</g>\s*'
+_NEIGHBOURS = re.compile(f"(?:{_CELL})+")
 
 
 def _grouped(found: re.Match[str]) -> str:
-    """Outlined texts that follow each other, those of one look in one group: a tile has two thousand."""
+    """Texts of cells that follow each other, those of one look in one group: a tile has two thousand."""
     looks: dict[str, list[str]] = {}
-    for outline, look, text in _ONE.findall(found[0]):
+    for look, text in re.findall(_CELL, found[0]):
         # JSON escapes the other quotes.
         place, sign, words = text.partition(">")
-        looks.setdefault(f"{outline};{look}", []).append("<text " + place.replace('"', "'") + sign + words)
+        looks.setdefault(look, []).append("<text " + place.replace('"', "'") + sign + words)
     return "".join(f'<g style="{look}">{"".join(texts)}</g>\n' for look, texts in looks.items())
 
 

@@ -10,7 +10,6 @@ from typing import Any
 from xml.etree import ElementTree
 
 from workbench.theme import INK
-from workbench.views.picture.traces import OUTLINED
 
 MIME_TYPE = "application/pdf"
 
@@ -25,11 +24,6 @@ def pdf_of_drawing(drawn: Any, **options: Any) -> str:
     from matplotlib.text import Text
 
     texts = drawn.findobj(Text)
-    for text in texts:
-        # PDF has no outlines of text: it has the colour that its cell wants.
-        ink = getattr(text, "ink", None)
-        if ink and str(text.get_gid() or "").startswith(OUTLINED):
-            text.set_color(ink)
     kept = io.BytesIO()
     # Helvetica is in every reader; other signs want a font in the file, which is most of it.
     plain = all(ord(sign) < 256 for text in texts for sign in text.get_text())

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -10,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from workbench.theme import INK
+from workbench.theme import INK, readable
 from workbench.views.picture.axes import Scale
 from workbench.views.picture.values import (
     DASHES,
@@ -125,7 +124,7 @@ def _markers(place: Place, trace: Mapping[str, Any], x: list[float], y: list[flo
 
 
 def _texts(
-    place: Place, trace: Mapping[str, Any], x: Sequence[float], y: Sequence[float], ink: str = ""
+    place: Place, trace: Mapping[str, Any], x: Sequence[float], y: Sequence[float], name: str | None = None
 ) -> None:
     vertical = {"top": "bottom", "bottom": "top", "middle": "center"}
     horizontal = {"left": "right", "right": "left", "center": "center"}
@@ -149,26 +148,15 @@ def _texts(
             color=colour(colours[n]) if colours[n] else place.ink,
             size=at(trace, "textfont.size", 11),
             rotation=-number(trace.get("textangle") or 0),
-            gid=_outline(str(at(trace, "textfont.shadow") or "")),
+            gid=name,
             annotation_clip=False,
         )
         # What stands in cells makes no page wider.
-        drawn.set_in_layout(not drawn.get_gid())
-        # For a picture that has no outlines.
-        drawn.ink = ink
+        drawn.set_in_layout(name != IN_CELL)
 
 
-OUTLINED = "wb-outline-"
-"""How the name of a text begins that has an outline; six digits of its colour follow."""
-
-
-def _outline(shadow: str) -> str | None:
-    """The name of a text that plotly gives a shadow of a colour.
-
-    matplotlib's own outlines are shapes, letter by letter: megabytes in a figure of two thousand numbers.
-    """
-    found = re.search(r"#([0-9a-fA-F]{6})", shadow)
-    return f"{OUTLINED}{found[1]}" if found else None
+IN_CELL = "wb-cell"
+"""The name of a text in a cell."""
 
 
 def draw_bars(place: Place) -> None:
@@ -289,6 +277,8 @@ def _edges(centres: list[float], cells: int) -> list[float]:
 
 
 def _cell_texts(place: Place, trace: Mapping[str, Any], cells: Any, edges: Sequence[Sequence[float]]) -> None:
+    from matplotlib.colors import to_hex
+
     behind = place.painted[cells.shape]
     template = trace.get("texttemplate")
     if not template or cells.size > CELL_TEXTS:
@@ -306,10 +296,12 @@ def _cell_texts(place: Place, trace: Mapping[str, Any], cells: Any, edges: Seque
         text = label(float(cells[row, column])) if "z" in template else own
         if not text:
             continue
-        red, green, blue = behind[row, column]
-        ink = "black" if 0.299 * red + 0.587 * green + 0.114 * blue > 0.55 else "white"
-        one = {"text": [text], "textfont": {"color": ink, "size": fitting, **(trace.get("textfont") or {})}}
-        _texts(place, one, [x[column]], [y[row]], ink)
+        font = {"size": fitting, **(trace.get("textfont") or {})}
+        if "shadow" in font or "color" not in font:
+            # On a live page an outline lets a text be read on any colour. Pictures are seen smaller, where it
+            # makes one blot of small digits: there the text has the colour that its cell wants.
+            font["color"] = readable(to_hex(behind[row, column]))
+        _texts(place, {"text": [text], "textfont": font}, [x[column]], [y[row]], IN_CELL)
 
 
 def legend_mark(trace: Mapping[str, Any], default: str) -> Any:

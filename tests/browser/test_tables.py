@@ -1,0 +1,113 @@
+"""Tables in a narrow cell: nothing is cut or scrolls, and every word is read on light and dark pages.
+
+JupyterLab's pages have its theme's colours; others' (VS Code, GitHub) have one colour of text.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from workbench.views.gallery import samples
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
+
+THEMES = Path(sys.prefix) / "share" / "jupyter" / "lab" / "themes" / "@jupyterlab"
+PAGES: Mapping[str, tuple[str, str]] = {
+    "JupyterLab Light": ("theme-light-extension", "background:#ffffff"),
+    "JupyterLab Dark": ("theme-dark-extension", "background:#111111"),
+    "VS Code Light Modern": ("", "background:#ffffff;color:#3b3b3b"),
+    "VS Code Dark Modern": ("", "background:#1f1f1f;color:#cccccc"),
+}
+"""Pages by name: JupyterLab's style sheet, and what else the page is."""
+
+WIDE = """() => [...document.querySelectorAll('.wb')].filter(one => one.scrollWidth > one.clientWidth)
+    .map(one => `${one.scrollWidth} of ${one.clientWidth} px: ${one.innerText.slice(0, 60)}`)"""
+
+FAINT = """() => {
+    const context = document.createElement('canvas').getContext('2d', { willReadFrequently: true });
+    const painted = (...colours) => {
+        context.clearRect(0, 0, 1, 1);
+        for (const [colour, alpha] of colours) {
+            context.globalAlpha = alpha;
+            context.fillStyle = colour;
+            context.fillRect(0, 0, 1, 1);
+        }
+        const part = c => c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4;
+        const [r, g, b] = [...context.getImageData(0, 0, 1, 1).data].map(c => part(c / 255));
+        return 0.2126 * r + 0.7152 * g + 0.0722 * b + 0.05;
+    };
+    const paper = getComputedStyle(document.body).backgroundColor;
+    const faint = [];
+    const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+    for (let node; (node = walker.nextNode());) {
+        const holder = node.parentElement;
+        if (!node.textContent.trim() || !holder.closest('.wb') || holder.matches('style')) continue;
+        const under = [[paper, 1]];
+        for (let one = holder; one; one = one.parentElement) {
+            under.splice(1, 0, [getComputedStyle(one).backgroundColor, 1]);
+        }
+        const looks = [[getComputedStyle(holder).color, 1]];
+        const title = getComputedStyle(holder, '::before');
+        if (title.content.startsWith('"')) looks.push([title.color, +title.opacity]);
+        for (const look of looks) {
+            const [low, high] = [painted(...under), painted(...under, look)].sort((a, b) => a - b);
+            const text = node.textContent.trim().slice(0, 40);
+            if (high / low < 4.5) faint.push(`${(high / low).toFixed(2)}: ${text}`);
+        }
+    }
+    return [...new Set(faint)];
+}"""
+
+
+@pytest.fixture(scope="module")
+def page(browser: Browser) -> Iterator[Page]:
+    page = browser.new_page()
+    yield page
+    page.close()
+
+
+@pytest.fixture(scope="module")
+def tables() -> str:
+    results = (
+        samples.kept()["small"],
+        samples.timed(1024, 13.3),
+        samples.swept(),
+        samples.verified(broken=False),
+        samples.verified(broken=True),
+        samples.tuned(),
+    )
+    return "".join(result._repr_html_() for result in results)
+
+
+def show(page: Page, where: str, body: str, width: int) -> None:
+    theme, look = PAGES[where]
+    sheet = (THEMES / theme / "index.css").read_text() if theme else ""
+    page.set_viewport_size({"width": width, "height": 800})
+    page.set_content(
+        f"<!doctype html><style>{sheet}</style><body style='margin:8px;font:13px sans-serif;{look}'>{body}"
+    )
+
+
+@pytest.mark.parametrize("where", PAGES)
+def test_tables_hold_in_a_narrow_cell(page: Page, tables: str, where: str) -> None:
+    if PAGES[where][0] and not THEMES.is_dir():
+        pytest.skip("JupyterLab's themes are not installed")
+    for width in (1400, 500):
+        show(page, where, tables, width)
+        assert page.evaluate(WIDE) == [], width
+        assert page.evaluate(FAINT) == [], width
+
+
+def test_what_is_wide_or_faint_is_found(page: Page) -> None:
+    body = (
+        '<div class="wb" style="overflow-x:auto"><div style="width:900px;color:#999">far too pale</div></div>'
+    )
+    show(page, "VS Code Light Modern", body, 500)
+    assert page.evaluate(WIDE) == ["900 of 484 px: far too pale"]
+    assert page.evaluate(FAINT) == ["2.85: far too pale"]
