@@ -399,6 +399,16 @@ class Lab:
         """Whether the notebook is saved as it is."""
         return bool(self.page.evaluate("() => !window.jupyterapp.shell.currentWidget.context.model.dirty"))
 
+    def save(self) -> None:
+        """Saves the notebook, again where a figure that is drawn late has changed it since."""
+
+        def saved() -> bool:
+            if not self.clean:
+                self.command("docmanager:save")
+            return self.clean
+
+        self.until(saved, "the notebook to be saved")
+
     def workspace(self) -> dict[str, Any]:
         """What JupyterLab's server keeps of the page, by key."""
         with urllib.request.urlopen(self.server.url("lab/api/workspaces"), timeout=60) as reply:

@@ -244,8 +244,7 @@ class TestDetails:
     def test_a_renamed_notebook_keeps_history_and_views(self, lab: Lab, server: Server) -> None:
         runs = lab.sidebar.get_by_role("list", name="Run history, newest first")
         before = lab.until(lambda: runs.inner_text(), "a history")
-        lab.page.keyboard.press("Control+s")
-        lab.until(lambda: lab.clean, "the notebook to be saved")
+        lab.save()
         lab.page.evaluate("window.jupyterapp.shell.currentWidget.context.rename('renamed.ipynb')")
         lab.page.get_by_role("tab", name="renamed.ipynb").wait_for()
         lab.until(lambda: runs.inner_text() == before, "the history")

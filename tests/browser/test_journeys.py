@@ -226,8 +226,7 @@ def colours(lab: Lab, within: str) -> set[str]:
 def a_week_later(lab: Lab, server: Server, look: tuple[int, int, bool], pinned: list[str]) -> None:
     """The notebook opened without a kernel: runs, heat and figures are there; then one button is enough."""
     lab.page.get_by_role("tab", name="engineer.ipynb").click()
-    lab.command("docmanager:save")
-    lab.until(lambda: lab.clean, "the notebook to be saved")
+    lab.save()
     lab.page.evaluate("window.jupyterapp.shell.currentWidget.sessionContext.shutdown()")
     # Also the browser has forgotten all that it kept.
     lab.open_beside_sidebar("engineer.ipynb")

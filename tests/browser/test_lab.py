@@ -426,8 +426,7 @@ class TestJourney:
         lab.editor(RMS).click()
         heat = lab.cell(RMS).locator(".jp-hipkittens-HeatMark").all_inner_texts()
         runs = lab.sidebar.get_by_role("list", name="Run history, newest first").inner_text()
-        lab.page.keyboard.press("Control+s")
-        lab.until(lambda: lab.clean, "the notebook to be saved")
+        lab.save()
         # JupyterLab keeps the layout a moment after it changed, on its server.
         entries = (
             lab.sidebar.get_by_role("list", name="Run history, newest first").get_by_role("listitem").count()

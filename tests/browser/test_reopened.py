@@ -40,8 +40,7 @@ def test_a_saved_dashboard(open_lab: Callable[..., Lab], server: Server) -> None
     panel.get_by_text("verify: activations/softmax").first.wait_for()
     kept = panel.locator(".wb-static")
     lab.until(lambda: "SQ_WAVES" in kept.inner_html(), "the copy of the run")
-    lab.page.keyboard.press("Control+s")
-    lab.until(lambda: lab.clean, "the notebook to be saved")
+    lab.save()
     saved = (server.folder / "kept.ipynb").read_text()
     # plotly itself, 5 MB, is in no file.
     assert len(saved) < 1_500_000
