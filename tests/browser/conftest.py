@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).parents[2]
 SCREENSHOTS = ROOT / "build" / "screenshots"
 SIZE = {"width": 1600, "height": 1000}
-PATIENCE = 120_000
+PATIENCE = 300_000
 """Milliseconds that anything may take: a slow machine is no failure, and a wrong page stays wrong."""
 
 PROGRAMS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")

@@ -15,7 +15,7 @@ from workbench.lab import clangd
 if TYPE_CHECKING:
     from conftest import Lab, Server
 
-pytestmark = pytest.mark.timeout(900)
+pytestmark = pytest.mark.timeout(1800)
 
 SETTLED = 30_000
 """Milliseconds after which a page that is drawn has its colours."""

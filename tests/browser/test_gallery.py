@@ -24,7 +24,7 @@ from workbench.views.gallery.page import THEMES, WIDTHS
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
-pytestmark = pytest.mark.timeout(600)
+pytestmark = pytest.mark.timeout(1800)
 
 SCRIPT = Path(__file__).with_name("gallery.js")
 PICTURES = Path(__file__).with_name("gallery")

@@ -19,7 +19,7 @@ import pytest
 if TYPE_CHECKING:
     from conftest import Lab, Server
 
-pytestmark = pytest.mark.timeout(900)
+pytestmark = pytest.mark.timeout(1800)
 
 LOOKS = [(width, height, dark) for width, height in ((1440, 900), (1024, 700)) for dark in (False, True)]
 if not os.environ.get("HIPKITTENS_TEST_ALL"):

@@ -11,7 +11,7 @@ import pytest
 if TYPE_CHECKING:
     from conftest import Lab, Server
 
-pytestmark = pytest.mark.timeout(600)
+pytestmark = pytest.mark.timeout(1800)
 
 PYTHON, CPP, LAUNCH = range(3)
 SCALE = """\

@@ -10,7 +10,7 @@ import pytest
 if TYPE_CHECKING:
     from conftest import Lab, Server
 
-pytestmark = pytest.mark.timeout(600)
+pytestmark = pytest.mark.timeout(1800)
 
 LOAD, SHOW, PANEL = range(3)
 CELLS = [

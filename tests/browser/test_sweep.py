@@ -12,7 +12,7 @@ from workbench.views.pace import INTERVAL
 if TYPE_CHECKING:
     from conftest import Lab, Server
 
-pytestmark = pytest.mark.timeout(600)
+pytestmark = pytest.mark.timeout(1800)
 
 RUNS = 1000
 LOAD, SWEEP = range(2)

@@ -10,7 +10,7 @@ import pytest
 if TYPE_CHECKING:
     from conftest import Lab, Server
 
-pytestmark = pytest.mark.timeout(900)
+pytestmark = pytest.mark.timeout(1800)
 
 SOURCE = """\
 %%hipkittens turns

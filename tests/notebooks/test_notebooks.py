@@ -46,7 +46,7 @@ def printed_by_latex(notebook: nbformat.NotebookNode, drawn: list[nbformat.Noteb
         assert data.startswith(b"%PDF")
 
 
-@pytest.mark.timeout(900)
+@pytest.mark.timeout(1800)
 @pytest.mark.parametrize("path", sorted(NOTEBOOKS.glob("*.ipynb")), ids=lambda p: p.stem)
 def test_runs_from_top_to_bottom(path: Path, tmp_path: Path) -> None:
     if "import triton" in path.read_text():
