@@ -235,6 +235,15 @@ def browser() -> Iterator[Browser]:
         started.close()
 
 
+@pytest.fixture(scope="module")
+def bare_page(browser: Browser) -> Iterator[Page]:
+    """A page without a server."""
+    page = browser.new_page()
+    page.set_default_timeout(PATIENCE)
+    yield page
+    page.close()
+
+
 class Lab:
     """A page with JupyterLab or Notebook 7, and what a person does on it.
 
@@ -381,16 +390,14 @@ class Lab:
             lambda: f"{', '.join(texts)} in: {where.inner_text()[:400]}",
         )
 
-    def until(
-        self, happened: Callable[[], Any], what: str | Callable[[], str], milliseconds: float = PATIENCE
-    ) -> Any:
+    def until(self, happened: Callable[[], Any], what: str | Callable[[], str]) -> Any:
         """Waits for something that is true; the page goes on meanwhile."""
-        end = time.monotonic() + milliseconds / 1000
+        end = time.monotonic() + PATIENCE / 1000
         while not (found := happened()):
             if time.monotonic() > end:
                 self.shot("failed")
                 told = what if isinstance(what, str) else what()
-                pytest.fail(f"waited {milliseconds / 1000:.0f} s for {told}")
+                pytest.fail(f"waited {PATIENCE / 1000:.0f} s for {told}")
             self.page.wait_for_timeout(50)
         return found
 

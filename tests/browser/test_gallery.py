@@ -10,7 +10,6 @@ from __future__ import annotations
 import io
 import json
 import os
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,7 +21,7 @@ from workbench.views.gallery import SAMPLES, Sample
 from workbench.views.gallery.page import THEMES, WIDTHS
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser, Page
+    from playwright.sync_api import Page
 
 pytestmark = pytest.mark.timeout(1800)
 
@@ -42,15 +41,14 @@ other machines 3."""
 
 
 @pytest.fixture(scope="module")
-def page(browser: Browser) -> Iterator[Page]:
+def page(bare_page: Page) -> Page:
     from plotly.offline import get_plotlyjs
 
-    page = browser.new_page(viewport={"width": 1440, "height": 1000})
-    page.set_content("<body style='margin:0'><div id='figure'></div></body>")
-    page.add_script_tag(content=get_plotlyjs())
-    page.add_script_tag(path=SCRIPT)
-    yield page
-    page.close()
+    bare_page.set_viewport_size({"width": 1440, "height": 1000})
+    bare_page.set_content("<body style='margin:0'><div id='figure'></div></body>")
+    bare_page.add_script_tag(content=get_plotlyjs())
+    bare_page.add_script_tag(path=SCRIPT)
+    return bare_page
 
 
 def shown(page: Page, theme: str) -> Image.Image:

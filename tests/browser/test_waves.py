@@ -55,7 +55,7 @@ def test_a_timeline_is_live_and_selects_the_line(open_lab: Callable[..., Lab], s
         lab.page.mouse.click(canvas["x"] + 100 + 6 * step, canvas["y"] + 44)
         if linked.count():
             break
-    lab.until(linked.count, "a click to select a line of the cell", 10_000)
+    lab.until(linked.count, "a click to select a line of the cell")
     lab.shot("timeline-lab")
     # What is told is what lies under the pointer, also where it is the timeline that moved.
     x, y = canvas["x"] + canvas["width"] / 3, canvas["y"] + 44

@@ -19,12 +19,16 @@ def advice_html(advice: Advice) -> Markup:
     return block(tag("div", bold(f"advice: {advice.name}")), advice_list(advice))
 
 
-def advice_list(advice: Advice) -> Markup:
-    """The findings as a list, without a heading."""
+def advice_list(advice: Advice, *, brief: bool = False) -> Markup:
+    """The findings as a list, without a heading.
+
+    Args:
+        brief: how far modelled gains may be off is told above, with the time that they are parts of.
+    """
     if not advice:
         said = f"No rule found a change that the model gives {WORTH:g} times or more for."
         return tag("div", said, kind="wb-dim")
-    entries = [_entry(found) for found in advice]
+    entries = [_entry(found, brief) for found in advice]
     shown = tag("ol", *entries[:MANY], kind="wb-advice")
     if len(entries) > MANY:
         more = Markup('<ol class="wb-advice" start="{}">{}</ol>').format(
@@ -34,16 +38,15 @@ def advice_list(advice: Advice) -> Markup:
     return shown
 
 
-def _entry(found: Finding) -> Markup:
+def _entry(found: Finding, brief: bool) -> Markup:
     gain = Markup('<b title="{}">{} times as fast</b> without it').format(
         "by the model: the same launch again, with the change", f"{found.gain.value:.2f}"
     )
     where = f", line {found.place[1]}" if found.place else ""
     where += f" ({found.header})" if found.header else ""
-    head = Markup("{}{}: {} {}").format(bold(found.title), where, gain, badge(found.gain))
-    seen = Markup(", ").join(
-        Markup("{} {} {}").format(name, _amount(figure.value), figure.unit)
-        for name, figure in found.evidence.items()
+    head = Markup("{}{}: {} {}").format(bold(found.title), where, gain, badge(found.gain, brief=brief))
+    seen = ", ".join(
+        f"{name} {_amount(figure.value)} {figure.unit}".rstrip() for name, figure in found.evidence.items()
     )
     told = Markup("{} {}").format(seen, badges(found.evidence.values()))
     return tag("li", tag("div", head), tag("div", found.what), tag("div", told, kind="wb-dim"))

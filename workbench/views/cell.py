@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 from markupsafe import Markup
 
 from workbench.origin import Origin
-from workbench.views.badge import badge
 from workbench.views.markup import block, bold, details, tag
 from workbench.views.resources import changes, kernel_table
 
@@ -89,12 +88,10 @@ class CellResult:
     def _repr_html_(self) -> str:
         result = self.module.result
         compiler = result.compiler.version if result is not None else ""
-        head = Markup("{} {} on {} {} {}").format(
+        head = Markup("{} {} on {} {}").format(
             bold(self.name),
             self.module.arch,
             self.device.name,
-            # A compilation has no figure that could be modelled or measured.
-            badge(self.origin) if self.results else "",
             tag("span", f"{self.compile_text} {compiler}", kind="wb-dim"),
         )
         parts = [block(head)]

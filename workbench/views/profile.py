@@ -58,7 +58,7 @@ def profile_html(result: ProfileResult) -> Markup:
     )
     head = [verdict(result, verified_before(result))]
     if result.complete.again is not None:
-        head.append(advice_list(result.advice))
+        head.append(advice_list(result.advice, brief=True))
     parts = [*head, counters, details("derived metrics", metrics, opened=True)]
     if result.rocprof is not None:
         parts.append(_files(result.rocprof))

@@ -154,4 +154,4 @@ def _head(run: Run, profile: ProfileResult) -> Markup:
 
 
 def _advice(profile: ProfileResult) -> Markup:
-    return advice_list(profile.advice) if profile.complete.again is not None else NOTHING
+    return advice_list(profile.advice, brief=True) if profile.complete.again is not None else NOTHING
