@@ -17,9 +17,6 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.timeout(1800)
 
-SETTLED = 30_000
-"""Milliseconds after which a page that is drawn has its colours."""
-
 PYTHON, BANKS, LAUNCH, FAULT = range(4)
 SOURCE = """\
 %%hipkittens banks
@@ -332,7 +329,6 @@ class TestDetails:
                         f"legible text in {part}, {'dark' if dark else 'light'}: "
                         + json.dumps(found.evaluate(FAINT), indent=1)
                     ),
-                    SETTLED,
                 )
         lab.theme(dark=False)
         for part in (".jp-hipkittens-Sidebar", ".jp-hipkittens-Dashboard", ".jp-hipkittens-Isa"):
