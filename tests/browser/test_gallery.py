@@ -16,9 +16,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from PIL import Image, ImageChops, ImageFilter, ImageStat
 
+from workbench.display import figure_of
 from workbench.theme import INK
-from workbench.views.gallery import SAMPLES, Sample
+from workbench.views.gallery import SAMPLES, Sample, samples
 from workbench.views.gallery.page import THEMES, WIDTHS
+from workbench.views.picture import svg_of
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
@@ -135,6 +137,18 @@ def test_faults_are_found(page: Page) -> None:
     found = page.evaluate("window.faults()")
     assert any(fault.startswith("cut by") and "words" in fault for fault in found)
     assert "overlap: one thing | another" in found
+
+
+def test_a_picture_is_whole_below_one_that_is_hidden(page: Page) -> None:
+    """As VS Code has them on its page of outputs: bars are hatched, by a pattern that has a name."""
+    first, second = (svg_of(figure_of(samples.timed(n, us))) for n, us in ((1024, 13.3), (2048, 26.5)))
+    page.evaluate(
+        "html => { document.getElementById('figure').innerHTML = html; }",
+        f"<div style='display:none'>{first}</div>{second}",
+    )
+    seen = shown(page, "light").getcolors(1 << 20) or []
+    blue = sum(count for count, (red, _, blue) in seen if blue - red > 60)
+    assert blue > 5000, "pixels of bars"
 
 
 def test_stored_pictures_are_small_and_all_are_drawn() -> None:

@@ -171,6 +171,18 @@ def test_texts_of_cells_have_the_colour_that_is_read_on_them() -> None:
     assert {"0", "31"} <= set(texts(go.Figure(lanes).update_yaxes(visible=False).update_xaxes(visible=False)))
 
 
+def test_pictures_on_one_page_share_no_names() -> None:
+    def names(height: float) -> tuple[set[str], set[str]]:
+        hatched = go.Bar(x=["a"], y=[height], marker={"pattern": {"shape": "/"}, "color": "#3987e5"})
+        picture = svg_of(go.Figure(hatched))
+        return set(re.findall(r"url\(#([^)]*)\)", picture)), set(re.findall(r'id="([^"]*)"', picture))
+
+    (used, one), (_, other) = names(1), names(2)
+    assert len(used) >= 2, "a hatch and a clip"
+    assert used <= one
+    assert not used & other
+
+
 def test_large_numbers_of_an_axis_have_a_letter() -> None:
     shown = set(texts(go.Figure(go.Bar(x=["a", "b"], y=[0.5e6, 2.1e6]))))
     assert {"0", "0.5M", "1M", "2M"} <= shown

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import io
 import re
 import threading
@@ -102,7 +103,18 @@ def _small(drawn: str) -> str:
     )
     # A saved notebook has each line on one of its own, indented.
     text = re.sub(r"(?<=base64,)[^\"]*", lambda image: "".join(image[0].split()), text)
-    return re.sub(r">\s*\n\s*<", "><", _NEIGHBOURS.sub(_grouped, text))
+    return _named(re.sub(r">\s*\n\s*<", "><", _NEIGHBOURS.sub(_grouped, text)))
+
+
+def _named(text: str) -> str:
+    """The picture with names of hatches and clips that no other has.
+
+    VS Code and nbconvert put pictures into one page: a name that two have is the first one's, and where that
+    is hidden, as what is out of view in VS Code, the bars of the second are not painted.
+    """
+    names = "|".join(sorted(set(re.findall(r"url\(#(\w+)\)", text)))) or "(?!)"
+    own = hashlib.sha256(text.encode()).hexdigest()[:8]
+    return re.sub(rf'((?:id="|url\(#)(?:{names}))(?=["\)])', rf"\1-{own}", text)
 
 
 _STROKES = "stroke-linejoin:round;stroke-linecap:butt"
