@@ -23,18 +23,19 @@
 #pragma once
 
 #include "families/gemm_epilogue.cuh"
-#include "families/gemm_halves.cuh"
+#include "families/gemm_sums.cuh"
 
 namespace kittens::families::gemm {
 
 /**
  * @tparam T,U element types of A and B, and of C.
  * @tparam stored how A and B are stored.
- * @tparam Epilogue,Problem from gemm_epilogue.cuh and gemm_problem.cuh.
+ * @tparam Epilogue,Problem,Sums from gemm_epilogue.cuh, gemm_problem.cuh and gemm_sums.cuh.
  */
-template <typename T, typename U, layout stored, typename Epilogue = epilogue<>, typename Problem = batches>
+template <typename T, typename U, layout stored, typename Epilogue = epilogue<>, typename Problem = batches,
+          typename Sums = added_sums>
 struct ping_pong {
-    using arguments = globals<T, U, Problem, Epilogue>;
+    struct arguments : globals<T, U, Problem, Epilogue>, Sums::arguments {};
     using operand = along_k<T>;
 
     static constexpr int TILE = HALVES_TILE;
@@ -78,6 +79,7 @@ struct ping_pong {
     using half_b =
         detail::select<stored == layout::nt, halves_along_k<T, NUM_WARPS, rows_of_b>, halves_across_k<T, NUM_WARPS>>;
     static_assert(!paired || stored == layout::nt, "gemm: the rows of B of a gated product run along K");
+    static_assert(!Sums::scaled || (!paired && stored == layout::nt), "gemm: scaled products are of one A Bᵀ");
     using loading = halves<half_a, half_b, paired>;
     using shared_a = typename half_a::shared;
     using shared_b = typename half_b::shared;
@@ -107,7 +109,10 @@ struct ping_pong {
         typename half_a::template unsorted<part_of_a> unsorted_a;
         typename half_b::template unsorted<part_of_b> unsorted_b;
         // In the row layout a lane holds neighbours in a row of C.
-        rt<typename operand::sum, QUARTER_M, QUARTER_N, row_l, rt_16x16_s> c[2][2];
+        using quarter = rt<typename Sums::template number<T>, QUARTER_M, QUARTER_N, row_l, rt_16x16_s>;
+        quarter c[2][2];
+        typename Sums::template of_wave<T, quarter> sums(g, at, at.row + warp_row * 2 * QUARTER_M,
+                                                         at.col + warp_col * 2 * QUARTER_N, in.lacking);
 
         /** Starts loading half `half` of the step that begins `at_a` (`at_b`) bytes into A (B). */
         const auto start = [&](auto half, const auto &to_a, const auto &to_b, uint32_t at_a, uint32_t at_b) {
@@ -135,7 +140,13 @@ struct ping_pong {
         };
         const auto compute = [&](auto turn) {
             constexpr int which = decltype(turn)::v % 4;
-            mma_ABt(c[which / 2][which % 2], a, b[which % 2], c[which / 2][which % 2]);
+            sums.multiply(c[which / 2][which % 2], a, b[which % 2]);
+        };
+        /** What is left to do of turn `turn` - 1, and what turn `turn` needs beside its operands. */
+        const auto finish_and_take = [&](auto turn) {
+            constexpr int before = (decltype(turn)::v + 3) % 4;
+            sums.finish(c[before / 2][before % 2]);
+            sums.template take<decltype(turn)::v>();
         };
         // What was read is sorted in two parts: in the memory cluster what the first matrix instructions take, among
         // these the rest.
@@ -156,6 +167,7 @@ struct ping_pong {
 
         schedule::run(
             [&] {
+                sums.start_first();
                 in.first_steps(start);
                 zero(c[0][0]);
                 zero(c[0][1]);
@@ -166,6 +178,7 @@ struct ping_pong {
                 read(schedules::index<0>{});
                 sort(schedules::index<0>{}, FIRST);
                 sort(schedules::index<0>{}, SECOND);
+                sums.template take<0>();
             },
             [&] {
                 // Turn 0 has nothing to start. Turns 1 to 8 of a pair of steps start what the next pair will use.
@@ -181,12 +194,14 @@ struct ping_pong {
                     schedule::turns<1, 9>(
                         [&](auto turn) {
                             constexpr int t = decltype(turn)::v;
+                            finish_and_take(turn);
                             read(schedules::index<t + 1>{});
+                            sums.template start<t>(pair);
                             constexpr uint32_t step = (t + 7) / 4 % 2;
                             start(schedules::index<t + 7>{}, in.a.loads, in.b.loads, at_a + step * in.a.step_bytes(),
                                   at_b + step * in.b.step_bytes());
                             sort(schedules::index<t + 1>{}, FIRST);
-                            wait_vmcnt<IN_FLIGHT>();
+                            wait_vmcnt<IN_FLIGHT + decltype(sums)::template loads<t>>();
                         },
                         sort_and_compute);
                     at_a += 2 * in.a.step_bytes(), at_b += 2 * in.b.step_bytes();
@@ -194,12 +209,14 @@ struct ping_pong {
                 schedule::turns<1, 7>(
                     [&](auto turn) {
                         constexpr int t = decltype(turn)::v;
+                        finish_and_take(turn);
                         read(schedules::index<t + 1>{});
                         sort(schedules::index<t + 1>{}, FIRST);
                         if constexpr (t + 2 < 8) wait_vmcnt<(5 - t) * loading::LOADS>();
                     },
                     sort_and_compute);
-                schedule::turns<7, 8>([&](auto) {}, compute);
+                schedule::turns<7, 8>(finish_and_take, compute);
+                sums.finish(c[1][1]);
             },
             [&] {
                 // Where a lane's results of two instructions are neighbours in C, they are stored at once.
@@ -209,7 +226,7 @@ struct ping_pong {
                     if constexpr (!beside) {
                         return c[i][j];
                     } else {
-                        rt<typename operand::sum, QUARTER_M, QUARTER_N, row_l, rt_16x32_s> sums;
+                        rt<typename quarter::T, QUARTER_M, QUARTER_N, row_l, rt_16x32_s> sums;
 #pragma unroll
                         for (int x = 0; x < QUARTER_M / 16; x++) {
                             const auto &tiles = c[i][j].tiles[x];

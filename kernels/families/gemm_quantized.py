@@ -11,7 +11,9 @@ import torch
 
 from workbench.errors import ShapeError
 from workbench.spec import Choice, KernelSpec, Launch, Range, Tunables, Variant
+from workbench.targets import default_product
 from workbench_kernels.families import gemm as family
+from workbench_kernels.families.gemm_schedules import Product
 from workbench_kernels.references.gemm import quantized_gemm
 
 TILE = 128
@@ -148,6 +150,44 @@ def few_rows(
         shapes=shapes,
         check=check_few_rows,
     )
+
+
+def ping_pong(
+    check: Callable[[Mapping[str, Any], str], None], shapes: Sequence[Mapping[str, Any]]
+) -> Variant:
+    """Many tiles of 256 x 256, by 8 waves, of operands alike with floats for blocks of 128 x 128 of B.
+
+    Args:
+        check: raises for what the operator does not take.
+    """
+
+    def is_scaled(shape: Mapping[str, Any]) -> bool:
+        return bool(shape["a"] == shape["b"] and shape["scale_b"] == "squares" and shape["k"] % 128 == 0)
+
+    def check_blocks(shape: Mapping[str, Any], arch: str) -> None:
+        check(shape, arch)
+        if not is_scaled(shape):
+            raise ShapeError(
+                f"GEMM: a is {shape['a']}, b is {shape['b']}, scale_b is for {shape['scale_b']}, k is "
+                f"{shape['k']}; this implementation takes operands of one format, scales for 128 x 128 of B "
+                "and whole blocks of 128 columns"
+            )
+
+    def fits(shape: Mapping[str, Any], arch: str) -> bool:
+        # It takes 0.7 to 0.8 of the plain loop's time, unless the last round leaves more units idle.
+        units = int(default_product(arch).compute_units)
+        tiles = family.tiles(shape, 256) * shape["batch"]
+        return is_scaled(shape) and made.takes(shape, arch) and 4 * tiles >= 3 * units * blocks(tiles, units)
+
+    made = Product(
+        element=lambda shape: FORMATS[shape["a"]].element,
+        result=lambda shape: "bf16",
+        epilogue=epilogue,
+        size=lambda shape: FORMATS[shape["a"]].bits // 8,
+        check=check_blocks,
+        sums="block_sums",
+    ).ping_pong(shapes)
+    return Variant(fits, **made.fields)
 
 
 def epilogue(shape: Mapping[str, Any], *stages: str) -> str:
@@ -299,12 +339,15 @@ def quantized(
     finish: Mapping[str, Choice] = NO_FINISH,
     shapes: Sequence[Mapping[str, Any]],
     few: int = 2,
+    many: Sequence[Mapping[str, Any]] = (),
     **more: Any,
 ) -> KernelSpec:
     """An operator A Bᵀ of formats `a` and `b` with kinds of scales, the default first of each.
 
     Args:
         few: of how many of the shapes the kernel for few rows has its own; 0: there is none.
+        many: shapes of the 8-wave ping-pong, for which both operands have scales of 128 columns; none: there
+            is none.
         more: further fields of the spec.
     """
     parameters = {
@@ -337,6 +380,7 @@ def quantized(
                 check,
                 [{**shape, "m": m} for shape, m in zip(shapes, (16, 5, 40), strict=False)][:few],
             ),
+            **({"ping_pong": ping_pong(check, many)} if many else {}),
             "double_buffer": Variant(),
         }
         if few

@@ -32,6 +32,8 @@ class Product:
         size: bytes of an element of A and B.
         check: raises for what no implementation takes.
         problem: which part a work-group takes, from `gemm_problem.cuh`.
+        sums: what becomes of the products of a step, from `gemm_sums.cuh`: the 8-wave ping-pong alone has
+            others.
         side: rows of C that a work-group of the plain loop computes, and columns of B.
         of_b: columns of B for each of C.
         sides: what `side` may be tuned to; 0: as it is.
@@ -43,6 +45,7 @@ class Product:
     size: Callable[[Sizes], int]
     check: Callable[[Sizes, str], None]
     problem: str = "batches"
+    sums: str = "added_sums"
     side: Callable[[Sizes], int] = side_of
     of_b: int = 1
     sides: tuple[int, ...] = ()
@@ -50,6 +53,8 @@ class Product:
     def instance(self, schedule: str, shape: Sizes, *more: str) -> dict[str, object]:
         """The macro that names the C++ type of a schedule; `more` stands before the epilogue."""
         problem = (self.problem,) if self.problem != "batches" else family.order(shape)
+        if self.sums != "added_sums":
+            problem = (*(problem or (self.problem,)), self.sums)
         arguments = (self.element(shape), self.result(shape), *more, self.epilogue(shape), *problem)
         return {"GEMM": f"{schedule}<{', '.join(arguments)}>"}
 

@@ -21,6 +21,11 @@ spec = quantized(
         {"m": 130, "n": 301, "k": 336, "batch": 2},
         {"m": 130, "n": 301, "k": 336, "a": "int8", "b": "int8", "scale_b": "columns"},
     ],
+    many=[
+        {"m": 512, "n": 512, "k": 512},
+        {"m": 130, "n": 304, "k": 384, "batch": 2, "bias": 1, "activation": "relu"},
+        {"m": 300, "n": 264, "k": 256, "a": "int8", "b": "int8"},
+    ],
     hard_inputs={"large magnitudes": lambda shape, generator: inputs(shape, generator, 1e12)},
     published=[
         Published(

@@ -111,6 +111,22 @@ def test_main_loop(arch: str, spec: KernelSpec) -> None:
         )
 
 
+def test_scales_of_blocks_are_added_beside_matrix_instructions(arch: str) -> None:
+    """For each number of a turn one addition, not packed, which would wait for the other wave's matrix
+    instructions; of addresses only the scales', a load for 64 rows; nothing is spilled."""
+    spec = wb.kernels["gemm/fp8_block:ping_pong"]
+    kernel = spec.kernel(spec.shape(), arch=arch)
+    resources = kernel.resources_at(512, 0)
+    assert resources.scratch == resources.vgpr_spills == resources.sgpr_spills == 0
+    loop = main_loop(kernel)
+    additions = [i for i in loop.instructions if "fma" in i.opcode and "mfma" not in i.opcode]
+    assert {i.opcode for i in additions} <= {"v_fma_f32", "v_fmac_f32"}
+    # 8 turns of 64 x 32 of C by 64 lanes.
+    assert len(additions) == 8 * 64 * 32 // 64
+    assert loop.kinds["memory"] == 4
+    assert loop.kinds["valu"] <= len(additions) + 3 * loop.kinds["memory"]
+
+
 def test_table_in_the_docs() -> None:
     """docs/gemm.md states what the compiler makes of the kernels today: of one of them in a run."""
     text = Path(gemm_table.DOCS).read_text()
