@@ -7,6 +7,8 @@ import torch
 
 import workbench as wb
 from workbench.profile.operands import live_share
+from workbench.profile.timing import live_operands
+from workbench.spec.subject import resolve
 
 # Sixteen MFMAs on end, often, whose operands come from memory.
 MFMA = """
@@ -28,6 +30,16 @@ def test_the_part_that_is_not_zero(dtype):
     assert live_share((zeros, 3, "name")) == 0
     assert live_share((ones, zeros)) == pytest.approx(0.25)
     assert live_share(()) == 1
+
+
+@pytest.mark.parametrize("left", [0.0, 1.0])
+def test_what_lay_in_the_memory_of_a_result_is_no_operand(left):
+    """Of a large launch only a part runs: the rest of its output has what was there."""
+    target = resolve("gemm/bf16", shape={"m": 256, "n": 256, "k": 256}, device="emulated:MI355X")
+    target.run(None)
+    for result in target.results:
+        result.fill_(left)
+    assert live_operands(target) > 0.99
 
 
 def test_large_tensors_are_sampled():

@@ -366,9 +366,16 @@ def _machine(target: Target) -> Product:
 
 
 def live_operands(target: Target) -> float:
-    """Part of the elements of the last launch's tensors that is not zero."""
+    """Part of the elements of the last launch's tensors that is not zero.
+
+    Those that it writes do not count: of a launch that ran in part they have what lay in that memory before.
+    """
     last = target.kernel.last
-    return live_share((*last.args, *last.kwargs.values())) if last is not None else 1.0
+    if last is None:
+        return 1.0
+    written = {tensor.data_ptr() for tensor in target.results}
+    given = (*last.args, *last.kwargs.values())
+    return live_share(v for v in given if not hasattr(v, "data_ptr") or v.data_ptr() not in written)
 
 
 def modelled(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from workbench.errors import UsageError
@@ -54,6 +54,7 @@ class Target:
         work: "flops" and "bytes" of the problem, as far as known.
         spec: name of the spec that describes it; "" where none does.
         fresh: whether its tensors were made for it, so that nobody sees what a launch leaves in them.
+        results: tensors that it writes and that nobody filled before.
     """
 
     name: str
@@ -63,6 +64,7 @@ class Target:
     work: Mapping[str, int]
     spec: str = ""
     fresh: bool = False
+    results: tuple[Any, ...] = field(default=(), repr=False)
 
     @property
     def only(self) -> Part:
@@ -97,7 +99,11 @@ class Target:
         if len(self.parts) == 1:
             return (self,)
         return tuple(
-            Target(f"{self.name} {part.step}", self.device, (part,), self.shape, {}, self.spec)
+            Target(
+                f"{self.name} {part.step}",
+                *(self.device, (part,), self.shape, {}, self.spec),
+                results=self.results,
+            )
             for part in self.parts
         )
 
@@ -227,7 +233,8 @@ def _bound(
         full = spec.shape(shape, arch=where.arch)
         bound = spec.make_inputs(full, seed=seed, device=where)
     chosen, ready = spec.prepared(full, where.arch, code)
-    tensors = {**bound, **chosen.make_outputs(full, bound), **make_workspace(chosen, full, bound)}
+    outputs = chosen.make_outputs(full, bound)
+    tensors = {**bound, **outputs, **make_workspace(chosen, full, bound)}
 
     def part(number: int, each: Ready) -> Part:
         # An operator's kernel keeps no arguments: its last launch has them while this is there.
@@ -251,6 +258,7 @@ def _bound(
         spec.work(full),
         spec.name,
         fresh=not args and not kwargs,
+        results=tuple(outputs.values()),
     )
 
 
