@@ -246,8 +246,6 @@ CAUSES = """- *Ours is another kernel.* HipKittens' rotary kernel reads and writ
   it; 5.8 is taken on CDNA 3 and 6.4 on CDNA 4. At 11.9 TB/s HipKittens' warm rotary kernels would be off by a
   median of 22 %.
 - *Attention's backward pass* comes out a quarter too slow: the kernel here is not HipKittens'.
-- *Operands.* Zeros let the clock be higher, and a large launch that runs in part leaves most of its output
-  zero: its time is a few percent low where nobody filled the output before.
 - *What events contain.* The launch by Python of the loops differs: kernels of about 2 us read 6.0 us where
   the binding takes addresses, 8.3 to 9.6 where it takes tensors. One figure stands for all of them.
 - *Older versions* of HipKittens' GEMM took up to 1.8 times as long as the later one on the same GPU.
