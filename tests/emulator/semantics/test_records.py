@@ -74,7 +74,7 @@ UNSEEN = (
         "MODE",
         "exact, or to an integer, which is zero for a denormal",
     ),
-    (r"v_cvt_f32_ubyte\d", "MODE", "exact"),
+    (r"v_cvt_(f32_ubyte\d|f64_[iu]32)", "MODE", "exact, but for an output modifier without a clamp"),
     (
         r"v_cvt_(scalef32_.*|(pk|sr|pkrtz)_f16_f32)",
         "MODE",
@@ -143,6 +143,15 @@ def _fits(instruction: Instruction) -> bool:
     # Whether VCC or EXEC is zero hardly ever changes.
     if any(operand.kind == "special" for operand in instruction.src):
         return False
+    # A branch to the next instruction goes there either way.
+    behind = instruction.address + instruction.size
+    if any(operand.kind == "label" and int(operand.value or 0) == behind for operand in instruction.src):
+        return False
+    # A and B of a matrix instruction are vector registers, C is no scalar one.
+    if instruction.record.matrix is not None:
+        a, b, c = (operand.kind for operand in instruction.src[:3])
+        if not {a, b} <= {"v", "a"} or c == "s":
+            return False
     memory = instruction.record.memory
     if memory is None:
         return True
