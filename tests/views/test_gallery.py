@@ -18,7 +18,6 @@ from workbench.origin import Origin
 from workbench.views import badge, xcd
 from workbench.views.figures import CARDS
 from workbench.views.gallery import SAMPLES, gallery
-from workbench.views.layout import traces
 
 AA = 4.5
 DRAWING = {"style", "finish"}
@@ -89,17 +88,11 @@ def test_a_page_of_the_gallery_has_three_widths_and_two_themes() -> None:
     assert page.count("background:#ffffff") == page.count("background:#111111") == 3
 
 
-def test_text_on_badges_dies_and_cells_has_contrast() -> None:
+def test_text_on_badges_and_dies_has_contrast() -> None:
     for colour in badge.COLOURS.values():
         assert theme.contrast("#ffffff", colour) >= AA, colour
     for die, colour in enumerate(xcd.COLOURS):
         assert theme.contrast(xcd._ink(die), colour) >= AA, colour
-    # Numbers of lanes stand on every colour of a scale: what is next to a letter is its outline.
-    assert theme.contrast("#ffffff", "#000000") >= AA
-    sides = [shadow.split() for shadow in traces.OUTLINE.split(", ")]
-    assert {(x, y) for x, y, blur, colour in sides if (blur, colour) == ("0px", "#000000")} == {
-        (f"{x}px", f"{y}px") for x in (-1, 1) for y in (-1, 1)
-    }
 
 
 def test_hues_of_kernels_are_no_origin_s_and_are_seen_on_both_pages() -> None:

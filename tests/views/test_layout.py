@@ -19,10 +19,12 @@ from workbench.runtime import Device
 from workbench.runtime.backend import Node
 from workbench.runtime.gpu import GpuBackend
 from workbench.targets import TILE_TARGETS
+from workbench.theme import contrast
 from workbench.tiles import LayoutResult, Row, view_layout
 from workbench.tiles.elements import torch_dtype
 from workbench.tiles.tile_type import TileType, vocabulary
 from workbench.views.picture import svg_of
+from workbench.views.picture.values import colour
 
 
 def positions(shape: str, layout: str) -> tuple[np.ndarray, np.ndarray]:
@@ -276,6 +278,36 @@ def test_figure(conflicting: LayoutResult) -> None:
     # A saved notebook has several, each entry of a list on a line of its own.
     assert len(json.dumps(json.loads(figure.to_json()), indent=1)) < 400_000
     assert len(svg_of(figure)) < 100_000
+
+
+def test_numbers_are_read_whatever_the_menu_and_the_slider_say(conflicting: LayoutResult) -> None:
+    """One ink for all: the page cannot choose it anew by cell where the menu chooses other colours."""
+    figure = conflicting.figure
+    cells, lanes = figure.data[0], figure.data[2]
+    # Every cell has a colour in every mode, or the page's own would be behind its number.
+    for button in figure.layout.updatemenus[0].buttons:
+        assert {z["dtype"] for z in button.args[0]["z"]} <= {"u1", "i2"}, button.label
+    behind = set()
+    without = view_layout("rt_bf<32, 64>", access="store", columns=128, arch="gfx950").figure
+    for frame in (*figure.frames, *without.frames):
+        for over in frame.data:
+            veil = np.asarray(over.z)
+            told = {int(veil[y, x]) for y, row in enumerate(over.text) for x, text in enumerate(row) if text}
+            behind |= {over.colorscale[2 * value + 1][1] for value in told}
+    assert len(behind) == 3, "nothing, and the red of all accesses and of one"
+    for over in behind:
+        red, green, blue, opacity = colour(over)
+        for _, below in cells.colorscale:
+            mixed = np.array([red, green, blue]) * opacity + np.array(colour(below)[:3]) * (1 - opacity)
+            seen = "#" + bytes(np.rint(255 * mixed).astype(np.uint8)).hex()
+            assert contrast(lanes.textfont.color, seen) >= 4.5, (over, below)
+    assert not lanes.textfont.shadow
+    alone = view_layout("rt_fl<32, 32, col_l, rt_32x32_s>", arch="gfx950").figure.data[0]
+    assert (alone.texttemplate, alone.textfont, alone.colorscale) == (
+        "%{z}",
+        lanes.textfont,
+        cells.colorscale,
+    )
 
 
 def test_another_beginning(conflicting: LayoutResult) -> None:

@@ -150,10 +150,9 @@ def test_values_of_upright_bars_are_turned() -> None:
 
 
 def test_texts_of_cells_have_the_colour_that_is_read_on_them() -> None:
-    shadow = {"color": "#ffffff", "shadow": "1px 1px 0px #102030"}
     look = {"colorscale": [[0, "#000033"], [1, "#ffee00"]], "texttemplate": "%{text}", "showscale": False}
     # Rows of texts may end early.
-    cells = go.Heatmap(z=[[0, 1, 0, 1], [1, 0, 1, 0]], text=[["a", "b", "c", "d"]], textfont=shadow, **look)
+    cells = go.Heatmap(z=[[0, 1, 0, 1], [1, 0, 1, 0]], text=[["a", "b", "c", "d"]], **look)
     bare = go.Figure(cells).update_xaxes(visible=False).update_yaxes(visible=False)
     picture = svg_of(bare)
     groups = re.findall(r'<g style="([^"]*)">((?:<text [^>]*>\w</text>)+)</g>', picture)
@@ -163,7 +162,7 @@ def test_texts_of_cells_have_the_colour_that_is_read_on_them() -> None:
     # What lies over cells counts: white veils them.
     white = "rgba(255,255,255,0.8)"
     veil = go.Heatmap(z=[[0] * 4] * 2, colorscale=[[0, white], [1, white]], showscale=False)
-    veil.update(text=[["e", "f"]], texttemplate="%{text}", textfont=shadow)
+    veil.update(text=[["e", "f"]], texttemplate="%{text}")
     bare.data[0].update(text=None, texttemplate=None)
     veiled = svg_of(bare.add_trace(veil))
     assert "fill: #ffffff" not in veiled[: veiled.index(">e</text>")].rpartition("<g ")[2]

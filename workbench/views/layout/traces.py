@@ -3,21 +3,38 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 from typing import Any
 
 import numpy as np
 
-from workbench.theme import CLEAR
+from workbench.theme import CLEAR, readable
 from workbench.tiles import Row
 from workbench.views.layout.panels import CONFLICTING, FIELDS, SEEN, Grid, Mode, Panel, compact, top_value
 from workbench.views.layout.steps import Step
 
-CONFLICT = "#e0312d"
-CONFLICTS = "rgba(224,49,45,0.7)"
-OUTLINE = ", ".join(f"{x}px {y}px 0px #000000" for x in (-1, 1) for y in (-1, 1))
-"""Around white numbers: they are to be read on every colour of the scale, and on the veil."""
+PALE = 0.45
+"""How much white is in the scale's colours: so much that one ink is read on all of them. The menu changes a
+cell's colour and the slider its number in a page without Python, which could choose no ink for the two."""
 
+CONFLICT = "#f0574f"
+CONFLICTS = "rgba(240,87,79,0.7)"
 VEIL = "rgba(128,134,145,0.78)"
+
+
+@cache
+def colours() -> tuple[str, ...]:
+    """Of the scale, from the least value to the greatest."""
+    from plotly.colors import get_colorscale
+
+    hues = (hue for _, hue in get_colorscale("Viridis"))
+    parts = ([int(hue[i : i + 2], 16) for i in (1, 3, 5)] for hue in hues)
+    return tuple("#" + bytes(round(v + (255 - v) * PALE) for v in each).hex() for each in parts)
+
+
+def _numbered() -> dict[str, Any]:
+    """The look of numbers in cells: the ink of the palest colour is read on all."""
+    return {"color": readable(colours()[-1])}
 
 
 def base(panel: Panel, mode: Mode, scale: bool, numbers: bool) -> Any:
@@ -30,11 +47,11 @@ def base(panel: Panel, mode: Mode, scale: bool, numbers: bool) -> Any:
     lines = [panel.head, *(f"{name} %{{customdata[{n}]}}" for n, (name, _) in enumerate(fields))]
     text: dict[str, Any] = {}
     if numbers:
-        text = {"texttemplate": "%{z}", "textfont": {"color": "#ffffff", "shadow": OUTLINE}}
+        text = {"texttemplate": "%{z}", "textfont": _numbered()}
     return go.Heatmap(
         z=compact(panel.grid(mode.value)),
         customdata=_hovered([grid for _, grid in fields]) if fields else None,
-        colorscale="Viridis",
+        colorscale=colours(),
         zmin=0,
         zmax=top_value([panel], mode),
         showscale=scale,
@@ -64,9 +81,7 @@ def veil(panel: Panel, rows: Sequence[Row] | None, told: bool) -> Any:
 
     text: dict[str, Any] = {}
     if told and panel.is_small:
-        look = {"color": "#ffffff", "shadow": OUTLINE}
-        text = {"text": lanes(panel, rows), "texttemplate": "%{text}", "textfont": look}
-
+        text = {"text": lanes(panel, rows), "texttemplate": "%{text}", "textfont": _numbered()}
     third = 1 / 3
     # Where all accesses are shown at once, the colours below stay visible.
     conflict = CONFLICTS if rows is None else CONFLICT

@@ -297,9 +297,7 @@ def _cell_texts(place: Place, trace: Mapping[str, Any], cells: Any, edges: Seque
         if not text:
             continue
         font = {"size": fitting, **(trace.get("textfont") or {})}
-        if "shadow" in font or "color" not in font:
-            # On a live page an outline lets a text be read on any colour. Pictures are seen smaller, where it
-            # makes one blot of small digits: there the text has the colour that its cell wants.
+        if "color" not in font:
             font["color"] = readable(to_hex(behind[row, column]))
         _texts(place, {"text": [text], "textfont": font}, [x[column]], [y[row]], IN_CELL)
 
