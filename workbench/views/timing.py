@@ -13,7 +13,7 @@ from workbench.origin import Figure, Origin
 from workbench.profile.model import UNITS
 from workbench.profile.timing import SweepResult, TimeResult
 from workbench.spec import Published, Shape, shape_text
-from workbench.theme import GREY, INK, SERIES
+from workbench.theme import GREY, INK, SERIES, readable
 from workbench.views.badge import badge, marker, style
 from workbench.views.markup import block
 from workbench.views.table import Table
@@ -101,7 +101,7 @@ def time_figure(result: TimeResult) -> Any:
                 text=[f"{median:.4g} us"],
                 textposition="inside",
                 insidetextanchor="middle",
-                textfont={"color": "white"},
+                textfont={"color": readable(SERIES[0])},
                 width=0.4,
                 error_x={
                     "type": "data",

@@ -149,6 +149,22 @@ def test_values_of_upright_bars_are_turned() -> None:
     assert "rotate(-90" not in svg_of(go.Figure(bar).update_traces(textangle=0))
 
 
+def test_labels_of_an_axis_that_would_meet_are_turned() -> None:
+    names = [f"rows={n}, cols=8192" for n in range(6)]
+    bars = go.Figure(go.Bar(x=names, y=[1] * 6))
+    assert svg_of(bars.update_layout(width=500)).count("rotate(-330 ") == 6
+    assert "rotate(" not in svg_of(bars.update_layout(width=1400))
+    assert svg_of(bars.update_layout(width=200)).count("rotate(-270 ") == 6
+
+
+def test_values_in_bars_are_read_on_them() -> None:
+    bars = go.Bar(x=["a", "b"], y=[1, 2], text=["one", "two"], marker={"color": ["#102050", "#d97f2b"]})
+    picture = svg_of(go.Figure(bars))
+    looks = {name: picture[: picture.index(f">{name}<")].rpartition("<text ")[2] for name in ("one", "two")}
+    # Black is what an SVG's text has where it names no colour.
+    assert ["fill: #ffffff" in look for look in looks.values()] == [True, False]
+
+
 def test_texts_of_cells_have_the_colour_that_is_read_on_them() -> None:
     look = {"colorscale": [[0, "#000033"], [1, "#ffee00"]], "texttemplate": "%{text}", "showscale": False}
     # Rows of texts may end early.

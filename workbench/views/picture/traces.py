@@ -197,6 +197,8 @@ def _bar(
     starts: list[float],
     width: float,
 ) -> None:
+    from matplotlib.colors import to_hex
+
     count = len(centres)
     hatches = [HATCHES.get(str(s or ""), "") for s in each(at(trace, "marker.pattern.shape"), count)]
     look: dict[str, Any] = {
@@ -224,7 +226,7 @@ def _bar(
             if outside
             else ("middle left" if lies else "bottom center")
         )
-        inside = {} if outside else {"color": "white"}
+        inside = {} if outside else {"color": [readable(to_hex(paint)) for paint in look["color"]]}
         font = {**inside, **(trace.get("textfont") or {})}
         look = {"textposition": where, "textfont": font, "textangle": trace.get("textangle")}
         _texts(place, {"text": texts, **look}, x, y)
@@ -294,7 +296,7 @@ def _cell_texts(place: Place, trace: Mapping[str, Any], cells: Any, edges: Seque
         given = texts[row] if row < len(texts) else []
         own = str(given[column]) if column < len(given) and given[column] is not None else ""
         text = label(float(cells[row, column])) if "z" in template else own
-        if not text:
+        if not text.strip():
             continue
         font = {"size": fitting, **(trace.get("textfont") or {})}
         if "color" not in font:
