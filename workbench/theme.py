@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 NAME = "hipkittens"
@@ -26,6 +27,8 @@ SERIES = ("#3a86d4", "#d97f2b", "#2a9d77", "#c0508f", "#8a75d6", "#a8921a", "#3f
 RIGHT = 44
 """Pixels right of a figure, in which the tool bar stands: above it would cover titles and badges."""
 
+WHITE = 0.45
+"""How much of it is in the colours of a heat map with numbers."""
 
 PAD, PAD_SEVERAL = 10, 21
 """Pixels above a title of one line, and of several, which plotly sets higher."""
@@ -59,6 +62,18 @@ def contrast(one: str, other: str) -> float:
 def readable(on: str) -> str:
     """Black or white, whichever is easier to read on a colour; that has a contrast of 4.58 or more."""
     return max("#000000", "#ffffff", key=lambda ink: contrast(ink, on))
+
+
+@cache
+def pale() -> tuple[str, ...]:
+    """The colours of a heat map with numbers, from the least value to the greatest: Viridis, paler.
+
+    So much paler that black is read on all of them.
+    """
+    from plotly.colors import get_colorscale
+
+    parts = ([int(hue[i : i + 2], 16) for i in (1, 3, 5)] for _, hue in get_colorscale("Viridis"))
+    return tuple("#" + bytes(round(v + (255 - v) * WHITE) for v in each).hex() for each in parts)
 
 
 def template() -> Any:

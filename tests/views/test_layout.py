@@ -249,6 +249,10 @@ def test_figure(conflicting: LayoutResult) -> None:
     figure = conflicting.figure
     labels = [step.label for step in figure.layout.sliders[0].steps]
     phases = [phase for access in conflicting.accesses for phase in access.phases]
+    # Lines end between types.
+    lines = figure.layout.title.text.split("<br>")
+    assert len(lines) > 1
+    assert all(line.count("<") == line.count(">") for line in lines)
     assert len(labels) == len(figure.frames) == 1 + len(conflicting.accesses) + len(phases)
     assert labels[2].startswith(
         f"access 0, {conflicting.accesses[0].opcode}, phase 0 of 2: 32 lanes, 2 cycles"
@@ -257,7 +261,7 @@ def test_figure(conflicting: LayoutResult) -> None:
     rows = [r for r in conflicting.rows if (r.access, r.phase) == (0, 0)]
     tile, memory = np.asarray(lit[0].z), np.asarray(lit[1].z)
     in_tile, told = (
-        {(y, x): text for y, row in enumerate(each.text) for x, text in enumerate(row) if text}
+        {(y, x): text for y, row in enumerate(each.text) for x, text in enumerate(row) if text.strip()}
         for each in lit[:2]
     )
     assert in_tile == {(r.row, r.col): str(r.lane) for r in rows}
@@ -292,8 +296,15 @@ def test_numbers_are_read_whatever_the_menu_and_the_slider_say(conflicting: Layo
     for frame in (*figure.frames, *without.frames):
         for over in frame.data:
             veil = np.asarray(over.z)
-            told = {int(veil[y, x]) for y, row in enumerate(over.text) for x, text in enumerate(row) if text}
-            behind |= {over.colorscale[2 * value + 1][1] for value in told}
+            told = {
+                int(veil[y, x])
+                for y, row in enumerate(over.text)
+                for x, text in enumerate(row)
+                if text.strip()
+            }
+            behind |= {lanes.colorscale[2 * value + 1][1] for value in told}
+            # Numbers are no larger than a cell: neighbours in a row and in a column have a text.
+            assert all((*over.text[0][:2], over.text[1][0]))
     assert len(behind) == 3, "nothing, and the red of all accesses and of one"
     for over in behind:
         red, green, blue, opacity = colour(over)

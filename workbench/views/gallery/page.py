@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from markupsafe import Markup
 
 from workbench.errors import UsageError
+from workbench.theme import INK
 from workbench.views.gallery.samples import SAMPLES, Sample
 from workbench.views.markup import block, bold, tag
 from workbench.views.picture import svg_of
@@ -19,11 +20,15 @@ WIDTHS = (500, 900, 1400)
 THEMES = {"light": "#ffffff", "dark": "#111111"}
 """Backgrounds of JupyterLab's themes."""
 
-# Both pages show one picture, so that a saved gallery has it once.
-_STYLE = Markup("<style>.{}{{background:url(data:image/svg+xml;base64,{}) no-repeat 0 0/100% 100%}}</style>")
+# Both pages show one picture, so that a saved gallery has it once. JupyterLab takes styles out of what nobody
+# has trusted: there the text is seen.
+_STYLE = Markup(
+    "<style>.{}{{background:url(data:image/svg+xml;base64,{}) no-repeat 0 0/100% 100%;font-size:0}}</style>"
+)
 _PICTURE = Markup(
     '<div style="background:{};display:inline-block;vertical-align:top;margin:2px">'
-    '<div class="{}" role="img" aria-label="{}, {} px, {}" style="width:{}px;height:{:.0f}px"></div></div>'
+    '<div class="{}" role="img" aria-label="{}, {} px, {}" style="width:{}px;height:{:.0f}px;color:{}">'
+    "A trusted notebook shows the picture.</div></div>"
 )
 
 
@@ -38,7 +43,9 @@ class Gallery:
         return str(block(*map(self._sample, self.samples)))
 
     def _sample(self, sample: Sample) -> Markup:
-        return tag("div", bold(sample.name), *(Markup("").join(self._at(sample, w)) for w in self.widths))
+        return tag(
+            "div", tag("div", bold(sample.name)), *(Markup("").join(self._at(sample, w)) for w in self.widths)
+        )
 
     def _at(self, sample: Sample, width: int) -> Iterator[Markup]:
         figure = sample.draw()
@@ -48,7 +55,7 @@ class Gallery:
         key = f"wb-gallery-{sample.name}-{width}"
         yield _STYLE.format(key, base64.b64encode(drawn.encode()).decode())
         for theme, colour in THEMES.items():
-            yield _PICTURE.format(colour, key, sample.name, width, theme, width, width * high / wide)
+            yield _PICTURE.format(colour, key, sample.name, width, theme, width, width * high / wide, INK)
 
     def __repr__(self) -> str:
         return "\n".join(sample.name for sample in self.samples)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -10,7 +11,7 @@ from workbench.errors import UsageError
 from workbench.tiles import LayoutResult
 from workbench.views.badge import style
 from workbench.views.layout.controls import menu, play, slider
-from workbench.views.layout.panels import MODES, Mode, Panel, differs, panels_of
+from workbench.views.layout.panels import MODES, TEXT_ROWS, Mode, Panel, differs, panels_of
 from workbench.views.layout.steps import Step, conflict_text, steps_of
 from workbench.views.layout.traces import base, frame, veil
 
@@ -22,6 +23,9 @@ MAX_CELLS = 2_000_000
 
 CELL, BETWEEN = 13, 88
 """Pixels of a cell, and between two panels."""
+
+NUMBERED, PLAIN = 10 * TEXT_ROWS, 480
+"""Pixels that the cells of a panel may have with numbers in them, which want ten a row, and without."""
 
 
 @plots(LayoutResult)
@@ -43,7 +47,10 @@ def layout_figure(
     from plotly.subplots import make_subplots
 
     panels = panels_of(result)
-    heights = [max(110, min(480, panel.shape[0] * CELL)) for panel in panels]
+    limits = [NUMBERED if panel.is_small else PLAIN for panel in panels]
+    heights = [
+        max(110, min(limit, panel.shape[0] * CELL)) for limit, panel in zip(limits, panels, strict=True)
+    ]
     height = sum(heights) + BETWEEN * (len(panels) - 1)
     figure = make_subplots(
         rows=len(panels),
@@ -67,7 +74,8 @@ def layout_figure(
             f"{len(shown) - 1} of {len(steps) - 1} positions can be drawn"
         )
     _draw(figure, panels, mode, shown[active], bool(result.accesses))
-    title = f"{result.name}, {result.arch}"
+    # A title breaks between types, not within one.
+    title = re.sub(", (?=[^<(]*[>)])", ",\N{NO-BREAK SPACE}", result.name) + f", {result.arch}"
     if any(a.phases for a in result.accesses):
         title += f": {conflict_text(result.conflicts)}"
     style(figure, [result.origin], title, below=52)

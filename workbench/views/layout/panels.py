@@ -15,11 +15,13 @@ Grid = npt.NDArray[np.float32]
 LINE_BYTES = 128
 """Width of global memory as drawn: a cache line."""
 
-TEXT_CELLS = 2100
-"""Cells of a panel up to which each has a number: of the lane, or without accesses what its colour says."""
+TEXT_CELLS, TEXT_ROWS = 2100, 64
+"""Cells and rows of a panel up to which a cell has a number: the lane's, or without accesses what its colour
+says."""
 
-SEEN, VEILED, CONFLICTING = 0, 1, 2
-"""What lies over a cell's colour: nothing, a veil, the colour of conflicts."""
+SEEN, VEILED, CONFLICTING, CONFLICTED = 0, 1, 2, 3
+"""What lies over a cell's colour: nothing, a veil, the colour of conflicts, and the same where all accesses
+are shown at once, through which the cell's own is seen."""
 
 
 @dataclass(frozen=True)
@@ -89,7 +91,7 @@ class Panel:
     @property
     def is_small(self) -> bool:
         """Whether there is room for a number in each cell."""
-        return self.shape[0] * self.shape[1] <= TEXT_CELLS
+        return self.shape[0] <= TEXT_ROWS and self.shape[0] * self.shape[1] <= TEXT_CELLS
 
     def grid(self, value: Callable[[Row], int | None]) -> Grid:
         """A value in each cell, NaN where there is none."""
@@ -110,12 +112,12 @@ class Panel:
         None: only the conflicts of all rows.
         """
         found = np.full(self.shape, SEEN if rows is None else VEILED, np.uint8)
+        conflicting = CONFLICTED if rows is None else CONFLICTING
         for row in self.first.values() if rows is None else rows:
             place = self.place(row)
             if place is not None and (rows is not None or row.conflict):
                 cell = self.cell(place)
-                conflict = row.conflict or found[cell] == CONFLICTING
-                found[cell] = CONFLICTING if conflict else SEEN
+                found[cell] = conflicting if row.conflict or found[cell] == conflicting else SEEN
         return found
 
 

@@ -3,38 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cache
 from typing import Any
 
 import numpy as np
 
-from workbench.theme import CLEAR, readable
+from workbench.theme import CLEAR, pale, readable
 from workbench.tiles import Row
-from workbench.views.layout.panels import CONFLICTING, FIELDS, SEEN, Grid, Mode, Panel, compact, top_value
+from workbench.views.layout.panels import CONFLICTED, FIELDS, SEEN, Grid, Mode, Panel, compact, top_value
 from workbench.views.layout.steps import Step
-
-PALE = 0.45
-"""How much white is in the scale's colours: so much that one ink is read on all of them. The menu changes a
-cell's colour and the slider its number in a page without Python, which could choose no ink for the two."""
 
 CONFLICT = "#f0574f"
 CONFLICTS = "rgba(240,87,79,0.7)"
 VEIL = "rgba(128,134,145,0.78)"
 
 
-@cache
-def colours() -> tuple[str, ...]:
-    """Of the scale, from the least value to the greatest."""
-    from plotly.colors import get_colorscale
-
-    hues = (hue for _, hue in get_colorscale("Viridis"))
-    parts = ([int(hue[i : i + 2], 16) for i in (1, 3, 5)] for hue in hues)
-    return tuple("#" + bytes(round(v + (255 - v) * PALE) for v in each).hex() for each in parts)
-
-
 def _numbered() -> dict[str, Any]:
-    """The look of numbers in cells: the ink of the palest colour is read on all."""
-    return {"color": readable(colours()[-1])}
+    """The look of numbers in cells.
+
+    One ink, that of the palest colour, is read on all: the menu changes a cell's colour and the slider its
+    number in a page without Python, which could choose no ink for the two.
+    """
+    return {"color": readable(pale()[-1])}
 
 
 def base(panel: Panel, mode: Mode, scale: bool, numbers: bool) -> Any:
@@ -51,7 +40,7 @@ def base(panel: Panel, mode: Mode, scale: bool, numbers: bool) -> Any:
     return go.Heatmap(
         z=compact(panel.grid(mode.value)),
         customdata=_hovered([grid for _, grid in fields]) if fields else None,
-        colorscale=colours(),
+        colorscale=pale(),
         zmin=0,
         zmax=top_value([panel], mode),
         showscale=scale,
@@ -82,21 +71,12 @@ def veil(panel: Panel, rows: Sequence[Row] | None, told: bool) -> Any:
     text: dict[str, Any] = {}
     if told and panel.is_small:
         text = {"text": lanes(panel, rows), "texttemplate": "%{text}", "textfont": _numbered()}
-    third = 1 / 3
-    # Where all accesses are shown at once, the colours below stay visible.
-    conflict = CONFLICTS if rows is None else CONFLICT
+    over = (CLEAR, VEIL, CONFLICT, CONFLICTS)
     return go.Heatmap(
         z=panel.veil(rows),
         zmin=SEEN,
-        zmax=CONFLICTING,
-        colorscale=[
-            [0, CLEAR],
-            [third, CLEAR],
-            [third, VEIL],
-            [2 * third, VEIL],
-            [2 * third, conflict],
-            [1, conflict],
-        ],
+        zmax=CONFLICTED,
+        colorscale=[[(n + side) / len(over), each] for n, each in enumerate(over) for side in (0, 1)],
         showscale=False,
         hoverinfo="skip",
         x0=panel.start[1],
@@ -115,12 +95,16 @@ def frame(panels: Sequence[Panel], step: Step, name: str, told: bool) -> Any:
     data = []
     for panel in panels:
         lit = veil(panel, step.rows, told)
-        data.append(go.Heatmap(z=lit.z, text=lit.text, colorscale=lit.colorscale))
+        data.append(go.Heatmap(z=lit.z, text=lit.text))
     return go.Frame(data=data, traces=[*range(count, 2 * count)], name=name)
 
 
 def lanes(panel: Panel, rows: Sequence[Row] | None) -> list[list[str]]:
-    """The numbers of the lanes that meet in each lit cell; "" in those between."""
+    """The numbers of the lanes that meet in each lit cell; "" in those between.
+
+    Plotly sets them as large as there is room between those that follow each other: blanks in the corner say
+    what a cell's is where rows and columns between the lit ones are empty.
+    """
     found: dict[tuple[int, int], list[int]] = {}
     for row in panel.first.values() if rows is None else rows:
         place = panel.place(row)
@@ -128,9 +112,12 @@ def lanes(panel: Panel, rows: Sequence[Row] | None) -> list[list[str]]:
             there = found.setdefault(panel.cell(place), [])
             if row.lane not in there:
                 there.append(row.lane)
+    told = {place: "/".join(map(str, numbers)) for place, numbers in found.items()}
+    told = {
+        place: " "
+        for place in ((0, 0), (0, 1), (1, 0))
+        if place[0] < panel.shape[0] and place[1] < panel.shape[1]
+    } | told
     # A row ends with its last number: a frame lights a few of two thousand cells.
-    ends = {y: max(x for row, x in found if row == y) for y in {y for y, _ in found}}
-    return [
-        ["/".join(map(str, found.get((y, x), ()))) for x in range(ends.get(y, -1) + 1)]
-        for y in range(panel.shape[0])
-    ]
+    ends = {y: max(x for row, x in told if row == y) for y in {y for y, _ in told}}
+    return [[told.get((y, x), "") for x in range(ends.get(y, -1) + 1)] for y in range(panel.shape[0])]
