@@ -23,6 +23,7 @@ import pytest
 import torch
 
 import workbench as wb
+from workbench.toolchain import zig
 
 VERSIONS = range(15, 31)
 
@@ -102,7 +103,7 @@ OBJECTS = {15: ("4",), 16: ("4", "5"), 19: ("4", "5", "6")}
 FOLDERS = "HIPKITTENS_TEST_CLANGS"
 # -O2 differs from -O3 in little; whoever asks for more compilers gets it too.
 LEVELS = ("-O0", "-O1", *(("-O2",) if os.environ.get(FOLDERS) else ()), "-O3")
-WHEELS = {17: "0.12.1", 18: "0.13.0", 19: "0.14.1", 20: "0.15.2", 21: "0.16.0"}
+WHEELS = {17: "0.12.1", 18: "0.13.0", 19: "0.14.1", 20: "0.15.2", 21: "0.16.0", 22: "0.17.1"}
 """ziglang wheels by the clang inside."""
 
 
@@ -138,9 +139,12 @@ def programs() -> Iterator[tuple[tuple[str, ...], str | None]]:
         path = shutil.which(name)
         if path is not None and shutil.which("lld", path=str(Path(path).resolve().parent)) is not None:
             yield (path,), None
-    for folder in filter(None, os.environ.get(FOLDERS, "").split(os.pathsep)):
-        for zig in sorted(p for n in ("", "*/") for p in Path(folder).glob(f"{n}ziglang/zig")):
-            yield (str(zig), "clang"), f'"{zig}" ld.lld'
+    folders = [Path(folder) for folder in os.environ.get(FOLDERS, "").split(os.pathsep) if folder]
+    wheels = [
+        path for folder in folders for n in ("", "*/") for path in sorted(folder.glob(f"{n}ziglang/zig"))
+    ]
+    for program in filter(None, [*wheels, zig.program()]):
+        yield (str(program), "clang"), f'"{program}" ld.lld'
 
 
 def clangs() -> list[Clang]:

@@ -21,11 +21,11 @@ from workbench.toolchain import (
     CompileOptions,
     compilation,
     compile_device,
-    examine,
     host,
     host_library,
     job,
     precompiled,
+    questions,
     retry,
     search,
 )
@@ -408,12 +408,12 @@ def test_a_damaged_result_is_made_again(zig: toolchain.Compiler, own_cache: Path
 
 def test_garbage_in_what_a_compiler_answered_is_asked_again(own_cache: Path) -> None:
     python = Path(sys.executable)
-    answer = examine._ask(python, "--version")
+    answer = questions.ask(python, "--version")
     assert answer.startswith("Python")
     (entry,) = (file for file in (own_cache / "compilers").rglob("*") if file.is_file())
     for garbage in (b"", b"\xff\xfe garbage", entry.read_bytes()[:-1]):
         entry.write_bytes(garbage)
-        assert examine._ask(python, "--version") == answer
+        assert questions.ask(python, "--version") == answer
 
 
 def test_threads_that_want_the_same_compile_it_once(

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from workbench.errors import CompilerNotFound
-from workbench.toolchain import candidates, examine, search, zig
+from workbench.toolchain import candidates, questions, search, zig
 from workbench.toolchain.search import find_compiler
 
 HIPCC_7 = "HIP version: 7.0.51831-a3e329ad8\nAMD clang version 20.0.0git (somewhere)\nTarget: x86_64\n"
@@ -29,7 +29,7 @@ def _nothing_else(bare_path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(sys, "prefix", str(tmp_path / "environment"))
     monkeypatch.setattr(candidates, "_STANDARD_ROCM", tmp_path / "opt" / "rocm")
     monkeypatch.setattr(candidates, "_DEBIAN_LIBRARIES", tmp_path / "usr" / "lib")
-    monkeypatch.setattr(examine, "PROBE_TIMEOUT", 5.0)
+    monkeypatch.setattr(questions, "PATIENCE", 5.0)
 
 
 def fake(path: Path, version: str, compile_: str = COMPILES, targets: str = TARGETS) -> Path:
@@ -41,7 +41,7 @@ case "$*" in
 --version|"clang --version") cat <<'END'
 {version}END
 ;;
-version) echo 0.16.0 ;;
+version) echo 0.17.1 ;;
 --print-targets) cat <<'END'
 {targets}END
 ;;
@@ -177,7 +177,7 @@ def test_an_lld_of_another_name_gets_a_wrapper(bare_path: Path) -> None:
 def test_a_clang_that_fails_is_passed_over(
     bare_path: Path, monkeypatch: pytest.MonkeyPatch, behaviour: str, why: str
 ) -> None:
-    monkeypatch.setattr(examine, "PROBE_TIMEOUT", 1.0)
+    monkeypatch.setattr(questions, "PATIENCE", 1.0)
     lld(bare_path)
     fake(bare_path / "clang++", CLANG_22, behaviour)
     with pytest.raises(CompilerNotFound, match=why):
@@ -196,7 +196,7 @@ def test_a_clang_that_fails_is_passed_over(
 def test_a_hipcc_that_does_not_answer_is_passed_over(
     bare_path: Path, monkeypatch: pytest.MonkeyPatch, script: str, why: str
 ) -> None:
-    monkeypatch.setattr(examine, "PROBE_TIMEOUT", 1.0)
+    monkeypatch.setattr(questions, "PATIENCE", 1.0)
     hipcc = bare_path / "hipcc"
     hipcc.write_text(script)
     hipcc.chmod(0o755)
@@ -236,7 +236,7 @@ def test_zig_without_clang_is_passed_over(tmp_path: Path, monkeypatch: pytest.Mo
     wheel = tmp_path / "site-packages" / "ziglang"
     fake(wheel / "zig", "no clang any more\n")
     monkeypatch.setattr(zig, "folder", lambda: wheel)
-    with pytest.raises(CompilerNotFound, match=r"carries no clang; 0\.16\.0 does"):
+    with pytest.raises(CompilerNotFound, match=f"carries no clang; {zig.WHEEL} does"):
         find_compiler()
 
 

@@ -24,7 +24,7 @@ class Compiler:
     Attributes:
         kind: "hipcc", "clang" or "zig".
         path: the program.
-        version: such as "ROCm 7.0.1 (clang 20.0.0)" or "zig 0.16.0 (clang 21.1.0)".
+        version: such as "ROCm 7.0.1 (clang 20.0.0)" or "zig 0.17.1 (clang 22.1.8)".
         reason: why it was taken, in a sentence.
         passed_over: the candidates before it, each with why it was not taken.
         command: how it is started: the program and its first arguments.

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 import shutil
-import signal
 import tempfile
 from pathlib import Path
 
@@ -15,19 +14,13 @@ from workbench.targets import TILE_TARGETS
 from workbench.toolchain import process, zig
 from workbench.toolchain.candidates import Candidate
 from workbench.toolchain.compiler import INCLUDE, Compiler, short_names
+from workbench.toolchain.questions import UnusableError, ask, first_line, limit, signal_name, stamp
 
 OLDEST_ROCM = 6
 OLDEST_CLANG = 17
 OLDEST_CLANG_FOR_ZIG_HEADERS = 19
 
-PROBE_TIMEOUT = 30.0
-"""Seconds in which a candidate must answer."""
-
 _PROBE_KERNEL = "#include <cstdint>\n__attribute__((global)) void probe(std::uint32_t *out) { *out = 1; }\n"
-
-
-class UnusableError(Exception):
-    """A candidate that cannot be taken; says why."""
 
 
 def examine(candidate: Candidate, arch: str | None) -> Compiler:
@@ -59,33 +52,11 @@ def examine(candidate: Candidate, arch: str | None) -> Compiler:
     return compiler
 
 
-def _ask(path: Path, *arguments: str) -> str:
-    """Output of a question to a candidate, kept on disk: a compiler answers the same until it changes."""
-    store = cache.Cache("compilers")
-    key = cache.digest("ask", _stamp(path), *arguments)
-    known = store.get(key)
-    if known is not None:
-        return known.decode()
-    try:
-        finished = process.run([str(path), *arguments], timeout=PROBE_TIMEOUT)
-    except OSError as error:
-        raise UnusableError(f"cannot be started: {error.strerror}") from None
-    question = " ".join(arguments)
-    if finished.returncode is None:
-        raise UnusableError(f"gave no answer to `{question}` within {PROBE_TIMEOUT:g} s")
-    if finished.returncode < 0:
-        raise UnusableError(f"died of {_signal(finished.returncode)} at `{question}`")
-    if finished.returncode:
-        raise UnusableError(f"failed at `{question}`: {_first_line(finished.text)}")
-    store.put(key, finished.text.encode() or b"\n")
-    return finished.text
-
-
 def _examine_hipcc(candidate: Candidate) -> Compiler:
-    text = _ask(candidate.path, "--version")
+    text = ask(candidate.path, "--version")
     match = re.search(r"HIP version:\s*(\d+)\.(\d+)(?:\.(\d+))?", text)
     if match is None:
-        raise UnusableError(f"does not say its HIP version: {_first_line(text)}")
+        raise UnusableError(f"does not say its HIP version: {first_line(text)}")
     version = ".".join(part for part in match.groups() if part)
     if int(match[1]) < OLDEST_ROCM:
         raise UnusableError(f"is of ROCm {version}; expected ROCm {OLDEST_ROCM} or later")
@@ -103,19 +74,19 @@ def _examine_hipcc(candidate: Candidate) -> Compiler:
         folders=(),
         headers=f"ROCm's ({root / 'include'})" if root else "ROCm's",
         fixed_roots=(f"{root.resolve()}/",) if root else (),
-        identity=cache.digest("hipcc", _stamp(candidate.path), text),
+        identity=cache.digest("hipcc", stamp(candidate.path), text),
     )
 
 
 def _examine_clang(candidate: Candidate) -> Compiler:
-    text = _ask(candidate.path, "--version")
+    text = ask(candidate.path, "--version")
     match = re.search(r"clang version (\d+)(?:\.\d+)*", text)
     if match is None:
-        raise UnusableError(f"is not clang: {_first_line(text)}")
+        raise UnusableError(f"is not clang: {first_line(text)}")
     version = match[0].removeprefix("clang version ")
     if int(match[1]) < OLDEST_CLANG:
         raise UnusableError(f"is clang {version}; expected {OLDEST_CLANG} or later")
-    if not re.search(r"^\s*amdgcn\b", _ask(candidate.path, "--print-targets"), re.MULTILINE):
+    if not re.search(r"^\s*amdgcn\b", ask(candidate.path, "--print-targets"), re.MULTILINE):
         raise UnusableError(f"clang {version} was built without the AMDGPU target")
     linker = _linker(candidate.path)
     if linker is None:
@@ -125,8 +96,9 @@ def _examine_clang(candidate: Candidate) -> Compiler:
         )
     tools = _lld_folder(f'"{linker}"', rename=linker.name != "lld")
     wheel = zig.folder() if int(match[1]) >= OLDEST_CLANG_FOR_ZIG_HEADERS else None
-    if wheel is not None and zig.has_headers(wheel):
-        standard = ["-nostdlibinc", *zig.device_headers(wheel)]
+    program = zig.program()
+    if wheel is not None and program is not None and zig.has_headers(wheel):
+        standard = ["-nostdlibinc", *zig.device_headers(program)]
         headers = "the workbench's HIP headers, libc++ of the ziglang wheel"
     else:
         wheel, standard = None, []
@@ -142,18 +114,18 @@ def _examine_clang(candidate: Candidate) -> Compiler:
         folders=(str(tools),),
         headers=headers,
         fixed_roots=(f"{wheel}/",) if wheel else (),
-        identity=cache.digest("clang", _stamp(candidate.path), text, _stamp(linker), str(wheel)),
+        identity=cache.digest("clang", stamp(candidate.path), text, stamp(linker), str(wheel)),
     )
 
 
 def _examine_zig(candidate: Candidate) -> Compiler:
     if candidate.path.name == "python-zig":
         raise UnusableError("is a script; give the zig in the ziglang package's folder")
-    release = _ask(candidate.path, "version").strip()
-    text = _ask(candidate.path, "clang", "--version")
+    release = ask(candidate.path, "version").strip()
+    text = ask(candidate.path, "clang", "--version")
     match = re.search(r"clang version (\d+(?:\.\d+)*)", text)
     if match is None:
-        raise UnusableError(f"zig {release} carries no clang; 0.16.0 does (`pip install ziglang==0.16.0`)")
+        raise UnusableError(f"zig {release} carries no clang; {zig.WHEEL} does (`pip install {zig.WHEEL}`)")
     root = zig.root_of(candidate.path)
     if not zig.has_headers(root):
         raise UnusableError(f"zig {release} has no C++ headers beside it (lib/libcxx/include)")
@@ -165,11 +137,11 @@ def _examine_zig(candidate: Candidate) -> Compiler:
         reason=f"the clang {match[1]} in zig {release}, from {candidate.origin}",
         passed_over=(),
         command=(str(candidate.path), "clang"),
-        arguments=(*_without_rocm(tools), "-nostdinc", *zig.device_headers(root, builtin=True)),
+        arguments=(*_without_rocm(tools), "-nostdinc", *zig.device_headers(candidate.path, builtin=True)),
         folders=(str(tools),),
         headers="the workbench's HIP headers, libc++ of zig",
         fixed_roots=(f"{root}/",),
-        identity=cache.digest("zig", _stamp(candidate.path), release, text),
+        identity=cache.digest("zig", stamp(candidate.path), release, text),
     )
 
 
@@ -189,11 +161,11 @@ def _without_rocm(tools: Path) -> list[str]:
 
 def _linker(clang: Path) -> Path | None:
     """An lld: what clang itself would start, else one of its release on PATH."""
-    answer = _ask(clang, "-print-prog-name=lld").strip()
+    answer = ask(clang, "-print-prog-name=lld").strip()
     if answer and answer != "lld" and os.access(answer, os.X_OK):
         return Path(answer)
     beside = clang.resolve().parent
-    release = re.search(r"clang version (\d+)", _ask(clang, "--version"))
+    release = re.search(r"clang version (\d+)", ask(clang, "--version"))
     suffix = f"-{release[1]}" if release else ""
     for name in ("lld", "ld.lld"):
         if os.access(beside / name, os.X_OK):
@@ -236,14 +208,14 @@ def _try(compiler: Compiler, arch: str) -> None:
         try:
             finished = process.run(
                 [*compiler.device_command(arch), "-", "-o", output],
-                timeout=PROBE_TIMEOUT,
+                timeout=limit(),
                 text=_PROBE_KERNEL,
                 environment=compiler.environment(folder),
             )
         except OSError as error:
             raise UnusableError(f"cannot be started: {error.strerror}") from None
         if finished.returncode is None:
-            raise UnusableError(f"did not compile a small kernel for {arch} within {PROBE_TIMEOUT:g} s")
+            raise UnusableError(f"did not compile a small kernel for {arch} within {limit():g} s")
         problem = _problem(arch, finished, os.path.exists(output))
     if problem:
         raise UnusableError(problem)
@@ -255,32 +227,11 @@ def _problem(arch: str, finished: process.Finished, made: bool) -> str:
     if returncode == 0:
         return "" if made else f"made no code object of a small kernel for {arch} and did not say why"
     if returncode < 0:
-        return f"died of {_signal(returncode)} when it compiled a small kernel for {arch}"
+        return f"died of {signal_name(returncode)} when it compiled a small kernel for {arch}"
     if re.search(r"(unknown|unsupported|invalid).*(target|arch|cpu|processor)", finished.text, re.IGNORECASE):
         return f"does not know the target {arch}"
     return f"does not compile a small kernel for {arch}: {_first_error(finished.text)}"
 
 
-def _signal(returncode: int) -> str:
-    try:
-        return signal.Signals(-returncode).name
-    except ValueError:
-        return f"signal {-returncode}"
-
-
-def _first_line(text: str) -> str:
-    return next((line.strip() for line in text.splitlines() if line.strip()), "it said nothing")
-
-
 def _first_error(text: str) -> str:
-    return next((line.strip() for line in text.splitlines() if "error" in line), _first_line(text))
-
-
-def _stamp(path: Path) -> str:
-    """Tells one build of a program from another."""
-    real = path.resolve()
-    try:
-        status = real.stat()
-    except OSError as error:
-        raise UnusableError(f"cannot be read: {error.strerror}") from None
-    return f"{real}:{status.st_size}:{status.st_mtime_ns}"
+    return next((line.strip() for line in text.splitlines() if "error" in line), first_line(text))

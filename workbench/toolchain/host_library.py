@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import platform
 import subprocess
 import sys
 import tempfile
@@ -17,6 +16,7 @@ from workbench import cache as caches
 from workbench.errors import CompilerNotFound, ToolchainError, UsageError
 from workbench.toolchain import process, zig
 from workbench.toolchain.compiler import INCLUDE, Compiler, short_names
+from workbench.toolchain.questions import UnusableError
 
 _LINK_TIMEOUT = 900.0
 _PROBE = (
@@ -87,12 +87,15 @@ def host_library(compiler: Compiler) -> Library:
         problem = _problem(compiler, system)
         if not problem:
             return system
-    wheel = zig.folder()
-    if wheel is not None and chosen != "system":
-        return _libcxx(compiler, wheel)
+    program = zig.program()
+    if program is not None and chosen != "system":
+        try:
+            return _libcxx(compiler, program)
+        except UnusableError as why:
+            problem = f"{program} {why}"
     raise CompilerNotFound(
         f"{compiler.version} ({compiler.path}) finds no C++ library for host code: {problem or 'none'}. "
-        "Install one (`apt install g++`), or `pip install ziglang==0.16.0`, which brings another."
+        f"Install one (`apt install g++`), or `pip install {zig.WHEEL}`, which brings another."
     )
 
 
@@ -157,18 +160,17 @@ def _problem(compiler: Compiler, library: Library) -> str:
     return ""
 
 
-def _libcxx(compiler: Compiler, wheel: Path) -> Library:
+def _libcxx(compiler: Compiler, program: Path) -> Library:
     """zig's libc++ over an old glibc's headers, linked into the library; zig compiles it at first use."""
     without = "-nostdinc" if compiler.kind == "zig" else "-nostdlibinc"
-    target = f"{platform.machine()}-linux-gnu.{zig.GLIBC[0]}.{zig.GLIBC[1]}"
     return Library(
         "libc++ of zig",
-        (*_basic(compiler), without, *zig.host_headers(wheel, builtin=compiler.kind == "zig")),
+        (*_basic(compiler), without, *zig.host_headers(program, builtin=compiler.kind == "zig")),
         (
-            *(sys.executable, "-m", "ziglang", "c++", "-target", target),
+            *(sys.executable, "-m", "ziglang", "c++", "-target", zig.host_target()),
             *("-shared", "-Wl,-z,undefs", "-Wl,--allow-shlib-undefined"),
         ),
         # zig keeps its C++ library here, compiled once.
         (("ZIG_GLOBAL_CACHE_DIR", str(caches.folder() / "tools" / "zig")),),
-        (f"{wheel}/",),
+        (f"{zig.root_of(program)}/",),
     )

@@ -20,6 +20,7 @@ from pathlib import Path
 from workbench import errors
 from workbench.cache import Cache, digest, folder
 from workbench.progress import announced
+from workbench.toolchain import zig
 
 # No contraction and no fast-math: the semantics of GPU instructions are written out, rounding by rounding.
 _FLAGS = (
@@ -105,7 +106,7 @@ def compiler_identity() -> str:
     if importlib.util.find_spec("ziglang") is None:
         raise errors.CompilerNotFound(
             "The emulated device needs a C compiler, and the ziglang package is not installed: "
-            "run `python -m pip install ziglang==0.16.0`."
+            f"run `python -m pip install {zig.WHEEL}`."
         )
     return f"ziglang {importlib.metadata.version('ziglang')}"
 
@@ -131,7 +132,17 @@ def build(
     """
     name_of_cpu, features = level_target(level) if (level := cpu_level()) else ("native", ())
     cpu = "+".join((name_of_cpu.replace("-", "_"), *features))
-    command = [sys.executable, "-m", "ziglang", "cc", "-target", _target(), f"-mcpu={cpu}", *_FLAGS, *flags]
+    command = [
+        sys.executable,
+        "-m",
+        "ziglang",
+        "cc",
+        "-target",
+        zig.host_target(),
+        f"-mcpu={cpu}",
+        *_FLAGS,
+        *flags,
+    ]
     if soname is not None:
         command.append(f"-Wl,-soname,{soname}")
     files = [part for path in (*sources, *depends) for part in (path.name, path.read_bytes())]
@@ -152,11 +163,6 @@ def build(
                 "set HIPKITTENS_CACHE to a folder that can be written and has room."
             )
         return found
-
-
-def _target() -> str:
-    """A glibc old enough for every system that the other wheels run on; zig brings its headers and stubs."""
-    return f"{platform.machine()}-linux-gnu.2.28"
 
 
 def _compile(name: str, command: list[str], library: Path) -> None:

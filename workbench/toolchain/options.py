@@ -199,9 +199,18 @@ def _time_limit(timeout: object) -> float:
         if not isinstance(timeout, (int, float)) or not 0 < timeout < math.inf:
             raise UsageError(f"timeout {timeout!r}: expected a positive number of seconds")
         return timeout
+    return compile_timeout(DEFAULT_TIMEOUT)
+
+
+def compile_timeout(default: float) -> float:
+    """Seconds of HIPKITTENS_COMPILE_TIMEOUT, or `default` where it is not set.
+
+    Raises:
+        UsageError: it is no number of seconds.
+    """
     text = os.environ.get("HIPKITTENS_COMPILE_TIMEOUT")
     if not text:
-        return DEFAULT_TIMEOUT
+        return default
     try:
         seconds = float(text)
     except ValueError:

@@ -12,7 +12,8 @@ from workbench.errors import CompilerNotFound
 from workbench.toolchain import zig
 from workbench.toolchain.candidates import candidates, named
 from workbench.toolchain.compiler import Compiler
-from workbench.toolchain.examine import UnusableError, examine
+from workbench.toolchain.examine import examine
+from workbench.toolchain.questions import UnusableError
 
 _found: dict[tuple[str | None, str | None, str | None], Compiler] = {}
 _lock = threading.Lock()

@@ -5,35 +5,16 @@ from __future__ import annotations
 import importlib.util
 import os
 import platform
-from collections.abc import Mapping
+import re
 from pathlib import Path
 
-WHEEL = "ziglang==0.16.0"
+from workbench.toolchain.questions import ask
+
+WHEEL = "ziglang==0.17.1"
 """What pip is to install: later wheels may come without clang."""
 
 GLIBC = (2, 28)
 """The glibc that host code is compiled for: old enough for every system that the other wheels run on."""
-
-# What zig gives its own clang, for a single-threaded use of the headers.
-_DEFINITIONS: Mapping[str, int | str | None] = {
-    "_LIBCPP_ABI_VERSION": 1,
-    "_LIBCPP_ABI_NAMESPACE": "__1",
-    "_LIBCPP_HAS_THREADS": 1,
-    "_LIBCPP_HAS_MONOTONIC_CLOCK": 1,
-    "_LIBCPP_HAS_TERMINAL": 1,
-    "_LIBCPP_HAS_MUSL_LIBC": 1,
-    "_LIBCPP_HAS_VENDOR_AVAILABILITY_ANNOTATIONS": 0,
-    "_LIBCPP_HAS_FILESYSTEM": 1,
-    "_LIBCPP_HAS_RANDOM_DEVICE": 1,
-    "_LIBCPP_HAS_LOCALIZATION": 1,
-    "_LIBCPP_HAS_UNICODE": 1,
-    "_LIBCPP_HAS_WIDE_CHARACTERS": 1,
-    "_LIBCPP_HAS_TIME_ZONE_DATABASE": 0,
-    "_LIBCPP_PSTL_BACKEND_SERIAL": None,
-    "_LIBCPP_HARDENING_MODE": "_LIBCPP_HARDENING_MODE_NONE",
-    "_LIBCPP_DISABLE_VISIBILITY_ANNOTATIONS": None,
-    "_LIBCXXABI_DISABLE_VISIBILITY_ANNOTATIONS": None,
-}
 
 
 def folder() -> Path | None:
@@ -65,42 +46,49 @@ def has_headers(root: Path) -> bool:
     return (root / "lib" / "libcxx" / "include").is_dir()
 
 
-def device_headers(root: Path, *, builtin: bool = False) -> list[str]:
+def device_headers(zig: Path, *, builtin: bool = False) -> list[str]:
     """Options for zig's libc++ over its musl headers: the same on every machine, whatever is installed.
 
     Args:
-        root: folder of the wheel or of a zig.
+        zig: the program.
         builtin: whether the compiler has no headers of its own.
+
+    Raises:
+        UnusableError: zig does not answer.
     """
     machine = platform.machine()
     c_library = (f"{machine}-linux-musl", "generic-musl", f"{_family()}-linux-any", "any-linux-any")
-    return _options(root, ("libcxx/include",), builtin, c_library, {})
+    return _options(zig, ("libcxx/include",), builtin, c_library, f"{machine}-linux-musl")
 
 
-def host_headers(root: Path, *, builtin: bool = False) -> list[str]:
-    """Options for zig's libc++ over an old glibc's headers; arguments as of `device_headers`."""
+def host_headers(zig: Path, *, builtin: bool = False) -> list[str]:
+    """Options for zig's libc++ over an old glibc's headers; arguments and errors as of `device_headers`."""
     family = _family()
     c_library = (f"{family}-linux-gnu", "generic-glibc", f"{family}-linux-any", "any-linux-any")
-    definitions = {
-        "__GLIBC_MINOR__": GLIBC[1],
-        "_LIBCPP_HAS_MUSL_LIBC": 0,
-        "_LIBCPP_HAS_TIME_ZONE_DATABASE": 1,
-    }
-    return _options(root, ("libcxx/include", "libcxxabi/include"), builtin, c_library, definitions)
+    return _options(zig, ("libcxx/include", "libcxxabi/include"), builtin, c_library, host_target())
+
+
+def host_target() -> str:
+    """What host code is compiled for, in zig's words."""
+    return f"{platform.machine()}-linux-gnu.{GLIBC[0]}.{GLIBC[1]}"
 
 
 def _options(
-    root: Path,
-    library: tuple[str, ...],
-    builtin: bool,
-    c_library: tuple[str, ...],
-    definitions: Mapping[str, int],
+    zig: Path, library: tuple[str, ...], builtin: bool, c_library: tuple[str, ...], target: str
 ) -> list[str]:
     names = [*library, *(["include"] if builtin else []), *(f"libc/include/{name}" for name in c_library)]
-    folders = [root / "lib" / name for name in names]
+    folders = [root_of(zig) / "lib" / name for name in names]
     options = [part for folder in folders if folder.is_dir() for part in ("-isystem", str(folder))]
-    macros = {**_DEFINITIONS, **definitions}
-    return options + [f"-D{name}" if value is None else f"-D{name}={value}" for name, value in macros.items()]
+    return options + [f"-D{name}={value}" for name, value in _definitions(zig, target).items()]
+
+
+def _definitions(zig: Path, target: str) -> dict[str, str]:
+    """The macros by which this release configures its C library and its C++ library for a target.
+
+    They change with each release, which does not compile its headers without them; so it is asked.
+    """
+    macros = ask(zig, "c++", "-target", target, "-dM", "-E", "-x", "c++", os.devnull)
+    return dict(re.findall(r"^#define (_LIBC(?:PP|XXABI)_\w+|__GLIBC_MINOR__) (.*)$", macros, re.MULTILINE))
 
 
 def _family() -> str:

@@ -1,0 +1,67 @@
+"""Questions to a program that may be a compiler: what it answers at its command line, kept on disk."""
+
+from __future__ import annotations
+
+import signal
+from pathlib import Path
+
+from workbench import cache
+from workbench.toolchain import process
+from workbench.toolchain.options import compile_timeout
+
+PATIENCE = 30.0
+"""Seconds in which a candidate must answer, where HIPKITTENS_COMPILE_TIMEOUT does not say."""
+
+
+class UnusableError(Exception):
+    """A candidate that cannot be taken; says why."""
+
+
+def limit() -> float:
+    """Seconds in which a candidate must answer."""
+    return compile_timeout(PATIENCE)
+
+
+def ask(path: Path, *arguments: str) -> str:
+    """Output of a question to a candidate, kept on disk: a compiler answers the same until it changes."""
+    store = cache.Cache("compilers")
+    key = cache.digest("ask", stamp(path), *arguments)
+    known = store.get(key)
+    if known is not None:
+        return known.decode()
+    try:
+        finished = process.run([str(path), *arguments], timeout=limit())
+    except OSError as error:
+        raise UnusableError(f"cannot be started: {error.strerror}") from None
+    question = " ".join(arguments)
+    if finished.returncode is None:
+        raise UnusableError(f"gave no answer to `{question}` within {limit():g} s")
+    if finished.returncode < 0:
+        raise UnusableError(f"died of {signal_name(finished.returncode)} at `{question}`")
+    if finished.returncode:
+        raise UnusableError(f"failed at `{question}`: {first_line(finished.text)}")
+    store.put(key, finished.text.encode() or b"\n")
+    return finished.text
+
+
+def stamp(path: Path) -> str:
+    """Tells one build of a program from another."""
+    real = path.resolve()
+    try:
+        status = real.stat()
+    except OSError as error:
+        raise UnusableError(f"cannot be read: {error.strerror}") from None
+    return f"{real}:{status.st_size}:{status.st_mtime_ns}"
+
+
+def signal_name(returncode: int) -> str:
+    """Of a program that a signal ended."""
+    try:
+        return signal.Signals(-returncode).name
+    except ValueError:
+        return f"signal {-returncode}"
+
+
+def first_line(text: str) -> str:
+    """What a program said, in short."""
+    return next((line.strip() for line in text.splitlines() if line.strip()), "it said nothing")
