@@ -254,7 +254,7 @@ CAUSES = """- *Ours is another kernel.* HipKittens' rotary kernel reads and writ
 FITTED = """No constant of the model is fitted to a row of these tables, so that each class is already judged
 by what was found without it: leaving a class out changes nothing. What is fitted at all stands in
 `workbench/profile/clock.py` (to clocks that others read off their GPUs, `UnderLoad` in
-`workbench/targets.py`) and in `workbench/profile/launch.py`.
+`workbench/targets/`) and in `workbench/profile/launch.py`.
 """
 
 

@@ -66,7 +66,7 @@ MODEL = (
     "sampled.py",
     "timing.py",
     "simulation/**/*.[pch]*",
-    "../targets.py",
+    "../targets/*.py",
 )
 """What the modelled time follows from, in workbench/profile."""
 

@@ -20,7 +20,7 @@ from workbench.runtime import Device
 from workbench.toolchain.search import find_compiler
 
 _SHARED = ("include", "families", "references")
-_MODEL = ("profile", "targets.py", "emulator")
+_MODEL = ("profile", "targets", "emulator")
 _PACKAGES = ("torch", "llvmlite", "hip-python", "triton", "liger-kernel", "fla-core")
 _SETTINGS = ("HIPKITTENS_TUNING", "HIPKITTENS_COMPILER", "HIPKITTENS_THREADS", "HIPKITTENS_CPU")
 

@@ -151,7 +151,7 @@ typedef enum HkLdsKind { HK_LDS_READ, HK_LDS_WRITE, HK_LDS_TRANSPOSE, HK_LDS_KIN
 #define HK_LDS_PHASES 16
 #define HK_LDS_WIDTHS 4
 
-/* How the LDS serves accesses of one kind and width (targets.py, ConflictRule). */
+/* How the LDS serves accesses of one kind and width (targets/lds.py, ConflictRule). */
 typedef struct HkLdsRule {
     uint32_t banks;    /* of 4 bytes that serve a phase, up to 64 */
     uint32_t phases;   /* groups of lanes that are served together */

@@ -1,6 +1,6 @@
 /* What an LDS access costs in bank conflicts, counted only while a launch is profiled.
  *
- * The LDS serves the lanes of an instruction in phases; which lanes and over how many banks, targets.py says. Within a
+ * The LDS serves the lanes of an instruction in phases; which lanes and over how many banks, targets/lds.py says. In a
  * phase each bank gives one dword a cycle; lanes that read the same dword share it. A phase takes as many cycles as its
  * busiest bank has distinct dwords, and SQ_LDS_BANK_CONFLICT counts the cycles beyond the first of each phase: a
  * ds_write_b64 whose 64 lanes all fall on one bank counts 60, 4 phases of 16 lanes less 1.

@@ -1,0 +1,76 @@
+"""Targets (what code is compiled for) and products (GPUs that run it): every figure once, with its source.
+
+A `Target` holds what follows from the instruction set: gfx950 is the same in an MI350X and an MI355X. A
+`Product` holds what does not: clock, compute units, memory. Peak rates are not stored, they follow from the
+rest, as in AMD's own footnotes: operations per clock and compute unit, times compute units, times peak engine
+clock (MI355X: 2,516.6 TFLOP/s of bf16, where tables print 2.5 PFLOP/s). Memory bandwidth is the figure that
+AMD states, slightly below bus width times data rate (MI300X: 5.3 TB/s stated, 5.325 in the same paper's
+footnote MI300-13).
+
+Where sources disagree, the source says which was taken and why.
+
+A new product is one more `Product` in `products.PRODUCTS`.
+"""
+
+from __future__ import annotations
+
+from workbench.targets.fact import Fact
+from workbench.targets.fp8 import FNUZ, OCP, Fp8
+from workbench.targets.instruction_sets import (
+    GFX90A,
+    GFX942,
+    GFX950,
+    NAMES,
+    TARGETS,
+    TILE_TARGETS,
+    Target,
+    target,
+)
+from workbench.targets.lds import CONFLICT_RULES, ConflictRule, conflict_rule
+from workbench.targets.page import document, facts
+from workbench.targets.products import (
+    MI210,
+    MI300X,
+    MI325X,
+    MI350X,
+    MI355X,
+    PRODUCTS,
+    Product,
+    default_product,
+    product,
+)
+from workbench.targets.timing import CDNA3_TIMING, CDNA4_TIMING, Timing
+from workbench.targets.under_load import UnderLoad
+
+__all__ = [
+    "CDNA3_TIMING",
+    "CDNA4_TIMING",
+    "CONFLICT_RULES",
+    "FNUZ",
+    "GFX90A",
+    "GFX942",
+    "GFX950",
+    "MI210",
+    "MI300X",
+    "MI325X",
+    "MI350X",
+    "MI355X",
+    "NAMES",
+    "OCP",
+    "PRODUCTS",
+    "TARGETS",
+    "TILE_TARGETS",
+    "ConflictRule",
+    "Fact",
+    "Fp8",
+    "Product",
+    "Target",
+    "Timing",
+    "UnderLoad",
+    "conflict_rule",
+    "default_product",
+    "document",
+    "facts",
+    "product",
+    "target",
+]

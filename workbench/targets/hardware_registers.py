@@ -1,0 +1,28 @@
+"""Names of what s_getreg and s_setreg reach, by number (LLVM's AMDGPUAsmUtils.cpp, Hwreg)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+GFX9_REGISTERS: Mapping[int, str] = {
+    1: "HW_REG_MODE",
+    2: "HW_REG_STATUS",
+    3: "HW_REG_TRAPSTS",
+    4: "HW_REG_HW_ID",
+    5: "HW_REG_GPR_ALLOC",
+    6: "HW_REG_LDS_ALLOC",
+    7: "HW_REG_IB_STS",
+    15: "HW_REG_SH_MEM_BASES",
+    16: "HW_REG_TBA_LO",
+    17: "HW_REG_TBA_HI",
+    18: "HW_REG_TMA_LO",
+    19: "HW_REG_TMA_HI",
+}
+GFX940_REGISTERS: Mapping[int, str] = {
+    **GFX9_REGISTERS,
+    20: "HW_REG_XCC_ID",
+    21: "HW_REG_SQ_PERF_SNAPSHOT_DATA",
+    22: "HW_REG_SQ_PERF_SNAPSHOT_DATA1",
+    23: "HW_REG_SQ_PERF_SNAPSHOT_PC_LO",
+    24: "HW_REG_SQ_PERF_SNAPSHOT_PC_HI",
+}

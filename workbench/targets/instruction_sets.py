@@ -1,0 +1,216 @@
+"""Targets: instruction sets, and the compute units that execute them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from workbench.errors import UsageError
+from workbench.targets.fact import Fact
+from workbench.targets.fp8 import FNUZ, OCP, Fp8
+from workbench.targets.hardware_registers import GFX9_REGISTERS, GFX940_REGISTERS
+from workbench.targets.matrix_units import (
+    CDNA2_MATRIX_RATES,
+    CDNA2_PASSES,
+    CDNA3_MATRIX_RATES,
+    CDNA3_PASSES,
+    CDNA4_MATRIX_RATES,
+)
+from workbench.targets.sources import (
+    CDNA2_RATES,
+    CDNA3_PAPER,
+    CDNA3_RATES,
+    CDNA4_PAPER,
+    CDNA4_RATES,
+    GPU_SPECS,
+    LDS_BLOG,
+    LLVM,
+    MI350_PAGE,
+)
+from workbench.targets.timing import CDNA3_TIMING, CDNA4_TIMING, Timing
+
+# What every CDNA since the second has in common.
+_WAVE = Fact(64, "", GPU_SPECS)
+_SIMDS = Fact(4, "", "AMD CDNA 2 white paper, figure 3; rocprofv3 agent_info of an MI355X, Simd_Per_Cu")
+_WAVES = Fact(8, "", "ROCm Compute Profiler, 'Shader engine'; rocprofv3 agent_info of an MI355X")
+_VGPRS = Fact(512, "", f"{GPU_SPECS}: 512 KiB a compute unit, 4 bytes by 64 lanes by 4 SIMDs each")
+_VGPR_GRANULE = Fact(8, "", f"{LLVM}, GRANULATED_WORKITEM_VGPR_COUNT of GFX90A and later")
+_SGPRS = Fact(800, "", f"{GPU_SPECS}: 12.5 KiB a compute unit, 4 bytes by 4 SIMDs each")
+_SGPR_GRANULE = Fact(16, "", f"{LLVM}, GRANULATED_WAVEFRONT_SGPR_COUNT of GFX9")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Target:
+    """An instruction set and the compute unit that executes it.
+
+    Attributes:
+        name: as in `--offload-arch`: "gfx950".
+        generation: "CDNA4"; the tile library's macro is `KITTENS_CDNA4`.
+        processors: LLVM's processor names of code that runs on it, by EF_AMDGPU_MACH of the ELF header.
+        features: target features of the products, as in gcnArchName.
+        tiles: whether the tile library, the kernels, the timing model and the sanitizer's wait states are for
+            it. Code objects run on the emulated device either way.
+        fp8: the encoding of its fp8 and bf8 instructions; None where it has no such instructions.
+        architected_flat_scratch: whether a wave finds its scratch by a register of its own.
+        scratch_vector_bit: whether a bit of scratch instructions (SVE) says that a VGPR takes part in the
+            address; without it there is either a VGPR or an SGPR.
+        hardware_registers: names of what s_getreg and s_setreg reach, by number.
+        matrix_passes: of four clocks each, of an instruction on 16-bit sources with 16 by 16 results.
+        matrix_rates: dense operations of the matrix cores per clock and compute unit, by rocprof's name of
+            the input type ("BF16", "F8", ...); what has no entry has no instructions.
+        vector_rate: fp32 operations of the vector units (packed) per clock and compute unit.
+        lds_bytes, lds_granule: LDS of a compute unit, and in what steps work-groups get it.
+        lds_banks: of four bytes each; each gives one dword a clock.
+        l1_bytes: vector L1 cache of a compute unit.
+        wave_size: lanes.
+        simds: SIMDs of a compute unit.
+        waves_per_simd: wave slots.
+        vgprs, vgpr_granule: vector registers that the waves of a SIMD share (AGPRs included), and in what
+            steps a wave gets them.
+        sgprs, sgpr_granule: the same of scalar registers.
+        timing: how long its parts take.
+    """
+
+    name: str
+    generation: str
+    processors: Mapping[int, str]
+    features: str
+    tiles: bool
+    fp8: Fp8 | None
+    architected_flat_scratch: bool
+    scratch_vector_bit: bool
+    hardware_registers: Mapping[int, str]
+    matrix_passes: Fact
+    matrix_rates: Mapping[str, Fact]
+    vector_rate: Fact
+    lds_bytes: Fact
+    lds_granule: Fact
+    lds_banks: Fact
+    l1_bytes: Fact
+    wave_size: Fact = _WAVE
+    simds: Fact = _SIMDS
+    waves_per_simd: Fact = _WAVES
+    vgprs: Fact = _VGPRS
+    vgpr_granule: Fact = _VGPR_GRANULE
+    sgprs: Fact = _SGPRS
+    sgpr_granule: Fact = _SGPR_GRANULE
+    timing: Timing = CDNA3_TIMING
+
+    @property
+    def fp8_encoding(self) -> Fp8:
+        """`fp8` of a target that has it.
+
+        Raises:
+            UsageError: it has no instructions on 8-bit floats.
+        """
+        if self.fp8 is None:
+            having = ", ".join(known.name for known in TARGETS if known.fp8 is not None)
+            raise UsageError(f"{self.name} has no instructions on 8-bit floats; {having} have")
+        return self.fp8
+
+    @property
+    def lds_address_mask(self) -> int:
+        """Bits of M0 that address the LDS in loads to it: M0[15:2] for 64 KiB, M0[17:2] for 160 KiB."""
+        return (1 << (self.lds_bytes - 1).bit_length()) - 4
+
+    @property
+    def macro(self) -> str:
+        """The macro that selects its code in the tile library."""
+        return f"KITTENS_{self.generation}"
+
+    @property
+    def lds_bytes_per_clock(self) -> int:
+        """Peak LDS bandwidth of a compute unit."""
+        return 4 * self.lds_banks
+
+
+GFX950 = Target(
+    name="gfx950",
+    generation="CDNA4",
+    processors={0x04F: "gfx950"},
+    features=":sramecc+:xnack-",
+    tiles=True,
+    fp8=OCP,
+    architected_flat_scratch=True,
+    scratch_vector_bit=True,
+    hardware_registers=GFX940_REGISTERS,
+    timing=CDNA4_TIMING,
+    matrix_passes=CDNA3_PASSES,
+    matrix_rates=CDNA4_MATRIX_RATES,
+    vector_rate=Fact(256, "operations/clock", CDNA4_RATES),
+    lds_bytes=Fact(160, "KiB", f"{GPU_SPECS}; rocprofv3 agent_info of an MI355X, Lds_Size_In_Kb"),
+    lds_granule=Fact(
+        1280,
+        "bytes",
+        f"{LLVM}, GRANULATED_LDS_SIZE of gfx950; CDNA4 ISA guide, 3.6.5, as others quote it",
+    ),
+    lds_banks=Fact(
+        64,
+        "",
+        f"{LDS_BLOG}; CDNA4 ISA guide, 2.2.1, as others quote it; measured for reads of 8 and 16 bytes a "
+        "lane (tests/data), while writes and other reads behave as with 32",
+    ),
+    l1_bytes=Fact(32, "KiB", f"{GPU_SPECS}; {MI350_PAGE}"),
+)
+GFX942 = Target(
+    name="gfx942",
+    generation="CDNA3",
+    processors={0x04C: "gfx942", 0x05F: "gfx9-4-generic"},
+    features=":sramecc+:xnack-",
+    tiles=True,
+    fp8=FNUZ,
+    architected_flat_scratch=True,
+    scratch_vector_bit=True,
+    hardware_registers=GFX940_REGISTERS,
+    matrix_passes=CDNA3_PASSES,
+    matrix_rates=CDNA3_MATRIX_RATES,
+    vector_rate=Fact(256, "operations/clock", CDNA3_RATES),
+    lds_bytes=Fact(64, "KiB", GPU_SPECS),
+    lds_granule=Fact(512, "bytes", f"{LLVM}, GRANULATED_LDS_SIZE"),
+    lds_banks=Fact(
+        32,
+        "",
+        f"{LDS_BLOG}; {CDNA4_PAPER}, page 9, of CDNA 3 and before. ROCm's Gluon tutorial assumes 64",
+    ),
+    l1_bytes=Fact(32, "KiB", f"{GPU_SPECS}; {CDNA3_PAPER}"),
+)
+GFX90A = Target(
+    name="gfx90a",
+    generation="CDNA2",
+    processors={0x03F: "gfx90a"},
+    features=":sramecc+:xnack-",
+    tiles=False,
+    fp8=None,
+    architected_flat_scratch=False,
+    scratch_vector_bit=False,
+    hardware_registers=GFX9_REGISTERS,
+    matrix_passes=CDNA2_PASSES,
+    matrix_rates=CDNA2_MATRIX_RATES,
+    vector_rate=Fact(256, "operations/clock", f"{CDNA2_RATES}, packed fp32"),
+    lds_bytes=Fact(64, "KiB", GPU_SPECS),
+    lds_granule=Fact(512, "bytes", f"{LLVM}, GRANULATED_LDS_SIZE"),
+    lds_banks=Fact(32, "", f"{CDNA4_PAPER}, page 9, of CDNA 3 and before"),
+    l1_bytes=Fact(16, "KiB", GPU_SPECS),
+)
+
+TARGETS: tuple[Target, ...] = (GFX950, GFX942, GFX90A)
+"""Newest first."""
+
+NAMES: tuple[str, ...] = tuple(known.name for known in TARGETS)
+"""Their names."""
+
+TILE_TARGETS: tuple[str, ...] = tuple(known.name for known in TARGETS if known.tiles)
+"""Names of those that the tile library covers."""
+
+
+def target(name: str) -> Target:
+    """A target by name; features (":xnack-") may follow it.
+
+    Raises:
+        UsageError: there is none of that name.
+    """
+    plain = name.partition(":")[0]
+    found = next((known for known in TARGETS if known.name == plain), None)
+    if found is None:
+        raise UsageError(f"target {name!r}: expected one of {', '.join(NAMES)}")
+    return found

@@ -1,0 +1,50 @@
+"""Memory beyond a compute unit: L2, Infinity Cache and HBM, as products share them."""
+
+from __future__ import annotations
+
+from workbench.targets.fact import Fact
+from workbench.targets.sources import CDNA3_MEMORY, CDNA3_PAPER, CDNA4_PAPER, GLUON, GPU_SPECS, MT4G
+
+HBM_BUS = Fact(8192, "bits", f"8 stacks of 1,024 bits: {CDNA3_PAPER}; {CDNA4_PAPER}")
+L2 = Fact(4, "MiB", f"{GPU_SPECS}: 4 per XCD")
+L2_READ = Fact(
+    2048,
+    "bytes/clock",
+    f"16 channels of 128 bytes: {CDNA3_MEMORY}; {CDNA4_PAPER}, page 9. 8 XCDs at "
+    "2,100 MHz make the 34.4 TB/s of the CDNA 3 paper's text; its figure 6 prints 51.6",
+)
+INFINITY_CACHE = Fact(256, "MiB", GPU_SPECS)
+LATENCY_SOURCE = "Chips and Cheese, 'Testing AMD's Giant MI300X', as others cite it"
+INFINITY_CACHE_READ = Fact(17.2, "TB/s", f"{CDNA3_MEMORY}; 11.9 measured by Chips and Cheese")
+CDNA4_LATENCY = Fact(218, "ns", f"of the MI300X, none is published for CDNA 4: {LATENCY_SOURCE}")
+
+HBM_LATENCY = Fact(
+    417, "ns", f"{MT4G}: 876 cycles at 2,100 MHz (median); others say 300 for the near stacks and 340 to 370"
+)
+HBM_READ_CDNA3 = Fact(75, "%", "mt4g on an MI300X: 3.96 of 5.3 TB/s; BabelStream's dot has 3.87")
+HBM_WRITE_CDNA3 = Fact(
+    83,
+    "%",
+    "mt4g on an MI300X: 4.42 of 5.3 TB/s; with the reads' 75 % a copy reaches 4.18, BabelStream has 4.11",
+)
+HBM_READ_CDNA4 = Fact(80, "%", f"{GLUON}: 6,442 GB/s of an MI355X's 8 TB/s in a skinny GEMM")
+HBM_WRITE_CDNA4 = Fact(
+    70,
+    "%",
+    "between two: with 80 vec_add of 10 to 67 million fp32 on an MI350X (four implementations, caches "
+    "cleared by writing) comes within 6 % once the Infinity Cache's evictions are counted; with 62 a copy of "
+    "doubles reaches the 5,600 GB/s of ROCm/rocm-systems pull request 8480",
+)
+INFINITY_CACHE_CDNA3 = Fact(
+    5.8,
+    "TB/s",
+    "mt4g on an MI300X: 5,399.65 GiB/s; Chips and Cheese, as others cite it, has 11.9 of 17.2",
+)
+INFINITY_CACHE_CDNA4 = Fact(
+    6.4,
+    "TB/s",
+    f"{GLUON}: a skinny GEMM on an MI355X drew 6,442 GB/s from HBM through it; the three tile orders of "
+    "HipKittens' paper (arXiv 2511.08083, as others cite it), whose bandwidths are hit rates times what each "
+    "cache gives, solve to 5.9, and mt4g reads 5.8 on an MI300X; but vec_add of 123 warm MB on an MI350X "
+    "(20.5 us, about 11 of them the benchmark's) had more",
+)

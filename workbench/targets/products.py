@@ -1,0 +1,231 @@
+"""Products: GPUs that one can buy, each of a target, with what the instruction set does not say."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from workbench.errors import UsageError
+from workbench.targets import memory
+from workbench.targets.fact import Fact
+from workbench.targets.instruction_sets import GFX90A, GFX942, GFX950, Target, target
+from workbench.targets.sources import CDNA2_PAPER, CDNA3_PAPER, GPU_SPECS, MI350_PAGE
+from workbench.targets.under_load import BURST, MI300X_LOAD, MI325X_LOAD, MI355X_LOAD, SETTLING, UnderLoad
+
+
+@dataclass(frozen=True, kw_only=True)
+class Product:
+    """A GPU that one can buy, at its peak clock.
+
+    Attributes:
+        name: "MI355X".
+        target: what it executes.
+        compute_units, xcds: of the whole package; an XCD is a compute die.
+        clock_hz: peak engine clock.
+        board_power_watts: maximum, for the whole board.
+        hbm_bytes, hbm_bytes_per_second, hbm_bus_bits: device memory.
+        l2_bytes_per_xcd, l2_bytes_per_clock_per_xcd: L2 of a compute die, and what it reads at most.
+        infinity_cache_bytes: that all XCDs share; 0 where there is none.
+        infinity_cache_bytes_per_second: its peak bandwidth; None where it is not published.
+        memory_latency_ns: of a load from the Infinity Cache; None where it is not known, and the timing model
+            cannot work.
+        burst_clock_hz: what it keeps under load before power limits it; its peak where nobody saw another.
+        settling_ms: time in which the clock falls from there; 0 where it was never seen above.
+        under_load: clocks that it was seen to keep.
+        hbm_latency_ns: of a load from HBM, caches on the way included.
+        hbm_read, hbm_write: percent of `hbm_bytes_per_second` that kernels reach.
+        infinity_cache_achievable: bytes/s that kernels have read from it.
+    """
+
+    name: str
+    target: Target
+    compute_units: Fact
+    xcds: Fact
+    clock_hz: Fact
+    board_power_watts: Fact
+    hbm_bytes: Fact
+    hbm_bytes_per_second: Fact
+    hbm_bus_bits: Fact
+    l2_bytes_per_xcd: Fact
+    l2_bytes_per_clock_per_xcd: Fact
+    infinity_cache_bytes: Fact
+    infinity_cache_bytes_per_second: Fact | None
+    memory_latency_ns: Fact | None
+    burst_clock_hz: Fact | None = None
+    settling_ms: Fact | None = None
+    under_load: tuple[UnderLoad, ...] = ()
+    hbm_latency_ns: Fact = memory.HBM_LATENCY
+    hbm_read: Fact = memory.HBM_READ_CDNA3
+    hbm_write: Fact = memory.HBM_WRITE_CDNA3
+    infinity_cache_achievable: Fact = memory.INFINITY_CACHE_CDNA3
+
+    @property
+    def arch(self) -> str:
+        """Name of its target."""
+        return self.target.name
+
+    @property
+    def full_name(self) -> str:
+        """As HIP reports it: "AMD Instinct MI355X"."""
+        return f"AMD Instinct {self.name}"
+
+    @property
+    def units_per_xcd(self) -> int:
+        """Compute units of an XCD."""
+        return self.compute_units // self.xcds
+
+    @property
+    def waves_per_unit(self) -> int:
+        """Wave slots of a compute unit."""
+        return self.target.simds * self.target.waves_per_simd
+
+    @property
+    def l2_bytes_per_second(self) -> int:
+        """Peak read bandwidth of all L2 caches together."""
+        return self.l2_bytes_per_clock_per_xcd * self.xcds * self.clock_hz
+
+    @property
+    def lds_bytes_per_second(self) -> int:
+        """Peak LDS bandwidth of all compute units together."""
+        return self.target.lds_bytes_per_clock * self.compute_units * self.clock_hz
+
+    @property
+    def vector_flops(self) -> int:
+        """Peak fp32 FLOP/s of the vector units."""
+        return self.target.vector_rate * self.compute_units * self.clock_hz
+
+    def matrix_flops(self, kind: str) -> int | None:
+        """Dense peak of the matrix cores, FLOP/s or integer operations; None where they lack the type.
+
+        Args:
+            kind: rocprof's name of the input type: "BF16", "F8", ...
+        """
+        rate = self.target.matrix_rates.get(kind)
+        return None if rate is None else rate * self.compute_units * self.clock_hz
+
+
+_CDNA4_CLOCK = "; agrees with the peak rates of the CDNA 4 white paper, table 2"
+
+MI355X = Product(
+    name="MI355X",
+    target=GFX950,
+    compute_units=Fact(256, "", f"{GPU_SPECS}; rocprofv3 agent_info of an MI355X, Cu_Count"),
+    xcds=Fact(8, "", f"{MI350_PAGE}; rocprofv3 agent_info of an MI355X, Num_Xcc"),
+    clock_hz=Fact(2400, "MHz", f"rocprofv3 agent_info of an MI355X, Max_Engine_Clk_Fcompute{_CDNA4_CLOCK}"),
+    board_power_watts=Fact(1400, "W", MI350_PAGE),
+    hbm_bytes=Fact(288, "GiB", GPU_SPECS),
+    hbm_bytes_per_second=Fact(8.0, "TB/s", MI350_PAGE),
+    hbm_bus_bits=memory.HBM_BUS,
+    l2_bytes_per_xcd=memory.L2,
+    l2_bytes_per_clock_per_xcd=memory.L2_READ,
+    infinity_cache_bytes=memory.INFINITY_CACHE,
+    infinity_cache_bytes_per_second=None,
+    memory_latency_ns=memory.CDNA4_LATENCY,
+    under_load=MI355X_LOAD,
+    hbm_read=memory.HBM_READ_CDNA4,
+    hbm_write=memory.HBM_WRITE_CDNA4,
+    infinity_cache_achievable=memory.INFINITY_CACHE_CDNA4,
+)
+MI350X = Product(
+    name="MI350X",
+    target=GFX950,
+    compute_units=Fact(256, "", f"{GPU_SPECS}; rocprofv3 agent_info of an MI350X, Cu_Count"),
+    xcds=Fact(8, "", f"{MI350_PAGE}; rocprofv3 agent_info of an MI350X, Num_Xcc"),
+    clock_hz=Fact(2200, "MHz", f"rocprofv3 agent_info of an MI350X, Max_Engine_Clk_Fcompute{_CDNA4_CLOCK}"),
+    board_power_watts=Fact(1000, "W", MI350_PAGE),
+    hbm_bytes=Fact(288, "GiB", GPU_SPECS),
+    hbm_bytes_per_second=Fact(8.0, "TB/s", MI350_PAGE),
+    hbm_bus_bits=memory.HBM_BUS,
+    l2_bytes_per_xcd=memory.L2,
+    l2_bytes_per_clock_per_xcd=memory.L2_READ,
+    infinity_cache_bytes=memory.INFINITY_CACHE,
+    infinity_cache_bytes_per_second=None,
+    memory_latency_ns=memory.CDNA4_LATENCY,
+    hbm_read=memory.HBM_READ_CDNA4,
+    hbm_write=memory.HBM_WRITE_CDNA4,
+    infinity_cache_achievable=memory.INFINITY_CACHE_CDNA4,
+)
+MI300X = Product(
+    name="MI300X",
+    target=GFX942,
+    compute_units=Fact(304, "", f"{CDNA3_PAPER}; {GPU_SPECS}"),
+    xcds=Fact(8, "", CDNA3_PAPER),
+    clock_hz=Fact(2100, "MHz", f"{CDNA3_PAPER} (peak max engine clock), and footnote MI300-11"),
+    board_power_watts=Fact(750, "W", f"{CDNA3_PAPER} (max power)"),
+    hbm_bytes=Fact(192, "GiB", GPU_SPECS),
+    hbm_bytes_per_second=Fact(5.3, "TB/s", CDNA3_PAPER),
+    hbm_bus_bits=memory.HBM_BUS,
+    l2_bytes_per_xcd=memory.L2,
+    l2_bytes_per_clock_per_xcd=memory.L2_READ,
+    infinity_cache_bytes=memory.INFINITY_CACHE,
+    infinity_cache_bytes_per_second=memory.INFINITY_CACHE_READ,
+    memory_latency_ns=Fact(218, "ns", memory.LATENCY_SOURCE),
+    burst_clock_hz=BURST,
+    settling_ms=SETTLING,
+    under_load=MI300X_LOAD,
+)
+MI325X = Product(
+    name="MI325X",
+    target=GFX942,
+    compute_units=Fact(304, "", f"{CDNA3_PAPER}; {GPU_SPECS}"),
+    xcds=Fact(8, "", CDNA3_PAPER),
+    clock_hz=Fact(2100, "MHz", f"{CDNA3_PAPER} (peak max engine clock), and footnote MI325-019"),
+    board_power_watts=Fact(1000, "W", f"{CDNA3_PAPER} (max power), and footnote MI325-019"),
+    hbm_bytes=Fact(256, "GiB", GPU_SPECS),
+    hbm_bytes_per_second=Fact(
+        6.0, "TB/s", f"{CDNA3_PAPER}; HipKittens' README has 5.2, from another machine"
+    ),
+    hbm_bus_bits=memory.HBM_BUS,
+    l2_bytes_per_xcd=memory.L2,
+    l2_bytes_per_clock_per_xcd=memory.L2_READ,
+    infinity_cache_bytes=memory.INFINITY_CACHE,
+    infinity_cache_bytes_per_second=memory.INFINITY_CACHE_READ,
+    memory_latency_ns=Fact(218, "ns", f"of the MI300X, which differs in HBM alone: {memory.LATENCY_SOURCE}"),
+    burst_clock_hz=BURST,
+    settling_ms=SETTLING,
+    under_load=MI325X_LOAD,
+)
+MI210 = Product(
+    name="MI210",
+    target=GFX90A,
+    compute_units=Fact(104, "", f"{CDNA2_PAPER}; {GPU_SPECS}"),
+    xcds=Fact(1, "", f"one graphics compute die: {CDNA2_PAPER}"),
+    clock_hz=Fact(
+        1700, "MHz", "AMD CDNA 2 white paper: 22.6 TFLOP/s of fp64 from 104 compute units of 128 a clock"
+    ),
+    board_power_watts=Fact(300, "W", CDNA2_PAPER),
+    hbm_bytes=Fact(64, "GiB", GPU_SPECS),
+    hbm_bytes_per_second=Fact(1.6, "TB/s", CDNA2_PAPER),
+    hbm_bus_bits=Fact(4096, "bits", CDNA2_PAPER),
+    l2_bytes_per_xcd=Fact(8, "MiB", f"{GPU_SPECS}; AMD CDNA 2 white paper, 'Scaling the Memory Hierarchy'"),
+    l2_bytes_per_clock_per_xcd=Fact(
+        4096, "bytes/clock", "32 slices of 128 bytes: AMD CDNA 2 white paper, 'Scaling the Memory Hierarchy'"
+    ),
+    infinity_cache_bytes=Fact(0, "MiB", f"none: {GPU_SPECS}"),
+    infinity_cache_bytes_per_second=None,
+    memory_latency_ns=None,
+)
+
+PRODUCTS: tuple[Product, ...] = (MI355X, MI300X, MI210, MI350X, MI325X)
+"""The first of a target stands for it where nothing says which one."""
+
+
+def default_product(arch: str) -> Product:
+    """The product that stands for a target.
+
+    Raises:
+        UsageError: there is no such target.
+    """
+    wanted = target(arch)
+    return next(known for known in PRODUCTS if known.target is wanted)
+
+
+def product(name: str) -> Product:
+    """A product by name: "MI355X", in any case; "AMD Instinct MI355X" will do.
+
+    Raises:
+        UsageError: there is none of that name.
+    """
+    found = next((known for known in PRODUCTS if known.name.lower() in name.lower()), None)
+    if found is None:
+        raise UsageError(f"product {name!r}: expected one of {', '.join(known.name for known in PRODUCTS)}")
+    return found

@@ -1,0 +1,19 @@
+"""Documents that figures are from, as their sources name them."""
+
+from __future__ import annotations
+
+GPU_SPECS = "AMD GPU specifications (rocm.docs.amd.com/en/7.13.0-preview/reference/gpu-specs.html)"
+CDNA2_PAPER = "AMD CDNA 2 white paper, table of MI200 products"
+CDNA2_RATES = "AMD CDNA 2 white paper, table 1"
+CDNA3_PAPER = "AMD CDNA 3 white paper (2025), table 2"
+CDNA3_RATES = "AMD CDNA 3 white paper (2025), footnote MI325-019"
+CDNA3_MEMORY = "AMD CDNA 3 white paper (2025), 'AMD CDNA 3 architecture memory'"
+CDNA4_PAPER = "AMD CDNA 4 white paper, as others quote it"
+CDNA4_RATES = f"{CDNA4_PAPER}, table 1"
+MI350_PAGE = "AMD Instinct MI350 Series microarchitecture (rocm.docs.amd.com, reference/gpu-arch/mi350.html)"
+LDS_BLOG = "ROCm blog 'FP8 GEMM Optimization on AMD CDNA4', table 1"
+LLVM = "LLVM AMDGPUUsage"
+GLUON = "ROCm/gfx950-gluon-tutorials"
+MT4G = "mt4g on an MI300X, pointer chase"
+HAZARDS = "LLVM, GCNHazardRecognizer.cpp: wait states that it puts behind an XDL instruction"
+ROCPROF_DOCS = "ROCm Compute Profiler, 'Pipeline descriptions'"

@@ -1,0 +1,122 @@
+"""How long the parts of a compute unit take, in cycles."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from workbench.targets.fact import Fact
+from workbench.targets.sources import GLUON, HAZARDS, MT4G, ROCPROF_DOCS
+
+
+@dataclass(frozen=True, kw_only=True)
+class Timing:
+    """How long the parts of a compute unit take; `profile.simulation` computes with it.
+
+    Attributes:
+        turn: cycles between two turns of a SIMD to issue.
+        transcendental: that a transcendental instruction of fp32 occupies the vector ALU.
+        quarter_rate: the same of other vector instructions that run at a quarter of the rate.
+        permute: the same of v_permlane*.
+        taken_branch: cycles from a taken branch to the instruction at its target.
+        mfma_operands: cycles for which an MFMA with sources of two registers keeps vector instructions from
+            issuing; twice that with four, and so on.
+        mfma_states, mfma_long_states: turns beyond its passes after which a vector instruction, or another
+            MFMA as its A or B, may use the result of an MFMA of two passes, and of a longer one.
+        packed_overlaps: whether packed fp32 instructions run while an MFMA does: 1 or 0.
+        lds_latency: of a read of a dword a lane.
+        lds_issue: least cycles between two accesses of a pair of SIMDs.
+        lds_address: cycles of an access before its data move.
+        lds_bus: bytes a cycle between LDS and a pair of SIMDs.
+        lds_queue: accesses of a pair of SIMDs that wait at most.
+        lds_fill: bytes a cycle that loads write to LDS.
+        shared_port: whether LDS and vector memory instructions issue to one port: 1 or 0.
+        l1_line: cycles that L1 takes for a line.
+        l1_narrow, l1_wide: least cycles that it takes for an instruction of a dword a lane, and of more.
+        l1_latency, l2_latency: of a load that the cache serves.
+        memory_queue: vector memory instructions of a compute unit that wait for L1 at most.
+        in_flight: bytes of loads of a compute unit that are under way at most.
+        scalar_hit, scalar_miss: of a scalar load from its cache, and from L2.
+        atomic_latency: of an atomic that returns.
+        instruction_cache, instruction_ways: of the cache that two compute units share.
+        instruction_miss: cycles to fetch a line from L2.
+    """
+
+    turn: Fact
+    transcendental: Fact
+    quarter_rate: Fact
+    permute: Fact
+    taken_branch: Fact
+    mfma_operands: Fact
+    mfma_states: Fact
+    mfma_long_states: Fact
+    packed_overlaps: Fact
+    lds_latency: Fact
+    lds_issue: Fact
+    lds_address: Fact
+    lds_bus: Fact
+    lds_queue: Fact
+    lds_fill: Fact
+    shared_port: Fact
+    l1_line: Fact
+    l1_narrow: Fact
+    l1_wide: Fact
+    l1_latency: Fact
+    l2_latency: Fact
+    memory_queue: Fact
+    in_flight: Fact
+    scalar_hit: Fact
+    scalar_miss: Fact
+    atomic_latency: Fact
+    instruction_cache: Fact
+    instruction_ways: Fact
+    instruction_miss: Fact
+
+
+CDNA3_TIMING = Timing(
+    turn=Fact(4, "cycles", f"{ROCPROF_DOCS}: the scheduler visits the four SIMDs in turn"),
+    transcendental=Fact(16, "cycles", "CDNA3 ISA guide: quarter rate"),
+    quarter_rate=Fact(16, "cycles", "CDNA3 ISA guide: quarter rate"),
+    permute=Fact(8, "cycles", "AMD SHARK's AMDGPU optimization guide: 4 to 8"),
+    taken_branch=Fact(16, "cycles", "assumed: four turns; AMD says so of GCN, nobody of CDNA"),
+    mfma_operands=Fact(
+        4, "cycles", f"half of what {GLUON} measured on gfx950, whose sources are twice as wide"
+    ),
+    mfma_states=Fact(3, "", HAZARDS),
+    mfma_long_states=Fact(3, "", HAZARDS),
+    packed_overlaps=Fact(0, "", f"{GLUON} for gfx950; taken for CDNA 3 too"),
+    lds_latency=Fact(51, "cycles", f"{MT4G}: 51.3"),
+    lds_issue=Fact(8, "cycles", f"{ROCPROF_DOCS}: 8 cycles for 64 lanes of 4 bytes"),
+    lds_address=Fact(4, "cycles", f"{ROCPROF_DOCS}: 20 cycles for 64 lanes of 16 bytes, 16 of them data"),
+    lds_bus=Fact(64, "bytes/clock", ROCPROF_DOCS),
+    lds_queue=Fact(8, "", f"{GLUON} for gfx950; taken for CDNA 3 too"),
+    lds_fill=Fact(64, "bytes/clock", "assumed: what L1 delivers"),
+    shared_port=Fact(0, "", f"{ROCPROF_DOCS}: separate"),
+    l1_line=Fact(2, "cycles", f"{GLUON}: 64 bytes a cycle; ROCm Compute Profiler's peak is twice that"),
+    l1_narrow=Fact(4, "cycles", f"{GLUON} for gfx950: buffer_load_dword"),
+    l1_wide=Fact(16, "cycles", f"{GLUON} for gfx950: buffer_load_dwordx2 and dwordx4"),
+    l1_latency=Fact(116, "cycles", MT4G),
+    l2_latency=Fact(287.5, "cycles", f"{MT4G}; others say 'about 100 ns', 210 cycles"),
+    memory_queue=Fact(12, "", f"{GLUON} for gfx950: about 12"),
+    in_flight=Fact(44, "KiB", f"{GLUON} for gfx950: 32 of L1 and the queue; 48 in another place"),
+    scalar_hit=Fact(48, "cycles", MT4G),
+    scalar_miss=Fact(172, "cycles", f"{MT4G}: 48 and a penalty of 123.94"),
+    atomic_latency=Fact(382, "cycles", "ROCm Compute Profiler's counter on an MI300X: 381.68 uncontended"),
+    instruction_cache=Fact(64, "KiB", "AMD CDNA 3 white paper; AMD SHARK's AMDGPU optimization guide"),
+    instruction_ways=Fact(8, "", "AMD SHARK's AMDGPU optimization guide"),
+    instruction_miss=Fact(172, "cycles", "assumed: as a scalar load, which goes the same way"),
+)
+CDNA4_TIMING = replace(
+    CDNA3_TIMING,
+    transcendental=Fact(8, "cycles", f"{GLUON}: v_exp_f32, half rate"),
+    mfma_operands=Fact(
+        4, "cycles", f"{GLUON}: 8 for v_mfma_f32_32x32x16_f16, whose sources have 4 registers"
+    ),
+    mfma_long_states=Fact(4, "", HAZARDS),
+    packed_overlaps=Fact(0, "", f"{GLUON}: packed fp32 cannot overlap an MFMA of the same SIMD"),
+    lds_latency=Fact(60, "cycles", f"{GLUON}: 50 to 70; FlyDSL's guide says 20 to 40"),
+    lds_issue=Fact(8, "cycles", f"{GLUON}: ds_read_b64 and ds_read_b128 of one wave, every 8 cycles"),
+    lds_address=Fact(0, "cycles", f"{GLUON}: ds_read_b128 of one wave in 8 cycles, all of them data"),
+    lds_bus=Fact(128, "bytes/clock", GLUON),
+    lds_fill=Fact(128, "bytes/clock", "assumed: as the bus of a pair of SIMDs"),
+    shared_port=Fact(1, "", f"{GLUON}: one port on gfx950; {ROCPROF_DOCS} list two for earlier targets"),
+)
