@@ -250,6 +250,7 @@ class Traffic(Protocol):
         order: Sequence[int] | None = None,
         rounds: int = 1,
         first: int | None = None,
+        limit: int | None = None,
     ) -> Replayed:
         """Sends what the waves touched through a model of a GPU's caches.
 
@@ -260,6 +261,7 @@ class Traffic(Protocol):
             rounds: launches in a row, of which the last is told: it finds in the Infinity Cache what the
                 others left there; L1 and L2 are empty at the start of each.
             first: only so many work-groups, from the first; all where it is None.
+            limit: lines that are replayed at most, where that is fewer than were kept.
 
         Raises:
             UsageError: the lines were not kept or have been released; `order` is no permutation, or came

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from workbench.runtime.backend import merged
+
 if TYPE_CHECKING:
     import torch
 
@@ -23,7 +25,8 @@ class Packed:
 
     Attributes:
         data: the bytes of the explicit kernel arguments.
-        buffers: memory that the kernel may touch, (address, bytes), sorted, without overlaps.
+        buffers: memory that the kernel may touch, (address, bytes), in the order of the
+            arguments, without overlaps.
         labels: what each of them is, by address, for messages: "argument 'x' (bfloat16 tensor 4096x512)".
         names: what each tensor with memory is, in the order in which they were given.
         tensors: the tensors, kept alive until the launch has ended.
@@ -42,7 +45,7 @@ class Packed:
     @property
     def argument_bytes(self) -> int:
         """Bytes of all tensors, each byte once."""
-        return sum(size for _, size in _merge(self._spans))
+        return sum(size for _, size in merged(self._spans))
 
     def hold(self, name: str, tensor: Any) -> None:
         """Note a tensor's memory as the kernel's, and keep the tensor."""
@@ -61,7 +64,7 @@ class Packed:
     def merge(self) -> None:
         """Bring the buffers to their final form, each byte once, with labels."""
         given = self.buffers
-        self.buffers = _merge(given)
+        self.buffers = merged(given)
         self.labels = _labels(self.buffers, given, self.names)
 
 
@@ -75,24 +78,12 @@ def _extent(tensor: Any) -> int:
 
 
 def _labels(
-    merged: Sequence[tuple[int, int]], given: Sequence[tuple[int, int]], names: Sequence[str]
+    ranges: Sequence[tuple[int, int]], given: Sequence[tuple[int, int]], names: Sequence[str]
 ) -> dict[int, str]:
     """What each piece of memory is: one argument, or the arguments that share it."""
     labels = {}
-    for base, size in merged:
+    for base, size in ranges:
         inside = [name for (start, _), name in zip(given, names, strict=True) if base <= start < base + size]
         parts = list(dict.fromkeys(inside))
         labels[base] = f"argument{'s' if len(parts) > 1 else ''} {' and '.join(parts)}"
     return labels
-
-
-def _merge(buffers: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Ranges without overlaps: two arguments may be views of the same memory."""
-    merged: list[tuple[int, int]] = []
-    for start, size in sorted(buffers):
-        if merged and start < merged[-1][0] + merged[-1][1]:
-            last, length = merged[-1]
-            merged[-1] = (last, max(length, start + size - last))
-        else:
-            merged.append((start, size))
-    return merged

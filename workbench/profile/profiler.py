@@ -21,7 +21,7 @@ from workbench.profile.metrics import (
 from workbench.profile.model import issue_cycles
 from workbench.profile.results import Line, ProfileResult, StepsProfile, keep_whole
 from workbench.profile.rocprof import collect as run_rocprof
-from workbench.profile.timing import counted, live_operands, modelled
+from workbench.profile.timing import argument_bytes_of, counted_exactly, live_operands, modelled
 from workbench.profile.waits import wait_counters
 from workbench.profile.what_if import Again
 from workbench.spec import KernelSpec, Shape
@@ -128,9 +128,10 @@ def _profiled(
 
 
 def _counted(target: Target, names: Sequence[str] | None) -> ProfileResult:
-    record, sums = counted(target, caches=True)
-    model = modelled(target, record, sums, spans=SPANS)
-    sums = replace(sums, simulated=wait_counters(model, sums, record.counts or {}))
+    launch = counted_exactly(target)
+    record = launch.record
+    model = modelled(target, launch.timed, launch.timed_sums, spans=SPANS)
+    sums = replace(launch.sums, simulated=wait_counters(model, launch.sums, record.counts or {}))
     found = collect(sums, target.device.name)
     missing: tuple[str, ...] = ()
     if names is not None:
@@ -150,17 +151,17 @@ def _counted(target: Target, names: Sequence[str] | None) -> ProfileResult:
         record=record,
         resources=_resources(target, record),
         machine=model.machine,
-        argument_bytes=_argument_bytes(target),
+        argument_bytes=argument_bytes_of(target),
         missing=missing,
         instructions=costs,
         caches=sums.replayed,
         code=target.kernel.module.digest,
         again=Again(
-            sums,
-            record,
+            launch.timed_sums,
+            launch.timed,
             model.occupancy,
             model.machine,
-            _argument_bytes(target),
+            argument_bytes_of(target),
             {address: code.module.instruction(address) for address in record.counts or {}},
             model,
             model.error,
@@ -204,7 +205,7 @@ def _measured(
         record=last.record,
         resources=_resources(target, last.record),
         machine=machine(str(target.device.properties.get("name", "")), target.device.arch),
-        argument_bytes=_argument_bytes(target),
+        argument_bytes=argument_bytes_of(target),
         missing=tuple(result.rejected),
         rocprof=result,
         instructions=measured_instructions(result.instructions),
@@ -215,10 +216,6 @@ def _measured(
 def _resources(target: Target, record: LaunchRecord) -> Resources:
     x, y, z = record.block
     return target.kernel.resources_at(x * y * z, record.dynamic_shared)
-
-
-def _argument_bytes(target: Target) -> int:
-    return target.kernel.last.argument_bytes if target.kernel.last is not None else 0
 
 
 def _by_line(target: Target, costs: InstructionProfile) -> dict[tuple[str, int], Line]:

@@ -254,10 +254,10 @@ def _instructions(target: Target, record: LaunchRecord) -> dict[int, Instruction
     return {address: module.instruction(address) for address in record.counts or {}}
 
 
-def _replay(target: Target, record: LaunchRecord) -> Replayed:
+def _replay(target: Target, record: LaunchRecord, limit: int | None = None) -> Replayed:
     assert record.traffic is not None
     fits = _occupancy(target, record)
-    return record.traffic.replay(hierarchy(_machine(target)), fits.groups_per_cu)
+    return record.traffic.replay(hierarchy(_machine(target)), fits.groups_per_cu, limit=limit)
 
 
 def _repeated(target: Target, record: LaunchRecord, once: Replayed, argument_bytes: int) -> Replayed:
@@ -292,68 +292,132 @@ def _release(record: LaunchRecord) -> None:
             recorded.release()
 
 
-def _counted_in_part(target: Target, warm: bool) -> tuple[LaunchRecord, Tally]:
-    """A launch of which only some work-groups are profiled, and of a large one only some run."""
-    alone = target.fresh and partial.may_be_partial(target.kernel.instructions)
+def _run_in_part(target: Target) -> tuple[LaunchRecord, int]:
+    """A launch of which only some work-groups are profiled, and of a large one only some run.
+
+    With it, how many work-groups the GPU holds at once, where only some ran.
+    """
+    alone = _may_run_in_part(target)
     units = _machine(target).compute_units
 
     def run(also: tuple[int, ...] | None) -> LaunchRecord:
-        steps = StepOptions(alone_from=partial.ROUNDS * units if also is not None else None, also=also or ())
         traffic = TrafficOptions(limit=_FEW_LINES)
-        return target.run(LaunchOptions(count=True, traffic=traffic, steps=steps))
+        return target.run(LaunchOptions(count=True, traffic=traffic, steps=_steps(target, also)))
 
     record = run(() if alone else None)
-    last = target.kernel.last
-    argument_bytes, at_once, rounds = last.argument_bytes if last else 0, 0, 1
-    if record.steps is not None and not record.steps.executed.all():
-        # Only now is known how many work-groups the GPU holds at once.
-        at_once = units * _occupancy(target, record).groups_per_cu
-        rounds = 2 if argument_bytes > _machine(target).infinity_cache_bytes else 1
-        also = partial.further_groups(record.grid, at_once, rounds=rounds)
-        record = run(also)
-        if record.steps is not None and not partial.follows(record.steps, record.grid):
-            record = run(None)
+    if record.steps is None or record.steps.executed.all():
+        return record, 0
+    # Only now is known how many work-groups the GPU holds at once.
+    at_once = units * _occupancy(target, record).groups_per_cu
+    record = run(partial.further_groups(record.grid, at_once, rounds=_rounds(target)))
+    if record.steps is not None and not partial.follows(record.steps, record.grid):
+        record = run(None)
+    return record, at_once
+
+
+def _may_run_in_part(target: Target) -> bool:
+    return target.fresh and partial.may_be_partial(target.kernel.instructions)
+
+
+def _steps(target: Target, also: tuple[int, ...] | None) -> StepOptions:
+    """The ways of some work-groups; of a large launch they alone run, and `also`, unless that is None."""
+    units = _machine(target).compute_units
+    return StepOptions(alone_from=partial.ROUNDS * units if also is not None else None, also=also or ())
+
+
+def _rounds(target: Target) -> int:
+    """Rounds of work-groups that run of a large launch: two where its tensors exceed the Infinity Cache."""
+    return 2 if argument_bytes_of(target) > _machine(target).infinity_cache_bytes else 1
+
+
+def _sums_in_part(
+    target: Target, record: LaunchRecord, at_once: int, *, warm: bool = False
+) -> tuple[LaunchRecord, Tally]:
+    """A launch that `_run_in_part` ran, or a whole one, with the counts that its time is modelled from."""
+    argument_bytes = argument_bytes_of(target)
     instructions = _instructions(target, record)
     part = partial.Part.of(record)
     record = part.whole(record, estimated_counters(record, instructions, part.counts))
     sums = tally(target.kernel.arch, record, instructions)
-    if record.traffic is not None:
-        if rounds > 1 and part.counts is not None:
-            in_rounds = _in_rounds(target, record, at_once)
-            sums.replayed, sums.repeated = in_rounds.cold(), in_rounds.warm() if warm else None
-        else:
-            once = _replay(target, record)
-            sums.replayed = part.replayed(once, argument_bytes)
-            if warm:
-                again = _repeated(target, record, once, argument_bytes)
-                sums.repeated = part.replayed(again, argument_bytes)
-    _release(record)
+    if record.traffic is None:
+        return record, sums
+    if at_once and _rounds(target) > 1 and part.counts is not None:
+        in_rounds = _in_rounds(target, record, at_once)
+        sums.replayed, sums.repeated = in_rounds.cold(), in_rounds.warm() if warm else None
+    else:
+        once = _replay(target, record, _FEW_LINES)
+        sums.replayed = part.replayed(once, argument_bytes)
+        if warm:
+            again = _repeated(target, record, once, argument_bytes)
+            sums.repeated = part.replayed(again, argument_bytes)
     return record, sums
 
 
-def counted(target: Target, *, caches: bool = False, warm: bool = False) -> tuple[LaunchRecord, Tally]:
-    """One launch on an emulated device with every counter on.
+def counted(target: Target, *, warm: bool = False) -> tuple[LaunchRecord, Tally]:
+    """One launch on an emulated device, counted as far as its time needs it.
+
+    What depends on addresses comes from some of the work-groups (`profile.sampled`), and of a large launch on
+    tensors of its own only some work-groups run (`profile.partial`).
 
     Args:
-        caches: all counters exactly, those of the caches too, which takes longer; without it what depends on
-            addresses comes from some of the work-groups (`profile.sampled`), and of a large launch on tensors
-            of its own only some work-groups run (`profile.partial`).
-        warm: what the caches do when the launch is repeated, too, where `caches` is not asked for.
+        warm: what the caches do when the launch is repeated, too.
 
     Raises:
         DeviceError: the device is a GPU, which does not count this way.
     """
-    target.device.check_observes("how often each instruction ran (wb.profile reads counters by rocprofv3)")
-    if not caches:
-        return _counted_in_part(target, warm)
-    record = target.run(
-        LaunchOptions(count=True, profile=True, traffic=TrafficOptions(), steps=StepOptions())
-    )
+    target.device.check_observes(_COUNTS)
+    record, sums = _sums_in_part(target, *_run_in_part(target), warm=warm)
+    _release(record)
+    return record, sums
+
+
+_COUNTS = "how often each instruction ran (wb.profile reads counters by rocprofv3)"
+
+
+@dataclass(frozen=True)
+class Exactly:
+    """One launch with every counter on, those of the caches too.
+
+    Attributes:
+        record, sums: the whole launch.
+        timed, timed_sums: the same as `counted` has it, so that a profile's time is that of `time`.
+    """
+
+    record: LaunchRecord
+    sums: Tally
+    timed: LaunchRecord
+    timed_sums: Tally
+
+
+def counted_exactly(target: Target) -> Exactly:
+    """One launch on an emulated device with every counter on, which takes longer than `counted`.
+
+    Raises:
+        DeviceError: the device is a GPU, which does not count this way.
+    """
+    target.device.check_observes(_COUNTS)
+
+    def run(also: tuple[int, ...] | None) -> LaunchRecord:
+        steps = _steps(target, also)
+        return target.run(LaunchOptions(count=True, profile=True, traffic=TrafficOptions(), steps=steps))
+
+    record = run(() if _may_run_in_part(target) else None)
+    if record.steps is None or record.steps.executed.all():
+        timed, timed_sums = _sums_in_part(target, record, 0)
+    else:
+        _release(record)
+        timed, timed_sums = counted(target)
+        record = run(None)
     sums = tally(target.kernel.arch, record, _instructions(target, record))
     if record.traffic is not None:
         sums.replayed = _replay(target, record)
     _release(record)
-    return record, sums
+    return Exactly(record, sums, timed, timed_sums)
+
+
+def argument_bytes_of(target: Target) -> int:
+    """Bytes of all tensors of the last launch, each once."""
+    return target.kernel.last.argument_bytes if target.kernel.last is not None else 0
 
 
 def _occupancy(target: Target, record: LaunchRecord) -> Occupancy:
@@ -387,13 +451,12 @@ def modelled(
         spans: of the simulated timeline that are kept at most.
         warm: of a launch that is repeated without clearing the caches.
     """
-    last = target.kernel.last
     found = model_time(
         sums,
         record,
         _occupancy(target, record),
         _machine(target),
-        argument_bytes=last.argument_bytes if last is not None else 0,
+        argument_bytes=argument_bytes_of(target),
         instructions=_instructions(target, record),
         live=live_operands(target),
         spans=spans,

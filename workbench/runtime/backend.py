@@ -20,6 +20,24 @@ from workbench.runtime.hip import Hip, Library
 Buffers = Sequence[tuple[int, int]]
 """(address, bytes) of host memory."""
 
+
+def merged(buffers: Buffers) -> list[tuple[int, int]]:
+    """(address, bytes) ranges with overlapping ones joined: views of one tensor are one piece of memory.
+
+    In the order in which they are given, wherever malloc put them: the model of the caches places memory in
+    the order of its registration, so one launch has one modelled time.
+    """
+    ranges: list[tuple[int, int, int]] = []
+    given = ((base, size, position) for position, (base, size) in enumerate(buffers) if size > 0)
+    for base, size, position in sorted(given):
+        if ranges and base < ranges[-1][0] + ranges[-1][1]:
+            first, length, earliest = ranges[-1]
+            ranges[-1] = (first, max(length, base + size - first), min(earliest, position))
+        else:
+            ranges.append((base, size, position))
+    return [(base, size) for base, size, _ in sorted(ranges, key=lambda found: found[2])]
+
+
 Watcher = Callable[[LaunchRecord, CodeObject, KernelFault | None], None]
 """Told of a launch that has ended: its record with the sanitizer's findings, its code, the fault if any."""
 

@@ -23,7 +23,7 @@ from workbench.emulator.node.device import device_name, node, products, show_onl
 from workbench.errors import DeviceError, WorkbenchError
 from workbench.launches import LaunchRecord
 from workbench.origin import Origin
-from workbench.runtime.backend import Buffers, DeviceMemory, Invocation, Node, Watcher
+from workbench.runtime.backend import Buffers, DeviceMemory, Invocation, Node, Watcher, merged
 from workbench.runtime.hip import Hip
 
 _HOST_REGISTER_DEFAULT = 0
@@ -156,15 +156,3 @@ def _registered(hip: Hip, buffers: Buffers) -> Iterator[None]:
     finally:
         for base in done:
             hip.api.hipHostUnregister(base)
-
-
-def merged(buffers: Buffers) -> list[tuple[int, int]]:
-    """(address, bytes) ranges with overlapping ones joined: views of one tensor are one piece of memory."""
-    result: list[tuple[int, int]] = []
-    for base, size in sorted(b for b in buffers if b[1] > 0):
-        if result and base < result[-1][0] + result[-1][1]:
-            first, length = result[-1]
-            result[-1] = (first, max(length, base + size - first))
-        else:
-            result.append((base, size))
-    return result

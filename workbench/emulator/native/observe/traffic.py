@@ -127,6 +127,7 @@ class TrafficRecorder:
         order: Sequence[int] | None = None,
         rounds: int = 1,
         first: int | None = None,
+        limit: int | None = None,
     ) -> Replayed:
         if self._released:
             raise UsageError(
@@ -147,7 +148,7 @@ class TrafficRecorder:
                 raise UsageError(
                     f"order has {len(given)} entries; expected each of {self.group_total} work-groups once"
                 )
-        sampling = self._sampling()
+        sampling = self._sampling(limit)
         counts = ffi.new("HkCacheCounts[]", hierarchy.xcds)
         levels = np.zeros((len(self._kinds), abi.LEVELS), dtype=np.uint64)
         recorders = ffi.new("HkTraffic *[]", self._recorders)
@@ -181,12 +182,13 @@ class TrafficRecorder:
             },
         )
 
-    def _sampling(self) -> int:
+    def _sampling(self, limit: int | None) -> int:
         """The finest sampling whose events are no more than the limit: the same for any number of threads."""
+        most = min(self._options.limit, limit or self._options.limit)
         count = self._library.hk_traffic_events
         least = max((int(r.sampling) for r in self._recorders), default=0)
         for sampling in range(least, abi.MAX_SAMPLING):
-            if sum(count(r, sampling) for r in self._recorders) <= self._options.limit:
+            if sum(count(r, sampling) for r in self._recorders) <= most:
                 return sampling
         return max(least, abi.MAX_SAMPLING)
 
