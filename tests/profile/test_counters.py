@@ -8,7 +8,7 @@ import pytest
 
 from tests.codeobject.rows import row
 from workbench.codeobject.instruction import Instruction
-from workbench.codeobject.instructions import CYCLES_OF_A_PASS, PIPELINES, Arithmetic
+from workbench.codeobject.instructions import PIPELINES, Arithmetic
 from workbench.codeobject.occupancy import occupancy
 from workbench.origin import Origin
 from workbench.profile.counters import COUNTERS, collect, tally
@@ -166,7 +166,7 @@ def test_partial_waves_count():
 )
 def test_mfma_cycles(arch, opcode, modifiers, cycles):
     matrix = row(opcode, arch).record.matrix
-    assert CYCLES_OF_A_PASS * matrix.passes_with(modifiers) == cycles
+    assert matrix.cycles_with(modifiers) == cycles
 
 
 def test_peaks_follow_from_passes():
@@ -175,7 +175,7 @@ def test_peaks_follow_from_passes():
         m = machine(gpu)
         matrix = row(opcode, m.arch).record.matrix
         simds = m.target.simds * m.compute_units
-        rate = matrix.operations / (CYCLES_OF_A_PASS * matrix.passes) * simds * m.clock_hz
+        rate = matrix.operations / matrix.cycles_with({}) * simds * m.clock_hz
         assert rate == m.matrix_flops("BF16")
 
 

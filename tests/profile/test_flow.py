@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from tests.codeobject.rows import row
 from workbench.codeobject.instruction import Instruction, Operand
-from workbench.profile.flow import ISSUE_CYCLES, LDS_LATENCY_CYCLES, flow, walk
+from workbench.profile.flow import flow, walk
+from workbench.targets import CDNA3_TIMING, CDNA4_TIMING, GFX950
 
 LATENCY = 500.0
+TURN = GFX950.timing.turn
+LDS_LATENCY = GFX950.timing.lds_latency - TURN
 
 
 def one(address, opcode, form, src=(), words=(0, 0)):
@@ -36,14 +41,14 @@ def mfma(address):
 
 def walked(code, counts=None, waves=1, lds=4.0):
     counts = counts or {i.address: waves for i in code}
-    blocks = flow(counts, {i.address: i for i in code})
-    return walk(blocks, waves, memory_latency=LATENCY, lds_cycles=lds)
+    blocks = flow(counts, {i.address: i for i in code}, GFX950.timing)
+    return walk(blocks, waves, GFX950.timing, memory_latency=LATENCY, lds_cycles=lds)
 
 
 def test_a_load_is_waited_for_once():
     found = walked([load(0), wait(8, 0x0F70), wait(16, 0x0F70)], waves=10)
-    assert found.memory == LATENCY - ISSUE_CYCLES
-    assert found.issue == 3 * ISSUE_CYCLES
+    assert found.memory == LATENCY - TURN
+    assert found.issue == 3 * TURN
     assert found.lds == 0
 
 
@@ -51,15 +56,15 @@ def test_what_is_issued_meanwhile_hides_the_latency():
     work = [mfma(8 * i) for i in range(1, 11)]
     found = walked([load(0), *work, wait(88, 0x0F70)])
     # The tenth MFMA is issued after nine of 16 cycles each.
-    assert found.memory == LATENCY - ISSUE_CYCLES - 9 * 16 - ISSUE_CYCLES
-    assert found.issue == ISSUE_CYCLES + 9 * 16 + ISSUE_CYCLES + ISSUE_CYCLES
+    assert found.memory == LATENCY - TURN - 9 * 16 - TURN
+    assert found.issue == TURN + 9 * 16 + TURN + TURN
 
 
 def test_a_partial_wait_asks_for_the_oldest():
     code = [read(0), read(8), wait(16, 0xC17F), wait(24, 0xC07F)]
     found = walked(code, lds=100.0)
-    # The first is served at 100, the second at 200, each 64 cycles later in the register.
-    assert found.lds == (164 - 8) + (200 + LDS_LATENCY_CYCLES - 164 - ISSUE_CYCLES)
+    # The first is served at 100, the second at 200, each a latency later in the register.
+    assert found.lds == (100 + LDS_LATENCY - 2 * TURN) + (100 - TURN)
 
 
 def test_loads_in_flight_over_the_back_edge():
@@ -75,7 +80,7 @@ def test_loads_in_flight_over_the_back_edge():
     ]
     counts = {0: 1, 8: turns, 16: turns, 24: turns, 32: turns, 40: 1}
     found = walked(code, counts)
-    assert found.memory == turns * (LATENCY - 2 * ISSUE_CYCLES)
+    assert found.memory == turns * (LATENCY - 2 * TURN)
 
 
 def test_the_other_way_into_a_block_is_seen():
@@ -89,3 +94,14 @@ def test_the_other_way_into_a_block_is_seen():
     ]
     found = walked(code, {0: 100, 8: 3, 16: 100, 24: 100, 32: 1})
     assert found.memory == 0
+
+
+def test_a_wave_takes_as_long_as_its_target_says():
+    """One place for times: a transcendental of fp32 has half the rate on gfx950, a quarter on gfx942."""
+    to = Operand("v", 0, 1, 0, False, False, False)
+    code = [replace(one(0, "v_exp_f32", "VOP1"), dst=(to,)), read(8), wait(16, 0xC07F)]
+    for timing, cycles, latency in ((CDNA3_TIMING, 16, 51), (CDNA4_TIMING, 8, 60)):
+        blocks = flow({i.address: 1 for i in code}, {i.address: i for i in code}, timing)
+        assert [step.cycles for step in blocks[0].steps] == [cycles, TURN, TURN]
+        found = walk(blocks, 1, timing, memory_latency=LATENCY, lds_cycles=8.0)
+        assert found.lds == 8 + latency - TURN - TURN

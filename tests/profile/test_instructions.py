@@ -9,10 +9,11 @@ import workbench as wb
 from tests.codeobject.rows import row
 from workbench.codeobject.instruction import Instruction
 from workbench.origin import Origin
-from workbench.profile.flow import ISSUE_CYCLES, flow, stalls, walk
+from workbench.profile.flow import flow, stalls, walk
 from workbench.profile.instructions import InstructionProfile, latest, measured, remember
 from workbench.profile.rocprof.instructions import InstructionCost
 from workbench.runtime import LaunchOptions, device
+from workbench.targets import GFX950
 
 SOURCE = """\
 #include <hip/hip_runtime.h>
@@ -97,13 +98,13 @@ def test_stalls_add_up_to_the_walk():
         one(24, "s_waitcnt", "SOPP", (0xBF8C0F70, 0)),
         one(32, "s_endpgm", "SOPP"),
     ]
-    waves = 7
-    blocks = flow(dict.fromkeys(range(0, 40, 8), waves), {i.address: i for i in code})
-    found = stalls(blocks, memory_latency=500.0, lds_cycles=4.0)
+    waves, timing = 7, GFX950.timing
+    blocks = flow(dict.fromkeys(range(0, 40, 8), waves), {i.address: i for i in code}, timing)
+    found = stalls(blocks, timing, memory_latency=500.0, lds_cycles=4.0)
     # The second MFMA waits for the first one's 16 cycles but 4; the load is under way meanwhile.
-    assert found == {16: 12.0 * waves, 24: (500.0 - 3 * ISSUE_CYCLES - 12) * waves}
-    together = walk(blocks, waves, memory_latency=500.0, lds_cycles=4.0)
-    assert sum(found.values()) / waves + 5 * ISSUE_CYCLES == pytest.approx(together.total)
+    assert found == {16: 12.0 * waves, 24: (500.0 - 3 * timing.turn - 12) * waves}
+    together = walk(blocks, waves, timing, memory_latency=500.0, lds_cycles=4.0)
+    assert sum(found.values()) / waves + 5 * timing.turn == pytest.approx(together.total)
 
 
 def test_what_rocprofv3_measured():

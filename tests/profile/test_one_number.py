@@ -1,4 +1,4 @@
-"""`wb.time`, `wb.profile` and a what-if that changes nothing give one number, wherever malloc puts tensors."""
+"""`wb.time`, `wb.profile` and a what-if that changes nothing give one number, wherever tensors lie."""
 
 from __future__ import annotations
 

@@ -19,10 +19,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from workbench.codeobject.instructions import CYCLES_OF_A_PASS, Matrix
+from workbench.codeobject.instructions import Matrix
 from workbench.origin import Figure, Origin
 from workbench.profile.flow import Block, flow
-from workbench.targets import TARGETS
+from workbench.targets import TARGETS, target
 
 if TYPE_CHECKING:
     from workbench.codeobject.instruction import Instruction
@@ -446,7 +446,7 @@ def tally(arch: str, record: LaunchRecord, instructions: Mapping[int, Instructio
             _add(result, instructions[address], count)
     if record.traffic is not None:
         result.pieces = _by_class(record.traffic.sites(), instructions)
-    result.blocks = flow(record.counts, instructions)
+    result.blocks = flow(record.counts, instructions, target(arch).timing)
     return result
 
 
@@ -475,7 +475,7 @@ def _add(result: Tally, instruction: Instruction, count: int) -> None:
         type_ = matrix_type(matrix, modifiers)
         result.matrix_counts[type_] = result.matrix_counts.get(type_, 0) + count
         result.matrix_ops[type_] = result.matrix_ops.get(type_, 0) + count * matrix.operations
-        result.matrix_cycles += count * CYCLES_OF_A_PASS * matrix.passes_with(modifiers)
+        result.matrix_cycles += count * matrix.cycles_with(modifiers)
     elif (work := record.arithmetic) is not None:
         key = work.kind, work.type
         result.arithmetic[key] = result.arithmetic.get(key, 0) + count

@@ -16,20 +16,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from workbench.codeobject.instructions import CYCLES_OF_A_PASS, Flow
+from workbench.codeobject.instructions import Flow
 from workbench.codeobject.waits import waits_of
+from workbench.profile.issue import issue_cycles
 
 if TYPE_CHECKING:
     from workbench.codeobject.instruction import Instruction
-
-ISSUE_CYCLES = 4
-"""A SIMD gives each of its waves a turn every four cycles (CDNA3 ISA guide, 64 lanes on 16)."""
-
-QUARTER_RATE_CYCLES = 16
-
-LDS_LATENCY_CYCLES = 64
-"""Of a read without conflicts: the upper end of what LLVM's SISchedule.td says of WriteLDS ("between 2 and
-64"); no measurement of CDNA's is published with the facts that this project builds on."""
+    from workbench.targets import Timing
 
 _SWEEPS = 3
 _IN_FLIGHT = 64
@@ -47,7 +40,7 @@ class Step:
     """
 
     kind: str
-    cycles: int = ISSUE_CYCLES
+    cycles: int
     vmcnt: int | None = None
     lgkmcnt: int | None = None
     address: int = 0
@@ -87,22 +80,16 @@ class Walk:
         return self.issue + self.memory + self.lds
 
 
-def _step(instruction: Instruction) -> Step:
-    kind, at = instruction.record.pipeline, instruction.address
-    if matrix := instruction.record.matrix:
-        return Step("mfma", CYCLES_OF_A_PASS * matrix.passes_with(instruction.modifiers), address=at)
-    if kind == "trans":
-        return Step("issue", QUARTER_RATE_CYCLES, address=at)
-    if kind in ("vmem_load", "flat_load"):
-        return Step("memory", address=at)
-    if kind == "smem":
-        return Step("scalar", address=at)
-    if kind == "lds":
-        return Step("lds", address=at)
+_KINDS = {"mfma": "mfma", "vmem_load": "memory", "flat_load": "memory", "smem": "scalar", "lds": "lds"}
+"""Kinds of steps by pipeline; all others issue."""
+
+
+def _step(instruction: Instruction, timing: Timing) -> Step:
+    cycles, at = issue_cycles(instruction, timing), instruction.address
     if instruction.opcode == "s_waitcnt":
         waits = waits_of(instruction)
-        return Step("wait", ISSUE_CYCLES, waits.vmcnt, waits.lgkmcnt, at)
-    return Step("issue", address=at)
+        return Step("wait", cycles, waits.vmcnt, waits.lgkmcnt, at)
+    return Step(_KINDS.get(instruction.record.pipeline, "issue"), cycles, address=at)
 
 
 def _target(instruction: Instruction) -> int | None:
@@ -111,7 +98,9 @@ def _target(instruction: Instruction) -> int | None:
     return next((int(o.value or 0) for o in instruction.src + instruction.dst if o.kind == "label"), None)
 
 
-def flow(counts: Mapping[int, int], instructions: Mapping[int, Instruction]) -> tuple[Block, ...]:
+def flow(
+    counts: Mapping[int, int], instructions: Mapping[int, Instruction], timing: Timing
+) -> tuple[Block, ...]:
     """The executed blocks in address order, each with its most frequent predecessor."""
     executed = [a for a in sorted(counts) if counts[a] and a in instructions]
     targets = {t for a in executed if (t := _target(instructions[a])) is not None}
@@ -131,7 +120,7 @@ def flow(counts: Mapping[int, int], instructions: Mapping[int, Instruction]) -> 
             starts[address] = len(blocks)
             blocks.append(Block(counts[address], []))
             ends.append(instruction)
-        blocks[-1].steps.append(_step(instruction))
+        blocks[-1].steps.append(_step(instruction, timing))
         ends[-1] = instruction
     _choose_predecessors(blocks, starts, ends)
     return tuple(blocks)
@@ -201,29 +190,34 @@ class _State:
         self.lgkm = deque(((t - cycles, kind) for t, kind in self.lgkm), _IN_FLIGHT)
 
 
-def walk(blocks: Sequence[Block], waves: int, *, memory_latency: float, lds_cycles: float) -> Walk:
+def walk(
+    blocks: Sequence[Block], waves: int, timing: Timing, *, memory_latency: float, lds_cycles: float
+) -> Walk:
     """Cycles of an average wave.
 
     Args:
         blocks: from `flow`.
         waves: waves of the launch.
+        timing: of the target.
         memory_latency: cycles until a load from memory returns.
         lds_cycles: cycles that LDS is busy with one instruction, and with those that the other waves of the
             work-group send at the same time.
     """
-    spent = _sweep(blocks, memory_latency, lds_cycles)
+    spent = _sweep(blocks, timing, memory_latency, lds_cycles)
     sums = [sum(s[k] * b.count for s, b in zip(spent, blocks, strict=True)) for k in range(3)]
     return Walk(*(total / max(waves, 1) for total in sums))
 
 
-def stalls(blocks: Sequence[Block], *, memory_latency: float, lds_cycles: float) -> dict[int, float]:
+def stalls(
+    blocks: Sequence[Block], timing: Timing, *, memory_latency: float, lds_cycles: float
+) -> dict[int, float]:
     """Cycles that waves stand at each instruction, by address, summed over all waves of the launch.
 
     At a wait until its loads have returned, at an MFMA until the matrix core is free: where a wait shows, not
     what caused it. The same walk as `walk`, with the same arguments; instructions without a stall are absent.
     """
     waits: list[list[float]] = [[] for _ in blocks]
-    _sweep(blocks, memory_latency, lds_cycles, waits)
+    _sweep(blocks, timing, memory_latency, lds_cycles, waits)
     found: dict[int, float] = {}
     for block, cycles in zip(blocks, waits, strict=True):
         for step, stall in zip(block.steps, cycles, strict=True):
@@ -234,6 +228,7 @@ def stalls(blocks: Sequence[Block], *, memory_latency: float, lds_cycles: float)
 
 def _sweep(
     blocks: Sequence[Block],
+    timing: Timing,
     memory_latency: float,
     lds_cycles: float,
     waits: Sequence[list[float]] | None = None,
@@ -248,7 +243,7 @@ def _sweep(
         for i, block in enumerate(blocks):
             state = outs[block.before].copy() if block.before is not None else _State()
             at: list[float] = []
-            spent[i] = _run(block.steps, state, memory_latency, lds_cycles, at)
+            spent[i] = _run(block.steps, state, timing, memory_latency, lds_cycles, at)
             outs[i] = state
             if waits is not None:
                 waits[i][:] = at
@@ -256,7 +251,12 @@ def _sweep(
 
 
 def _run(
-    steps: Sequence[Step], state: _State, memory_latency: float, lds_cycles: float, at: list[float]
+    steps: Sequence[Step],
+    state: _State,
+    timing: Timing,
+    memory_latency: float,
+    lds_cycles: float,
+    at: list[float],
 ) -> tuple[float, float, float]:
     """Runs a block from `state`, which becomes the state after it; cycles of issue, memory and LDS waits.
 
@@ -264,19 +264,22 @@ def _run(
     """
     now = issue = memory = lds = 0.0
     core, port = state.core, state.port
+    turn = int(timing.turn)
+    # Who measured the latency chased pointers, from one read to the next: the wait's own turn is in it.
+    lds_latency = int(timing.lds_latency) - turn
     for step in steps:
         spent, stall = float(step.cycles), 0.0
         if step.kind == "mfma":
             stall = max(0.0, core - now)
             core = now + stall + step.cycles
-            spent = stall + ISSUE_CYCLES
+            spent = stall + turn
         elif step.kind == "memory":
             state.memory.append(now + memory_latency)
         elif step.kind == "scalar":
             state.lgkm.append((now + memory_latency, "memory"))
         elif step.kind == "lds":
             port = max(port, now) + lds_cycles
-            state.lgkm.append((port + LDS_LATENCY_CYCLES, "lds"))
+            state.lgkm.append((port + lds_latency, "lds"))
         elif step.kind == "wait":
             until_memory = until_lds = now
             while step.vmcnt is not None and len(state.memory) > step.vmcnt:

@@ -16,8 +16,10 @@ from weakref import WeakKeyDictionary
 from workbench.origin import Origin
 from workbench.profile.counters import lds_origin
 from workbench.profile.flow import flow, stalls
+from workbench.profile.issue import issue_cycles
 from workbench.profile.machine import machine, memory_latency_cycles
-from workbench.profile.model import issue_cycles, lds_service_cycles
+from workbench.profile.model import lds_service_cycles
+from workbench.targets import target
 
 if TYPE_CHECKING:
     from workbench.codeobject import Instruction
@@ -53,7 +55,7 @@ ISSUE = Measure(
     "Issue cycles",
     "cycles",
     Origin.MODELLED,
-    "Cycles that wave instructions occupy their pipeline: the passes of an MFMA, 16 at quarter rate, else 4.",
+    "Cycles that wave instructions occupy their pipeline, by the target's timing.",
 )
 INSTRUCTIONS = Measure("instructions", "Wave instructions", "", Origin.COUNTED, "Executions, over all waves.")
 STALLS = Measure(
@@ -128,12 +130,13 @@ def counted(
     """
     if record.counts is None:
         return None
+    timing = target(kernel.arch).timing
     executions = {address: count for address, count in record.counts.items() if count}
     code = {address: kernel.module.instruction(address) for address in executions}
     values: dict[int, dict[str, float]] = {
         address: {
             INSTRUCTIONS.key: float(count),
-            ISSUE.key: float(count * issue_cycles(code[address])),
+            ISSUE.key: float(count * issue_cycles(code[address], timing)),
         }
         for address, count in executions.items()
     }
@@ -167,7 +170,8 @@ def _walked(kernel: Kernel, record: LaunchRecord, code: Mapping[int, Instruction
     )
     waves = -(-math.prod(record.block) // LANES)
     return stalls(
-        flow(record.counts, code),
+        flow(record.counts, code, gpu.target.timing),
+        gpu.target.timing,
         memory_latency=memory_latency_cycles(gpu),
         lds_cycles=lds_service_cycles(record.counters, sent, waves, gpu),
     )

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 
 from workbench.origin import Figure, Origin
 from workbench.profile.counters import MATRIX_TYPES
-from workbench.profile.model import L1_BYTES_PER_CYCLE
 from workbench.targets import Product
 
 TIME = "time_us"
@@ -276,7 +275,7 @@ METRICS: tuple[Metric, ...] = (
         "64 * TCP_TOTAL_CACHE_ACCESSES_sum / time",
         lambda v, m: 64 * v("TCP_TOTAL_CACHE_ACCESSES_sum") / v.seconds / 1e12,
         f"{_PROFILER}, vL1D cache bandwidth",
-        lambda v, m: L1_BYTES_PER_CYCLE * m.compute_units * m.clock_hz / 1e12,
+        lambda v, m: m.target.timing.l1_bytes_per_cycle * m.compute_units * m.clock_hz / 1e12,
         ("TCP_TOTAL_CACHE_ACCESSES_sum",),
     ),
     Metric(

@@ -8,14 +8,15 @@ less than each unit needs for its share of the work, were it never waiting:
     share = ceil(work-groups / CUs) / work-groups           of what follows falls on the busiest CU
     simds = min(4, waves of a work-group * work-groups that the CU holds)
     mfma  = share * MFMA cycles / simds                     by instruction, codeobject/instructions/matrix.py
-    valu  = share * (4 * VALU + transcendental) / simds     64 lanes on 16-lane SIMDs
+    valu  = share * (turn * VALU + transcendental) / simds  64 lanes on 16-lane SIMDs
     salu  = share * (SALU + branches)                       one a cycle of a CU
     lds   = share * max(LDS cycles, LDS bytes / bytes a cycle)   with bank conflicts
-    vmem  = share * 4 * vector memory instructions          address unit: 16 lanes a cycle
-    l1    = share * requested bytes / 64                    64 bytes a cycle of a CU
+    vmem  = share * vector memory instructions * cycles of the address unit
+    l1    = share * requested bytes / bytes a cycle of a CU
     wave  = rounds * (issue, matrix cores and loads waited for by a wave, `profile.flow`)
             rounds = work-groups of the CU / work-groups that it holds at once
-            a load from memory takes 218 ns; LDS 64 cycles after serving the work-group's waves in turn
+            a load takes as long as from the Infinity Cache; LDS, its latency after serving the
+            work-group's waves in turn; times of a unit: `targets.Timing`
     l2    = requested bytes / L2 bandwidth                  of the whole GPU
     hbm   = compulsory bytes / memory bandwidth             of the whole GPU
 
@@ -33,16 +34,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from workbench.codeobject.instructions import CYCLES_OF_A_PASS, Access, Space
+from workbench.codeobject.instructions import Access, Space
 from workbench.origin import NEVER_COMPARED, Expected, Figure, Origin
 from workbench.profile.clock import settled_clock, sustained_clock
-from workbench.profile.flow import ISSUE_CYCLES, QUARTER_RATE_CYCLES, walk
+from workbench.profile.flow import walk
 from workbench.profile.launch import DISPATCH_SECONDS
 from workbench.profile.machine import memory_latency_cycles
 from workbench.profile.simulation.chip import ChipRun, levels_everywhere, levels_of, simulate_chip
 from workbench.profile.simulation.program import FROM_L2, Levels
 from workbench.profile.simulation.unit import REASONS
-from workbench.targets import Product
+from workbench.targets import LINE_BYTES, Product
 
 if TYPE_CHECKING:
     from workbench.codeobject import Instruction
@@ -51,17 +52,12 @@ if TYPE_CHECKING:
     from workbench.runtime import LaunchRecord
 
 LAUNCH_OVERHEAD_SECONDS = 1.8e-6
-VALU_CYCLES = 4
-ADDRESS_CYCLES = 4
-L1_BYTES_PER_CYCLE = 64
 
 
-def issue_cycles(instruction: Instruction) -> int:
-    """Cycles that one wave instruction occupies its pipeline: its MFMA passes, 16 at quarter rate, else 4."""
-    record = instruction.record
-    if record.matrix is not None:
-        return CYCLES_OF_A_PASS * record.matrix.passes_with(instruction.modifiers)
-    return QUARTER_RATE_CYCLES if record.pipeline == "trans" else ISSUE_CYCLES
+def vector_cycles(tally: Tally, machine: Product) -> int:
+    """Cycles that the vector ALUs are busy with a launch's instructions, all waves together."""
+    timing = machine.target.timing
+    return int(timing.turn * tally.of("valu") + timing.transcendental * tally.of("trans"))
 
 
 def lds_cycles(device: Mapping[str, int], machine: Product) -> float:
@@ -284,10 +280,9 @@ def activity_of(
 ) -> dict[str, float]:
     """Shares of the kernel's cycles in which the units of the whole chip are busy."""
     simds = machine.target.simds * machine.compute_units
-    vector = VALU_CYCLES * tally.of("valu") + machine.target.timing.transcendental * tally.of("trans")
     return {
         "mfma": min(1.0, tally.matrix_cycles / simds / cycles),
-        "valu": min(1.0, vector / simds / cycles),
+        "valu": min(1.0, vector_cycles(tally, machine) / simds / cycles),
         "lds": min(1.0, lds_cycles(tally.device, machine) / machine.compute_units / cycles),
         "hbm": min(1.0, memory_bytes(tally) / machine.hbm_bytes_per_second * clock_hz / cycles),
         "units": run.units / machine.compute_units,
@@ -299,7 +294,7 @@ def memory_bytes(tally: Tally) -> int:
     if tally.replayed is None:
         return 0
     total = tally.replayed.total
-    return total.mall_read_misses * 128 + total.memory_bytes_written
+    return total.mall_read_misses * LINE_BYTES + total.memory_bytes_written
 
 
 def evicted_lines(tally: Tally, machine: Product, *, warm: bool = False) -> float:
@@ -372,24 +367,25 @@ def _bound(
         + device.get("global_bytes_written", 0)
         + device.get("scalar_bytes_read", 0)
     )
-    vector = VALU_CYCLES * tally.of("valu") + machine.target.timing.transcendental * tally.of("trans")
     memory = tally.of(
         "vmem_load", "vmem_store", "vmem_atomic", "vmem_other", "flat_load", "flat_store", "flat_atomic"
     )
     rounds = -(-per_cu // occupancy.groups_per_cu)
+    timing = machine.target.timing
     wave = walk(
         tally.blocks,
         tally.waves,
+        timing,
         memory_latency=memory_latency_cycles(machine),
         lds_cycles=lds_service_cycles(device, tally.of("lds"), waves, machine),
     )
     cycles = {
         "mfma": share * tally.matrix_cycles / simds,
-        "valu": share * vector / simds,
+        "valu": share * vector_cycles(tally, machine) / simds,
         "salu": share * tally.of("salu", "branch"),
         "lds": share * lds_cycles(device, machine),
-        "vmem": share * ADDRESS_CYCLES * memory,
-        "l1": share * requested / L1_BYTES_PER_CYCLE,
+        "vmem": share * timing.vmem_address * memory,
+        "l1": share * requested / timing.l1_bytes_per_cycle,
         "wave": rounds * wave.total,
     }
     parts = {name: value / clock_hz for name, value in cycles.items()}

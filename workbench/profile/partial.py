@@ -17,6 +17,7 @@ import numpy.typing as npt
 
 from workbench.codeobject.instructions import Access, Flow, Space
 from workbench.launches import CacheCounts, Dim, Replayed, StepOptions, Steps
+from workbench.targets import LINE_BYTES
 
 if TYPE_CHECKING:
     from workbench.codeobject import Instruction
@@ -157,7 +158,7 @@ class Part:
             for die in part.dies
         ]
         read = sum(die.mall_read_misses for die in dies)
-        most = max(argument_bytes // 128, sum(die.mall_read_misses for die in part.dies))
+        most = max(argument_bytes // LINE_BYTES, sum(die.mall_read_misses for die in part.dies))
         kept = min(1.0, most / max(1, read))
         levels = {
             address: (l1, l2, infinity + round(hbm * (1 - kept)), round(hbm * kept))

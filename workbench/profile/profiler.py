@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from workbench import targets
 from workbench.errors import ProfilerError
 from workbench.events import hub
 from workbench.origin import Figure, Origin
@@ -14,11 +15,11 @@ from workbench.profile.findings import Advice
 from workbench.profile.instructions import InstructionProfile, remember
 from workbench.profile.instructions import counted as counted_instructions
 from workbench.profile.instructions import measured as measured_instructions
+from workbench.profile.issue import issue_cycles
 from workbench.profile.machine import machine
 from workbench.profile.metrics import (
     GPU_COUNTERS,
 )
-from workbench.profile.model import issue_cycles
 from workbench.profile.results import Line, ProfileResult, StepsProfile, keep_whole
 from workbench.profile.rocprof import collect as run_rocprof
 from workbench.profile.timing import argument_bytes_of, counted_exactly, live_operands, modelled
@@ -219,7 +220,7 @@ def _resources(target: Target, record: LaunchRecord) -> Resources:
 
 
 def _by_line(target: Target, costs: InstructionProfile) -> dict[tuple[str, int], Line]:
-    module = target.kernel.module
+    module, timing = target.kernel.module, targets.target(target.kernel.arch).timing
     found: dict[tuple[str, int], Line] = {}
     for address, count in (costs.executions or {}).items():
         places = module.places_of(address)
@@ -229,7 +230,7 @@ def _by_line(target: Target, costs: InstructionProfile) -> dict[tuple[str, int],
         instruction = module.instruction(address)
         kind = instruction.record.pipeline
         line.classes[kind] = line.classes.get(kind, 0) + count
-        line.issue_cycles += count * issue_cycles(instruction)
+        line.issue_cycles += count * issue_cycles(instruction, timing)
         for key, value in costs.values[address].items():
             line.values[key] = line.values.get(key, 0) + value
     return found

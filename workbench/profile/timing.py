@@ -28,7 +28,7 @@ from workbench.progress import track
 from workbench.runtime import Device, LaunchRecord
 from workbench.spec import KernelSpec, Published, Shape, shape_text, spec_of
 from workbench.spec.subject import Target, resolve
-from workbench.targets import Product
+from workbench.targets import LINE_BYTES, Product
 
 CACHE_CLEAR_BYTES = 512 << 20
 """Written between two measured runs, so that none finds its data in a cache: twice the Infinity Cache."""
@@ -270,7 +270,7 @@ def _repeated(target: Target, record: LaunchRecord, once: Replayed, argument_byt
     caches, fits = hierarchy(_machine(target)), _occupancy(target, record)
     total = once.total
     if record.steps is not None and not record.steps.is_whole and argument_bytes:
-        moved = total.mall_read_misses * 128 + total.memory_bytes_written
+        moved = total.mall_read_misses * LINE_BYTES + total.memory_bytes_written
         share = min(1.0, moved / argument_bytes)
         caches = replace(caches, mall_bytes=max(1, round(caches.mall_bytes * share)))
     return record.traffic.replay(caches, fits.groups_per_cu, rounds=2)

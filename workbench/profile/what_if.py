@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from workbench.codeobject.instructions import CYCLES_OF_A_PASS
 from workbench.errors import UsageError
 from workbench.launches import Replayed, WaveSteps
 from workbench.origin import Expected
 from workbench.profile.model import TimeModel, model_time
+from workbench.targets import LINE_BYTES
 
 if TYPE_CHECKING:
     from workbench.codeobject.instruction import Instruction
@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from workbench.profile.counters import Tally
     from workbench.runtime import LaunchRecord
     from workbench.targets import Product
-
-LINE = 128
 
 
 @dataclass(frozen=True)
@@ -87,12 +85,14 @@ class _ChangedSteps:
         if self._change.bank_conflicts < 1:
             # What an access takes without conflicts is what the fastest of its instruction took, or less.
             served = cost & (found["lines"] == 0)
-            least = found["bytes"] / LINE
+            least = found["bytes"] / LINE_BYTES
             kept = self._change.bank_conflicts
             cycles = least + kept * np.maximum(found["lds_cycles"] - least, 0)
             found["lds_cycles"] = np.where(served, np.ceil(cycles), found["lds_cycles"])
         if self._change.coalesced:
-            lines = np.minimum(found["lines"], np.maximum(1, -(-found["bytes"].astype(np.int64) // LINE)))
+            lines = np.minimum(
+                found["lines"], np.maximum(1, -(-found["bytes"].astype(np.int64) // LINE_BYTES))
+            )
             found["lines"] = np.where(cost & (found["lines"] > 0), lines, found["lines"])
         if len(self._gone):
             found = found[~(cost & np.isin(found["place"], self._gone))]
@@ -187,8 +187,7 @@ class Again:
                 continue
             classes[instruction.record.pipeline] = classes.get(instruction.record.pipeline, 0) - count
             if instruction.record.matrix is not None:
-                passes = instruction.record.matrix.passes_with(instruction.modifiers)
-                cycles -= count * CYCLES_OF_A_PASS * passes
+                cycles -= count * instruction.record.matrix.cycles_with(instruction.modifiers)
         return replace(self.tally, classes=classes, matrix_cycles=cycles)
 
 

@@ -39,7 +39,7 @@ from workbench.targets.products import (
     default_product,
     product,
 )
-from workbench.targets.timing import CDNA3_TIMING, CDNA4_TIMING, Timing
+from workbench.targets.timing import CDNA3_TIMING, CDNA4_TIMING, LINE_BYTES, Timing
 from workbench.targets.under_load import UnderLoad
 
 __all__ = [
@@ -50,6 +50,7 @@ __all__ = [
     "GFX90A",
     "GFX942",
     "GFX950",
+    "LINE_BYTES",
     "MI210",
     "MI300X",
     "MI325X",

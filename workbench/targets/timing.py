@@ -7,16 +7,24 @@ from dataclasses import dataclass, replace
 from workbench.targets.fact import Fact
 from workbench.targets.sources import GLUON, HAZARDS, MT4G, ROCPROF_DOCS
 
+LINE_BYTES = 128
+"""Of a line of L1 and L2 (AMD CDNA 3 white paper)."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Timing:
-    """How long the parts of a compute unit take; `profile.simulation` computes with it.
+    """How long the parts of a compute unit take: what all that tells of time computes with.
+
+    Two questions have two figures. How long does an instruction keep its unit busy, so that the next waits:
+    `turn`, `transcendental`, `quarter_rate`, `permute`, `lds_issue`, `l1_line` and their like. How long until
+    its result is there: `mfma_states`, `scalar_hit`, `scalar_miss` and what is called a latency.
 
     Attributes:
         turn: cycles between two turns of a SIMD to issue.
         transcendental: that a transcendental instruction of fp32 occupies the vector ALU.
         quarter_rate: the same of other vector instructions that run at a quarter of the rate.
         permute: the same of v_permlane*.
+        sleep: that s_sleep waits for each unit of its operand.
         taken_branch: cycles from a taken branch to the instruction at its target.
         mfma_operands: cycles for which an MFMA with sources of two registers keeps vector instructions from
             issuing; twice that with four, and so on.
@@ -30,6 +38,7 @@ class Timing:
         lds_queue: accesses of a pair of SIMDs that wait at most.
         lds_fill: bytes a cycle that loads write to LDS.
         shared_port: whether LDS and vector memory instructions issue to one port: 1 or 0.
+        vmem_address: cycles that the address unit takes for a vector memory instruction.
         l1_line: cycles that L1 takes for a line.
         l1_narrow, l1_wide: least cycles that it takes for an instruction of a dword a lane, and of more.
         l1_latency, l2_latency: of a load that the cache serves.
@@ -45,6 +54,7 @@ class Timing:
     transcendental: Fact
     quarter_rate: Fact
     permute: Fact
+    sleep: Fact
     taken_branch: Fact
     mfma_operands: Fact
     mfma_states: Fact
@@ -57,6 +67,7 @@ class Timing:
     lds_queue: Fact
     lds_fill: Fact
     shared_port: Fact
+    vmem_address: Fact
     l1_line: Fact
     l1_narrow: Fact
     l1_wide: Fact
@@ -71,12 +82,18 @@ class Timing:
     instruction_ways: Fact
     instruction_miss: Fact
 
+    @property
+    def l1_bytes_per_cycle(self) -> float:
+        """Bytes a cycle that L1 serves at best."""
+        return LINE_BYTES / self.l1_line
+
 
 CDNA3_TIMING = Timing(
     turn=Fact(4, "cycles", f"{ROCPROF_DOCS}: the scheduler visits the four SIMDs in turn"),
     transcendental=Fact(16, "cycles", "CDNA3 ISA guide: quarter rate"),
     quarter_rate=Fact(16, "cycles", "CDNA3 ISA guide: quarter rate"),
     permute=Fact(8, "cycles", "AMD SHARK's AMDGPU optimization guide: 4 to 8"),
+    sleep=Fact(64, "cycles", "CDNA3 ISA guide, S_SLEEP: about 64 clocks for each unit of SIMM16[6:0]"),
     taken_branch=Fact(16, "cycles", "assumed: four turns; AMD says so of GCN, nobody of CDNA"),
     mfma_operands=Fact(
         4, "cycles", f"half of what {GLUON} measured on gfx950, whose sources are twice as wide"
@@ -91,6 +108,7 @@ CDNA3_TIMING = Timing(
     lds_queue=Fact(8, "", f"{GLUON} for gfx950; taken for CDNA 3 too"),
     lds_fill=Fact(64, "bytes/clock", "assumed: what L1 delivers"),
     shared_port=Fact(0, "", f"{ROCPROF_DOCS}: separate"),
+    vmem_address=Fact(4, "cycles", "assumed: 16 lanes a cycle, as AMD SHARK's guide says of LDS"),
     l1_line=Fact(2, "cycles", f"{GLUON}: 64 bytes a cycle; ROCm Compute Profiler's peak is twice that"),
     l1_narrow=Fact(4, "cycles", f"{GLUON} for gfx950: buffer_load_dword"),
     l1_wide=Fact(16, "cycles", f"{GLUON} for gfx950: buffer_load_dwordx2 and dwordx4"),

@@ -11,9 +11,9 @@ import torch
 import workbench as wb
 from workbench.launches import LaunchOptions, StepOptions
 from workbench.profile.simulation.program import FROM_L2, program
-from workbench.profile.simulation.unit import LINE, REASONS, machine_record, run_unit
+from workbench.profile.simulation.unit import REASONS, machine_record, run_unit
 from workbench.runtime import device
-from workbench.targets import TILE_TARGETS, default_product
+from workbench.targets import LINE_BYTES, TILE_TARGETS, default_product
 
 WITHIN = 0.05
 REASON = {name: number for number, name in enumerate(REASONS)}
@@ -136,7 +136,7 @@ def test_a_chain(arch, name, cycles):
 
 def test_code_that_does_not_fit_the_instruction_cache():
     timing = default_product("gfx942").target.timing
-    turns, lines = 10240 * timing.turn, 10240 * 8 // LINE
+    turns, lines = 10240 * timing.turn, 10240 * 8 // LINE_BYTES
     assert run("gfx942", "looped").cycles == pytest.approx(turns, rel=WITHIN)
     straight = run("gfx942", "straight")
     assert straight.cycles == pytest.approx(turns + lines * timing.instruction_miss, rel=WITHIN)
@@ -221,7 +221,7 @@ def test_bandwidth_of_a_share():
     """Loads one after the other without a wait come as fast as the share of HBM gives lines."""
     product = default_product("gfx950")
     told = machine_record(product, product.clock_hz, 256)
-    rate = LINE / told["level_cycles"][3] * product.clock_hz * 256
+    rate = LINE_BYTES / told["level_cycles"][3] * product.clock_hz * 256
     assert rate == pytest.approx(product.hbm_bytes_per_second * product.hbm_read / 100)
 
 

@@ -5,7 +5,7 @@
 
 from workbench.codeobject.instructions.families import of_one_address
 from workbench.codeobject.instructions.form import Form, forms
-from workbench.codeobject.instructions.matrix import CYCLES_OF_A_PASS, MATRICES, Matrix
+from workbench.codeobject.instructions.matrix import MATRICES, Matrix
 from workbench.codeobject.instructions.record import (
     PIPELINES,
     Access,
@@ -22,7 +22,6 @@ from workbench.codeobject.instructions.record import (
 )
 
 __all__ = [
-    "CYCLES_OF_A_PASS",
     "MATRICES",
     "PIPELINES",
     "Access",

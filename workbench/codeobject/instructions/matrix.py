@@ -11,8 +11,7 @@ from functools import cache
 
 from workbench import targets
 from workbench.targets import Target
-
-CYCLES_OF_A_PASS = 4
+from workbench.targets.matrix_units import CYCLES_OF_A_PASS
 
 _SLOW_PASSES = 8
 """Of 16 by 16 results in several blocks, and of f32."""
@@ -60,6 +59,10 @@ class Matrix:
     def passes_with(self, modifiers: Mapping[str, int]) -> int:
         """Passes of an instruction with these modifiers."""
         return self.passes * (2 if self.has_8_bits(modifiers) else 1)
+
+    def cycles_with(self, modifiers: Mapping[str, int]) -> int:
+        """Cycles for which such an instruction keeps the matrix core busy."""
+        return int(CYCLES_OF_A_PASS) * self.passes_with(modifiers)
 
 
 def _dense() -> dict[str, Matrix]:

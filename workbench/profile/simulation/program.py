@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from workbench.codeobject.instructions import CYCLES_OF_A_PASS, Access, Flow, Space, Trait
+from workbench.codeobject.instructions import Access, Flow, Space
 from workbench.codeobject.registers import read, written
 from workbench.codeobject.waits import waits_of
+from workbench.profile.issue import issue_cycles, result_width
 from workbench.profile.simulation.native import CData, ffi, number
 from workbench.targets import Target
 
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
     from workbench.codeobject.instruction import Instruction, Operand
 
 _ACCUMULATION_BASE = 256
-_SLEEP_CYCLES = 64
 _SOURCES, _RESULTS = number("SOURCES"), number("RESULTS")
 _PASSES_OF_TWO = 2
 _WIDE_BYTES = 4
@@ -156,7 +156,7 @@ def _kind(instruction: Instruction, target: Target) -> tuple[str, int, dict[str,
     if instruction.opcode == "s_nop":
         return "IDLE", timing.turn * ((field & 15) + 1), {}
     if instruction.opcode == "s_sleep":
-        return "IDLE", timing.turn + _SLEEP_CYCLES * (field & 127), {}
+        return "IDLE", timing.turn + timing.sleep * (field & 127), {}
     if instruction.opcode == "s_setprio":
         return "PRIORITY", timing.turn, {"priority": field & 3}
     return ("SALU" if record.pipeline == "salu" else "OTHER"), timing.turn, {}
@@ -171,7 +171,7 @@ def _matrix(instruction: Instruction, target: Target) -> tuple[str, int, dict[st
     matrix, timing = instruction.record.matrix, target.timing
     assert matrix is not None
     passes = matrix.passes_with(instruction.modifiers)
-    cycles = CYCLES_OF_A_PASS * passes
+    cycles = matrix.cycles_with(instruction.modifiers)
     states = passes + (timing.mfma_states if passes <= _PASSES_OF_TWO else timing.mfma_long_states)
     widest = max((o.width for o in instruction.src[:2] if o.kind in ("v", "a")), default=2)
     operands = min(cycles, max(timing.turn, timing.mfma_operands * -(-widest // 2)))
@@ -189,19 +189,9 @@ def _matrix(instruction: Instruction, target: Target) -> tuple[str, int, dict[st
 def _vector(instruction: Instruction, target: Target) -> tuple[str, int, dict[str, Any]]:
     record, timing = instruction.record, target.timing
     arithmetic = record.arithmetic
-    is_packed = arithmetic is not None and arithmetic.type == "F32" and _width(instruction) > 1
+    is_packed = arithmetic is not None and arithmetic.type == "F32" and result_width(instruction) > 1
     flags = number("ALONE") if is_packed and not timing.packed_overlaps else 0
-    cycles: int = timing.turn
-    if record.pipeline == "trans":
-        is_short = Trait.TRANSCENDENTAL in record.traits and _width(instruction) == 1
-        cycles = timing.transcendental if is_short else timing.quarter_rate
-    elif Trait.PERMUTES in record.traits:
-        cycles = timing.permute
-    return "VALU", int(cycles), {"flags": flags}
-
-
-def _width(instruction: Instruction) -> int:
-    return max((o.width for o in instruction.dst if o.kind in ("v", "a")), default=0)
+    return "VALU", issue_cycles(instruction, timing), {"flags": flags}
 
 
 def _memory(instruction: Instruction, target: Target) -> tuple[str, int, dict[str, Any]]:

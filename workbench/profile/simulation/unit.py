@@ -13,9 +13,8 @@ from workbench.errors import WorkbenchError
 from workbench.launches import WaveSteps
 from workbench.profile.simulation.native import ffi, library, number
 from workbench.profile.simulation.program import Program
-from workbench.targets import MI300X, Product
+from workbench.targets import LINE_BYTES, MI300X, Product
 
-LINE = 128
 MEASURED_CLOCK_HZ = int(MI300X.clock_hz)
 """Clock at which latencies beyond L2, which has the fabric's clock, were measured in cycles."""
 
@@ -145,7 +144,7 @@ def machine_record(
     turn = int(timing.turn)
 
     def share(bytes_per_second: float) -> float:
-        return LINE / (bytes_per_second / active) * clock_hz
+        return LINE_BYTES / (bytes_per_second / active) * clock_hz
 
     def beyond(nanoseconds: float) -> float:
         """Cycles of a latency of which L2's part follows the engine's clock, and the rest does not."""
@@ -171,7 +170,7 @@ def machine_record(
         "write_cycles": written_back,
         "slack": SLACK_CYCLES,
         "fetch_miss": int(timing.instruction_miss),
-        "fetch_lines": timing.instruction_cache // LINE,
+        "fetch_lines": timing.instruction_cache // LINE_BYTES,
         "fetch_ways": int(timing.instruction_ways),
     }
 

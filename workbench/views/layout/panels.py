@@ -8,12 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from workbench.targets import LINE_BYTES
 from workbench.tiles import LayoutResult, Row
 
 Grid = npt.NDArray[np.float32]
-
-LINE_BYTES = 128
-"""Width of global memory as drawn: a cache line."""
 
 TEXT_CELLS, TEXT_ROWS = 2100, 64
 """Cells and rows of a panel up to which a cell has a number: the lane's, or without accesses what its colour

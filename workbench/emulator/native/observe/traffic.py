@@ -22,9 +22,9 @@ from workbench.emulator.native import abi, native_library
 from workbench.emulator.native.abi import CData, ffi
 from workbench.errors import LaunchError, UsageError
 from workbench.launches import CacheCounts, Hierarchy, Replayed, Site, TrafficOptions
+from workbench.targets import LINE_BYTES
 
-LINE_BYTES = 128
-READ_BYTES, WRITE_BYTES = 128, 64
+READ_BYTES, WRITE_BYTES = LINE_BYTES, LINE_BYTES // 2
 """Bytes of a request of L1 to L2: a line to read, half a line to write."""
 
 

@@ -1,0 +1,33 @@
+"""How long an instruction keeps its pipeline busy: one function for all who ask, by the target's times."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from workbench.codeobject.instructions import Trait
+
+if TYPE_CHECKING:
+    from workbench.codeobject.instruction import Instruction
+    from workbench.targets import Timing
+
+
+def issue_cycles(instruction: Instruction, timing: Timing) -> int:
+    """Cycles that one wave instruction occupies its pipeline; its result may take longer (`Timing` has both).
+
+    The passes of an MFMA; what the timing has of transcendental instructions, of others at a quarter of the
+    rate and of v_permlane*; a turn for all others.
+    """
+    record = instruction.record
+    if record.matrix is not None:
+        return record.matrix.cycles_with(instruction.modifiers)
+    if record.pipeline == "trans":
+        is_short = Trait.TRANSCENDENTAL in record.traits and result_width(instruction) == 1
+        return int(timing.transcendental if is_short else timing.quarter_rate)
+    if record.pipeline == "valu" and Trait.PERMUTES in record.traits:
+        return int(timing.permute)
+    return int(timing.turn)
+
+
+def result_width(instruction: Instruction) -> int:
+    """Registers of an instruction's widest vector result; 0 without one."""
+    return max((o.width for o in instruction.dst if o.kind in ("v", "a")), default=0)
