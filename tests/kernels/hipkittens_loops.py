@@ -26,6 +26,7 @@ from workbench.errors import WorkbenchError
 from workbench.kernel import Kernel
 from workbench.launches import LaunchOptions
 from workbench.profile.counters import waves_of
+from workbench.targets import target
 
 DOCS = Path(__file__).resolve().parents[2] / "docs" / "hipkittens_loops.md"
 ARCH = "gfx950"
@@ -208,7 +209,7 @@ def of_ours(pair: Pair) -> Row:
     where = wb.device(f"emulated:{ARCH}")
     options = LaunchOptions(count=True)
     _, records = spec.run(spec.make_inputs(shape, device=where), shape=shape, device=where, options=options)
-    waves = waves_of(records[at])
+    waves = waves_of(records[at], target(ARCH))
     return replace(row, often={at: n / waves for at, n in (records[at].counts or {}).items()})
 
 

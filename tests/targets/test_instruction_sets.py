@@ -9,6 +9,7 @@ import pytest
 
 import workbench as wb
 from workbench import targets
+from workbench.emulator.native import abi
 from workbench.errors import UsageError
 
 
@@ -36,3 +37,10 @@ def test_code_asks_targets_for_facts_and_not_for_their_names() -> None:
         if "node_modules" not in path.parts and by_name.search(line)
     ]
     assert found == []
+
+
+def test_a_wave_has_one_size() -> None:
+    """What is laid out before a target is known (abi.h, HIP's headers) has the targets' own."""
+    headers = Path(wb.__file__).parent / "toolchain" / "include"
+    (warp,) = re.findall(r"int warpSize = (\d+);", (headers / "hip" / "device" / "index.h").read_text())
+    assert {known.wave_size for known in targets.TARGETS} == {targets.WAVE, abi.LANES, int(warp)}

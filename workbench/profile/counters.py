@@ -22,14 +22,13 @@ from typing import TYPE_CHECKING
 from workbench.codeobject.instructions import Matrix
 from workbench.origin import Figure, Origin
 from workbench.profile.flow import Block, flow
-from workbench.targets import TARGETS, target
+from workbench.targets import TARGETS, Target, target
 
 if TYPE_CHECKING:
     from workbench.codeobject.instruction import Instruction
     from workbench.launches import CacheCounts, Replayed, Site
     from workbench.runtime import LaunchRecord
 
-WAVE = 64
 """Lanes of a wave."""
 
 _MFMA_OPS_UNIT = 512
@@ -419,10 +418,10 @@ COUNTERS: Sequence[Counter] = (
 """The counters that `profile` gives."""
 
 
-def waves_of(record: LaunchRecord) -> int:
+def waves_of(record: LaunchRecord, unit: Target) -> int:
     """Waves of a launch: work-groups times the waves of one."""
     groups = math.prod(record.grid)
-    return groups * -(-math.prod(record.block) // WAVE)
+    return groups * -(-math.prod(record.block) // unit.wave_size)
 
 
 def tally(arch: str, record: LaunchRecord, instructions: Mapping[int, Instruction]) -> Tally:
@@ -440,13 +439,14 @@ def tally(arch: str, record: LaunchRecord, instructions: Mapping[int, Instructio
         raise ValueError(
             f"{record.kernel}: this launch was not counted; launch with LaunchOptions(count=True)"
         )
-    result = Tally(arch, waves_of(record), device=record.counters or {})
+    unit = target(arch)
+    result = Tally(arch, waves_of(record, unit), device=record.counters or {})
     for address, count in record.counts.items():
         if count:
-            _add(result, instructions[address], count)
+            _add(result, instructions[address], count, unit)
     if record.traffic is not None:
         result.pieces = _by_class(record.traffic.sites(), instructions)
-    result.blocks = flow(record.counts, instructions, target(arch).timing)
+    result.blocks = flow(record.counts, instructions, unit.timing)
     return result
 
 
@@ -468,7 +468,7 @@ def matrix_type(matrix: Matrix, modifiers: Mapping[str, int]) -> str:
     return "F8" if matrix.type_a in ("fp8", "bf8") else matrix.type_a.upper()
 
 
-def _add(result: Tally, instruction: Instruction, count: int) -> None:
+def _add(result: Tally, instruction: Instruction, count: int, unit: Target) -> None:
     record, modifiers = instruction.record, instruction.modifiers
     result.classes[record.pipeline] = result.classes.get(record.pipeline, 0) + count
     if (matrix := record.matrix) is not None:
@@ -479,7 +479,7 @@ def _add(result: Tally, instruction: Instruction, count: int) -> None:
     elif (work := record.arithmetic) is not None:
         key = work.kind, work.type
         result.arithmetic[key] = result.arithmetic.get(key, 0) + count
-        result.vector_flops += count * work.operations * WAVE
+        result.vector_flops += count * work.operations * unit.wave_size
 
 
 def collect(sums: Tally, source: str) -> dict[str, Figure]:

@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from workbench.profile.simulation.chip import ChipRun
     from workbench.runtime import LaunchRecord
 
-LANES = 64
-
 
 @dataclass(frozen=True, slots=True)
 class Measure:
@@ -168,7 +166,7 @@ def _walked(kernel: Kernel, record: LaunchRecord, code: Mapping[int, Instruction
     sent = sum(
         count for at, count in record.counts.items() if at in code and code[at].record.pipeline == "lds"
     )
-    waves = -(-math.prod(record.block) // LANES)
+    waves = -(-math.prod(record.block) // gpu.target.wave_size)
     return stalls(
         flow(record.counts, code, gpu.target.timing),
         gpu.target.timing,

@@ -135,16 +135,17 @@ def _matrix_ceiling(v: Values, machine: Product) -> float:
     return total / seconds / 1e12 if seconds else (machine.matrix_flops("BF16") or 0) / 1e12
 
 
-def _vector_flops(v: Values) -> float:
-    """64 lanes an instruction; a packed instruction counts once, as rocprof counts it."""
-    weights = {"ADD": 64.0, "MUL": 64.0, "TRANS": 64.0, "FMA": 128.0}
+def _vector_flops(v: Values, m: Product) -> float:
+    """All lanes of a wave an instruction; a packed instruction counts once, as rocprof counts it."""
+    lanes = float(m.target.wave_size)
+    weights = {"ADD": lanes, "MUL": lanes, "TRANS": lanes, "FMA": 2 * lanes}
     return v.any_of(
         {f"SQ_INSTS_VALU_{kind}_{bits}": w for kind, w in weights.items() for bits in ("F16", "F32", "F64")}
     )
 
 
-def _flops(v: Values) -> float:
-    return _matrix_flops(v) + _vector_flops(v)
+def _flops(v: Values, m: Product) -> float:
+    return _matrix_flops(v) + _vector_flops(v, m)
 
 
 def _lds_bytes(v: Values, machine: Product) -> float:
@@ -231,7 +232,7 @@ METRICS: tuple[Metric, ...] = (
         "TFLOP/s",
         "Floating-point operations of vector instructions a second.",
         "64 * (ADD + MUL + TRANS + 2 FMA) / time, SQ_INSTS_VALU_*_F16, F32 and F64",
-        lambda v, m: _vector_flops(v) / v.seconds / 1e12,
+        lambda v, m: _vector_flops(v, m) / v.seconds / 1e12,
         f"{_PROFILER}, VALU FLOPs",
         lambda v, m: m.vector_flops / 1e12,
         _VALU_COUNTERS,
@@ -369,7 +370,7 @@ METRICS: tuple[Metric, ...] = (
         "FLOP/byte",
         "Operations for each byte of HBM traffic.",
         "(matrix + vector FLOPs) / HBM bytes",
-        lambda v, m: _flops(v) / _hbm_bytes(v),
+        lambda v, m: _flops(v, m) / _hbm_bytes(v),
         "Williams et al., Roofline, CACM 52(4), 2009",
     ),
     Metric(
@@ -377,7 +378,7 @@ METRICS: tuple[Metric, ...] = (
         "FLOP/byte",
         "Operations for each byte asked of the caches.",
         "(matrix + vector FLOPs) / requested bytes",
-        lambda v, m: _flops(v) / _requested(v, m),
+        lambda v, m: _flops(v, m) / _requested(v, m),
         "Williams et al., Roofline, CACM 52(4), 2009",
     ),
     Metric(
@@ -385,7 +386,7 @@ METRICS: tuple[Metric, ...] = (
         "FLOP/byte",
         "Operations for each byte of LDS traffic.",
         "(matrix + vector FLOPs) / LDS bytes",
-        lambda v, m: _flops(v) / _lds_bytes(v, m),
+        lambda v, m: _flops(v, m) / _lds_bytes(v, m),
         "Williams et al., Roofline, CACM 52(4), 2009",
     ),
     Metric(
@@ -393,7 +394,7 @@ METRICS: tuple[Metric, ...] = (
         "TFLOP/s",
         "Executed matrix and vector operations a second: the height in the roofline.",
         "(matrix + vector FLOPs) / time",
-        lambda v, m: _flops(v) / v.seconds / 1e12,
+        lambda v, m: _flops(v, m) / v.seconds / 1e12,
         "Williams et al., Roofline, CACM 52(4), 2009",
     ),
 )

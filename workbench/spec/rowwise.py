@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from workbench.targets import WAVE
+
 
 def lanes_of_row(cols: int, size: int, stride: int = 0) -> int:
     """Lanes of a wave that share a row of `cols` elements of `size` bytes; each has 16 bytes, or `stride`.
@@ -9,6 +11,6 @@ def lanes_of_row(cols: int, size: int, stride: int = 0) -> int:
     A power of two; what the register tile base shape `rt_rows_s` of the tile library has.
     """
     lanes = 1
-    while lanes < 64 and lanes * (stride or 16 // size) < cols:
+    while lanes < WAVE and lanes * (stride or 16 // size) < cols:
         lanes *= 2
     return lanes

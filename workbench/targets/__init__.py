@@ -23,6 +23,7 @@ from workbench.targets.instruction_sets import (
     NAMES,
     TARGETS,
     TILE_TARGETS,
+    WAVE,
     Target,
     target,
 )
@@ -61,6 +62,7 @@ __all__ = [
     "PRODUCTS",
     "TARGETS",
     "TILE_TARGETS",
+    "WAVE",
     "ConflictRule",
     "Fact",
     "Fp8",

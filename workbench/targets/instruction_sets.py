@@ -29,8 +29,10 @@ from workbench.targets.sources import (
 )
 from workbench.targets.timing import CDNA3_TIMING, CDNA4_TIMING, Timing
 
+WAVE = Fact(64, "", GPU_SPECS)
+"""Lanes of a wave of every target, for what has none at hand; `Target.wave_size` else."""
+
 # What every CDNA since the second has in common.
-_WAVE = Fact(64, "", GPU_SPECS)
 _SIMDS = Fact(4, "", "AMD CDNA 2 white paper, figure 3; rocprofv3 agent_info of an MI355X, Simd_Per_Cu")
 _WAVES = Fact(8, "", "ROCm Compute Profiler, 'Shader engine'; rocprofv3 agent_info of an MI355X")
 _VGPRS = Fact(512, "", f"{GPU_SPECS}: 512 KiB a compute unit, 4 bytes by 64 lanes by 4 SIMDs each")
@@ -87,7 +89,7 @@ class Target:
     lds_granule: Fact
     lds_banks: Fact
     l1_bytes: Fact
-    wave_size: Fact = _WAVE
+    wave_size: Fact = WAVE
     simds: Fact = _SIMDS
     waves_per_simd: Fact = _WAVES
     vgprs: Fact = _VGPRS

@@ -25,7 +25,7 @@ from workbench.codeobject.instructions import of_one_address
 from workbench.kernel import Module, compile, resolve_device
 from workbench.launches import AccessKind, LaunchOptions
 from workbench.spec import Launch
-from workbench.targets import CONFLICT_RULES, TILE_TARGETS, ConflictRule
+from workbench.targets import CONFLICT_RULES, TILE_TARGETS, WAVE, ConflictRule
 from workbench.tiles.elements import torch_dtype
 from workbench.tiles.result import WaveAccess
 from workbench.tiles.run import wave_access
@@ -97,7 +97,7 @@ template <typename ST, typename RT> __device__ inline void round_trip(const memo
 }
 """
 
-_KERNEL = """__global__ __launch_bounds__(64) void {name}(const memory<{element}> g) {{
+_KERNEL = """__global__ __launch_bounds__({wave}) void {name}(const memory<{element}> g) {{
     round_trip<{shared}, {register}>(g);
 }}
 """
@@ -189,14 +189,14 @@ def _dims(shape: str) -> tuple[int, int]:
 
 
 def pairs(elements: Iterable[str] = ELEMENTS) -> list[Pair]:
-    """Every pair that exists: the 64 lanes of a wave cannot lie along more than 64 columns."""
+    """Every pair that exists: the lanes of a wave cannot lie along more columns than there are lanes."""
     known = vocabulary().names
     return [
         Pair(shared, register, layout, element)
         for shared, register, layout, element in itertools.product(
             known["st_shape"], known["rt_shape"], known["rt_layout"], elements
         )
-        if layout == "row_l" or _dims(register)[1] <= 64
+        if layout == "row_l" or _dims(register)[1] <= WAVE
     ]
 
 
@@ -205,7 +205,9 @@ def count(wanted: Sequence[Pair], arch: str) -> Iterator[Entry]:
     for start in range(0, len(wanted), _BATCH):
         batch = wanted[start : start + _BATCH]
         kernels = [
-            _KERNEL.format(name=f"pair_{n}", element=pair.element, shared=shared, register=register)
+            _KERNEL.format(
+                name=f"pair_{n}", element=pair.element, shared=shared, register=register, wave=WAVE
+            )
             for n, pair in enumerate(batch)
             for shared, register in (pair.types(),)
         ]
@@ -220,7 +222,7 @@ def _run(module: Module, kernel: str, pair: Pair, arch: str) -> Entry:
     rows, cols = pair.size
     x = torch.zeros(rows, cols).to(torch_dtype(pair.element, arch))
     record = module[kernel].launch(
-        Launch(1, 64, x.nbytes),
+        Launch(1, WAVE, x.nbytes),
         (),
         {"x": x, "out": torch.zeros_like(x)},
         device=resolve_device(f"emulated:{arch}"),

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from workbench.errors import UsageError
+from workbench.targets import WAVE
 from workbench.tiles.tile_type import TileType
 
 ACCESSES = ("load", "store")
@@ -14,9 +15,6 @@ MAX_GROUP = 16
 
 MAX_ELEMENTS = 1 << 16
 """Of a tile that is looked at: the figure and the table have each of them."""
-
-WAVE = 64
-"""Lanes."""
 
 
 @dataclass(frozen=True)

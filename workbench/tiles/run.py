@@ -11,10 +11,10 @@ from workbench.errors import WorkbenchError
 from workbench.kernel import Module
 from workbench.launches import Access, AccessKind, LaunchOptions
 from workbench.spec import Launch
-from workbench.targets import target
+from workbench.targets import WAVE, target
 from workbench.tiles.elements import Numbers, torch_dtype
 from workbench.tiles.kernels import codes
-from workbench.tiles.question import WAVE, Question
+from workbench.tiles.question import Question
 from workbench.tiles.result import SECTOR_BYTES, LayoutResult, PhaseOf, Row, WaveAccess
 
 if TYPE_CHECKING:

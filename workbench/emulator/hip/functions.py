@@ -138,7 +138,8 @@ def _potential_block(grid: int, block: int, handle: int, dynamic_shared: int, li
     if 0 < limit < most:
         most = limit
     best, best_waves = 0, 0
-    for size in range(64, most + 1, 64):
+    wave = function.device.product.target.wave_size
+    for size in range(wave, most + 1, wave):
         waves = groups_per_cu(function, size, dynamic_shared) * size
         if waves >= best_waves and waves > 0:
             best, best_waves = size, waves

@@ -41,7 +41,7 @@ def _link(instruction: Instruction, fields: OpFields) -> _Link | None:
         return None
     if any(instruction.modifiers.get(name, 0) for name in ("cbsz", "abid", "blgp", "neg_lo")):
         return None
-    results = shape.m * shape.n // 64
+    results = shape.m * shape.n // abi.LANES
     rows_a, rows_b = fields.imm[2] & 255, fields.imm[2] >> 8 & 255
     link = _Link(
         instruction.opcode,

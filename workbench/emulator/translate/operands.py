@@ -10,7 +10,18 @@ from __future__ import annotations
 from workbench.codeobject.instruction import Instruction, Operand
 from workbench.emulator.native import abi
 from workbench.emulator.translate.block import BlockTranslator
-from workbench.emulator.translate.chunk import KINDS, V_F16, V_F32, V_F64, V_I1, V_I16, V_I32, V_I64, join
+from workbench.emulator.translate.chunk import (
+    KINDS,
+    ROW_BYTES,
+    V_F16,
+    V_F32,
+    V_F64,
+    V_I1,
+    V_I16,
+    V_I32,
+    V_I64,
+    join,
+)
 from workbench.emulator.translate.ir import I16, I64, LANES, Value, floating, integer
 from workbench.emulator.translate.options import Unsupported
 
@@ -249,13 +260,13 @@ def _wave_pattern(control: int) -> list[int]:
     """Source lane in the wave for each lane; -1 where there is none."""
     lanes = range(abi.LANES)
     if control == 0x130:
-        return [lane + 1 if lane < 63 else -1 for lane in lanes]
+        return [lane + 1 if lane < abi.LANES - 1 else -1 for lane in lanes]
     if control == 0x134:
-        return [(lane + 1) % 64 for lane in lanes]
+        return [(lane + 1) % abi.LANES for lane in lanes]
     if control == 0x138:
         return [lane - 1 for lane in lanes]
     if control == 0x13C:
-        return [(lane - 1) % 64 for lane in lanes]
+        return [(lane - 1) % abi.LANES for lane in lanes]
     if control == 0x142:
         return [(lane & 0x30) - 1 for lane in lanes]
     return [31 if lane > 31 else -1 for lane in lanes]
@@ -311,11 +322,12 @@ def _wave_move(block: BlockTranslator, operand: Operand, word: int, control: int
     pattern = _wave_pattern(control)
     places = [max(lane, 0) for lane in pattern]
     run = block.open_run()
-    values, masks = block.function.new_buffer(256), block.function.new_buffer(8)
+    values, masks = block.function.new_buffer(ROW_BYTES), block.function.new_buffer(abi.LANES // 8)
     run.in_preheader()
-    source = emitter.load(integer(32, 64), emitter.offset(block.function.rows_base(), row * 256), 64)
+    rows = emitter.offset(block.function.rows_base(), row * ROW_BYTES)
+    source = emitter.load(integer(32, abi.LANES), rows, 64)
     emitter.store(emitter.shuffle(source, None, places), values, 64)
-    active = emitter.shuffle(block.exec().bitcast(integer(1, 64)), None, places)
+    active = emitter.shuffle(block.exec().bitcast(integer(1, abi.LANES)), None, places)
     active = active & _lane_mask(block, [lane >= 0 for lane in pattern])
     emitter.store(active.bitcast(I64), masks, 64)
     run.in_body()

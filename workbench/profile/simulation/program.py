@@ -201,7 +201,7 @@ def _memory(instruction: Instruction, target: Target) -> tuple[str, int, dict[st
         return ("SMEM" if memory.access is Access.LOAD else "OTHER"), int(timing.turn), {}
     if memory.space is Space.LANES:
         # As a read of a dword a lane without conflicts.
-        return "LDS", 64 * 4 // target.lds_bytes_per_clock, {}
+        return "LDS", target.wave_size * 4 // target.lds_bytes_per_clock, {}
     if memory.space is Space.LDS:
         return "LDS", 0, {}
     if memory.access is Access.NONE or memory.space is Space.GWS:

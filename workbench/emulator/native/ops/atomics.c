@@ -166,7 +166,9 @@ static uint64_t hk_update64(HkAtomic kind, uint64_t old, uint64_t data, uint64_t
     }
 }
 
-HK_INLINE uint64_t hk_pair(const uint32_t *rows, unsigned lane) { return rows[lane] | (uint64_t)rows[64 + lane] << 32; }
+HK_INLINE uint64_t hk_pair(const uint32_t *rows, unsigned lane) {
+    return rows[lane] | (uint64_t)rows[HK_LANES + lane] << 32;
+}
 
 /* Data of one lane: operand, and compare value (after the operand in memory forms, before it in DS forms). */
 typedef struct HkAtomicData {
@@ -184,7 +186,7 @@ static void hk_update_memory(HkAtomic kind, int wide, uint8_t *p, HkAtomicData f
         }
         if (returned) {
             returned[lane] = (uint32_t)old;
-            returned[64 + lane] = (uint32_t)(old >> 32);
+            returned[HK_LANES + lane] = (uint32_t)(old >> 32);
         }
     } else {
         uint32_t data = from.data[lane], second = from.second ? from.second[lane] : 0;
@@ -204,7 +206,7 @@ static void hk_update_own(HkAtomic kind, int wide, uint8_t *p, HkAtomicData from
         hk_put64(p, hk_update64(kind, old, hk_pair(from.data, lane), from.second ? hk_pair(from.second, lane) : 0));
         if (returned) {
             returned[lane] = (uint32_t)old;
-            returned[64 + lane] = (uint32_t)(old >> 32);
+            returned[HK_LANES + lane] = (uint32_t)(old >> 32);
         }
     } else {
         uint32_t old = hk_get32(p);

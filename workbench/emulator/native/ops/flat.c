@@ -47,14 +47,14 @@ HK_INLINE void hk_put_lane(HkData data, uint32_t *rows, unsigned lane, const uin
     if (hk_data_rows(data) == 1)
         rows[lane] = hk_loaded(data, from, rows[lane]);
     else
-        for (int r = 0; r < hk_data_rows(data); r++) rows[64 * r + lane] = hk_get32(from + 4 * r);
+        for (int r = 0; r < hk_data_rows(data); r++) rows[HK_LANES * r + lane] = hk_get32(from + 4 * r);
 }
 
 HK_INLINE void hk_get_lane(HkData data, const uint32_t *rows, unsigned lane, uint8_t *to) {
     if (hk_data_rows(data) == 1)
         hk_put_small(data, to, rows[lane]);
     else
-        for (int r = 0; r < hk_data_rows(data); r++) hk_put32(to + 4 * r, rows[64 * r + lane]);
+        for (int r = 0; r < hk_data_rows(data); r++) hk_put32(to + 4 * r, rows[HK_LANES * r + lane]);
 }
 
 /* Flat addresses above 2^48 are in the LDS or scratch window; lanes may differ. */
@@ -128,9 +128,9 @@ int32_t hk_scratch_move(Wave *w, const Op *op, HkData data, uint32_t uniform, co
             for (int r = 0; r < hk_data_rows(data); r++) {
                 uint32_t *memory = (uint32_t *)(w->scratch + (size_t)(uniform / 4 + (uint32_t)r) * 256);
                 if (is_write)
-                    hk_row_blend(memory, rows + 64 * r, exec);
+                    hk_row_blend(memory, rows + HK_LANES * r, exec);
                 else
-                    hk_row_blend(rows + 64 * r, memory, exec);
+                    hk_row_blend(rows + HK_LANES * r, memory, exec);
             }
             return 0;
         }

@@ -28,7 +28,7 @@ static void hk_arrange_b(uint32_t *to, const uint32_t *from, int count, uint32_t
                 source = 32 + lane % 32;
                 break;
             case 3:
-                source = (lane + 16) % 64;
+                source = (lane + 16) % HK_LANES;
                 break;
             case 4:
             case 5:
@@ -39,7 +39,7 @@ static void hk_arrange_b(uint32_t *to, const uint32_t *from, int count, uint32_t
             default:
                 break;
             }
-            to[64 * r + (int)lane] = from[64 * r + (int)source];
+            to[HK_LANES * r + (int)lane] = from[HK_LANES * r + (int)source];
         }
 }
 

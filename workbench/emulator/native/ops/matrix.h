@@ -111,7 +111,7 @@ HK_INLINE u32x16 hk_unpack_as(HkElement type, float *out, int stride, const uint
     int per = hk_per_dword(type);
     u32x16 found = {};
     for (int r = 0; r < count; r++) {
-        u32x16 dword = *(const u32x16 *)(rows + 64 * r);
+        u32x16 dword = *(const u32x16 *)(rows + HK_LANES * r);
         found |= hk_nan_bytes(type, dword);
         if (!with_nan && (type == HK_FP8 || type == HK_FP8_FNUZ))
             hk_unpack_fp8(out + r * per * stride, stride, dword, type == HK_FP8 ? 256.0f : 128.0f);

@@ -29,8 +29,8 @@ def _element(name: str, target: str) -> int:
 
 
 def _registers(shape: Matrix, elements: int, kind: str) -> int:
-    """Registers of A or B a lane: all of its elements spread over 64 lanes."""
-    return max(1, elements * shape.k * shape.blocks * _BITS[kind] // 32 // 64)
+    """Registers of A or B a lane: all of its elements spread over the lanes."""
+    return max(1, elements * shape.k * shape.blocks * _BITS[kind] // 32 // abi.LANES)
 
 
 def _shape(instruction: Instruction) -> Matrix:

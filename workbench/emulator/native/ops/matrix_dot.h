@@ -131,7 +131,7 @@ HK_INLINE void hk_dot_convert_as(HkElement type, int m, uint32_t *out, const uin
     for (int g = 0; g < HK_LANES / m; g++)
         for (int r = 0; r < count; r++)
             for (int half = 0; half < m; half += 16)
-                hk_dot_from_bytes(type, out + 2 * (g * count + r) * m + half, m, rows + 64 * r + m * g + half);
+                hk_dot_from_bytes(type, out + 2 * (g * count + r) * m + half, m, rows + HK_LANES * r + m * g + half);
 }
 
 HK_INLINE void hk_dot_convert(HkElement type, int m, uint32_t *out, const uint32_t *rows, int count) {

@@ -179,7 +179,7 @@ HK_INLINE void hk_gather(HkData data, uint32_t *rows, int wide, uint8_t *base, c
                                    *(const u32x4 *)HK_AT(wide, base, offsets, g + 8 + q),
                                    *(const u32x4 *)HK_AT(wide, base, offsets, g + 12 + q));
             hk_transpose4(part);
-            for (int r = 0; r < 4; r++) *(u32x16 *)(rows + 64 * r + g) = part[r];
+            for (int r = 0; r < 4; r++) *(u32x16 *)(rows + HK_LANES * r + g) = part[r];
         }
     } else if (data == HK_B64 || data == HK_B96) {
         for (int g = 0; g < HK_LANES; g += 16) {
@@ -192,7 +192,7 @@ HK_INLINE void hk_gather(HkData data, uint32_t *rows, int wide, uint8_t *base, c
                 if (data == HK_B96) part[2][l] = hk_get32(p + 8);
             }
             for (int r = 0; r < (data == HK_B96 ? 3 : 2); r++)
-                *(u32x16 *)(rows + 64 * r + g) = *(const u32x16 *)part[r];
+                *(u32x16 *)(rows + HK_LANES * r + g) = *(const u32x16 *)part[r];
         }
     } else {
         for (int g = 0; g < HK_LANES; g += 16) {
@@ -215,7 +215,7 @@ HK_INLINE void hk_gather_masked(HkData data, uint32_t *rows, int wide, uint8_t *
     uint32_t temporary[4 * HK_LANES] __attribute__((aligned(64)));
     if (hk_data_rows(data) == 1) memcpy(temporary, rows, 4 * HK_LANES);
     hk_gather(data, temporary, wide, base, offsets);
-    for (int r = 0; r < hk_data_rows(data); r++) hk_row_blend(rows + 64 * r, temporary + 64 * r, exec);
+    for (int r = 0; r < hk_data_rows(data); r++) hk_row_blend(rows + HK_LANES * r, temporary + HK_LANES * r, exec);
 }
 
 /* Store from the lanes that EXEC names, the lowest lane first: where lanes write to one place the highest
@@ -226,7 +226,7 @@ HK_INLINE void hk_scatter(HkData data, const uint32_t *rows, int wide, uint8_t *
         for (int g = 0; g < HK_LANES; g += 16) {
             u32x16 part[4];
             uint32_t lanes[4][16] __attribute__((aligned(64)));
-            for (int r = 0; r < 4; r++) part[r] = *(const u32x16 *)(rows + 64 * r + g);
+            for (int r = 0; r < 4; r++) part[r] = *(const u32x16 *)(rows + HK_LANES * r + g);
             hk_transpose4(part);
             for (int q = 0; q < 4; q++) *(u32x16 *)lanes[q] = part[q];
             for (int l = 0; l < 16; l++)
@@ -238,9 +238,9 @@ HK_INLINE void hk_scatter(HkData data, const uint32_t *rows, int wide, uint8_t *
         for (int l = 0; l < HK_LANES; l++) {
             uint8_t *p = HK_AT(wide, base, offsets, l);
             if (data == HK_B64)
-                hk_put64(p, rows[l] | (uint64_t)rows[64 + l] << 32);
+                hk_put64(p, rows[l] | (uint64_t)rows[HK_LANES + l] << 32);
             else if (data == HK_B96) {
-                hk_put64(p, rows[l] | (uint64_t)rows[64 + l] << 32);
+                hk_put64(p, rows[l] | (uint64_t)rows[HK_LANES + l] << 32);
                 hk_put32(p + 8, rows[128 + l]);
             } else
                 hk_put_small(data, p, rows[l]);
@@ -252,7 +252,7 @@ HK_INLINE void hk_scatter(HkData data, const uint32_t *rows, int wide, uint8_t *
         if (hk_data_rows(data) == 1)
             hk_put_small(data, p, rows[l]);
         else
-            for (int r = 0; r < hk_data_rows(data); r++) hk_put32(p + 4 * r, rows[64 * r + l]);
+            for (int r = 0; r < hk_data_rows(data); r++) hk_put32(p + 4 * r, rows[HK_LANES * r + l]);
     }
 }
 

@@ -210,8 +210,8 @@ void san_scalar(SanWave *sw, const SanOp *o) {
 
 static uint64_t fold(uint64_t lanes, unsigned columns) {
     uint64_t result = 0;
-    for (unsigned shift = 0; shift < 64; shift += columns) result |= lanes >> shift;
-    return result & (columns == 64 ? ~0ull : (1ull << columns) - 1);
+    for (unsigned shift = 0; shift < HK_LANES; shift += columns) result |= lanes >> shift;
+    return result & (columns == HK_LANES ? ~0ull : (1ull << columns) - 1);
 }
 
 /* Row i of A is in lanes i modulo the columns, column j of B and D likewise; D's rows are spread over registers
@@ -229,13 +229,13 @@ void san_matrix(SanWave *sw, const SanOp *o) {
     } else {
         rows_a = fold(a, columns);
         uint64_t c = fold(b, columns);
-        for (unsigned shift = 0; shift < 64; shift += columns) column_lanes |= c << shift;
+        for (unsigned shift = 0; shift < HK_LANES; shift += columns) column_lanes |= c << shift;
     }
     uint64_t results[32];
     for (uint32_t r = 0; r < o->dst_count && r < 32; r++) {
         uint64_t u = column_lanes;
         if (rows_a)
-            for (unsigned g = 0; g < 64 / columns; g++) {
+            for (unsigned g = 0; g < HK_LANES / columns; g++) {
                 unsigned row = columns == 16 ? 4 * g + (r & 3) : 8 * (r / 4) + 4 * g + (r & 3);
                 uint64_t lanes = ((1ull << columns) - 1) << (g * columns);
                 if (rows_a >> row & 1) u |= lanes;
