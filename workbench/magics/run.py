@@ -14,7 +14,7 @@ from workbench.check.verify import verify
 from workbench.errors import CompileError, ShapeError, UnknownKernel, UsageError, WorkbenchError
 from workbench.kernel import Module, compile, default_arch, device_of
 from workbench.lab.cell import cell_bundle, failure_bundle
-from workbench.magics.own import Own, own
+from workbench.magics.launch_options import Own, own
 from workbench.profile.profiler import profile_target
 from workbench.profile.results import ProfileResult
 from workbench.profile.timing import time_target
