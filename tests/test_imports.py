@@ -47,7 +47,10 @@ LAZY: dict[str, tuple[set[str], str]] = {
         {"codeobject", "history", "lab"},
         "%load_ext stays fast: a listing needs all of profile, 0.7 s",
     ),
-    "workbench.lab.told": ({"spec"}, "the sidebar starts nothing: only once the notebook has used kernels"),
+    "workbench.lab.inventory": (
+        {"spec"},
+        "the sidebar starts nothing: only once the notebook has used kernels",
+    ),
     "workbench.magics.cell": (
         {"magics"},
         "%load_ext stays fast: a cell needs 0.7 s of imports",

@@ -5,10 +5,13 @@ from __future__ import annotations
 import inspect
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
 import workbench as wb
+
+ROOT = Path(__file__).parents[1]
 
 
 def test_dir_is_the_public_names() -> None:
@@ -51,3 +54,20 @@ def test_importing_the_package_loads_nothing_heavy() -> None:
     code = "import sys, workbench; print({'torch', 'plotly', 'llvmlite', 'hip', 'IPython'} & {*sys.modules})"
     ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert ended.stdout.strip() == "set()"
+
+
+def test_the_package_needs_only_the_standard_library() -> None:
+    # Building a wheel imports `workbench.lab.build`, and `doctor` answers where packages are missing.
+    code = "import workbench, workbench.lab.build; print('verify' in dir(workbench))"
+    ended = subprocess.run(
+        [sys.executable, "-S", "-c", f"import sys; sys.path.insert(0, {str(ROOT)!r}); {code}"],
+        capture_output=True,
+        text=True,
+    )
+    assert ended.stdout.strip() == "True", ended.stderr
+
+
+def test_importing_a_submodule_leaves_the_function_of_its_name() -> None:
+    code = "import workbench.profile, workbench.doctor, workbench as wb; print(wb.profile, wb.doctor)"
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert "<module" not in ended.stdout

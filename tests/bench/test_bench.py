@@ -17,10 +17,10 @@ from workbench.bench.cases import Case, analyses, cases, cost, device_of_name
 from workbench.bench.command import parsed_cluster, parsed_shapes
 from workbench.bench.compare import percentage
 from workbench.bench.implementations import RIVALS
-from workbench.bench.one import code_of, run_case, verified_shape
 from workbench.bench.results import OURS, Result, Store, read
 from workbench.bench.rivals import chosen_rivals
 from workbench.bench.run import Progress
+from workbench.bench.run_case import code_of, run_case, verified_shape
 from workbench.bench.setting import clock_told, source_digest
 from workbench.errors import UsageError
 from workbench.views.benchmarks import analysis_bars

@@ -23,7 +23,7 @@ import distributed
 
 from workbench.bench.cases import Case
 from workbench.bench.engine import Engine, Task, local_cluster
-from workbench.bench.one import run_case
+from workbench.bench.run_case import run_case
 from workbench.spec import kernels
 
 WORKERS = """

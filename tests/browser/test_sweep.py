@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from workbench.views.pace import INTERVAL
+from workbench.views.draw_rate import INTERVAL
 
 if TYPE_CHECKING:
     from conftest import Lab, Server

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import re
-from pathlib import Path
-
 from workbench import magic_options
+from workbench.lab import options
 from workbench.lab.index import index, lookup
 from workbench.lab.sentences import undocumented
 
@@ -29,8 +27,10 @@ def test_sentences_are_of_the_name_that_they_stand_at() -> None:
     assert of("zero", "kittens::macros") == "Zero, in AGPRs too and whatever the type."
 
 
-def test_the_front_end_knows_the_magic_s_options() -> None:
-    source = Path("workbench/lab/src/keywords.ts")
-    text = (Path(__file__).parents[2] / source).read_text()
-    flags = text[text.index("MAGIC_FLAGS") :]
-    assert set(re.findall(r"\[\s*'(-[\w-]+)'", flags)) == set(magic_options.FLAGS), source
+def test_the_front_end_s_options_are_the_magic_s() -> None:
+    assert options.SOURCE.read_text() == options.text(), "python -m workbench.lab.options"
+    ours, triton = (
+        {option.flag for option in each if not option.metavar}
+        for each in (magic_options.OPTIONS, magic_options.TRITON_OPTIONS)
+    )
+    assert triton <= ours, "the front end takes these options of %%triton for ones with a value"

@@ -19,14 +19,14 @@ from workbench.events import Event, Hub, hub
 from workbench.history import recorder
 from workbench.origin import Origin
 from workbench.theme import CLEAR
-from workbench.views import live, pace, report
+from workbench.views import draw_rate, live, report
 from workbench.views.board import PROFILES, RUNS, Board
+from workbench.views.draw_rate import INTERVAL
 from workbench.views.figures import views
 from workbench.views.figures.occupancy import limits
 from workbench.views.figures.roofline import ceilings
 from workbench.views.figures.view import difference
 from workbench.views.live import Dashboard
-from workbench.views.pace import INTERVAL
 from workbench.views.picture import svg_of
 
 KEYS = [
@@ -273,9 +273,11 @@ class Clock:
         self.now = 0.0
         self.timers = []
         clocks = {"monotonic": lambda: self.now, "thread_time": lambda: self.now}
-        for module in (live, pace):
+        for module in (live, draw_rate):
             monkeypatch.setattr(module, "time", SimpleNamespace(**{**vars(time), **clocks}))
-        monkeypatch.setattr(pace, "threading", SimpleNamespace(**{**vars(threading), "Timer": self.timer}))
+        monkeypatch.setattr(
+            draw_rate, "threading", SimpleNamespace(**{**vars(threading), "Timer": self.timer})
+        )
 
     def timer(self, seconds, function):
         timer = SimpleNamespace(due=self.now + seconds, function=function)

@@ -9,8 +9,8 @@ from typing import Any
 
 from workbench.bench.cases import Case, cost
 from workbench.bench.implementations import RIVALS, Inputs, Rival
-from workbench.bench.one import VERIFIED_WORK, result_of, timed_fields
 from workbench.bench.results import Result, failure_text
+from workbench.bench.run_case import VERIFIED_WORK, result_of, timed_fields
 from workbench.check.compare import compare
 from workbench.check.references import widened
 from workbench.errors import UsageError, WorkbenchError

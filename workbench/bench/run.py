@@ -10,9 +10,9 @@ from typing import Any
 
 from workbench.bench.cases import cases, cost, device_of_name, named, product_name, published_of
 from workbench.bench.engine import Engine, Outcome, Task
-from workbench.bench.one import run_case
 from workbench.bench.results import OURS, Result, Store, key_of
 from workbench.bench.rivals import chosen_rivals, run_rival
+from workbench.bench.run_case import run_case
 from workbench.bench.setting import source_digest
 from workbench.display import Plotted
 from workbench.errors import UsageError

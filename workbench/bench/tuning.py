@@ -10,9 +10,9 @@ from typing import Any
 
 from workbench.bench.cases import Case, device_of_name
 from workbench.bench.engine import Engine, Outcome, Task
-from workbench.bench.one import run_case
 from workbench.bench.results import Result, Store
 from workbench.bench.run import base
+from workbench.bench.run_case import run_case
 from workbench.bench.setting import source_digest
 from workbench.display import Plotted
 from workbench.errors import UsageError, WorkbenchError

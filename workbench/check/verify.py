@@ -11,7 +11,7 @@ import inspect
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from workbench.check import known
+from workbench.check import verified_operators
 from workbench.check.compare import compare
 from workbench.check.references import same_precision, widened
 from workbench.check.results import VerifyResult, VerifyResults
@@ -185,7 +185,7 @@ def _verify_spec(
         _origin(where),
     )
     if code is None and result.passed:
-        known.note(spec, where.arch, where.name)
+        verified_operators.note(spec, where.arch, where.name)
     return _told(spec.name, result)
 
 

@@ -3,6 +3,9 @@
 One clangd serves a process. It reads a cell as the compiler of `wb.compile` would, with the same headers and
 macros. Its first look at a cell that includes the tile library takes seconds, so every question has a time
 limit: who asked falls back to the index of names (`lab.index`), and the next question finds clangd ready.
+
+The client is by hand. Of this file some 50 lines are protocol (`_request` to `_message`): `lsprotocol` has
+none of them, and `pygls` would put an event loop in a thread of its own and more packages in their place.
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from workbench import magic_options
 from workbench.errors import HistoryError, UnknownKernel, UsageError
 from workbench.history import recorder
-from workbench.lab import completer, plain, reference, told
+from workbench.lab import completer, inventory, plain, reference
 from workbench.lab import index as names
 from workbench.lab.runs import RUNS, recorded
 
@@ -93,20 +93,20 @@ class Service:
         self.refresh()
         return {
             "protocol": PROTOCOL,
-            "devices": told.devices(),
-            "compiler": told.compiler(),
+            "devices": inventory.devices(),
+            "compiler": inventory.compiler(),
             "modules": [
                 {
                     "name": name,
                     "arch": module.arch,
-                    "kernels": [told.kernel(kernel) for kernel in module.kernels.values()],
+                    "kernels": [inventory.kernel(kernel) for kernel in module.kernels.values()],
                     "previous": name in self._previous,
                 }
                 for name, module in self._seen.items()
             ],
-            "specs": told.specs(),
+            "specs": inventory.specs(),
             "options": list(magic_options.FLAGS),
-            "functions": told.functions(),
+            "functions": inventory.functions(),
         }
 
     def index(self, digest: str = "") -> dict[str, Any]:

@@ -45,17 +45,17 @@ def hipkittens_cell(shell: InteractiveShell, line: str, cell: str) -> None:
         print(CELL_HELP)
         return
     options = parsed("%%hipkittens", words, magic_options.OPTIONS, shell)
-    from workbench.magics import run
+    from workbench.magics import presenter, run
 
     try:
         result = run.run_cell(shell.user_ns, options, cell)
     except CompileError as error:
-        run.show_failure(options.name, cell, error)
+        presenter.show_failure(options.name, cell, error)
         raise quiet(error) from None
     except (UsageError, UnknownKernel, ShapeError) as error:
         raise IPythonUsageError(f"%%hipkittens: {error}") from None
     except WorkbenchError as error:
         raise quiet(error) from None
-    run.show(result, cell)
+    presenter.show(result, cell)
     if result.error is not None:
         raise quiet(result.error) from None

@@ -1,4 +1,4 @@
-"""What a `%%hipkittens` cell asks for: compiled, bound, checked, shown."""
+"""What a `%%hipkittens` cell asks for: compiled, bound, checked; `magics.presenter` shows it."""
 
 from __future__ import annotations
 
@@ -6,17 +6,12 @@ import argparse
 from dataclasses import replace
 from typing import Any
 
-from IPython.display import display
-
-from workbench.check.results import VerifyResult
 from workbench.check.sanitizer import sanitize_target
 from workbench.check.verify import verify
-from workbench.errors import CompileError, ShapeError, UnknownKernel, UsageError, WorkbenchError
+from workbench.errors import ShapeError, UnknownKernel, UsageError, WorkbenchError
 from workbench.kernel import Module, compile, default_arch, device_of
-from workbench.lab.cell import cell_bundle, failure_bundle
-from workbench.magics.own import Own, own
+from workbench.magics.launch_options import Own, own
 from workbench.profile.profiler import profile_target
-from workbench.profile.results import ProfileResult
 from workbench.profile.timing import time_target
 from workbench.spec import KernelSpec, kernels
 from workbench.spec.subject import Target, resolve
@@ -163,16 +158,3 @@ def measure(options: argparse.Namespace, target: Target, results: list[Any]) -> 
         results.append(profiled.timing if profiled is not None else time_target(target))
     if profiled is not None:
         results.append(profiled)
-
-
-def show(result: CellResult, cell: str) -> None:
-    """Displays a cell's result, and the figures that one wants to see with it."""
-    display(cell_bundle(result, cell), raw=True)  # type: ignore[no-untyped-call]
-    for item in result.results:
-        if isinstance(item, ProfileResult) or (isinstance(item, VerifyResult) and not item.passed):
-            display(item.figure)  # type: ignore[no-untyped-call]
-
-
-def show_failure(name: str, cell: str, error: CompileError) -> None:
-    """Displays that a cell does not compile; the message is the exception's to show."""
-    display(failure_bundle(name, cell, error), raw=True)  # type: ignore[no-untyped-call]

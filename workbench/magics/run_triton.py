@@ -8,15 +8,13 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from IPython.display import display
-
 from workbench.check.sanitizer import sanitize_target
 from workbench.errors import KernelFault, WorkbenchError
 from workbench.kernel import Kernel, Kernels, recording
-from workbench.lab.cell import fault_bundle, uncompiled_bundle
 from workbench.lab.payload import Finding
 from workbench.magics.failures import quiet
-from workbench.magics.run import measure, show
+from workbench.magics.presenter import show, show_fault, show_findings
+from workbench.magics.run import measure
 from workbench.spec.subject import resolve
 from workbench.triton_driver import launched, triton
 from workbench.views.cell import CellResult
@@ -46,13 +44,11 @@ def run_cell(shell: InteractiveShell, options: argparse.Namespace, cell: str) ->
     except KernelFault as fault:
         running = launched.of(Path(file).name).get(fault.kernel or "")
         own = running.module.own_file if running is not None else Path(file).name
-        display(fault_bundle(options.name, cell, fault, own), raw=True)  # type: ignore[no-untyped-call]
+        show_fault(options.name, cell, fault, own)
         raise
     except Exception as error:
-        found = tuple(_findings(error, cell))
-        if found:
-            told = uncompiled_bundle(options.name, cell, found[-1].message.partition("\n")[0], found)
-            display(told, raw=True)  # type: ignore[no-untyped-call]
+        if found := tuple(_findings(error, cell)):
+            show_findings(options.name, cell, found)
         raise
     kernels = Kernels(options.name, [kernel for kernel, _ in made])
     results, failure = _checked(options, kernels)

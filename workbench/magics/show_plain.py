@@ -6,13 +6,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from IPython.display import display
-
 from workbench.check.sanitizer import SanitizeResult
 from workbench.errors import KernelFault
 from workbench.kernel import Kernel, Kernels
 from workbench.lab import plain
-from workbench.lab.cell import cell_bundle, fault_bundle
+from workbench.magics.presenter import show_beside, show_fault
 from workbench.profile.results import ProfileResult
 from workbench.views.cell import CellResult
 
@@ -32,7 +30,7 @@ def show(body: str, kernels: Sequence[Kernel], result: ExecutionResult) -> None:
     if isinstance(fault, KernelFault):
         own = Path(fault.source[0]).name if fault.source is not None else None
         if own in {kernel.module.own_file for kernel in kernels}:
-            display(fault_bundle(fault.kernel or name, body, fault, own), raw=True)  # type: ignore[no-untyped-call]
+            show_fault(fault.kernel or name, body, fault, own)
         return
     given: Any = result.result
     names = {kernel.name for kernel in kernels}
@@ -47,8 +45,4 @@ def show(body: str, kernels: Sequence[Kernel], result: ExecutionResult) -> None:
     if not shown or last is None:
         return
     held = plain.SHOWN[name] = Kernels(name, list(kernels))
-    told = cell_bundle(CellResult(name, held, last.device, results=shown), body)
-    # The results themselves are shown by the cell's last line.
-    bare = CellResult(name, held, last.device)
-    told["text/html"], told["text/plain"] = bare._repr_html_(), str(bare)
-    display(told, raw=True)  # type: ignore[no-untyped-call]
+    show_beside(CellResult(name, held, last.device, results=shown), body)

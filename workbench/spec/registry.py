@@ -21,8 +21,8 @@ from workbench import paths
 from workbench.cache import digest
 from workbench.display import Shown
 from workbench.errors import UnknownKernel, UsageError, WorkbenchError
-from workbench.spec.ahead import Instance, compile_all
 from workbench.spec.catalogue import Selection, search
+from workbench.spec.precompile import Instance, compile_all
 from workbench.spec.spec import KernelSpec
 
 PACKAGE = "workbench_kernels"

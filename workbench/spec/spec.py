@@ -19,10 +19,10 @@ from workbench.errors import ShapeError, UsageError, WorkbenchError
 from workbench.kernel import Kernel, Module, default_arch, device_of, resolve_device
 from workbench.runtime import Device, LaunchOptions, LaunchRecord
 from workbench.spec import building, running
-from workbench.spec.ahead import Instance, Job, compile_all
 from workbench.spec.building import Instances, Ready
 from workbench.spec.definition import Definition
 from workbench.spec.parameters import Shape
+from workbench.spec.precompile import Instance, Job, compile_all
 from workbench.spec.settings import with_settings
 from workbench.spec.tensors import name_results
 from workbench.spec.tunables import Settings, settings_text

@@ -13,7 +13,7 @@ from workbench.events import hub
 from workbench.views.board import Board
 from workbench.views.figures import View, views
 from workbench.views.markup import STYLE, tag
-from workbench.views.story import Told
+from workbench.views.run_summary import Told
 
 _PAGE = Markup("""<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from markupsafe import Markup
 
 from workbench import cache, runtime
-from workbench.check.known import verified
+from workbench.check.verified_operators import verified
 from workbench.display import shows
 from workbench.profile.expected import expected
 from workbench.spec import KernelRegistry, kernels

@@ -1,8 +1,8 @@
 """The dashboard: one page that follows what happens in this process while it happens.
 
 A board (`views.board`) takes the hub's events; figures (`views.figures`) are drawn from it into widgets
-(`views.widgets`). Updates are batched (`views.pace`): at most ten a second, and never so many that drawing
-takes more than a fifth of the time.
+(`views.widgets`). Updates are batched (`views.draw_rate`): at most ten a second, and never so many that
+drawing takes more than a fifth of the time.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ from workbench.spec import KernelSpec, Shape, kernels, shape_text, spec_of
 from workbench.views import grid, runlist
 from workbench.views.board import Board
 from workbench.views.controls import control
+from workbench.views.draw_rate import Pace
 from workbench.views.figures import FAILURE_KEYS, TIME_KEYS, View, views
 from workbench.views.html import report
 from workbench.views.latest import Latest
 from workbench.views.markup import notice
 from workbench.views.measure import measured
-from workbench.views.pace import Pace
+from workbench.views.run_summary import Told
 from workbench.views.saved import Copy, display_live
-from workbench.views.story import Told
 from workbench.views.widgets import Widgets
 
 NOTHING: frozenset[str] = frozenset()

@@ -16,7 +16,7 @@ from workbench.views.board import Board, Note, Progress, Run
 from workbench.views.figures import View
 from workbench.views.history import clock
 from workbench.views.markup import NOTHING, STYLE, block, bold, notice, tag
-from workbench.views.story import Story
+from workbench.views.run_summary import Story
 
 LOG_LINES = 5
 """Lines of the log on the page, the latest."""

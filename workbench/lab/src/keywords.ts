@@ -5,6 +5,8 @@
  * of its type names, so that they have their colour before a kernel runs.
  */
 
+import { OPTIONS } from './options';
+
 export interface IEntry {
   name: string;
   /** 'function', 'type', 'macro', 'variable', 'concept', 'keyword', 'flag'. */
@@ -149,29 +151,10 @@ export function isKittensWord(word: string): boolean {
   return KITTENS_SHAPE.test(word) || kittensNames.has(word);
 }
 
-/** As `workbench.magic_options` has them; a test of the package holds them together. */
-export const MAGIC_FLAGS: readonly IEntry[] = entries('flag', [
-  ['--arch', '--arch A', 'Target: gfx950 or gfx942; that of the device in use where it is left out.'],
-  ['-I', '-I DIR', 'Folder in which headers are looked for.'],
-  ['-D', '-D NAME[=VALUE]', 'Defines a macro.'],
-  ['--flags', '--flags "..."', 'Further compiler flags.'],
-  ['--device-libraries', '--device-libraries', "Links ROCm's device libraries."],
-  [
-    '--verify',
-    '--verify SPEC',
-    'Checks the kernel against the reference of a KernelSpec, such as normalization/rmsnorm.'
-  ],
-  ['--spec', '--spec SPEC', 'Takes inputs and launch from a KernelSpec, without comparing.'],
-  ['--shape', '--shape K=V,...', 'Shape of the spec, such as rows=4096,cols=1024.'],
-  ['--launch', '--launch EXPR', "A launch of the cell's own, such as `scale[4, 64]`."],
-  ['--inputs', '--inputs EXPR', 'All its arguments, such as `dict(x=torch.ones(256), by=2.0)`.'],
-  ['--outputs', '--outputs A,...', 'Those of the arguments that the kernel writes.'],
-  [
-    '--reference',
-    '--reference EXPR',
-    'Compares with a function of the inputs, such as `lambda x, by: x * by`.'
-  ],
-  ['--time', '--time', 'Times the kernel after compiling it.'],
-  ['--profile', '--profile', 'Counts instructions and memory traffic of a launch; shows line heat.'],
-  ['--sanitize', '--sanitize', 'Runs with checks of memory and of races; findings show on their lines.']
-]);
+export const MAGIC_FLAGS: readonly IEntry[] = OPTIONS.map(({ name, signature, doc }) => ({
+  name,
+  kind: 'flag',
+  signature,
+  doc,
+  header: ''
+}));

@@ -2,6 +2,8 @@
  * The first line of a cell of ours: what makes it one, and its parts.
  */
 
+import { OPTIONS } from './options';
+
 const FIRST_LINE = /^%%hipkittens(?=[ \t\r\n]|$)/;
 const TRITON_LINE = /^%%triton(?=[ \t\r\n]|$)/;
 
@@ -74,7 +76,11 @@ export function parseMagicLine(line: string): IPart[] {
 }
 
 /** Options that take no value. */
-const SWITCHES = new Set(['--time', '--profile', '--sanitize', '--device-libraries', '--help', '-h']);
+const SWITCHES = new Set([
+  ...OPTIONS.filter(option => !option.takesValue).map(option => option.name),
+  '--help',
+  '-h'
+]);
 
 /**
  * The name that a cell binds its module to, '' where the line has none.

@@ -1,0 +1,129 @@
+"""What documents and docstrings name is there: files, modules, commands, targets of make, variables."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from functools import cache
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+from workbench.__main__ import main
+from workbench.spec import kernels
+
+ROOT = Path(__file__).parents[1]
+
+DOCUMENTS = (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")))
+
+EXAMPLES = {"workbench_kernels.references.x"}
+"""Names that stand for any."""
+
+
+@cache
+def texts() -> tuple[tuple[Path, str], ...]:
+    """Documents, and the docstrings of the package."""
+    return (*((path, path.read_text()) for path in DOCUMENTS), *_docstrings())
+
+
+def _docstrings() -> Iterator[tuple[Path, str]]:
+    for path in _sources("workbench", ".py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            kinds = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
+            if isinstance(node, kinds) and (text := ast.get_docstring(node)):
+                yield path, text
+
+
+def _sources(folder: str, *suffixes: str) -> Iterator[Path]:
+    for path in (ROOT / folder).rglob("*"):
+        if path.suffix in suffixes and "node_modules" not in path.parts:
+            yield path
+
+
+def named(pattern: str) -> Iterator[tuple[str, re.Match[str]]]:
+    """Places where a pattern stands, each with its file."""
+    for path, text in texts():
+        for found in re.finditer(pattern, text):
+            yield str(path.relative_to(ROOT)), found
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
+def test_links_lead_somewhere(document: Path) -> None:
+    links = re.findall(r"\]\(([^)\s]+)\)", document.read_text())
+    files = {link.partition("#")[0] for link in links if "://" not in link} - {""}
+    assert sorted(link for link in files if not (document.parent / link).exists()) == []
+
+
+def test_paths_are_there() -> None:
+    # Outside backticks, tests/... and kernels/... may be another repository's.
+    ours = (
+        r"(?<![\w/.-])(?:(?:workbench|docs)/[\w./-]*\w|(?<=`)(?:tests|kernels|notebooks)/[\w./-]*\w(?=[`:]))"
+    )
+    wrong = {(where, found[0]) for where, found in named(ours) if not (ROOT / found[0]).exists()}
+    assert sorted(wrong) == []
+
+
+def test_the_architecture_s_paths_are_there() -> None:
+    text = (ROOT / "docs" / "architecture.md").read_text()
+    said = {*re.findall(r"`([\w.-]+/[\w./-]*)`", text)}
+    assert len(said) > 30
+    assert sorted(p for p in said if not ((ROOT / "workbench" / p).exists() or (ROOT / p).exists())) == []
+
+
+def test_dotted_names_are_there() -> None:
+    assert len(kernels)  # from then on there is workbench_kernels
+    wrong = set()
+    for where, found in named(r"(?<![\w./-])workbench(?:_kernels)?(?:\.[A-Za-z_]\w*)+(?!\w*[/(*])"):
+        if found[0] not in EXAMPLES and not _is_there(found[0]):
+            wrong.add((where, found[0]))
+    assert sorted(wrong) == []
+
+
+def _is_there(name: str) -> bool:
+    """Whether it is a module, or a name of one."""
+    home, _, last = name.rpartition(".")
+    for module in (name, home):
+        try:
+            found = import_module(module)
+        except ModuleNotFoundError:
+            continue
+        return module == name or hasattr(found, last)
+    return False
+
+
+def test_commands_are_there() -> None:
+    said: dict[str, str] = {found[1]: where for where, found in named(r"python -m workbench ([a-z]\w*)")}
+    assert {"doctor", "bench"} <= said.keys()
+    for command, where in said.items():
+        with pytest.raises(SystemExit) as ended:
+            main([command, "--help"])
+        assert ended.value.code == 0, f"{where}: {command}"
+
+
+def test_modules_that_are_run_are_programs() -> None:
+    wrong = set()
+    for where, found in named(r"-m (workbench(?:\.\w+)+)"):
+        file = ROOT.joinpath(*found[1].split("."))
+        program = file / "__main__.py" if file.is_dir() else file.with_suffix(".py")
+        if not program.exists() or (not file.is_dir() and "__main__" not in program.read_text()):
+            wrong.add((where, found[1]))
+    assert sorted(wrong) == []
+
+
+def test_make_has_the_targets() -> None:
+    targets = {*re.findall(r"^([\w-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE)}
+    said = {(where, found[1]) for where, found in named(r"(?:`|^)make ([a-z][\w-]*)")}
+    assert said
+    assert sorted(each for each in said if each[1] not in targets) == []
+
+
+def test_environment_variables_are_read() -> None:
+    files = [*_sources("workbench", ".py"), *_sources("tests", ".py"), *_sources("notebooks", ".py")]
+    code = (ROOT / "Makefile").read_text() + "".join(path.read_text() for path in files)
+    read = {*re.findall(r"""["'{](HIPKITTENS_\w+)|\b(HIPKITTENS_\w+)=""", code)}
+    names = {name for pair in read for name in pair}
+    said = {(where, found[0]) for where, found in named(r"\bHIPKITTENS_[A-Z0-9_]*[A-Z0-9]\b")}
+    assert said
+    assert sorted(each for each in said if each[1] not in names) == []

@@ -1,0 +1,64 @@
+"""The public names, each with the module that it is loaded from: `__init__.py` reads them here."""
+
+from IPython.core.interactiveshell import InteractiveShell
+
+from . import errors as errors
+from .bench import BenchResult as BenchResult
+from .bench import TuneResult as TuneResult
+from .bench import bench as bench
+from .bench import sweep as sweep
+from .bench import tune as tune
+from .check.compare import compare as compare
+from .check.results import VerifyResult as VerifyResult
+from .check.sanitizer import sanitize as sanitize
+from .check.sanitizer import sanitizing as sanitizing
+from .check.verify import verify as verify
+from .doctor import doctor as doctor
+from .errors import CompileError as CompileError
+from .errors import KernelFault as KernelFault
+from .errors import WorkbenchError as WorkbenchError
+from .history.results import History as History
+from .history.results import history as history
+from .kernel import HostModule as HostModule
+from .kernel import Kernel as Kernel
+from .kernel import Launcher as Launcher
+from .kernel import Module as Module
+from .kernel import ProgramResult as ProgramResult
+from .kernel import compile as compile
+from .kernel import load as load
+from .kernel import load_module as load_module
+from .kernel import run_program as run_program
+from .origin import Figure as Figure
+from .origin import Origin as Origin
+from .profile import ProfileResult as ProfileResult
+from .profile import SweepResult as SweepResult
+from .profile import TimeResult as TimeResult
+from .profile import XcdMap as XcdMap
+from .profile import advice as advice
+from .profile import profile as profile
+from .profile import time as time
+from .profile import timeline as timeline
+from .profile import xcd_map as xcd_map
+from .runtime import Device as Device
+from .runtime import device as device
+from .runtime import devices as devices
+from .spec import Choice as Choice
+from .spec import KernelSpec as KernelSpec
+from .spec import Launch as Launch
+from .spec import Published as Published
+from .spec import Range as Range
+from .spec import Tolerance as Tolerance
+from .spec import kernels as kernels
+from .tiles import LayoutResult as LayoutResult
+from .tiles import view_layout as view_layout
+from .triton_driver import triton as triton
+from .views import dashboard as dashboard
+from .views import panel as panel
+from .views import report as report
+from .views import view_xcd as view_xcd
+
+__version__: str
+__all__: list[str]
+
+def load_ipython_extension(shell: InteractiveShell) -> None: ...
+def unload_ipython_extension(shell: InteractiveShell) -> None: ...

@@ -1,0 +1,102 @@
+/** Written by `python -m workbench.lab.options` from `workbench.magic_options`: change that. */
+
+export interface IOption {
+  name: string;
+  signature: string;
+  doc: string;
+  /** Whether the word behind it is its value. */
+  takesValue: boolean;
+}
+
+export const OPTIONS: readonly IOption[] = [
+  {
+    "name": "--arch",
+    "signature": "--arch A",
+    "doc": "Target: gfx950, gfx942; the default device's where it is not given.",
+    "takesValue": true
+  },
+  {
+    "name": "-I",
+    "signature": "-I DIR",
+    "doc": "Folder to search for #include.",
+    "takesValue": true
+  },
+  {
+    "name": "-D",
+    "signature": "-D X",
+    "doc": "Macro, NAME or NAME=VALUE.",
+    "takesValue": true
+  },
+  {
+    "name": "--flags",
+    "signature": "--flags \"...\"",
+    "doc": "Further compiler flags, quoted.",
+    "takesValue": true
+  },
+  {
+    "name": "--device-libraries",
+    "signature": "--device-libraries",
+    "doc": "Link ROCm's device libraries, for sources that call __ocml_* or __ockl_*.",
+    "takesValue": false
+  },
+  {
+    "name": "--verify",
+    "signature": "--verify SPEC",
+    "doc": "Run the cell's kernel on this spec's inputs, compare with its reference.",
+    "takesValue": true
+  },
+  {
+    "name": "--spec",
+    "signature": "--spec SPEC",
+    "doc": "Take inputs and launch from this spec, without comparing.",
+    "takesValue": true
+  },
+  {
+    "name": "--shape",
+    "signature": "--shape K=V,...",
+    "doc": "Shape of the spec, such as rows=4096,cols=1024.",
+    "takesValue": true
+  },
+  {
+    "name": "--launch",
+    "signature": "--launch EXPR",
+    "doc": "A launch of the cell's own, such as \"scale[4, 64]\".",
+    "takesValue": true
+  },
+  {
+    "name": "--inputs",
+    "signature": "--inputs EXPR",
+    "doc": "All its arguments, such as \"dict(x=torch.ones(256), by=2.0)\".",
+    "takesValue": true
+  },
+  {
+    "name": "--outputs",
+    "signature": "--outputs A,...",
+    "doc": "Those of them that it writes, such as out.",
+    "takesValue": true
+  },
+  {
+    "name": "--reference",
+    "signature": "--reference EXPR",
+    "doc": "Compare with a function of its inputs, such as \"lambda x, by: x * by\".",
+    "takesValue": true
+  },
+  {
+    "name": "--time",
+    "signature": "--time",
+    "doc": "Time a launch: measured on a GPU, modelled on an emulated device.",
+    "takesValue": false
+  },
+  {
+    "name": "--profile",
+    "signature": "--profile",
+    "doc": "Counters of a launch, under rocprof's names.",
+    "takesValue": false
+  },
+  {
+    "name": "--sanitize",
+    "signature": "--sanitize",
+    "doc": "Look for missing waits, races, uninitialised values.",
+    "takesValue": false
+  }
+];

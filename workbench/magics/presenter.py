@@ -1,0 +1,51 @@
+"""What a cell shows: the one place between results and what draws them or tells the editor."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from IPython.display import display
+
+from workbench.check.results import VerifyResult
+from workbench.errors import CompileError, KernelFault
+from workbench.lab.cell import cell_bundle, failure_bundle, fault_bundle, uncompiled_bundle
+from workbench.lab.payload import Finding
+from workbench.profile.results import ProfileResult
+from workbench.views.cell import CellResult
+
+
+def show(result: CellResult, cell: str) -> None:
+    """Displays a cell's result, and the figures that one wants to see with it."""
+    _display(cell_bundle(result, cell))
+    for item in result.results:
+        if isinstance(item, ProfileResult) or (isinstance(item, VerifyResult) and not item.passed):
+            display(item.figure)  # type: ignore[no-untyped-call]
+
+
+def show_beside(result: CellResult, cell: str) -> None:
+    """Displays what the editor is told of results that the cell shows itself."""
+    told = cell_bundle(result, cell)
+    bare = replace(result, results=())
+    told["text/html"], told["text/plain"] = bare._repr_html_(), str(bare)
+    _display(told)
+
+
+def show_failure(name: str, cell: str, error: CompileError) -> None:
+    """Displays that a cell does not compile; the message is the exception's to show."""
+    _display(failure_bundle(name, cell, error))
+
+
+def show_findings(name: str, cell: str, findings: Sequence[Finding]) -> None:
+    """Displays what another compiler finds wrong with a cell; the last says what it stopped at."""
+    _display(uncompiled_bundle(name, cell, findings[-1].message.partition("\n")[0], tuple(findings)))
+
+
+def show_fault(name: str, cell: str, fault: KernelFault, own_file: str) -> None:
+    """Displays that a launch of the cell's own was stopped."""
+    _display(fault_bundle(name, cell, fault, own_file))
+
+
+def _display(bundle: dict[str, Any]) -> None:
+    display(bundle, raw=True)  # type: ignore[no-untyped-call]
