@@ -49,6 +49,14 @@ class UsageError(WorkbenchError):
     """A magic or a public function was called with options that do not fit together."""
 
 
+class UnreadableFile(UsageError, OSError):
+    """A file that was named cannot be read."""
+
+
+class MissingFile(UnreadableFile, FileNotFoundError):
+    """A file that was named is not there."""
+
+
 class ToolchainError(WorkbenchError):
     """The compiler could not do its work."""
 

@@ -8,6 +8,7 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -183,6 +184,37 @@ def test_arguments_of_another_type() -> None:
         wb.run_program("int main() { return 0; }", args="abc")
 
 
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"args": 5}, r"args is 5; expected a list such as \[5\]"),
+        ({"args": [1, None]}, r"args\[1\] is None; expected a text"),
+        ({"args": ["a\0b"]}, r"args\[0\] is 'a\\x00b'; expected a text without null bytes"),
+        ({"env": 5}, "env is 5; expected variables by name"),
+        ({"env": {1: 2}}, "env has the name 1; expected a text"),
+        ({"env": {"A=B": "2"}}, "env has the name 'A=B'"),
+        ({"env": {"A": 2}}, r"env\['A'\] is 2; expected a text"),
+        ({"stdin": 5}, "stdin is 5; expected a text"),
+        ({"cwd": "/absent"}, "cwd is '/absent'; expected a folder that is there"),
+        ({"timeout": "soon"}, "timeout is 'soon'; expected a positive number of seconds"),
+        ({"timeout": float("nan")}, "timeout is nan"),
+        ({"timeout": 0}, "timeout is 0"),
+    ],
+)
+def test_options_of_another_type(given: dict[str, Any], said: str) -> None:
+    with pytest.raises(errors.UsageError, match=said):
+        wb.run_program("int main() { return 0; }", **given)
+
+
 def test_a_file_that_is_not_there() -> None:
-    with pytest.raises(FileNotFoundError):
+    with pytest.raises(errors.MissingFile, match=r"run_program: there is no file no/such/program\.cpp in /"):
         wb.run_program("no/such/program.cpp")
+
+
+def test_a_program_that_is_not_utf_8(tmp_path: Path) -> None:
+    """Its bytes are what they are, as with any compiler, which warns."""
+    path = tmp_path / "latin.cpp"
+    path.write_bytes(b'#include <cstdio>\n// Andr\xe9\nint main() { printf("%zu", sizeof("caf\xe9")); }\n')
+    result = wb.run_program(path).check()
+    assert result.stdout == "5"
+    assert "illegal character encoding in string literal" in result.notes[0]
