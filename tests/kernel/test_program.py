@@ -14,6 +14,8 @@ import pytest
 
 import workbench as wb
 from workbench import errors
+from workbench.kernel import program
+from workbench.runtime import Device
 
 PROGRAMS = Path(__file__).parents[1] / "emulator" / "hip" / "programs"
 
@@ -172,6 +174,23 @@ def test_every_exit_status_is_the_programs_own() -> None:
     source = "#include <cstdlib>\nint main(int, char **argv) { return atoi(argv[1]); }\n"
     for code in (254, 255, 127, 1):
         assert wb.run_program(source, [code]).exit_code == code
+
+
+def test_the_devices_library_is_built_before_the_program_starts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """So that it takes nothing of the program's time, and is there though the program is ended."""
+    happened: list[str] = []
+    start = program._run
+
+    def started(*given: Any) -> Any:
+        happened.append("start")
+        return start(*given)
+
+    backend = type(wb.device("emulated:gfx950").backend)
+    monkeypatch.setattr(Device, "build_later", lambda self: None)
+    monkeypatch.setattr(backend, "build", lambda self: happened.append("build"))
+    monkeypatch.setattr(program, "_run", started)
+    wb.run_program("int main() { return 0; }", device="emulated:gfx950").check()
+    assert happened == ["build", "start"]
 
 
 def test_arguments_of_another_type() -> None:

@@ -118,6 +118,7 @@ def run_program(
     options = CompileOptions(
         chosen.arch, name=name, include=include, flags=flags, define=define, timeout=compile_timeout
     )
+    chosen.build_later()
     built = compile_host(text, options, module=False)
     if not _has_main(built.library):
         raise UsageError(
@@ -134,6 +135,8 @@ def run_program(
         name,
     ]
     command += given
+    # Here, not by the program: its time limit is for what it does, and ending it would lose what was built.
+    chosen.build()
     started = time.perf_counter()
     out, err, code = _run(command, stdin, limit, environment, cwd)
     result = ProgramResult(
