@@ -242,3 +242,7 @@ class KernelInterrupt(KeyboardInterrupt):
 
 class HistoryError(WorkbenchError):
     """The file of runs cannot be used, or has no such run or baseline."""
+
+
+class HistoryLocked(HistoryError):
+    """Another program has locked the file of runs; it can be used again once that lets go."""
