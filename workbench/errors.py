@@ -49,6 +49,14 @@ class UsageError(WorkbenchError):
     """A magic or a public function was called with options that do not fit together."""
 
 
+class UnreadableFile(UsageError, OSError):
+    """A file that was named cannot be read."""
+
+
+class MissingFile(UnreadableFile, FileNotFoundError):
+    """A file that was named is not there."""
+
+
 class ToolchainError(WorkbenchError):
     """The compiler could not do its work."""
 
@@ -234,3 +242,7 @@ class KernelInterrupt(KeyboardInterrupt):
 
 class HistoryError(WorkbenchError):
     """The file of runs cannot be used, or has no such run or baseline."""
+
+
+class HistoryLocked(HistoryError):
+    """Another program has locked the file of runs; it can be used again once that lets go."""

@@ -96,12 +96,14 @@ def shape_of(
 
 def parameters(scales: Scales, **more: Choice) -> dict[str, Any]:
     """Shape parameters of operators of the family."""
-    rounding = {"rounding": Choice(scales.roundings, doc="of powers of two that scales are")}
+    rounding = (
+        {"rounding": Choice(scales.roundings, doc="of powers of two that scales are")} if scales.power else {}
+    )
     return {
         **rowwise.parameters(rowwise.HELD, 4096),
         "format": Choice(scales.formats, doc=f"of the numbers; of fp8 the target's own: {OWN_FP8}"),
         "block": Choice(scales.blocks, doc="columns that share a scale, 0: a row"),
-        **(rounding if scales.power else {}),
+        **rounding,
         **more,
     }
 

@@ -84,6 +84,10 @@ def test_operators_by_name_and_category() -> None:
     assert problems.named(None) == list(wb.kernels)
     with pytest.raises(wb.WorkbenchError, match="did you mean gemm/bf16"):
         problems.named(["gemm/bf61"])
+    with pytest.raises(UsageError, match="operators is 5; expected names such as 'gemm/bf16'"):
+        wb.bench(5)  # type: ignore[arg-type]
+    with pytest.raises(UsageError, match="shapes is 5; expected 'published'"):
+        wb.bench("gemm/bf16", shapes=5)  # type: ignore[arg-type]
     with pytest.raises(UsageError, match="shapes is 'all'"):
         cases(["gemm/bf16"], "all", device_of_name("MI355X"))
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
+import socket
 import sys
 import threading
 import time
@@ -62,6 +64,33 @@ def cluster() -> Iterator[Any]:
     with engine.local_cluster(2, {"GPU": 1}) as made:
         yield made
     os.environ["PYTHONPATH"] = path
+
+
+def _listening() -> set[tuple[str, int]]:
+    """(address, port) of what this process and its children listen at."""
+    psutil = pytest.importorskip("psutil")
+    own = psutil.Process()
+    return {
+        (each.laddr.ip, each.laddr.port)
+        for process in (own, *own.children(recursive=True))
+        for each in process.net_connections("inet")
+        if each.status == psutil.CONN_LISTEN
+    }
+
+
+def test_a_local_cluster_is_reached_from_this_computer_alone(cluster: Any) -> None:
+    found = _listening()
+    assert len(found) >= 5, "a scheduler, two nannies, two workers"
+    assert {address for address, _ in found} == {"127.0.0.1"}
+    with contextlib.closing(socket.socket(socket.AF_INET, socket.SOCK_DGRAM)) as probe:
+        try:
+            probe.connect(("192.0.2.1", 9))  # nothing is sent
+        except OSError:
+            pytest.skip("this machine has no other address")
+        other = probe.getsockname()[0]
+    for _, port in found:
+        with pytest.raises(ConnectionRefusedError), socket.create_connection((other, port), timeout=10):
+            pass
 
 
 def test_a_killed_worker_loses_nothing(cluster: Any, tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ import torch
 from IPython.utils.capture import capture_output
 
 import workbench as wb
-from workbench.errors import AddressFault, SanitizerError
+from workbench.errors import AddressFault, SanitizerError, ShapeError
 from workbench.targets import TILE_TARGETS
 
 RACE = """
@@ -47,6 +47,11 @@ def test_a_cell_shows_squiggles_where_the_race_is(shell: Any) -> None:
     right = RACE.replace("SYNC", "__syncthreads()")
     clean = run(shell, "raced --sanitize", right)
     assert clean["application/vnd.hipkittens.cell+json"]["diagnostics"] == []
+
+
+def test_a_shape_without_a_value_is_refused() -> None:
+    with pytest.raises(ShapeError, match="gemm/bf16: m is None; supported is 1 to"):
+        wb.sanitize("gemm/bf16", shape={"m": None})
 
 
 def test_result_says_who_and_where() -> None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import io
 import random
 
 import pytest
+from elftools.elf.elffile import ELFFile
 
 from tests.codeobject.conftest import compiled, with_kernels_changed
 from tests.codeobject.test_bundle import HOST, bundle
@@ -38,6 +40,22 @@ def survive(data: bytes, reader: object) -> bool:
     except CodeObjectError:
         return False
     return True
+
+
+def test_an_integer_type_without_bytes() -> None:
+    """Its range would be 2 to the power of less than nothing."""
+    data = bytearray(compiled("gfx950"))
+    elf = ELFFile(io.BytesIO(data))
+    section = elf.get_section_by_name(".debug_info")["sh_offset"]
+    for unit in elf.get_dwarf_info().iter_CUs():
+        for die in unit.iter_DIEs():
+            if die.tag == "DW_TAG_base_type":
+                data[section + die.attributes["DW_AT_byte_size"].offset] = 0
+    debug = DebugInfo(CodeObject.from_bytes(bytes(data)))
+    with pytest.raises(
+        CodeObjectError, match=r"debug information .* damaged \(the integer type 'int' has 0 bytes"
+    ):
+        debug.parameters("lines")
 
 
 def test_every_truncation() -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from tests.codeobject.conftest import compiled
 from tests.damage import damaged
 from tests.history.test_store import RUN, SESSION
@@ -14,6 +16,21 @@ from workbench.kernel import Module
 
 CORRUPTIONS = 60
 CODE = {"name": "k", "arch": "gfx950", "compiler": "", "options": ""}
+
+
+def test_one_unreadable_row_hides_no_other(tmp_path: Path) -> None:
+    store = Store(tmp_path / "runs.sqlite")
+    store.insert("session", SESSION)
+    for wrong in ({}, {"shape": "{"}, {"origin": "guessed"}, {}):
+        store.insert("run", {**RUN, **wrong})
+    store.insert("run", RUN)
+    store.write("UPDATE run SET kernel = CAST(x'ff' AS TEXT) WHERE number = 5")
+    store.close()
+    with pytest.warns(
+        UserWarning, match=r"3 runs cannot be read .*left out: #2, #3, #5; the others are whole"
+    ):
+        found = list(results.history(path=store.path))
+    assert [run.number for run in found] == [1, 4]
 
 
 def test_machine_code_is_what_was_kept_or_an_error(tmp_path: Path) -> None:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import sqlite3
 import subprocess
 import sys
+import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
-from workbench.errors import HistoryError
+from workbench.errors import HistoryError, HistoryLocked
 from workbench.history.store import APPLICATION, MIGRATIONS, Store, place
 
 RUN = {
@@ -100,6 +102,20 @@ def test_threads_and_processes_write_into_one_file(path: Path) -> None:
     assert other.wait(60) == 0
     assert len(set(numbers)) == 50
     assert store.rows("SELECT count(*) FROM run")[0][0] == 100
+
+
+def test_a_locked_file_is_told_at_once(path: Path) -> None:
+    store = Store(path)
+    store.insert("session", SESSION)
+    with contextlib.closing(sqlite3.connect(path)) as other:
+        other.execute("BEGIN EXCLUSIVE")
+        started = time.monotonic()
+        with pytest.raises(HistoryLocked, match=r"another program has locked .*HIPKITTENS_HISTORY"):
+            store.insert("run", RUN)
+        assert time.monotonic() - started < 5, "it waited as long as SQLite's own default"
+        assert len(store.rows("SELECT * FROM session")) == 1, "reading goes on"
+        other.rollback()
+    assert store.insert("run", RUN) == 1
 
 
 def test_a_failed_migration_leaves_the_file_as_it_was(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import copy
 import ctypes
 import pickle
+import re
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,9 +16,12 @@ import workbench as wb
 from workbench import kernel as kernel_module
 from workbench.errors import (
     ArgumentError,
+    CompileError,
     DeviceError,
     LaunchError,
+    MissingFile,
     UnknownKernel,
+    UnreadableFile,
     UsageError,
     WorkbenchError,
 )
@@ -173,6 +178,11 @@ def test_launch_shapes(module):
         kernel[4 / 2, 64]
     with pytest.raises(LaunchError, match="grid is '1'; expected one to three positive integers"):
         kernel["1", 64]
+    for grid, block in ((True, 64), (1, True), ((True,), 64)):
+        with pytest.raises(LaunchError, match=r"is \(?True,?\)?; expected one to three positive integers"):
+            kernel[grid, block]
+    with pytest.raises(LaunchError, match="dynamic shared memory is True"):
+        kernel[1, 64, True]
     with pytest.raises(LaunchError, match="block is None"):
         kernel[1, None]
     taken = kernel[np.int64(4), (torch.tensor(64), np.int32(2)), np.uint16(8)].launch
@@ -190,6 +200,32 @@ def test_a_kernel_of_another_target_says_so():
         module["scale"].launch(
             wb.Launch(1, 64), (torch.ones(64), 1.0, 64), {}, device=wb.device("emulated:gfx950")
         )
+
+
+def test_occupancy_is_of_a_block_and_of_bytes(module):
+    kernel = module["scale"]
+    assert kernel.occupancy(np.int64(256)) == kernel.occupancy(256, 0)
+    for block in (-1, 0, "a", 1.5, True, (64, 2)):
+        with pytest.raises(
+            LaunchError, match=re.escape(f"block is {block!r}; expected a number of work-items, 1")
+        ):
+            kernel.occupancy(block)
+    for shared in (-1, "a"):
+        with pytest.raises(LaunchError, match=f"dynamic_shared is {shared!r}; expected a number of bytes, 0"):
+            kernel.resources_at(64, shared)
+
+
+def test_a_source_that_is_not_utf_8():
+    content = SOURCE.encode() + b'// Andr\xe9\n__device__ const char name[] = "caf\xe9";\n'
+    module = wb.compile(content.decode("utf-8", "surrogateescape"), name="latin.hip")
+    assert module.source.endswith('// André\n__device__ const char name[] = "café";\n')
+    assert "\udce9" not in module["scale"].isa
+    with pytest.raises(CompileError, match=r"latin\.hip:2:17: error") as error:
+        wb.compile(
+            b"// Andr\xe9\n/* \xe9 */ int x = no;\n".decode("utf-8", "surrogateescape"), name="latin.hip"
+        )
+    assert [(d.line, d.column) for d in error.value.diagnostics] == [(2, 17)]
+    assert not re.search("[\ud800-\udfff]", str(error.value))
 
 
 def test_resources_signature_and_isa(module):
@@ -238,8 +274,17 @@ def test_load_from_bytes_and_file(module, tmp_path):
         x = torch.ones(64)
         loaded["scale"][1, 64](x, 2.0, 64)
         assert torch.equal(x, torch.full((64,), 2.0))
-    with pytest.raises(FileNotFoundError):
-        wb.load(tmp_path / "absent.co")
+    for absent in (tmp_path / "absent.co", path / "below"):
+        with pytest.raises(
+            MissingFile, match=rf"load: there is no file {absent}; expected the path of a code"
+        ):
+            wb.load(absent)
+    with pytest.raises(FileNotFoundError, match=rf"load: there is no file absent\.co in {Path.cwd()};"):
+        wb.load("absent.co")
+    with pytest.raises(UnreadableFile, match="cannot be read"):
+        wb.load("x" * 300)
+    with pytest.raises(MissingFile, match=r"load_module: there is no file /absent\.so"):
+        wb.load_module("/absent.so")
     with pytest.raises(UsageError, match=rf"load: {tmp_path} is a folder"):
         wb.load(tmp_path)
     with pytest.raises(WorkbenchError):

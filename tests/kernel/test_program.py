@@ -8,11 +8,14 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import workbench as wb
 from workbench import errors
+from workbench.kernel import program
+from workbench.runtime import Device
 
 PROGRAMS = Path(__file__).parents[1] / "emulator" / "hip" / "programs"
 
@@ -173,6 +176,23 @@ def test_every_exit_status_is_the_programs_own() -> None:
         assert wb.run_program(source, [code]).exit_code == code
 
 
+def test_the_devices_library_is_built_before_the_program_starts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """So that it takes nothing of the program's time, and is there though the program is ended."""
+    happened: list[str] = []
+    start = program._run
+
+    def started(*given: Any) -> Any:
+        happened.append("start")
+        return start(*given)
+
+    backend = type(wb.device("emulated:gfx950").backend)
+    monkeypatch.setattr(Device, "build_later", lambda self: None)
+    monkeypatch.setattr(backend, "build", lambda self: happened.append("build"))
+    monkeypatch.setattr(program, "_run", started)
+    wb.run_program("int main() { return 0; }", device="emulated:gfx950").check()
+    assert happened == ["build", "start"]
+
+
 def test_arguments_of_another_type() -> None:
     for source in (None, 3, ""):
         with pytest.raises(errors.UsageError, match=f"run_program: got {source!r}; expected the path of a C"):
@@ -183,6 +203,37 @@ def test_arguments_of_another_type() -> None:
         wb.run_program("int main() { return 0; }", args="abc")
 
 
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"args": 5}, r"args is 5; expected a list such as \[5\]"),
+        ({"args": [1, None]}, r"args\[1\] is None; expected a text"),
+        ({"args": ["a\0b"]}, r"args\[0\] is 'a\\x00b'; expected a text without null bytes"),
+        ({"env": 5}, "env is 5; expected variables by name"),
+        ({"env": {1: 2}}, "env has the name 1; expected a text"),
+        ({"env": {"A=B": "2"}}, "env has the name 'A=B'"),
+        ({"env": {"A": 2}}, r"env\['A'\] is 2; expected a text"),
+        ({"stdin": 5}, "stdin is 5; expected a text"),
+        ({"cwd": "/absent"}, "cwd is '/absent'; expected a folder that is there"),
+        ({"timeout": "soon"}, "timeout is 'soon'; expected a positive number of seconds"),
+        ({"timeout": float("nan")}, "timeout is nan"),
+        ({"timeout": 0}, "timeout is 0"),
+    ],
+)
+def test_options_of_another_type(given: dict[str, Any], said: str) -> None:
+    with pytest.raises(errors.UsageError, match=said):
+        wb.run_program("int main() { return 0; }", **given)
+
+
 def test_a_file_that_is_not_there() -> None:
-    with pytest.raises(FileNotFoundError):
+    with pytest.raises(errors.MissingFile, match=r"run_program: there is no file no/such/program\.cpp in /"):
         wb.run_program("no/such/program.cpp")
+
+
+def test_a_program_that_is_not_utf_8(tmp_path: Path) -> None:
+    """Its bytes are what they are, as with any compiler, which warns."""
+    path = tmp_path / "latin.cpp"
+    path.write_bytes(b'#include <cstdio>\n// Andr\xe9\nint main() { printf("%zu", sizeof("caf\xe9")); }\n')
+    result = wb.run_program(path).check()
+    assert result.stdout == "5"
+    assert "illegal character encoding in string literal" in result.notes[0]

@@ -8,6 +8,7 @@ import sys
 
 import pytest
 
+import workbench as wb
 from workbench import errors, runtime
 from workbench.origin import Origin
 from workbench.runtime import hip
@@ -35,6 +36,14 @@ def test_a_device_by_its_product() -> None:
     assert runtime.device("emulated:mi325x").arch == "gfx942"
     with pytest.raises(errors.DeviceError, match=r"'MI325X' here; .* did you mean emulated:mi325x\?"):
         runtime.device("MI325X")
+
+
+def test_what_is_no_name_of_a_device() -> None:
+    with pytest.raises(errors.DeviceError, match="named by a text such as 'emulated:gfx950'; got 0"):
+        runtime.device(0)  # type: ignore[arg-type]
+    # Where it is said, not where a `with` begins.
+    with pytest.raises(errors.DeviceError, match="named by a text such as 'emulated:gfx950'; got 5"):
+        wb.triton(5)  # type: ignore[arg-type]
 
 
 def test_the_device_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:

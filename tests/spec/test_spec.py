@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 import torch
 
 from workbench import runtime
-from workbench.errors import ArgumentError, LaunchError, ShapeError, UnknownKernel, WorkbenchError
-from workbench.spec import Choice, KernelRegistry, KernelSpec, Launch, Range
+from workbench.errors import ArgumentError, LaunchError, ShapeError, UnknownKernel, UsageError, WorkbenchError
+from workbench.spec import Choice, KernelRegistry, KernelSpec, Launch, Range, Tolerance
 from workbench.spec.tensors import name_results
 
 
@@ -48,6 +50,30 @@ def test_range_and_choice():
     assert Choice((1, 2), default=2).first == 2
 
 
+@pytest.mark.parametrize(
+    ("make", "said"),
+    [
+        (lambda: Range(5, 1), r"Range\(5, 1, 1\); expected integers low, high and step with low <= high"),
+        (lambda: Range("a", 1), r"Range\('a', 1, 1\); expected integers"),
+        (lambda: Range(1, 5, 0), r"Range\(1, 5, 0\); expected"),
+        (lambda: Range(64, 128, 64, default=65), "the default 65 is no value of .*; expected 64 to 128 in"),
+        (lambda: Choice([]), r"Choice\(\[\]\); expected a sequence of one value or more"),
+        (lambda: Choice("bf16"), r"Choice\('bf16'\); expected a sequence"),
+        (lambda: Choice((1, 2), default=3), "the default 3 is no value of"),
+        (
+            lambda: Tolerance(math.nan, math.nan),
+            r"Tolerance\(rtol=nan, .*; expected rtol and atol of 0 or more",
+        ),
+        (lambda: Tolerance(-1, 0), "rtol=-1"),
+        (lambda: Tolerance(0, "a"), "atol='a'"),
+        (lambda: Tolerance(0, 0, share=2), "share from 0 to 1"),
+    ],
+)
+def test_what_no_value_could_meet_is_refused(make, said):
+    with pytest.raises(UsageError, match=said):
+        make()
+
+
 def test_shape_defaults_and_errors():
     spec = make()
     assert spec.shape() == {"n": 256, "dtype": "bf16"}
@@ -56,6 +82,8 @@ def test_shape_defaults_and_errors():
         spec.shape(m=3)
     with pytest.raises(ShapeError, match="n is 100; supported is 64 to 1024 in steps of 64"):
         spec.shape(n=100)
+    with pytest.raises(ShapeError, match="n is None; supported is 64"):
+        spec.shape(n=None)
 
 
 def test_check_sees_the_target():
@@ -154,6 +182,10 @@ def test_registry(tmp_path):
             registry[wrong]
     with pytest.raises(KeyError, match="there are maps/scale"):
         registry["zzzzzz"]
+    for wrong in (5, None):
+        assert wrong not in registry
+        with pytest.raises(UnknownKernel, match=f"named by a text such as 'gemm/bf16'; got {wrong}"):
+            registry[wrong]
 
 
 def test_specs_share_references(tmp_path):

@@ -206,6 +206,11 @@ def named(operators: Iterable[str] | None) -> list[str]:
     """Names of operators, categories spelled out."""
     if operators is None:
         return list(kernels)
+    if not isinstance(operators, Iterable):
+        raise UsageError(
+            f"bench: operators is {operators!r}; expected names such as 'gemm/bf16', or categories such as "
+            "'gemm'"
+        )
     found: list[str] = []
     for name in operators:
         inside = [each for each in kernels if each.partition("/")[0] == name]
@@ -215,6 +220,8 @@ def named(operators: Iterable[str] | None) -> list[str]:
 
 def _shapes(spec: KernelSpec, shapes: str | Sequence[Shape], device: Device) -> list[dict[str, Any]]:
     if not isinstance(shapes, str):
+        if not isinstance(shapes, Iterable):
+            raise UsageError(f"bench: shapes is {shapes!r}; expected 'published', 'own', or a list of shapes")
         return [spec.shape(shape, arch=device.arch) for shape in shapes]
     if shapes == "own":
         return _supported(spec, spec.shapes, device)

@@ -23,6 +23,9 @@ from workbench.errors import UsageError, WorkbenchError
 TOPIC = "hipkittens-tasks"
 """Of the events by which workers tell that a task has begun."""
 
+LOOPBACK = "127.0.0.1"
+"""Where a cluster of this computer listens: who reaches a Dask process can run code in it."""
+
 POLL_SECONDS = 0.1
 RECONNECTS = 5
 RECONNECT_SECONDS = 5.0
@@ -163,12 +166,15 @@ def local_cluster(workers: int, resources: Mapping[str, float]) -> Any:
     """
     distributed = _distributed()
     # A worker is one of many: each kernel on a thread of its own, not on all cores.
-    options = {"nthreads": 1, "silence_logs": 50, "env": {"HIPKITTENS_THREADS": "1"}}
+    options = {"nthreads": 1, "silence_logs": 50, "env": {"HIPKITTENS_THREADS": "1"}, "host": LOOPBACK}
     specs = {
         n: {"cls": distributed.Nanny, "options": {**options, "resources": dict(resources) if n == 0 else {}}}
         for n in range(workers)
     }
-    scheduler = {"cls": distributed.Scheduler, "options": {"dashboard_address": ":0", "dashboard": False}}
+    scheduler = {
+        "cls": distributed.Scheduler,
+        "options": {"host": LOOPBACK, "dashboard": False},
+    }
     return distributed.SpecCluster(workers=specs, scheduler=scheduler, silence_logs=50)
 
 

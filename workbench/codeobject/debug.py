@@ -98,6 +98,8 @@ _LIBRARY_FOLDERS = (
     "/opt/rocm",
 )
 _LIBRARY_PARTS = ("/lib/clang/", "/include/hip/", "/libcxx/include/")
+_MAX_INTEGER = 1 << 10
+"""Bytes of the widest integer that is no damage; compilers for these targets know 16."""
 _POINTEE_DEPTH = 4
 """Pointers are followed this far: a kernel is told apart by what it points to, not by lists of lists."""
 
@@ -368,11 +370,13 @@ class DebugInfo:
             )
         if tag == "DW_TAG_base_type":
             kind = _ENCODINGS.get(_number(die, "DW_AT_encoding", 0), "unknown")
-            return Type(kind, _decode(_attribute(die, "DW_AT_name")), _number(die, "DW_AT_byte_size", 0))
+            name = _decode(_attribute(die, "DW_AT_name"))
+            return Type(kind, name, _size(die, kind, name, 0))
         if tag == "DW_TAG_enumeration_type":
             inner = self._type(_reference(die, "DW_AT_type"), depth + 1, pointers)
             kind = inner.kind if inner.kind in ("int", "uint") else "uint"
-            return Type(kind, self._qualified(die), _number(die, "DW_AT_byte_size", inner.size))
+            name = self._qualified(die)
+            return Type(kind, name, _size(die, kind, name, inner.size))
         if tag in _POINTERS:
             pointee = _reference(die, "DW_AT_type")
             target = None
@@ -462,6 +466,14 @@ def _attribute(die: DIE, name: str, depth: int = 0) -> bytes:
         if other is not None and depth < _MAX_DEPTH:
             return _attribute(other, name, depth + 1)
     return b""
+
+
+def _size(die: DIE, kind: str, name: str, default: int) -> int:
+    """Bytes of a number; those of an integer are what its range is computed from."""
+    size = _number(die, "DW_AT_byte_size", default)
+    if kind in ("int", "uint") and not 0 < size <= _MAX_INTEGER:
+        raise ValueError(f"the integer type {name!r} has {size} bytes")
+    return size
 
 
 def _number(die: DIE, name: str, default: int) -> int:

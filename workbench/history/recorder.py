@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from workbench.errors import HistoryError
+from workbench.errors import HistoryError, HistoryLocked
 from workbench.events import Event, Hub, hub, shape_told
 from workbench.history.codec import encode
 from workbench.history.store import Store, packed, place
@@ -136,6 +136,8 @@ class Recorder:
             return
         try:
             self._take(event)
+        except HistoryLocked as error:
+            warnings.warn(f"a run is not kept: {error}", stacklevel=2)
         except HistoryError as error:
             self._failed = str(error)
             warnings.warn(f"runs are not kept: {error}", stacklevel=2)

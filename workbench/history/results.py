@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import warnings
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -233,7 +234,7 @@ class History(Shown):
         """Pinned runs by name, in the order in which they were pinned."""
         names = self._store.rows("SELECT name, run FROM baseline ORDER BY pinned, rowid")
         runs = {run.number: run for run in _read(self._store, "number IN (SELECT run FROM baseline)")}
-        return {row["name"]: runs[row["run"]] for row in names}
+        return {row["name"]: runs[row["run"]] for row in names if row["run"] in runs}
 
     def pin(self, run: int | str | RecordedRun, name: str = "") -> RecordedRun:
         """Keeps a run as a baseline.
@@ -366,12 +367,26 @@ def _read(store: Store, where: str = "", values: Sequence[Any] = ()) -> Iterator
     )
     condition = f" WHERE {where}" if where else ""
     rows = store.rows(f"{query}{condition} ORDER BY number", values)
-    with store.checked():
-        runs = [_run(store, row, sessions[row["session"]], names) for row in rows]
-    yield from runs
+    unread = []
+    for row in rows:
+        try:
+            with store.checked():
+                run = _run(store, row, sessions[row["session"]], names)
+        except HistoryError:
+            unread.append(f"#{row['number']}")
+            continue
+        yield run
+    if unread:
+        warnings.warn(
+            f"{store.path}: {len(unread)} runs cannot be read (damaged, or of another version) and are left "
+            f"out: {', '.join(unread[:10])}{' ...' if len(unread) > 10 else ''}; the others are whole",
+            stacklevel=2,
+        )
 
 
 def _run(store: Store, row: Any, session: Session, names: Mapping[int, Sequence[str]]) -> RecordedRun:
+    if any(isinstance(value, bytes) for value in row):
+        raise ValueError("a text is not UTF-8")
     has_time = row["value"] is not None
     return RecordedRun(
         number=row["number"],

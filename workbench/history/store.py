@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from workbench.errors import CodeObjectError, HistoryError
+from workbench.errors import CodeObjectError, HistoryError, HistoryLocked
 
 APPLICATION = 0x48694B74
 """`PRAGMA application_id` of our files: "HiKt"."""
@@ -24,6 +24,10 @@ KEPT_RESULTS = 5000
 
 KEPT_CODES = 500
 """Codes whose machine code is kept, likewise; their source always is."""
+
+PATIENCE_SECONDS = 0.5
+"""How long another writer is waited for: each writes a row, in milliseconds. Who locks a file for longer, a
+person's SQLite browser say, must not hold up every cell."""
 
 VARIABLE = "HIPKITTENS_HISTORY"
 """Environment variable: another file, or "off"."""
@@ -75,8 +79,9 @@ class Store:
         self._process = os.getpid()
         with self._explained():
             _make_folder(path.parent)
-            self._connection = sqlite3.connect(path, timeout=10, check_same_thread=False)
+            self._connection = sqlite3.connect(path, timeout=PATIENCE_SECONDS, check_same_thread=False)
             self._connection.row_factory = sqlite3.Row
+            self._connection.text_factory = _text
             try:
                 self._open()
             except BaseException:
@@ -127,6 +132,12 @@ class Store:
         try:
             yield
         except sqlite3.OperationalError as error:
+            # The low byte is the kind; errors of Python's own have no code.
+            if getattr(error, "sqlite_errorcode", 0) & 0xFF in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
+                raise HistoryLocked(
+                    f"{self.path}: another program has locked the history of runs ({error}). Close it there, "
+                    f"or name another file in {VARIABLE}"
+                ) from None
             raise HistoryError(
                 f"{self.path}: the history of runs cannot be used ({error}). Name another file in "
                 f'{VARIABLE}, or "off" to keep none'
@@ -211,6 +222,14 @@ def _make_folder(folder: Path) -> None:
     folder.mkdir(parents=True)
     # Runs belong to a machine and a person; who wants to share them takes this file away.
     (folder / ".gitignore").write_text("*\n")
+
+
+def _text(data: bytes) -> str | bytes:
+    """A text; damaged ones as they are, so that their row alone cannot be read."""
+    try:
+        return data.decode()
+    except UnicodeDecodeError:
+        return data
 
 
 def packed(text: str | bytes) -> bytes:

@@ -11,6 +11,7 @@ from workbench.codeobject import CodeObject
 from workbench.errors import CompileError, UsageError
 from workbench.events import hub
 from workbench.kernel.devices import default_arch
+from workbench.kernel.files import read_file
 from workbench.kernel.host_module import HostModule, compile_module
 from workbench.kernel.module import Module
 from workbench.toolchain import CompileOptions, compile_device
@@ -134,7 +135,7 @@ def load(path_or_bytes: str | Path | bytes, *, arch: str | None = None) -> Modul
     Raises:
         CodeObjectError: the bytes are none of these.
         UsageError: neither the path of a file nor bytes.
-        FileNotFoundError
+        MissingFile, UnreadableFile
     """
     if not isinstance(path_or_bytes, (str, os.PathLike, bytes, bytearray, memoryview)):
         raise UsageError(
@@ -144,12 +145,8 @@ def load(path_or_bytes: str | Path | bytes, *, arch: str | None = None) -> Modul
         raise UsageError(f"load: arch is {arch!r}; expected a target such as 'gfx950'")
     if isinstance(path_or_bytes, (bytes, bytearray, memoryview)):
         data, name = bytes(path_or_bytes), "module"
-    elif (path := Path(path_or_bytes)).is_dir():
-        raise UsageError(f"load: {path} is a folder; expected the path of a code object in it")
-    elif "\0" in str(path):
-        raise UsageError(f"load: {str(path)!r} has a null byte; expected the path of a code object")
     else:
-        data, name = path.read_bytes(), path.stem
+        data, name = read_file("load", path_or_bytes, "a code object"), Path(path_or_bytes).stem
     if arch is None:
         candidates = CodeObject.all_from_bytes(data)
         wanted = default_arch()

@@ -23,6 +23,7 @@ from workbench import cache
 from workbench.codeobject import CodeObject
 from workbench.errors import ToolchainError, UsageError
 from workbench.kernel.devices import device_of
+from workbench.kernel.files import read_file
 from workbench.kernel.module import Module
 from workbench.kernel.stand_in import on_device, refuses_cpu_tensors
 from workbench.runtime import Device
@@ -207,7 +208,7 @@ def compile_module(source: str, options: CompileOptions) -> HostModule:
     device = device_of((), options.arch)
     device.build_later()
     result = compile_host(source, options, module=True)
-    return HostModule(result.library, device=device, source=source, result=result)
+    return HostModule(result.library, device=device, source=result.source, result=result)
 
 
 def load_module(path: str | Path, *, arch: str | None = None) -> HostModule:
@@ -222,14 +223,12 @@ def load_module(path: str | Path, *, arch: str | None = None) -> HostModule:
     Raises:
         UsageError: `path` is no path or a folder, or the file has no Python module.
         ToolchainError: it does not load.
-        FileNotFoundError
+        MissingFile, UnreadableFile
     """
     if not isinstance(path, (str, os.PathLike)):
         raise UsageError(f"load_module: got {type(path).__name__}; expected the path of a shared object")
-    library = Path(path).resolve()
-    if library.is_dir():
-        raise UsageError(f"load_module: {path} is a folder; expected the path of a shared object")
-    return HostModule(library, device=device_of((), arch))
+    read_file("load_module", path, "a shared object")
+    return HostModule(Path(path).resolve(), device=device_of((), arch))
 
 
 __all__ = ["HostModule", "compile_module", "load_module", "tensors"]

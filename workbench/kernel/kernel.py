@@ -21,7 +21,7 @@ from workbench.events import hub
 from workbench.kernel import arguments
 from workbench.kernel.code import DeviceCode
 from workbench.kernel.devices import device_of, place_of
-from workbench.kernel.launch import Arguments, LastLaunch, Launch
+from workbench.kernel.launch import Arguments, LastLaunch, Launch, index
 from workbench.kernel.resources import Resources, largest, occupancy_of, resources_of
 from workbench.runtime import Device, LaunchOptions, LaunchRecord
 
@@ -85,11 +85,21 @@ class Kernel(Shown):
         return largest(self.info, self.arch)
 
     def resources_at(self, block: int, dynamic_shared: int = 0) -> Resources:
-        """The same for a work-group of `block` work-items with so many bytes of dynamic LDS."""
+        """The same for a work-group of `block` work-items with so many bytes of dynamic LDS.
+
+        Raises:
+            LaunchError: these are no such numbers.
+            WorkbenchError: no such work-group fits.
+        """
         return resources_of(self.info, self.arch, block, dynamic_shared)
 
     def occupancy(self, block: int, dynamic_shared: int = 0) -> Occupancy:
-        """Waves that a SIMD holds for this block size and dynamic LDS; formulas in `codeobject.occupancy`."""
+        """Waves that a SIMD holds for this block size and dynamic LDS; formulas in `codeobject.occupancy`.
+
+        Raises:
+            LaunchError: these are no such numbers.
+            WorkbenchError: no such work-group fits.
+        """
         return occupancy_of(self.info, self.arch, block, dynamic_shared)
 
     @cached_property
@@ -141,7 +151,7 @@ class Kernel(Shown):
             )
         given = shape[2] if len(shape) == 3 else 0
         try:
-            shared = int(operator.index(given))
+            shared = index(given)
         except TypeError:
             shared = -1
         if shared < 0:

@@ -11,10 +11,21 @@ from workbench.errors import LaunchError
 from workbench.runtime import Device, LaunchRecord
 
 
+def index(value: Any) -> int:
+    """An integer as Python's own.
+
+    Raises:
+        TypeError: it is none; True, which Python counts as 1, is most likely an argument in the wrong place.
+    """
+    if isinstance(value, bool):
+        raise TypeError(f"{value} is no integer")
+    return int(operator.index(value))
+
+
 def _dims(name: str, value: Any) -> tuple[int, int, int]:
     parts = value if isinstance(value, (tuple, list)) else (value,)
     try:
-        dims = tuple(int(operator.index(part)) for part in parts)
+        dims = tuple(index(part) for part in parts)
     except TypeError:
         dims = ()
     if not 1 <= len(dims) <= 3 or any(d < 1 for d in dims):

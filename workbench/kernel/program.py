@@ -6,13 +6,15 @@ with the HIP library loaded first: AMD's where the device is a GPU, the emulator
 
 from __future__ import annotations
 
+import math
 import os
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from numbers import Number
 from pathlib import Path
 
 from elftools.elf.elffile import ELFFile
@@ -21,9 +23,11 @@ from elftools.elf.sections import SymbolTableSection
 from workbench import paths
 from workbench.errors import ProgramError, ProgramTimeout, UsageError
 from workbench.kernel.devices import device_of, resolve_device
+from workbench.kernel.files import read_file
 from workbench.runtime import Device
 from workbench.toolchain import CompileOptions
 from workbench.toolchain.host import compile_host
+from workbench.toolchain.source_text import source_text
 
 DEFAULT_TIMEOUT = 300.0
 _LAST_LINES = 20
@@ -100,16 +104,21 @@ def run_program(
     Raises:
         CompileError: the source does not compile.
         UsageError: it has no main, or an argument is of another type.
+        MissingFile, UnreadableFile
         ProgramTimeout: it ran past its time limit; `result` has what it wrote until then.
-        FileNotFoundError
     """
-    if isinstance(args, (str, bytes)):
-        raise UsageError(f"args is the text {args!r}; expected a list such as [{args!r}]")
+    given, limit = _arguments(args), _time_limit(timeout)
+    environment = _environment(env)
+    if not isinstance(stdin, str):
+        raise UsageError(f"stdin is {stdin!r}; expected a text")
+    if cwd is not None and not Path(cwd).is_dir():
+        raise UsageError(f"cwd is {str(cwd)!r}; expected a folder that is there")
     text, name = _read(source)
     chosen = resolve_device(device) if device is not None else device_of(())
     options = CompileOptions(
         chosen.arch, name=name, include=include, flags=flags, define=define, timeout=compile_timeout
     )
+    chosen.build_later()
     built = compile_host(text, options, module=False)
     if not _has_main(built.library):
         raise UsageError(
@@ -125,10 +134,11 @@ def run_program(
         str(built.library),
         name,
     ]
-    command += [str(arg) for arg in args]
-    limit = _time_limit(timeout)
+    command += given
+    # Here, not by the program: its time limit is for what it does, and ending it would lose what was built.
+    chosen.build()
     started = time.perf_counter()
-    out, err, code = _run(command, stdin, limit, _environment(env), cwd)
+    out, err, code = _run(command, stdin, limit, environment, cwd)
     result = ProgramResult(
         name=Path(name).name,
         stdout=out,
@@ -147,8 +157,38 @@ def run_program(
     return result
 
 
+def _arguments(args: Sequence[str | int | float | Path]) -> list[str]:
+    """The command line's words.
+
+    Raises:
+        UsageError: it is no list, or one of them is neither text, number nor path.
+    """
+    if isinstance(args, (str, bytes)):
+        raise UsageError(f"args is the text {args!r}; expected a list such as [{args!r}]")
+    if not isinstance(args, Iterable):
+        raise UsageError(f"args is {args!r}; expected a list such as [{args!r}]")
+    given = list(args)
+    for number, arg in enumerate(given):
+        if not isinstance(arg, (str, Number, os.PathLike)) or "\0" in str(arg):
+            raise UsageError(
+                f"args[{number}] is {arg!r}; expected a text without null bytes, a number or a path"
+            )
+    return [str(arg) for arg in given]
+
+
 def _environment(env: Mapping[str, str] | None) -> dict[str, str]:
-    """This process's with the caller's variables; the program's process has to find this package too."""
+    """This process's with the caller's variables; the program's process has to find this package too.
+
+    Raises:
+        UsageError: it is no mapping of texts that a system takes as variables.
+    """
+    if env is not None and not isinstance(env, Mapping):
+        raise UsageError(f"env is {env!r}; expected variables by name, such as {{'NAME': 'value'}}")
+    for name, value in (env or {}).items():
+        if not (isinstance(name, str) and name and not set(name) & set("=\0")):
+            raise UsageError(f"env has the name {name!r}; expected a text without '=', such as 'NAME'")
+        if not isinstance(value, str) or "\0" in value:
+            raise UsageError(f"env[{name!r}] is {value!r}; expected a text without null bytes")
     environment = {**os.environ, **(env or {})}
     roots = [str(Path(paths.__file__).resolve().parent.parent), environment.get("PYTHONPATH", "")]
     environment["PYTHONPATH"] = os.pathsep.join(filter(None, roots))
@@ -167,10 +207,7 @@ def _read(source: str | Path) -> tuple[str, str]:
         return source, "program.cpp"
     if not isinstance(source, (str, os.PathLike)) or not str(source):
         raise UsageError(f"run_program: got {source!r}; expected the path of a C++ file, or its text")
-    path = Path(source)
-    if path.is_dir():
-        raise UsageError(f"run_program: {path} is a folder; expected the path of a C++ file in it")
-    return path.read_text(encoding="utf-8"), str(path)
+    return source_text(read_file("run_program", source, "a C++ file")), str(source)
 
 
 def _time_limit(timeout: float | None) -> float:
@@ -180,8 +217,8 @@ def _time_limit(timeout: float | None) -> float:
             timeout = float(text) if text else DEFAULT_TIMEOUT
         except ValueError:
             raise UsageError(f"HIPKITTENS_PROGRAM_TIMEOUT={text!r}: expected a number of seconds") from None
-    if timeout <= 0:
-        raise UsageError(f"timeout {timeout:g}: expected a positive number of seconds")
+    if not isinstance(timeout, (int, float)) or not 0 < timeout < math.inf:
+        raise UsageError(f"timeout is {timeout!r}; expected a positive number of seconds")
     return timeout
 
 

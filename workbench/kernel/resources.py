@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from workbench.codeobject import KernelInfo
 from workbench.codeobject.occupancy import Occupancy, occupancy
-from workbench.errors import WorkbenchError
+from workbench.errors import LaunchError, WorkbenchError
+from workbench.kernel.launch import index
 from workbench.targets import target
 
 
@@ -51,14 +53,31 @@ class Resources:
 
 
 def occupancy_of(info: KernelInfo, arch: str, block: int, dynamic_shared: int = 0) -> Occupancy:
-    """Waves that a SIMD holds for this block size and dynamic LDS; formulas in `codeobject.occupancy`."""
+    """Waves that a SIMD holds for this block size and dynamic LDS; formulas in `codeobject.occupancy`.
+
+    Raises:
+        LaunchError: these are no such numbers.
+        WorkbenchError: no such work-group fits.
+    """
+    items = _at_least(1, "block", block, "work-items")
+    shared = _at_least(0, "dynamic_shared", dynamic_shared, "bytes")
     return occupancy(
         arch,
         vgprs=info.vgpr_count,
         sgprs=info.sgpr_count,
-        lds=info.group_segment_size + dynamic_shared,
-        block=block,
+        lds=info.group_segment_size + shared,
+        block=items,
     )
+
+
+def _at_least(least: int, name: str, value: Any, what: str) -> int:
+    try:
+        number = index(value)
+    except TypeError:
+        number = least - 1
+    if number < least:
+        raise LaunchError(f"{name} is {value!r}; expected a number of {what}, {least} or more")
+    return number
 
 
 def resources_of(info: KernelInfo, arch: str, block: int, dynamic_shared: int = 0) -> Resources:

@@ -138,13 +138,21 @@ class Device:
         with self.hip() as hip:
             return self.backend.memory(hip)
 
+    def build(self) -> None:
+        """Make what the first launch on a computer would make; a person who looks on is told.
+
+        Raises:
+            CompilerNotFound, ToolchainError
+        """
+        self.backend.build()
+
     def build_later(self) -> None:
         """Begin to make what the first launch on a computer would make, beside what the caller does next."""
 
         def build() -> None:
             # Whoever launches is told.
             with contextlib.suppress(WorkbenchError, OSError):
-                self.backend.build()
+                self.build()
 
         threading.Thread(target=build, name="build", daemon=True).start()
 

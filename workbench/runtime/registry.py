@@ -46,6 +46,8 @@ def device(name: str | None = None) -> Device:
     Raises:
         DeviceError: there is no such device.
     """
+    if name is not None and not isinstance(name, str):
+        raise DeviceError(f"a device is named by a text such as 'emulated:gfx950'; got {name!r}")
     wanted = name or os.environ.get("HIPKITTENS_DEVICE")
     known = _all()
     if not wanted:

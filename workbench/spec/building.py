@@ -23,6 +23,7 @@ from workbench.spec.definition import Definition
 from workbench.spec.parameters import Shape
 from workbench.spec.steps import Step
 from workbench.toolchain import CompileOptions
+from workbench.toolchain.source_text import source_text
 
 LIBRARY_SECONDS = 0.2
 """For so long the headers of the tile library and the families count as unchanged."""
@@ -124,7 +125,7 @@ def read(operator: Definition, source: str) -> str:
     if path is None:
         return source
     try:
-        return path.read_text()
+        return source_text(path.read_bytes())
     except OSError as error:
         raise WorkbenchError(
             f"{operator.name}: the source {path} cannot be read: {error.strerror}"

@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from workbench.errors import UsageError
+
 Shape = Mapping[str, Any]
 """A problem by parameter name, integers or texts: `{"rows": 4096, "cols": 2048, "dtype": "bf16"}`."""
 
@@ -30,6 +32,15 @@ class Range:
     step: int = 1
     default: int | None = None
     doc: str = ""
+
+    def __post_init__(self) -> None:
+        numbers = (self.low, self.high, self.step)
+        if not all(isinstance(n, int) for n in numbers) or self.low > self.high or self.step < 1:
+            raise UsageError(
+                f"Range({self.low!r}, {self.high!r}, {self.step!r}); expected integers low, high and step "
+                "with low <= high and step >= 1, such as Range(128, 8192, 128)"
+            )
+        _check_default(self)
 
     def __contains__(self, value: object) -> bool:
         return (
@@ -60,6 +71,14 @@ class Choice:
     default: int | str | None = None
     doc: str = ""
 
+    def __post_init__(self) -> None:
+        if isinstance(self.values, str) or not isinstance(self.values, Sequence) or not self.values:
+            raise UsageError(
+                f"Choice({self.values!r}); expected a sequence of one value or more, such as "
+                "Choice(('bf16', 'fp16'))"
+            )
+        _check_default(self)
+
     def __contains__(self, value: object) -> bool:
         return value in tuple(self.values)
 
@@ -75,6 +94,18 @@ class Choice:
 Parameter = Range | Choice
 
 
+def _check_default(parameter: Parameter) -> None:
+    if parameter.first not in parameter:
+        raise UsageError(
+            f"the default {parameter.default!r} is no value of {parameter!r}; expected {parameter}"
+        )
+
+
 def plain(value: Any) -> Any:
     """An integer as Python's own int, where it is a NumPy or symbolic one; anything else as it is."""
-    return value if isinstance(value, (str, float)) else int(value)
+    if isinstance(value, (str, float)):
+        return value
+    try:
+        return int(value)
+    except (TypeError, ValueError):
+        return value

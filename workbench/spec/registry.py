@@ -56,6 +56,8 @@ class KernelRegistry(Shown, Mapping[str, KernelSpec]):
         return PACKAGE if self._root is None else f"{PACKAGE}_{digest(str(self._root))[:16]}"
 
     def __getitem__(self, name: str) -> KernelSpec:
+        if not isinstance(name, str):
+            raise UnknownKernel(f"a kernel is named by a text such as 'gemm/bf16'; got {name!r}")
         operator, _, variant = name.partition(":")
         if variant:
             return self[operator].variant(variant)

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from numbers import Real
+
+from workbench.errors import UsageError
 
 
 @dataclass(frozen=True)
@@ -18,6 +21,12 @@ class Tolerance:
     rtol: float
     atol: float
     share: float = 0.0
+
+    def __post_init__(self) -> None:
+        # Said of what holds, since nothing holds of nan: a comparison with it would never fail.
+        bounds = (self.rtol, self.atol)
+        if not (all(isinstance(b, Real) and b >= 0 for b in bounds) and 0 <= self.share <= 1):
+            raise UsageError(f"{self}; expected rtol and atol of 0 or more, and a share from 0 to 1")
 
 
 Bounds = Tolerance | tuple[float, float]

@@ -19,6 +19,7 @@ from workbench.toolchain.options import CompileOptions
 from workbench.toolchain.precompiled import PrecompiledHeader
 from workbench.toolchain.retry import compile_with_any, compiler_of
 from workbench.toolchain.search import find_compiler
+from workbench.toolchain.source_text import shown_source
 from workbench.toolchain.store import Entry, Store, headers_of, hiding_places
 
 
@@ -90,7 +91,7 @@ def compile_device(source: str, options: CompileOptions, *, use_cache: bool = Tr
         cached,
         entry.command,
         compiler_of(entry, job),
-        job.source,
+        shown_source(job.source),
     )
 
 

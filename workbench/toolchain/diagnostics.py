@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from workbench.codeobject.names import short_name
+from workbench.toolchain.source_text import source_bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -250,8 +251,8 @@ class Reader:
         """Column in characters of a column in bytes of UTF-8."""
         if not 0 <= index < len(self._lines) or column < 1:
             return column
-        data = self._lines[index].encode("utf-8", "surrogatepass")
-        return len(data[: column - 1].decode("utf-8", "ignore")) + 1
+        data = source_bytes(self._lines[index])
+        return len(data[: column - 1].decode("utf-8", "surrogateescape")) + 1
 
     def _short(self, file: str) -> str:
         for folder in self._folders:

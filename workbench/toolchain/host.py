@@ -30,6 +30,7 @@ from workbench.toolchain.job import Job, to_front_end
 from workbench.toolchain.options import CompileOptions
 from workbench.toolchain.precompiled import PrecompiledHeader
 from workbench.toolchain.retry import compile_with_any, compiler_of
+from workbench.toolchain.source_text import shown_source
 from workbench.toolchain.store import Entry, Store, headers_of, hiding_places
 
 # The fat binary beside the host part, whose code refers to it by this name.
@@ -131,7 +132,7 @@ def compile_host(source: str, options: CompileOptions, *, module: bool, use_cach
         command=entry.command,
         compiler=compiler,
         standard_library=host_library(compiler).name,
-        source=source,
+        source=shown_source(source),
     )
 
 

@@ -207,6 +207,7 @@ def _check_source(source: object) -> None:
     if is_path:
         raise UsageError(
             f"the source is the path {str(source)!r}; expected C++ text: Path({str(source)!r}).read_text()"
+            " (with errors='surrogateescape' where it is not UTF-8)"
         )
     if not isinstance(source, str):
         raise UsageError(f"the source is a {type(source).__name__}; expected the C++ text, a str")

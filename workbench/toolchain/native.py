@@ -172,7 +172,14 @@ def _compile(name: str, command: list[str], library: Path) -> None:
     environment.setdefault("ZIG_LOCAL_CACHE_DIR", str(library.parent / "zig"))
     try:
         result = subprocess.run(
-            command, capture_output=True, text=True, timeout=_TIMEOUT_SECONDS, env=environment, check=False
+            command,
+            capture_output=True,
+            text=True,
+            timeout=_TIMEOUT_SECONDS,
+            env=environment,
+            check=False,
+            # Ctrl-C in a terminal ends the run, not what another thread builds for the next one.
+            start_new_session=True,
         )
     except subprocess.TimeoutExpired:
         raise errors.CompilerTimeout(

@@ -10,6 +10,8 @@ import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from workbench.toolchain.source_text import source_bytes
+
 
 @dataclass(frozen=True, slots=True)
 class Finished:
@@ -87,7 +89,7 @@ def run(
     try:
         if group is not None:
             group.add(process)
-        out, err = process.communicate(text.encode("utf-8", "surrogatepass"), timeout=timeout)
+        out, err = process.communicate(source_bytes(text), timeout=timeout)
     except subprocess.TimeoutExpired:
         stop(process)
         return Finished(None, "", "")

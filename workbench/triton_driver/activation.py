@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from typing import Any
 from unittest import mock
 
@@ -24,10 +25,9 @@ class Triton:
     `wb.sanitize`, and Triton's autotuner takes modelled time.
     """
 
-    @contextlib.contextmanager
     def __call__(
         self, device: Device | str | None = None, *, cuda_means_cpu: bool = False
-    ) -> Iterator[Device]:
+    ) -> AbstractContextManager[Device]:
         """Triton on `device` inside of a `with` block.
 
         Args:
@@ -36,12 +36,16 @@ class Triton:
                 in the emulated device's memory, and `torch.cuda` answers for it.
 
         Raises:
-            WorkbenchError: Triton is not installed.
+            DeviceError: there is no such device.
+            WorkbenchError: inside of `with`, Triton is not installed.
         """
-        chosen = resolve_device(device)
+        return self._inside(resolve_device(device), cuda_means_cpu)
+
+    @contextlib.contextmanager
+    def _inside(self, device: Device, cuda_means_cpu: bool) -> Iterator[Device]:
         with contextlib.ExitStack() as stack:
-            self._enter(stack, chosen, cuda_means_cpu)
-            yield chosen
+            self._enter(stack, device, cuda_means_cpu)
+            yield device
 
     def activate(self, device: Device | str | None = None, *, cuda_means_cpu: bool = False) -> Device:
         """The same for the rest of the process, or until the next `activate`."""
