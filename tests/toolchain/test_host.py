@@ -8,6 +8,7 @@ import re
 from pathlib import Path
 from uuid import uuid4
 
+import needs
 import pytest
 
 import workbench as wb
@@ -106,6 +107,7 @@ PYBIND11_MODULE(small, m) { m.def("seven", [] { return 7; }); }
 """
 
 
+@needs.python_headers
 def test_precompiled_headers_change_nothing_but_the_time() -> None:
     # A macro that nothing else has: its headers are not there yet, and the device's own library is.
     options = CompileOptions("gfx950", name="small.cpp", debug=False, define=[f"OF_THIS_TEST_{uuid4().hex}"])

@@ -50,6 +50,12 @@ __global__ void objects(int *out) {
     float4 *many = new float4[3];
     out[threadIdx.x] += (size_t)many % 16;
     delete[] many;
+    struct alignas(256) wide { int x[64]; };
+    wide *apart = new wide, *more = new wide[2];
+    out[threadIdx.x] += ((size_t)apart | (size_t)more) % 256;
+    apart->x[63] = more[1].x[63] = 1;
+    delete apart;
+    delete[] more;
 }
 __global__ void large(void **out, size_t size) { *out = malloc(size); }
 __global__ void twice() {

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import csv
-import shutil
-import subprocess
 from pathlib import Path
 
 import pytest
+from assembler import assemble
 
 import workbench.codeobject.instructions.isa
 from workbench.codeobject.decoder import decode
@@ -18,7 +17,6 @@ from workbench.targets import NAMES
 
 TABLES = Path(workbench.codeobject.instructions.isa.__file__).parent
 FORMATS = ("DS", "FLAT", "GLOBAL", "SCRATCH", "MUBUF", "MTBUF", "VOP3P_MAI")
-ASSEMBLER = shutil.which("llvm-mc-22")
 
 # What is no native operation: register moves and cache control are the translator's, the global wave sync of
 # graphics is refused.
@@ -44,11 +42,7 @@ def test_every_function_is_exported() -> None:
 
 def encoded(text: str, target: str = "gfx950") -> OpFields:
     """Op fields of one line of assembly, AGPR 0 at row 256."""
-    command = [ASSEMBLER, "-triple=amdgcn-amd-amdhsa", f"-mcpu={target}", "-show-encoding"]
-    result = subprocess.run(command, input=text, capture_output=True, text=True, check=True)
-    code = bytes(
-        int(b, 16) for b in result.stdout.split("[0x", 1)[1].split("]")[0].replace("0x", "").split(",")
-    )
+    (code,) = assemble([text], target)
     (instruction,) = decode(code, 0, target)
     fields = NATIVE[instruction.opcode].encode(instruction, Rows(target, 256))
     assert hasattr(operations(), fields.function)
@@ -110,7 +104,6 @@ CASES: list[tuple[str, dict[str, object]]] = [
 ]
 
 
-@pytest.mark.skipif(ASSEMBLER is None, reason="llvm-mc-22 is not installed")
 @pytest.mark.parametrize(("text", "wanted"), CASES)
 def test_fields_from_assembly(text: str, wanted: dict[str, object]) -> None:
     fields = encoded(text)

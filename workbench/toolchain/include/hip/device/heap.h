@@ -105,6 +105,22 @@ __device__ inline void release(void *pointer) {
     } while (!exchange(list, head, ((head >> 32) + 1) << 32 | offset / sizeof(block)));
 }
 
+// Blocks begin at multiples of 16 bytes; of what wants more, the block's own address stands in front.
+__device__ inline void *allocate_aligned(__SIZE_TYPE__ size, __SIZE_TYPE__ alignment) {
+    if (alignment <= sizeof(block)) return allocate(size);
+    char *const own = static_cast<char *>(allocate(size + alignment));
+    if (own == nullptr) return nullptr;
+    const __SIZE_TYPE__ past = reinterpret_cast<__SIZE_TYPE__>(own) % alignment;
+    void **const given = reinterpret_cast<void **>(own + alignment - past);
+    given[-1] = own;
+    return given;
+}
+
+__device__ inline void release_aligned(void *pointer, __SIZE_TYPE__ alignment) {
+    const bool moved = pointer != nullptr && alignment > sizeof(block);
+    release(moved ? static_cast<void **>(pointer)[-1] : pointer);
+}
+
 } // namespace __hip_heap
 
 extern "C" {
@@ -118,3 +134,27 @@ __device__ inline void operator delete(void *pointer) noexcept { __hip_heap::rel
 __device__ inline void operator delete[](void *pointer) noexcept { __hip_heap::release(pointer); }
 __device__ inline void operator delete(void *pointer, __SIZE_TYPE__) noexcept { __hip_heap::release(pointer); }
 __device__ inline void operator delete[](void *pointer, __SIZE_TYPE__) noexcept { __hip_heap::release(pointer); }
+
+// What is aligned to more than the compiler's default, which is 8 or 16 bytes, is asked for by these.
+namespace std {
+enum class align_val_t : __SIZE_TYPE__;
+}
+
+__device__ inline void *operator new(__SIZE_TYPE__ size, std::align_val_t alignment) {
+    return __hip_heap::allocate_aligned(size, static_cast<__SIZE_TYPE__>(alignment));
+}
+__device__ inline void *operator new[](__SIZE_TYPE__ size, std::align_val_t alignment) {
+    return __hip_heap::allocate_aligned(size, static_cast<__SIZE_TYPE__>(alignment));
+}
+__device__ inline void operator delete(void *pointer, std::align_val_t alignment) noexcept {
+    __hip_heap::release_aligned(pointer, static_cast<__SIZE_TYPE__>(alignment));
+}
+__device__ inline void operator delete[](void *pointer, std::align_val_t alignment) noexcept {
+    __hip_heap::release_aligned(pointer, static_cast<__SIZE_TYPE__>(alignment));
+}
+__device__ inline void operator delete(void *pointer, __SIZE_TYPE__, std::align_val_t alignment) noexcept {
+    __hip_heap::release_aligned(pointer, static_cast<__SIZE_TYPE__>(alignment));
+}
+__device__ inline void operator delete[](void *pointer, __SIZE_TYPE__, std::align_val_t alignment) noexcept {
+    __hip_heap::release_aligned(pointer, static_cast<__SIZE_TYPE__>(alignment));
+}
