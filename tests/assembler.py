@@ -1,4 +1,4 @@
-"""Machine code by its text: the assembler in the clang of the ziglang wheel, which is wherever the package is."""
+"""Machine code by its text: the assembler in the clang of the ziglang wheel, so wherever the package is."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What some tests need of the machine beyond what the package installs; without it they are skipped and say so."""
+"""What some tests need of the machine beyond what the package installs; without it they are skipped."""
 
 from __future__ import annotations
 

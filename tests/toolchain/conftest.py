@@ -16,7 +16,8 @@ import pytest
 
 from workbench import toolchain
 from workbench.errors import CompilerNotFound
-from workbench.toolchain import search, zig
+from workbench.toolchain import search
+from workbench.toolchain.zig import host_target
 
 
 @pytest.fixture(scope="session")
@@ -116,7 +117,7 @@ def host_library(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Ho
             subprocess.run(command, input=source.encode(), check=True, env=environment)
             # Zig's own linker driver, for the C library of the machine and the compiler's helper functions:
             # those that native libraries have made already, without checks that would take as long again.
-            link = [sys.executable, "-m", "ziglang", "cc", "-target", zig.host_target(), "-mcpu=native"]
+            link = [sys.executable, "-m", "ziglang", "cc", "-target", host_target(), "-mcpu=native"]
             link += ["-O3", "-fno-sanitize=all", "-shared", str(unit), "-o", str(shared), "-lm"]
             subprocess.run(link, check=True, capture_output=True)
         search.forget()

@@ -1,7 +1,7 @@
 """A wave on which tests run single instructions of real machine code, many in one compilation.
 
-Tests name instructions by their text; most encodings stand in encodings.json, which spares starting the assembler
-(0.1 s a time). `HIPKITTENS_UPDATE_ENCODINGS=1` adds those that are missing.
+Tests name instructions by their text; most encodings stand in encodings.json, which spares
+starting the assembler (0.1 s a time). `HIPKITTENS_UPDATE_ENCODINGS=1` adds those that are missing.
 """
 
 from __future__ import annotations
