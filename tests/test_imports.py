@@ -34,9 +34,10 @@ LAZY: dict[str, tuple[set[str], str]] = {
         "each command imports what it needs: `doctor` has to answer where a package is missing",
     ),
     "workbench.doctor": (
-        {"kernel", "runtime", "toolchain"},
+        {"kernel", "runtime", "targets", "toolchain"},
         "it has to answer where a package that these import is missing",
     ),
+    "workbench.kernel.compiler_trial": ({"runtime"}, "only the process of a trial has a device"),
     "workbench.emulator.node.loaded": ({"emulator"}, "the translator loads LLVM, with the first kernel"),
     "workbench.history.recorder": (
         {"kernel"},

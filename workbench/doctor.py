@@ -216,7 +216,9 @@ def _run() -> list[Finding]:
     """A kernel from source to result, as a cell would."""
     import torch
 
-    from workbench.kernel import compile, device_of
+    from workbench.kernel import compile, compiler_trial, device_of
+    from workbench.targets import TILE_TARGETS
+    from workbench.toolchain import find_compiler, zig
 
     started = time.perf_counter()
     module = compile(_KERNEL, name="doctor.hip")
@@ -228,8 +230,17 @@ def _run() -> list[Finding]:
     if not torch.equal(data.cpu(), 2 * torch.arange(128, dtype=torch.int32)):
         text = f"a kernel ran on {device.name} and gave wrong numbers"
         return [Finding("kernel", "missing", text, "please report it, with this page")]
+    trials = []
+    for arch in TILE_TARGETS:
+        compiler = find_compiler(arch)
+        wrong = compiler_trial.faults(compiler, arch)
+        text = f"wrong code of {', '.join(wrong)}" if wrong else "none of the known wrong code"
+        remedy = f"{sys.executable} -m pip install {zig.WHEEL}" if wrong else ""
+        state = "note" if wrong else "ok"
+        trials.append(Finding(f"trial {arch}", state, f"{compiler.version}: {text}", remedy))
     return [
-        Finding("kernel", "ok", f"compiled, and ran on {device.name} with right results: {seconds:.1f} s")
+        *trials,
+        Finding("kernel", "ok", f"compiled, and ran on {device.name} with right results: {seconds:.1f} s"),
     ]
 
 

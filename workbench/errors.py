@@ -228,6 +228,10 @@ class ProgramTimeout(ProgramError):
     """A HIP program ran past its time limit and was stopped."""
 
 
+class UntrustedCompiler(UserWarning):
+    """The compiler in use makes wrong code of something; the message says of what."""
+
+
 class VerificationError(WorkbenchError):
     """A result differs from its reference by more than the tolerance."""
 

@@ -10,6 +10,7 @@ from typing import Literal, overload
 from workbench.codeobject import CodeObject
 from workbench.errors import CompileError, UsageError
 from workbench.events import hub
+from workbench.kernel import compiler_trial
 from workbench.kernel.devices import default_arch
 from workbench.kernel.files import read_file
 from workbench.kernel.host_module import HostModule, compile_module
@@ -101,6 +102,7 @@ def compile(
 def compile_source(source: str, options: CompileOptions) -> Module:
     """Compiles device code; what `compile` does with its record of options."""
     arch = options.arch
+    compiler_trial.check(arch)
     try:
         result = compile_device(source, options)
     except CompileError as error:

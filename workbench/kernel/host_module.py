@@ -22,6 +22,7 @@ from typing import Any
 from workbench import cache
 from workbench.codeobject import CodeObject
 from workbench.errors import ToolchainError, UsageError
+from workbench.kernel import compiler_trial
 from workbench.kernel.devices import device_of
 from workbench.kernel.files import read_file
 from workbench.kernel.module import Module
@@ -207,6 +208,7 @@ def compile_module(source: str, options: CompileOptions) -> HostModule:
     """
     device = device_of((), options.arch)
     device.build_later()
+    compiler_trial.check(options.arch)
     result = compile_host(source, options, module=True)
     return HostModule(result.library, device=device, source=result.source, result=result)
 

@@ -22,6 +22,7 @@ from elftools.elf.sections import SymbolTableSection
 
 from workbench import paths
 from workbench.errors import ProgramError, ProgramTimeout, UsageError
+from workbench.kernel import compiler_trial
 from workbench.kernel.devices import device_of, resolve_device
 from workbench.kernel.files import read_file
 from workbench.runtime import Device
@@ -119,6 +120,7 @@ def run_program(
         chosen.arch, name=name, include=include, flags=flags, define=define, timeout=compile_timeout
     )
     chosen.build_later()
+    compiler_trial.check(options.arch)
     built = compile_host(text, options, module=False)
     if not _has_main(built.library):
         raise UsageError(

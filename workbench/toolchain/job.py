@@ -164,7 +164,8 @@ class Job:
                 raise HeaderRejectedError
             arch = self.options.arch
             others = other_compilers(self.compiler, arch) if lacks_registers(finished) else ()
-            raise failure(name, arch, self.compiler, finished, diagnostics, folder, others)
+            pins = "amdgpu_num_vgpr" in self.source
+            raise failure(name, arch, self.compiler, finished, diagnostics, folder, others, pins)
         return made, diagnostics, seconds
 
     def _read(self, output: str, folder: str) -> tuple[Diagnostic, ...]:

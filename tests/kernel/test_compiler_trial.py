@@ -1,0 +1,81 @@
+"""Compilers are tried on what some of them get wrong."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import workbench as wb
+from workbench.errors import UntrustedCompiler
+from workbench.kernel import compiler_trial
+from workbench.targets import TILE_TARGETS
+from workbench.toolchain import find_compiler, process, search
+
+KERNEL = "__global__ void k(int *x) { *x = 1; }\n"
+
+
+@pytest.fixture
+def fresh(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """As in a new process: nothing is known of any compiler."""
+    monkeypatch.delenv("HIPKITTENS_COMPILER", raising=False)
+    search.forget()
+    compiler_trial._check.cache_clear()
+    yield
+    search.forget()
+    compiler_trial._check.cache_clear()
+
+
+@pytest.mark.parametrize("arch", TILE_TARGETS)
+def test_the_compiler_that_pip_installs_is_right(arch: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HIPKITTENS_COMPILER", "zig")
+    compiler = find_compiler(arch)
+    assert compiler_trial.judge(compiler_trial._run(compiler, arch), arch) == []
+
+
+@pytest.mark.parametrize("trap", compiler_trial.TRAPS, ids=lambda trap: trap.name)
+def test_each_trap_is_told_apart(trap: compiler_trial.Trap) -> None:
+    """What clang 21 makes of the fp4 conversions: bytes 1 and 2 take each other's place."""
+    results = np.zeros((8, 64), np.uint64)
+    for each in compiler_trial.TRAPS:
+        results[each.rows] = each.right()
+    assert compiler_trial.judge(results, "gfx950") == []
+    rows = np.arange(8)[trap.rows]
+    middle = rows[1:3] if len(rows) > 2 else rows
+    results[middle] = results[middle[::-1]]
+    assert compiler_trial.judge(results, "gfx950") == [trap.name]
+    assert (compiler_trial.judge(results, "gfx942") == []) == bool(trap.targets)
+
+
+def test_a_verdict_is_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
+    compiler = find_compiler("gfx950")
+    first = compiler_trial.faults(compiler, "gfx950")
+    monkeypatch.setattr(process, "run", lambda *_, **__: pytest.fail("tried again"))
+    assert compiler_trial.faults(compiler, "gfx950") == first
+
+
+def test_a_compiler_that_is_wrong_is_passed_over_or_named(
+    fresh: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    good = find_compiler("gfx950")
+    bad = dataclasses.replace(good, path=Path("/bad/clang++"), version="clang 21", identity="bad")
+    monkeypatch.setattr(
+        compiler_trial, "faults", lambda compiler, arch: ("a byte",) if compiler.path == bad.path else ()
+    )
+    monkeypatch.setattr(search, "_find", lambda arch: bad)
+    monkeypatch.setattr(search, "other_compilers", lambda compiler, arch: [good])
+    search.forget()
+    compiler_trial.check("gfx950")
+    taken = find_compiler("gfx950")
+    assert taken.path == good.path
+    assert taken.passed_over[-1] == ("/bad/clang++", "makes wrong code of a byte")
+    assert wb.compile(KERNEL, arch="gfx950")["k"]
+
+    monkeypatch.setattr(search, "other_compilers", lambda compiler, arch: [])
+    search.forget()
+    compiler_trial._check.cache_clear()
+    with pytest.warns(UntrustedCompiler, match=r"clang 21 \(/bad/clang\+\+\) makes wrong code of a byte"):
+        compiler_trial.check("gfx950")
+    assert find_compiler("gfx950").path == bad.path
