@@ -600,7 +600,7 @@ def test_a_compiler_without_registers_left_names_the_others(zig: toolchain.Compi
 
 
 PINNED = """
-__attribute__((global, amdgpu_num_vgpr(6))) void k(float *x) {
+__attribute__((global)) __launch_bounds__(256) __attribute__((amdgpu_num_vgpr(30))) void k(float *x) {
     asm volatile("" ::: "a255");
     const int i = __builtin_amdgcn_workitem_id_x();
     x[i] = x[i + 64] * x[i + 128] + x[i + 192];
