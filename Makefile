@@ -1,7 +1,9 @@
 # make demo   set up and do the main job once: compile a kernel, run it, verify it, show it
 # make lab    open JupyterLab on the notebooks
-# make test   run the tests
-# make test-all  run them with the full product of generated kernels and of operators; EVERY=10: a tenth of these alone
+# make test   run the tests that a commit should pass
+# make test-quick  those for an edit, in a minute
+# make test-all  all tests
+# make test-product  the full product of generated kernels and of operators; EVERY=10: a tenth of it
 # make test-triton  Triton's kernels on the emulated devices, with two of its libraries; 250 MB of downloads
 # make lint   style, types, formatting
 # make browser  the browser that tests/browser drives, where this machine lets it be installed
@@ -13,7 +15,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: demo lab test test-all test-triton lint browser format clean
+.PHONY: demo lab test test-quick test-all test-product test-triton lint browser format clean
 
 demo: $(VENV)/.installed
 	$(BIN)/python notebooks/run.py notebooks/01_first_kernel.ipynb --html build/demo.html
@@ -25,10 +27,16 @@ lab: $(VENV)/.installed
 	$(BIN)/jupyter lab --notebook-dir=. --FileContentsManager.preferred_dir=notebooks $(if $(filter 0,$(shell id -u)),--allow-root)
 
 test: $(VENV)/.installed-test
+	$(BIN)/python -m pytest tests -n auto --tier=test $(ARGS)
+
+test-quick: $(VENV)/.installed-test
+	$(BIN)/python -m pytest $$($(BIN)/python tests/tiers.py) -n auto $(ARGS)
+
+test-all: $(VENV)/.installed-test
 	$(BIN)/python -m pytest tests -n auto $(ARGS)
 
 EVERY ?= 1
-test-all: $(VENV)/.installed-test
+test-product: $(VENV)/.installed-test
 	HIPKITTENS_TEST_ALL=$(EVERY) $(BIN)/python -m pytest $(if $(filter-out 1,$(EVERY)),tests/kernels/generated tests/kernels/test_operators.py::test_every_setting,tests) -n auto
 
 test-triton: $(VENV)/.installed-test

@@ -17,6 +17,7 @@ from IPython.testing.globalipapp import start_ipython
 
 sys.path.insert(0, str(Path(__file__).parent))
 
+import tiers
 import workers
 
 from workbench import cache
@@ -58,7 +59,16 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     return workers.scheduler(config, log) if config.getoption("dist") == "load" else None
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--tier", choices=("test", "all"), default="all", help="what of it runs: tests/tiers.py")
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    tier = config.getoption("tier")
+    left = [item for item in items if not tiers.runs(item.nodeid, tier, SEED)]
+    if left:
+        items[:] = [item for item in items if tiers.runs(item.nodeid, tier, SEED)]
+        config.hook.pytest_deselected(items=left)
     if hasattr(config, "workerinput"):
         items.sort(key=lambda item: workers.turn(item.nodeid))
 

@@ -20,7 +20,7 @@ DOCS = Path(__file__).resolve().parents[2] / "docs" / "operators.md"
 
 HEAD = """# Operators
 
-Every operator of `kernels/`, with what `tests/kernels/test_operators.py` takes of it. `make test-all`:
+Every operator of `kernels/`, with what `tests/kernels/test_operators.py` takes of it. `make test-product`:
 each setting that a target supports, at two small shapes drawn anew each run, by each variant that takes
 them, and a large shape; `make test`: a few small ones of one or two settings. Lines are those with code,
 the C++ in a spec among them; families and the tile library are shared and not counted. Written by

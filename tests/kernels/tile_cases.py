@@ -84,14 +84,14 @@ def takes_turn(what: str, arch: str, seed: str) -> bool:
 
 
 def in_turn(what: str, arch: str) -> bool:
-    """The same with this run's seed; by `make test-all` every case is every target's."""
+    """The same with this run's seed; by `make test-product` every case is every target's."""
     if int(os.environ.get("HIPKITTENS_TEST_ALL", "0")):
         return True
     return takes_turn(what, arch, os.environ.get("HIPKITTENS_TEST_SEED", "1"))
 
 
 def some(what: str, values: Sequence[Any]) -> Sequence[Any]:
-    """One of the values, which this run's seed says; by `make test-all` all of them."""
+    """One of the values, which this run's seed says; by `make test-product` all of them."""
     if int(os.environ.get("HIPKITTENS_TEST_ALL", "0")):
         return values
     seed = os.environ.get("HIPKITTENS_TEST_SEED", "1")

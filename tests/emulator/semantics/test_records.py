@@ -638,7 +638,7 @@ class Run:
 
 def in_turn(target: str) -> Rows:
     """The forms of a target that a run checks: of opcodes that several have, each on one of them, which the
-    seed says; by `make test-all` on all."""
+    seed says; by `make test-product` on all."""
     rows = rows_of(target)
     if os.environ.get("HIPKITTENS_TEST_ALL", "0") != "0":
         return rows

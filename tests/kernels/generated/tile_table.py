@@ -43,7 +43,7 @@ Loads, stores and layouts are tested in all configurations, in a run each on one
 seed says. Factors of maps, reductions, masks, vectors, conversions and multiplications do not interact, so
 that a run tests a covering array of their full product: any two values (of function, target with element
 type, layout and base shape) meet in one case at least. Each seed (`HIPKITTENS_TEST_SEED`, printed) gives
-another array; the counts are those of seed 1. `make test-all` tests the full product, and
+another array; the counts are those of seed 1. `make test-product` tests the full product, and
 `HIPKITTENS_TEST_ALL=10` every tenth batch of it, others with each seed.
 """
 
