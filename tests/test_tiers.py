@@ -18,7 +18,7 @@ def test_everything_named_is_there() -> None:
 
 
 def test_all_have_their_turn(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of a draw every test runs with some seed, about as many as asked for with each, and all of a group or none."""
+    """Every test runs with some seed, about as many as asked for with each, all of a group or none."""
     monkeypatch.setattr(
         tiers,
         "ONE_OF",
