@@ -28,7 +28,7 @@ sys.modules.setdefault("rfc3987_syntax", None)  # type: ignore[arg-type]
 
 # What zig makes once of its own, start files and helper functions, takes 4 s of the processor and more: tests
 # share it whose cache is else their own.
-os.environ.setdefault("ZIG_GLOBAL_CACHE_DIR", str(cache.folder() / "tools" / "zig"))
+os.environ.setdefault("ZIG_GLOBAL_CACHE_DIR", str(cache.tool_folder("zig")))
 
 # Tests draw their seeds with `random` and print them. Every run draws new ones, so that the tests see
 # more with time; in CI, where a failure must be the change's own, they are always the same.

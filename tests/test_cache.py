@@ -7,6 +7,7 @@ import random
 import re
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 import warnings
@@ -289,6 +290,95 @@ def test_a_folder_that_cannot_be_made_is_replaced(tmp_path: Path, monkeypatch: p
     with warnings.catch_warnings():
         warnings.simplefilter("error")  # once is enough
         assert store.get("key") == b"content"
+
+
+_READER = """
+import os, sys, warnings
+from pathlib import Path
+from workbench import cache
+user = int(sys.argv[1])
+if user:
+    os.setuid(user)
+with warnings.catch_warnings(record=True) as told:
+    warnings.simplefilter("always")
+    store, filled = cache.Cache("things"), Path(os.environ["HIPKITTENS_CACHE"])
+    assert store.get("key") == b"content"
+    assert store.get("other") is None
+    file = store.find_file("file")
+    assert file.is_relative_to(filled) and file.read_bytes() == b"library"
+    assert cache.tools({"tool": "#!/bin/sh\\n"}).is_relative_to(filled)
+    with store.lock("other"):
+        assert store.put("other", b"new")
+    assert store.put("key", b"changed")
+    assert (store.get("other"), store.get("key")) == (b"new", b"changed")
+    assert store.put_file("file", b"made again").is_relative_to(cache.folder())
+    assert store.find_file("file").read_bytes() == b"made again"
+    assert not cache.tools({"tool": "#!/bin/sh -e\\n"}).is_relative_to(filled)
+    store.remove("key")
+    assert store.get("key") == b"content"
+    assert cache.evict(0) > 0 and store.get("other") is None
+assert not cache.folder().is_relative_to(filled)
+(warning,) = told
+print(warning.message)
+"""
+
+
+def test_a_filled_folder_that_is_read_only_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    user = 65534 if os.getuid() == 0 else 0  # root may write anywhere
+    with tempfile.TemporaryDirectory() as above:
+        filled, temporary = Path(above, "filled"), Path(above, "temporary")
+        monkeypatch.setenv("HIPKITTENS_CACHE", str(filled))
+        store = cache.Cache("things")
+        store.put("key", b"content")
+        store.put_file("file", b"library")
+        tools = cache.tools({"tool": "#!/bin/sh\n"})
+        with store.lock("key"):
+            pass
+        temporary.mkdir()
+        temporary.chmod(0o777)
+        Path(above).chmod(0o755)
+        subprocess.run(["chmod", "-R", "a+rX,a-w", filled], check=True)
+        before = {path: path.stat().st_mtime_ns for path in filled.rglob("*")}
+        environment = {**os.environ, "TMPDIR": str(temporary), "PYTHONDONTWRITEBYTECODE": "1"}
+        try:
+            run = subprocess.run(
+                [sys.executable, "-c", _READER, str(user)],
+                env=environment,
+                cwd=ROOT,
+                capture_output=True,
+                text=True,
+            )
+        finally:
+            subprocess.run(["chmod", "-R", "u+w", filled], check=True)
+        assert run.returncode == 0, run.stderr
+        assert (
+            f"the cache folder {filled} cannot be written; it is read, and what is new goes to" in run.stdout
+        )
+        assert before == {path: path.stat().st_mtime_ns for path in filled.rglob("*")}
+        assert tools.is_dir()
+
+
+def test_a_folder_that_cannot_be_written_nor_trusted_is_not_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = cache.Cache("things")
+    store.put("key", b"content")
+    cache.folder().chmod(0o777)
+    monkeypatch.setattr(cache, "_usable", lambda path: False)
+    monkeypatch.setattr("tempfile.gettempdir", lambda: str(tmp_path))
+    with pytest.warns(UserWarning, match=r"cannot be written; using .*hipkittens-cache-"):
+        assert store.get("key") is None
+
+
+def test_no_lock_stops_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(path: Path) -> None:
+        raise PermissionError(13, "Permission denied", str(path))
+
+    monkeypatch.setattr(cache, "FileLock", refused)
+    with pytest.warns(UserWarning, match="nothing could be locked"), cache.Cache("things").lock("key"):
+        pass
+    with pytest.raises(OSError, match="the body's own"), cache.Cache("things").lock("key"):
+        raise OSError("the body's own")
 
 
 def test_a_lock_excludes_other_threads() -> None:

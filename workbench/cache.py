@@ -8,7 +8,9 @@ an entry appears whole or not at all (written beside its place, then renamed), a
 goes when the whole grows past its limit.
 
 The folder is `$HIPKITTENS_CACHE`, else `hipkittens` in the user's cache folder (`$XDG_CACHE_HOME` or
-`~/.cache`); the limit is `$HIPKITTENS_CACHE_LIMIT`, such as `500M` or `8G`, by default 4 GiB.
+`~/.cache`). One that is filled and cannot be written, of a container's image say, is read, and what is new is
+written to a private folder among the system's temporary ones. The limit is `$HIPKITTENS_CACHE_LIMIT`, such as
+`500M` or `8G`, by default 4 GiB.
 """
 
 from __future__ import annotations
@@ -22,14 +24,14 @@ import tempfile
 import threading
 import time
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 import platformdirs
 from filelock import FileLock
 
-from workbench.errors import UsageError
+from workbench.errors import ToolchainError, UsageError
 
 DEFAULT_LIMIT = 4 << 30
 
@@ -107,7 +109,7 @@ def size_from_environment(variable: str) -> int | None:
 
 
 def folder() -> Path:
-    """Root of the cache, made if it is not there.
+    """Root of the cache, where entries are written; made if it is not there.
 
     Where the wanted folder cannot be written (a read-only home), a private one under the system's temporary
     folder takes its place, with a warning.
@@ -115,21 +117,33 @@ def folder() -> Path:
     Raises:
         UsageError: it belongs to another user, or everybody may write to it.
     """
+    return folders()[0]
+
+
+def folders() -> tuple[Path, ...]:
+    """Roots in which entries are looked for: `folder()`, then the wanted one if it can only be read.
+
+    Raises:
+        UsageError: as of `folder`.
+    """
     chosen = os.environ.get("HIPKITTENS_CACHE")
     if chosen:
         wanted = Path(chosen).expanduser().absolute()
     else:
         wanted = platformdirs.user_cache_path("hipkittens", appauthor=False)
-    if not _usable(wanted):
-        spare = Path(tempfile.gettempdir()) / f"hipkittens-cache-{os.getuid()}"
-        _warn(
-            f"the cache folder {wanted} cannot be written; using {spare}. "
-            "Set HIPKITTENS_CACHE to a folder that can be written."
-        )
-        spare.mkdir(mode=0o700, exist_ok=True)
-        wanted = spare
-    _check_folder(wanted)
-    return wanted
+    if _usable(wanted):
+        _check_folder(wanted)
+        return (wanted,)
+    spare = Path(tempfile.gettempdir()) / f"hipkittens-cache-{os.getuid()}"
+    is_read = os.access(wanted, os.R_OK | os.X_OK) and not _problem(wanted)
+    use = f"it is read, and what is new goes to {spare}" if is_read else f"using {spare}"
+    _warn(
+        f"the cache folder {wanted} cannot be written; {use}. "
+        "Set HIPKITTENS_CACHE to a folder that can be written."
+    )
+    spare.mkdir(mode=0o700, exist_ok=True)
+    _check_folder(spare)
+    return (spare, wanted) if is_read else (spare,)
 
 
 def _usable(path: Path) -> bool:
@@ -148,12 +162,16 @@ def _distrust(status: os.stat_result) -> str:
     return "can be written by everybody" if shared else ""
 
 
-def _check_folder(path: Path) -> None:
+def _problem(path: Path) -> str:
+    """Why a folder, or the link to it, may not be trusted; empty where it may, or is not there."""
     try:
-        problem = _distrust(path.lstat()) or _distrust(path.stat())
+        return _distrust(path.lstat()) or _distrust(path.stat())
     except FileNotFoundError:
-        return
-    if problem:
+        return ""
+
+
+def _check_folder(path: Path) -> None:
+    if problem := _problem(path):
         raise UsageError(
             f"the cache folder {path} {problem}, who could put code there that this process would run: take "
             f"the permission away (`chmod o-w {path}`), remove the folder, or set HIPKITTENS_CACHE to a "
@@ -224,27 +242,22 @@ class Cache:
         Raises:
             UsageError: its folder belongs to another user, or everybody may write to it.
         """
+        return self._place(folder(), key)
+
+    def _place(self, root: Path, key: str) -> Path:
         name = key if re.fullmatch(r"[0-9a-f]{16,128}", key) else digest(key)
-        path = folder() / self.namespace / name[:2] / f"{name[2:]}{_FORMAT}"
+        path = root / self.namespace / name[:2] / f"{name[2:]}{_FORMAT}"
         _check_folder(path.parents[1])
         _check_folder(path.parent)
         return path
 
+    def _places(self, key: str) -> list[Path]:
+        """Where the entry of `key` may be: what was made here goes before what can only be read."""
+        return [self._place(root, key) for root in folders()]
+
     def get(self, key: str) -> bytes | None:
         """The entry's content, None where there is none, or a damaged one. Counts as a use."""
-        path = self.path(key)
-        try:
-            with open(path, "rb", opener=lambda name, _: _open(Path(name))) as file:
-                status = os.fstat(file.fileno())
-                data = file.read() if _trusted(path, status) else b""
-        except OSError:
-            return None
-        content = data[_HEAD:]
-        if data[:_HEAD] != _head(path, content):
-            self.remove(key)
-            return None
-        _note_use(path, status)
-        return content
+        return next((data for path in self._places(key) if (data := _read(path)) is not None), None)
 
     def put(self, key: str, data: bytes) -> bool:
         """Store an entry. False, with a warning, where the folder takes no more: a cache stops nobody."""
@@ -262,13 +275,14 @@ class Cache:
 
         None where there is nothing, or something damaged.
         """
-        wanted = self.get(key)
-        if wanted is None:
-            return None
-        path = self._file(key, wanted)
-        if _has_digest(path, wanted):
-            return path
-        self.remove(key)
+        for path in self._places(key):
+            wanted = _read(path)
+            if wanted is None:
+                continue
+            file = _file(path, wanted)
+            if _has_digest(file, wanted):
+                return file
+            _remove(path)
         return None
 
     def put_file(self, key: str, made: Path | bytes) -> Path | None:
@@ -278,7 +292,7 @@ class Cache:
         """
         data = made if isinstance(made, bytes) else made.read_bytes()
         content = hashlib.sha256(data).digest()
-        path = self._file(key, content)
+        path = _file(self.path(key), content)
         try:
             write_atomically(path, data)
         except OSError as error:
@@ -287,25 +301,26 @@ class Cache:
         _account(path, len(data))
         return path if self.put(key, content) else None
 
-    def _file(self, key: str, content: bytes) -> Path:
-        path = self.path(key)
-        return path.with_name(f"{path.name}{_FILE}{content.hex()[:16]}")
-
     def remove(self, key: str) -> None:
         """Forget an entry, one that proved damaged for example."""
-        path = self.path(key)
-        for file in (path, *path.parent.glob(f"{path.name}{_FILE}*")):
-            with contextlib.suppress(OSError):
-                file.unlink()
+        for path in self._places(key):
+            _remove(path)
 
     @contextlib.contextmanager
     def lock(self, key: str) -> Iterator[None]:
-        """Hold what makes an entry for one thread of one process at a time; look again once inside."""
+        """Hold what makes an entry for one thread of one process at a time; look again once inside.
+
+        Where no lock can be made (the disk is full), with a warning, there is none: two may do the same work.
+        """
         path = self.path(key)
         locks = folder() / "locks"
-        locks.mkdir(mode=0o700, exist_ok=True)
         _check_folder(locks)
-        with FileLock(locks / f"{self.namespace}-{path.parent.name}{path.name}"):
+        with contextlib.ExitStack() as held:
+            try:
+                locks.mkdir(mode=0o700, exist_ok=True)
+                held.enter_context(FileLock(locks / f"{self.namespace}-{path.parent.name}{path.name}"))
+            except OSError as error:
+                _warn(f"nothing could be locked in {locks}: {error.strerror}")
             yield
 
     def usage(self) -> Usage:
@@ -369,7 +384,8 @@ def _clear_locks(locks: Path) -> None:
 
 
 # Folders in the root that hold no entries: locks, and small tools that are kept as long as they are used.
-_NOT_ENTRIES = frozenset({"locks", "tools"})
+_TOOLS = "tools"
+_NOT_ENTRIES = frozenset({"locks", _TOOLS})
 
 
 def _all_entries(root: Path) -> Iterator[tuple[Path, float, int]]:
@@ -399,6 +415,78 @@ def _entries(namespace: Path) -> Iterator[tuple[Path, float, int]]:
             except OSError:
                 continue
             yield Path(file.path), status.st_mtime, status.st_size
+
+
+def tools(programs: Mapping[str, str]) -> Path:
+    """A folder with these scripts, which stay as long as they are used.
+
+    Its path depends on them alone, and on the cache's folder where they were made first: command lines that
+    name it are parts of keys.
+
+    Args:
+        programs: text by file name.
+
+    Raises:
+        UsageError: it belongs to another user, or everybody may write to it.
+        ToolchainError: the folder takes no more.
+    """
+    name = digest(*(part for item in programs.items() for part in item))[:16]
+    places = [root / _TOOLS / name for root in folders()]
+    for place in places:
+        _check_folder(place.parent)
+        _check_folder(place)
+    for place in places:
+        if all(_is_program(place / file, text) for file, text in programs.items()):
+            return place
+    try:
+        for file, text in programs.items():
+            write_atomically(places[0] / file, text.encode(), 0o755)
+    except OSError as error:
+        raise ToolchainError(
+            f"the cache folder {folder()} takes no file more: {error.strerror}. Make room there, "
+            "or set HIPKITTENS_CACHE to a folder that has it."
+        ) from None
+    return places[0]
+
+
+def tool_folder(name: str) -> Path:
+    """A folder for what a tool keeps for itself, and must be able to write; made by the tool."""
+    return folder() / _TOOLS / name
+
+
+def _is_program(path: Path, text: str) -> bool:
+    try:
+        return os.access(path, os.X_OK) and path.read_text() == text
+    except OSError:
+        return False
+
+
+def _read(path: Path) -> bytes | None:
+    """Content of an entry; None where there is none, or a damaged one, which goes."""
+    try:
+        with open(path, "rb", opener=lambda name, _: _open(Path(name))) as file:
+            status = os.fstat(file.fileno())
+            data = file.read() if _trusted(path, status) else b""
+    except OSError:
+        return None
+    content = data[_HEAD:]
+    if data[:_HEAD] != _head(path, content):
+        _remove(path)
+        return None
+    _note_use(path, status)
+    return content
+
+
+def _file(path: Path, content: bytes) -> Path:
+    """Where the file with this SHA-256 is, by its entry's path."""
+    return path.with_name(f"{path.name}{_FILE}{content.hex()[:16]}")
+
+
+def _remove(path: Path) -> None:
+    """Remove an entry and its files; one that can only be read stays."""
+    for file in (path, *path.parent.glob(f"{path.name}{_FILE}*")):
+        with contextlib.suppress(OSError):
+            file.unlink()
 
 
 def _head(path: Path, content: bytes) -> bytes:

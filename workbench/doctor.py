@@ -185,8 +185,10 @@ def _toolchain() -> list[Finding]:
         )
     used = sum(usage.size for usage in report.cache_usage)
     limit = report.cache_limit
+    written, *only_read = report.cache_folders
+    also = "".join(f"; {folder} is read" for folder in only_read)
     findings.append(
-        Finding("cache", "ok", f"{report.cache_folder}: {used / 2**20:,.0f} of {limit / 2**20:,.0f} MiB")
+        Finding("cache", "ok", f"{written}: {used / 2**20:,.0f} of {limit / 2**20:,.0f} MiB{also}")
     )
     return findings
 

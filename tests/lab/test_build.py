@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
+import time
 import zipfile
 from pathlib import Path
 
@@ -78,6 +80,105 @@ def test_digest_is_of_the_sources(monkeypatch: pytest.MonkeyPatch, tmp_path: Pat
     assert build.digest() == before
     (tmp_path / "src" / "a").write_text("changed")
     assert build.digest() != before
+
+
+# An npm of our own, which builds a checkout of one source. It says when it begins and ends, and packages that
+# one left half installed break the next.
+_NPM = """#!/bin/sh
+echo "$1 begins" >> "$LOG"
+case "$1" in
+install)
+    [ -e node_modules/half ] && exit 1
+    mkdir -p node_modules && touch node_modules/half
+    if [ "$STOP" = install ]; then touch "$LOG.stopped"; sleep 600; fi
+    sleep 0.3
+    rm node_modules/half ;;
+run)
+    [ -d node_modules ] || exit 1
+    mkdir labextension && echo half > labextension/package.json
+    if [ "$STOP" = run ]; then touch "$LOG.stopped"; sleep 600; fi
+    sleep 0.3
+    cat src/index.ts > labextension/package.json ;;
+esac
+echo "$1 ends" >> "$LOG"
+"""
+
+_BUILD = """
+import sys
+from pathlib import Path
+from workbench.lab import build
+build.LAB = Path(sys.argv[1])
+build.OUTPUT = build.LAB / "labextension"
+build.find_node = lambda: build.Node((str(build.LAB / "npm"),), "/nowhere", "24.0.0")
+sys.exit(build.main([]))
+"""
+
+
+class _Checkout:
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.log = folder / "log"
+        for name in ("src", "style", "schema"):
+            (folder / name).mkdir()
+        for name in ("package.json", "package-lock.json", "tsconfig.json", "style/a", "schema/a"):
+            (folder / name).write_text(name)
+        (folder / "npm").write_text(_NPM)
+        (folder / "npm").chmod(0o755)
+        (folder / "src" / "index.ts").write_text("first")
+
+    def start(self, stop: str = "") -> subprocess.Popen[str]:
+
+        return subprocess.Popen(
+            [sys.executable, "-c", _BUILD, str(self.folder)],
+            env={**os.environ, "LOG": str(self.log), "STOP": stop},
+            start_new_session=True,
+            text=True,
+        )
+
+    def built(self) -> str:
+        return (self.folder / "labextension" / "package.json").read_text()
+
+
+@pytest.fixture
+def checkout(tmp_path: Path) -> _Checkout:
+    folder = tmp_path / "lab"
+    folder.mkdir()
+    return _Checkout(folder)
+
+
+def test_builds_side_by_side_wait_for_each_other(checkout: _Checkout) -> None:
+    builds = [checkout.start() for _ in range(3)]
+    assert [build.wait(60) for build in builds] == [0, 0, 0]
+    assert checkout.log.read_text().split("\n")[:-1] == [
+        f"{what} {when}" for what in ("install", "run") for when in ("begins", "ends")
+    ]
+    assert checkout.built() == "first"
+    assert not (checkout.folder / ".build" / "work").exists()
+
+
+@pytest.mark.parametrize("alone", [False, True], ids=["with npm", "alone"])
+@pytest.mark.parametrize("stop", ["install", "run"])
+def test_the_build_after_a_killed_one_is_whole(checkout: _Checkout, stop: str, alone: bool) -> None:
+    assert checkout.start().wait(60) == 0
+    (checkout.folder / "src" / "index.ts").write_text("second")
+    killed = checkout.start(stop)
+    stopped = Path(f"{checkout.log}.stopped")
+    while not stopped.exists():
+        time.sleep(0.01)
+    assert checkout.built() == "first"
+    (os.kill if alone else os.killpg)(killed.pid, signal.SIGKILL)
+    killed.wait(60)
+    after = checkout.start()
+    if alone:  # its npm is at work still
+        with pytest.raises(subprocess.TimeoutExpired):
+            after.wait(1)
+        os.killpg(killed.pid, signal.SIGKILL)
+    assert after.wait(60) == 0
+    assert checkout.built() == "second"
+    # What was built from the first sources is not taken for a build of them any more.
+    (checkout.folder / "src" / "index.ts").write_text("first")
+    assert checkout.start().wait(60) == 0
+    assert checkout.built() == "first"
 
 
 @pytest.mark.timeout(300)

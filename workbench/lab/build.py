@@ -5,11 +5,16 @@
 Needs Node and a reachable npm registry. Where one of them is missing it says so and ends well: the magics
 and their results work without the extension. Only the standard library is used here, since wheels are built
 in environments that have nothing else.
+
+Builds of one checkout wait for each other. One works in a folder of its own, and what it made takes its place
+whole: an interrupted one leaves nothing that the next takes for a build.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
+import fcntl
 import hashlib
 import importlib
 import importlib.util
@@ -19,6 +24,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tempfile
 import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -38,7 +44,9 @@ _OWNER = {
     "packageName": EXTENSION,
     "uninstallInstructions": f"pip uninstall {EXTENSION}",
 }
-_STAMP = OUTPUT / "sources.sha256"
+_STAMP = "sources.sha256"
+# What one build has for itself, in the checkout: its lock, a mark, sources that are being built.
+_PRIVATE = ".build"
 
 
 class NotPossible(Exception):
@@ -120,11 +128,12 @@ def digest() -> str:
 
 def is_built() -> bool:
     """Whether the front end is there and newer than its sources."""
-    return _STAMP.is_file() and _STAMP.read_text().strip() == digest()
+    stamp = OUTPUT / _STAMP
+    return stamp.is_file() and stamp.read_text().strip() == digest()
 
 
 def build() -> None:
-    """Builds the front end, if it is not built already.
+    """Builds the front end, if it is not built already; waits for who builds it.
 
     Raises:
         NotPossible: Node or the npm registry is missing.
@@ -133,22 +142,88 @@ def build() -> None:
     if is_built():
         return
     node = find_node()
-    environment = {**os.environ, "PATH": f"{node.folder}{os.pathsep}{os.environ.get('PATH', '')}"}
+    with _lock() as lock:
+        if is_built():
+            return
+        _install_packages(node, lock)
+        work = LAB / _PRIVATE / "work"
+        _remove(work)
+        try:
+            _build_in(work, node, lock)
+        finally:
+            _remove(work)
+
+
+@contextlib.contextmanager
+def _lock() -> Iterator[int]:
+    """Held by one build of this checkout at a time; its file, for the programs that the build starts.
+
+    They hold it too: should this process be killed alone, the next one waits until they are done.
+    """
+    folder = LAB / _PRIVATE
+    folder.mkdir(exist_ok=True)
+    with open(folder / "lock", "w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield file.fileno()
+
+
+def _install_packages(node: Node, lock: int) -> None:
+    unfinished = LAB / _PRIVATE / "packages-unfinished"
+    if unfinished.exists():
+        _remove(LAB / "node_modules")
+    unfinished.touch()
     try:
         # Not `npm ci`: it fails where a registry lacks a platform's build of the bundler, needed or not.
-        _run([*node.npm, "install", "--no-save", "--no-audit", "--no-fund", "--loglevel=error"], environment)
+        _run(node, LAB, lock, "install", "--no-save", "--no-audit", "--no-fund", "--loglevel=error")
     except subprocess.CalledProcessError as error:
+        if error.returncode > 0:  # npm itself gave up, and left what was there; else a signal ended it.
+            unfinished.unlink()
         raise NotPossible(
             f"npm could not install the packages that the front end is built with (status "
             f"{error.returncode}); is the npm registry reachable?"
         ) from None
-    _run([*node.npm, "run", "--silent", "build"], environment)
-    (OUTPUT / "install.json").write_text(json.dumps(_OWNER, indent=2) + "\n")
-    _STAMP.write_text(f"{digest()}\n")
+    unfinished.unlink()
 
 
-def _run(command: Sequence[str], environment: dict[str, str]) -> None:
-    subprocess.run(command, cwd=LAB, env=environment, check=True, stdin=subprocess.DEVNULL)
+def _build_in(work: Path, node: Node, lock: int) -> None:
+    """Builds a copy of the sources, which nobody edits meanwhile, and puts the result in its place."""
+    sources = digest()
+    work.mkdir()
+    for name in _SOURCES:
+        path = LAB / name
+        (shutil.copytree if path.is_dir() else shutil.copy2)(path, work / name)
+    (work / "node_modules").symlink_to(LAB / "node_modules")
+    _run(node, work, lock, "run", "--silent", "build")
+    made = work / OUTPUT.name
+    (made / "install.json").write_text(json.dumps(_OWNER, indent=2) + "\n")
+    (made / _STAMP).write_text(f"{sources}\n")
+    _put(made, OUTPUT, work)
+
+
+def _put(made: Path, place: Path, beside: Path) -> None:
+    """Renames a folder to its place; what is there goes to the folder `beside`, which the caller removes."""
+    if os.path.lexists(place):
+        place.rename(beside / "old")
+    made.rename(place)
+
+
+def _remove(path: Path) -> None:
+    if path.is_symlink() or path.is_file():
+        path.unlink()
+    elif path.is_dir():
+        shutil.rmtree(path)
+
+
+def _run(node: Node, folder: Path, lock: int, *arguments: str) -> None:
+    environment = {**os.environ, "PATH": f"{node.folder}{os.pathsep}{os.environ.get('PATH', '')}"}
+    subprocess.run(
+        [*node.npm, *arguments],
+        cwd=folder,
+        env=environment,
+        check=True,
+        stdin=subprocess.DEVNULL,
+        pass_fds=(lock,),
+    )
 
 
 def install(prefix: str | None = None) -> Path:
@@ -158,11 +233,15 @@ def install(prefix: str | None = None) -> Path:
         prefix: the environment; this Python's own where it is None.
     """
     target = Path(prefix or sys.prefix) / "share" / "jupyter" / "labextensions" / EXTENSION
-    if target.is_symlink() or target.is_file():
-        target.unlink()
-    elif target.is_dir():
-        shutil.rmtree(target)
-    shutil.copytree(OUTPUT, target)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    # Not in the folder of extensions, where JupyterLab would find it half copied.
+    beside = Path(tempfile.mkdtemp(prefix=f".{EXTENSION}-", dir=target.parents[1]))
+    try:
+        with _lock():
+            shutil.copytree(OUTPUT, beside / "new")
+            _put(beside / "new", target, beside)
+    finally:
+        _remove(beside)
     return target
 
 

@@ -9,7 +9,6 @@ import tempfile
 from pathlib import Path
 
 from workbench import cache
-from workbench.errors import ToolchainError
 from workbench.targets import TILE_TARGETS
 from workbench.toolchain import process, zig
 from workbench.toolchain.candidates import Candidate
@@ -184,17 +183,7 @@ def _lld_folder(command: str, rename: bool) -> Path:
     """
     drop = '[ "$1" = -flavor ] && shift 2\n' if rename else ""
     script = f'#!/bin/sh\n{drop}exec {command} "$@"\n'
-    tools = cache.folder() / "tools" / cache.digest(script)[:16]
-    wrapper = tools / "lld"
-    if not os.access(wrapper, os.X_OK) or wrapper.read_text() != script:
-        try:
-            cache.write_atomically(wrapper, script.encode(), 0o755)
-        except OSError as error:
-            raise ToolchainError(
-                f"the cache folder {cache.folder()} takes no file more: {error.strerror}. Make room there, "
-                "or set HIPKITTENS_CACHE to a folder that has it."
-            ) from None
-    return tools
+    return cache.tools({"lld": script})
 
 
 def _try(compiler: Compiler, arch: str) -> None:

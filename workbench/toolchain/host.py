@@ -168,7 +168,7 @@ class _Build:
             else:
                 command, diagnostics, seconds = self._clang(folder, output)
             fixed = [*self.compiler.fixed_roots, *self.library.fixed_roots, *self.includes[1::2]]
-            fixed.append(f"{caches.folder()}/")
+            fixed += [f"{root}/" for root in caches.folders()]
             headers: dict[str, None] = {}
             for file in sorted(Path(folder).glob("*.d")):
                 listed = file.read_text(encoding="utf-8", errors="surrogateescape")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import subprocess
 import sys
@@ -109,15 +108,9 @@ def _system(compiler: Compiler) -> Library:
     tools = Path(compiler.folders[0])
     if compiler.kind == "zig":
         # zig's clang knows no folder of its own for the headers that belong to a compiler.
-        resources = tools / "resources"
-        resources.mkdir(exist_ok=True)
-        with contextlib.suppress(FileExistsError):
-            os.symlink(zig.root_of(compiler.path) / "lib" / "include", resources / "include")
-        arguments += ["-resource-dir", str(resources)]
+        arguments += ["-resource-dir", str(zig.root_of(compiler.path) / "lib")]
     script = f'#!/bin/sh\nexec "{tools}/lld" -flavor gnu "$@"\n'
-    linker = tools / "ld.lld"
-    if not os.access(linker, os.X_OK) or linker.read_text() != script:
-        caches.write_atomically(linker, script.encode(), 0o755)
+    linker = caches.tools({"ld.lld": script}) / "ld.lld"
     command = (*compiler.command, "--driver-mode=g++", "-shared", f"--ld-path={linker}")
     return Library("the system's C++ library", tuple(arguments), command, (), ("/usr/",))
 
@@ -171,6 +164,6 @@ def _libcxx(compiler: Compiler, program: Path) -> Library:
             *("-shared", "-Wl,-z,undefs", "-Wl,--allow-shlib-undefined"),
         ),
         # zig keeps its C++ library here, compiled once.
-        (("ZIG_GLOBAL_CACHE_DIR", str(caches.folder() / "tools" / "zig")),),
+        (("ZIG_GLOBAL_CACHE_DIR", str(caches.tool_folder("zig"))),),
         (f"{zig.root_of(program)}/",),
     )

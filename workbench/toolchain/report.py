@@ -24,7 +24,7 @@ class Report:
         header_folders: folders of ours on the include path.
         device_libraries: folder of ROCm's device libraries, None where there are none.
         tile_library: whether `kittens.cuh` is there.
-        cache_folder: where results are kept.
+        cache_folders: where results are kept, then one that can only be read.
         cache_limit: bytes above which the oldest go.
         cache_usage: what each kind of entry takes.
     """
@@ -36,7 +36,7 @@ class Report:
     header_folders: tuple[str, ...]
     device_libraries: str | None
     tile_library: bool
-    cache_folder: str
+    cache_folders: tuple[str, ...]
     cache_limit: int
     cache_usage: tuple[cache.Usage, ...]
 
@@ -64,7 +64,7 @@ def report() -> Report:
         header_folders=tuple(str(folder) for folder in (*include_folders(), *own)),
         device_libraries=str(libraries) if (libraries := find_device_libraries()) is not None else None,
         tile_library=(kernel_headers() / "kittens.cuh").is_file(),
-        cache_folder=str(cache.folder()),
+        cache_folders=tuple(map(str, cache.folders())),
         cache_limit=cache.limit(),
         cache_usage=cache.usage(),
     )
