@@ -163,7 +163,6 @@ def _libcxx(compiler: Compiler, program: Path) -> Library:
             *(sys.executable, "-m", "ziglang", "c++", "-target", zig.host_target()),
             *("-shared", "-Wl,-z,undefs", "-Wl,--allow-shlib-undefined"),
         ),
-        # zig keeps its C++ library here, compiled once.
-        (("ZIG_GLOBAL_CACHE_DIR", str(caches.tool_folder("zig"))),),
+        (("ZIG_GLOBAL_CACHE_DIR", zig.cache_folder()),),
         (f"{zig.root_of(program)}/",),
     )

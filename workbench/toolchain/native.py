@@ -18,7 +18,7 @@ from functools import cache
 from pathlib import Path
 
 from workbench import errors
-from workbench.cache import Cache, digest, tool_folder
+from workbench.cache import Cache, digest
 from workbench.progress import announced
 from workbench.toolchain import zig
 
@@ -167,8 +167,7 @@ def build(
 
 def _compile(name: str, command: list[str], library: Path) -> None:
     environment = dict(os.environ)
-    # zig keeps the C runtime's start files here; made once, and shared with the device compiler.
-    environment.setdefault("ZIG_GLOBAL_CACHE_DIR", str(tool_folder("zig")))
+    environment["ZIG_GLOBAL_CACHE_DIR"] = zig.cache_folder()
     environment.setdefault("ZIG_LOCAL_CACHE_DIR", str(library.parent / "zig"))
     try:
         result = subprocess.run(

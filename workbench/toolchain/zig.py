@@ -8,6 +8,7 @@ import platform
 import re
 from pathlib import Path
 
+from workbench.cache import tool_folder
 from workbench.toolchain.questions import ask
 
 WHEEL = "ziglang==0.17.1"
@@ -26,6 +27,11 @@ def folder() -> Path | None:
     if found is None or not found.submodule_search_locations:
         return None
     return Path(next(iter(found.submodule_search_locations)))
+
+
+def cache_folder() -> str:
+    """Where zig keeps what it compiles once of its own: start files, helper functions, its C++ library."""
+    return os.environ.get("ZIG_GLOBAL_CACHE_DIR") or str(tool_folder("zig"))
 
 
 def program() -> Path | None:
