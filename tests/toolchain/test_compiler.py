@@ -196,7 +196,7 @@ def test_a_clang_that_fails_is_passed_over(
 def test_a_hipcc_that_does_not_answer_is_passed_over(
     bare_path: Path, monkeypatch: pytest.MonkeyPatch, script: str, why: str
 ) -> None:
-    monkeypatch.setattr(questions, "PATIENCE", 1.0)
+    monkeypatch.setenv("HIPKITTENS_COMPILE_TIMEOUT", "1")
     hipcc = bare_path / "hipcc"
     hipcc.write_text(script)
     hipcc.chmod(0o755)
