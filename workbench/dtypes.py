@@ -186,12 +186,9 @@ class Fp8:
     e4m3: DataType
     e5m2: DataType
 
-    def type_for(self, dtype: str) -> str | None:
-        """PyTorch's name of its type with the exponent bits of an 8-bit float; None for what is none."""
-        known = of_torch(dtype)
-        if known is None or known.encoding is None:
-            return None
-        return (self.e4m3 if known.format == self.e4m3.format else self.e5m2).torch[0]
+    def of(self, known: DataType) -> DataType:
+        """An 8-bit float's format in this encoding; any other type itself."""
+        return next((own for own in (self.e4m3, self.e5m2) if own.format == known.format), known)
 
 
 OCP = Fp8("ocp", E4M3FN, E5M2)

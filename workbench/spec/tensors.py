@@ -47,18 +47,14 @@ def in_format_of(tensor: torch.Tensor, device: Device | None) -> torch.Tensor:
 
     A target without instructions on 8-bit floats takes every encoding as it is.
     """
-    import torch
-
-    name = str(tensor.dtype).removeprefix("torch.")
     known = of_torch(tensor.dtype)
     if known is None or known.encoding is None:
         return tensor
     fp8 = target(device.arch if device is not None else default_arch()).fp8
-    wanted = getattr(torch, (fp8.type_for(name) if fp8 is not None else None) or name)
-    if tensor.dtype == wanted:
+    wanted = fp8.of(known) if fp8 is not None else known
+    if wanted is known:
         return tensor
-    largest = torch.finfo(wanted).max
-    return tensor.float().clamp(-largest, largest).to(wanted)
+    return tensor.float().clamp(wanted.lowest, wanted.largest).to(wanted.dtype)
 
 
 def poisoned(tensor: torch.Tensor) -> torch.Tensor:
