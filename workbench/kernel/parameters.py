@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from workbench import dtypes
 from workbench.codeobject.debug import Field, Type
 from workbench.errors import ArgumentError
@@ -18,15 +20,18 @@ def torch_dtypes(element: Type | str | None, arch: str) -> tuple[str, ...]:
     """
     if element is None:
         return ()
-    names = (element,) if isinstance(element, str) else (element.name, element.alias)
-    for name in names:
-        bare = dtypes.bare(name)
-        # The tile library's names mean the target's own encoding; HIP's say which one they mean.
-        stand = (t for t in dtypes.spelled(bare) if bare != t.cpp or target(arch).has(t))
-        found = tuple(name for known in stand for name in known.torch)
-        if found:
-            return found
-    return ()
+    if isinstance(element, str):
+        return _torch_dtypes(element, arch)
+    return _torch_dtypes(element.name, arch) or _torch_dtypes(element.alias, arch)
+
+
+# Every launch asks for each of its tensors.
+@lru_cache(1024)
+def _torch_dtypes(name: str, arch: str) -> tuple[str, ...]:
+    bare = dtypes.bare(name)
+    # The tile library's names mean the target's own encoding; HIP's say which one they mean.
+    found = (t for t in dtypes.spelled(bare) if bare != t.cpp or target(arch).has(t))
+    return tuple(dtype for known in found for dtype in known.torch)
 
 
 def is_gl(kind: Type) -> bool:
