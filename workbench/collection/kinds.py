@@ -25,7 +25,7 @@ GROUPS = {
     name: tuple(known.short for known in types)
     for name, types in (("real", _REAL), ("fp8", dtypes.E4M3), ("any", (*_REAL, *_INTEGERS, *dtypes.E4M3)))
 }
-DTYPES = {known.short: known.torch[0] for known in dtypes.TYPES}
+DTYPES = {t.short: t.torch[0] for t in dtypes.TYPES if dtypes.of_torch(t.torch[0]) is t}
 """Names of dtypes here, and in PyTorch."""
 
 _DIMENSION = re.compile(r"(?:(?P<factor>\d+)\*)?(?P<name>[A-Za-z]\w*)(?:/(?P<over>\d+))?(?:\+(?P<plus>\d+))?")
