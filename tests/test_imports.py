@@ -15,8 +15,8 @@ from typing import NamedTuple
 ROOT = Path(__file__).resolve().parents[1]
 
 LAYERS = (
-    "paths", "magic_options", "errors", "origin", "targets", "progress", "events", "theme", "display",
-    "cache", "launches",
+    "paths", "magic_options", "errors", "origin", "dtypes", "targets", "progress", "events", "theme",
+    "display", "cache", "launches",
     "codeobject", "toolchain", "emulator", "runtime", "kernel", "spec", "collection", "check", "profile",
     "history", "tiles", "triton_driver", "doctor", "bench", "views", "lab", "magics", "__main__", "",
 )  # fmt: skip

@@ -9,7 +9,7 @@ import torch
 
 from workbench.errors import ShapeError
 from workbench.spec import KernelSpec, Launch, Range
-from workbench_kernels.families import convolution, rowwise
+from workbench_kernels.families import convolution, rowwise, scalars
 from workbench_kernels.references.convolution import causal_conv
 
 NAME = "causal_conv1d"
@@ -73,7 +73,7 @@ spec = KernelSpec(
     },
     flops=lambda shape: 2 * shape["batch"] * shape["channels"] * shape["length"] * shape["width"],
     bytes=lambda shape: (
-        rowwise.DTYPES[shape["dtype"]].itemsize
+        scalars.FLOATS[shape["dtype"]].itemsize
         * shape["channels"]
         * (2 * shape["batch"] * shape["length"] + shape["width"] + shape["bias"])
     ),

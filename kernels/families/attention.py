@@ -7,13 +7,10 @@ from typing import Any
 import torch
 
 from workbench.errors import ShapeError
+from workbench_kernels.families import scalars
 
 ROOM = {"gfx950": 160000, "gfx942": 65536}
 """Bytes of shared memory that a work-group may use."""
-
-DTYPES = {"bf16": torch.bfloat16, "fp16": torch.float16}
-
-C_TYPES = {"bf16": "bf16", "fp16": "half"}
 
 UNIT = 8
 """Elements that distances between sequences, tokens and heads are a multiple of: 16 bytes."""
@@ -24,7 +21,7 @@ EVERYTHING = 1 << 29
 
 def dtype_of(**tensors: torch.Tensor) -> str:
     """Name of the tensors' common dtype."""
-    names = {dtype: name for name, dtype in DTYPES.items()}
+    names = {dtype: name for name, dtype in scalars.HALVES.items()}
     first = next(iter(tensors.values())).dtype
     for name, tensor in tensors.items():
         if tensor.dtype not in names or tensor.dtype != first:

@@ -10,9 +10,8 @@ import torch
 
 from workbench.errors import ShapeError
 from workbench.spec import Choice, Launch, Range, Step
+from workbench_kernels.families import scalars
 from workbench_kernels.families.attention import (
-    C_TYPES,
-    DTYPES,
     ROOM,
     band,
     check_distances,
@@ -29,8 +28,6 @@ KEYS = 32
 
 ENOUGH = 1024
 """Work-groups that keep a GPU busy: splits are as many as that takes."""
-
-FP8 = (torch.float8_e4m3fn, torch.float8_e4m3fnuz)
 
 LATENT = 576
 """Head dimension of latent attention: 512 columns that are values too, and 64 for positions."""
@@ -90,9 +87,9 @@ def check_caches(q: torch.Tensor, k_cache: torch.Tensor, v_cache: torch.Tensor |
             f"{(*k_cache.shape[:3], 'D_v')}, as k_cache"
         )
     check_distances(q=q, k_cache=k_cache, v_cache=v_cache)
-    fp8 = k_cache.dtype in FP8
+    fp8 = k_cache.dtype in scalars.FP8
     for name, cache in (("k_cache", k_cache), ("v_cache", v_cache)):
-        if cache is not None and (cache.dtype not in FP8 if fp8 else cache.dtype != q.dtype):
+        if cache is not None and (cache.dtype not in scalars.FP8 if fp8 else cache.dtype != q.dtype):
             raise ShapeError(f"attention: {name} is {cache.dtype}; expected {q.dtype}, as q, or float8_e4m3")
 
 
@@ -153,7 +150,7 @@ def shape_of(
         "dim_v": 512 if v_cache is None else v_cache.shape[3],
         "values": "keys" if v_cache is None else "own",
         "dtype": dtype_of(q=q),
-        "cache": "fp8" if k_cache.dtype in FP8 else "as q",
+        "cache": "fp8" if k_cache.dtype in scalars.FP8 else "as q",
         "capped": int(softcap > 0),
     }
 
@@ -206,7 +203,7 @@ def starts_of(shape: Mapping[str, Any], draw: random.Random) -> torch.Tensor:
 def inputs(shape: Mapping[str, Any], generator: torch.Generator) -> dict[str, Any]:
     """Normally distributed q and caches, pages in any order, sequences of any lengths up to the table's."""
     batch, pages, page = shape["batch"], shape["pages"], shape["page"]
-    dtype = DTYPES[shape["dtype"]]
+    dtype = scalars.HALVES[shape["dtype"]]
     stored = torch.float8_e4m3fn if shape["cache"] == "fp8" else dtype
 
     def normal(*dims: int) -> torch.Tensor:
@@ -249,10 +246,10 @@ def workspace(shape: Mapping[str, Any], tensors: Mapping[str, Any]) -> dict[str,
 
 def define(shape: Mapping[str, Any], arch: str) -> dict[str, object]:
     """What an instance is compiled for."""
-    element = C_TYPES[shape["dtype"]]
+    element = scalars.C_TYPES[shape["dtype"]]
     return {
         "ELEMENT": element,
-        "CACHE": "fp8e4m3" if shape["cache"] == "fp8" else element,
+        "CACHE": scalars.C_TYPES["fp8"] if shape["cache"] == "fp8" else element,
         "DIM": shape["dim"],
         "DIM_V": shape["dim_v"],
         "WAVES": waves_of(shape),
@@ -340,7 +337,7 @@ PARAMETERS = {
     "dim": Choice((64, 128, LATENT), default=128, doc="head dimension of queries and keys"),
     "dim_v": Choice((64, 128, 512), default=128, doc="head dimension of values"),
     "values": Choice(("own", "keys"), doc="whether values have a cache, or are the first columns of keys"),
-    "dtype": Choice(("bf16", "fp16"), doc="element type of q and O"),
+    "dtype": Choice(tuple(scalars.HALVES), doc="element type of q and O"),
     "cache": Choice(("as q", "fp8"), doc="element type of the caches"),
     "capped": Choice((0, 1), doc="whether logits are soft-capped"),
 }

@@ -10,9 +10,8 @@ import torch
 from workbench.errors import ShapeError
 from workbench.spec import Choice, Launch, Range, Tunables, Variant
 from workbench.targets import default_product
+from workbench_kernels.families import scalars
 from workbench_kernels.families.attention import (
-    C_TYPES,
-    DTYPES,
     ROOM,
     band,
     check_distances,
@@ -61,7 +60,7 @@ PARAMETERS = {
     "heads_kv": Range(1, 1024, default=8, doc="heads of keys and values; divides heads"),
     "dim": Choice((64, 128, 192, 256), default=128, doc="head dimension of queries and keys"),
     "dim_v": Choice((64, 128, 256), default=128, doc="head dimension of values; 128 where dim is 192"),
-    "dtype": Choice(("bf16", "fp16"), doc="element type"),
+    "dtype": Choice(tuple(scalars.HALVES), doc="element type"),
     "causal": Choice((0, 1), doc="whether keys behind the query's place are hidden"),
     "window": Range(0, 1 << 20, default=0, doc="keys this far away or more are hidden; 0 for none"),
     "capped": Choice((0, 1), doc="whether logits are soft-capped"),
@@ -127,7 +126,7 @@ def inputs(shape: Mapping[str, Any], generator: torch.Generator) -> dict[str, An
 
     def normal(rows: int, heads: int, dim: int) -> torch.Tensor:
         made = torch.randn(shape["batch"], rows, heads, dim, generator=generator)
-        return made.to(DTYPES[shape["dtype"]])
+        return made.to(scalars.HALVES[shape["dtype"]])
 
     return {
         "q": normal(shape["queries"], shape["heads"], shape["dim"]),
@@ -160,7 +159,7 @@ MACROS = {"WAVES": "waves", "BLOCK_OF_KEYS": "keys_of_block"}
 def define(shape: Mapping[str, Any], arch: str) -> dict[str, object]:
     """What an instance is compiled for; masks, sinks and lengths are given at run time."""
     return {
-        "ELEMENT": C_TYPES[shape["dtype"]],
+        "ELEMENT": scalars.C_TYPES[shape["dtype"]],
         "DIM": shape["dim"],
         "DIM_V": shape["dim_v"],
         "CAPPED": "true" if shape["capped"] else "false",

@@ -10,14 +10,15 @@ import torch
 from workbench.errors import ShapeError
 from workbench.spec import Choice, Range, Step
 from workbench_kernels.families import attention_decode as decode
-from workbench_kernels.families.attention import DTYPES, check_distances, dtype_of
+from workbench_kernels.families import scalars
+from workbench_kernels.families.attention import check_distances, dtype_of
 
 PARAMETERS = {
     "queries": Range(1, 65535, default=2, doc="queries"),
     "keys": Range(1, 1 << 20, default=256, doc="keys of a query's list, on average"),
     "rows": Range(1, 1 << 24, default=512, doc="rows of the cache"),
     "heads": Range(1, 1024, default=16, doc="heads of the queries"),
-    "dtype": Choice(("bf16", "fp16"), doc="element type of q and O"),
+    "dtype": Choice(tuple(scalars.HALVES), doc="element type of q and O"),
     "cache": Choice(("as q", "fp8"), doc="element type of the cache"),
     "values": Choice(("keys", "own"), doc="whether values are the first columns of keys, or have a cache"),
 }
@@ -33,7 +34,7 @@ def whole(shape: Mapping[str, Any]) -> dict[str, Any]:
 
 def check_query(q: torch.Tensor) -> None:
     """Refuses what is no query of latent attention."""
-    if q.dim() != 3 or q.shape[-1] != decode.LATENT or q.dtype not in DTYPES.values():
+    if q.dim() != 3 or q.shape[-1] != decode.LATENT or q.dtype not in scalars.HALVES.values():
         raise ShapeError(
             f"attention: q is {q.dtype} {tuple(q.shape)}; expected torch.bfloat16 or torch.float16 "
             f"(queries, H, {decode.LATENT})"
@@ -62,7 +63,7 @@ def shape_of(
             f"attention: v_cache is {v_cache.dtype} {tuple(v_cache.shape)}; expected {kv_cache.dtype} "
             f"{(*kv_cache.shape[:-1], 512)}, as kv_cache, or none"
         )
-    fp8 = kv_cache.dtype in decode.FP8
+    fp8 = kv_cache.dtype in scalars.FP8
     if not fp8 and kv_cache.dtype != q.dtype:
         raise ShapeError(f"attention: kv_cache is {kv_cache.dtype}; expected {q.dtype}, as q, or float8_e4m3")
     check_distances(q=q, kv_cache=kv_cache, v_cache=v_cache)
@@ -97,7 +98,7 @@ def tensors(
     shape: Mapping[str, Any], generator: torch.Generator, *dims: int
 ) -> dict[str, torch.Tensor | float | None]:
     """Normally distributed q, and caches of which `dims` are the dimensions before the last."""
-    dtype = DTYPES[shape["dtype"]]
+    dtype = scalars.HALVES[shape["dtype"]]
     stored = torch.float8_e4m3fn if shape["cache"] == "fp8" else dtype
 
     def normal(*dims: int) -> torch.Tensor:

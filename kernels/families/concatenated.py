@@ -8,7 +8,7 @@ from typing import Any
 import torch
 
 from workbench.errors import ShapeError
-from workbench_kernels.families import pieces
+from workbench_kernels.families import pieces, scalars
 
 NAME = "feed_forward/qk_concat"
 
@@ -57,7 +57,9 @@ def inputs(shape: Mapping[str, Any], generator: torch.Generator) -> dict[str, An
         for of in "qk"
         for n, p in enumerate(("left", "right"))
     }
-    return {n: torch.randn(d, generator=generator).to(pieces.DTYPES[shape["dtype"]]) for n, d in dims.items()}
+    return {
+        n: torch.randn(d, generator=generator).to(scalars.HALVES[shape["dtype"]]) for n, d in dims.items()
+    }
 
 
 def elements(shape: Mapping[str, Any]) -> int:

@@ -9,7 +9,7 @@ import torch
 
 from workbench.errors import ShapeError
 from workbench.spec import Choice, Range
-from workbench_kernels.families import rowwise
+from workbench_kernels.families import scalars
 
 RUN = 8
 """Tokens that a thread makes, where it does not make them all."""
@@ -18,7 +18,7 @@ MOST = RUN + 1
 
 PARAMETERS = {
     "width": Range(2, MOST, default=4, doc="weights of a channel"),
-    "dtype": Choice(tuple(rowwise.DTYPES), doc="element type"),
+    "dtype": Choice(tuple(scalars.FLOATS), doc="element type"),
     "bias": Choice((0, 1), doc="whether there is a bias"),
     "activation": Choice(("none", "silu"), doc="of the sums"),
 }
@@ -48,7 +48,7 @@ __global__ __launch_bounds__(operation::threads) void {name}(const operation::ar
 
 def define(shape: Mapping[str, Any], arch: str) -> dict[str, object]:
     return {
-        "ROW_T": rowwise.C_TYPES[shape["dtype"]],
+        "ROW_T": scalars.QUALIFIED[shape["dtype"]],
         "CONV_WIDTH": shape["width"],
         "CONV_BIAS": "true" if shape["bias"] else "false",
         "CONV_SILU": "true" if shape["activation"] == "silu" else "false",
@@ -56,7 +56,7 @@ def define(shape: Mapping[str, Any], arch: str) -> dict[str, object]:
 
 
 def random(shape: Mapping[str, Any], generator: torch.Generator, *dims: int) -> torch.Tensor:
-    return torch.randn(*dims, generator=generator).to(rowwise.DTYPES[shape["dtype"]])
+    return torch.randn(*dims, generator=generator).to(scalars.FLOATS[shape["dtype"]])
 
 
 def shape_of(name: str, given: Mapping[str, Any], channels: int) -> dict[str, Any]:
@@ -66,7 +66,7 @@ def shape_of(name: str, given: Mapping[str, Any], channels: int) -> dict[str, An
         ShapeError: they do not fit x's channels.
     """
     x, weight, bias = given["x"], given["weight"], given["bias"]
-    names = {dtype: known for known, dtype in rowwise.DTYPES.items()}
+    names = {dtype: known for known, dtype in scalars.FLOATS.items()}
     if x.dtype not in names or x.numel() == 0:
         raise ShapeError(f"{name}: x is {tuple(x.shape)} {x.dtype}; expected {', '.join(map(str, names))}")
     if weight.dim() != 2 or weight.shape[0] != channels or weight.dtype != x.dtype:

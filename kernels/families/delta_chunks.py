@@ -12,9 +12,9 @@ import torch
 
 from workbench.errors import ShapeError
 from workbench.spec import Choice, KernelSpec, Launch, Parameter, Range, Step
+from workbench_kernels.families import scalars
 from workbench_kernels.families.attention import check_starts
 from workbench_kernels.families.experts import fits
-from workbench_kernels.families.rowwise import DTYPES
 from workbench_kernels.references import delta_chunks as references
 
 SOURCE = '#include "families/delta_chunks.cuh"\nusing namespace kittens;\n'
@@ -22,12 +22,8 @@ SLICE, SIDE = 64, 16
 """Keys that a product takes at a time; tokens of a wave, and columns."""
 
 Shape = Mapping[str, Any]
-FLOAT = (torch.float32, torch.float64)
-OPERANDS = (*DTYPES.values(), torch.float64)
+OPERANDS = (*scalars.FLOATS.values(), torch.float64)
 """float64 is what references are given."""
-
-NAMES = {"bf16": "__hip_bfloat16", "fp16": "__half", "fp32": "float"}
-"""Element types as kernels' symbols have them."""
 
 _TOKENS = ("batch", "tokens")
 DIMS: dict[str, tuple[tuple[torch.dtype, ...], tuple[str, ...]]] = {
@@ -36,16 +32,16 @@ DIMS: dict[str, tuple[tuple[torch.dtype, ...], tuple[str, ...]]] = {
     "v": (OPERANDS, (*_TOKENS, "of_values", "values")),
     "w": (OPERANDS, (*_TOKENS, "of_values", "keys")),
     "u": (OPERANDS, (*_TOKENS, "of_values", "values")),
-    "g": (FLOAT, (*_TOKENS, "of_values")),
-    "beta": (FLOAT, (*_TOKENS, "of_values")),
-    "sums": (FLOAT, (*_TOKENS, "of_values")),
-    "a": (FLOAT, (*_TOKENS, "of_values", "chunk")),
-    "inverse": (FLOAT, (*_TOKENS, "of_values", "chunk")),
+    "g": (scalars.WIDE, (*_TOKENS, "of_values")),
+    "beta": (scalars.WIDE, (*_TOKENS, "of_values")),
+    "sums": (scalars.WIDE, (*_TOKENS, "of_values")),
+    "a": (scalars.WIDE, (*_TOKENS, "of_values", "chunk")),
+    "inverse": (scalars.WIDE, (*_TOKENS, "of_values", "chunk")),
     "h": (OPERANDS, ("batch", "chunks", "of_values", "keys", "values")),
     "corrections": (OPERANDS, (*_TOKENS, "of_values", "values")),
     "o": (OPERANDS, (*_TOKENS, "of_values", "values")),
-    "initial_state": (FLOAT, ("sequences", "of_values", "keys", "values")),
-    "last_state": (FLOAT, ("sequences", "of_values", "keys", "values")),
+    "initial_state": (scalars.WIDE, ("sequences", "of_values", "keys", "values")),
+    "last_state": (scalars.WIDE, ("sequences", "of_values", "keys", "values")),
 }
 """Dtypes and dimensions of tensors by name: inputs, outputs and what is between steps."""
 
@@ -58,7 +54,7 @@ PARAMETERS: dict[str, Parameter] = {
     "values": Range(16, 512, 16, default=128, doc="columns of a state"),
     "sequences": Range(1, 65535, default=1, doc="sequences: as many as batches, or packed into one"),
     "chunk": Choice((16, 32, 64), default=64, doc="tokens of a chunk"),
-    "dtype": Choice(tuple(DTYPES), doc="element type in memory"),
+    "dtype": Choice(tuple(scalars.FLOATS), doc="element type in memory"),
 }
 
 
@@ -83,7 +79,8 @@ def space(name: str, shape: Shape) -> tuple[tuple[int, ...], torch.dtype]:
     """Dimensions and dtype of a tensor by name."""
     sizes = {**shape, "of_values": of_values(shape), "chunks": chunks(shape) // shape["batch"]}
     kinds, dims = DIMS[name]
-    return tuple(sizes[dim] for dim in dims), torch.float32 if kinds is FLOAT else DTYPES[shape["dtype"]]
+    dtype = torch.float32 if kinds is scalars.WIDE else scalars.FLOATS[shape["dtype"]]
+    return tuple(sizes[dim] for dim in dims), dtype
 
 
 Name = str | Callable[[Shape], str]
@@ -137,7 +134,7 @@ def _instance(name: str, *sizes: str) -> Callable[[Shape], str]:
 
     def entry(shape: Shape) -> str:
         known = {**shape, "columns": columns(shape), "waves": columns(shape) // SIDE}
-        return f"families::delta_chunks::{name}<{NAMES[shape['dtype']]}, " + (
+        return f"families::delta_chunks::{name}<{scalars.SYMBOLS[shape['dtype']]}, " + (
             ", ".join(str(known.get(size, size)) for size in sizes) + ">"
         )
 
@@ -245,7 +242,7 @@ def _shape_of(name: str, takes: Sequence[str], given: Mapping[str, Any]) -> dict
         raise ShapeError(f"{name}: initial_state is of {sizes['sequences']} sequences; expected {sequences}")
     sizes["groups"] = all_heads // heads
     sizes.setdefault("chunk", given.get("chunk"))
-    names = {dtype: name for name, dtype in DTYPES.items()}
+    names = {dtype: name for name, dtype in scalars.FLOATS.items()}
     if operands:
         sizes["dtype"] = names.get(operands[0].dtype, "fp32")
     has = sizes.pop("chunks", None)
@@ -269,7 +266,7 @@ def raw(shape: Shape, generator: torch.Generator, wanted: Sequence[str]) -> dict
     Of a state, which may be large, only where it, or what depends on it, is wanted.
     """
     batch, tokens, heads, all_heads = shape["batch"], shape["tokens"], shape["heads"], of_values(shape)
-    dtype = DTYPES[shape.get("dtype", "fp32")]
+    dtype = scalars.FLOATS[shape.get("dtype", "fp32")]
     keys, values = shape.get("keys", SLICE), shape.get("values", SIDE)
 
     def normal(*dims: int) -> torch.Tensor:

@@ -9,9 +9,8 @@ import torch
 
 from workbench.errors import ShapeError
 from workbench.spec import Choice, Launch, Range
-from workbench_kernels.families import pieces
+from workbench_kernels.families import pieces, scalars
 from workbench_kernels.families.attention import check_starts
-from workbench_kernels.families.rowwise import C_TYPES, DTYPES
 
 COLUMNS = 16
 """Of a state, that a wave holds."""
@@ -24,7 +23,7 @@ PARAMETERS = {
     "keys": Choice((64, 128, 256), default=128, doc="rows of a state"),
     "values": Range(16, 512, 16, default=128, doc="columns of a state"),
     "sequences": Range(1, 65535, default=1, doc="sequences: as many as batches, or packed into one"),
-    "dtype": Choice(tuple(DTYPES), doc="element type in memory"),
+    "dtype": Choice(tuple(scalars.FLOATS), doc="element type in memory"),
 }
 
 
@@ -40,7 +39,7 @@ __global__ __launch_bounds__(operation::threads) void delta_rule(const operation
 
 
 def define(shape: Mapping[str, Any], arch: str) -> dict[str, object]:
-    return {"DELTA_T": C_TYPES[shape["dtype"]], "DELTA_K": shape["keys"]}
+    return {"DELTA_T": scalars.QUALIFIED[shape["dtype"]], "DELTA_K": shape["keys"]}
 
 
 def launch(shape: Mapping[str, Any], arch: str) -> Launch:
@@ -56,7 +55,7 @@ def shape_of(given: Mapping[str, Any]) -> dict[str, Any]:
         ShapeError: they do not fit each other.
     """
     q, v, cu_seqlens = given["q"], given["v"], given["cu_seqlens"]
-    names = {dtype: name for name, dtype in DTYPES.items()}
+    names = {dtype: name for name, dtype in scalars.FLOATS.items()}
     if q.dim() != 4 or v.dim() != 4 or q.dtype not in names:
         raise ShapeError(
             f"delta rule: q is {tuple(q.shape)} {q.dtype}, v {tuple(v.shape)}; expected (B, T, H, K) and "
@@ -91,7 +90,7 @@ def fit(given: Mapping[str, Any], wanted: Mapping[str, tuple[tuple[int, ...], to
 def inputs(shape: Mapping[str, Any], generator: torch.Generator) -> dict[str, Any]:
     """q, k of length one, v, and where sequences are packed their starts, zero tokens among them."""
     batch, tokens, heads = shape["batch"], shape["tokens"], shape["heads"]
-    dtype = DTYPES[shape["dtype"]]
+    dtype = scalars.FLOATS[shape["dtype"]]
 
     def normal(*dims: int) -> torch.Tensor:
         return torch.randn(batch, tokens, *dims, generator=generator)
@@ -141,5 +140,5 @@ def bytes_moved(shape: Mapping[str, Any]) -> int:
     vectors = shape["heads"] * (2 * shape["keys"] + 2 * shape["groups"] * shape["values"])
     return int(
         8 * shape["sequences"] * state(shape)
-        + DTYPES[shape["dtype"]].itemsize * shape["batch"] * shape["tokens"] * vectors
+        + scalars.FLOATS[shape["dtype"]].itemsize * shape["batch"] * shape["tokens"] * vectors
     )

@@ -7,9 +7,9 @@ from typing import Any
 
 import torch
 
-from workbench_kernels.families import experts
+from workbench_kernels.families import experts, scalars
 
-ELEMENTS = {"int8": (torch.int8,), "fp8": experts.FP8}
+ELEMENTS = {"int8": (torch.int8,), "fp8": scalars.FP8}
 
 
 def shape_of(**given: Any) -> dict[str, Any]:

@@ -238,9 +238,6 @@ def fits(what: str, **wanted: tuple[torch.Tensor | None, Sequence[torch.dtype], 
 
 WHAT = "expert GEMM"
 INT32, FLOAT32 = (torch.int32,), (torch.float32,)
-FLOAT = (torch.float32, torch.float64)
-"""float64 is what references are given."""
-FP8 = (torch.float8_e4m3fn, torch.float8_e4m3fnuz)
 
 
 def list_shape(sizes: Mapping[str, int], given: Mapping[str, Any]) -> dict[str, int]:

@@ -11,6 +11,7 @@ import torch
 from workbench.errors import ShapeError
 from workbench.spec import Choice, KernelSpec, Launch, Range, Step
 from workbench_kernels.families import gemm as family
+from workbench_kernels.families import scalars
 from workbench_kernels.references.gemm import ACTIVATIONS
 
 Shape = Mapping[str, Any]
@@ -62,7 +63,7 @@ class Layer:
 
     def inputs(self, shape: Shape, generator: torch.Generator) -> dict[str, Any]:
         """Normally distributed matrices, weights such that both products are of the order of one."""
-        dtype = family.DTYPES[shape["dtype"]]
+        dtype = scalars.HALVES[shape["dtype"]]
         m, n, k = shape["m"], shape["n"], shape["k"]
 
         def normal(rows: int, size: float) -> torch.Tensor:
@@ -108,7 +109,7 @@ class Layer:
 
 def operation(shape: Shape, layout: str, epilogue: str) -> dict[str, object]:
     """The instance of the plain loop."""
-    element = family.C_TYPES[shape["dtype"]]
+    element = scalars.C_TYPES[shape["dtype"]]
     return {"GEMM": f"double_buffer<{element}, {element}, layout::{layout}, {side(shape['m'])}, {epilogue}>"}
 
 
@@ -129,7 +130,7 @@ def layer(
             "m": Range(1, 1 << 20, default=256, doc="rows of X: tokens"),
             "n": Range(8, 1 << 20, step=8, default=512, doc="hidden columns"),
             "k": Range(8, 1 << 20, step=8, default=256, doc="columns of X and of the result"),
-            "dtype": Choice(tuple(family.DTYPES), doc="element type"),
+            "dtype": Choice(tuple(scalars.HALVES), doc="element type"),
             "activation": Choice(activations, doc="function of the hidden columns, or of their gate"),
         },
         shapes=[{"m": 130, "n": 264, "k": 136}, {"m": 33, "n": 72, "k": 200, "dtype": "fp16"}],

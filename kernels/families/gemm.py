@@ -9,13 +9,11 @@ import torch
 
 from workbench.errors import ShapeError
 from workbench.spec import Choice, Launch, Range
+from workbench_kernels.families import scalars
 from workbench_kernels.references.gemm import ACTIVATIONS
 
-DTYPES = {"bf16": torch.bfloat16, "fp16": torch.float16}
-C_TYPES = {"bf16": "bf16", "fp16": "half"}
-SCALED = {"fp8": (torch.float8_e4m3fn, torch.float8_e4m3fnuz), "int8": (torch.int8,)}
+SCALED = {"fp8": scalars.FP8, "int8": (torch.int8,)}
 """Numbers that rows have scales of; fp8 of either target."""
-SCALED_TYPES = {"fp8": "fp8e4m3", "int8": "int8"}
 
 SOURCE = """#include "families/gemm.cuh"
 using namespace kittens;
@@ -128,7 +126,7 @@ def launch_few_rows(shape: Mapping[str, Any], arch: str) -> Launch:
 
 def dtype_of(tensor: torch.Tensor) -> str:
     """Name of the dtype of A."""
-    names = {dtype: name for name, dtype in DTYPES.items()}
+    names = {dtype: name for name, dtype in scalars.HALVES.items()}
     if tensor.dtype not in names:
         raise ShapeError(f"GEMM: a is {tensor.dtype}; expected torch.bfloat16 or torch.float16")
     return names[tensor.dtype]

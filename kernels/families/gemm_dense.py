@@ -8,6 +8,7 @@ from typing import Any
 import torch
 
 from workbench_kernels.families import gemm as family
+from workbench_kernels.families import scalars
 from workbench_kernels.families.gemm_schedules import Product
 
 
@@ -26,7 +27,7 @@ def shape_of(**given: Any) -> dict[str, Any]:
 
 def inputs(shape: Mapping[str, Any], generator: torch.Generator, size: float = 1.0) -> dict[str, Any]:
     """Normally distributed matrices, times `size`."""
-    dtype = family.DTYPES[shape["dtype"]]
+    dtype = scalars.HALVES[shape["dtype"]]
     m, n, k, layout = shape["m"], shape["n"], shape["k"], shape["layout"]
 
     def normal(*dims: int) -> torch.Tensor:
@@ -53,9 +54,9 @@ def check(shape: Mapping[str, Any], arch: str) -> None:
 
 
 PRODUCT = Product(
-    element=lambda shape: family.C_TYPES[shape["dtype"]],
-    result=lambda shape: family.C_TYPES[shape["dtype"]],
-    epilogue=lambda shape: family.epilogue(shape, family.C_TYPES[shape["dtype"]]),
+    element=lambda shape: scalars.C_TYPES[shape["dtype"]],
+    result=lambda shape: scalars.C_TYPES[shape["dtype"]],
+    epilogue=lambda shape: family.epilogue(shape, scalars.C_TYPES[shape["dtype"]]),
     size=lambda shape: 2,
     check=check,
     sides=(0, 64, 128),

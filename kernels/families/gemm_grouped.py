@@ -9,10 +9,11 @@ import torch
 
 from workbench.errors import ShapeError
 from workbench_kernels.families import gemm as family
+from workbench_kernels.families import scalars
 from workbench_kernels.families.gemm_rows import fp8_rows, int8_rows
 from workbench_kernels.families.gemm_schedules import Product
 
-TYPES = {**family.C_TYPES, **family.SCALED_TYPES}
+TYPES = (*scalars.HALVES, *family.SCALED)
 
 ROWS = {"fp8": fp8_rows, "int8": int8_rows}
 
@@ -61,28 +62,28 @@ def inputs(shape: Mapping[str, Any], generator: torch.Generator) -> dict[str, An
         if dtype in ROWS:
             made[name], made[f"scale_{name}"] = ROWS[dtype](dims, generator)
         else:
-            made[name] = torch.randn(dims, generator=generator).to(family.DTYPES[dtype])
+            made[name] = torch.randn(dims, generator=generator).to(scalars.HALVES[dtype])
     if shape["layout"] == "nn":
         made["b"] = made["b"].mT.contiguous()
-    return made | family.finish_inputs(shape, generator, family.DTYPES.get(dtype, torch.bfloat16))
+    return made | family.finish_inputs(shape, generator, scalars.HALVES.get(dtype, torch.bfloat16))
 
 
 def check(shape: Mapping[str, Any], arch: str) -> None:
-    whole = 8 if shape["dtype"] in family.DTYPES else 16
+    whole = 8 if shape["dtype"] in scalars.HALVES else 16
     family.whole_words(shape, {"k": whole} if shape["layout"] == "nt" else {"k": whole, "n": whole})
     family.within_offsets(shape, 2)
 
 
 def of_c(shape: Mapping[str, Any]) -> str:
     """Name of C's dtype: bf16 where A's numbers have scales."""
-    return shape["dtype"] if shape["dtype"] in family.C_TYPES else "bf16"
+    return shape["dtype"] if shape["dtype"] in scalars.HALVES else "bf16"
 
 
 PRODUCT = Product(
-    element=lambda shape: TYPES[shape["dtype"]],
-    result=lambda shape: family.C_TYPES[of_c(shape)],
+    element=lambda shape: scalars.C_TYPES[shape["dtype"]],
+    result=lambda shape: scalars.C_TYPES[of_c(shape)],
     epilogue=lambda shape: family.epilogue(
-        shape, family.C_TYPES[of_c(shape)], *(["scale_rows"] if shape["dtype"] in ROWS else [])
+        shape, scalars.C_TYPES[of_c(shape)], *(["scale_rows"] if shape["dtype"] in ROWS else [])
     ),
     size=lambda shape: 1 if shape["dtype"] in ROWS else 2,
     check=check,

@@ -10,32 +10,22 @@ import torch
 from workbench.errors import ShapeError
 from workbench.spec import Launch
 from workbench_kernels.families import gemm as family
-from workbench_kernels.families import gemm_quantized
+from workbench_kernels.families import gemm_quantized, scalars
 from workbench_kernels.references.gemm import MICROSCALED
 
 BLOCK = 32
 
-TYPES = {
-    "e4m3": "fp8e4m3",
-    "e5m2": "fp8e5m2",
-    "e2m3": "fp6e2m3_4",
-    "e3m2": "fp6e3m2_4",
-    "e2m1": "fp4e2m1_2",
-}
-
-FP8 = {"e4m3": torch.float8_e4m3fn, "e5m2": torch.float8_e5m2}
-
 
 def bits(shape: Mapping[str, Any]) -> int:
     """Bits of a number."""
-    return MICROSCALED[shape["format"]][0]
+    return MICROSCALED[shape["format"]].bits
 
 
 def shape_of(**given: Any) -> dict[str, Any]:
     """Shape of a call."""
     format = given["format"]
-    if format not in TYPES:
-        raise ShapeError(f"GEMM: format is {format!r}; expected one of {', '.join(TYPES)}")
+    if format not in MICROSCALED:
+        raise ShapeError(f"GEMM: format is {format!r}; expected one of {', '.join(MICROSCALED)}")
     sizes = family.sizes_of(given["a"], given["b"])
     sizes["k"] = sizes["k"] * 8 // bits({"format": format})
     for name in "ab":
@@ -55,8 +45,9 @@ def inputs(shape: Mapping[str, Any], generator: torch.Generator, scale: int = 12
     made: dict[str, Any] = {"format": shape["format"]}
     for name, rows in (("a", shape["m"]), ("b", shape["n"])):
         dims = (*family.batch_of(shape), rows)
-        if shape["format"] in FP8:
-            numbers = torch.randn(*dims, shape["k"], generator=generator).to(FP8[shape["format"]])
+        known = MICROSCALED[shape["format"]]
+        if known.encoding:
+            numbers = torch.randn(*dims, shape["k"], generator=generator).to(known.dtype)
         else:
             width = shape["k"] * bits(shape) // 8
             numbers = torch.randint(0, 256, (*dims, width), generator=generator, dtype=torch.uint8)
@@ -72,7 +63,7 @@ def check(shape: Mapping[str, Any], arch: str) -> None:
 
 
 FEW_ROWS = gemm_quantized.few_rows(
-    lambda shape: f"{TYPES[shape['format']]}, {TYPES[shape['format']]}, powers, powers",
+    lambda shape: f"{scalars.C_TYPES[shape['format']]}, {scalars.C_TYPES[shape['format']]}, powers, powers",
     lambda shape: family.epilogue(shape, "bf16"),
     check,
     [{"m": 16, "n": 256, "k": 512}, {"m": 33, "n": 301, "k": 384, "format": "e4m3"}],
@@ -85,5 +76,5 @@ def launch(shape: Mapping[str, Any], arch: str) -> Launch:
 
 def define(shape: Mapping[str, Any], arch: str) -> dict[str, object]:
     """The instance, with what comes after the product."""
-    number = f"microscaled<{TYPES[shape['format']]}>"
+    number = f"microscaled<{scalars.C_TYPES[shape['format']]}>"
     return {"GEMM": f"block_scaled<{number}, bf16, {family.epilogue(shape, 'bf16')}>"}

@@ -9,10 +9,12 @@ from typing import Any
 
 import torch
 
+from workbench import dtypes
 from workbench.errors import ShapeError
 from workbench.spec import Choice, KernelSpec, Launch, Range, Tunables, Variant
 from workbench.targets import default_product
 from workbench_kernels.families import gemm as family
+from workbench_kernels.families import scalars
 from workbench_kernels.families.gemm_schedules import Product
 from workbench_kernels.references.gemm import quantized_gemm
 
@@ -27,15 +29,13 @@ class Format:
     """Numbers as memory holds them.
 
     Attributes:
-        element: type of the kernel's operand.
+        type: of the numbers.
         dtypes: of the tensors.
-        bits: of a number.
         draw: random ones, (dims, generator): dims are the tensor's.
     """
 
-    element: str
+    type: dtypes.DataType
     dtypes: tuple[torch.dtype, ...]
-    bits: int
     draw: Callable[[Dims, torch.Generator], torch.Tensor]
 
 
@@ -43,17 +43,17 @@ def _integers(dims: Dims, generator: torch.Generator) -> torch.Tensor:
     return torch.randint(-128, 128, dims, generator=generator)
 
 
-FP8 = (torch.float8_e4m3fn, torch.float8_e4m3fnuz)
 FORMATS = {
-    "bf16": Format("bf16", (torch.bfloat16,), 16, lambda d, g: torch.randn(d, generator=g).bfloat16()),
-    "int8": Format("int8", (torch.int8,), 8, lambda d, g: _integers(d, g).to(torch.int8)),
+    "bf16": Format(dtypes.BF16, (torch.bfloat16,), lambda d, g: torch.randn(d, generator=g).bfloat16()),
+    "int8": Format(dtypes.INT8, (torch.int8,), lambda d, g: _integers(d, g).to(torch.int8)),
     "fp8": Format(
-        "fp8e4m3", FP8, 8, lambda d, g: (60 * torch.randn(d, generator=g)).clamp(-240, 240).to(FP8[0])
+        dtypes.E4M3FN,
+        scalars.FP8,
+        lambda d, g: (60 * torch.randn(d, generator=g)).clamp(-240, 240).to(scalars.FP8[0]),
     ),
     "fp4": Format(
-        "fp4e2m1_2",
+        dtypes.E2M1,
         (torch.uint8,),
-        4,
         lambda d, g: torch.randint(0, 256, d, generator=g, dtype=torch.uint8),
     ),
 }
@@ -106,7 +106,7 @@ SCALES = {
 
 def policies(shape: Mapping[str, Any]) -> str:
     """Template arguments: element types and scales of what is multiplied."""
-    elements = (FORMATS[shape[name]].element for name in "ab")
+    elements = (FORMATS[shape[name]].type.cpp for name in "ab")
     return ", ".join([*elements, *(SCALES[shape[f"scale_{name}"]].policy for name in "ab")])
 
 
@@ -180,10 +180,10 @@ def ping_pong(
         return is_scaled(shape) and made.takes(shape, arch) and 4 * tiles >= 3 * units * blocks(tiles, units)
 
     made = Product(
-        element=lambda shape: FORMATS[shape["a"]].element,
+        element=lambda shape: FORMATS[shape["a"]].type.cpp,
         result=lambda shape: "bf16",
         epilogue=epilogue,
-        size=lambda shape: FORMATS[shape["a"]].bits // 8,
+        size=lambda shape: FORMATS[shape["a"]].type.bits // 8,
         check=check_blocks,
         sums="block_sums",
     ).ping_pong(shapes)
@@ -198,7 +198,7 @@ def epilogue(shape: Mapping[str, Any], *stages: str) -> str:
 
 def shared_bytes(shape: Mapping[str, Any]) -> int:
     """Shared memory of a work-group: two steps of a block of 32 columns, of 64 beside bf16, else of 128."""
-    bits = [FORMATS[shape[name]].bits for name in "ab"]
+    bits = [FORMATS[shape[name]].type.bits for name in "ab"]
     columns = 32 if shape["scale_b"] == "columns_32" else 64 if 16 in bits else 128
     return 2 * TILE * columns * sum(bits) // 8
 
@@ -276,7 +276,7 @@ def inputs(shape: Mapping[str, Any], generator: torch.Generator, size: float = 1
     made: dict[str, Any] = {}
     for name, rows in (("a", shape["m"]), ("b", shape["n"])):
         known, batch, k = FORMATS[shape[name]], family.batch_of(shape), shape["k"]
-        width = k // 2 if known.bits == 4 else k
+        width = k // 2 if known.type.bits == 4 else k
         made[name] = known.draw((*batch, rows, width), generator)
         kind = shape[f"scale_{name}"]
         dims = SCALES[kind].dims
@@ -293,7 +293,7 @@ def check(shape: Mapping[str, Any], arch: str) -> None:
             raise ShapeError(
                 f"GEMM: {name} is {shape[name]}, its scales are {kind!r}; powers go with fp4 alone"
             )
-        bits = FORMATS[shape[name]].bits
+        bits = FORMATS[shape[name]].type.bits
         multiple = 128 if shape[f"scale_{name}"] == "powers" and bits < 16 else 128 // bits
         if shape["k"] % multiple:
             raise ShapeError(
@@ -308,7 +308,7 @@ def bytes_moved(shape: Mapping[str, Any]) -> int:
     total = family.bytes_moved(shape, 0)
     for name, rows in (("a", shape["m"]), ("b", shape["n"])):
         kind = SCALES[shape[f"scale_{name}"]]
-        count = rows * shape["k"] * FORMATS[shape[name]].bits // 8
+        count = rows * shape["k"] * FORMATS[shape[name]].type.bits // 8
         if kind.dims is not None:
             one = 1
             for dim in kind.dims(rows, shape["k"]):

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 
 from workbench.errors import ShapeError
-from workbench_kernels.families import pieces
+from workbench_kernels.families import pieces, scalars
 
 NAME = "feed_forward/kv_cache"
 
@@ -25,8 +25,6 @@ kv_cache(const ELEMENT *k, const ELEMENT *v, CACHE *key_cache, CACHE *value_cach
 }
 """
 
-FP8 = (torch.float8_e4m3fn, torch.float8_e4m3fnuz)
-
 
 def shape_of(**given: Any) -> dict[str, Any]:
     k, cache, slots = given["k"], given["key_cache"], given["slots"]
@@ -38,7 +36,7 @@ def shape_of(**given: Any) -> dict[str, Any]:
     if (
         cache.dim() != 4
         or (cache.shape[1], cache.shape[3]) != (heads, dim)
-        or cache.dtype not in (k.dtype, *FP8)
+        or cache.dtype not in (k.dtype, *scalars.FP8)
     ):
         raise ShapeError(
             f"{NAME}: key_cache is {tuple(cache.shape)} {cache.dtype}; expected (blocks, {heads}, block, "
@@ -47,17 +45,19 @@ def shape_of(**given: Any) -> dict[str, Any]:
     pieces.like(NAME, "value_cache", given["value_cache"], tuple(cache.shape), cache.dtype)
     pieces.like(NAME, "slots", slots, (tokens,), torch.int32)
     sizes = {"tokens": tokens, "heads": heads, "dim": dim, "blocks": cache.shape[0], "block": cache.shape[2]}
-    return {**sizes, "dtype": dtype, "cache": "fp8" if cache.dtype in FP8 else "same"}
+    return {**sizes, "dtype": dtype, "cache": "fp8" if cache.dtype in scalars.FP8 else "same"}
 
 
 def inputs(shape: Mapping[str, Any], generator: torch.Generator) -> dict[str, Any]:
     """Slots all over the cache, each for one token, one in eight for none."""
-    dtype = pieces.DTYPES[shape["dtype"]]
+    dtype = scalars.HALVES[shape["dtype"]]
     rows = (shape["tokens"], shape["heads"], 1, shape["dim"])
     places = (shape["blocks"], shape["heads"], shape["block"], shape["dim"])
     made = {name: torch.randn(rows, generator=generator).to(dtype) for name in ("k", "v")}
     for name in ("key_cache", "value_cache"):
-        made[name] = torch.randn(places, generator=generator).to(FP8[0] if shape["cache"] == "fp8" else dtype)
+        made[name] = torch.randn(places, generator=generator).to(
+            scalars.FP8[0] if shape["cache"] == "fp8" else dtype
+        )
     slots = torch.randperm(shape["blocks"] * shape["block"], generator=generator)[: shape["tokens"]]
     skipped = torch.rand(shape["tokens"], generator=generator) < 0.125
     made["slots"] = torch.where(skipped, -1, slots).to(torch.int32)

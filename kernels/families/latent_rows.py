@@ -7,11 +7,12 @@ from typing import Any
 
 import torch
 
+from workbench import dtypes
 from workbench.errors import ShapeError
 from workbench.spec import Launch
 from workbench_kernels.families import gemm as products
 from workbench_kernels.families import gemm_quantized as quantized
-from workbench_kernels.families import pieces
+from workbench_kernels.families import pieces, scalars
 
 NAME = "feed_forward/bmm_rope_kv_cache"
 
@@ -23,7 +24,7 @@ latent_rows(const kittens::families::pieces::latent_rows<PAIRS, bf16, CACHE, TAB
 }}
 """
 
-TABLES = {"fp32": torch.float32, "bf16": torch.bfloat16}
+TABLES = {known.name: known.dtype for known in (dtypes.FP32, dtypes.BF16)}
 
 WEIGHTS = ("fp4", "fp8", "bf16")
 
@@ -41,7 +42,7 @@ def shape_of(**given: Any) -> dict[str, Any]:
     (heads, batch, deep), rank, dim = q_nope.shape, w_k.shape[1], q_pe.shape[2]
     tokens, key_heads = k_nope.shape[:2]
     places, angles = (given[name].shape[0] if given[name].dim() else 0 for name in ("kv_cache", "cos"))
-    cache = given["kv_cache"].dtype if given["kv_cache"].dtype in quantized.FP8 else torch.bfloat16
+    cache = given["kv_cache"].dtype if given["kv_cache"].dtype in scalars.FP8 else torch.bfloat16
     table = given["cos"].dtype if given["cos"].dtype in TABLES.values() else torch.float32
     scale = {"fp4": ((heads, rank, deep // 32), torch.uint8), "fp8": ((1,), torch.float32)}.get(weights)
     bf16 = torch.bfloat16
@@ -92,7 +93,7 @@ def inputs(shape: Mapping[str, Any], generator: torch.Generator) -> dict[str, An
         "q_pe": normal(batch, heads, dim),
         "k_nope": normal(tokens, shape["key_heads"], shape["rank"]),
         "k_rope": normal(tokens, shape["key_heads"], dim),
-        "kv_cache": cache.to(quantized.FP8[0]) if shape["cache"] == "fp8" else cache,
+        "kv_cache": cache.to(scalars.FP8[0]) if shape["cache"] == "fp8" else cache,
         "slots": slots,
         "positions": torch.randint(0, shape["places"], (tokens,), generator=generator),
         **{"cos": angles.cos().to(TABLES[shape["table"]]), "sin": angles.sin().to(TABLES[shape["table"]])},
@@ -135,7 +136,7 @@ def define(shape: Mapping[str, Any], arch: str) -> dict[str, object]:
     return {
         "GEMM": product,
         "PAIRS": "true" if shape["interleaved"] else "false",
-        "CACHE": "kittens::fp8e4m3" if shape["cache"] == "fp8" else "kittens::bf16",
+        "CACHE": (dtypes.E4M3FN if shape["cache"] == "fp8" else dtypes.BF16).qualified,
         "TABLE": "float" if shape["table"] == "fp32" else "kittens::bf16",
     }
 

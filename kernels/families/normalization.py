@@ -10,7 +10,7 @@ import torch
 
 from workbench.errors import ShapeError
 from workbench.spec import TOLERANCES, Choice, KernelSpec, Launch, Range, Step, Tolerance
-from workbench_kernels.families import rowwise
+from workbench_kernels.families import rowwise, scalars
 from workbench_kernels.references.normalization import layer_norm
 
 PER_LANE = 16
@@ -59,7 +59,7 @@ def _sums(which: str) -> Step:
 
 def summed(shape: Mapping[str, Any]) -> Tolerance:
     """Bounds of a sum over all rows: its rounding errors in float grow with their number."""
-    bounds = TOLERANCES[str(rowwise.DTYPES[shape["dtype"]]).removeprefix("torch.")]
+    bounds = TOLERANCES[str(scalars.FLOATS[shape["dtype"]]).removeprefix("torch.")]
     error = 1e-5 * shape["rows"] / 512
     return replace(bounds, atol=max(bounds.atol, error))
 

@@ -6,11 +6,10 @@ import torch
 
 from workbench.errors import ShapeError
 from workbench.spec import Launch
+from workbench_kernels.families import scalars
 
 LENGTH = 8
 """Neighbours that a lane takes at a time."""
-DTYPES = {"bf16": torch.bfloat16, "fp16": torch.float16}
-ELEMENTS = {"bf16": "bf16", "fp16": "half", "fp8": "fp8e4m3"}
 
 
 def launch(elements: int) -> Launch:
@@ -20,7 +19,7 @@ def launch(elements: int) -> Launch:
 
 def dtype_of(operator: str, name: str, tensor: torch.Tensor) -> str:
     """Name of a tensor's dtype."""
-    for known, dtype in DTYPES.items():
+    for known, dtype in scalars.HALVES.items():
         if tensor.dtype == dtype:
             return known
     raise ShapeError(f"{operator}: {name} is {tensor.dtype}; expected torch.bfloat16 or torch.float16")

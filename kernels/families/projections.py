@@ -8,7 +8,7 @@ from typing import Any
 import torch
 
 from workbench.errors import ShapeError
-from workbench_kernels.families import pieces
+from workbench_kernels.families import pieces, scalars
 
 NAME = "gated_delta/qkvzba_split"
 
@@ -64,7 +64,7 @@ def inputs(shape: Mapping[str, Any], generator: torch.Generator) -> dict[str, An
     heads, groups = shape["heads"], shape["groups"]
     dims = {"mixed_qkvz": columns(shape), "mixed_ba": 2 * heads * groups}
     made = {
-        name: torch.randn(shape["batch"], cols, generator=generator).to(pieces.DTYPES[shape["dtype"]])
+        name: torch.randn(shape["batch"], cols, generator=generator).to(scalars.HALVES[shape["dtype"]])
         for name, cols in dims.items()
     }
     return {**made, "heads": heads, "groups": groups, "key_dim": shape["keys"]}

@@ -10,23 +10,18 @@ import torch
 
 from workbench.errors import ShapeError
 from workbench.spec import Choice, FlashRule, KernelSpec, Launch, Tolerance
-from workbench.targets import target
+from workbench.targets import TARGETS, target
 from workbench_kernels.families import rowwise
-from workbench_kernels.references.quantization import FP8
+from workbench_kernels.references.quantization import FORMATS, FP8
 
-OWN_FP8 = "e4m3fn, e5m2 (gfx950), e4m3fnuz, e5m2fnuz (gfx942)"
-C_TYPES = {
-    "int8": "int8",
-    **{name: f"fp8{name[:4]}" for name in FP8},
-    **{"e2m3": "fp6e2m3_4", "e3m2": "fp6e3m2_4", "e2m1": "fp4e2m1_2"},
-}
+OWN_FP8 = ", ".join(
+    f"{each.fp8.e4m3.name}, {each.fp8.e5m2.name} ({each.name})" for each in TARGETS if each.fp8 is not None
+)
 BYTES = ("int8", *FP8)
 MICROSCALED = ("e2m1", "e2m3", "e3m2", *FP8)
 """Formats that have float scales, and powers of two."""
 ACTIVATIONS = ("silu", "gelu", "gelu_tanh", "relu")
 """Of gated sources."""
-BITS = {"e2m1": 4, "e2m3": 6, "e3m2": 6}
-"""Bits of a number, where it is no byte."""
 
 
 @dataclass(frozen=True)
@@ -56,20 +51,20 @@ NEAR_THE_MIDDLE = Tolerance(0, 0, share=2e-3)
 
 def width(cols: int, format: str) -> int:
     """Elements of a row of `cols` numbers in memory."""
-    return cols * BITS.get(format, 8) // 8
+    return cols * FORMATS[format].bits // 8
 
 
 def stored(format: str) -> torch.dtype:
-    return torch.int8 if format == "int8" else FP8.get(format, torch.uint8)
+    return FORMATS[format].dtype
 
 
 def check(scales: Scales) -> Callable[[Mapping[str, Any], str], None]:
     """Refuses encodings of fp8 that the target does not have, and blocks that do not fit rows."""
 
     def of(shape: Mapping[str, Any], arch: str) -> None:
-        own, format, cols = target(arch).fp8, shape["format"], shape["cols"]
-        names = [str(n).removeprefix("float8_") for n in (own.e4m3, own.e5m2)] if own else []
-        if format in FP8 and format not in names:
+        format, cols = shape["format"], shape["cols"]
+        if not target(arch).has(FORMATS[format]):
+            names = [name for name in FP8 if target(arch).has(FORMATS[name])]
             raise ShapeError(f"quantization: {arch} has no {format}; its fp8 is {', '.join(names) or 'none'}")
         if shape["block"] > cols:
             raise ShapeError(f"quantization: blocks of {shape['block']} in rows of {cols} columns")
@@ -115,7 +110,7 @@ def define(source: str, scales: Scales) -> Callable[[Mapping[str, Any], str], di
         return {
             **rowwise.define(shape, arch),
             "QUANTIZE_SOURCE": source.format(**shape),
-            "QUANTIZE_FORMAT": C_TYPES[shape["format"]],
+            "QUANTIZE_FORMAT": FORMATS[shape["format"]].cpp,
             "QUANTIZE_SCALE": "fp8e8m0" if scales.power else "float",
             "QUANTIZE_BLOCK": shape["block"],
             "QUANTIZE_ROUNDING": shape.get("rounding", "even"),

@@ -9,7 +9,8 @@ import torch
 
 from workbench.errors import ArgumentError, ShapeError
 from workbench.spec import Choice, Launch, Range, Strided, Tunables, lanes_of_row
-from workbench_kernels.families.rowwise import C_TYPES, DTYPES, size_of
+from workbench_kernels.families import scalars
+from workbench_kernels.families.rowwise import size_of
 
 PARAMETERS = {
     "batch": Range(1, 65535, default=1, doc="batches"),
@@ -18,8 +19,8 @@ PARAMETERS = {
     "dim": Range(2, 512, default=128, doc="elements of a head"),
     "turned": Range(2, 512, 2, default=128, doc="elements of a head that are turned, the first so many"),
     "interleaved": Choice((0, 1), doc="whether pairs are neighbours (GPT-J), or half a head apart (NeoX)"),
-    "dtype": Choice(tuple(DTYPES), doc="element type in memory"),
-    "table": Choice(tuple(DTYPES), doc="element type of cosines and sines"),
+    "dtype": Choice(tuple(scalars.FLOATS), doc="element type in memory"),
+    "table": Choice(tuple(scalars.FLOATS), doc="element type of cosines and sines"),
 }
 
 MOST_APART = 1 << 27
@@ -49,8 +50,8 @@ __global__ __launch_bounds__(operation::threads) void {name}(const operation::ar
 
 def define(shape: Mapping[str, Any], arch: str) -> dict[str, object]:
     return {
-        "ROTARY_T": C_TYPES[shape["dtype"]],
-        "ROTARY_TABLE": C_TYPES[shape["table"]],
+        "ROTARY_T": scalars.QUALIFIED[shape["dtype"]],
+        "ROTARY_TABLE": scalars.QUALIFIED[shape["table"]],
         "ROTARY_DIM": shape["dim"],
         "ROTARY_TURNED": shape["turned"],
         "ROTARY_INTERLEAVED": "true" if shape["interleaved"] else "false",
@@ -86,7 +87,7 @@ def shape_of(
     Raises:
         ShapeError: a tensor has other dimensions or another dtype than it should.
     """
-    names = {dtype: name for name, dtype in DTYPES.items()}
+    names = {dtype: name for name, dtype in scalars.FLOATS.items()}
     if x.dim() != 4 or x.dtype not in names or x.numel() == 0:
         raise ShapeError(
             f"{name}: {called} is {tuple(x.shape)} {x.dtype}; expected four dimensions, none "
@@ -177,7 +178,8 @@ def tables(shape: Mapping[str, Any], generator: torch.Generator) -> dict[str, An
     count = shape["tokens"] + 5
     angles = torch.arange(count)[:, None] * 10000.0 ** -torch.linspace(0, 1, shape["turned"] // 2)
     made = {
-        name: of(angles).to(DTYPES[shape["table"]]) for name, of in (("cos", torch.cos), ("sin", torch.sin))
+        name: of(angles).to(scalars.FLOATS[shape["table"]])
+        for name, of in (("cos", torch.cos), ("sin", torch.sin))
     }
     if shape["tokens"] % 2:
         made["positions"] = torch.randint(0, count, (shape["tokens"],), generator=generator)
@@ -187,7 +189,10 @@ def tables(shape: Mapping[str, Any], generator: torch.Generator) -> dict[str, An
 def moved(shape: Mapping[str, Any]) -> int:
     """Bytes of the heads, read and written, and of the tables."""
     elements = 2 * shape["batch"] * shape["heads"] * shape["tokens"] * shape["dim"]
-    return size_of(shape) * elements + DTYPES[shape["table"]].itemsize * shape["tokens"] * shape["turned"]
+    return (
+        size_of(shape) * elements
+        + scalars.FLOATS[shape["table"]].itemsize * shape["tokens"] * shape["turned"]
+    )
 
 
 def turns(shape: Mapping[str, Any]) -> int:

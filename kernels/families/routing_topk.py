@@ -7,14 +7,16 @@ from typing import Any
 
 import torch
 
+from workbench import dtypes
 from workbench.errors import ShapeError
+from workbench_kernels.families import scalars
 
-TYPES = {"bf16": (torch.bfloat16, "bf16"), "fp32": (torch.float32, "float")}
+TYPES = {known.name: known.dtype for known in (dtypes.BF16, dtypes.FP32)}
 
 
 def shape_of(x: torch.Tensor, k: int, score: str = "none", shared: int = 0) -> dict[str, Any]:
     """Shape of a call."""
-    names = {dtype: name for name, (dtype, _) in TYPES.items()}
+    names = {dtype: name for name, dtype in TYPES.items()}
     if x.dim() != 2 or x.dtype not in names:
         raise ShapeError(
             f"topk: x is {tuple(x.shape)} {x.dtype}; expected rows x experts of bfloat16 or float32"
@@ -47,7 +49,7 @@ __global__ __launch_bounds__(256) void best(const top_arguments<TOP_T> g) {
 
 def define(shape: Mapping[str, Any], arch: str) -> dict[str, object]:
     return {
-        "TOP_T": TYPES[shape["dtype"]][1],
+        "TOP_T": scalars.C_TYPES[shape["dtype"]],
         "TOP_PER": -(-shape["experts"] // 64),
         "TOP_K": shape["k"],
         "TOP_SCORE": shape["score"],

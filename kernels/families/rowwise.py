@@ -10,9 +10,8 @@ import torch
 
 from workbench.errors import ShapeError
 from workbench.spec import Choice, Launch, Published, Range, Tunables, lanes_of_row
+from workbench_kernels.families import scalars
 
-DTYPES = {"bf16": torch.bfloat16, "fp16": torch.float16, "fp32": torch.float32}
-C_TYPES = {"bf16": "kittens::bf16", "fp16": "kittens::half", "fp32": "float"}
 HELD = 16 * 64 * 32
 """Columns that a work-group holds at most: 16 waves of 64 lanes with 32 each."""
 
@@ -25,7 +24,7 @@ PORT = "m8than/amd-kernels README.md"
 
 def size_of(shape: Mapping[str, Any]) -> int:
     """Bytes of an element."""
-    return DTYPES[shape["dtype"]].itemsize
+    return scalars.FLOATS[shape["dtype"]].itemsize
 
 
 def launch(per_lane: int = 32, stride: int = 0) -> Callable[[Mapping[str, Any], str], Launch]:
@@ -67,7 +66,7 @@ def define(shape: Mapping[str, Any], arch: str) -> dict[str, object]:
         for macro, name in (("ROW_PER_LANE", "per_lane"), ("ROW_WAVES", "group_waves"))
         if name in shape
     }
-    return {"ROW_T": C_TYPES[shape["dtype"]], "ROW_COLS": shape["cols"], **tuned}
+    return {"ROW_T": scalars.QUALIFIED[shape["dtype"]], "ROW_COLS": shape["cols"], **tuned}
 
 
 def parameters(most: int, cols: int = 1024) -> dict[str, Range | Choice]:
@@ -75,7 +74,7 @@ def parameters(most: int, cols: int = 1024) -> dict[str, Range | Choice]:
     return {
         "rows": Range(1, 1 << 20, default=4096, doc="rows, any number"),
         "cols": Range(1, most, default=cols, doc="length of a row"),
-        "dtype": Choice(tuple(DTYPES), doc="element type in memory; sums are in float"),
+        "dtype": Choice(tuple(scalars.FLOATS), doc="element type in memory; sums are in float"),
     }
 
 
@@ -92,7 +91,7 @@ def shape_of(
     Raises:
         ShapeError: x is empty, of another dtype, or another tensor does not fit it.
     """
-    names = {dtype: name for name, dtype in DTYPES.items()}
+    names = {dtype: name for name, dtype in scalars.FLOATS.items()}
     if x.dtype not in names:
         raise ShapeError(f"{name}: {called} is {x.dtype}; expected one of {', '.join(map(str, names))}")
     if x.dim() == 0 or x.numel() == 0:
@@ -135,7 +134,7 @@ def random(
 ) -> torch.Tensor:
     """Rows of normal numbers, `wide` times as long as the shape's."""
     x = torch.randn(shape["rows"], wide * shape["cols"], generator=generator)
-    return (scale * x).to(DTYPES[shape["dtype"]])
+    return (scale * x).to(scalars.FLOATS[shape["dtype"]])
 
 
 def apart(shape: Mapping[str, Any], generator: torch.Generator) -> torch.Tensor:
@@ -147,12 +146,12 @@ def apart(shape: Mapping[str, Any], generator: torch.Generator) -> torch.Tensor:
     """
     x = 1 + torch.randn(shape["rows"], shape["cols"], generator=generator).abs()
     x[:, 1::2] *= -1
-    return x.to(DTYPES[shape["dtype"]])
+    return x.to(scalars.FLOATS[shape["dtype"]])
 
 
 def near_one(shape: Mapping[str, Any], generator: torch.Generator) -> torch.Tensor:
     """A weight for each column."""
-    return (1 + 0.1 * torch.randn(shape["cols"], generator=generator)).to(DTYPES[shape["dtype"]])
+    return (1 + 0.1 * torch.randn(shape["cols"], generator=generator)).to(scalars.FLOATS[shape["dtype"]])
 
 
 def published(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from workbench.spec import Choice, KernelSpec, Range
 from workbench_kernels.families import kv_cache as family
-from workbench_kernels.families import pieces
+from workbench_kernels.families import pieces, scalars
 from workbench_kernels.references.kv_cache import kv_cache
 
 spec = KernelSpec(
@@ -20,7 +20,7 @@ spec = KernelSpec(
         "dim": Range(8, 1024, step=8, default=128, doc="columns of a head"),
         "blocks": Range(1, 1 << 20, default=8, doc="blocks of the cache"),
         "block": Range(1, 1024, default=16, doc="tokens of a block"),
-        "dtype": Choice(tuple(pieces.DTYPES), doc="element type of k and v"),
+        "dtype": Choice(tuple(scalars.HALVES), doc="element type of k and v"),
         "cache": Choice(("same", "fp8"), doc="element type of the cache"),
     },
     shapes=[{"tokens": 16, "heads": 3}, {"tokens": 9, "heads": 2, "dim": 64, "block": 32, "cache": "fp8"}],
@@ -30,8 +30,8 @@ spec = KernelSpec(
     reference=kv_cache,
     shape_of=family.shape_of,
     define=lambda shape, arch: {
-        "ELEMENT": pieces.ELEMENTS[shape["dtype"]],
-        "CACHE": pieces.ELEMENTS["fp8" if shape["cache"] == "fp8" else shape["dtype"]],
+        "ELEMENT": scalars.C_TYPES[shape["dtype"]],
+        "CACHE": scalars.C_TYPES["fp8" if shape["cache"] == "fp8" else shape["dtype"]],
     },
     check=family.check,
     launch=lambda shape, arch: pieces.launch(family.elements(shape)),

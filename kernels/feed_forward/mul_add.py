@@ -8,7 +8,7 @@ import torch
 
 from workbench.errors import ShapeError
 from workbench.spec import Choice, KernelSpec, Range
-from workbench_kernels.families import pieces
+from workbench_kernels.families import pieces, scalars
 
 NAME = "feed_forward/mul_add"
 SOURCE = """#include "families/pieces.cuh"
@@ -50,14 +50,14 @@ spec = KernelSpec(
     entry="mul_add",
     parameters={
         "size": Range(2, 1 << 30, default=4096, doc="elements of x"),
-        "dtype": Choice(tuple(pieces.DTYPES), doc="element type"),
+        "dtype": Choice(tuple(scalars.HALVES), doc="element type"),
         "one_a": Choice((0, 1), doc="whether a has one element"),
         "one_b": Choice((0, 1), doc="whether b has one element"),
     },
     shapes=[{"size": 4096}, {"size": 1003, "one_a": 1}],
     inputs=lambda shape, generator: {
         name: torch.randn(1 if shape.get(f"one_{name}") else shape["size"], generator=generator).to(
-            pieces.DTYPES[shape["dtype"]]
+            scalars.HALVES[shape["dtype"]]
         )
         for name in ("x", "a", "b")
     },
@@ -65,7 +65,7 @@ spec = KernelSpec(
     reference=reference,
     shape_of=shape_of,
     define=lambda shape, arch: {
-        "ELEMENT": pieces.ELEMENTS[shape["dtype"]],
+        "ELEMENT": scalars.C_TYPES[shape["dtype"]],
         "ONE_A": shape["one_a"],
         "ONE_B": shape["one_b"],
     },

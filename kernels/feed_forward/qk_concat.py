@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from workbench.spec import Choice, KernelSpec, Range
 from workbench_kernels.families import concatenated as family
-from workbench_kernels.families import pieces
+from workbench_kernels.families import pieces, scalars
 
 spec = KernelSpec(
     name="feed_forward/qk_concat",
@@ -17,7 +17,7 @@ spec = KernelSpec(
         "k_rows": Range(1, 1 << 24, default=16, doc="tokens times heads of keys"),
         "left": Range(8, 1024, step=8, default=128, doc="columns of q1 and k1"),
         "right": Range(8, 1024, step=8, default=64, doc="columns of q2 and k2"),
-        "dtype": Choice(tuple(pieces.DTYPES), doc="element type"),
+        "dtype": Choice(tuple(scalars.HALVES), doc="element type"),
     },
     shapes=[{"q_rows": 64, "k_rows": 16, "left": 64, "right": 128}],
     inputs=family.inputs,
@@ -27,7 +27,7 @@ spec = KernelSpec(
     },
     reference=family.reference,
     shape_of=family.shape_of,
-    define=lambda shape, arch: {"ELEMENT": pieces.ELEMENTS[shape["dtype"]]},
+    define=lambda shape, arch: {"ELEMENT": scalars.C_TYPES[shape["dtype"]]},
     launch=lambda shape, arch: pieces.launch(family.elements(shape)),
     arguments=lambda shape, tensors: {
         **tensors,

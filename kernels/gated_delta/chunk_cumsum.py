@@ -10,6 +10,7 @@ import torch
 from workbench.errors import ShapeError
 from workbench.spec import KernelSpec, Range
 from workbench_kernels.families import delta_chunks as family
+from workbench_kernels.families import scalars
 from workbench_kernels.references.delta_chunks import cumulative_sums
 
 
@@ -17,7 +18,7 @@ def shape_of(
     x: torch.Tensor, cu_seqlens: torch.Tensor | None, chunk: int, scale: float, reverse: bool
 ) -> dict[str, Any]:
     """Shape of a call; what is behind (B, T) are columns."""
-    if x.dim() < 2 or x.dtype not in family.FLOAT:
+    if x.dim() < 2 or x.dtype not in scalars.WIDE:
         raise ShapeError(f"chunk_cumsum: x is {tuple(x.shape)} {x.dtype}; expected (B, T, ..) torch.float32")
     sequences = family.sequences_of("chunk_cumsum", x.shape[0], cu_seqlens)
     return {

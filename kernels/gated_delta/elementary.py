@@ -8,6 +8,7 @@ import torch
 
 from workbench.errors import ShapeError
 from workbench.spec import KernelSpec, Launch, Range
+from workbench_kernels.families import scalars
 
 NAMES = ("exp", "exp2", "log", "log2", "safe_exp", "softplus", "sigmoid", "silu")
 
@@ -25,7 +26,7 @@ def reference(x: torch.Tensor) -> tuple[torch.Tensor, ...]:
 
 def shape_of(x: torch.Tensor) -> dict[str, Any]:
     """Shape of a call."""
-    if x.dtype not in (torch.float32, torch.float64) or x.dim() == 0 or x.numel() == 0:
+    if x.dtype not in scalars.WIDE or x.dim() == 0 or x.numel() == 0:
         raise ShapeError(f"elementary: x is {tuple(x.shape)} {x.dtype}; expected a vector of torch.float32")
     return {"size": x.numel()}
 

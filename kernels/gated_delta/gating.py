@@ -7,8 +7,7 @@ from typing import Any
 import torch
 
 from workbench.spec import KernelSpec, Launch
-from workbench_kernels.families import rowwise
-from workbench_kernels.families.delta_chunks import FLOAT
+from workbench_kernels.families import rowwise, scalars
 from workbench_kernels.families.experts import fits
 
 
@@ -29,7 +28,7 @@ def reference(
 def shape_of(**given: Any) -> dict[str, Any]:
     """Shape of a call; every dimension of a but the last counts as rows."""
     shape = rowwise.shape_of("gating", given["a"], called="a", b=given["b"])
-    heads = {name: (given[name], FLOAT, (shape["cols"],)) for name in ("a_log", "dt_bias")}
+    heads = {name: (given[name], scalars.WIDE, (shape["cols"],)) for name in ("a_log", "dt_bias")}
     fits("gating", **heads)
     return shape
 
@@ -55,7 +54,7 @@ gating(const delta_gates::gating<ROW_T> g) { g.run(); }
     outputs=lambda shape, given: dict.fromkeys(("g", "beta"), (given["a"].shape, torch.float32)),
     reference=reference,
     shape_of=shape_of,
-    define=lambda shape, arch: {"ROW_T": rowwise.C_TYPES[shape["dtype"]]},
+    define=lambda shape, arch: {"ROW_T": scalars.QUALIFIED[shape["dtype"]]},
     launch=lambda shape, arch: Launch(-(-shape["rows"] * shape["cols"] // 256), 256),
     arguments=lambda shape, tensors: {
         **{name: tensors[name].contiguous() for name in ("a_log", "a", "b", "dt_bias")},

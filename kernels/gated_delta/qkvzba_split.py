@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from workbench.spec import Choice, KernelSpec, Range
-from workbench_kernels.families import pieces
+from workbench_kernels.families import pieces, scalars
 from workbench_kernels.families import projections as family
 
 spec = KernelSpec(
@@ -18,14 +18,14 @@ spec = KernelSpec(
         "groups": Range(1, 64, default=2, doc="heads of v for each of q and k"),
         "keys": Range(8, 1024, step=8, default=128, doc="columns of a head of q and k"),
         "values": Range(8, 1024, step=8, default=128, doc="columns of a head of v and z"),
-        "dtype": Choice(tuple(pieces.DTYPES), doc="element type"),
+        "dtype": Choice(tuple(scalars.HALVES), doc="element type"),
     },
     shapes=[{"batch": 5, "heads": 2, "groups": 3, "keys": 24, "values": 40}, {"batch": 16, "dtype": "fp16"}],
     inputs=family.inputs,
     outputs=family.outputs,
     reference=family.reference,
     shape_of=family.shape_of,
-    define=lambda shape, arch: {"ELEMENT": pieces.ELEMENTS[shape["dtype"]]},
+    define=lambda shape, arch: {"ELEMENT": scalars.C_TYPES[shape["dtype"]]},
     launch=lambda shape, arch: pieces.launch(shape["batch"] * family.columns(shape)),
     arguments=lambda shape, tensors: {
         **{"qkvz": tensors["mixed_qkvz"], "ba": tensors["mixed_ba"], "qkv": tensors["mixed_qkv"]},

@@ -5,6 +5,7 @@ from __future__ import annotations
 from workbench.spec import Choice, KernelSpec, Published, Variant
 from workbench_kernels.families import gemm as family
 from workbench_kernels.families import gemm_dense as dense
+from workbench_kernels.families import scalars
 from workbench_kernels.references.gemm import gemm
 
 
@@ -48,7 +49,7 @@ spec = KernelSpec(
     **dense.PRODUCT.plain(),
     parameters={
         **family.SIZES,
-        "dtype": Choice(tuple(family.DTYPES), doc="element type"),
+        "dtype": Choice(tuple(scalars.HALVES), doc="element type"),
         "layout": Choice(("nt", "nn", "tn"), doc="whether A and B are stored as such (n) or transposed (t)"),
         **family.FINISH,
     },

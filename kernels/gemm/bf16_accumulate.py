@@ -7,19 +7,21 @@ from typing import Any
 
 import torch
 
+from workbench import dtypes
 from workbench.errors import ShapeError
 from workbench.spec import Choice, FlashRule, KernelSpec, Launch, Range
 from workbench_kernels.families import gemm as family
+from workbench_kernels.families import scalars
 from workbench_kernels.references.gemm import accumulated_gemm
 
-SUMS = {"fp32": (torch.float32, "float"), "bf16": (torch.bfloat16, "bf16")}
+SUMS = {known.name: known.dtype for known in (dtypes.FP32, dtypes.BF16)}
 
 
 def shape_of(**given: Any) -> dict[str, Any]:
     """Shape of a call."""
     a, c = given["a"], given["c"]
     sizes = family.sizes_of(a, given["b"])
-    known = {dtype: name for name, (dtype, _) in SUMS.items()}
+    known = {dtype: name for name, dtype in SUMS.items()}
     if tuple(c.shape) != (sizes["m"], sizes["n"]) or c.dtype not in known:
         raise ShapeError(
             f"GEMM: c is {tuple(c.shape)} {c.dtype}; expected {(sizes['m'], sizes['n'])} float32 or bfloat16"
@@ -29,11 +31,11 @@ def shape_of(**given: Any) -> dict[str, Any]:
 
 def inputs(shape: Mapping[str, Any], generator: torch.Generator) -> dict[str, Any]:
     """Matrices whose product is of the order of one, and what it is added to."""
-    dtype, k = family.DTYPES[shape["dtype"]], shape["k"]
+    dtype, k = scalars.HALVES[shape["dtype"]], shape["k"]
     return {
         "a": torch.randn(shape["m"], k, generator=generator).to(dtype),
         "b": (torch.randn(shape["n"], k, generator=generator) / k**0.5).to(dtype),
-        "c": torch.randn(shape["m"], shape["n"], generator=generator).to(SUMS[shape["sums"]][0]),
+        "c": torch.randn(shape["m"], shape["n"], generator=generator).to(SUMS[shape["sums"]]),
     }
 
 
@@ -65,7 +67,7 @@ spec = KernelSpec(
         "batch": Choice((1,), doc="one matrix"),
         "n": Range(2, 1 << 20, step=2, default=512, doc="columns of C, which are added in pairs"),
         "k": Range(8, 1 << 20, step=8, default=512, doc="columns of A and B; a row is whole 16 bytes"),
-        "dtype": Choice(tuple(family.DTYPES), doc="element type of A and B"),
+        "dtype": Choice(tuple(scalars.HALVES), doc="element type of A and B"),
         "sums": Choice(tuple(SUMS), doc="element type of C"),
     },
     shapes=[{"m": 256, "n": 256, "k": 1024}, {"m": 70, "n": 132, "k": 520, "sums": "bf16"}],
@@ -75,7 +77,8 @@ spec = KernelSpec(
     reference=accumulated_gemm,
     shape_of=shape_of,
     define=lambda shape, arch: {
-        "GEMM": f"double_buffer<{family.C_TYPES[shape['dtype']]}, {SUMS[shape['sums']][1]}, layout::nt, "
+        "GEMM": f"double_buffer<{scalars.C_TYPES[shape['dtype']]}, "
+        f"{scalars.C_TYPES[shape['sums']]}, layout::nt, "
         f"{side(shape)}, epilogue<accumulate>, parts_into_one>"
     },
     launch=launch,
@@ -84,7 +87,7 @@ spec = KernelSpec(
     flops=family.flops,
     bytes=lambda shape: (
         2 * shape["k"] * (shape["m"] + shape["n"])
-        + 2 * SUMS[shape["sums"]][0].itemsize * shape["m"] * shape["n"]
+        + 2 * SUMS[shape["sums"]].itemsize * shape["m"] * shape["n"]
     ),
     nondeterministic="sums of parts of K are added by atomic additions, in any order",
     tolerances={"c": (1.6e-2, 3e-2)},

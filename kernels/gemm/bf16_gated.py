@@ -10,6 +10,7 @@ import torch
 from workbench.errors import ShapeError
 from workbench.spec import Choice, KernelSpec, Range, Variant
 from workbench_kernels.families import gemm as family
+from workbench_kernels.families import scalars
 from workbench_kernels.families.gemm_schedules import Product
 from workbench_kernels.references.gemm import ACTIVATIONS, gated_gemm
 
@@ -31,7 +32,7 @@ def shape_of(**given: Any) -> dict[str, Any]:
 
 def inputs(shape: Mapping[str, Any], generator: torch.Generator) -> dict[str, Any]:
     """Normally distributed matrices, B such that sums are of the order of one."""
-    dtype, k = family.DTYPES[shape["dtype"]], shape["k"]
+    dtype, k = scalars.HALVES[shape["dtype"]], shape["k"]
     batch = family.batch_of(shape)
     return {
         "a": torch.randn(*batch, shape["m"], k, generator=generator).to(dtype),
@@ -46,8 +47,8 @@ def check(shape: Mapping[str, Any], arch: str) -> None:
 
 
 PRODUCT = Product(
-    element=lambda shape: family.C_TYPES[shape["dtype"]],
-    result=lambda shape: family.C_TYPES[shape["dtype"]],
+    element=lambda shape: scalars.C_TYPES[shape["dtype"]],
+    result=lambda shape: scalars.C_TYPES[shape["dtype"]],
     epilogue=lambda shape: f"gated<base_ops::{shape['activation']}>",
     size=lambda shape: 2,
     check=check,
@@ -63,7 +64,7 @@ spec = KernelSpec(
     parameters={
         **family.SIZES,
         "k": Range(8, 1 << 20, step=8, default=512, doc="columns of A and B; a row is whole 16 bytes"),
-        "dtype": Choice(tuple(family.DTYPES), doc="element type"),
+        "dtype": Choice(tuple(scalars.HALVES), doc="element type"),
         "activation": Choice(GATES, default="silu", doc="function of the second product"),
     },
     shapes=[{"m": 256, "n": 256, "k": 256}, {"m": 60, "n": 131, "k": 136, "batch": 2}],

@@ -5,6 +5,7 @@ from __future__ import annotations
 from workbench.spec import Choice, KernelSpec, Published, Range, Variant
 from workbench_kernels.families import gemm as family
 from workbench_kernels.families import gemm_grouped as grouped
+from workbench_kernels.families import scalars
 from workbench_kernels.references.gemm import grouped_gemm
 
 spec = KernelSpec(
@@ -18,7 +19,7 @@ spec = KernelSpec(
         "batch": Choice((1,), doc="one list of groups"),
         "m": Range(1, 1 << 20, default=512, doc="rows of A and C, of all groups"),
         "groups": Range(1, 4096, default=8, doc="groups of rows, and matrices in B"),
-        "dtype": Choice(tuple(grouped.TYPES), doc="element type of A and B"),
+        "dtype": Choice(grouped.TYPES, doc="element type of A and B"),
         "layout": Choice(("nt", "nn"), doc="whether B is N x K (t) or K x N (n)"),
         **family.FINISH,
     },
@@ -30,7 +31,7 @@ spec = KernelSpec(
     ],
     inputs=grouped.inputs,
     outputs=lambda shape, tensors: {
-        "c": ((shape["m"], shape["n"]), family.DTYPES[grouped.of_c(shape)]),
+        "c": ((shape["m"], shape["n"]), scalars.HALVES[grouped.of_c(shape)]),
     },
     reference=grouped_gemm,
     shape_of=grouped.shape_of,

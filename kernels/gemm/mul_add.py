@@ -8,6 +8,7 @@ from typing import Any
 
 import torch
 
+from workbench.dtypes import BF16, FP32
 from workbench.errors import ShapeError
 from workbench.spec import Choice
 from workbench_kernels.families import gemm as family
@@ -16,14 +17,13 @@ from workbench_kernels.references.gemm import quantized_mul_add
 
 SPREADS = {"matrix": lambda m, n: (m, n), "row": lambda m, n: (1, n), "one": lambda m, n: (1, 1)}
 """For what c_a and c_b have values: every element of C, every column, all of it."""
-DTYPES = {"matrix": torch.bfloat16, "row": torch.bfloat16, "one": torch.float32}
-ELEMENTS = {"matrix": "bf16", "row": "bf16", "one": "float"}
+TYPES = {"matrix": BF16, "row": BF16, "one": FP32}
 
 
 def spread_of(name: str, tensor: torch.Tensor, m: int, n: int) -> str:
     """Which of `SPREADS` a tensor is."""
     for spread, dims in SPREADS.items():
-        if tuple(tensor.shape) == dims(m, n) and tensor.dtype == DTYPES[spread]:
+        if tuple(tensor.shape) == dims(m, n) and tensor.dtype == TYPES[spread].dtype:
             return spread
     wanted = " or ".join(str(dims(m, n)) for dims in SPREADS.values())
     raise ShapeError(
@@ -43,13 +43,13 @@ def inputs(shape: Mapping[str, Any], generator: torch.Generator) -> dict[str, An
     made = {n: x for n, x in quantized.inputs(shape, generator).items() if isinstance(x, torch.Tensor)}
     for name in ("c_a", "c_b"):
         dims = SPREADS[shape[name]](shape["m"], shape["n"])
-        made[name] = torch.randn(dims, generator=generator).to(DTYPES[shape[name]])
+        made[name] = torch.randn(dims, generator=generator).to(TYPES[shape[name]].dtype)
     return made
 
 
 def define(shape: Mapping[str, Any], arch: str) -> dict[str, object]:
     stages = [
-        f"{s}<{ELEMENTS[shape[n]]}, spread::{shape[n]}>"
+        f"{s}<{TYPES[shape[n]].cpp}, spread::{shape[n]}>"
         for s, n in (("multiply_by", "c_a"), ("add_to", "c_b"))
     ]
     return {"GEMM": f"block_scaled<{quantized.products(shape)}, bf16, epilogue<{', '.join(stages)}>>"}
@@ -60,7 +60,7 @@ def bytes_moved(shape: Mapping[str, Any]) -> int:
     extra = 0
     for name in ("c_a", "c_b"):
         rows, cols = SPREADS[shape[name]](shape["m"], shape["n"])
-        extra += DTYPES[shape[name]].itemsize * rows * cols
+        extra += TYPES[shape[name]].dtype.itemsize * rows * cols
     return quantized.bytes_moved(shape) + extra
 
 

@@ -18,7 +18,7 @@ spec = KernelSpec(
     parameters={
         **family.SIZES,
         "k": Range(128, 1 << 20, step=128, default=512, doc="columns of A, along which products are summed"),
-        "format": Choice(tuple(microscaled.TYPES), default="e2m1", doc="format of the numbers"),
+        "format": Choice(tuple(microscaled.MICROSCALED), default="e2m1", doc="format of the numbers"),
         **{name: p for name, p in family.FINISH.items() if name != "alpha"},
     },
     shapes=[

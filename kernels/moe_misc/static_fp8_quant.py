@@ -7,12 +7,13 @@ from typing import Any
 
 import torch
 
+from workbench.dtypes import E4M3
 from workbench.errors import ShapeError
 from workbench.spec import Choice, KernelSpec, Launch, Range, Tolerance
 from workbench.targets import target
 from workbench_kernels.references.quantization import nearest
 
-FORMATS = {"e4m3fn": torch.float8_e4m3fn, "e4m3fnuz": torch.float8_e4m3fnuz}
+FORMATS = {known.name: known for known in E4M3}
 
 
 def reference(x: torch.Tensor, scale: torch.Tensor, format: str = "e4m3fn") -> torch.Tensor:
@@ -38,7 +39,7 @@ def shape_of(x: torch.Tensor, scale: torch.Tensor, format: str = "e4m3fn") -> di
 def check(shape: Mapping[str, Any], arch: str) -> None:
     """Refuses the fp8 of another target."""
     own = target(arch).fp8
-    name = str(own.e4m3).removeprefix("float8_") if own else "none"
+    name = own.e4m3.name if own else "none"
     if shape["format"] != name:
         raise ShapeError(f"static_fp8_quant: {arch} has no {shape['format']}; its fp8 is {name}")
     if shape["rows"] * shape["cols"] % 8:
@@ -71,7 +72,7 @@ __global__ __launch_bounds__(256) void convert(const to_fp8_arguments g) { to_fp
     },
     shapes=[{"rows": 33, "cols": 136, "format": format} for format in FORMATS],
     inputs=inputs,
-    outputs=lambda shape, tensors: {"out": (tensors["x"].shape, FORMATS[shape["format"]])},
+    outputs=lambda shape, tensors: {"out": (tensors["x"].shape, FORMATS[shape["format"]].dtype)},
     reference=reference,
     shape_of=shape_of,
     check=check,

@@ -9,9 +9,8 @@ import torch
 
 from workbench.errors import ShapeError
 from workbench.spec import Choice, KernelSpec, Launch, Range
+from workbench_kernels.families import scalars
 from workbench_kernels.references.gemm import numbers_of
-
-FP8 = (torch.float8_e4m3fn, torch.float8_e4m3fnuz)
 
 
 def reference(x: torch.Tensor, powers: torch.Tensor) -> torch.Tensor:
@@ -23,7 +22,7 @@ def reference(x: torch.Tensor, powers: torch.Tensor) -> torch.Tensor:
 
 def shape_of(x: torch.Tensor, powers: torch.Tensor) -> dict[str, Any]:
     """Shape of a call."""
-    if x.dtype not in (torch.uint8, *FP8) or x.dim() != 2:
+    if x.dtype not in (torch.uint8, *scalars.FP8) or x.dim() != 2:
         raise ShapeError(
             f"upcast_mx: x is {tuple(x.shape)} {x.dtype}; expected rows of fp8, or of bytes with two e2m1 "
             "each"

@@ -33,7 +33,7 @@ spec = KernelSpec(
     inputs=lambda shape, generator: {
         # In bf16 many are equal.
         "x": torch.randn(shape["rows"], shape["experts"], generator=generator).to(
-            family.TYPES[shape["dtype"]][0]
+            family.TYPES[shape["dtype"]]
         ),
         **{name: shape[name] for name in ("k", "score", "shared")},
     },
@@ -50,15 +50,11 @@ spec = KernelSpec(
     },
     bytes=lambda shape: (
         shape["rows"]
-        * (
-            family.TYPES[shape["dtype"]][0].itemsize * shape["experts"]
-            + 6 * shape["k"]
-            + shape["experts"] // 8
-        )
+        * (family.TYPES[shape["dtype"]].itemsize * shape["experts"] + 6 * shape["k"] + shape["experts"] // 8)
     ),
     hard_inputs={
         "all equal": lambda shape, generator: {
-            "x": torch.full((shape["rows"], shape["experts"]), -2.0, dtype=family.TYPES[shape["dtype"]][0]),
+            "x": torch.full((shape["rows"], shape["experts"]), -2.0, dtype=family.TYPES[shape["dtype"]]),
             **{name: shape[name] for name in ("k", "score", "shared")},
         }
     },

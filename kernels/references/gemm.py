@@ -6,6 +6,8 @@ from collections.abc import Callable
 
 import torch
 
+from workbench import dtypes
+
 ACTIVATIONS: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
     "none": lambda x: x,
     "relu": torch.relu,
@@ -122,13 +124,14 @@ def grouped_gemm(
     return finish(sums, alpha, bias, activation, gate, residual, beta)
 
 
-MICROSCALED = {"e4m3": (8, 4, 3), "e5m2": (8, 5, 2), "e2m3": (6, 2, 3), "e3m2": (6, 3, 2), "e2m1": (4, 2, 1)}
-"""Formats of numbers with block scales: bits in all, of the exponent and of the mantissa."""
+MICROSCALED = {known.format: known for known in dtypes.MICROSCALED}
+"""Formats of numbers with block scales."""
 
 
 def numbers_of(stored: torch.Tensor, format: str) -> torch.Tensor:
     """Numbers of a microscaled format in float64: of fp8 tensors, or of bytes, lowest bits first."""
-    bits, exponent, mantissa = MICROSCALED[format]
+    known = MICROSCALED[format]
+    bits, exponent, mantissa = known.bits, known.exponent, known.mantissa
     if bits == 8:
         return stored.double()
     if bits == 4:

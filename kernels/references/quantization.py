@@ -7,21 +7,11 @@ from __future__ import annotations
 
 import torch
 
-from workbench_kernels.references.gemm import ACTIVATIONS, MICROSCALED
+from workbench import dtypes
+from workbench_kernels.references.gemm import ACTIVATIONS
 
-FP8 = {
-    "e4m3fn": torch.float8_e4m3fn,
-    "e4m3fnuz": torch.float8_e4m3fnuz,
-    "e5m2": torch.float8_e5m2,
-    "e5m2fnuz": torch.float8_e5m2fnuz,
-}
-LARGEST = {
-    "int8": 127.0,
-    "int4": 7.0,
-    **{name: torch.finfo(dtype).max for name, dtype in FP8.items()},
-    **{"e2m3": 7.5, "e3m2": 28.0, "e2m1": 6.0},
-}
-"""Largest number of a format."""
+FORMATS = {known.name: known for known in dtypes.TYPES}
+FP8 = tuple(known.name for known in dtypes.TYPES if known.encoding)
 
 LEAST = 1e-10
 """The smallest size that a float scale is made for, AITER's."""
@@ -35,7 +25,7 @@ def blocks_of(x: torch.Tensor, block: int) -> torch.Tensor:
 
 def float_scale(absmax: torch.Tensor, format: str) -> torch.Tensor:
     """absmax, at least 1e-10, divided by the format's largest number, in float32."""
-    scale = absmax.float().clamp(min=LEAST) / LARGEST[format]
+    scale = absmax.float().clamp(min=LEAST) / FORMATS[format].largest
     return torch.where(absmax.isfinite(), scale, torch.nan)
 
 
@@ -45,14 +35,13 @@ def power_scale(absmax: torch.Tensor, format: str, rounding: str) -> torch.Tenso
     Down takes the exponent of absmax, even that of absmax rounded to the format's mantissa, up the lowest
     power of two with which nothing saturates.
     """
-    largest = LARGEST[format]
+    largest = FORMATS[format].largest
     size = torch.where(absmax.isfinite() & (absmax > 0), absmax, 1.0).double()
     fraction, exponent = torch.frexp(size)  # fraction in [0.5, 1)
     top = torch.frexp(torch.tensor(largest, dtype=torch.float64))
     if rounding == "even":
         # To one mantissa bit 1.75 is nearer to 2 than to 1.5.
-        mantissa = MICROSCALED[format.removesuffix("fn").removesuffix("fnuz")][2]
-        exponent = exponent + (fraction >= 1 - 2.0 ** -(mantissa + 2))
+        exponent = exponent + (fraction >= 1 - 2.0 ** -(FORMATS[format].mantissa + 2))
     elif rounding == "up":
         exponent = exponent + (fraction > top.mantissa)
     biased = (exponent - top.exponent + 127).clamp(1 if rounding == "up" else 0, 254)
@@ -62,13 +51,13 @@ def power_scale(absmax: torch.Tensor, format: str, rounding: str) -> torch.Tenso
 
 def nearest(x: torch.Tensor, format: str) -> torch.Tensor:
     """x as numbers of a format: int8, fp8, or bytes with two numbers of 4 bits, three with four of 6 bits."""
-    largest = LARGEST[format]
-    if format in FP8:
-        return x.clamp(-largest, largest).to(FP8[format])
-    if format in ("int8", "int4"):
-        whole = x.round().clamp(-128 if format == "int8" else -8, largest).to(torch.int8)
-        return whole if format == "int8" else packed(whole & 15, 4)
-    bits, exponent_bits, mantissa_bits = MICROSCALED[format]
+    known = FORMATS[format]
+    if known.encoding:
+        return x.clamp(known.lowest, known.largest).to(known.dtype)
+    if not known.exponent:
+        whole = x.round().clamp(known.lowest, known.largest).to(torch.int8)
+        return whole if known.bits == 8 else packed(whole & 15, known.bits)
+    bits, exponent_bits, mantissa_bits = known.bits, known.exponent, known.mantissa
     codes = torch.arange(1 << (bits - 1))
     power, fraction = codes >> mantissa_bits, (codes & (1 << mantissa_bits) - 1).double()
     values = torch.where(power == 0, 2 * fraction, fraction + (1 << mantissa_bits))

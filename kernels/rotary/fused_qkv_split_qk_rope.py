@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 
 from workbench.spec import KernelSpec, Range
-from workbench_kernels.families import rotary
+from workbench_kernels.families import rotary, scalars
 from workbench_kernels.families import rotary_split as family
 from workbench_kernels.references.rotary import split
 
@@ -25,7 +25,7 @@ spec = KernelSpec(
     ],
     inputs=lambda shape, generator: {
         "qkv": torch.randn(shape["tokens"], shape["heads"], shape["dim"], generator=generator).to(
-            rotary.DTYPES[shape["dtype"]]
+            scalars.FLOATS[shape["dtype"]]
         ),
         "heads": shape["queries"],
         **rotary.tables(shape, generator),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 
 from workbench.spec import KernelSpec, Published
-from workbench_kernels.families import rotary
+from workbench_kernels.families import rotary, scalars
 from workbench_kernels.references.rotary import rotate
 
 
@@ -48,7 +48,7 @@ spec = KernelSpec(
         "x": torch.randn(
             *(shape["batch"], shape["tokens"], 3, shape["heads"], shape["dim"]), generator=generator
         )
-        .to(rotary.DTYPES[shape["dtype"]])[:, :, 0]
+        .to(scalars.FLOATS[shape["dtype"]])[:, :, 0]
         .transpose(1, 2),
         **rotary.tables(shape, generator),
     },

@@ -37,11 +37,7 @@ class Draw:
     @property
     def fp8(self) -> torch.dtype:
         """The e4m3 that the target computes in."""
-        formats = target(self.arch).fp8
-        assert formats is not None
-        name = formats.type_for("float8_e4m3fn")
-        assert name is not None
-        return getattr(torch, name)
+        return target(self.arch).fp8_encoding.e4m3.dtype
 
     def normal(self, *dims: int, dtype: torch.dtype = torch.bfloat16) -> torch.Tensor:
         return torch.randn(*dims, generator=self.generator).to(dtype)

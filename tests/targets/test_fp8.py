@@ -8,7 +8,7 @@ import pytest
 import torch
 
 import workbench as wb
-from workbench import targets
+from workbench import dtypes, targets
 from workbench.codeobject.decoder import forms
 from workbench.errors import UsageError
 from workbench.tiles.elements import torch_dtype
@@ -19,9 +19,9 @@ def test_fp8_is_where_the_instructions_are() -> None:
         opcodes = {form.opcode for form in forms(target.name).values()}
         has_them = any(re.search(r"_(fp8|bf8)(_|$)", opcode) for opcode in opcodes)
         assert has_them == (target.fp8 is not None) == ("F8" in target.matrix_rates), target.name
-    assert targets.FNUZ.type_for("float8_e5m2") == "float8_e5m2fnuz"
-    assert targets.OCP.type_for("float8_e5m2") == "float8_e5m2"
-    assert targets.OCP.type_for("float16") is None
+    assert dtypes.FNUZ.of(dtypes.E5M2) is dtypes.E5M2FNUZ
+    assert dtypes.OCP.of(dtypes.E5M2) is dtypes.E5M2
+    assert dtypes.OCP.of(dtypes.FP16) is dtypes.FP16
     with pytest.raises(UsageError, match="gfx90a has no instructions on 8-bit floats; gfx950, gfx942 have"):
         torch_dtype("fp8e4m3", "gfx90a")
 

@@ -7,6 +7,8 @@ import re
 from functools import cache, lru_cache
 from typing import Any
 
+from workbench.dtypes import BF16, FP16
+
 
 @cache
 def _demangler() -> Any:
@@ -108,8 +110,7 @@ def _last_component(instance: str) -> str:
 # Names of one type in headers, debug info and mangled names, and the spelling of constants.
 _SPELLINGS = (
     (re.compile(r"\s+|\bkittens::|\((?:int|unsigned int|unsigned|long|unsigned long|bool|size_t)\)"), ""),
-    (re.compile(r"\b(?:__bf16|__hip_bfloat16|hip_bfloat16)\b"), "bf16"),
-    (re.compile(r"\b(?:_Float16|__half)\b"), "half"),
+    *((re.compile(rf"\b(?:{'|'.join(known.spelled)})\b"), known.cpp) for known in (BF16, FP16)),
     (re.compile(r"\b(\d+)(?:u|ul|l|ull|ll)\b"), r"\1"),
 )
 

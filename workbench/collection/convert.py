@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from workbench.collection.kinds import describe
 from workbench.collection.record import Given
+from workbench.dtypes import DataType, of_torch
 from workbench.errors import ArgumentError
 from workbench.targets import target
 
@@ -53,12 +54,22 @@ def integers(name: str, given: Given) -> torch.Tensor:
     return made
 
 
-def own_fp8(given: Given) -> str:
-    """The e4m3 that the call's target computes in, "e4m3fn" or "e4m3fnuz"."""
+def is_fp8(tensor: torch.Tensor) -> bool:
+    """Whether a tensor is of 8-bit floats in either encoding."""
+    known = of_torch(tensor.dtype)
+    return known is not None and known.encoding is not None
+
+
+def _own_fp8(given: Given) -> DataType:
     formats = target(given.arch).fp8
     if formats is None:
         raise ArgumentError(f"{given.arch} has no instructions on fp8")
-    return str(formats.e4m3).removeprefix("float8_")
+    return formats.e4m3
+
+
+def own_fp8(given: Given) -> str:
+    """The e4m3 that the call's target computes in, "e4m3fn" or "e4m3fnuz"."""
+    return _own_fp8(given).name
 
 
 def as_fp8(name: str) -> Callable[[Given], torch.Tensor]:
@@ -68,9 +79,7 @@ def as_fp8(name: str) -> Callable[[Given], torch.Tensor]:
         import torch
 
         tensor: torch.Tensor = given[name]
-        return (
-            tensor.view(getattr(torch, f"float8_{own_fp8(given)}")) if tensor.dtype == torch.uint8 else tensor
-        )
+        return tensor.view(_own_fp8(given).dtype) if tensor.dtype == torch.uint8 else tensor
 
     return of
 

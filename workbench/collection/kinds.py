@@ -14,25 +14,18 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
+from workbench import dtypes
+
 Sizes = dict[str, Any]
 """Sizes by name; those of `*M` are tuples."""
 
+_REAL = (dtypes.BF16, dtypes.FP16, dtypes.FP32)
+_INTEGERS = (dtypes.INT8, dtypes.UINT8, dtypes.INT32, dtypes.INT64)
 GROUPS = {
-    "real": ("bf16", "fp16", "fp32"),
-    "fp8": ("e4m3fn", "e4m3fnuz"),
-    "any": ("bf16", "fp16", "fp32", "i8", "u8", "i32", "i64", "e4m3fn", "e4m3fnuz"),
+    name: tuple(known.short for known in types)
+    for name, types in (("real", _REAL), ("fp8", dtypes.E4M3), ("any", (*_REAL, *_INTEGERS, *dtypes.E4M3)))
 }
-DTYPES = {
-    "bf16": "bfloat16",
-    "fp16": "float16",
-    "fp32": "float32",
-    "i8": "int8",
-    "u8": "uint8",
-    "i32": "int32",
-    "i64": "int64",
-    "e4m3fn": "float8_e4m3fn",
-    "e4m3fnuz": "float8_e4m3fnuz",
-}
+DTYPES = {t.short: t.torch[0] for t in dtypes.TYPES if dtypes.of_torch(t.torch[0]) is t}
 """Names of dtypes here, and in PyTorch."""
 
 _DIMENSION = re.compile(r"(?:(?P<factor>\d+)\*)?(?P<name>[A-Za-z]\w*)(?:/(?P<over>\d+))?(?:\+(?P<plus>\d+))?")

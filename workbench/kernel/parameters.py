@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from functools import lru_cache
 
+from workbench import dtypes
 from workbench.codeobject.debug import Field, Type
 from workbench.errors import ArgumentError
 from workbench.targets import target
@@ -11,61 +12,26 @@ from workbench.targets import target
 AXES = ("batch", "depth", "rows", "cols")
 """The four axes of a `gl`, outermost first; a tensor of fewer dimensions is aligned to the right."""
 
-# PyTorch dtypes that may stand for an element type; the first is the one that messages name. Signedness is
-# forgiven where PyTorch has (or had) no unsigned type of that width.
-_DTYPES: Mapping[str, tuple[str, ...]] = {
-    "float": ("float32",),
-    "double": ("float64",),
-    "__bf16": ("bfloat16",),
-    "bf16": ("bfloat16",),
-    "__hip_bfloat16": ("bfloat16",),
-    "hip_bfloat16": ("bfloat16",),
-    "_Float16": ("float16",),
-    "__half": ("float16",),
-    "half": ("float16",),
-    "__fp16": ("float16",),
-    "bool": ("bool",),
-    "char": ("int8", "uint8"),
-    "signed char": ("int8",),
-    "unsigned char": ("uint8",),
-    "short": ("int16",),
-    "unsigned short": ("uint16", "int16"),
-    "int": ("int32",),
-    "unsigned int": ("uint32", "int32"),
-    "long": ("int64",),
-    "long long": ("int64",),
-    "unsigned long": ("uint64", "int64"),
-    "unsigned long long": ("uint64", "int64"),
-    "__hip_fp8_e4m3": ("float8_e4m3fn",),
-    "__hip_fp8_e4m3_fnuz": ("float8_e4m3fnuz",),
-    "__hip_fp8_e5m2": ("float8_e5m2",),
-    "__hip_fp8_e5m2_fnuz": ("float8_e5m2fnuz",),
-    "fp8e8m0": ("uint8", "float8_e8m0fnu"),
-    # Several numbers in a byte, which PyTorch has no type for.
-    "fp4e2m1_2": ("uint8",),
-    "int4_2": ("uint8", "int8"),
-    "uint4_2": ("uint8",),
-}
-
-
-def _bare(name: str) -> str:
-    return name.replace("const ", "").replace("volatile ", "").rpartition("::")[2].strip()
-
 
 def torch_dtypes(element: Type | str | None, arch: str) -> tuple[str, ...]:
-    """Names of PyTorch dtypes that hold elements of a C++ type; empty where any will do (void, structs)."""
+    """Names of PyTorch dtypes that hold elements of a C++ type; empty where any will do (void, structs).
+
+    The first is the one that messages name.
+    """
     if element is None:
         return ()
-    names = (element,) if isinstance(element, str) else (element.name, element.alias)
-    fp8 = target(arch).fp8
+    if isinstance(element, str):
+        return _torch_dtypes(element, arch)
+    return _torch_dtypes(element.name, arch) or _torch_dtypes(element.alias, arch)
+
+
+# Every launch asks for each of its tensors.
+@lru_cache(1024)
+def _torch_dtypes(name: str, arch: str) -> tuple[str, ...]:
+    bare = dtypes.bare(name)
     # The tile library's names mean the target's own encoding; HIP's say which one they mean.
-    own = {"fp8e4m3": (fp8.e4m3,), "fp8e5m2": (fp8.e5m2,)} if fp8 is not None else {}
-    for name in names:
-        bare = _bare(name)
-        found = own.get(bare) or _DTYPES.get(bare)
-        if found:
-            return found
-    return ()
+    found = (t for t in dtypes.spelled(bare) if bare != t.cpp or target(arch).has(t))
+    return tuple(dtype for known in found for dtype in known.torch)
 
 
 def is_gl(kind: Type) -> bool:
@@ -86,7 +52,7 @@ def gl_dims(kind: Type) -> tuple[int, int, int, int]:
 
 
 def _bare_template(name: str) -> str:
-    return _bare(name.partition("<")[0])
+    return dtypes.bare(name.partition("<")[0])
 
 
 def is_plain_struct(kind: Type) -> bool:

@@ -8,6 +8,7 @@ import struct
 from typing import Any
 
 from workbench.codeobject.debug import Type
+from workbench.dtypes import BF16, spelled
 
 
 class UnfitError(Exception):
@@ -80,7 +81,7 @@ def _float(kind: Type, value: int | float) -> bytes:
         raise UnfitError("an int beyond every float", wanted) from None
     if kind.size == 8:
         return struct.pack("<d", number)
-    narrow = "bf16" in kind.name or "bfloat16" in kind.name
+    narrow = kind.size == 2 and BF16 in spelled(kind.name)
     code = {4: "<f", 2: "<f" if narrow else "<e"}.get(kind.size)
     if code is None:
         raise UnfitError(repr(number), f"{kind.name}, which only bytes can give")

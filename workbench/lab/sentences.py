@@ -12,6 +12,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
+from workbench.dtypes import BF16, E4M3FN, E5M2, FP16, FP32
 from workbench.lab.entry import Entry
 
 _OPERATIONS = {
@@ -48,7 +49,7 @@ _OPERATIONS = {
 }
 """Element by element, on tiles and on vectors."""
 
-_TYPES = {"bf": "bf16", "hf": "half", "fl": "float", "fp8e4m3": "fp8e4m3", "fp8e5m2": "fp8e5m2"}
+_TYPES = {"bf": BF16.cpp, "hf": FP16.cpp, "fl": FP32.cpp} | {t.cpp: t.cpp for t in (E4M3FN, E5M2)}
 _KINDS = {
     "rt": "register tile",
     "st": "shared tile",

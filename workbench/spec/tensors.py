@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from workbench.dtypes import FNUZ, of_torch
 from workbench.errors import WorkbenchError
 from workbench.kernel import default_arch
 from workbench.runtime import Device
-from workbench.targets import OCP, target
+from workbench.targets import target
 
 if TYPE_CHECKING:
     import torch
@@ -46,17 +47,14 @@ def in_format_of(tensor: torch.Tensor, device: Device | None) -> torch.Tensor:
 
     A target without instructions on 8-bit floats takes every encoding as it is.
     """
-    import torch
-
-    name = str(tensor.dtype).removeprefix("torch.")
-    if OCP.type_for(name) is None:
+    known = of_torch(tensor.dtype)
+    if known is None or known.encoding is None:
         return tensor
     fp8 = target(device.arch if device is not None else default_arch()).fp8
-    wanted = getattr(torch, (fp8.type_for(name) if fp8 is not None else None) or name)
-    if tensor.dtype == wanted:
+    wanted = fp8.of(known) if fp8 is not None else known
+    if wanted is known:
         return tensor
-    largest = torch.finfo(wanted).max
-    return tensor.float().clamp(-largest, largest).to(wanted)
+    return tensor.float().clamp(wanted.lowest, wanted.largest).to(wanted.dtype)
 
 
 def poisoned(tensor: torch.Tensor) -> torch.Tensor:
@@ -67,7 +65,8 @@ def poisoned(tensor: torch.Tensor) -> torch.Tensor:
         return tensor.fill_(True)
     if dtype.is_floating_point and dtype.itemsize == 1:
         # 0xff is a NaN of the OCP formats, 0x80 the only one of the fnuz formats.
-        code = 0x80 if "fnuz" in str(dtype) else 0xFF
+        known = of_torch(dtype)
+        code = 0x80 if known is not None and known.encoding == FNUZ.name else 0xFF
         tensor.view(torch.uint8).fill_(code)
         return tensor
     if dtype.is_floating_point or dtype.is_complex:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from numbers import Real
 
+from workbench.dtypes import TYPES
 from workbench.errors import UsageError
 
 
@@ -47,14 +48,7 @@ class FlashRule:
 
 
 TOLERANCES: Mapping[str, Tolerance] = {
-    "float64": Tolerance(1e-7, 1e-7),
-    "float32": Tolerance(1.3e-5, 1e-5),
-    "float16": Tolerance(1e-2, 1e-3),
-    "bfloat16": Tolerance(1.6e-2, 1e-2),
-    "float8_e4m3fn": Tolerance(1.25e-1, 2e-2),
-    "float8_e4m3fnuz": Tolerance(1.25e-1, 2e-2),
-    "float8_e5m2": Tolerance(2.5e-1, 2e-2),
-    "float8_e5m2fnuz": Tolerance(2.5e-1, 2e-2),
+    known.torch[0]: Tolerance(*known.bounds) for known in TYPES if known.bounds is not None
 }
 """Bounds of the element-wise check by the output's dtype; a dtype that is not here (integers) must be equal.
 

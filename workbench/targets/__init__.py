@@ -15,7 +15,6 @@ A new product is one more `Product` in `products.PRODUCTS`.
 from __future__ import annotations
 
 from workbench.targets.fact import Fact
-from workbench.targets.fp8 import FNUZ, OCP, Fp8
 from workbench.targets.instruction_sets import (
     GFX90A,
     GFX942,
@@ -47,7 +46,6 @@ __all__ = [
     "CDNA3_TIMING",
     "CDNA4_TIMING",
     "CONFLICT_RULES",
-    "FNUZ",
     "GFX90A",
     "GFX942",
     "GFX950",
@@ -58,14 +56,12 @@ __all__ = [
     "MI350X",
     "MI355X",
     "NAMES",
-    "OCP",
     "PRODUCTS",
     "TARGETS",
     "TILE_TARGETS",
     "WAVE",
     "ConflictRule",
     "Fact",
-    "Fp8",
     "Product",
     "Target",
     "Timing",

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from workbench.dtypes import FNUZ, OCP, DataType, Fp8
 from workbench.errors import UsageError
 from workbench.targets.fact import Fact
-from workbench.targets.fp8 import FNUZ, OCP, Fp8
 from workbench.targets.hardware_registers import GFX9_REGISTERS, GFX940_REGISTERS
 from workbench.targets.matrix_units import (
     CDNA2_MATRIX_RATES,
@@ -109,6 +109,10 @@ class Target:
             having = ", ".join(known.name for known in TARGETS if known.fp8 is not None)
             raise UsageError(f"{self.name} has no instructions on 8-bit floats; {having} have")
         return self.fp8
+
+    def has(self, dtype: DataType) -> bool:
+        """Whether numbers of a type are in the encoding that its instructions take."""
+        return dtype.encoding is None or (self.fp8 is not None and dtype.encoding == self.fp8.name)
 
     @property
     def lds_address_mask(self) -> int:

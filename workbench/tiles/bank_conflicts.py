@@ -22,6 +22,7 @@ from pathlib import Path
 
 from workbench import toolchain
 from workbench.codeobject.instructions import of_one_address
+from workbench.dtypes import BF16, E4M3FN, FP16, FP32
 from workbench.kernel import Module, compile, resolve_device
 from workbench.launches import AccessKind, LaunchOptions
 from workbench.spec import Launch
@@ -31,7 +32,7 @@ from workbench.tiles.result import WaveAccess
 from workbench.tiles.run import wave_access
 from workbench.tiles.tile_type import vocabulary
 
-ELEMENTS = {"float": 4, "bf16": 2, "half": 2, "fp8e4m3": 1}
+ELEMENTS = {known.cpp: known.bits // 8 for known in (FP32, BF16, FP16, E4M3FN)}
 """Element types of the table and their bytes; others move as those of their size do."""
 
 MEANT_FOR: dict[str, dict[str, tuple[str, ...]]] = {

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from workbench.dtypes import BF16, FP16, FP32
 from workbench.errors import UsageError
 from workbench.targets import target
 
@@ -29,21 +30,13 @@ def torch_dtype(element: str, arch: str) -> torch.dtype:
     Raises:
         UsageError: there is none, or the tile library is not for this target.
     """
-    import torch
-
     fp8 = target(arch).fp8_encoding
-    known: dict[str, torch.dtype] = {
-        "float": torch.float32,
-        "bf16": torch.bfloat16,
-        "half": torch.float16,
-        "fp8e4m3": getattr(torch, fp8.e4m3),
-        "fp8e5m2": getattr(torch, fp8.e5m2),
-    }
+    known = {each.cpp: each for each in (FP32, BF16, FP16, fp8.e4m3, fp8.e5m2)}
     if element not in known:
         raise UsageError(
             f"elements of type {element} cannot be told apart here; there are {', '.join(known)}"
         )
-    return known[element]
+    return known[element].dtype
 
 
 class Numbers:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from workbench.collection.convert import blocks_of_weights, integers, ones, powers_of_one
-from workbench.collection.record import Function, Given, PortModule, Use
+from workbench.collection.convert import blocks_of_weights, integers, is_fp8, ones, powers_of_one
+from workbench.collection.record import Function, PortModule, Use
 
 _SCALED = {
     "A": "i8|bf16 [M K] or fp8 [M K]",
@@ -12,10 +12,6 @@ _SCALED = {
     "scale_b": "fp32 [N] or fp32 [N 1] or fp32 [1 N]",
     "C": "bf16 [M N]",
 }
-
-
-def _is_fp8(given: Given) -> bool:
-    return "float8" in str(given["A"].dtype)
 
 
 def _scaled(operator: str, a: str, b: str, *, fp8: bool) -> Use:
@@ -29,7 +25,7 @@ def _scaled(operator: str, a: str, b: str, *, fp8: bool) -> Use:
             "scale_b": lambda given: given[b].flatten(),
         },
         {"c": "C"},
-        when=lambda given: _is_fp8(given) == fp8,
+        when=lambda given: is_fp8(given["A"]) == fp8,
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from workbench.collection.convert import integers, powers_of_one
+from workbench.collection.convert import integers, is_fp8, powers_of_one
 from workbench.collection.record import Function, Given, PortModule, Use
 
 
@@ -25,7 +25,7 @@ def _a8w8(operator: str, fp8: bool) -> Use:
             "layout": _layout,
         },
         {"c": "C"},
-        when=lambda given: ("float8" in str(given["A"].dtype)) == fp8,
+        when=lambda given: is_fp8(given["A"]) == fp8,
     )
 
 

@@ -2,29 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
+from workbench.collection.convert import as_fp8, own_fp8
 from workbench.collection.record import Function, Given, PortModule, Use
 from workbench.errors import ArgumentError
-from workbench.targets import target
 
 _BLOCKS = (128, 64, 32)
 """Columns that may share a scale."""
-
-
-def _fp8(given: Given) -> str:
-    """The target's e4m3, as operators name formats."""
-    fp8 = target(given.arch).fp8
-    assert fp8 is not None
-    return str(fp8.e4m3).removeprefix("float8_")
-
-
-def _as_fp8(given: Given) -> Any:
-    """The tensor of bytes that the port takes for fp8, as fp8."""
-    import torch
-
-    out: torch.Tensor = given["out"]
-    return out.view(getattr(torch, f"float8_{_fp8(given)}")) if out.dtype == torch.uint8 else out
 
 
 def _block(given: Given) -> int:
@@ -55,8 +38,8 @@ _FP8 = Function(
     uses=[
         Use(
             "quantization/fused_rmsnorm_quant",
-            {"x": "x", "weight": "w", "eps": "eps", "format": _fp8, "block": _block},
-            {"out": _as_fp8, "scales": "scales"},
+            {"x": "x", "weight": "w", "eps": "eps", "format": own_fp8, "block": _block},
+            {"out": as_fp8("out"), "scales": "scales"},
         )
     ],
     differs="The target's own e4m3: largest number 448 on gfx950, 240 on gfx942.",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from workbench import targets
+from workbench import dtypes, targets
 from workbench.codeobject.instruction import Instruction
 from workbench.codeobject.instructions import MATRICES, Matrix
 from workbench.emulator.native import abi
@@ -22,9 +22,9 @@ _BITS = {"f32": 32, "xf32": 32, "f16": 16, "bf16": 16, "i8": 8, "fp8": 8, "bf8":
 
 def _element(name: str, target: str) -> int:
     if name == "fp8":
-        return abi.FP8 if targets.target(target).fp8_encoding is targets.OCP else abi.FP8_FNUZ
+        return abi.FP8 if targets.target(target).fp8_encoding is dtypes.OCP else abi.FP8_FNUZ
     if name == "bf8":
-        return abi.BF8 if targets.target(target).fp8_encoding is targets.OCP else abi.BF8_FNUZ
+        return abi.BF8 if targets.target(target).fp8_encoding is dtypes.OCP else abi.BF8_FNUZ
     return _ELEMENTS[name]
 
 

@@ -1,0 +1,195 @@
+"""Data types of elements: one row each, from which every table of types is made.
+
+A row has a type's names in shapes and messages, PyTorch, the tile library and C++, how its numbers are made
+up, how near results in it must be, and, of 8-bit floats, in which of two encodings it is; a target says which
+encoding is its own (`Target.has`). A new type is a row here and its conversions in the headers.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import torch as pytorch
+
+
+@dataclass(frozen=True, slots=True)
+class DataType:
+    """What is known of a data type.
+
+    Attributes:
+        name: in shape parameters, kinds of arguments and messages: "bf16".
+        torch: names of PyTorch's types for it; the first is the one that messages name. Numbers of less than
+            8 bits and powers of two are in bytes. Signedness is forgiven where PyTorch has (or had) no
+            unsigned type of that width.
+        qualified: the tile library's name, which of 8-bit floats means the target's encoding; C++'s own where
+            there is one. Of less than 8 bits: as many numbers as whole bytes take.
+        spelled: names without namespace that debug info has for elements of it, HIP's own first. 6-bit
+            floats have none: four are in three bytes, which no element of a tensor is.
+        bits: of a number.
+        largest, lowest: the ends of the finite numbers.
+        exponent, mantissa: bits of a float; 0 of what is none.
+        encoding: of 8-bit floats "ocp" or "fnuz"; None where there is but one.
+        bounds: relative and absolute bounds of results in it (spec/tolerances.py says why); None: equal.
+    """
+
+    name: str
+    torch: tuple[str, ...]
+    qualified: str
+    spelled: tuple[str, ...]
+    bits: int
+    largest: float
+    lowest: float
+    exponent: int = 0
+    mantissa: int = 0
+    encoding: str | None = None
+    bounds: tuple[float, float] | None = None
+
+    @property
+    def dtype(self) -> pytorch.dtype:
+        """PyTorch's type for it."""
+        import torch
+
+        found: torch.dtype = getattr(torch, self.torch[0])
+        return found
+
+    @property
+    def format(self) -> str:
+        """Its name whatever the encoding: "e4m3" of "e4m3fn" and "e4m3fnuz"."""
+        return self.name.removesuffix("fnuz").removesuffix("fn") if self.encoding else self.name
+
+    @property
+    def short(self) -> str:
+        """Its name where integers are i8, u8, i32, ..."""
+        return self.name.replace("uint", "u").replace("int", "i")
+
+    @property
+    def cpp(self) -> str:
+        """The C++ name within the tile library's namespace."""
+        return self.qualified.removeprefix("kittens::")
+
+
+def _float(
+    name: str,
+    torch: tuple[str, ...],
+    qualified: str,
+    spelled: tuple[str, ...],
+    parts: tuple[int, int],
+    largest: float,
+    bounds: tuple[float, float] | None = None,
+    encoding: str | None = None,
+) -> DataType:
+    bits = 1 + sum(parts)
+    return DataType(name, torch, qualified, spelled, bits, largest, -largest, *parts, encoding, bounds)
+
+
+def _fp8(name: str, parts: tuple[int, int], largest: float, bounds: tuple[float, float]) -> DataType:
+    encoding, suffix = ("fnuz", "_fnuz") if name.endswith("fnuz") else ("ocp", "")
+    own = f"fp8{name[:4]}"
+    names = (f"__hip_fp8_{name[:4]}{suffix}", own)
+    return _float(name, (f"float8_{name}",), f"kittens::{own}", names, parts, largest, bounds, encoding)
+
+
+def _integer(
+    name: str, torch: tuple[str, ...], qualified: str, spelled: tuple[str, ...], bits: int
+) -> DataType:
+    unsigned = name.startswith("u")
+    largest = (1 << bits if unsigned else 1 << bits - 1) - 1
+    return DataType(name, torch, qualified, spelled, bits, largest, 0 if unsigned else -largest - 1)
+
+
+BF16 = _float(
+    "bf16",
+    ("bfloat16",),
+    "kittens::bf16",
+    ("__hip_bfloat16", "bf16", "hip_bfloat16", "__bf16"),
+    (8, 7),
+    (2 - 2.0**-7) * 2.0**127,
+    (1.6e-2, 1e-2),
+)
+FP16 = _float(
+    "fp16",
+    ("float16",),
+    "kittens::half",
+    ("__half", "half", "_Float16", "__fp16"),
+    (5, 10),
+    65504.0,
+    (1e-2, 1e-3),
+)
+FP32 = _float("fp32", ("float32",), "float", ("float",), (8, 23), (2 - 2.0**-23) * 2.0**127, (1.3e-5, 1e-5))
+FP64 = _float("fp64", ("float64",), "double", ("double",), (11, 52), (2 - 2.0**-52) * 2.0**1023, (1e-7, 1e-7))
+E4M3FN = _fp8("e4m3fn", (4, 3), 448.0, (1.25e-1, 2e-2))
+E4M3FNUZ = _fp8("e4m3fnuz", (4, 3), 240.0, (1.25e-1, 2e-2))
+E5M2 = _fp8("e5m2", (5, 2), 57344.0, (2.5e-1, 2e-2))
+E5M2FNUZ = _fp8("e5m2fnuz", (5, 2), 57344.0, (2.5e-1, 2e-2))
+E2M3 = _float("e2m3", ("uint8",), "kittens::fp6e2m3_4", (), (2, 3), 7.5)
+E3M2 = _float("e3m2", ("uint8",), "kittens::fp6e3m2_4", (), (3, 2), 28.0)
+E2M1 = _float("e2m1", ("uint8",), "kittens::fp4e2m1_2", ("fp4e2m1_2",), (2, 1), 6.0)
+E8M0 = DataType(
+    "e8m0", ("uint8", "float8_e8m0fnu"), "kittens::fp8e8m0", ("fp8e8m0",), 8, 2.0**127, 2.0**-127, 8
+)
+BOOL = DataType("bool", ("bool",), "bool", ("bool",), 8, 1, 0)
+# A plain char is neither of the two.
+INT8 = _integer("int8", ("int8",), "kittens::int8", ("signed char", "char"), 8)
+UINT8 = _integer("uint8", ("uint8",), "unsigned char", ("unsigned char", "char"), 8)
+INT16 = _integer("int16", ("int16",), "short", ("short",), 16)
+UINT16 = _integer("uint16", ("uint16", "int16"), "unsigned short", ("unsigned short",), 16)
+INT32 = _integer("int32", ("int32",), "int", ("int",), 32)
+UINT32 = _integer("uint32", ("uint32", "int32"), "unsigned int", ("unsigned int",), 32)
+INT64 = _integer("int64", ("int64",), "long", ("long", "long long"), 64)
+UINT64 = _integer("uint64", ("uint64", "int64"), "unsigned long", ("unsigned long", "unsigned long long"), 64)
+INT4 = _integer("int4", ("uint8", "int8"), "kittens::int4_2", ("int4_2",), 4)
+UINT4 = _integer("uint4", ("uint8",), "kittens::uint4_2", ("uint4_2",), 4)
+
+TYPES = (
+    *(BF16, FP16, FP32, FP64, E4M3FN, E4M3FNUZ, E5M2, E5M2FNUZ),
+    *(BOOL, INT8, UINT8, INT16, UINT16, INT32, UINT32, INT64, UINT64),
+    *(E2M3, E3M2, E2M1, E8M0, INT4, UINT4),
+)
+"""All there are; last those that PyTorch has bytes for."""
+
+E4M3 = (E4M3FN, E4M3FNUZ)
+"""What "fp8" means, by the target."""
+
+MICROSCALED = (E4M3FN, E5M2, E2M3, E3M2, E2M1)
+"""Formats of numbers of the OCP microscaling specification, widest first."""
+
+
+def of_torch(dtype: object) -> DataType | None:
+    """The type that one of PyTorch's is, or its name, such as "bfloat16"; None of what has no row."""
+    name = str(dtype).removeprefix("torch.")
+    return next((t for t in TYPES if t.torch[0] == name), None)
+
+
+def bare(name: str) -> str:
+    """A C++ type's name without namespace and qualifiers."""
+    return name.replace("const ", "").replace("volatile ", "").rpartition("::")[2].strip()
+
+
+def spelled(name: str) -> tuple[DataType, ...]:
+    """Types that a C++ type's name stands for, with or without namespace and qualifiers."""
+    known = bare(name)
+    return tuple(t for t in TYPES if known in t.spelled)
+
+
+@dataclass(frozen=True, slots=True)
+class Fp8:
+    """An encoding of 8-bit floats.
+
+    Attributes:
+        name: "ocp" or "fnuz".
+        e4m3, e5m2: types in it.
+    """
+
+    name: str
+    e4m3: DataType
+    e5m2: DataType
+
+    def of(self, known: DataType) -> DataType:
+        """An 8-bit float's format in this encoding; any other type itself."""
+        return next((own for own in (self.e4m3, self.e5m2) if own.format == known.format), known)
+
+
+OCP = Fp8("ocp", E4M3FN, E5M2)
+FNUZ = Fp8("fnuz", E4M3FNUZ, E5M2FNUZ)
