@@ -12,10 +12,43 @@ import hashlib
 
 from workers import group
 
-ONE_OF: tuple[tuple[str, int], ...] = ()
+ONE_OF: tuple[tuple[str, int], ...] = (
+    ("tests/kernels/test_operators.py", 6),
+    ("tests/kernels/generated/test_sanitized.py", 8),
+    ("tests/kernels/generated/", 5),
+    ("tests/collection/test_collection.py::test_against_pytorch", 6),
+    ("tests/notebooks/test_notebooks.py::test_runs_from_top_to_bottom", 4),
+    ("tests/kernels/test_attention.py", 4),
+    ("tests/kernels/test_kernels.py::test_verifies", 4),
+    ("tests/kernels/test_art.py", 3),
+    ("tests/kernels/test_banks.py", 3),
+    ("tests/kernels/test_scaled_mma.py", 3),
+    ("tests/kernels/test_gemm.py", 3),
+    ("tests/kernels/test_headers.py", 3),
+    ("tests/kernels/test_quantize.py", 3),
+    ("tests/kernels/test_gemm_schedules.py", 3),
+    ("tests/kernels/test_compatibility.py", 3),
+    ("tests/emulator/sanitizer/test_mutations.py", 3),
+    ("tests/emulator/hip/test_textures.py", 3),
+)
 """Beginnings of tests' names, each with how many share a turn; the first that fits counts. 0: none runs."""
 
-QUICK = ()
+QUICK: tuple[str, ...] = (
+    "tests/codeobject",
+    "tests/targets",
+    "tests/emulator/semantics/test_vector.py",
+    "tests/emulator/semantics/test_scalar.py",
+    "tests/emulator/semantics/test_packed.py",
+    "tests/emulator/translate",
+    "tests/spec/test_spec.py",
+    "tests/kernel/test_arguments.py",
+    "tests/check",
+    "tests/test_docs.py",
+    "tests/test_dtypes.py",
+    "tests/test_imports.py",
+    "tests/test_public_names.py",
+    "tests/test_tiers.py",
+)
 """Files and folders."""
 
 
