@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import shlex
 import sys
 from collections.abc import Sequence
 from typing import Any
@@ -27,6 +28,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     run.add_argument("--shapes", action="store_true", help="all shapes of the spec, not only the first")
     run.add_argument("--report", metavar="FILE", help="write a page of the results")
     _add_bench(commands)
+    keys = commands.add_parser(
+        "certificates", help="make certificates for a Dask cluster of several machines (needs openssl)"
+    )
+    keys.add_argument("folder", metavar="FOLDER", help="where they are put, with Dask's configuration")
     chosen = parser.parse_args(arguments)
     try:
         if chosen.command == "bench":
@@ -37,6 +42,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             return _list(chosen.command)
         if chosen.command == "cache":
             return _cache(chosen.action)
+        if chosen.command == "certificates":
+            return _certificates(chosen.folder)
         return _run(chosen.names, chosen.device, chosen.shapes, chosen.report)
     except WorkbenchError as error:
         print(f"{type(error).__name__}: {error}", file=sys.stderr)
@@ -123,6 +130,21 @@ def _cache(action: str | None) -> int:
     if action != "clear":
         return _list("cache")
     print(f"freed {cache.clear() / 2**20:,.1f} MiB")
+    return 0
+
+
+def _certificates(folder: str) -> int:
+    from workbench.bench.certificates import make_certificates
+
+    configuration = make_certificates(folder)
+    print(
+        f"wrote {configuration}, and the certificates that it names. On each machine, with a copy of this\n"
+        "folder at the same place (ca-key.pem stays here):\n"
+        f"  export DASK_CONFIG={shlex.quote(str(configuration.parent))}\n"
+        "  dask scheduler --protocol tls               # on one\n"
+        "  dask worker tls://THAT-ONE:8786 --nworkers auto --nthreads 1\n"
+        '  python -m workbench bench --cluster tls://THAT-ONE:8786  # or cluster="tls://..."'
+    )
     return 0
 
 

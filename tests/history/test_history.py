@@ -18,6 +18,7 @@ from workbench.history.codec import decode, encode
 from workbench.history.results import CLASSES
 from workbench.origin import Figure, Origin
 from workbench.profile import ProfileResult
+from workbench.toolchain.precompiled import top
 
 SOURCE = """
 extern "C" __global__ void scale(float* x, float by) { x[blockIdx.x * 64 + threadIdx.x] *= by; }
@@ -199,3 +200,8 @@ def test_only_options_that_differ_are_told() -> None:
     old, new = "-O3 -DTILE=64 -o /tmp/a/x.o /tmp/a/x.hip", "-O3 -DTILE=128 -g -o /tmp/b/x.o /tmp/b/x.hip"
     assert only_differing(old, new) == ("-DTILE=64", "-DTILE=128 -g")
     assert only_differing("", new) == ("", new)
+    first, later = (" ".join(["-O3", *top(ready), "-"]) for ready in (None, Path("/cache/12.file-34")))
+    assert first != later
+    assert only_differing(first, later) == ("", ""), (
+        "the first compilation makes the header for those after it"
+    )

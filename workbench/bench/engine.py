@@ -74,7 +74,8 @@ class Engine:
 
     Attributes:
         cluster: None for this process; "local" for a worker process a core; a number for so many; the address
-            of a scheduler, "tcp://..."; or a cluster or client of `dask.distributed`.
+            of a scheduler, "tcp://..." or "tls://..." with the certificate that Dask's configuration names;
+            or a cluster or client of `dask.distributed`.
         seconds: that one task may take.
         resources: of a worker that a task takes, such as {"GPU": 1}, so that one at a time measures.
         before: a function of the same arguments that needs none of these resources and runs first, anywhere:
@@ -93,7 +94,8 @@ class Engine:
 
         Raises:
             UsageError: two tasks have one key; `cluster` is nothing of the kind.
-            WorkbenchError: Dask is wanted and not installed; no scheduler is at the address to begin with.
+            WorkbenchError: Dask is wanted and not installed; no scheduler is at the address to begin with, or
+                it wants a certificate of another authority; Dask's configuration names none to use.
         """
         left = {task.key: task for task in tasks}
         if len(left) < len(tasks):
@@ -147,15 +149,46 @@ class Engine:
                     f"cluster is {given!r}; expected None, 'local', a number of workers, a scheduler's "
                     "address such as 'tcp://node1:8786', or a cluster of dask.distributed"
                 )
+            if isinstance(given, str):
+                _check_security(given)
             try:
                 client = stack.enter_context(distributed.Client(given, set_as_default=False, timeout=10))
             except (OSError, TimeoutError, ValueError) as error:
                 if first:
                     raise WorkbenchError(
                         f"no Dask scheduler answers at {given}: {error}; start one with `dask scheduler`"
+                        + (", by the same certificates" if str(given).startswith("tls:") else "")
                     ) from error
                 raise _Lost(str(error)) from error
             yield client
+
+
+def _check_security(address: str) -> None:
+    """Says what Dask does not: that its configuration is not one to reach this address with.
+
+    Raises:
+        WorkbenchError: it is not.
+    """
+    security = _distributed().Security()
+    make = "`python -m workbench certificates FOLDER` makes certificates; set DASK_CONFIG to that folder"
+    try:
+        context = security.get_connection_args("client")["ssl_context"]
+    except OSError as error:
+        raise WorkbenchError(
+            f"the certificates of Dask's configuration (distributed.comm.tls) cannot be read: {error} "
+            f"({security.tls_ca_file}, {security.tls_client_cert}, {security.tls_client_key}). {make}"
+        ) from None
+    if address.startswith("tls:") and context is None:
+        raise WorkbenchError(
+            f"{address} wants TLS, and Dask's configuration names no certificates for a client "
+            f"(distributed.comm.tls). {make}"
+        )
+    if address.startswith("tcp:") and security.require_encryption:
+        raise WorkbenchError(
+            f"{address} is not encrypted, which Dask's configuration requires "
+            "(distributed.comm.require-encryption): expected an address with tls://, of a scheduler that was "
+            "started with the same configuration"
+        )
 
 
 def local_cluster(workers: int, resources: Mapping[str, float]) -> Any:

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from workbench.codeobject import printer
 from workbench.codeobject.difference import Edit, difference
 from workbench.display import Shown
 from workbench.kernel import Kernel, Module
 from workbench.origin import Figure
+from workbench.toolchain.precompiled import top
 
 RESOURCES = (
     ("VGPR", "vgprs"),
@@ -22,6 +25,8 @@ RESOURCES = (
     ("SGPR spills", "sgpr_spills"),
 )
 """What is compared of a kernel's resources: what it is called, and its name in `Resources`."""
+
+_PRECOMPILED = re.compile(re.escape(" ".join(top(Path("/")))) + r"\S+")
 
 AROUND = 3
 """Lines of the source, and instructions, that are shown around a change."""
@@ -190,8 +195,11 @@ def changes(before: Side, after: Side) -> Changes:
 
 
 def only_differing(before: str, after: str) -> tuple[str, str]:
-    """Options of two command lines that the other one lacks; where files stand changes no code."""
-    old, new = before.split(), after.split()
+    """Options of two command lines that the other one lacks.
+
+    Where files stand changes no code, and neither does a precompiled header instead of the header itself.
+    """
+    old, new = (_PRECOMPILED.sub(" ".join(top(None)), each).split() for each in (before, after))
     if not old or not new:
         return before, after
     return _only_in(old, new), _only_in(new, old)

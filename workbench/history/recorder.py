@@ -6,14 +6,17 @@ made with the first run, not before.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import platform
 import subprocess
 import sys
+import threading
 import time
 import uuid
 import warnings
+from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -36,8 +39,17 @@ NOT_KEPT = frozenset(
 GIT_SECONDS = 5.0
 """How long what git said of the folder is taken to hold."""
 
+KINDS = frozenset({"time", "profile", "verify", "failed"})
+"""Events that are taken."""
+
 NUMBERS = 5000
 """Events whose numbers in the file are known."""
+
+BACKGROUND_SECONDS = 10.0
+"""How long a run that met a lock is tried again, beside what the session does next."""
+
+RETRY_SECONDS = 0.1
+"""Between two tries."""
 
 VERIFIED = 1000
 """Verifications that are remembered for the runs after them."""
@@ -111,6 +123,11 @@ class Recorder:
         self._verified: dict[Any, bool] = {}
         self._numbers: dict[int, int] = {}
         self._git = (float("-inf"), GitState())
+        self._opening = threading.Lock()
+        # Of what follows: a thread runs as long as something waits.
+        self._turn = threading.Lock()
+        self._waiting: deque[_Waiting] = deque()
+        self._closed = False
 
     @property
     def store(self) -> Store:
@@ -119,10 +136,13 @@ class Recorder:
         Raises:
             HistoryError: it cannot be used.
         """
-        if self._store is None:
-            self._store = Store(self.path)
-            self._store.thin()
-        return self._store
+        with self._opening:
+            if self._store is None:
+                self._store = Store(self.path)
+                # Another session thins it as well.
+                with contextlib.suppress(HistoryLocked):
+                    self._store.thin()
+            return self._store
 
     @property
     def failed(self) -> str:
@@ -130,17 +150,63 @@ class Recorder:
         return self._failed
 
     def take(self, event: Event) -> None:
-        """Takes an event of the hub."""
+        """Takes an event of the hub; a run that meets a lock is written a little later, by a thread."""
         # A forked process shares the connection, which SQLite does not allow.
-        if self._failed or os.getpid() != self._process:
+        if self._failed or event.kind not in KINDS or os.getpid() != self._process:
             return
+        with self._turn:
+            if self._waiting:  # in their order
+                self._waiting.append(_Waiting.of(event))
+                return
+        if self._tried(event) is None:
+            return
+        with self._turn:
+            self._waiting.append(_Waiting.of(event))
+            if len(self._waiting) == 1:
+                # No daemon: a process that ends waits for what it ran to be kept.
+                threading.Thread(target=self._write_waiting, name="history").start()
+
+    def close(self) -> None:
+        """Closes the file, once what waits is written."""
+        with self._turn:
+            self._closed = True
+            if not self._waiting:
+                self._close()
+
+    def _close(self) -> None:
+        if self._store is not None:
+            self._store.close()
+
+    def _tried(self, event: Event) -> HistoryLocked | None:
+        """Writes an event; gives the error if it may be tried again."""
         try:
             self._take(event)
         except HistoryLocked as error:
-            warnings.warn(f"a run is not kept: {error}", stacklevel=2)
+            return error
         except HistoryError as error:
             self._failed = str(error)
-            warnings.warn(f"runs are not kept: {error}", stacklevel=2)
+            warnings.warn(f"runs are not kept: {error}", stacklevel=3)
+        return None
+
+    def _write_waiting(self) -> None:
+        done = False
+        while not done:
+            first = self._waiting[0]
+            try:
+                locked = None if self._failed else self._tried(first.event)
+                if locked is not None and time.monotonic() < first.until:
+                    time.sleep(RETRY_SECONDS)
+                    continue
+                if locked is not None:
+                    warnings.warn(f"a run is not kept: {locked}", stacklevel=1)
+            except Exception as error:
+                # As the hub drops a listener that fails; where warnings are errors, this is one.
+                self._failed = self._failed or f"{type(error).__name__}: {error}"
+            with self._turn:
+                self._waiting.popleft()
+                done = not self._waiting
+                if done and self._closed:
+                    self._close()
 
     def number_of(self, event: Event) -> int | None:
         """Number that the run or failure of an event has in the file."""
@@ -161,9 +227,8 @@ class Recorder:
             )
 
     def _add(self, event: Event) -> None:
-        result = event.data
-        timing = result.timing if event.kind == "profile" else result
-        for digest in filter(None, timing.code.split("+")):
+        timing = _timing(event)
+        for digest in _digests(event):
             self._keep_code(digest)
         self._insert(
             event,
@@ -175,7 +240,7 @@ class Recorder:
             unit=timing.median.unit,
             origin=str(timing.median.origin),
             verified=self._verified.get(_key(timing.name, timing.shape, timing.device, timing.code)),
-            result=_result(result),
+            result=_result(event.data),
         )
 
     def _insert(self, event: Event, shape: Any, device: str, **more: Any) -> None:
@@ -219,7 +284,6 @@ class Recorder:
             self.store.insert("session", told, unless_there=True)
 
     def _keep_code(self, digest: str) -> None:
-        # Whoever publishes a run has the kernel loaded.
         from workbench.kernel.code import known_code
 
         if self.store.rows("SELECT 1 FROM code WHERE digest = ? AND elf IS NOT NULL", (digest,)):
@@ -239,6 +303,37 @@ class Recorder:
         }
         self.store.write("DELETE FROM code WHERE digest = ?", (digest,))
         self.store.insert("code", row)
+
+
+@dataclass(frozen=True)
+class _Waiting:
+    """An event that another writer kept out of the file.
+
+    Attributes:
+        event: it.
+        until: when it is given up, by the monotonic clock.
+        codes: what it ran, which is known as long as somebody holds it.
+    """
+
+    event: Event
+    until: float
+    codes: tuple[object, ...]
+
+    @classmethod
+    def of(cls, event: Event) -> _Waiting:
+        # Whoever publishes a run has the kernel loaded.
+        from workbench.kernel.code import known_code
+
+        codes = tuple(map(known_code, _digests(event))) if event.kind in ("time", "profile") else ()
+        return cls(event, time.monotonic() + BACKGROUND_SECONDS, codes)
+
+
+def _timing(event: Event) -> Any:
+    return event.data.timing if event.kind == "profile" else event.data
+
+
+def _digests(event: Event) -> list[str]:
+    return [digest for digest in _timing(event).code.split("+") if digest]
 
 
 def _result(result: Any) -> bytes | None:
@@ -287,6 +382,6 @@ def stop() -> None:
     global _current, _unsubscribe
     if _unsubscribe is not None:
         _unsubscribe()
-    if _current is not None and _current._store is not None:
-        _current._store.close()
+    if _current is not None:
+        _current.close()
     _current = _unsubscribe = None

@@ -27,7 +27,7 @@ KEPT_CODES = 500
 
 PATIENCE_SECONDS = 0.5
 """How long another writer is waited for: each writes a row, in milliseconds. Who locks a file for longer, a
-person's SQLite browser say, must not hold up every cell."""
+person's SQLite browser say, must not hold up every cell; the recorder tries again in the background."""
 
 VARIABLE = "HIPKITTENS_HISTORY"
 """Environment variable: another file, or "off"."""

@@ -1,0 +1,90 @@
+"""Runs that meet a lock of another program: written once it lets go, while the session goes on."""
+
+from __future__ import annotations
+
+import contextlib
+import sqlite3
+import threading
+import time
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from workbench.events import Event
+from workbench.history import recorder
+from workbench.history.recorder import Recorder
+from workbench.history.store import Store
+
+
+@pytest.fixture
+def one(tmp_path: Path) -> Iterator[Recorder]:
+    made = Recorder(tmp_path / "runs.sqlite", tmp_path)
+    made.take(failure(1))
+    yield made
+    made.close()
+
+
+@contextlib.contextmanager
+def locked(path: Path) -> Iterator[None]:
+    with contextlib.closing(sqlite3.connect(path)) as other:
+        other.execute("BEGIN EXCLUSIVE")
+        yield
+        other.rollback()
+
+
+def failure(number: int) -> Event:
+    return Event(number, "failed", f"k{number}", {"kind": "time", "error": "e"}, 1.0)
+
+
+def kernels(path: Path) -> list[str]:
+    store = Store(path)
+    found = [row[0] for row in store.rows("SELECT kernel FROM run ORDER BY number")]
+    store.close()
+    return found
+
+
+def wait_for_the_thread() -> None:
+    for thread in threading.enumerate():
+        if thread.name == "history":
+            thread.join(60)
+
+
+def test_a_run_that_meets_a_lock_is_written_when_it_is_gone(one: Recorder) -> None:
+    with locked(one.path), warnings.catch_warnings():
+        warnings.simplefilter("error")
+        started = time.monotonic()
+        for number in range(2, 8):
+            one.take(failure(number))
+        assert time.monotonic() - started < 5, "each waited for itself"
+        assert one.number_of(failure(7)) is None
+        assert kernels(one.path) == ["k1"], "reading goes on"
+    wait_for_the_thread()
+    assert kernels(one.path) == [f"k{n}" for n in range(1, 8)], "all, in their order"
+    assert one.number_of(failure(7)) == 7
+    one.take(failure(8))
+    assert one.number_of(failure(8)) == 8, "at once again"
+
+
+def test_a_recorder_that_is_closed_first_writes_what_waits(one: Recorder) -> None:
+    with locked(one.path):
+        one.take(failure(2))
+        started = time.monotonic()
+        one.close()
+        assert time.monotonic() - started < 5
+    wait_for_the_thread()
+    assert kernels(one.path) == ["k1", "k2"]
+
+
+def test_a_lock_that_stays_loses_a_run_in_words(one: Recorder, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(recorder, "BACKGROUND_SECONDS", 0.0)
+    with locked(one.path), warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        one.take(failure(2))
+        wait_for_the_thread()
+    (warning,) = told
+    assert "a run is not kept: " in str(warning.message)
+    assert "has locked the history of runs" in str(warning.message)
+    one.take(failure(3))
+    assert kernels(one.path) == ["k1", "k3"]
