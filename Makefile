@@ -52,14 +52,15 @@ lint: $(VENV)/.installed-test
 	git ls-files '*.c' '*.h' '*.cpp' '*.cuh' | xargs $(BIN)/clang-format --dry-run --Werror
 	$(BIN)/nbstripout --verify notebooks/*.ipynb
 
-# Without a browser its tests are skipped and say so, so nothing here fails.
+# Without a browser its tests are skipped and say so, so nothing here fails. The stored pictures are of Liberation Sans,
+# which stands for Arial where that is not installed.
 browser:
 	@for name in chromium chromium-browser google-chrome google-chrome-stable "$${HIPKITTENS_CHROMIUM:-none}"; do \
-	  command -v "$$name" >/dev/null && exit 0; done; \
+	  command -v "$$name" >/dev/null && fc-match Arial 2>/dev/null | grep -q "Liberation\|Arial" && exit 0; done; \
 	if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
 	  echo "installing Chromium for the browser tests"; \
 	  { apt-get update -qq && DEBIAN_FRONTEND=noninteractive \
-	    timeout 600 apt-get install -qq -y --no-install-recommends chromium fonts-dejavu-core; } \
+	    timeout 600 apt-get install -qq -y --no-install-recommends chromium fontconfig fonts-dejavu-core fonts-liberation; } \
 	    >/dev/null 2>&1 || echo "Chromium could not be installed; the browser tests will be skipped"; \
 	else echo "no Chromium here; the browser tests will be skipped"; fi
 
