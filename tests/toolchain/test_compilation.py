@@ -731,7 +731,7 @@ def test_report(zig: toolchain.Compiler) -> None:
     assert report.compiler is not None
     assert report.compiler.kind == "zig"
     assert all(report.targets[arch] == report.compiler.version for arch in TILE_TARGETS)
-    assert Path(report.cache_folder).is_dir()
+    assert all(Path(folder).is_dir() for folder in report.cache_folders)
 
 
 def test_report_without_a_compiler(monkeypatch: pytest.MonkeyPatch) -> None:
