@@ -13,12 +13,12 @@ import hashlib
 from workers import group
 
 ONE_OF: tuple[tuple[str, int], ...] = (
-    ("tests/kernels/test_operators.py", 6),
+    ("tests/kernels/test_operators.py", 8),
     ("tests/kernels/generated/test_sanitized.py", 8),
-    ("tests/kernels/generated/", 5),
-    ("tests/collection/test_collection.py::test_against_pytorch", 6),
+    ("tests/kernels/generated/", 7),
+    ("tests/collection/test_collection.py::test_against_pytorch", 8),
     ("tests/notebooks/test_notebooks.py::test_runs_from_top_to_bottom", 4),
-    ("tests/kernels/test_attention.py", 4),
+    ("tests/kernels/test_attention.py", 5),
     ("tests/kernels/test_kernels.py::test_verifies", 4),
     ("tests/kernels/test_art.py", 3),
     ("tests/kernels/test_banks.py", 3),
