@@ -65,10 +65,10 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     tier = config.getoption("tier")
-    left = [item for item in items if not tiers.runs(item.nodeid, tier, SEED)]
-    if left:
-        items[:] = [item for item in items if tiers.runs(item.nodeid, tier, SEED)]
-        config.hook.pytest_deselected(items=left)
+    drawn = [item for item in items if tiers.runs(item.nodeid, tier, SEED)]
+    if len(drawn) < len(items):
+        config.hook.pytest_deselected(items=[*{*items} - {*drawn}])
+        items[:] = drawn
     if hasattr(config, "workerinput"):
         items.sort(key=lambda item: workers.turn(item.nodeid))
 

@@ -64,8 +64,9 @@ def test_a_compiler_that_is_wrong_is_passed_over_or_named(
     monkeypatch.setattr(
         compiler_trial, "faults", lambda compiler, arch: ("a byte",) if compiler.path == bad.path else ()
     )
+    worse = dataclasses.replace(bad, version="clang 20", identity="worse")
     monkeypatch.setattr(search, "_find", lambda arch: bad)
-    monkeypatch.setattr(search, "other_compilers", lambda compiler, arch: [good])
+    monkeypatch.setattr(compiler_trial, "other_compilers", lambda compiler, arch: [worse, good])
     search.forget()
     compiler_trial.check("gfx950")
     taken = find_compiler("gfx950")
@@ -73,7 +74,7 @@ def test_a_compiler_that_is_wrong_is_passed_over_or_named(
     assert taken.passed_over[-1] == ("/bad/clang++", "makes wrong code of a byte")
     assert wb.compile(KERNEL, arch="gfx950")["k"]
 
-    monkeypatch.setattr(search, "other_compilers", lambda compiler, arch: [])
+    monkeypatch.setattr(compiler_trial, "other_compilers", lambda compiler, arch: [worse])
     search.forget()
     compiler_trial._check.cache_clear()
     with pytest.warns(UntrustedCompiler, match=r"clang 21 \(/bad/clang\+\+\) makes wrong code of a byte"):

@@ -22,7 +22,7 @@ import numpy as np
 from workbench.cache import Cache, digest
 from workbench.errors import UntrustedCompiler, WorkbenchError
 from workbench.toolchain import Compiler, find_compiler, process, zig
-from workbench.toolchain.search import pass_over
+from workbench.toolchain.search import other_compilers, pass_over
 
 _PATIENCE = 600.0
 """Seconds for a trial, which may have to build the emulated device first."""
@@ -164,9 +164,10 @@ def _check(compiler: Compiler, arch: str, is_chosen: bool) -> None:
     if not wrong:
         return
     what = f"makes wrong code of {', '.join(wrong)}"
-    other = None if is_chosen else pass_over(compiler, arch, what)
-    if other is not None:
-        _check(other, arch, is_chosen)
+    others = [] if is_chosen else other_compilers(compiler, arch)
+    right = next((other for other in others if not faults(other, arch)), None)
+    if right is not None:
+        pass_over(compiler, right, arch, what)
         return
     warnings.warn(
         f"{compiler.version} ({compiler.path}) {what} for {arch}: results may be wrong without a word. "

@@ -45,17 +45,13 @@ def other_compilers(compiler: Compiler, arch: str) -> list[Compiler]:
     return list(found.values())[1:]
 
 
-def pass_over(compiler: Compiler, arch: str, why: str) -> Compiler | None:
-    """Take another compiler for a target from now on, where there is one; None, and no change, where not."""
-    others = other_compilers(compiler, arch)
-    if not others:
-        return None
+def pass_over(compiler: Compiler, other: Compiler, arch: str, why: str) -> None:
+    """Take another compiler for a target from now on, for a reason that is kept with it."""
     passed = (*compiler.passed_over, (str(compiler.path), why))
     with _lock:
         for key, found in _found.items():
             if found.path == compiler.path and key[0] in (arch, None):
-                _found[key] = replace(others[0], passed_over=passed)
-    return others[0]
+                _found[key] = replace(other, passed_over=passed)
 
 
 def known_compiler() -> Compiler | None:
